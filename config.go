@@ -13,7 +13,6 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/quote"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -82,7 +81,7 @@ const (
 	minHeartbeat    = 10 * time.Millisecond
 	// minForget exceeds the age of any request of an earlier record: AWS refuses signatures older than 15 minutes.
 	minForget = 24 * time.Hour
-	maxOwner  = serving.MaxOwner
+	maxOwner  = queue.MaxOwner
 )
 
 func (c Config) withDefaults() Config {

@@ -14,7 +14,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/quote"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -79,7 +78,7 @@ func (e *NotAcquiredError) Error() string {
 		if !e.Serving.Since.IsZero() {
 			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
 		}
-		if e.Serving.FailClosed {
+		if e.Serving.Endless() {
 			s += ", without a lease"
 		}
 		s += ")"
@@ -224,7 +223,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 		s := fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", key, gone.Ticket, gone.Why)
 		return &textError{s, ErrGone}
 	}
-	if mismatch, ok := errors.AsType[*serving.MismatchError](err); ok {
+	if mismatch, ok := errors.AsType[*queue.MismatchError](err); ok {
 		return &MismatchError{Key: key, Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
 	}
 	var ended error // the caller's context, if that has ended

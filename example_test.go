@@ -265,7 +265,7 @@ func ExampleFailClosed() {
 		return
 	}
 	stuck := busy.Serving
-	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.FailClosed)
+	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.Endless())
 
 	// An operator believes that worker-1 has ended.
 	if err := second.Evict(ctx, key, *stuck); err != nil {

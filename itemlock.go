@@ -14,7 +14,6 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/itemkey"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -67,7 +66,7 @@ func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*setti
 	home := &queue.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	var misuse error
 	switch {
-	case cfg.mode != (serving.Mode{}):
+	case cfg.mode != (queue.Mode{}):
 		misuse = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
 	case cfg.failClosed:
 		misuse = errors.New("LockItem: FailClosed is for Acquire: the lock of an item always has a lease")

@@ -10,10 +10,10 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -152,7 +152,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 func (l *Lock) SetData(ctx context.Context, data []byte) error {
 	most := l.maxData
 	if l.Shared() {
-		most = min(most, serving.MaxSharedData) // also since Downgrade
+		most = min(most, queue.MaxSharedData) // also since Downgrade
 	}
 	if err := validData("SetData", data, most); err != nil {
 		return fmt.Errorf("queuelock: %w", err)

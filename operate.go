@@ -50,7 +50,7 @@ func (c *Client) Inspect(ctx context.Context, key AnyKey) (*queue.State, error) 
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", keyOf(q), err)
 	}
-	return snapshot.State(q, c.observer), nil
+	return c.observer.State(q.Items, snapshot), nil
 }
 
 // ScanConfig says how Queues reads the table. The zero value reads all of it as fast as it can.
@@ -100,7 +100,7 @@ func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.St
 			case found.Err != nil:
 				state, err = &queue.State{Entity: q.Entity, Reason: q.Reason}, found.Err
 			default:
-				state = found.Snapshot.State(q, c.observer)
+				state = c.observer.State(q.Items, found.Snapshot)
 			}
 			if !yield(state, err) {
 				return
@@ -110,9 +110,9 @@ func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.St
 }
 
 // present returns the holders of a record that was read now.
-func (c *Client) present(q table.Queue, rec serving.Record) []queue.Holder {
+func (c *Client) present(q table.Queue, rec queue.Record) []queue.Holder {
 	now := time.Now()
-	return rec.Shown(q, c.observer, now, q.Clock().Middle(now))
+	return c.observer.Holders(q.Items, rec, now, q.Clock().Middle(now))
 }
 
 // IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It changes
@@ -177,7 +177,7 @@ func (c *Client) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
 	by := event.ByOperatorForce
-	if h.FailClosed {
+	if h.Endless() {
 		by = event.ByOperator
 	}
 	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)

@@ -12,7 +12,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -33,7 +32,7 @@ type settings struct {
 	resume *waiter.Handle // nil: the call is not Resume
 
 	data                   []byte
-	mode                   serving.Mode
+	mode                   queue.Mode
 	delay                  time.Duration
 	failClosed, createItem bool
 	noHeartbeat            bool
@@ -85,7 +84,7 @@ func Permits(n int) Option {
 const noPermits = math.MinInt
 
 // permitsOption names the option of a mode.
-func permitsOption(m serving.Mode) string {
+func permitsOption(m queue.Mode) string {
 	if m.Permits == noPermits {
 		return "Permits(0)"
 	}
@@ -158,8 +157,8 @@ func (s *settings) validate() error {
 		return err
 	}
 	switch m, load := s.mode, s.load(0); {
-	case m.Permits < 0 || m.Permits > serving.MaxPermits:
-		return fmt.Errorf("%s: between 1 and %d are possible", permitsOption(m), serving.MaxPermits)
+	case m.Permits < 0 || m.Permits > queue.MaxPermits:
+		return fmt.Errorf("%s: between 1 and %d are possible", permitsOption(m), queue.MaxPermits)
 	case m.Permits > 0 && m.Shared:
 		return errors.New("Permits and Shared cannot be combined: a semaphore has no writers")
 	case m.Permits > 1 && load.MaxData(m.Permits, maxData) < 0:
@@ -227,7 +226,7 @@ func validData(what string, data []byte, most int) error {
 func (s *settings) maxData() int {
 	switch {
 	case s.mode.Shared:
-		return serving.MaxSharedData
+		return queue.MaxSharedData
 	case s.mode.Permits > 1:
 		return max(0, s.load(0).MaxData(s.mode.Permits, maxData))
 	}
@@ -235,15 +234,15 @@ func (s *settings) maxData() int {
 }
 
 // load returns what one holder with that data adds to its record.
-func (s *settings) load(data int) serving.Load {
-	return serving.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
+func (s *settings) load(data int) queue.Load {
+	return queue.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
 }
 
 // waiterMode returns the mode by which a waiter decides whether there is room.
-func (s *settings) waiterMode() serving.Mode {
+func (s *settings) waiterMode() queue.Mode {
 	mode := s.mode
 	if mode.Shared {
-		mode.Readers = s.load(serving.MaxSharedData).MaxHolders()
+		mode.Readers = s.load(queue.MaxSharedData).MaxHolders()
 	}
 	return mode
 }

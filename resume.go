@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -29,7 +29,7 @@ func (l *Lock) Handle() Handle {
 	return newHandle(l.Key(), l.session.Config().Mode, l.session.Grant().Handle())
 }
 
-func newHandle(key Key, mode serving.Mode, h waiter.Handle) Handle {
+func newHandle(key Key, mode queue.Mode, h waiter.Handle) Handle {
 	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
@@ -45,8 +45,8 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 	if h.ID == "" || h.Ticket.IsZero() {
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
 	}
-	mode := serving.Mode{Shared: h.Shared, Permits: h.Permits}
-	if given := c.with(opts).mode; given != (serving.Mode{}) && given != mode {
+	mode := queue.Mode{Shared: h.Shared, Permits: h.Permits}
+	if given := c.with(opts).mode; given != (queue.Mode{}) && given != mode {
 		return nil, fmt.Errorf("queuelock: Resume: %s is given, and the handle is of an Acquire with %s: leave it out, "+
 			"the handle has it", modeOptions(given), modeOptions(mode))
 	}
@@ -57,7 +57,7 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 }
 
 // modeOptions names the options of the mode.
-func modeOptions(m serving.Mode) string {
+func modeOptions(m queue.Mode) string {
 	switch {
 	case m.Shared && m.Permits != 0:
 		return "Shared and Permits"

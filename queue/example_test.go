@@ -14,11 +14,11 @@ func ExampleState() {
 	state := &queue.State{
 		Entity: "order-7", Reason: "lock", Issued: ticket.FromUint64(14),
 		Serving: []queue.Holder{
-			{Ticket: ticket.FromUint64(12), Owner: "web-1", Age: 10 * time.Second, Remaining: 50 * time.Second, TTL: time.Minute},
+			{Ticket: ticket.FromUint64(12), Owner: "web-1", Age: 10 * time.Second, Remaining: 50 * time.Second},
 		},
 		Waiting: []queue.Waiter{
-			{Position: 1, Ticket: ticket.FromUint64(13), Owner: "web-2", Remaining: 9 * time.Second, TTL: 15 * time.Second},
-			{Position: 2, Ticket: ticket.FromUint64(14), Owner: "web-3", Remaining: 8 * time.Second, TTL: 15 * time.Second},
+			{Position: 1, Ticket: ticket.FromUint64(13), Owner: "web-2", Remaining: 9 * time.Second},
+			{Position: 2, Ticket: ticket.FromUint64(14), Owner: "web-3", Remaining: 8 * time.Second},
 		},
 		HoldTime: queue.HoldTime{Mean: 30 * time.Second, Deviation: 5 * time.Second},
 	}
@@ -54,8 +54,8 @@ func ExampleState_Position() {
 // A crashed holder and a crashed waiter stay until a client removes them.
 func ExampleState_Idle() {
 	state := &queue.State{
-		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), TTL: time.Minute, Remaining: -time.Second}},
-		Waiting: []queue.Waiter{{Ticket: ticket.FromUint64(8), TTL: 15 * time.Second}},
+		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), Remaining: -time.Second}},
+		Waiting: []queue.Waiter{{Ticket: ticket.FromUint64(8)}},
 	}
 	fmt.Println("expired:", state.Serving[0].Expired(), state.Waiting[0].Expired())
 	fmt.Println("idle:", state.Idle())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -67,58 +68,53 @@ func (s *State) EstimatedWait(position int) time.Duration {
 // HoldTime is how long holders had the lock, as a moving mean and mean deviation.
 type HoldTime struct{ Mean, Deviation time.Duration }
 
-// Eviction says which holder was evicted: because its lease had ended, or by an operator.
-// Of several that were evicted at once, it names one.
-type Eviction struct {
-	Ticket ticket.Number
-	ID     string    // of the holder's entry
-	At     time.Time // on DynamoDB's clock; zero if that was not known
-}
-
-// Holder is a client that holds the lock.
+// Holder is a client that holds the lock: an entry of the record.
 type Holder struct {
-	Ticket ticket.Number
-	// ID names the holder's entry, and no other one ever. Beat counts the renewals of its
-	// lease, from 0.
-	ID     string
-	Beat   int64
+	ID     string        // names the entry, and no other one ever
+	Ticket ticket.Number // known even if the entry does not contain it
 	Owner  string
-	Shared bool          // it holds the lock together with other shared holders
-	Since  time.Time     // when the lock was granted, on DynamoDB's clock; zero if that is not known
-	Age    time.Duration // from Since to the read; zero if Since is not known
-	// Remaining is the time after which the client that read would evict the holder
-	// if it does not renew its lease; zero or less means now.
-	Remaining time.Duration
-	// TTL is the length of the lease. Delay is its lock delay, a part of Remaining.
-	TTL, Delay time.Duration
-	// FailClosed says that the holder has no lease: it ends by its release or by an
-	// operator's eviction. Remaining is then the longest Duration, and TTL is zero.
-	FailClosed bool
-	Data       []byte // what the holder published with WithData or SetData; nil if nothing
-	// Problem describes a part of the holder's entry that cannot be read; that part
-	// is zero. No client evicts a holder whose ticket or lease is not known.
+	Shared bool      // it holds the lock together with other shared holders
+	Since  time.Time // when the lock was granted, on DynamoDB's clock; zero if that is not known
+	Lease            // its delay is a part of Remaining
+	Data   []byte    // what the holder published with WithData or SetData, for display; nil if nothing
+	// Problem describes a part of the entry that cannot be read; that part is zero. The entry still counts as a holder,
+	// and no client evicts a holder whose ticket or lease is not known.
 	Problem error
+
+	// What a client that reads knows of the time: Age is from Since to the read, zero if Since is not known. Remaining is
+	// the time after which that client would evict the holder if it does not renew its lease; zero or less means now, and
+	// Forever that it has no lease: it ends by its release or by an operator's eviction.
+	Age, Remaining time.Duration
+
+	Named   bool  // a release granted the lock to the waiter's row
+	DataSet int64 // number of the SetData call that wrote Data; zero before the first
+	Made    int64 // number of its last fenced transaction; zero before the first
+
+	claimed, numbered bool // the entry contains its ticket, and Made
 }
 
 // Expired reports whether the holder's lease, and its lock delay, have ended.
 func (h Holder) Expired() bool { return h.Remaining <= 0 }
 
-// Waiter is a client that waits for the lock.
+// Waiter is a client that waits for the lock: a row.
 type Waiter struct {
-	Position int // its place among the waiters: 1 is next
-	Ticket   ticket.Number
-	ID       string // names the row, and no other one ever
-	Beat     int64  // number of renewals of its lease, from 0
-	Owner    string
-	Shared   bool          // it will hold the lock together with other shared holders
-	Age      time.Duration // for how long it has waited
-	// Remaining is the time after which the client that read would remove its row if
-	// it does not renew its lease; zero or less means now. TTL is the length of that
-	// lease.
-	Remaining, TTL time.Duration
-	// Problem says what is wrong with the row if another program wrote it. Only the
-	// ticket, Remaining and TTL are known then.
+	Position  int // its place among the waiters: 1 is next
+	Ticket    ticket.Number
+	ID        string // names the row, and no other one ever
+	Owner     string
+	Shared    bool      // it will hold the lock together with other shared holders
+	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if that was not known
+	Lease
+	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
+	EntryID string
+	// Problem says what is wrong with the row if another program wrote it. Only the ticket and the lease are known then.
 	Problem error
+
+	// What a client that reads knows of the time: Age is for how long it has waited. Remaining is the time after which
+	// that client would remove the row if its lease is not renewed; zero or less means now.
+	Age, Remaining time.Duration
+
+	raw clause.Item // as it was read
 }
 
 // Expired reports whether the lease of the waiter's row has ended.

@@ -12,7 +12,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-var n = ticket.FromUint64
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
 func TestStatePositions(t *testing.T) {
 	state := &queue.State{
@@ -20,7 +20,7 @@ func TestStatePositions(t *testing.T) {
 		Waiting: []queue.Waiter{{Position: 1, Ticket: n(7)}, {Position: 2, Ticket: n(9), Remaining: 1}},
 	}
 	t.Run("Position", func(t *testing.T) {
-		for number, want := range map[uint64]int{0: 0, 3: 0, 7: 1, 8: 0, 9: 2} {
+		for number, want := range map[int]int{0: 0, 3: 0, 7: 1, 8: 0, 9: 2} {
 			if got := state.Position(n(number)); got != want {
 				t.Errorf("ticket %d is at position %d, want %d", number, got, want)
 			}

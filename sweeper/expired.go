@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // parallel is the number of rows removed at once. A pass over a thousand rows takes
@@ -18,7 +19,7 @@ const parallel = 16
 
 // Rows removes rows that were seen expired, with one request each. It returns how many
 // it removed, and the first error. A row that has changed is no error.
-func Rows(ctx context.Context, q table.Queue, expired []rows.Row) (removed int, err error) {
+func Rows(ctx context.Context, q table.Queue, expired []queue.Waiter) (removed int, err error) {
 	var mu sync.Mutex // guards removed and err
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, parallel)
@@ -44,8 +45,8 @@ func Rows(ctx context.Context, q table.Queue, expired []rows.Row) (removed int, 
 // Holders evicts holders that were seen expired, forty with one request. It returns the
 // record as it is afterwards, and how many were evicted. If one of a batch has renewed
 // its lease, the others of that batch are evicted one by one.
-func Holders(ctx context.Context, q table.Queue, holders []serving.Holder) (rec serving.Record, n int, err error) {
-	for batch := range slices.Chunk(holders, serving.MaxEvicted) {
+func Holders(ctx context.Context, q table.Queue, holders []queue.Holder) (rec queue.Record, n int, err error) {
+	for batch := range slices.Chunk(holders, queue.MaxEvicted) {
 		rec, err = serving.Evict(ctx, q, batch...)
 		switch {
 		case err == nil:
@@ -79,7 +80,7 @@ func Queue(ctx context.Context, q table.Queue, observer *heartbeat.Observer) (Sw
 	if err != nil {
 		return Swept{}, err
 	}
-	expired := snapshot.Decide(snapshot.Observe(q, observer), snapshot.Record.Floor(), serving.Mode{}, nil)
+	expired := snapshot.Decide(observer.Leases(q.Items, snapshot), snapshot.Record.Floor(), queue.Mode{}, nil)
 	waiters, rowsErr := Rows(ctx, q, expired.ExpiredRows)
 	rec, holders, holdersErr := Holders(ctx, q, expired.ExpiredHolders)
 	if len(expired.ExpiredHolders) == 0 {

@@ -31,14 +31,14 @@ func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 	return table.NewStore(tb.Client("c", once), layout, 5*time.Second).Queue(entity, "lock", nil)
 }
 
-func row(i int, until time.Time) rows.Row {
-	return rows.Row{
-		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), Mode: serving.ModeExclusive, CreatedAt: time.Now(),
+func row(i int, until time.Time) queue.Waiter {
+	return queue.Waiter{
+		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), CreatedAt: time.Now(),
 		Lease: queue.Lease{TTL: time.Minute, Until: until},
 	}
 }
 
-func enqueue(t testing.TB, q table.Queue, r rows.Row) {
+func enqueue(t testing.TB, q table.Queue, r queue.Waiter) {
 	t.Helper()
 	if _, err := rows.Enqueue(t.Context(), q, r); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func enqueue(t testing.TB, q table.Queue, r rows.Row) {
 func num(n int64) types.AttributeValue { return clause.Int(n) }
 
 // record puts one with holders of these ends; zero: unknown.
-func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[string]time.Time) serving.Record {
+func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[string]time.Time) queue.Record {
 	t.Helper()
 	holders := clause.Item{}
 	for id, end := range ends {
@@ -118,7 +118,7 @@ func TestLiveRowsRemain(t *testing.T) {
 			return end, dead, dead && rapid.IntRange(0, 3).Draw(rt, what+" renews") == 0
 		}
 		kept := map[string]bool{}
-		var all []rows.Row
+		var all []queue.Waiter
 		renewed := map[string]bool{}
 		for i := range rapid.IntRange(0, 8).Draw(rt, "rows") {
 			end, dead, renews := draw(fmt.Sprint("row ", i+2))
@@ -138,7 +138,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		judged := snapshot.Decide(snapshot.Observe(q, heartbeat.NewObserver(q.Clock(), false)), ticket.Max, serving.Mode{}, nil)
+		judged := snapshot.Decide(heartbeat.NewObserver(q.Clock(), false).Leases(q.Items, snapshot), ticket.Max, queue.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
 				if err := rows.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {
@@ -148,7 +148,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		}
 		for id := range ends {
 			if renewed[id] {
-				if _, err := serving.Heartbeat(t.Context(), q, id, ticket.FromUint64(1), serving.Renewal{Until: now.Add(time.Hour)}); err != nil {
+				if _, err := serving.Heartbeat(t.Context(), q, id, ticket.FromUint64(1), queue.Renewal{Until: now.Add(time.Hour)}); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -212,7 +212,7 @@ func TestHundredHolders(t *testing.T) {
 
 	rec = record(t, tb, q, ends)
 	moved := rec.Holders[50].ID
-	if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), serving.Renewal{}); err != nil {
+	if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), queue.Renewal{}); err != nil {
 		t.Fatal(err)
 	}
 	left, evicted, err = sweeper.Holders(t.Context(), q, rec.Holders)

@@ -16,14 +16,14 @@ import (
 // its beat if it has a lease. A repetition never evicts another holder. A live owner is refused by its next heartbeat,
 // and its fence from now on. Failures of each request are retried until timeout. A nil error says that the holder is gone, by this
 // call or by its own release meanwhile, and serving.ErrRefused that it was not as it was shown.
-func Shown(ctx context.Context, q table.Queue, shown queue.Holder, timeout time.Duration) (rec serving.Record, err error) {
-	do := func(send func(context.Context) (serving.Record, error)) error {
+func Shown(ctx context.Context, q table.Queue, shown queue.Holder, timeout time.Duration) (rec queue.Record, err error) {
+	do := func(send func(context.Context) (queue.Record, error)) error {
 		return retry.Policy{Retryable: table.Transient, Timeout: timeout}.Do(ctx, func(ctx context.Context) (err error) {
 			rec, err = send(ctx)
 			return err
 		})
 	}
-	if err := do(func(ctx context.Context) (serving.Record, error) { return serving.Get(ctx, q) }); err != nil {
+	if err := do(func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, q) }); err != nil {
 		return rec, err
 	}
 	for {
@@ -33,11 +33,11 @@ func Shown(ctx context.Context, q table.Queue, shown queue.Holder, timeout time.
 			return rec, serving.ErrRefused
 		case h.Unreadable():
 			return rec, h.Problem
-		case shown.FailClosed && !h.Lease.Endless() || !shown.FailClosed && h.Lease.Beat != shown.Beat:
+		case shown.Endless() && !h.Lease.Endless() || !shown.Endless() && h.Lease.Beat != shown.Beat:
 			return rec, serving.ErrRefused
 		}
-		err := do(func(ctx context.Context) (serving.Record, error) {
-			if shown.FailClosed {
+		err := do(func(ctx context.Context) (queue.Record, error) {
+			if shown.Endless() {
 				return serving.EvictFailClosed(ctx, q, h)
 			}
 			return serving.Evict(ctx, q, h)

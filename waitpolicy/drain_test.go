@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -21,11 +21,11 @@ type drain struct {
 	now      time.Duration
 	waiters  looks // by the time of their next look
 
-	served  int           // how many have been granted
-	busy    bool          // there is a holder
-	since   time.Duration // the present turn's begin
-	ends    time.Duration // and end
-	turn    serving.Turn  // as the last holder left it
+	served  int            // how many have been granted
+	busy    bool           // there is a holder
+	since   time.Duration  // the present turn's begin
+	ends    time.Duration  // and end
+	turn    queue.HoldTime // as the last holder left it
 	freed   time.Duration
 	idle    time.Duration // in which the lock was free, in all
 	looks   int

@@ -176,7 +176,7 @@ func busy(err error) error {
 	if !ok {
 		return err
 	}
-	if e.Serving == nil || !e.Serving.FailClosed {
+	if e.Serving == nil || !e.Serving.Endless() {
 		return errors.New(busyLine(e, brief(e.Key), 40))
 	}
 	// The next step must be whole: no other client ends this turn. The names give way.
@@ -194,7 +194,7 @@ func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 	text := name + " is busy"
 	if h := e.Serving; h != nil {
 		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(named(h.Owner), most), h.Ticket.Short())
-		if h.FailClosed {
+		if h.Endless() {
 			text += ", without a lease"
 		}
 	}

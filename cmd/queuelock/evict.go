@@ -126,7 +126,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case !f.force && !holder.FailClosed:
+	case !f.force && !holder.Endless():
 		text := fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", clip(e.name, 60))
 		return &exitError{exitFailed, errors.New(text)}
 	case beat && holder.Beat != f.beat:
@@ -281,7 +281,7 @@ func (e *evicter) describe(h queue.Holder) {
 		fmt.Fprintf(out, ", for %v", h.Age.Round(time.Second))
 	}
 	switch {
-	case h.FailClosed:
+	case h.Endless():
 		fmt.Fprintln(out, ", without a lease.")
 	case h.Expired():
 		fmt.Fprintln(out, ". Its lease has ended, and the next client evicts it.")

@@ -83,7 +83,7 @@ func TestRunFailClosed(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
 	b.expect(t, "ready")
-	if h := e.state(t, "x").Serving; len(h) != 1 || !h[0].FailClosed {
+	if h := e.state(t, "x").Serving; len(h) != 1 || !h[0].Endless() {
 		t.Errorf("%+v", h)
 	}
 	if o := invoke(t, "run", "x", "--wait", "2x10ms", "--", "echo", "ran"); o.code != exitNotAcquired || !strings.Contains(o.stderr, "without a lease") {

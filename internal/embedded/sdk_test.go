@@ -65,8 +65,8 @@ func TestProtocolExpressions(t *testing.T) {
 	layout := table.Layout{Table: "locks", PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.NewStore(db, layout, 5*time.Second).Queue("entity", "lock", nil)
 	ctx := t.Context()
-	entry := func(id string) serving.Entry {
-		return serving.Entry{ID: id, Owner: "o", Lease: queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
+	entry := func(id string) queue.Entry {
+		return queue.Entry{ID: id, Owner: "o", Lease: queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}}
 	}
 	first, err := serving.Take(ctx, q, entry("a"), false)
 	for range 2 { // the record is seeded
@@ -85,56 +85,56 @@ func TestProtocolExpressions(t *testing.T) {
 		}
 		return n
 	}
-	ending := func(id string, i int) serving.Ending { return serving.Ending{ID: id, Ticket: ticketOf(i), Call: 1} }
+	ending := func(id string, i int) queue.Ending { return queue.Ending{ID: id, Ticket: ticketOf(i), Call: 1} }
 	for _, step := range []struct {
 		what    string
-		do      func() (serving.Record, error)
+		do      func() (queue.Record, error)
 		refused bool
 		present bool
 		last    int // ticket issued
 		floor   int
 		holder  string
 	}{
-		{"HEARTBEAT", func() (serving.Record, error) {
-			return serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now().Add(2 * time.Minute)})
+		{"HEARTBEAT", func() (queue.Record, error) {
+			return serving.Heartbeat(ctx, q, "a", ticketOf(1), queue.Renewal{Until: time.Now().Add(2 * time.Minute)})
 		}, false, true, 1, 1, "a"},
-		{"late HEARTBEAT", func() (serving.Record, error) {
-			rec, err := serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now()})
+		{"late HEARTBEAT", func() (queue.Record, error) {
+			rec, err := serving.Heartbeat(ctx, q, "a", ticketOf(1), queue.Renewal{Until: time.Now()})
 			if errors.Is(err, serving.ErrMade) {
 				err = serving.ErrRefused
 			}
 			return rec, err
 		}, true, true, 1, 1, "a"},
-		{"fast RELEASE", func() (serving.Record, error) {
-			if rec, err := serving.Release(ctx, q, serving.FormFast, ending("a", 1)); err != nil {
+		{"fast RELEASE", func() (queue.Record, error) {
+			if rec, err := serving.Release(ctx, q, queue.FormFast, ending("a", 1)); err != nil {
 				return rec, err
 			}
 			return serving.Get(ctx, q)
 		}, false, false, 1, 1, ""},
-		{"HEARTBEAT after it", func() (serving.Record, error) {
-			return serving.Heartbeat(ctx, q, "a", ticketOf(1), serving.Renewal{Until: time.Now().Add(time.Hour)})
+		{"HEARTBEAT after it", func() (queue.Record, error) {
+			return serving.Heartbeat(ctx, q, "a", ticketOf(1), queue.Renewal{Until: time.Now().Add(time.Hour)})
 		}, true, false, 1, 1, ""},
-		{"TAKE of an idle lock", func() (serving.Record, error) { return serving.Take(ctx, q, entry("b"), false) }, false, true, 2, 2, "b"},
-		{"TAKE of a busy lock", func() (serving.Record, error) { return serving.Take(ctx, q, entry("c"), false) }, false, true, 3, 2, "b"},
-		{"TAKE without waiting", func() (serving.Record, error) { return serving.Take(ctx, q, entry("d"), true) }, true, true, 3, 2, "b"},
-		{"fast RELEASE with a ticket out", func() (serving.Record, error) {
-			return serving.Release(ctx, q, serving.FormFast, ending("b", 2))
+		{"TAKE of an idle lock", func() (queue.Record, error) { return serving.Take(ctx, q, entry("b"), false) }, false, true, 2, 2, "b"},
+		{"TAKE of a busy lock", func() (queue.Record, error) { return serving.Take(ctx, q, entry("c"), false) }, false, true, 3, 2, "b"},
+		{"TAKE without waiting", func() (queue.Record, error) { return serving.Take(ctx, q, entry("d"), true) }, true, true, 3, 2, "b"},
+		{"fast RELEASE with a ticket out", func() (queue.Record, error) {
+			return serving.Release(ctx, q, queue.FormFast, ending("b", 2))
 		}, true, true, 3, 2, "b"},
-		{"CLAIM of a busy lock", func() (serving.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, true, true, 3, 2, "b"},
-		{"hand-off", func() (serving.Record, error) {
-			return serving.Release(ctx, q, serving.FormHandOff, ending("b", 2))
+		{"CLAIM of a busy lock", func() (queue.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, true, true, 3, 2, "b"},
+		{"hand-off", func() (queue.Record, error) {
+			return serving.Release(ctx, q, queue.FormHandOff, ending("b", 2))
 		}, false, true, 3, 2, ""},
-		{"RESET with a ticket out", func() (serving.Record, error) { return serving.Reset(ctx, q, ticketOf(2)) }, true, true, 3, 2, ""},
-		{"CLAIM of a served ticket", func() (serving.Record, error) { return serving.Claim(ctx, q, entry("e"), ticketOf(2)) }, true, true, 3, 2, ""},
-		{"CLAIM", func() (serving.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, false, true, 3, 3, "c"},
-		{"TAKE behind it", func() (serving.Record, error) { return serving.Take(ctx, q, entry("f"), false) }, false, true, 4, 3, "c"},
-		{"PASS", func() (serving.Record, error) {
+		{"RESET with a ticket out", func() (queue.Record, error) { return serving.Reset(ctx, q, ticketOf(2)) }, true, true, 3, 2, ""},
+		{"CLAIM of a served ticket", func() (queue.Record, error) { return serving.Claim(ctx, q, entry("e"), ticketOf(2)) }, true, true, 3, 2, ""},
+		{"CLAIM", func() (queue.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, false, true, 3, 3, "c"},
+		{"TAKE behind it", func() (queue.Record, error) { return serving.Take(ctx, q, entry("f"), false) }, false, true, 4, 3, "c"},
+		{"PASS", func() (queue.Record, error) {
 			e := ending("c", 3)
-			e.Next = serving.Next{Entry: entry("f"), Ticket: ticketOf(4)}
-			return serving.Release(ctx, q, serving.FormPass, e)
+			e.Next = queue.Next{Entry: entry("f"), Ticket: ticketOf(4)}
+			return serving.Release(ctx, q, queue.FormPass, e)
 		}, false, true, 4, 4, "f"},
-		{"RESET while served", func() (serving.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, true, true, 4, 4, "f"},
-		{"EVICT at another beat", func() (serving.Record, error) {
+		{"RESET while served", func() (queue.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, true, true, 4, 4, "f"},
+		{"EVICT at another beat", func() (queue.Record, error) {
 			rec, err := serving.Get(ctx, q)
 			if err != nil {
 				return rec, err
@@ -142,14 +142,14 @@ func TestProtocolExpressions(t *testing.T) {
 			rec.Holders[0].Lease.Beat = 7
 			return serving.Evict(ctx, q, rec.Holders...)
 		}, true, true, 4, 4, "f"},
-		{"EVICT", func() (serving.Record, error) {
+		{"EVICT", func() (queue.Record, error) {
 			rec, err := serving.Get(ctx, q)
 			if err != nil {
 				return rec, err
 			}
 			return serving.Evict(ctx, q, rec.Holders...)
 		}, false, true, 4, 4, ""},
-		{"RESET", func() (serving.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, false, false, 4, 4, ""},
+		{"RESET", func() (queue.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, false, false, 4, 4, ""},
 	} {
 		rec, err := step.do()
 		if refused := errors.Is(err, serving.ErrRefused); refused != step.refused || err != nil && !refused {

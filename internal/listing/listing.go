@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -40,7 +40,7 @@ type Config struct {
 // Found is a queue that a scan has shown.
 type Found struct {
 	Queue    table.Queue
-	Snapshot rows.Snapshot
+	Snapshot queue.Snapshot
 	Err      error // the record is malformed
 }
 
@@ -147,7 +147,7 @@ func (s *segment) add(ctx context.Context, item clause.Item, readAt time.Time) e
 		s.last = &Found{Queue: s.store.Queue(entity, reason, nil)}
 	}
 	s.last.Snapshot.ReadAt = readAt
-	if err := s.last.Snapshot.Add(s.last.Queue, item); err != nil {
+	if err := s.last.Snapshot.Add(s.last.Queue.Items, item); err != nil {
 		s.last.Err = err
 	}
 	return nil

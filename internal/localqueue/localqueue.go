@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/wake"
 )
@@ -33,10 +32,10 @@ type lineKey struct{ entity, reason string }
 // line holds the waiters for one queue. Queues.mu guards it.
 type line struct {
 	key       lineKey
-	waiters   []*Waiter      // in the order of tickets
-	last      ticket.Number  // the highest that joined
-	others    int            // tickets below last and above all waiters that may be other clients'
-	record    serving.Record // the latest that waiters of the line have seen
+	waiters   []*Waiter     // in the order of tickets
+	last      ticket.Number // the highest that joined
+	others    int           // tickets below last and above all waiters that may be other clients'
+	record    queue.Record  // the latest that waiters of the line have seen
 	seenAt    time.Time
 	named     ticket.Number // that a release of this client has granted the lock to by its row
 	granted   string        // id of the last grant to a waiter of the line, at grantedAt
@@ -63,13 +62,13 @@ type Waiter struct {
 	ahead    int       // live waiters ahead
 	left     bool
 	deleted  bool // no request for its row follows
-	offer    func() serving.Entry
+	offer    func() queue.Entry
 	taken    chan Answer // of the offer that a release has taken
 }
 
 // Answer is the answer to a release that has taken an offer. After an error the waiter may or may not be served.
 type Answer struct {
-	Record serving.Record
+	Record queue.Record
 	Err    error
 }
 
@@ -208,7 +207,7 @@ func (w *Waiter) Woken() <-chan struct{} { return w.wake }
 
 // Offer lets a release of this client grant the lock to the waiter with the entry that the function returns, until
 // Withdraw. The function is called at most once, in another goroutine.
-func (w *Waiter) Offer(entry func() serving.Entry) {
+func (w *Waiter) Offer(entry func() queue.Entry) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	if w.taken == nil {
@@ -234,7 +233,7 @@ func (w *Waiter) Withdraw() <-chan Answer {
 
 // Take takes the offer of the waiter with the ticket after t. answer must be called. It is nil if no such waiter
 // of this client has a row and makes an offer.
-func (q *Queues) Take(of table.Queue, t ticket.Number) (next serving.Next, answer func(Answer)) {
+func (q *Queues) Take(of table.Queue, t ticket.Number) (next queue.Next, answer func(Answer)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.lines[lineKey{of.Entity, of.Reason}]
@@ -246,7 +245,7 @@ func (q *Queues) Take(of table.Queue, t ticket.Number) (next serving.Next, answe
 		return next, nil
 	}
 	w, taken := l.waiters[i], make(chan Answer, 1)
-	next = serving.Next{Entry: w.offer(), Ticket: w.ticket}
+	next = queue.Next{Entry: w.offer(), Ticket: w.ticket}
 	w.offer, w.taken = nil, taken
 	return next, func(a Answer) {
 		taken <- a
@@ -360,12 +359,12 @@ func (l *line) first() (first *Waiter) {
 
 // Record records what a look of the waiter showed: the holders, and how many live rows are ahead of it. Rows that
 // this client deletes do not count.
-func (w *Waiter) Record(snapshot rows.Snapshot, ahead int) {
+func (w *Waiter) Record(snapshot queue.Snapshot, ahead int) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	l := w.line
 	for t, left := range l.leaving {
-		shown := slices.ContainsFunc(snapshot.Rows, func(row rows.Row) bool { return row.Ticket == t })
+		shown := slices.ContainsFunc(snapshot.Rows, func(row queue.Waiter) bool { return row.Ticket == t })
 		if shown && t.Less(w.ticket) && snapshot.Record.Floor().Less(t) {
 			ahead--
 		}
@@ -380,7 +379,7 @@ func (w *Waiter) Record(snapshot rows.Snapshot, ahead int) {
 }
 
 // Granted records that the waiter has been granted the lock with that id, and what shows it.
-func (w *Waiter) Granted(id string, snapshot rows.Snapshot) {
+func (w *Waiter) Granted(id string, snapshot queue.Snapshot) {
 	w.Record(snapshot, 0)
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
@@ -397,7 +396,7 @@ func (w *Waiter) Own(id string) bool {
 }
 
 // LastSeen returns the latest record that the line has seen, and when. Zero: none.
-func (w *Waiter) LastSeen() (rec serving.Record, at time.Time) {
+func (w *Waiter) LastSeen() (rec queue.Record, at time.Time) {
 	w.queues.mu.Lock()
 	defer w.queues.mu.Unlock()
 	return w.line.record, w.line.seenAt

@@ -9,9 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/localqueue"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -104,7 +103,7 @@ func TestPassed(t *testing.T) {
 	second.RowInserted()
 	third.RowInserted()
 	woken(second)
-	second.Offer(func() serving.Entry { return serving.Entry{ID: "second"} })
+	second.Offer(func() queue.Entry { return queue.Entry{ID: "second"} })
 	next, answer := queues.Take(q, n(1))
 	if answer == nil || next.Ticket != n(2) {
 		t.Fatalf("took the offer of %+v", next)
@@ -205,7 +204,7 @@ func TestSpotAhead(t *testing.T) {
 	}
 	first := queues.Join(q, n(10), 5) // five tickets are above the floor
 	ahead("before a look", 5, first)
-	first.Record(rows.Snapshot{}, 2)
+	first.Record(queue.Snapshot{}, 2)
 	ahead("after a look", 2, first)
 	second := queues.Join(q, n(14), 9)
 	ahead("with three tickets of others between", 2+1+3, second)
@@ -223,14 +222,14 @@ func TestSpotAhead(t *testing.T) {
 	third.Leave()
 	third = queues.Join(q, n(22), 17)
 	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
-	first.Record(rows.Snapshot{}, 0)
+	first.Record(queue.Snapshot{}, 0)
 	ahead("after another look of the first", 0+1+3+1+1, third)
 	first.Leave()
 	ahead("of the next, after the first has left", 3, second)
 	late := queues.Join(q, n(21), 16)
 	ahead("in between", 3+1, late)
 	ahead("behind it", 3+1+1, third)
-	late.Record(rows.Snapshot{}, 2)
+	late.Record(queue.Snapshot{}, 2)
 	second.Leave()
 	ahead("of one that has looked itself, after the one before has left", 2, late)
 	wide := queues.Join(onPaper("e", "wide"), n(7), 0)

@@ -16,7 +16,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -54,10 +53,10 @@ func FuzzLook(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, row := range snapshot.Rows {
-			if seen[row.LeaseID(q)] {
+			if seen[row.LeaseID(q.Items)] {
 				t.Skip("no table holds two items with one key")
 			}
-			seen[row.LeaseID(q)] = true
+			seen[row.LeaseID(q.Items)] = true
 			if row.Lease.TTL <= 0 || row.Lease.TTL > queue.MaxLease || row.Problem != nil && row.Lease != (queue.Lease{TTL: time.Minute}) {
 				t.Fatalf("a row of %+v, problem %v", row.Lease, row.Problem)
 			}
@@ -80,14 +79,14 @@ func FuzzLook(f *testing.F) {
 		mine, observer := n(int(number)), heartbeat.NewObserver(q.Clock(), false)
 		for _, length := range slices.Compact(lengths) {
 			snapshot.ReadAt = begun.Add(length)
-			j := decide(q, snapshot, mine, serving.Mode{}, nil, observer)
+			j := (snapshot).Decide(observer.Leases(q.Items, snapshot), mine, queue.Mode{}, nil)
 			if j.Holders+len(j.ExpiredHolders) != len(snapshot.Record.Holders) || j.Ahead+len(j.ExpiredRows) > len(snapshot.Rows) {
 				t.Fatalf("%d holders and %d rows became %+v", len(snapshot.Record.Holders), len(snapshot.Rows), j)
 			}
 			switch j.Do {
-			case rows.Served:
+			case queue.ActionServed:
 				t.Fatal("served by another id")
-			case rows.Claim:
+			case queue.ActionClaim:
 				if j.Ahead > 0 || j.Holders > 0 || !snapshot.Record.Present || mine.Compare(snapshot.Record.Floor()) <= 0 {
 					t.Fatalf("claims in %+v: %+v", snapshot.Record, j)
 				}
@@ -96,7 +95,7 @@ func FuzzLook(f *testing.F) {
 				t.Fatalf("clear in %v", j.ClearIn)
 			}
 			for _, row := range snapshot.Rows {
-				if row.Lease.TTL == length && !slices.ContainsFunc(j.ExpiredRows, func(o rows.Row) bool { return o.LeaseID(q) == row.LeaseID(q) }) {
+				if row.Lease.TTL == length && !slices.ContainsFunc(j.ExpiredRows, func(o queue.Waiter) bool { return o.LeaseID(q.Items) == row.LeaseID(q.Items) }) {
 					t.Fatalf("a row lives on after its lease of %v: %+v", length, row)
 				}
 			}
@@ -106,7 +105,7 @@ func FuzzLook(f *testing.F) {
 				}
 			}
 			for _, h := range snapshot.Record.Holders {
-				if length < queue.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.ExpiredHolders, func(o serving.Holder) bool { return o.ID == h.ID }) {
+				if length < queue.Forever && h.Lease.Length() == length && !slices.ContainsFunc(j.ExpiredHolders, func(o queue.Holder) bool { return o.ID == h.ID }) {
 					t.Fatalf("a holder lives on after its lease of %v: %+v", length, h)
 				}
 			}

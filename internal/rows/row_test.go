@@ -18,7 +18,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -55,9 +54,9 @@ func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table
 	}
 }
 
-func rowOf(number int, id string) rows.Row {
-	return rows.Row{
-		Ticket: n(number), ID: id, Owner: "host:1", Mode: serving.ModeExclusive, CreatedAt: time.UnixMilli(1_700_000_000_123),
+func rowOf(number int, id string) queue.Waiter {
+	return queue.Waiter{
+		Ticket: n(number), ID: id, Owner: "host:1", CreatedAt: time.UnixMilli(1_700_000_000_123),
 		Lease: queue.Lease{TTL: 15 * time.Second, Until: time.UnixMilli(1_700_000_015_123)},
 	}
 }
@@ -76,14 +75,14 @@ func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 	}
 }
 
-func enqueue(t testing.TB, q table.Queue, row rows.Row) {
+func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {
 	t.Helper()
 	if id, err := rows.Enqueue(t.Context(), q, row); err != nil || id != row.ID {
 		t.Fatalf("enqueued as %q, %v", id, err)
 	}
 }
 
-func lookAll(t testing.TB, q table.Queue) rows.Snapshot {
+func lookAll(t testing.TB, q table.Queue) queue.Snapshot {
 	t.Helper()
 	snapshot, err := rows.LookAll(t.Context(), q)
 	if err != nil {
@@ -103,8 +102,8 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		want := rows.Row{
-			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"), Mode: serving.ModeExclusive,
+		want := queue.Waiter{
+			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"),
 			CreatedAt: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "created")),
 			Lease:     queue.Lease{TTL: time.Duration(rapid.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
 		}
@@ -113,7 +112,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		enqueue(t, q, want)
 		all := lookAll(t, q).Rows
-		if len(all) != 1 || all[0].Problem != nil || !all[0].Same(want) || all[0].Owner != want.Owner || all[0].Mode != want.Mode ||
+		if len(all) != 1 || all[0].Problem != nil || !all[0].Same(want) || all[0].Owner != want.Owner || all[0].Shared != want.Shared ||
 			!all[0].CreatedAt.Equal(want.CreatedAt) || all[0].Lease.Beat != 0 || all[0].Lease.TTL != want.Lease.TTL || !all[0].Lease.Until.Equal(want.Lease.Until) {
 			rt.Fatalf("read %+v, want %+v", all, want)
 		}
@@ -377,14 +376,14 @@ func TestHostileRows(t *testing.T) {
 		}
 		// It is waited for, and then swept.
 		observer := heartbeat.NewObserver(q.Clock(), true)
-		rec := serving.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0)}
+		rec := queue.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0)}
 		at := time.Now()
-		first := decide(q, rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}, n(6), serving.Mode{}, nil, observer)
-		if row.Ticket == n(5) && (first.Do != rows.Wait || first.Ahead != 1 || first.Blocked != row.Problem) {
+		first := (queue.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}).Decide(observer.Leases(q.Items, queue.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at}), n(6), queue.Mode{}, nil)
+		if row.Ticket == n(5) && (first.Do != queue.ActionWait || first.Ahead != 1 || first.Blocked != row.Problem) {
 			rt.Fatalf("judged %+v, want to wait for the row, and to say what is wrong with it", first)
 		}
-		then := decide(q, rows.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at.Add(time.Minute)}, n(6), serving.Mode{}, nil, observer)
-		if len(then.ExpiredRows) != 1 || then.Do != rows.Claim {
+		then := (queue.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at.Add(time.Minute)}).Decide(observer.Leases(q.Items, queue.Snapshot{Record: rec, Rows: snapshot.Rows, ReadAt: at.Add(time.Minute)}), n(6), queue.Mode{}, nil)
+		if len(then.ExpiredRows) != 1 || then.Do != queue.ActionClaim {
 			rt.Fatalf("a minute later judged %+v, want that it is dead", then)
 		}
 		if ok, err := rows.Sweep(t.Context(), q, then.ExpiredRows[0]); !ok || err != nil {
@@ -462,9 +461,9 @@ func TestLookSeesOneQueue(t *testing.T) {
 	}
 	for i, reason := range reasons {
 		q := queueOf(tb, "e", reason)
-		for _, look := range []func() (rows.Snapshot, error){
-			func() (rows.Snapshot, error) { return rows.LookAll(t.Context(), q) },
-			func() (rows.Snapshot, error) { return rows.Look(t.Context(), q, ticket.Max, n(1)) },
+		for _, look := range []func() (queue.Snapshot, error){
+			func() (queue.Snapshot, error) { return rows.LookAll(t.Context(), q) },
+			func() (queue.Snapshot, error) { return rows.Look(t.Context(), q, ticket.Max, n(1)) },
 		} {
 			snapshot, err := look()
 			if err != nil || len(snapshot.Rows) != 1 || snapshot.Rows[0].ID != "e"+reason || snapshot.Record.TicketNumber != n(100+i) {

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -45,11 +46,11 @@ func TestCreatingTake(t *testing.T) {
 			})
 		})
 	}
-	for name, mode := range map[string]serving.Mode{"lock": {}, "shared lock": {Shared: true}, "semaphore": {Permits: 3}} {
+	for name, mode := range map[string]queue.Mode{"lock": {}, "shared lock": {Shared: true}, "semaphore": {Permits: 3}} {
 		run("OneRequestForA "+name, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 			e := entryOf("a")
 			e.Mode = mode
-			var rec serving.Record
+			var rec queue.Record
 			var err error
 			sent := cost(tb, func() { rec, err = serving.Take(t.Context(), q, e, true) })
 			if h, mine := rec.Mine("a"); err != nil || !mine || h.Ticket != n(1) || rec.Permits != mode.Permits || sent != 1 {

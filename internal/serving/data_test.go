@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -58,7 +59,7 @@ func TestSetData(t *testing.T) {
 		if rec, err := serving.Get(t.Context(), q); err != nil || len(rec.Holders) != 1 || string(rec.Holders[0].Data) != "five" || rec.Holders[0].DataSet != 5 || rec.Holders[0].Lease.Beat != 0 {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
-		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := set("a", 1, 6, "late"); !errors.Is(err, serving.ErrRefused) {
@@ -79,16 +80,16 @@ func TestDataOfWrongType(t *testing.T) {
 	e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
 	for _, data := range []types.AttributeValue{clause.String("text"), num("7"), clause.Map(nil), &types.AttributeValueMemberNULL{Value: true}} {
 		e["data"] = data
-		if rec, err := serving.Decode(paper(), item); err != nil || rec.Holders[0].Data != nil || rec.Holders[0].Lease.TTL != time.Minute {
+		if rec, err := queue.DecodeRecord(paper().Items, item); err != nil || rec.Holders[0].Data != nil || rec.Holders[0].Lease.TTL != time.Minute {
 			t.Errorf("data that is %s: %+v, %v", clause.TypeName(data), rec, err)
 		}
 	}
 	e["data"], e["dataSet"] = &types.AttributeValueMemberB{Value: []byte("kept")}, num("12")
-	if rec, err := serving.Decode(paper(), item); err != nil || string(rec.Holders[0].Data) != "kept" || rec.Holders[0].DataSet != 12 {
+	if rec, err := queue.DecodeRecord(paper().Items, item); err != nil || string(rec.Holders[0].Data) != "kept" || rec.Holders[0].DataSet != 12 {
 		t.Errorf("data is read as %+v, %v", rec, err)
 	}
 	e["dataSet"] = clause.String("12") // by which writes are decided
-	rec, err := serving.Decode(paper(), item)
+	rec, err := queue.DecodeRecord(paper().Items, item)
 	malformed, ok := errors.AsType[*clause.MalformedError](rec.Holders[0].Problem)
 	if err != nil || !ok || malformed.Attribute != "holders.h.dataSet" {
 		t.Errorf("a dataSet that is no number: %v", malformed)

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -74,7 +75,7 @@ func TestEnterConditions(t *testing.T) {
 			item     clause.Item // of the record; nil: there is none
 			ticket   int
 			idleOnly bool
-			mode     serving.Mode
+			mode     queue.Mode
 
 			served, refused, made bool
 			say                   string // of another error
@@ -96,10 +97,10 @@ func TestEnterConditions(t *testing.T) {
 			{what: "of another scope", item: with(record(5, 5, -1), "scope", clause.String("entity")), ticket: 7, say: "is a queue of ScopeEntity, and a queue of ScopeTable is asked for", last: 5},
 			{what: "of no scope there is", item: with(record(5, 5, -1), "scope", clause.String("galaxy")), ticket: 7, say: "galaxy"},
 			{what: "a semaphore", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, say: "is a semaphore of 3, and a lock is asked for", last: 5},
-			{what: "a semaphore of another number", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: serving.Mode{Permits: 2}, say: "is a semaphore of 3, and a semaphore of 2 is asked for", last: 5},
-			{what: "the same semaphore", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: serving.Mode{Permits: 3}, served: true, holders: 1, last: 7},
-			{what: "a new semaphore", ticket: 7, mode: serving.Mode{Permits: 3}, served: true, holders: 1, last: 7},
-			{what: "to share", item: record(5, 5, -1), ticket: 7, mode: serving.Mode{Shared: true}, served: true, holders: 1, last: 7},
+			{what: "a semaphore of another number", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: queue.Mode{Permits: 2}, say: "is a semaphore of 3, and a semaphore of 2 is asked for", last: 5},
+			{what: "the same semaphore", item: with(record(5, 5, -1), "permits", number(3)), ticket: 7, mode: queue.Mode{Permits: 3}, served: true, holders: 1, last: 7},
+			{what: "a new semaphore", ticket: 7, mode: queue.Mode{Permits: 3}, served: true, holders: 1, last: 7},
+			{what: "to share", item: record(5, 5, -1), ticket: 7, mode: queue.Mode{Shared: true}, served: true, holders: 1, last: 7},
 			{what: "no counter", item: with(record(5, 5, -1), "ticketNumber", nil), ticket: 7, say: "ticketNumber is missing"},
 			{what: "a counter below zero", item: with(with(record(5, 5, -1), "granted", nil), "ticketNumber", number(-1)), ticket: 7, say: "ticketNumber is -1"},
 			{what: "a counter that is none", item: with(record(5, 5, -1), "ticketNumber", clause.String("5")), ticket: 7, say: "ticketNumber is a string"},
@@ -153,7 +154,7 @@ func TestEnterConditions(t *testing.T) {
 // are refused permanently, by any id, also when its turn is over.
 func TestEnterOnce(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		enter := func(id string, i int) (serving.Record, error) {
+		enter := func(id string, i int) (queue.Record, error) {
 			return serving.Enter(t.Context(), q, entryOf(id), n(i), ticket.ScopeEntity, false)
 		}
 		if got := cost(tb, func() {
@@ -169,7 +170,7 @@ func TestEnterOnce(t *testing.T) {
 				t.Errorf("again as %s: %+v, %v", id, rec, err)
 			}
 		}
-		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 3)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 3)); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"a", "a-2"} {

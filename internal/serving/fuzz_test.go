@@ -65,11 +65,11 @@ func FuzzGet(f *testing.F) {
 			t.Fatalf("a record that contradicts itself: %+v", rec)
 		case !rec.Present && len(rec.Holders) > 0:
 			t.Fatalf("holders that are not there: %+v", rec)
-		case rec.Turn.Mean < 0 || rec.Turn.Deviation < 0 || rec.Turn.Mean > queue.MaxLease || rec.Turn.Deviation > queue.MaxLease:
-			t.Fatalf("a turn of %+v", rec.Turn)
+		case rec.HoldTime.Mean < 0 || rec.HoldTime.Deviation < 0 || rec.HoldTime.Mean > queue.MaxLease || rec.HoldTime.Deviation > queue.MaxLease:
+			t.Fatalf("a turn of %+v", rec.HoldTime)
 		}
 		var ids []string
-		ordered := slices.IsSortedFunc(rec.Holders, func(a, b serving.Holder) int {
+		ordered := slices.IsSortedFunc(rec.Holders, func(a, b queue.Holder) int {
 			return cmp.Or(a.Ticket.Compare(b.Ticket), strings.Compare(a.ID, b.ID))
 		})
 		for _, h := range rec.Holders {

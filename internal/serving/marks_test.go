@@ -13,47 +13,48 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 // The table of what a record says of holder "me", served with ticket 5, and of
 // its second release call. At its grant the marks were those of ticket 4.
 func TestRecordOutcome(t *testing.T) {
-	before := serving.Released{ID: "before", Ticket: n(4), Call: 1}
-	seed := serving.Evicted{ID: "seed"}
-	seen := serving.Marks{Released: before, Evicted: seed}
-	mine := func(call int64) serving.Released { return serving.Released{ID: "me", Ticket: n(5), Call: call} }
-	later := serving.Released{ID: "later", Ticket: n(6), Call: 2}
-	evictedMe := serving.Evicted{ID: "me", Ticket: n(5)}
-	evictedLater := serving.Evicted{ID: "later", Ticket: n(7)}
-	me := []serving.Holder{{ID: "me", Ticket: n(5)}}
+	before := queue.Released{ID: "before", Ticket: n(4), Call: 1}
+	seed := queue.Eviction{ID: "seed"}
+	seen := queue.Marks{Released: before, Evicted: seed}
+	mine := func(call int64) queue.Released { return queue.Released{ID: "me", Ticket: n(5), Call: call} }
+	later := queue.Released{ID: "later", Ticket: n(6), Call: 2}
+	evictedMe := queue.Eviction{ID: "me", Ticket: n(5)}
+	evictedLater := queue.Eviction{ID: "later", Ticket: n(7)}
+	me := []queue.Holder{{ID: "me", Ticket: n(5)}}
 	for _, c := range []struct {
 		name string
-		now  serving.Record
-		seen serving.Marks
-		want serving.Outcome
+		now  queue.Record
+		seen queue.Marks
+		want queue.Outcome
 	}{
-		{"held", serving.Record{Exists: true, Holders: me, Marks: seen}, seen, serving.OutcomeHeld},
-		{"held, whatever the marks say", serving.Record{Exists: true, Holders: me, Marks: serving.Marks{Released: later}}, seen, serving.OutcomeHeld},
-		{"an orphaned entry with another ticket", serving.Record{Exists: true, Holders: []serving.Holder{{ID: "me", Ticket: n(6)}}, Marks: seen}, seen, serving.OutcomeEvicted},
-		{"no record", serving.Record{}, seen, serving.OutcomeGone},
-		{"an item without the record", serving.Record{Item: clause.Item{}}, seen, serving.OutcomeGone},
-		{"released by this call", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(2), Evicted: seed}}, seen, serving.OutcomeReleased},
-		{"released by an earlier call", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(1), Evicted: seed}}, seen, serving.OutcomeReleasedEarlier},
-		{"released, then others evicted", serving.Record{Exists: true, Marks: serving.Marks{Released: mine(2), Evicted: evictedLater}}, seen, serving.OutcomeReleased},
-		{"evicted", serving.Record{Exists: true, Marks: serving.Marks{Released: before, Evicted: evictedMe}}, seen, serving.OutcomeEvicted},
-		{"evicted, then others released", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: evictedMe}}, seen, serving.OutcomeEvicted},
-		{"removed by hand", serving.Record{Exists: true, Marks: seen}, seen, serving.OutcomeEvicted},
-		{"evicted, then another", serving.Record{Exists: true, Marks: serving.Marks{Released: before, Evicted: evictedLater}}, seen, serving.OutcomeEvicted},
-		{"released, then others released", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: seed}}, seen, serving.OutcomeReleasedSome},
-		{"others released and were evicted since", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: evictedLater}}, seen, serving.OutcomeUnknown},
-		{"removed by hand before any release", serving.Record{Exists: true, Marks: serving.Marks{Evicted: seed}}, serving.Marks{Evicted: seed}, serving.OutcomeEvicted},
-		{"released before any other release", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: seed}}, serving.Marks{Evicted: seed}, serving.OutcomeReleasedSome},
-		{"a new record", serving.Record{Exists: true, Marks: serving.Marks{Evicted: serving.Evicted{ID: "other seed"}}}, serving.Marks{Evicted: seed}, serving.OutcomeUnknown},
-		{"a new record in which one was evicted", serving.Record{Exists: true, Marks: serving.Marks{Evicted: evictedLater}}, serving.Marks{Evicted: seed}, serving.OutcomeUnknown},
-		{"a new record with a release", serving.Record{Exists: true, Marks: serving.Marks{Released: later, Evicted: serving.Evicted{ID: "other seed"}}}, seen, serving.OutcomeUnknown},
-		{"a record of a version without marks", serving.Record{Exists: true}, serving.Marks{}, serving.OutcomeUnknown},
-		{"marks that were removed", serving.Record{Exists: true}, seen, serving.OutcomeUnknown},
+		{"held", queue.Record{Exists: true, Holders: me, Marks: seen}, seen, queue.OutcomeHeld},
+		{"held, whatever the marks say", queue.Record{Exists: true, Holders: me, Marks: queue.Marks{Released: later}}, seen, queue.OutcomeHeld},
+		{"an orphaned entry with another ticket", queue.Record{Exists: true, Holders: []queue.Holder{{ID: "me", Ticket: n(6)}}, Marks: seen}, seen, queue.OutcomeEvicted},
+		{"no record", queue.Record{}, seen, queue.OutcomeGone},
+		{"an item without the record", queue.Record{Item: clause.Item{}}, seen, queue.OutcomeGone},
+		{"released by this call", queue.Record{Exists: true, Marks: queue.Marks{Released: mine(2), Evicted: seed}}, seen, queue.OutcomeReleased},
+		{"released by an earlier call", queue.Record{Exists: true, Marks: queue.Marks{Released: mine(1), Evicted: seed}}, seen, queue.OutcomeReleasedEarlier},
+		{"released, then others evicted", queue.Record{Exists: true, Marks: queue.Marks{Released: mine(2), Evicted: evictedLater}}, seen, queue.OutcomeReleased},
+		{"evicted", queue.Record{Exists: true, Marks: queue.Marks{Released: before, Evicted: evictedMe}}, seen, queue.OutcomeEvicted},
+		{"evicted, then others released", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: evictedMe}}, seen, queue.OutcomeEvicted},
+		{"removed by hand", queue.Record{Exists: true, Marks: seen}, seen, queue.OutcomeEvicted},
+		{"evicted, then another", queue.Record{Exists: true, Marks: queue.Marks{Released: before, Evicted: evictedLater}}, seen, queue.OutcomeEvicted},
+		{"released, then others released", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: seed}}, seen, queue.OutcomeReleasedSome},
+		{"others released and were evicted since", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: evictedLater}}, seen, queue.OutcomeUnknown},
+		{"removed by hand before any release", queue.Record{Exists: true, Marks: queue.Marks{Evicted: seed}}, queue.Marks{Evicted: seed}, queue.OutcomeEvicted},
+		{"released before any other release", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: seed}}, queue.Marks{Evicted: seed}, queue.OutcomeReleasedSome},
+		{"a new record", queue.Record{Exists: true, Marks: queue.Marks{Evicted: queue.Eviction{ID: "other seed"}}}, queue.Marks{Evicted: seed}, queue.OutcomeUnknown},
+		{"a new record in which one was evicted", queue.Record{Exists: true, Marks: queue.Marks{Evicted: evictedLater}}, queue.Marks{Evicted: seed}, queue.OutcomeUnknown},
+		{"a new record with a release", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: queue.Eviction{ID: "other seed"}}}, seen, queue.OutcomeUnknown},
+		{"a record of a version without marks", queue.Record{Exists: true}, queue.Marks{}, queue.OutcomeUnknown},
+		{"marks that were removed", queue.Record{Exists: true}, seen, queue.OutcomeUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.now.Outcome("me", n(5), 2, c.seen); got != c.want {
@@ -64,29 +65,29 @@ func TestRecordOutcome(t *testing.T) {
 }
 
 func TestRecordMade(t *testing.T) {
-	holder := func(made int64) serving.Record {
-		return serving.Record{Exists: true, Holders: []serving.Holder{{ID: "me", Ticket: n(5), Made: made}}}
+	holder := func(made int64) queue.Record {
+		return queue.Record{Exists: true, Holders: []queue.Holder{{ID: "me", Ticket: n(5), Made: made}}}
 	}
-	evicted := func(id string, ticket int, made int64) serving.Record {
-		return serving.Record{Exists: true, Marks: serving.Marks{Evicted: serving.Evicted{ID: id, Ticket: n(ticket), Made: made}}}
+	evicted := func(id string, ticket int, made int64) queue.Record {
+		return queue.Record{Exists: true, Marks: queue.Marks{Evicted: queue.Eviction{ID: id, Ticket: n(ticket), Made: made}}}
 	}
 	for _, c := range []struct {
 		name string
-		now  serving.Record
-		want serving.Made
+		now  queue.Record
+		want queue.Made
 	}{
-		{"held, none made", holder(0), serving.MadeNotYet},
-		{"held, the one before", holder(2), serving.MadeNotYet},
-		{"held, the one before settled", holder(3), serving.MadeNotYet},
-		{"held, made", holder(4), serving.MadeYes},
-		{"held, settled", holder(5), serving.MadeNever},
-		{"evicted before", evicted("me", 5, 2), serving.MadeNever},
-		{"evicted after", evicted("me", 5, 4), serving.MadeYes},
-		{"evicted when settled", evicted("me", 5, 5), serving.MadeNever},
-		{"evicted by hand", evicted("me", 5, -1), serving.MadeUnknown},
-		{"an orphaned entry evicted", evicted("me", 6, 4), serving.MadeUnknown},
-		{"another evicted", evicted("other", 5, 4), serving.MadeUnknown},
-		{"no record", serving.Record{}, serving.MadeUnknown},
+		{"held, none made", holder(0), queue.MadeNotYet},
+		{"held, the one before", holder(2), queue.MadeNotYet},
+		{"held, the one before settled", holder(3), queue.MadeNotYet},
+		{"held, made", holder(4), queue.MadeYes},
+		{"held, settled", holder(5), queue.MadeNever},
+		{"evicted before", evicted("me", 5, 2), queue.MadeNever},
+		{"evicted after", evicted("me", 5, 4), queue.MadeYes},
+		{"evicted when settled", evicted("me", 5, 5), queue.MadeNever},
+		{"evicted by hand", evicted("me", 5, -1), queue.MadeUnknown},
+		{"an orphaned entry evicted", evicted("me", 6, 4), queue.MadeUnknown},
+		{"another evicted", evicted("other", 5, 4), queue.MadeUnknown},
+		{"no record", queue.Record{}, queue.MadeUnknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.now.Made("me", n(5), 4); got != c.want {
@@ -101,7 +102,7 @@ func TestRecordMade(t *testing.T) {
 func TestMarks(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
-		marks := func() serving.Marks {
+		marks := func() queue.Marks {
 			t.Helper()
 			rec, err := serving.Get(ctx, q)
 			if err != nil {
@@ -110,21 +111,21 @@ func TestMarks(t *testing.T) {
 			return rec.Marks
 		}
 		take(t, q, "a")
-		if m := marks(); m.Evicted.ID != "a" || !m.Evicted.Ticket.IsZero() || m.Released != (serving.Released{}) {
+		if m := marks(); m.Evicted.ID != "a" || !m.Evicted.Ticket.IsZero() || m.Released != (queue.Released{}) {
 			t.Errorf("a new record has the marks %+v", m)
 		}
-		ending := serving.Ending{ID: "a", Ticket: n(1), Call: 3, Unsettled: time.UnixMilli(7)}
-		if _, err := serving.Release(ctx, q, serving.FormFast, ending); err != nil {
+		ending := queue.Ending{ID: "a", Ticket: n(1), Call: 3, Unsettled: time.UnixMilli(7)}
+		if _, err := serving.Release(ctx, q, queue.FormFast, ending); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "a", Ticket: n(1), Call: 3}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || m.Evicted.ID != "a" {
+		if m := marks(); m.Released != (queue.Released{ID: "a", Ticket: n(1), Call: 3}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || m.Evicted.ID != "a" {
 			t.Errorf("a fast release left the marks %+v", m)
 		}
 		take(t, q, "b")
-		if _, err := serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
+		if _, err := serving.Release(ctx, q, queue.FormHandOff, queue.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
 			t.Fatal(err)
 		}
-		if m := marks(); m.Released != (serving.Released{ID: "b", Ticket: n(2), Call: 1}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || !m.Evicted.Ticket.IsZero() {
+		if m := marks(); m.Released != (queue.Released{ID: "b", Ticket: n(2), Call: 1}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || !m.Evicted.Ticket.IsZero() {
 			t.Errorf("a hand-off left the marks %+v", m)
 		}
 		if _, err := serving.Reset(ctx, q, n(2)); err != nil {
@@ -148,7 +149,7 @@ func TestMarks(t *testing.T) {
 		if m := marks(); m.Evicted.ID != "d-2" || m.Evicted.Ticket != n(4) {
 			t.Errorf("a resumption left the marks %+v", m)
 		}
-		if _, err := serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.Release(ctx, q, queue.FormHandOff, queue.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a release with another ticket gave %v", err)
 		}
 	})
@@ -185,7 +186,7 @@ func TestNumberedFence(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
+			if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != queue.MadeNever {
 				t.Errorf("settling one that was not made gave %d, %v", made, err)
 			}
 		}
@@ -195,11 +196,11 @@ func TestNumberedFence(t *testing.T) {
 		if err := send("a", 1, 6); err != nil {
 			t.Errorf("the next gave %v", err)
 		}
-		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != serving.MadeYes {
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != queue.MadeYes {
 			t.Errorf("settling one that was made gave %d, %v", made, err)
 		}
 		// One that arrives late, after a later transaction, changes nothing.
-		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != serving.MadeNever {
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != queue.MadeNever {
 			t.Errorf("settling an earlier one late gave %d, %v", made, err)
 		}
 		rec, err := serving.Get(t.Context(), q)
@@ -212,10 +213,10 @@ func TestNumberedFence(t *testing.T) {
 			t.Errorf("an eviction that has not seen the last transaction gave %v", err)
 		}
 		rec, err = serving.Evict(t.Context(), q, rec.Holders[0])
-		if err != nil || rec.Made("a", n(1), 6) != serving.MadeYes || rec.Made("a", n(1), 8) != serving.MadeNever {
+		if err != nil || rec.Made("a", n(1), 6) != queue.MadeYes || rec.Made("a", n(1), 8) != queue.MadeNever {
 			t.Errorf("%+v, %v", rec.Marks, err)
 		}
-		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 8); err != nil || made != serving.MadeNever {
+		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 8); err != nil || made != queue.MadeNever {
 			t.Errorf("settling after the eviction gave %d, %v", made, err)
 		}
 	})
@@ -226,7 +227,7 @@ func TestNumberedFence(t *testing.T) {
 func TestEvictLargest(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		holders := clause.Item{}
-		for i := range serving.MaxEvicted {
+		for i := range queue.MaxEvicted {
 			entry := clause.Item{"beat": clause.Int(0), "ttl": clause.Int(60000), "owner": clause.String("o"), "ticket": clause.Int(int64(i + 2)), "made": clause.Int(4)}
 			if i == 0 {
 				delete(entry, "ticket")
@@ -238,13 +239,13 @@ func TestEvictLargest(t *testing.T) {
 		item["holders"] = clause.Map(holders)
 		put(t, tb, item)
 		rec, err := serving.Get(t.Context(), q)
-		if err != nil || len(rec.Holders) != serving.MaxEvicted {
+		if err != nil || len(rec.Holders) != queue.MaxEvicted {
 			t.Fatalf("%d holders, %v", len(rec.Holders), err)
 		}
 		if rec, err = serving.Evict(t.Context(), q, rec.Holders...); err != nil || len(rec.Holders) != 0 {
 			t.Errorf("%d holders are left: %v", len(rec.Holders), err)
 		}
-		if got := rec.Marks.Evicted; got.Ticket != n(serving.MaxEvicted+1) || got.Made != 4 {
+		if got := rec.Marks.Evicted; got.Ticket != n(queue.MaxEvicted+1) || got.Made != 4 {
 			t.Errorf("the mark is %+v", got)
 		}
 	})
@@ -253,8 +254,8 @@ func TestEvictLargest(t *testing.T) {
 // TestCrowd checks that a release replaces a full set of times by a new and later one, unless the set has changed.
 func TestCrowd(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		mode := serving.Mode{Permits: 50}
-		begin := func(id string) serving.Record {
+		mode := queue.Mode{Permits: 50}
+		begin := func(id string) queue.Record {
 			t.Helper()
 			e := entryOf(id)
 			e.Mode = mode
@@ -280,25 +281,25 @@ func TestCrowd(t *testing.T) {
 			h, _ := rec.Mine(id)
 			begin("stays" + id)
 			read := rec.Marks.Unsettled
-			e := serving.Ending{ID: id, Ticket: h.Ticket, Call: 1, Bounded: true}
+			e := queue.Ending{ID: id, Ticket: h.Ticket, Call: 1, Bounded: true}
 			at := time.UnixMilli(1_000_000 - int64(i))
-			if e.Add(at, read); len(read) == serving.MaxUnsettled {
+			if e.Add(at, read); len(read) == queue.MaxUnsettled {
 				full := e
 				full.Add(at, nil)
 				stale := e
 				stale.Add(at, append(slices.Clone(read[1:]), time.UnixMilli(5)))
-				for name, e := range map[string]serving.Ending{"Full": full, "Changed": stale} {
-					if _, err := serving.Release(t.Context(), q, serving.FormHandOff, e); !errors.Is(err, serving.ErrRefused) {
+				for name, e := range map[string]queue.Ending{"Full": full, "Changed": stale} {
+					if _, err := serving.Release(t.Context(), q, queue.FormHandOff, e); !errors.Is(err, serving.ErrRefused) {
 						t.Errorf("%s: %v", name, err)
 					}
 				}
 			}
-			rec, err := serving.Release(t.Context(), q, serving.FormHandOff, e)
+			rec, err := serving.Release(t.Context(), q, queue.FormHandOff, e)
 			left := rec.Marks.Unsettled
-			if err != nil || len(left) > serving.MaxUnsettled || !slices.Contains(left, e.Unsettled) {
+			if err != nil || len(left) > queue.MaxUnsettled || !slices.Contains(left, e.Unsettled) {
 				t.Fatalf("%d: %v, left %v", i, err, left)
 			}
-			if len(read) == serving.MaxUnsettled && (len(left) != 1 || slices.Contains(read, left[0]) || !left[0].After(time.UnixMilli(999_999))) {
+			if len(read) == queue.MaxUnsettled && (len(left) != 1 || slices.Contains(read, left[0]) || !left[0].After(time.UnixMilli(999_999))) {
 				t.Errorf("of %v it has left %v", read, left)
 			}
 		}

@@ -7,24 +7,25 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 // as is an entry of that mode.
-func as(id string, m serving.Mode) serving.Entry {
+func as(id string, m queue.Mode) queue.Entry {
 	e := entryOf(id)
 	e.Mode = m
 	return e
 }
 
 var (
-	exclusive = serving.Mode{}
-	shared    = serving.Mode{Shared: true}
-	three     = serving.Mode{Permits: 3}
+	exclusive = queue.Mode{}
+	shared    = queue.Mode{Shared: true}
+	three     = queue.Mode{Permits: 3}
 )
 
 // takeAs takes a number, in a queue that may have to be seeded.
-func takeAs(t *testing.T, q table.Queue, id string, m serving.Mode) serving.Record {
+func takeAs(t *testing.T, q table.Queue, id string, m queue.Mode) queue.Record {
 	t.Helper()
 	for try := range 3 {
 		rec, err := serving.Take(t.Context(), q, as(id, m), false)
@@ -35,25 +36,25 @@ func takeAs(t *testing.T, q table.Queue, id string, m serving.Mode) serving.Reco
 			t.Fatal(err)
 		}
 	}
-	return serving.Record{}
+	return queue.Record{}
 }
 
 // TestJoin checks that a holder may join others only in a compatible mode.
 func TestJoin(t *testing.T) {
 	for name, test := range map[string]struct {
-		holds []serving.Mode // the first by TAKE, the others by CLAIM
-		then  serving.Mode
+		holds []queue.Mode // the first by TAKE, the others by CLAIM
+		then  queue.Mode
 		joins bool
 	}{
-		"a reader a reader":             {[]serving.Mode{shared}, shared, true},
-		"a reader two readers":          {[]serving.Mode{shared, shared}, shared, true},
-		"a reader a writer":             {[]serving.Mode{exclusive}, shared, false},
-		"a writer a reader":             {[]serving.Mode{shared}, exclusive, false},
-		"a writer a writer":             {[]serving.Mode{exclusive}, exclusive, false},
-		"the second of three permits":   {[]serving.Mode{three}, three, true},
-		"the third of three permits":    {[]serving.Mode{three, three}, three, true},
-		"the fourth of three permits":   {[]serving.Mode{three, three, three}, three, false},
-		"the second of a single permit": {[]serving.Mode{{Permits: 1}}, serving.Mode{Permits: 1}, false},
+		"a reader a reader":             {[]queue.Mode{shared}, shared, true},
+		"a reader two readers":          {[]queue.Mode{shared, shared}, shared, true},
+		"a reader a writer":             {[]queue.Mode{exclusive}, shared, false},
+		"a writer a reader":             {[]queue.Mode{shared}, exclusive, false},
+		"a writer a writer":             {[]queue.Mode{exclusive}, exclusive, false},
+		"the second of three permits":   {[]queue.Mode{three}, three, true},
+		"the third of three permits":    {[]queue.Mode{three, three}, three, true},
+		"the fourth of three permits":   {[]queue.Mode{three, three, three}, three, false},
+		"the second of a single permit": {[]queue.Mode{{Permits: 1}}, queue.Mode{Permits: 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
@@ -120,7 +121,7 @@ func TestHoldModeIsRemoved(t *testing.T) {
 		}
 		takeAs(t, q, "a", shared)
 		says("shared")
-		if _, err := serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		says("")
@@ -130,14 +131,14 @@ func TestHoldModeIsRemoved(t *testing.T) {
 			t.Error("a reader's TAKE has changed how a writer holds")
 		}
 		says("exclusive")
-		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("w", 2)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("w", 2)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Claim(t.Context(), q, as("r", shared), n(3)); err != nil {
 			t.Fatal(err)
 		}
 		says("shared")
-		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("r", 3)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("r", 3)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Reset(t.Context(), q, n(3)); err != nil {
@@ -162,14 +163,14 @@ func TestReaderBesideUnknownMode(t *testing.T) {
 		}
 		for _, bad := range []string{"sharing", ""} {
 			item["holdMode"] = clause.String(bad)
-			if rec, err := serving.Decode(q, item); err == nil || rec.Shared {
+			if rec, err := queue.DecodeRecord(q.Items, item); err == nil || rec.Shared {
 				t.Errorf("hold mode %q: %+v, %v", bad, rec, err)
 			}
 		}
 		for _, bad := range []string{"0", "-1", "501", "1.5"} {
 			item := given()
 			item["permits"] = num(bad)
-			if _, err := serving.Decode(q, item); err == nil {
+			if _, err := queue.DecodeRecord(q.Items, item); err == nil {
 				t.Errorf("%s permits are read", bad)
 			}
 		}
@@ -202,11 +203,11 @@ func TestDowngrade(t *testing.T) {
 		}
 		// Heartbeats of both go on, whatever was granted since.
 		for id, ticket := range map[string]int{"w": 1, "r": 2} {
-			if _, err := serving.Heartbeat(t.Context(), q, id, n(ticket), serving.Renewal{}); err != nil {
+			if _, err := serving.Heartbeat(t.Context(), q, id, n(ticket), queue.Renewal{}); err != nil {
 				t.Errorf("heartbeat of %s: %v", id, err)
 			}
 		}
-		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("w", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("w", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); !errors.Is(err, serving.ErrRefused) {

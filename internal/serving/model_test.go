@@ -44,12 +44,17 @@ func retriesAtOnce(o *dynamodb.Options) {
 	})
 }
 
-func entryOf(id string) serving.Entry {
-	return serving.Entry{ID: id, Owner: "owner of " + id, Lease: queue.Lease{TTL: time.Minute}}
+// takeAfter is TAKE of a record's own counter, which begins after base.
+func takeAfter(e queue.Entry, base ticket.Number, idleOnly bool) clause.Write {
+	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, idleOnly), base).Write
 }
 
-func endingOf(id string, ticket int) serving.Ending {
-	return serving.Ending{ID: id, Ticket: n(ticket), Call: 1}
+func entryOf(id string) queue.Entry {
+	return queue.Entry{ID: id, Owner: "owner of " + id, Lease: queue.Lease{TTL: time.Minute}}
+}
+
+func endingOf(id string, ticket int) queue.Ending {
+	return queue.Ending{ID: id, Ticket: n(ticket), Call: 1}
 }
 
 // state is the record in plain Go.
@@ -92,7 +97,7 @@ func (m *model) apply(rt *rapid.T, w clause.Write) bool {
 }
 
 func (m *model) state(rt *rapid.T) state {
-	rec, err := serving.Decode(m.q, m.item)
+	rec, err := queue.DecodeRecord(m.q.Items, m.item)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -100,7 +105,7 @@ func (m *model) state(rt *rapid.T) state {
 }
 
 // seen is a decoded record in the model's terms.
-func seen(rec serving.Record) state {
+func seen(rec queue.Record) state {
 	number := func(t ticket.Number) int { return int(t.After(ticket.Number{})) }
 	s := state{
 		Exists: rec.Exists, Present: rec.Present,
@@ -127,7 +132,7 @@ type client struct {
 	numbers []int          // of a wider counter
 	tickets []int          // that it took or entered with
 	grants  map[string]int // id to ticket, of what it was granted or tried to claim
-	evicts  []serving.Holder
+	evicts  []queue.Holder
 }
 
 func (c *client) newID() string {
@@ -177,11 +182,11 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		lost := rapid.IntRange(0, 4).Draw(rt, "answer lost") == 0
 
 		before := m.state(rt)
-		var rec serving.Record
+		var rec queue.Record
 		var err error
 		var write clause.Write // the same, for the model
 		number := 0            // that has entered
-		var send func() (serving.Record, error)
+		var send func() (queue.Record, error)
 		pick := func() (string, int) {
 			id := rapid.SampledFrom(ids).Draw(rt, "id")
 			return id, c.grants[id]
@@ -189,8 +194,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 		switch op {
 		case "take", "take if idle":
 			id := c.newID()
-			write = entryOf(id).WriteTake(n(0), op == "take if idle")
-			send = func() (serving.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
+			write = takeAfter(entryOf(id), n(0), op == "take if idle")
+			send = func() (queue.Record, error) { return serving.Take(ctx, q, entryOf(id), op == "take if idle") }
 		case "number":
 			counter += rapid.IntRange(1, 3).Draw(rt, "numbers") // those between are of other queues
 			c.numbers = append(c.numbers, counter)
@@ -205,8 +210,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			if op != "enter again" {
 				id = c.newID()
 			}
-			write = entryOf(id).WriteEnter(n(number), scope, op == "enter if idle")
-			send = func() (serving.Record, error) {
+			write = queue.Enter(entryOf(id), n(number), scope, op == "enter if idle")
+			send = func() (queue.Record, error) {
 				return serving.Enter(ctx, q, entryOf(id), n(number), scope, op == "enter if idle")
 			}
 		case "claim", "claim again":
@@ -218,8 +223,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				id, ticket = pick()
 			}
 			c.grants[id] = ticket
-			write = entryOf(id).WriteClaim(n(ticket))
-			send = func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf(id), n(ticket)) }
+			write = queue.Claim(entryOf(id), n(ticket))
+			send = func() (queue.Record, error) { return serving.Claim(ctx, q, entryOf(id), n(ticket)) }
 		case "heartbeat":
 			if len(ids) == 0 {
 				continue
@@ -227,20 +232,20 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			id, ticket := pick()
 			clock += rapid.IntRange(-2, 5).Draw(rt, "until")
 			until := max(clock, 0)
-			r := serving.Renewal{}
+			r := queue.Renewal{}
 			if until > 0 {
 				r.Until = time.UnixMilli(int64(until))
 			}
-			write = r.WriteHeartbeat(id, n(ticket))
-			send = func() (serving.Record, error) { return serving.Heartbeat(ctx, q, id, n(ticket), r) }
+			write = r.Heartbeat(id, n(ticket))
+			send = func() (queue.Record, error) { return serving.Heartbeat(ctx, q, id, n(ticket), r) }
 		case "release fast":
 			if len(ids) == 0 {
 				continue
 			}
 			id, ticket := pick()
-			write = endingOf(id, ticket).WriteRelease(serving.FormFast, time.Time{})
-			send = func() (serving.Record, error) {
-				rec, err := serving.Release(ctx, q, serving.FormFast, endingOf(id, ticket))
+			write = endingOf(id, ticket).Release(queue.FormFast, time.Time{})
+			send = func() (queue.Record, error) {
+				rec, err := serving.Release(ctx, q, queue.FormFast, endingOf(id, ticket))
 				if err != nil {
 					return rec, err
 				}
@@ -251,9 +256,9 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				continue
 			}
 			id, ticket := pick()
-			write = endingOf(id, ticket).WriteRelease(serving.FormHandOff, time.Time{})
-			send = func() (serving.Record, error) {
-				return serving.Release(ctx, q, serving.FormHandOff, endingOf(id, ticket))
+			write = endingOf(id, ticket).Release(queue.FormHandOff, time.Time{})
+			send = func() (queue.Record, error) {
+				return serving.Release(ctx, q, queue.FormHandOff, endingOf(id, ticket))
 			}
 		case "pass":
 			if len(ids) == 0 || len(c.tickets) == 0 {
@@ -263,18 +268,18 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			next, w := c.newID(), rapid.SampledFrom(c.tickets).Draw(rt, "ticket")
 			c.grants[next] = w
 			e := endingOf(id, t)
-			e.Next = serving.Next{Entry: entryOf(next), Ticket: n(w)}
-			write = e.WriteRelease(serving.FormPass, time.Time{})
-			send = func() (serving.Record, error) {
-				return serving.Release(ctx, q, serving.FormPass, e)
+			e.Next = queue.Next{Entry: entryOf(next), Ticket: n(w)}
+			write = e.Release(queue.FormPass, time.Time{})
+			send = func() (queue.Record, error) {
+				return serving.Release(ctx, q, queue.FormPass, e)
 			}
 		case "remove":
 			if len(ids) == 0 {
 				continue
 			}
 			id, _ := pick()
-			write = serving.WriteRemove(id)
-			send = func() (serving.Record, error) { return serving.Remove(ctx, q, id) }
+			write = queue.Remove(id)
+			send = func() (queue.Record, error) { return serving.Remove(ctx, q, id) }
 		case "reset":
 			granted := 0 // to no waiter: only the first form
 			for _, id := range ids {
@@ -282,8 +287,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 					granted = c.grants[id]
 				}
 			}
-			write = serving.WriteReset(n(granted), time.Time{})
-			send = func() (serving.Record, error) { return serving.Reset(ctx, q, n(granted)) }
+			write = queue.Reset(n(granted), time.Time{})
+			send = func() (queue.Record, error) { return serving.Reset(ctx, q, n(granted)) }
 		case "look at holders":
 			if rec, err = serving.Get(ctx, q); err != nil {
 				rt.Fatal(err)
@@ -295,8 +300,8 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				continue
 			}
 			h := c.evicts[rapid.IntRange(0, len(c.evicts)-1).Draw(rt, "holder")]
-			write = serving.WriteEvict(serving.Evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, h)
-			send = func() (serving.Record, error) { return serving.Evict(ctx, q, h) }
+			write = queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, h)
+			send = func() (queue.Record, error) { return serving.Evict(ctx, q, h) }
 		}
 
 		var fault *queuelocktest.Injection

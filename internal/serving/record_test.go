@@ -44,7 +44,7 @@ func entry() clause.Item {
 
 // TestRoundTrip checks that a record is read as it was written.
 func TestRoundTrip(t *testing.T) {
-	rec, err := serving.Decode(paper(), given())
+	rec, err := queue.DecodeRecord(paper().Items, given())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("the holder is read as %+v", h)
 	}
 	if !rec.Exists || !rec.Present || rec.TicketNumber != n(7) || rec.ServingAfter != n(3) || rec.Granted != n(2) ||
-		rec.Turn != (serving.Turn{Mean: 500 * time.Millisecond, Deviation: 20 * time.Millisecond}) {
+		rec.HoldTime != (queue.HoldTime{Mean: 500 * time.Millisecond, Deviation: 20 * time.Millisecond}) {
 		t.Errorf("the record is read as %+v", rec)
 	}
 	if _, mine := rec.Mine("H", "hh", ""); mine {
@@ -63,11 +63,11 @@ func TestRoundTrip(t *testing.T) {
 	claimed := given()
 	claimed["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value["ticket"] = num("6")
 	claimed["granted"] = num("6")
-	rec, err = serving.Decode(paper(), claimed)
+	rec, err = queue.DecodeRecord(paper().Items, claimed)
 	if h, _ := rec.Mine("h"); err != nil || h.Ticket != n(6) || rec.Floor() != n(6) {
 		t.Errorf("a claim of 6 is read as ticket %v with floor %v, %v", h.Ticket, rec.Floor(), err)
 	}
-	if rec, err := serving.Decode(paper(), nil); err != nil || rec.Exists || rec.Present || !rec.Floor().IsZero() {
+	if rec, err := queue.DecodeRecord(paper().Items, nil); err != nil || rec.Exists || rec.Present || !rec.Floor().IsZero() {
 		t.Errorf("a missing item is read as %+v, %v", rec, err)
 	}
 }
@@ -88,7 +88,7 @@ func TestFloor(t *testing.T) {
 		{true, ticket.Number{}, ticket.Number{}, n(1)},
 		{true, ticket.Max, n(1), ticket.Max},
 	} {
-		rec := serving.Record{Exists: true, Present: test.present, ServingAfter: test.after, Granted: test.grants}
+		rec := queue.Record{Exists: true, Present: test.present, ServingAfter: test.after, Granted: test.grants}
 		if got := rec.Floor(); got != test.floor {
 			t.Errorf("floor of %+v is %v, want %v", rec, got, test.floor)
 		}
@@ -139,7 +139,7 @@ func TestMalformedRecord(t *testing.T) {
 	} {
 		item := given()
 		test.change(item)
-		rec, err := serving.Decode(paper(), item)
+		rec, err := queue.DecodeRecord(paper().Items, item)
 		if strings.HasPrefix(test.attribute, "holders.") {
 			if err != nil || len(rec.Holders) != 1 {
 				t.Errorf("%s: got %+v, %v, want a record with one holder", name, rec, err)
@@ -163,8 +163,8 @@ func TestMalformedMeasure(t *testing.T) {
 	} {
 		item := given()
 		item["turn"] = turn
-		if rec, err := serving.Decode(paper(), item); err != nil || rec.Turn != (serving.Turn{}) {
-			t.Errorf("a turn of %v is read as %v, %v", turn, rec.Turn, err)
+		if rec, err := queue.DecodeRecord(paper().Items, item); err != nil || rec.HoldTime != (queue.HoldTime{}) {
+			t.Errorf("a turn of %v is read as %v, %v", turn, rec.HoldTime, err)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestMalformedMeasure(t *testing.T) {
 // positive.
 func TestMeasureOfTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var turn serving.Turn
+		var turn queue.HoldTime
 		length := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "length"))
 		for range rapid.IntRange(0, 20).Draw(t, "others before") {
 			turn = turn.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "before")))
@@ -286,7 +286,7 @@ func requireSane(t interface {
 }, item clause.Item,
 ) {
 	t.Helper()
-	rec, err := serving.Decode(paper(), item)
+	rec, err := queue.DecodeRecord(paper().Items, item)
 	if err != nil {
 		if _, ok := errors.AsType[*clause.MalformedError](err); !ok {
 			t.Fatalf("got %v, want a MalformedError", err)
@@ -351,16 +351,16 @@ func TestWritesOfMalformedRecord(t *testing.T) {
 			item := given()
 			change(item)
 			put(t, tb, item)
-			for what, do := range map[string]func() (serving.Record, error){
-				"get":        func() (serving.Record, error) { return serving.Get(ctx, q) },
-				"take idle":  func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
-				"claim":      func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
-				"reset":      func() (serving.Record, error) { return serving.Reset(ctx, q, n(7)) },
-				"heartbeat":  func() (serving.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), serving.Renewal{}) },
-				"hand off":   func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormHandOff, endingOf("x", 7)) },
-				"fast":       func() (serving.Record, error) { return serving.Release(ctx, q, serving.FormFast, endingOf("x", 7)) },
-				"evict":      func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "x"}) },
-				"first take": func() (serving.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
+			for what, do := range map[string]func() (queue.Record, error){
+				"get":        func() (queue.Record, error) { return serving.Get(ctx, q) },
+				"take idle":  func() (queue.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
+				"claim":      func() (queue.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
+				"reset":      func() (queue.Record, error) { return serving.Reset(ctx, q, n(7)) },
+				"heartbeat":  func() (queue.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), queue.Renewal{}) },
+				"hand off":   func() (queue.Record, error) { return serving.Release(ctx, q, queue.FormHandOff, endingOf("x", 7)) },
+				"fast":       func() (queue.Record, error) { return serving.Release(ctx, q, queue.FormFast, endingOf("x", 7)) },
+				"evict":      func() (queue.Record, error) { return serving.Evict(ctx, q, queue.Holder{ID: "x"}) },
+				"first take": func() (queue.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
 			} {
 				rec, err := do()
 				if _, ok := errors.AsType[*clause.MalformedError](err); !ok {

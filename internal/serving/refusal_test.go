@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -51,9 +52,9 @@ func TestRefusals(t *testing.T) {
 	downgraded := with(of("mode", clause.String("shared")), "holdMode", clause.String("shared"))
 	joined := with(record(clause.Item{"a": clause.Map(with(entry, "mode", clause.String("shared"))), "b": clause.Map(with(entry, "ticket", clause.Int(2)))}), "holdMode", clause.String("shared"))
 
-	early, late := serving.Renewal{Until: time.UnixMilli(1999)}, serving.Renewal{Until: time.UnixMilli(2001)}
+	early, late := queue.Renewal{Until: time.UnixMilli(1999)}, queue.Renewal{Until: time.UnixMilli(2001)}
 	enter := func(i int, idleOnly bool) clause.Write {
-		return entryOf("a").WriteEnter(n(i), ticket.ScopeTable, idleOnly)
+		return queue.Enter(entryOf("a"), n(i), ticket.ScopeTable, idleOnly)
 	}
 	scoped := with(held, "scope", clause.String("shared"))
 	for name, c := range map[string]struct {
@@ -61,41 +62,41 @@ func TestRefusals(t *testing.T) {
 		item  clause.Item
 		want  clause.Refusal
 	}{
-		"HEARTBEAT/a later one came first":     {early.WriteHeartbeat("a", n(1)), held, clause.Made},
-		"HEARTBEAT/evicted":                    {late.WriteHeartbeat("a", n(1)), gone, clause.Lost},
-		"HEARTBEAT/a later grant":              {late.WriteHeartbeat("a", n(1)), later, clause.Lost},
-		"HEARTBEAT/orphaned":                   {early.WriteHeartbeat("a", n(1)), orphan, clause.Lost},
-		"HEARTBEAT/no record":                  {late.WriteHeartbeat("a", n(1)), nil, clause.Lost},
-		"HEARTBEAT/it would be applied":        {late.WriteHeartbeat("a", n(1)), held, clause.Contradicted},
-		"CONFIRM/by an earlier attempt":        {serving.WriteConfirm("a", n(1), time.Time{}), confirmed, clause.Made},
-		"CONFIRM/it has an end":                {serving.WriteConfirm("a", n(1), time.Time{}), with(of("ttl", nil), "granted", clause.Int(1)), clause.Lost},
-		"CONFIRM/it has a lease":               {serving.WriteConfirm("a", n(1), time.Time{}), held, clause.Lost},
-		"CONFIRM/evicted":                      {serving.WriteConfirm("a", n(1), time.Time{}), gone, clause.Lost},
-		"CONFIRM/orphaned":                     {serving.WriteConfirm("a", n(1), time.Time{}), orphan, clause.Lost},
-		"CONFIRM/it would be applied":          {serving.WriteConfirm("a", n(1), time.Time{}), of("beat", clause.Int(0)), clause.Contradicted},
-		"DOWNGRADE/by an earlier attempt":      {serving.WriteDowngrade("a", n(1), 2), joined, clause.Made},
-		"DOWNGRADE/after a later transaction":  {serving.WriteDowngrade("a", n(1), 2), of("made", clause.Int(2)), clause.Lost},
-		"DOWNGRADE/evicted":                    {serving.WriteDowngrade("a", n(1), 2), gone, clause.Lost},
-		"DOWNGRADE/it would be applied":        {serving.WriteDowngrade("a", n(1), 2), downgraded, clause.Contradicted},
-		"SETDATA/a later call came first":      {serving.WriteSetData("a", n(1), 2, nil), of("dataSet", clause.Int(3)), clause.Made},
-		"SETDATA/evicted":                      {serving.WriteSetData("a", n(1), 2, nil), gone, clause.Lost},
-		"SETDATA/it would be applied":          {serving.WriteSetData("a", n(1), 2, nil), of("dataSet", clause.Int(2)), clause.Contradicted},
+		"HEARTBEAT/a later one came first":     {early.Heartbeat("a", n(1)), held, clause.Made},
+		"HEARTBEAT/evicted":                    {late.Heartbeat("a", n(1)), gone, clause.Lost},
+		"HEARTBEAT/a later grant":              {late.Heartbeat("a", n(1)), later, clause.Lost},
+		"HEARTBEAT/orphaned":                   {early.Heartbeat("a", n(1)), orphan, clause.Lost},
+		"HEARTBEAT/no record":                  {late.Heartbeat("a", n(1)), nil, clause.Lost},
+		"HEARTBEAT/it would be applied":        {late.Heartbeat("a", n(1)), held, clause.Contradicted},
+		"CONFIRM/by an earlier attempt":        {queue.Confirm("a", n(1), time.Time{}), confirmed, clause.Made},
+		"CONFIRM/it has an end":                {queue.Confirm("a", n(1), time.Time{}), with(of("ttl", nil), "granted", clause.Int(1)), clause.Lost},
+		"CONFIRM/it has a lease":               {queue.Confirm("a", n(1), time.Time{}), held, clause.Lost},
+		"CONFIRM/evicted":                      {queue.Confirm("a", n(1), time.Time{}), gone, clause.Lost},
+		"CONFIRM/orphaned":                     {queue.Confirm("a", n(1), time.Time{}), orphan, clause.Lost},
+		"CONFIRM/it would be applied":          {queue.Confirm("a", n(1), time.Time{}), of("beat", clause.Int(0)), clause.Contradicted},
+		"DOWNGRADE/by an earlier attempt":      {queue.Downgrade("a", n(1), 2), joined, clause.Made},
+		"DOWNGRADE/after a later transaction":  {queue.Downgrade("a", n(1), 2), of("made", clause.Int(2)), clause.Lost},
+		"DOWNGRADE/evicted":                    {queue.Downgrade("a", n(1), 2), gone, clause.Lost},
+		"DOWNGRADE/it would be applied":        {queue.Downgrade("a", n(1), 2), downgraded, clause.Contradicted},
+		"SETDATA/a later call came first":      {queue.SetData("a", n(1), 2, nil), of("dataSet", clause.Int(3)), clause.Made},
+		"SETDATA/evicted":                      {queue.SetData("a", n(1), 2, nil), gone, clause.Lost},
+		"SETDATA/it would be applied":          {queue.SetData("a", n(1), 2, nil), of("dataSet", clause.Int(2)), clause.Contradicted},
 		"ENTER/it has entered":                 {enter(5, false), scoped, clause.Made},
 		"ENTER/a later ticket has entered":     {enter(4, true), scoped, clause.Made},
 		"ENTER/no room":                        {enter(6, true), scoped, clause.Open},
 		"ENTER/no record":                      {enter(6, false), nil, clause.Contradicted},
-		"TAKE/no room":                         {entryOf("a").WriteTake(n(3), true), held, clause.Open},
-		"TAKE/it would be applied":             {entryOf("a").WriteTake(n(3), false), held, clause.Contradicted},
-		"CLAIM/held":                           {entryOf("b").WriteClaim(n(2)), held, clause.Open},
-		"CLAIM/granted":                        {entryOf("b").WriteClaim(n(2)), with(gone, "granted", clause.Int(2)), clause.Open},
-		"CLAIM/it would be applied":            {entryOf("b").WriteClaim(n(2)), gone, clause.Contradicted},
-		"SETTLE/the transaction was made":      {serving.WriteSettle("a", n(1), 2), of("made", clause.Int(2)), clause.Open},
-		"RELEASE/released":                     {endingOf("a", 1).WriteRelease(serving.FormHandOff, time.Time{}), gone, clause.Open},
-		"RELEASE/it would be applied":          {endingOf("a", 1).WriteRelease(serving.FormHandOff, time.Time{}), held, clause.Contradicted},
-		"RESET/not idle":                       {serving.WriteReset(n(1), time.Time{}), held, clause.Open},
-		"CLEAN UP/none is there":               {serving.WriteRemove("a"), gone, clause.Open},
-		"EVICT of a fail-closed holder/leased": {serving.WriteEvictFailClosed(serving.Evicted{}, serving.Holder{ID: "a", Ticket: n(1)}), held, clause.Open},
-		"EVICT/renewed":                        {serving.WriteEvict(serving.Evicted{}, serving.Holder{ID: "a", Ticket: n(1)}), held, clause.Open},
+		"TAKE/no room":                         {takeAfter(entryOf("a"), n(3), true), held, clause.Open},
+		"TAKE/it would be applied":             {takeAfter(entryOf("a"), n(3), false), held, clause.Contradicted},
+		"CLAIM/held":                           {queue.Claim(entryOf("b"), n(2)), held, clause.Open},
+		"CLAIM/granted":                        {queue.Claim(entryOf("b"), n(2)), with(gone, "granted", clause.Int(2)), clause.Open},
+		"CLAIM/it would be applied":            {queue.Claim(entryOf("b"), n(2)), gone, clause.Contradicted},
+		"SETTLE/the transaction was made":      {queue.Settle("a", n(1), 2), of("made", clause.Int(2)), clause.Open},
+		"RELEASE/released":                     {endingOf("a", 1).Release(queue.FormHandOff, time.Time{}), gone, clause.Open},
+		"RELEASE/it would be applied":          {endingOf("a", 1).Release(queue.FormHandOff, time.Time{}), held, clause.Contradicted},
+		"RESET/not idle":                       {queue.Reset(n(1), time.Time{}), held, clause.Open},
+		"CLEAN UP/none is there":               {queue.Remove("a"), gone, clause.Open},
+		"EVICT of a fail-closed holder/leased": {queue.EvictFailClosed(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}), held, clause.Open},
+		"EVICT/renewed":                        {queue.Evict(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}), held, clause.Open},
 	} {
 		if got := c.write.Refused(names, c.item); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
@@ -121,14 +122,14 @@ func TestContradiction(t *testing.T) {
 	q := queueOf(tb, "e")
 	take(t, q, "a")
 	q.Store = table.NewStore(refusing{tb.Client("c")}, q.Layout(), time.Second)
-	late := serving.Renewal{Until: time.UnixMilli(9)}
-	for name, send := range map[string]func() (serving.Record, error){
-		"HEARTBEAT": func() (serving.Record, error) { return serving.Heartbeat(t.Context(), q, "a", n(1), late) },
-		"EVICT": func() (serving.Record, error) {
-			return serving.Evict(t.Context(), q, serving.Holder{ID: "a", Ticket: n(1)})
+	late := queue.Renewal{Until: time.UnixMilli(9)}
+	for name, send := range map[string]func() (queue.Record, error){
+		"HEARTBEAT": func() (queue.Record, error) { return serving.Heartbeat(t.Context(), q, "a", n(1), late) },
+		"EVICT": func() (queue.Record, error) {
+			return serving.Evict(t.Context(), q, queue.Holder{ID: "a", Ticket: n(1)})
 		},
-		"RELEASE": func() (serving.Record, error) {
-			return serving.Release(t.Context(), q, serving.FormFast, endingOf("a", 1))
+		"RELEASE": func() (queue.Record, error) {
+			return serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 1))
 		},
 	} {
 		_, err := send()

@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -30,7 +31,7 @@ func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table
 	}
 }
 
-func take(t *testing.T, q table.Queue, id string) serving.Record {
+func take(t *testing.T, q table.Queue, id string) queue.Record {
 	t.Helper()
 	for {
 		rec, err := serving.Take(t.Context(), q, entryOf(id), false)
@@ -54,7 +55,7 @@ func cost(tb *queuelocktest.Table, do func()) int {
 // TestIdleLock checks that an idle lock is taken and released with one request each.
 func TestIdleLock(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		var rec serving.Record
+		var rec queue.Record
 		if got := cost(tb, func() { rec = take(t, q, "first") }); got != 1 {
 			t.Errorf("the first use took %d requests, want 1", got)
 		}
@@ -66,10 +67,10 @@ func TestIdleLock(t *testing.T) {
 			var resettable bool
 			var err error
 			got := cost(tb, func() {
-				_, resettable, err = release(t.Context(), q, serving.Ending{ID: id, Ticket: n(i), Turn: serving.Turn{Mean: time.Second}}, true)
+				_, resettable, err = release(t.Context(), q, queue.Ending{ID: id, Ticket: n(i), HoldTime: queue.HoldTime{Mean: time.Second}}, true)
 			})
 			after, readErr := serving.Get(t.Context(), q)
-			if err = cmp.Or(err, readErr); err != nil || resettable || got != 1 || after.Present || after.Floor() != n(i) || after.Turn.Mean != time.Second {
+			if err = cmp.Or(err, readErr); err != nil || resettable || got != 1 || after.Present || after.Floor() != n(i) || after.HoldTime.Mean != time.Second {
 				t.Errorf("released with %d requests to %+v, %v, %v", got, after, resettable, err)
 			}
 			if got := cost(tb, func() { rec = take(t, q, fmt.Sprint("h", i)) }); got != 1 {
@@ -87,7 +88,7 @@ func TestBusyLock(t *testing.T) {
 		if _, mine := rec.Mine("holder"); !errors.Is(err, serving.ErrRefused) || !mine || rec.TicketNumber != n(1) {
 			t.Errorf("got %+v, %v, want a refusal that shows the holder", rec, err)
 		}
-		if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("holder", 1)); err != nil {
+		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("holder", 1)); err != nil {
 			t.Fatal(err)
 		}
 		rec, err = serving.Take(t.Context(), q, entryOf("late"), true)
@@ -150,7 +151,7 @@ func TestLostAnswerOfTake(t *testing.T) {
 			if !errors.Is(err, serving.ErrRefused) || !mine || h.ID != id {
 				t.Fatalf("the next attempt gave %+v, %v, want a refusal that shows %s", rec, err, id)
 			}
-			if _, _, err := release(t.Context(), q, serving.Ending{ID: id, Ticket: h.Ticket, Turn: serving.Turn{}}, true); err != nil {
+			if _, _, err := release(t.Context(), q, queue.Ending{ID: id, Ticket: h.Ticket, HoldTime: queue.HoldTime{}}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -161,7 +162,7 @@ func TestLostAnswerOfTake(t *testing.T) {
 func TestLostAnswers(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		ctx := t.Context()
-		lose := func(do func() (serving.Record, error)) (serving.Record, error) {
+		lose := func(do func() (queue.Record, error)) (queue.Record, error) {
 			t.Helper()
 			fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 			defer fault.Remove()
@@ -171,29 +172,29 @@ func TestLostAnswers(t *testing.T) {
 			}
 			return rec, err
 		}
-		idleAt := func(rec serving.Record, floor int) bool {
+		idleAt := func(rec queue.Record, floor int) bool {
 			return len(rec.Holders) == 0 && rec.Floor() == n(floor)
 		}
 
 		take(t, q, "a")
-		rec, err := lose(func() (serving.Record, error) {
-			return serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Until: time.UnixMilli(9000), Since: time.UnixMilli(5)})
+		rec, err := lose(func() (queue.Record, error) {
+			return serving.Heartbeat(ctx, q, "a", n(1), queue.Renewal{Until: time.UnixMilli(9000), Since: time.UnixMilli(5)})
 		})
 		if h, mine := rec.Mine("a"); err != nil || !mine || h.Lease.Beat != 2 || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
 			t.Errorf("HEARTBEAT: %+v, %v, want two beats and no harm", rec, err)
 		}
-		rec, err = serving.Heartbeat(ctx, q, "a", n(1), serving.Renewal{Until: time.UnixMilli(8999), Since: time.UnixMilli(77)})
+		rec, err = serving.Heartbeat(ctx, q, "a", n(1), queue.Renewal{Until: time.UnixMilli(8999), Since: time.UnixMilli(77)})
 		if h, _ := rec.Mine("a"); !errors.Is(err, serving.ErrMade) || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
 			t.Errorf("a HEARTBEAT that comes late: %+v, %v", rec, err)
 		}
 		take(t, q, "b")
-		rec, err = lose(func() (serving.Record, error) {
-			return serving.Release(ctx, q, serving.FormHandOff, serving.Ending{ID: "a", Ticket: n(1), Call: 1, Lost: true})
+		rec, err = lose(func() (queue.Record, error) {
+			return serving.Release(ctx, q, queue.FormHandOff, queue.Ending{ID: "a", Ticket: n(1), Call: 1, Lost: true})
 		})
 		if _, held := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || held || !idleAt(rec, 1) || !rec.Present {
 			t.Errorf("hand-off: %+v, %v, want a refusal without the id", rec, err)
 		}
-		_, err = lose(func() (serving.Record, error) { return serving.Claim(ctx, q, entryOf("b-2"), n(2)) })
+		_, err = lose(func() (queue.Record, error) { return serving.Claim(ctx, q, entryOf("b-2"), n(2)) })
 		if err == nil || errors.Is(err, serving.ErrRefused) {
 			t.Errorf("CLAIM: %v, want an unknown outcome", err)
 		}
@@ -201,24 +202,24 @@ func TestLostAnswers(t *testing.T) {
 		if h, mine := rec.Mine("b-2", "b-3"); !errors.Is(err, serving.ErrRefused) || !mine || h.ID != "b-2" || h.Ticket != n(2) {
 			t.Errorf("the CLAIM after it: %+v, %v, want the first id with its ticket", rec, err)
 		}
-		rec, err = lose(func() (serving.Record, error) {
-			return serving.Release(ctx, q, serving.FormFast, serving.Ending{ID: "b-2", Ticket: n(2), Turn: serving.Turn{Mean: time.Second}, Lost: true})
+		rec, err = lose(func() (queue.Record, error) {
+			return serving.Release(ctx, q, queue.FormFast, queue.Ending{ID: "b-2", Ticket: n(2), HoldTime: queue.HoldTime{Mean: time.Second}, Lost: true})
 		})
-		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 2) || rec.Present || rec.Turn.Mean != time.Second {
+		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 2) || rec.Present || rec.HoldTime.Mean != time.Second {
 			t.Errorf("fast RELEASE: %+v, %v, want a refusal by an idle record", rec, err)
 		}
 
 		take(t, q, "c")
-		rec, err = lose(func() (serving.Record, error) { return serving.Evict(ctx, q, serving.Holder{ID: "c", Ticket: n(3)}) })
+		rec, err = lose(func() (queue.Record, error) { return serving.Evict(ctx, q, queue.Holder{ID: "c", Ticket: n(3)}) })
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || !rec.Present {
 			t.Errorf("EVICT: %+v, %v, want a refusal by a record without the holder", rec, err)
 		}
-		rec, err = lose(func() (serving.Record, error) { return serving.Reset(ctx, q, n(3)) })
+		rec, err = lose(func() (queue.Record, error) { return serving.Reset(ctx, q, n(3)) })
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 3) || rec.Present {
 			t.Errorf("RESET: %+v, %v, want a refusal by an idle record", rec, err)
 		}
 		take(t, q, "d")
-		rec, err = lose(func() (serving.Record, error) { return serving.Remove(ctx, q, "d") })
+		rec, err = lose(func() (queue.Record, error) { return serving.Remove(ctx, q, "d") })
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 4) {
 			t.Errorf("Remove: %+v, %v, want a refusal by a record without the id", rec, err)
 		}
@@ -239,7 +240,7 @@ func TestLateClaim(t *testing.T) {
 		if err := claim("b-2", 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a claim of a busy lock gave %v", err)
 		}
-		if _, err := serving.Release(ctx, q, serving.FormHandOff, endingOf("a", 1)); err != nil {
+		if _, err := serving.Release(ctx, q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if err := claim("a-2", 1); !errors.Is(err, serving.ErrRefused) {
@@ -251,7 +252,7 @@ func TestLateClaim(t *testing.T) {
 		if err := claim("b-3", 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a claim beside a holder gave %v", err)
 		}
-		if _, err := serving.Release(ctx, q, serving.FormHandOff, endingOf("c-2", 3)); err != nil {
+		if _, err := serving.Release(ctx, q, queue.FormHandOff, endingOf("c-2", 3)); err != nil {
 			t.Fatal(err)
 		}
 		// 57 was issued by an earlier record of the key.
@@ -268,7 +269,7 @@ func TestEvictionSpares(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		rec := take(t, q, "alive")
 		judged := rec.Holders[0]
-		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), serving.Renewal{}); err != nil {
+		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), queue.Renewal{}); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := serving.Evict(t.Context(), q, judged)
@@ -278,7 +279,7 @@ func TestEvictionSpares(t *testing.T) {
 		if rec, err = serving.Evict(t.Context(), q, rec.Holders[0]); err != nil || len(rec.Holders) != 0 || !rec.Present {
 			t.Errorf("judged again it gave %+v, %v", rec, err)
 		}
-		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), serving.Renewal{}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), queue.Renewal{}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("the evicted holder's heartbeat gave %v, want ErrRefused", err)
 		}
 	})
@@ -309,7 +310,7 @@ func TestFence(t *testing.T) {
 	if err := fenced("b", 2); err == nil {
 		t.Error("a waiter's transaction was committed")
 	}
-	if _, err := serving.Release(t.Context(), q, serving.FormHandOff, endingOf("a", 1)); err != nil {
+	if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := serving.Claim(t.Context(), q, entryOf("b-2"), n(2)); err != nil {
@@ -334,23 +335,23 @@ func TestIDsWithDots(t *testing.T) {
 	if _, mine := rec.Mine("a.b[0].c"); !mine {
 		t.Fatalf("got %+v", rec)
 	}
-	if rec, err := serving.Heartbeat(t.Context(), q, "a.b[0].c", n(1), serving.Renewal{}); err != nil || rec.Holders[0].Lease.Beat != 1 {
+	if rec, err := serving.Heartbeat(t.Context(), q, "a.b[0].c", n(1), queue.Renewal{}); err != nil || rec.Holders[0].Lease.Beat != 1 {
 		t.Errorf("its heartbeat gave %+v, %v", rec, err)
 	}
-	if rec, err := serving.Evict(t.Context(), q, serving.Holder{ID: "a.b[0].c", Lease: rec.Holders[0].Lease}); !errors.Is(err, serving.ErrRefused) {
+	if rec, err := serving.Evict(t.Context(), q, queue.Holder{ID: "a.b[0].c", Lease: rec.Holders[0].Lease}); !errors.Is(err, serving.ErrRefused) {
 		t.Errorf("its eviction at an older beat gave %+v, %v", rec, err)
 	}
 }
 
 // release sends the fast form if the queue is believed to be idle, and the hand-off if
 // that is refused, as a holder does. resettable says that RESET would now be granted.
-func release(ctx context.Context, q table.Queue, e serving.Ending, idle bool) (rec serving.Record, resettable bool, err error) {
+func release(ctx context.Context, q table.Queue, e queue.Ending, idle bool) (rec queue.Record, resettable bool, err error) {
 	if idle {
-		rec, err = serving.Release(ctx, q, serving.FormFast, e)
+		rec, err = serving.Release(ctx, q, queue.FormFast, e)
 		if !errors.Is(err, serving.ErrRefused) || !rec.Holds(e.ID, e.Ticket) {
 			return rec, false, err
 		}
 	}
-	rec, err = serving.Release(ctx, q, serving.FormHandOff, e)
+	rec, err = serving.Release(ctx, q, queue.FormHandOff, e)
 	return rec, err == nil && !idle && rec.Resettable(e.Ticket), err
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // call is one call that releases the lock. The mark of the release has its number.
 type call struct {
 	session   *Session
 	kind      kind
-	first     serving.Form // the fast form if the queue is believed to be empty
-	form      serving.Form // of the next request
-	ending    serving.Ending
+	first     queue.Form // the fast form if the queue is believed to be empty
+	form      queue.Form // of the next request
+	ending    queue.Ending
 	asks      bool        // the requests have a condition of the caller's
 	unsettled bool        // a transaction of the session may not be visible yet
 	times     []time.Time // of the record that refused the last request
@@ -28,7 +29,7 @@ type call struct {
 	offered   bool        // it has looked for a waiter to pass the lock to
 	named     bool        // that waiter may be another client's: it was named by its row
 	hinted    bool        // other clients got a hint with the last request
-	send      func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error)
+	send      func(ctx context.Context, form queue.Form, e queue.Ending) (queue.Record, error)
 }
 
 // newCall begins a call. The turnstile of the transactions is held.
@@ -36,24 +37,24 @@ func (s *Session) newCall(k kind) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	c := &call{session: s, kind: k, first: serving.FormHandOff, ending: serving.Ending{
-		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, Turn: s.seen.Turn.Add(time.Since(s.grant.Sent)), Lost: k == clears,
+	c := &call{session: s, kind: k, first: queue.FormHandOff, ending: queue.Ending{
+		ID: s.grant.ID, Ticket: s.grant.Ticket, Call: s.calls, HoldTime: s.seen.HoldTime.Add(time.Since(s.grant.Sent)), Lost: k == clears,
 	}}
 	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly
 	// be refused, and the lock idle for a round trip. RESET follows if none wait.
 	if k != clears && !s.grant.Claimed && s.seen.Fast(s.grant.ID, s.grant.Ticket) {
-		c.first = serving.FormFast
+		c.first = queue.FormFast
 	}
 	c.form = c.first
 	switch {
 	case s.last.state == refused:
 		c.ending.Unmade = s.last.number
 	case k == updates: // it must not arrive after the next transaction
-		c.ending.Unmade = serving.NextCall(s.last.number)
+		c.ending.Unmade = queue.NextCall(s.last.number)
 	}
 	c.unsettled, c.ending.Replaces = s.last.state == unsettled, s.sharing == alone
 	s.tidyMarks(c)
-	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
+	c.send = func(ctx context.Context, form queue.Form, e queue.Ending) (queue.Record, error) {
 		return serving.Release(ctx, s.config.Queue, form, e)
 	}
 	return c
@@ -85,7 +86,7 @@ func (s *Session) tidyMarks(c *call) {
 
 // run sends the call until it is answered, and returns what the answer means and its record, which
 // the fast form does not return. An error reports that the last request had no answer.
-func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec serving.Record, err error) {
+func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec queue.Record, err error) {
 	err = policy.Do(ctx, func(ctx context.Context) error {
 		v, rec, err = c.attempt(ctx)
 		return err
@@ -95,7 +96,7 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec ser
 
 // attempt sends one request, and another one at once if judge returns resend or handOff, or if the table has rejected
 // PASS.
-func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
+func (c *call) attempt(ctx context.Context) (verdict, queue.Record, error) {
 	s := c.session
 	if c.kind != updates {
 		c.form = c.first // other holders that share may have left since it was refused
@@ -104,18 +105,18 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 		rec, err := c.request(ctx)
 		switch {
 		case err == nil:
-			c.idle = c.first == serving.FormHandOff && rec.Resettable(s.grant.Ticket)
+			c.idle = c.first == queue.FormHandOff && rec.Resettable(s.grant.Ticket)
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
 			applied := table.Applied(err)
-			if c.form == serving.FormPass && !applied { // what it writes for the waiter may be the reason
-				c.form = serving.FormHandOff
+			if c.form == queue.FormPass && !applied { // what it writes for the waiter may be the reason
+				c.form = queue.FormHandOff
 				continue
 			}
 			c.open = c.open || applied
 			return unknown, rec, err
 		}
-		if c.ending.Bounded && rec.Holds(s.grant.ID, s.grant.Ticket) && (c.form != serving.FormFast || rec.Fast(s.grant.ID, s.grant.Ticket)) {
+		if c.ending.Bounded && rec.Holds(s.grant.ID, s.grant.Ticket) && (c.form != queue.FormFast || rec.Fast(s.grant.ID, s.grant.Ticket)) {
 			c.crowded, c.times = c.crowded+1, rec.Marks.Unsettled
 			continue
 		}
@@ -128,13 +129,13 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			cancel()
 			c.ending.Unmade = 0
 			if c.kind == updates {
-				c.ending.Unmade = serving.NextCall(s.last.number)
+				c.ending.Unmade = queue.NextCall(s.last.number)
 			}
-			if c.form == serving.FormPass {
-				c.form = serving.FormHandOff // the offer was answered
+			if c.form == queue.FormPass {
+				c.form = queue.FormHandOff // the offer was answered
 			}
 		case handOff:
-			c.form = serving.FormHandOff
+			c.form = queue.FormHandOff
 		default:
 			return v, rec, nil
 		}
@@ -150,7 +151,7 @@ var errPanic = errors.New("the DynamoDB client has panicked")
 
 // request sends one request. The first Release of an exclusive lock passes it to the next waiter of the client, if
 // that one has the next ticket. Its further requests leave the lock to all waiters.
-func (c *call) request(ctx context.Context) (serving.Record, error) {
+func (c *call) request(ctx context.Context) (queue.Record, error) {
 	s, form := c.session, c.form
 	switch now := s.latest(time.Now()); {
 	case c.unsettled:
@@ -166,14 +167,14 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 	c.offered = true
 	next, answer := s.client.Local.Take(s.config.Queue, s.grant.Ticket)
 	if answer == nil {
-		if next, c.named = s.grant.Successor(c.ending.Turn, s.config.Queue.Clock(), time.Now()); c.named {
-			c.form, c.ending.Next = serving.FormPass, next
+		if next, c.named = s.grant.Successor(c.ending.HoldTime, s.config.Queue.Clock(), time.Now()); c.named {
+			c.form, c.ending.Next = queue.FormPass, next
 		}
 		c.hint()
 		return c.send(ctx, c.form, c.ending)
 	}
 	e := c.ending
-	c.form, e.Next = serving.FormPass, next
+	c.form, e.Next = queue.FormPass, next
 	c.hint()
 	answered := localqueue.Answer{Err: errPanic}
 	defer func() { answer(answered) }()
@@ -184,19 +185,19 @@ func (c *call) request(ctx context.Context) (serving.Record, error) {
 
 // hint sends a hint with a request that probably ends the turn, and after which others may wait.
 func (c *call) hint() {
-	c.hinted = c.kind != clears && !c.asks && c.form != serving.FormFast
+	c.hinted = c.kind != clears && !c.asks && c.form != queue.FormFast
 	if c.hinted {
 		c.session.client.Local.Hint(c.session.config.Queue)
 	}
 }
 
 // refusal returns what is known of the record that refused a request.
-func (c *call) refusal(rec serving.Record) refusal {
+func (c *call) refusal(rec queue.Record) refusal {
 	s := c.session
 	_, entry := rec.Mine(s.grant.ID)
 	return refusal{
 		kind: c.kind, form: c.form, outcome: s.outcome(rec), entry: entry,
-		copied:   c.ending.Unmade != 0 && rec.Made(s.grant.ID, s.grant.Ticket, c.ending.Unmade) == serving.MadeYes,
+		copied:   c.ending.Unmade != 0 && rec.Made(s.grant.ID, s.grant.Ticket, c.ending.Unmade) == queue.MadeYes,
 		fast:     rec.Fast(s.grant.ID, s.grant.Ticket),
 		asks:     c.asks,
 		open:     c.open,
@@ -206,7 +207,7 @@ func (c *call) refusal(rec serving.Record) refusal {
 }
 
 // outcome returns what became of the lock and its last release call, by a record.
-func (s *Session) outcome(rec serving.Record) serving.Outcome {
+func (s *Session) outcome(rec queue.Record) queue.Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return rec.Outcome(s.grant.ID, s.grant.Ticket, s.calls, s.seen.Marks)
@@ -214,7 +215,7 @@ func (s *Session) outcome(rec serving.Record) serving.Outcome {
 
 // confirmRelease reports whether a lock that is not in its record was or may have been
 // released by its own call. If the record shows it, the session is released.
-func (s *Session) confirmRelease(rec serving.Record) bool {
+func (s *Session) confirmRelease(rec queue.Record) bool {
 	s.mu.Lock()
 	phase, calls := s.state.Phase, s.calls
 	s.mu.Unlock()
@@ -242,15 +243,15 @@ const (
 // refusal is what is known when the record refuses a request that releases the lock.
 type refusal struct {
 	kind     kind
-	form     serving.Form    // of the request
-	outcome  serving.Outcome // of the lock and this call, by the record
-	copied   bool            // a late copy of a refused transaction was applied meanwhile
-	entry    bool            // an entry with the session's id is there, perhaps of another ticket
-	fast     bool            // the record allows the fast form
-	asks     bool            // the request has a condition of the caller's
-	open     bool            // an earlier request of this call had no answer
-	first    bool            // no call was sent before this one
-	itemGone bool            // the user's item that carried the record was deleted
+	form     queue.Form    // of the request
+	outcome  queue.Outcome // of the lock and this call, by the record
+	copied   bool          // a late copy of a refused transaction was applied meanwhile
+	entry    bool          // an entry with the session's id is there, perhaps of another ticket
+	fast     bool          // the record allows the fast form
+	asks     bool          // the request has a condition of the caller's
+	open     bool          // an earlier request of this call had no answer
+	first    bool          // no call was sent before this one
+	itemGone bool          // the user's item that carried the record was deleted
 }
 
 // verdict is the meaning of a refusal.
@@ -292,12 +293,12 @@ func judge(r refusal) verdict {
 	switch {
 	case r.copied:
 		return resend
-	case r.form == serving.FormFast && r.outcome == serving.OutcomeHeld && !(r.asks && r.fast),
-		r.form == serving.FormPass && r.outcome == serving.OutcomeHeld:
+	case r.form == queue.FormFast && r.outcome == queue.OutcomeHeld && !(r.asks && r.fast),
+		r.form == queue.FormPass && r.outcome == queue.OutcomeHeld:
 		return handOff
 	case r.kind == updates:
 		return judgeUpdate(r)
-	case r.kind == clears, r.outcome == serving.OutcomeHeld, r.outcome == serving.OutcomeEvicted:
+	case r.kind == clears, r.outcome == queue.OutcomeHeld, r.outcome == queue.OutcomeEvicted:
 		if r.entry {
 			return orphaned
 		}
@@ -310,15 +311,15 @@ func judge(r refusal) verdict {
 
 func judgeUpdate(r refusal) verdict {
 	switch {
-	case r.outcome == serving.OutcomeHeld && r.open:
+	case r.outcome == queue.OutcomeHeld && r.open:
 		return doubtful
-	case r.outcome == serving.OutcomeHeld:
+	case r.outcome == queue.OutcomeHeld:
 		return declined
-	case r.outcome == serving.OutcomeReleased, r.outcome == serving.OutcomeReleasedSome && r.first:
+	case r.outcome == queue.OutcomeReleased, r.outcome == queue.OutcomeReleasedSome && r.first:
 		return released
-	case r.outcome == serving.OutcomeReleasedEarlier:
+	case r.outcome == queue.OutcomeReleasedEarlier:
 		return earlier
-	case r.outcome == serving.OutcomeEvicted:
+	case r.outcome == queue.OutcomeEvicted:
 		return evicted
 	}
 	return unknown

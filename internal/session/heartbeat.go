@@ -63,7 +63,7 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	renewal := serving.Renewal{Until: until, Since: q.Clock().Middle(s.grant.Sent)}
+	renewal := queue.Renewal{Until: until, Since: q.Clock().Middle(s.grant.Sent)}
 	if s.grant.Leave != nil {
 		renewal.TTL = s.config.Terms.TTL // it was that of the row
 	}
@@ -116,7 +116,7 @@ func (s *Session) renewed() {
 }
 
 // saw keeps a record with the lock that a request has returned, unless another one has shown a later one.
-func (s *Session) saw(rec serving.Record) {
+func (s *Session) saw(rec queue.Record) {
 	if rec.Problem != nil {
 		return
 	}
@@ -141,7 +141,7 @@ func (s *Session) lost(p Phase, loss *heartbeat.LossError) State {
 }
 
 // fenced ends a session whose record has refused a protected write, and returns the reason.
-func (s *Session) fenced(rec serving.Record) error {
+func (s *Session) fenced(rec queue.Record) error {
 	if s.confirmRelease(rec) {
 		return cmp.Or(s.current().Reason, s.client.Released)
 	}

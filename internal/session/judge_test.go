@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 )
 
 var verdictNames = map[verdict]string{
@@ -19,34 +19,34 @@ func (v verdict) String() string { return verdictNames[v] }
 type anyOf [3]verdict
 
 func TestJudge(t *testing.T) {
-	fast := func(r refusal) refusal { r.form = serving.FormFast; return r }
+	fast := func(r refusal) refusal { r.form = queue.FormFast; return r }
 	for _, line := range []struct {
 		name    string
 		refusal refusal
 		want    anyOf
 	}{
-		{"LateCopy", refusal{copied: true, entry: true, outcome: serving.OutcomeHeld}, anyOf{resend, resend, resend}},
+		{"LateCopy", refusal{copied: true, entry: true, outcome: queue.OutcomeHeld}, anyOf{resend, resend, resend}},
 		{"LateCopyRefusedFastForm", fast(refusal{copied: true, entry: true}), anyOf{resend, resend, resend}},
-		{"LateCopyOfEvictedHolder", refusal{copied: true, outcome: serving.OutcomeEvicted}, anyOf{resend, resend, resend}},
-		{"Held", refusal{outcome: serving.OutcomeHeld, entry: true}, anyOf{orphaned, orphaned, declined}},
-		{"HeldAndPassRefused", refusal{form: serving.FormPass, outcome: serving.OutcomeHeld, entry: true}, anyOf{handOff, handOff, handOff}},
-		{"HeldAfterLostAnswer", refusal{outcome: serving.OutcomeHeld, entry: true, open: true}, anyOf{orphaned, orphaned, doubtful}},
-		{"ReleasedByThisCall", refusal{outcome: serving.OutcomeReleased}, anyOf{released, evicted, released}},
-		{"ReleasedEarlier", refusal{outcome: serving.OutcomeReleasedEarlier}, anyOf{released, evicted, earlier}},
-		{"ReleasedEarlierAfterLostAnswer", refusal{outcome: serving.OutcomeReleasedEarlier, open: true}, anyOf{released, evicted, earlier}},
-		{"ReleasedBySomeCall", refusal{outcome: serving.OutcomeReleasedSome}, anyOf{released, evicted, unknown}},
-		{"ReleasedBySomeCallAndOnlyOneWasSent", refusal{outcome: serving.OutcomeReleasedSome, first: true}, anyOf{released, evicted, released}},
-		{"ReleasedAndOrphaned", refusal{outcome: serving.OutcomeReleased, entry: true}, anyOf{released, orphaned, released}},
-		{"Evicted", refusal{outcome: serving.OutcomeEvicted}, anyOf{evicted, evicted, evicted}},
-		{"EvictedAndOrphaned", refusal{outcome: serving.OutcomeEvicted, entry: true}, anyOf{orphaned, orphaned, evicted}},
+		{"LateCopyOfEvictedHolder", refusal{copied: true, outcome: queue.OutcomeEvicted}, anyOf{resend, resend, resend}},
+		{"Held", refusal{outcome: queue.OutcomeHeld, entry: true}, anyOf{orphaned, orphaned, declined}},
+		{"HeldAndPassRefused", refusal{form: queue.FormPass, outcome: queue.OutcomeHeld, entry: true}, anyOf{handOff, handOff, handOff}},
+		{"HeldAfterLostAnswer", refusal{outcome: queue.OutcomeHeld, entry: true, open: true}, anyOf{orphaned, orphaned, doubtful}},
+		{"ReleasedByThisCall", refusal{outcome: queue.OutcomeReleased}, anyOf{released, evicted, released}},
+		{"ReleasedEarlier", refusal{outcome: queue.OutcomeReleasedEarlier}, anyOf{released, evicted, earlier}},
+		{"ReleasedEarlierAfterLostAnswer", refusal{outcome: queue.OutcomeReleasedEarlier, open: true}, anyOf{released, evicted, earlier}},
+		{"ReleasedBySomeCall", refusal{outcome: queue.OutcomeReleasedSome}, anyOf{released, evicted, unknown}},
+		{"ReleasedBySomeCallAndOnlyOneWasSent", refusal{outcome: queue.OutcomeReleasedSome, first: true}, anyOf{released, evicted, released}},
+		{"ReleasedAndOrphaned", refusal{outcome: queue.OutcomeReleased, entry: true}, anyOf{released, orphaned, released}},
+		{"Evicted", refusal{outcome: queue.OutcomeEvicted}, anyOf{evicted, evicted, evicted}},
+		{"EvictedAndOrphaned", refusal{outcome: queue.OutcomeEvicted, entry: true}, anyOf{orphaned, orphaned, evicted}},
 		// The loss fell between the two forms: the fast one was refused by a record that
 		// held the lock, and the hand-off by one that did not.
-		{"EvictedBetweenTheForms", refusal{form: serving.FormHandOff, outcome: serving.OutcomeEvicted, open: true}, anyOf{evicted, evicted, evicted}},
-		{"EvictedBeforeTheFastForm", fast(refusal{outcome: serving.OutcomeEvicted}), anyOf{evicted, evicted, evicted}},
-		{"ReleasedBeforeTheFastForm", fast(refusal{outcome: serving.OutcomeReleased, open: true}), anyOf{released, evicted, released}},
-		{"NoRecord", refusal{outcome: serving.OutcomeGone}, anyOf{unknown, evicted, unknown}},
-		{"ItemDeleted", refusal{outcome: serving.OutcomeGone, itemGone: true}, anyOf{released, evicted, unknown}},
-		{"MarksReplaced", refusal{outcome: serving.OutcomeUnknown}, anyOf{unknown, evicted, unknown}},
+		{"EvictedBetweenTheForms", refusal{form: queue.FormHandOff, outcome: queue.OutcomeEvicted, open: true}, anyOf{evicted, evicted, evicted}},
+		{"EvictedBeforeTheFastForm", fast(refusal{outcome: queue.OutcomeEvicted}), anyOf{evicted, evicted, evicted}},
+		{"ReleasedBeforeTheFastForm", fast(refusal{outcome: queue.OutcomeReleased, open: true}), anyOf{released, evicted, released}},
+		{"NoRecord", refusal{outcome: queue.OutcomeGone}, anyOf{unknown, evicted, unknown}},
+		{"ItemDeleted", refusal{outcome: queue.OutcomeGone, itemGone: true}, anyOf{released, evicted, unknown}},
+		{"MarksReplaced", refusal{outcome: queue.OutcomeUnknown}, anyOf{unknown, evicted, unknown}},
 	} {
 		t.Run(line.name, func(t *testing.T) {
 			for k, want := range line.want {
@@ -78,7 +78,7 @@ func TestJudgeFastForm(t *testing.T) {
 		{updates, true, true, true, doubtful},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			r := refusal{kind: c.kind, form: serving.FormFast, entry: true, fast: c.fast, asks: c.asks, open: c.open}
+			r := refusal{kind: c.kind, form: queue.FormFast, entry: true, fast: c.fast, asks: c.asks, open: c.open}
 			if got := judge(r); got != c.want {
 				t.Errorf("judged %v, want %v", got, c.want)
 			}
@@ -90,26 +90,26 @@ func TestJudgeFastForm(t *testing.T) {
 // the lock was released, and none takes a lock for released whose record says that it
 // was evicted.
 func TestJudgeNeverReleasesEvicted(t *testing.T) {
-	outcomes := []serving.Outcome{
-		serving.OutcomeHeld, serving.OutcomeReleased, serving.OutcomeReleasedEarlier, serving.OutcomeReleasedSome,
-		serving.OutcomeEvicted, serving.OutcomeGone, serving.OutcomeUnknown,
+	outcomes := []queue.Outcome{
+		queue.OutcomeHeld, queue.OutcomeReleased, queue.OutcomeReleasedEarlier, queue.OutcomeReleasedSome,
+		queue.OutcomeEvicted, queue.OutcomeGone, queue.OutcomeUnknown,
 	}
 	for _, outcome := range outcomes {
 		for bits := range 1 << 7 {
 			is := func(bit int) bool { return bits>>bit&1 == 1 }
 			r := refusal{
-				outcome: outcome, form: serving.FormHandOff, copied: is(0), entry: is(1), fast: is(2), asks: is(3), open: is(4), first: is(5), itemGone: is(6),
+				outcome: outcome, form: queue.FormHandOff, copied: is(0), entry: is(1), fast: is(2), asks: is(3), open: is(4), first: is(5), itemGone: is(6),
 			}
 			for k := range updates + 1 {
 				r.kind = k
 				switch got := judge(r); {
 				case got == handOff:
 					t.Errorf("%+v: a refused hand-off is repeated", r)
-				case got == released && (outcome == serving.OutcomeEvicted || outcome == serving.OutcomeHeld):
+				case got == released && (outcome == queue.OutcomeEvicted || outcome == queue.OutcomeHeld):
 					t.Errorf("%+v: judged released", r)
 				case (got == evicted || got == orphaned) && k != clears && outcome.Released():
 					t.Errorf("%+v: judged %v", r, got)
-				case (got == declined || got == doubtful) && (k != updates || outcome != serving.OutcomeHeld):
+				case (got == declined || got == doubtful) && (k != updates || outcome != queue.OutcomeHeld):
 					t.Errorf("%+v: judged %v", r, got)
 				}
 			}

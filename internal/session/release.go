@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Release releases the lock. It cancels the context of the session before it sends a request.
@@ -171,7 +172,7 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) (State, error) {
 	removed := v == released
 	if v == orphaned {
-		var rec serving.Record
+		var rec queue.Record
 		rec, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
 		removed = err == nil || errors.Is(err, serving.ErrRefused) && len(rec.Holders) == 0 // perhaps by a copy of itself
 	}
@@ -188,14 +189,14 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 // back on the path where the next Acquire is one request.
 func (s *Session) passOn(c *call) {
 	switch {
-	case c.form == serving.FormPass && c.named:
+	case c.form == queue.FormPass && c.named:
 		s.client.Local.Named(s.config.Queue, c.ending.Next.Ticket)
 		return
-	case c.form == serving.FormPass:
+	case c.form == queue.FormPass:
 		s.client.Local.Passed(s.config.Queue)
 		return
 	}
-	s.client.Local.Wake(s.config.Queue, !c.hinted && c.form != serving.FormFast && !c.idle)
+	s.client.Local.Wake(s.config.Queue, !c.hinted && c.form != queue.FormFast && !c.idle)
 	if c.idle {
 		s.client.Background(func() { s.client.Reset(context.WithoutCancel(s.ctx), s.config.Queue, s.grant.Ticket) })
 	}
@@ -252,7 +253,7 @@ func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expres
 	defer resume()
 	c := s.newCall(updates)
 	c.asks = asks
-	c.send = func(ctx context.Context, form serving.Form, e serving.Ending) (serving.Record, error) {
+	c.send = func(ctx context.Context, form queue.Form, e queue.Ending) (queue.Record, error) {
 		return serving.UpdateAndRelease(ctx, s.config.Queue, form, e, update)
 	}
 	v, rec, err := c.run(held, table.Retryable)
@@ -263,7 +264,7 @@ func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expres
 }
 
 // updated ends an UpdateAndRelease whose outcome is known.
-func (s *Session) updated(ctx context.Context, c *call, v verdict, rec serving.Record) (clause.Item, error) {
+func (s *Session) updated(ctx context.Context, c *call, v verdict, rec queue.Record) (clause.Item, error) {
 	q := s.config.Queue
 	switch v {
 	case released:

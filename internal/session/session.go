@@ -11,9 +11,9 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Config describes a lock. Warnings and Log are optional.
@@ -21,7 +21,7 @@ type Config struct {
 	Name     fmt.Stringer // of the lock, in errors
 	Queue    table.Queue
 	Terms    heartbeat.Terms
-	Mode     serving.Mode    // as it was acquired
+	Mode     queue.Mode      // as it was acquired
 	Warnings []time.Duration // margins of the lease; see Deliver
 	Log      *notify.Log     // receives the events of the lock; nil: nothing does
 }
@@ -39,12 +39,12 @@ type Session struct {
 	last      lastTransaction
 
 	mu       sync.Mutex
-	state    State          // guarded by mu; move changes it
-	handover handover       // guarded by mu
-	seen     serving.Record // guarded by mu; the record as last seen, without its item
-	sharing  sharing        // guarded by mu
-	calls    int64          // guarded by mu; number of the last release call
-	dataSet  int64          // guarded by mu; number of the last SetData
+	state    State        // guarded by mu; move changes it
+	handover handover     // guarded by mu
+	seen     queue.Record // guarded by mu; the record as last seen, without its item
+	sharing  sharing      // guarded by mu
+	calls    int64        // guarded by mu; number of the last release call
+	dataSet  int64        // guarded by mu; number of the last SetData
 }
 
 // Hold returns the session of a grant, which must be released, and starts its heartbeat.
@@ -105,7 +105,7 @@ func (s *Session) latest(local time.Time) time.Time {
 	if _, latest, known := s.config.Queue.Clock().At(local); known {
 		return latest
 	}
-	return serving.Someday(s.grant.ID)
+	return queue.Someday(s.grant.ID)
 }
 
 // turnstile is a mutex that may be held during a request. Waiting for it ends with a context.

@@ -76,7 +76,7 @@ func (w *world) take(q table.Queue, terms heartbeat.Terms, id string) *waiter.Gr
 	w.Helper()
 	sent := time.Now()
 	begun, since := terms.Begin(q.Clock(), sent)
-	rec, err := serving.Take(w.Context(), q, serving.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false)
+	rec, err := serving.Take(w.Context(), q, queue.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false)
 	if err != nil && !errors.Is(err, serving.ErrRefused) {
 		w.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		if !isLoss(s.Err()) {
 			w.Errorf("Err is %v", s.Err())
 		}
-		if _, err := s.updated(w.Context(), &call{session: s}, released, serving.Record{}); err != nil {
+		if _, err := s.updated(w.Context(), &call{session: s}, released, queue.Record{}); err != nil {
 			w.Error(err)
 		}
 		if s.State().Phase != Released || !isLoss(context.Cause(s.Context())) {
@@ -211,7 +211,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 	})
 	inWorld(t, "RecordShowsTheReleaseOfLostLock", heartbeat.Terms{}, func(w *world) {
 		s := w.session
-		if _, err := serving.Release(w.Context(), w.queue, serving.FormFast, s.newCall(updates).ending); err != nil {
+		if _, err := serving.Release(w.Context(), w.queue, queue.FormFast, s.newCall(updates).ending); err != nil {
 			w.Fatal(err)
 		}
 		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})
@@ -233,7 +233,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 			}
 			turn = w.take(w.queue, w.session.config.Terms, id).Ticket
 		}
-		if _, err := serving.Release(w.Context(), w.queue, serving.FormFast, serving.Ending{ID: "last", Ticket: turn, Call: 1}); err != nil {
+		if _, err := serving.Release(w.Context(), w.queue, queue.FormFast, queue.Ending{ID: "last", Ticket: turn, Call: 1}); err != nil {
 			w.Fatal(err)
 		}
 		err := w.session.Release(w.Context())

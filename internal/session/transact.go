@@ -15,12 +15,13 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // lastTransaction is the last fenced transaction that a session has sent.
 type lastTransaction struct {
 	tx     *transaction
-	number int64 // by which the record says whether it was made; see serving.NextCall
+	number int64 // by which the record says whether it was made; see queue.NextCall
 	state  transactionState
 }
 
@@ -93,7 +94,7 @@ func (t *transaction) number(s *Session) error {
 	if err := cmp.Or(s.settle(t.held, refused), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
-	s.last = lastTransaction{tx: t, number: serving.NextCall(s.last.number)}
+	s.last = lastTransaction{tx: t, number: queue.NextCall(s.last.number)}
 	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.last.number)
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
@@ -171,33 +172,33 @@ func (t *transaction) fenced(reasons []string) bool {
 func (t *transaction) refused(ctx context.Context, err error, reasons []string) (again bool, _ error) {
 	made, why := t.judge(ctx, err, reasons)
 	switch {
-	case made == serving.MadeYes && t.visible(ctx):
+	case made == queue.MadeYes && t.visible(ctx):
 		return false, nil
-	case made == serving.MadeYes:
+	case made == queue.MadeYes:
 		return false, t.unknown(ctx.Err())
-	case made == serving.MadeUnknown && (t.renamed || t.store().Clock().Since(t.begun, time.Now()) > tokenLife):
+	case made == queue.MadeUnknown && (t.renamed || t.store().Clock().Since(t.begun, time.Now()) > tokenLife):
 		return false, t.unknown(why)
 	}
-	return made == serving.MadeNotYet, why
+	return made == queue.MadeNotYet, why
 }
 
 // judge returns what became of the transaction by the records that refused it, and why.
-func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made serving.Made, why error) {
+func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made queue.Made, why error) {
 	fences := len(t.items) - len(t.sessions)
 	for i, s := range t.sessions {
 		if reasons[fences+i] != table.ReasonFailed {
 			continue
 		}
-		rec, malformed := serving.Decode(s.config.Queue, table.ReasonItem(err, fences+i))
+		rec, malformed := queue.DecodeRecord(s.config.Queue.Items, table.ReasonItem(err, fences+i))
 		if malformed != nil {
 			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
-			return serving.MadeNotYet, malformed
+			return queue.MadeNotYet, malformed
 		}
 		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.last.number); {
-		case m == serving.MadeYes:
+		case m == queue.MadeYes:
 			return m, nil
 		case why != nil:
-		case m != serving.MadeNotYet:
+		case m != queue.MadeNotYet:
 			made, why = m, s.fenced(rec)
 		default:
 			made, why = m, err
@@ -232,9 +233,9 @@ func (t *transaction) failed(err error) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
 		switch t.settle(ctx, t.sessions...) {
-		case serving.MadeYes:
+		case queue.MadeYes:
 			return nil
-		case serving.MadeUnknown:
+		case queue.MadeUnknown:
 			return t.unknown(err)
 		}
 	}
@@ -271,24 +272,24 @@ const (
 // settle asks the table whether the transaction was made, and prevents it from being made
 // later. MadeYes reports that all writes are visible. The transaction is the last of those
 // sessions, one of which is enough. Their turnstiles are held.
-func (t *transaction) settle(ctx context.Context, sessions ...*Session) serving.Made {
+func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Made {
 	for _, s := range sessions {
 		switch made := s.askMade(ctx); {
-		case made == serving.MadeYes && t.visible(ctx), made == serving.MadeNever:
+		case made == queue.MadeYes && t.visible(ctx), made == queue.MadeNever:
 			return made
-		case made == serving.MadeYes:
-			return serving.MadeUnknown
+		case made == queue.MadeYes:
+			return queue.MadeUnknown
 		}
 	}
-	return serving.MadeUnknown
+	return queue.MadeUnknown
 }
 
 // askMade asks the record about the last transaction, and uses its number.
-func (s *Session) askMade(ctx context.Context) (made serving.Made) {
+func (s *Session) askMade(ctx context.Context) (made queue.Made) {
 	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) (err error) {
-		var rec serving.Record
+		var rec queue.Record
 		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
-		if made == serving.MadeUnknown && err == nil {
+		if made == queue.MadeUnknown && err == nil {
 			_ = s.fenced(rec)
 		}
 		return err
@@ -304,7 +305,7 @@ func (s *Session) settle(ctx context.Context, state transactionState) error {
 	if s.last.state < state {
 		return nil
 	}
-	if s.last.tx.settle(ctx, s) == serving.MadeUnknown {
+	if s.last.tx.settle(ctx, s) == queue.MadeUnknown {
 		s.last.state = unsettled // it may have used the number
 		return cmp.Or(s.Err(), errUnsettled)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // SetData replaces the holder's data; nil removes it. Calls take effect in the order in which
@@ -27,13 +28,13 @@ func (s *Session) SetData(ctx context.Context, data []byte) error {
 	n := s.dataSet
 	s.mu.Unlock()
 	data = bytes.Clone(data)
-	return s.write(ctx, "set data", func(ctx context.Context) (serving.Record, error) {
+	return s.write(ctx, "set data", func(ctx context.Context) (queue.Record, error) {
 		return serving.SetData(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, n, data)
 	})
 }
 
 // write sends a write to the holder's entry until it is answered, or ctx or the session ends.
-func (s *Session) write(ctx context.Context, what string, send func(context.Context) (serving.Record, error)) error {
+func (s *Session) write(ctx context.Context, what string, send func(context.Context) (queue.Record, error)) error {
 	held, cancel := s.Within(ctx)
 	defer cancel()
 	rec, err := retry.Answer(held, table.Retryable, send)
@@ -61,11 +62,11 @@ const (
 	shared                  // the record is in shared mode
 )
 
-func sharingOf(m serving.Mode) sharing {
+func sharingOf(m queue.Mode) sharing {
 	switch {
 	case m.Shared:
 		return shared
-	case m == serving.Mode{}:
+	case m == queue.Mode{}:
 		return alone
 	}
 	return notAlone
@@ -101,8 +102,8 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	s.mu.Lock()
 	s.sharing = max(s.sharing, notAlone)
 	s.mu.Unlock()
-	err = s.write(ctx, what, func(ctx context.Context) (serving.Record, error) {
-		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, serving.NextCall(s.last.number))
+	err = s.write(ctx, what, func(ctx context.Context) (queue.Record, error) {
+		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, queue.NextCall(s.last.number))
 	})
 	if err == nil {
 		s.client.Local.Wake(s.config.Queue, true)
@@ -152,7 +153,7 @@ func (s *Session) recent(at time.Time) bool {
 
 // LastEviction returns the mark of the last eviction before the grant. ok reports that there
 // is one, and previous that no turn was released after the evicted one.
-func (s *Session) LastEviction() (mark serving.Evicted, ok, previous bool) {
+func (s *Session) LastEviction() (mark queue.Eviction, ok, previous bool) {
 	marks := s.grant.Record.Marks
 	return marks.Evicted, !marks.Evicted.Ticket.IsZero(), marks.Released.Ticket.Less(marks.Evicted.Ticket)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
@@ -84,7 +85,7 @@ func (w *Waiter) raiseCounter(ctx context.Context, t ticket.Number) error {
 // holder is in the way.
 func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
 	for {
-		var rec serving.Record
+		var rec queue.Record
 		err := w.send(ctx, "take a number", func(ctx context.Context) (err error) {
 			a, entry := w.attempt(false)
 			rec, err = serving.Take(ctx, w.cfg.Queue, entry, w.cfg.NoWait)
@@ -95,13 +96,13 @@ func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
 		switch {
 		case err == nil:
 			w.ticket = rec.TicketNumber
-			w.snapshot = rows.SnapshotOf(rec)
+			w.snapshot = queue.SnapshotOf(rec, time.Now())
 			w.progress.record(w.ticket, w.snapshot, ticketsAhead(w.ticket, rec))
 			return true, nil
 		case !errors.Is(err, serving.ErrRefused):
 			return false, err
 		case a != nil:
-			w.snapshot = rows.SnapshotOf(rec)
+			w.snapshot = queue.SnapshotOf(rec, time.Now())
 			return false, nil
 		case w.cfg.NoWait: // otherwise another client has seeded the record
 			if err := w.makeRoom(ctx, rec); err != nil {
@@ -113,8 +114,8 @@ func (w *Waiter) take(ctx context.Context) (ticketed bool, err error) {
 
 // makeRoom evicts expired holders of a record that refused a caller which will not wait. It returns ErrBusy if
 // another attempt cannot succeed. A record that another client seeded first may have room.
-func (w *Waiter) makeRoom(ctx context.Context, rec serving.Record) error {
-	w.snapshot = rows.SnapshotOf(rec)
+func (w *Waiter) makeRoom(ctx context.Context, rec queue.Record) error {
+	w.snapshot = queue.SnapshotOf(rec, time.Now())
 	d := w.decide(rec.Floor(), nil)
 	w.progress.record(w.ticket, w.snapshot, 0)
 	gone := d.ExpiredHolders
@@ -141,7 +142,7 @@ func (w *Waiter) enter(ctx context.Context, t ticket.Number) error {
 	w.ticket = t
 	first := len(w.attempts)
 	for {
-		var rec serving.Record
+		var rec queue.Record
 		err := w.send(ctx, "enter the queue", func(ctx context.Context) (err error) {
 			a, entry := w.attempt(false)
 			rec, err = serving.Enter(ctx, w.cfg.Queue, entry, t, w.cfg.Counter.Scope, w.cfg.NoWait)
@@ -167,9 +168,9 @@ func (w *Waiter) enter(ctx context.Context, t ticket.Number) error {
 }
 
 // afterEnter judges a ticket that has entered: at or below the floor, without a grant, it is of no use.
-func (w *Waiter) afterEnter(rec serving.Record) error {
+func (w *Waiter) afterEnter(rec queue.Record) error {
 	w.raise(Highest{rec.TicketNumber, w.cfg.Queue})
-	w.snapshot = rows.SnapshotOf(rec)
+	w.snapshot = queue.SnapshotOf(rec, time.Now())
 	w.progress.record(w.ticket, w.snapshot, 0)
 	if a, _ := w.attempts.find(rec); a != nil || rec.Floor().Less(w.ticket) {
 		w.worthless = 0
@@ -196,7 +197,7 @@ type Handle struct {
 }
 
 // holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.
-func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, err error) {
+func (h Handle) holder(rec queue.Record) (holder queue.Holder, found bool, err error) {
 	for _, holder := range rec.Holders {
 		switch {
 		case !strings.HasPrefix(holder.ID, h.ID+"-"):
@@ -213,7 +214,7 @@ func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, e
 		}
 		return holder, true, err
 	}
-	return serving.Holder{}, false, nil
+	return queue.Holder{}, false, nil
 }
 
 // resume is Enter with a handle. It takes over a lock that is still in the record, or returns no grant if the
@@ -221,7 +222,7 @@ func (h Handle) holder(rec serving.Record) (holder serving.Holder, found bool, e
 func (w *Waiter) resume(ctx context.Context, t ticket.Number) (*Grant, error) {
 	w.ticket, w.careful = t, true
 	for {
-		err := w.read(ctx, answerGrace, func(ctx context.Context) (rows.Snapshot, error) {
+		err := w.read(ctx, answerGrace, func(ctx context.Context) (queue.Snapshot, error) {
 			return rows.Look(ctx, w.cfg.Queue, t, ticket.Number{})
 		})
 		if err != nil {
@@ -244,7 +245,7 @@ func (w *Waiter) resume(ctx context.Context, t ticket.Number) (*Grant, error) {
 	rec := w.snapshot.Record
 	if !rec.Present || t.Compare(rec.Floor()) <= 0 {
 		why := "it was released, evicted, overtaken, or resumed by another process"
-		if slices.ContainsFunc(rec.Holders, func(h serving.Holder) bool { return h.Ticket == t }) {
+		if slices.ContainsFunc(rec.Holders, func(h queue.Holder) bool { return h.Ticket == t }) {
 			why = "another process holds the lock with this ticket, as after an earlier Resume"
 		}
 		return nil, &GoneError{t, why}
@@ -271,7 +272,7 @@ func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
 	}
-	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (serving.Record, error) {
+	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (queue.Record, error) {
 		return serving.Resume(ctx, w.cfg.Queue, old, entry)
 	})
 	again, present := rec.Mine(old.ID)
@@ -287,6 +288,6 @@ func (w *Waiter) takeOver(ctx context.Context) (found bool, err error) {
 			Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
 		}
 	}
-	w.snapshot.Saw(rec)
+	w.snapshot.Saw(rec, time.Now())
 	return true, nil
 }

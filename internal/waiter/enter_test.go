@@ -6,21 +6,20 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/testbed/records"
 	"github.com/queuelock/queuelock/queue"
 )
 
 func TestEnteredTicket(t *testing.T) {
 	for name, test := range map[string]struct {
-		rec    serving.Record
+		rec    queue.Record
 		noWait bool
 		times  int
 		want   error
 	}{
 		"MayWaitAboveTheFloor":       {rec: record(6), times: 1},
 		"IsWorthlessAtTheFloor":      {rec: record(7), times: 1, want: ErrNewTicket},
-		"IsItsOwnGrant":              {rec: record(7, serving.Holder{ID: "me", Ticket: n(7)}), times: 1},
+		"IsItsOwnGrant":              {rec: record(7, queue.Holder{ID: "me", Ticket: n(7)}), times: 1},
 		"IsWorthlessForLong":         {rec: record(7), times: 100, want: ErrNewTicket},
 		"IsWorthlessForFiveOfNoWait": {rec: record(7), noWait: true, times: quickTries, want: ErrNewTicket},
 		"IsBusyAfterThatWithNoWait":  {rec: record(7), noWait: true, times: quickTries + 1, want: ErrBusy},
@@ -52,23 +51,23 @@ func TestHighest(t *testing.T) {
 }
 
 func TestMakeRoom(t *testing.T) {
-	holder := serving.Holder{ID: "h", Ticket: n(7), Lease: queue.Lease{TTL: time.Minute}}
-	stuck := serving.Holder{ID: "h", Ticket: n(7), Problem: errors.New("cannot be read")}
+	holder := queue.Holder{ID: "h", Ticket: n(7), Lease: queue.Lease{TTL: time.Minute}}
+	stuck := queue.Holder{ID: "h", Ticket: n(7), Problem: errors.New("cannot be read")}
 	held := record(7, holder)
 	permits := held
 	permits.Permits = 2
 	full := permits
-	full.Holders = []serving.Holder{holder, {ID: "i", Ticket: n(6), Lease: queue.Lease{TTL: time.Minute}}}
+	full.Holders = []queue.Holder{holder, {ID: "i", Ticket: n(6), Lease: queue.Lease{TTL: time.Minute}}}
 	for name, test := range map[string]struct {
-		rec       serving.Record
-		mode      serving.Mode
+		rec       queue.Record
+		mode      queue.Mode
 		want      error
 		malformed bool
 	}{
 		"NotWithoutHolders":   {rec: record(7)},
 		"WithHolder":          {rec: held, want: ErrBusy},
-		"NotWithPermits":      {rec: permits, mode: serving.Mode{Permits: 2}},
-		"WithAllPermitsInUse": {rec: full, mode: serving.Mode{Permits: 2}, want: ErrBusy},
+		"NotWithPermits":      {rec: permits, mode: queue.Mode{Permits: 2}},
+		"WithAllPermitsInUse": {rec: full, mode: queue.Mode{Permits: 2}, want: ErrBusy},
 		"SaysWhyIfStuck":      {rec: record(7, stuck), malformed: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -30,11 +29,11 @@ type Grant struct {
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
 	// have acted under it.
 	Claimed, Resumed bool
-	Handover         time.Duration  // see event.Granted
-	Record           serving.Record // with the grant
-	Held             time.Time      // when its session began, after Record was read
-	next             *rows.Row      // see Successor
-	nextAt           time.Time      // when it was read
+	Handover         time.Duration // see event.Granted
+	Record           queue.Record  // with the grant
+	Held             time.Time     // when its session began, after Record was read
+	next             *queue.Waiter // see Successor
+	nextAt           time.Time     // when it was read
 }
 
 // Handle returns the handle by which another process resumes the lock.
@@ -62,7 +61,7 @@ type attempt struct {
 func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
-func (a *attempt) usable(entry serving.Holder, terms heartbeat.Terms, clock *dbclock.Clock, now time.Time) bool {
+func (a *attempt) usable(entry queue.Holder, terms heartbeat.Terms, clock *dbclock.Clock, now time.Time) bool {
 	if a.place != nil {
 		// The entry has the lease of the row as it was read, and ends with it at the earliest.
 		sent, known := a.place.ends.sent(entry.Lease.Until)
@@ -78,10 +77,10 @@ func (a *attempt) usable(entry serving.Holder, terms heartbeat.Terms, clock *dbc
 type attempts []*attempt
 
 // find returns the attempt whose entry is in the record, and the entry; nil if there is none.
-func (as attempts) find(rec serving.Record) (*attempt, serving.Holder) {
+func (as attempts) find(rec queue.Record) (*attempt, queue.Holder) {
 	entry, ok := rec.Mine(as.ids()...)
 	if !ok {
-		return nil, serving.Holder{}
+		return nil, queue.Holder{}
 	}
 	return as[slices.IndexFunc(as, func(a *attempt) bool { return a.id == entry.ID })], entry
 }
@@ -114,22 +113,22 @@ func (as attempts) unknown() []string {
 	}
 	// A waiter stops long before it has that many. The last are the likeliest to be still under way.
 	ids := slices.Concat(leased, endless)
-	return ids[max(0, len(ids)-serving.MaxEvicted):]
+	return ids[max(0, len(ids)-queue.MaxEvicted):]
 }
 
 // attempt returns a new attempt, and the entry to write.
-func (w *Waiter) attempt(claimed bool) (*attempt, serving.Entry) {
+func (w *Waiter) attempt(claimed bool) (*attempt, queue.Entry) {
 	a := &attempt{id: fmt.Sprintf("%s-%d", w.id, len(w.attempts)), claimed: claimed}
 	w.attempts = append(w.attempts, a)
 	return a, a.begin(w)()
 }
 
 // begin returns a function that begins the attempt and returns the entry to write.
-func (a *attempt) begin(w *Waiter) func() serving.Entry {
+func (a *attempt) begin(w *Waiter) func() queue.Entry {
 	e, clock := w.cfg.Entry, w.cfg.Queue.Clock()
-	return func() serving.Entry {
+	return func() queue.Entry {
 		a.sent = time.Now()
-		entry := serving.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
+		entry := queue.Entry{ID: a.id, Owner: e.Owner, Mode: e.Mode, Data: e.Data}
 		entry.Lease, entry.Since = e.Terms.Begin(clock, a.sent)
 		a.lease = entry.Lease
 		return entry
@@ -178,7 +177,7 @@ func (w *Waiter) drop(ctx context.Context, a *attempt) {
 	}
 	a.removed, a.unknown = w.snapshot.ReadAt, true
 	if without, err := w.remove(ctx, a.id); err == nil {
-		w.snapshot.Saw(without)
+		w.snapshot.Saw(without, time.Now())
 		a.unknown = false
 	}
 }
@@ -197,7 +196,7 @@ func (w *Waiter) confirm(ctx context.Context, grant *Grant) error {
 	a, _ := w.attempts.find(grant.Record)
 	a.unknown = true
 	w.series.Reset()
-	var rec serving.Record
+	var rec queue.Record
 	err := w.send(ctx, "confirm", func(ctx context.Context) (err error) {
 		a.confirming = grant.Ticket
 		rec, err = serving.Confirm(ctx, w.cfg.Queue, a.id, grant.Ticket, w.cfg.Queue.Clock().Middle(grant.Sent))

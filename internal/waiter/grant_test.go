@@ -7,8 +7,6 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/dbclock"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -17,8 +15,8 @@ var instant = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
-func record(granted int, holders ...serving.Holder) serving.Record {
-	return serving.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(granted), Holders: holders}
+func record(granted int, holders ...queue.Holder) queue.Record {
+	return queue.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(granted), Holders: holders}
 }
 
 func TestAttempts(t *testing.T) {
@@ -39,10 +37,10 @@ func TestAttempts(t *testing.T) {
 		if got := as.ids(); !slices.Equal(got, []string{"a", "c"}) {
 			t.Errorf("ids %v", got)
 		}
-		if a, _ := as.find(record(7, serving.Holder{ID: "b", Ticket: n(7)})); a != nil {
+		if a, _ := as.find(record(7, queue.Holder{ID: "b", Ticket: n(7)})); a != nil {
 			t.Errorf("found %+v", a)
 		}
-		a, entry := as.find(record(7, serving.Holder{ID: "c", Ticket: n(7)}))
+		a, entry := as.find(record(7, queue.Holder{ID: "c", Ticket: n(7)}))
 		if a != as[2] || entry.Ticket != n(7) {
 			t.Errorf("found %+v with %+v", a, entry)
 		}
@@ -52,10 +50,10 @@ func TestAttempts(t *testing.T) {
 // TestRemains checks which entries of attempts are to be removed: what the last snapshot shows of those that were given
 // up, whether or not one was removed before. A look is needed only for these.
 func TestRemains(t *testing.T) {
-	shown := record(7, serving.Holder{ID: "a", Ticket: n(7)})
+	shown := record(7, queue.Holder{ID: "a", Ticket: n(7)})
 	for name, test := range map[string]struct {
 		a    attempt
-		rec  serving.Record
+		rec  queue.Record
 		want bool
 	}{
 		"GivenUp":               {a: attempt{given: true, unknown: true}, rec: shown, want: true},
@@ -66,7 +64,7 @@ func TestRemains(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.a.id = "a"
-			w := &Waiter{snapshot: rows.SnapshotOf(test.rec)}
+			w := &Waiter{snapshot: queue.SnapshotOf(test.rec, time.Now())}
 			if got := w.remains(&test.a); got != test.want {
 				t.Errorf("it remains: %v, want %v", got, test.want)
 			}
@@ -75,7 +73,7 @@ func TestRemains(t *testing.T) {
 }
 
 func TestUnknownAttempts(t *testing.T) {
-	many := make(attempts, serving.MaxEvicted+5)
+	many := make(attempts, queue.MaxEvicted+5)
 	for i := range many {
 		many[i] = &attempt{id: string(rune('0' + i)), unknown: true}
 	}
@@ -111,7 +109,7 @@ func TestUsableGrant(t *testing.T) {
 	ahead.Observe(instant, instant, instant.Add(time.Hour))
 	for name, test := range map[string]struct {
 		after time.Duration
-		entry serving.Holder
+		entry queue.Holder
 		until time.Time
 		clock *dbclock.Clock
 		want  bool
@@ -119,7 +117,7 @@ func TestUsableGrant(t *testing.T) {
 		"AtOnce":              {want: true},
 		"BeforeItsDeadline":   {after: 53 * time.Second, want: true},
 		"NotAfterItsDeadline": {after: 54 * time.Second},
-		"NotUnreadable":       {entry: serving.Holder{Problem: errMissing}}, // without a lease
+		"NotUnreadable":       {entry: queue.Holder{Problem: errMissing}}, // without a lease
 		"NotAfterSuspension":  {until: instant.Add(time.Minute), clock: ahead},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -29,7 +29,7 @@ func (w *Waiter) heed(ctx context.Context, until time.Time) time.Time {
 		if 3*w.turn.hints < 2*before || before > soon || trust < 0 {
 			return until
 		}
-		at = at.Add(random.Around(ctx, min(max(w.snapshot.Record.Turn.Mean/20, p.trip/2), s.SlowestNext/4)))
+		at = at.Add(random.Around(ctx, min(max(w.snapshot.Record.HoldTime.Mean/20, p.trip/2), s.SlowestNext/4)))
 	}
 	if next := p.last.Add(backoff(s, -min(trust, 0))); at.Before(next) {
 		at = next
@@ -43,11 +43,11 @@ func (w *Waiter) heed(ctx context.Context, until time.Time) time.Time {
 
 // judge compares the hints since the last verdict with what the present snapshot shows: before are the holders of the
 // last. A turn that ended in this process says nothing about them. A present turn began after the last true hint.
-func (w *Waiter) judge(before, now []serving.Holder) {
+func (w *Waiter) judge(before, now []queue.Holder) {
 	t, p := &w.turn, &w.progress.pace
 	if t.local != nil && t.local.Hinted() != nil && !t.woken {
-		ended := slices.ContainsFunc(before, func(h serving.Holder) bool {
-			return !slices.ContainsFunc(now, func(n serving.Holder) bool { return n.ID == h.ID })
+		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
+			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
 		})
 		if t.hints == 0 { // else one that came during the request may be that of the next turn
 			select {

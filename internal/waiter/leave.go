@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -87,8 +88,8 @@ func (w *Waiter) abandon(ids []string, err error) {
 
 // remove removes own ids that may be in the record, and resets a queue without another ticket. It returns the
 // record.
-func (w *Waiter) remove(ctx context.Context, ids ...string) (serving.Record, error) {
-	var rec serving.Record
+func (w *Waiter) remove(ctx context.Context, ids ...string) (queue.Record, error) {
+	var rec queue.Record
 	err := detached(ctx, w.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
 		rec, err = serving.Remove(ctx, q, ids...)
 		return err

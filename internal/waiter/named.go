@@ -8,7 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -31,7 +31,7 @@ const (
 // says, if it may see it too late, or if the tickets between are of other queues.
 func (w *Waiter) nameable() bool {
 	e, t, c := w.cfg.Entry, w.cfg.Entry.Terms, w.cfg
-	plain := e.Mode == (serving.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && !t.FailClosed && !e.Unnamed
+	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && !t.FailClosed && !e.Unnamed
 	own := c.Counter == nil && c.Queue.Home == nil && c.Resume == nil
 	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
 	return plain && own && prompt
@@ -43,7 +43,7 @@ const soon = 8
 // awake limits the sleep of a waiter that may be granted the lock by name meanwhile, so that it sees the grant while
 // half of the lease of its row lasts. The limit is for turns that are much shorter or longer than usual.
 func (w *Waiter) awake(d time.Duration) time.Duration {
-	p, mean := &w.progress.pace, w.snapshot.Record.Turn.Mean
+	p, mean := &w.progress.pace, w.snapshot.Record.HoldTime.Mean
 	switch {
 	case w.turn.place == nil || w.turn.place.row.EntryID == "":
 	case mean > w.cfg.Row.TTL/4, p.before() > soon:
@@ -96,8 +96,8 @@ func (w *Waiter) expected() bool {
 }
 
 // observe shows the leases of the snapshot to the observer. The grant to a waiter that has left counts as expired.
-func (w *Waiter) observe() rows.Leases {
-	leases := w.snapshot.Observe(w.cfg.Queue, w.cfg.Observer)
+func (w *Waiter) observe() queue.Leases {
+	leases := w.cfg.Observer.Leases(w.cfg.Queue.Items, w.snapshot)
 	var suspects map[string]int
 	for i, h := range w.snapshot.Record.Holders {
 		if h.Accepted() {
@@ -120,12 +120,12 @@ func (w *Waiter) observe() rows.Leases {
 }
 
 // doubts reports whether the snapshot shows no sign of life of a holder. A second look proves it.
-func (w *Waiter) doubts(h serving.Holder) bool {
+func (w *Waiter) doubts(h queue.Holder) bool {
 	return h.Ticket.Less(w.ticket) && w.snapshot.Abandoned(h)
 }
 
 // overdue returns the holder whose grant by name should have been accepted for long.
-func (w *Waiter) overdue(rec serving.Record) (overdue serving.Holder, ok bool) {
+func (w *Waiter) overdue(rec queue.Record) (overdue queue.Holder, ok bool) {
 	earliest, _, known := w.cfg.Queue.Clock().At(time.Now())
 	for _, h := range rec.Holders {
 		if known && !h.Accepted() && !h.Since.IsZero() && earliest.Sub(h.Since) > acceptedWithin {
@@ -136,7 +136,7 @@ func (w *Waiter) overdue(rec serving.Record) (overdue serving.Holder, ok bool) {
 }
 
 // abandoned returns the holder if its waiter has left before it saw its grant by name, by a look of its own.
-func (w *Waiter) abandoned(ctx context.Context, h serving.Holder) (gone []serving.Holder, err error) {
+func (w *Waiter) abandoned(ctx context.Context, h queue.Holder) (gone []queue.Holder, err error) {
 	next, err := h.Ticket.Next()
 	if err != nil {
 		return nil, nil
@@ -153,9 +153,10 @@ func (w *Waiter) abandoned(ctx context.Context, h serving.Holder) (gone []servin
 
 // Successor returns the grant by which the release hands over by name. ok is false if the row with the next ticket is
 // not known, or if turns are usually so long that its waiter may sleep through the grant.
-func (g *Grant) Successor(turn serving.Turn, clock *dbclock.Clock, now time.Time) (next serving.Next, ok bool) {
+func (g *Grant) Successor(turn queue.HoldTime, clock *dbclock.Clock, now time.Time) (next queue.Next, ok bool) {
 	if g.next == nil || now.Sub(g.nextAt) > namedWithin || turn.Mean > g.next.Lease.TTL/8 {
-		return serving.Next{}, false
+		return queue.Next{}, false
 	}
-	return g.next.Named(g.ID, clock, now)
+	_, latest, _ := clock.At(now) // zero if it is not known
+	return g.next.Named(g.ID, latest, clock.Middle(now))
 }

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -48,9 +46,9 @@ func TestSuspects(t *testing.T) {
 		w.looks++
 		rec := record(8)
 		for _, id := range ids {
-			rec.Holders = append(rec.Holders, serving.Holder{ID: id, Ticket: n(7), Named: true, Lease: queue.Lease{TTL: time.Minute}})
+			rec.Holders = append(rec.Holders, queue.Holder{ID: id, Ticket: n(7), Named: true, Lease: queue.Lease{TTL: time.Minute}})
 		}
-		w.snapshot = rows.SnapshotOf(rec)
+		w.snapshot = queue.SnapshotOf(rec, time.Now())
 		w.snapshot.Whole, w.snapshot.ReadAt = true, time.Now()
 		return w.observe().Holders
 	}

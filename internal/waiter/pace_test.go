@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // seen is one snapshot: seconds after the first, the floor, and how many are ahead.
@@ -14,7 +13,7 @@ type seen struct{ at, floor, ahead int }
 func paceOf(gaps bool, steps ...seen) *pace {
 	p := &pace{gaps: gaps}
 	for _, s := range steps {
-		p.see(rows.Snapshot{Record: record(s.floor, serving.Holder{ID: n(s.floor).String(), Ticket: n(s.floor)}), ReadAt: instant.Add(time.Duration(s.at) * time.Second)}, s.ahead)
+		p.see(queue.Snapshot{Record: record(s.floor, queue.Holder{ID: n(s.floor).String(), Ticket: n(s.floor)}), ReadAt: instant.Add(time.Duration(s.at) * time.Second)}, s.ahead)
 	}
 	return p
 }
@@ -51,8 +50,8 @@ func TestPace(t *testing.T) {
 
 func TestObservation(t *testing.T) {
 	now := instant.Add(4 * time.Second)
-	rec := record(7, serving.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second)})
-	rec.Turn = serving.Turn{Mean: 6 * time.Second, Deviation: 2 * time.Second}
+	rec := record(7, queue.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second)})
+	rec.HoldTime = queue.HoldTime{Mean: 6 * time.Second, Deviation: 2 * time.Second}
 
 	t.Run("WithoutClockCountsFromFirstSight", func(t *testing.T) {
 		o := paceOf(false, seen{0, 7, 3}).observation(rec, 0, time.Time{}, time.Time{}, now)
@@ -73,13 +72,13 @@ func TestObservation(t *testing.T) {
 	t.Run("LikelyFromGrantByNameThatWasSeen", func(t *testing.T) {
 		p := paceOf(false, seen{0, 7, 3})
 		p.trip = 5 * time.Millisecond
-		named := record(7, serving.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second), Named: true})
+		named := record(7, queue.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second), Named: true})
 		if o := p.observation(named, 0, now.Add(-time.Second), now, now); o.Likely != 13995*time.Millisecond {
 			t.Errorf("observation %+v", o)
 		}
 	})
 	t.Run("LikelyIsUnknownWithoutClockOrSince", func(t *testing.T) {
-		p, unknown := paceOf(false, seen{0, 7, 3}), record(7, serving.Holder{ID: "7", Ticket: n(7)})
+		p, unknown := paceOf(false, seen{0, 7, 3}), record(7, queue.Holder{ID: "7", Ticket: n(7)})
 		if a, b := p.observation(rec, 0, time.Time{}, time.Time{}, now), p.observation(unknown, 0, now, now, now); a.Likely != 0 || b.Likely != 0 {
 			t.Errorf("observations %+v, %+v", a, b)
 		}
@@ -88,7 +87,7 @@ func TestObservation(t *testing.T) {
 		// The turn began between the looks at 2 s and 3 s.
 		p := paceOf(false, seen{0, 6, 4}, seen{2, 6, 4}, seen{3, 7, 3})
 		for since, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 2500 * time.Millisecond: 1500 * time.Millisecond, 9 * time.Second: time.Second} {
-			rec := record(7, serving.Holder{ID: "7", Ticket: n(7), Since: instant.Add(since)})
+			rec := record(7, queue.Holder{ID: "7", Ticket: n(7), Since: instant.Add(since)})
 			if o := p.observation(rec, 0, now.Add(-100*time.Millisecond), now, now); o.Likely != want || o.AtMost != 2*time.Second || o.Elapsed > o.AtMost {
 				t.Errorf("since %v: observation %+v", since, o)
 			}
@@ -101,7 +100,7 @@ func TestObservation(t *testing.T) {
 	})
 	t.Run("LeavesOutJoinedTurn", func(t *testing.T) {
 		p := paceOf(false, seen{0, 7, 3})
-		p.decided(rows.Decision{Turns: 3, Joins: true, ClearIn: time.Minute})
+		p.decided(queue.Decision{Turns: 3, Joins: true, ClearIn: time.Minute})
 		if o := p.observation(rec, 0, time.Time{}, time.Time{}, now); o.Ahead != 2 || o.ClearIn != time.Minute || p.joined() {
 			t.Errorf("observation %+v", o)
 		}
@@ -147,11 +146,11 @@ func TestEstimate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pace{moved: instant, mean: test.own, turns: test.turns, joins: test.joins}
-			rec := record(7, serving.Holder{ID: "7"})
+			rec := record(7, queue.Holder{ID: "7"})
 			if test.idle {
 				rec = record(7)
 			}
-			rec.Turn.Mean = test.mean
+			rec.HoldTime.Mean = test.mean
 			if got := p.estimate(rec, test.permits, time.Time{}, now); got != (Estimate{max(0, test.want), test.want >= 0}) {
 				t.Errorf("%+v, want %v", got, test.want)
 			}

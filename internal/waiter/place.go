@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // errInactive ends the renewals of a row whose waiter is stuck.
@@ -25,7 +26,7 @@ type place struct {
 	cancel context.CancelFunc // deletes the row in the background
 
 	prefix   string // of the row's ids
-	row      rows.Row
+	row      queue.Waiter
 	from     string   // prefix of the id of the row that is resumed; empty after that
 	ids      []string // of all attempts; ENQUEUE of all but the last may arrive late
 	renewals *heartbeat.Renewals
@@ -48,7 +49,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *plac
 	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{
 		cfg: w.cfg, local: local, cancel: cancel, prefix: w.id,
-		row:      rows.Row{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Mode: w.Mode().String()},
+		row:      queue.Waiter{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared},
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
 	if w.nameable() {

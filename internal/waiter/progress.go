@@ -7,8 +7,6 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/localqueue"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -19,7 +17,7 @@ import (
 type Status struct {
 	Ticket  ticket.Number // zero: none was taken
 	Ahead   int           // waiters ahead, see localqueue.Waiter.Ahead
-	Serving []serving.Holder
+	Serving []queue.Holder
 	SeenAt  time.Time // on the local clock
 	Blocked error     // problem of a row ahead or a holder that cannot be read
 	Failure error     // of the last request, CLEAN UP included, if the table did not answer
@@ -32,8 +30,8 @@ func (s Status) Served(q table.Queue, observer *heartbeat.Observer) *queue.Holde
 		return nil
 	}
 	now := time.Now()
-	holder := s.Serving[0].Shown(q, observer, s.SeenAt, q.Clock().Middle(now))
-	if !holder.FailClosed {
+	holder := observer.Holder(q.Items, s.Serving[0], s.SeenAt, q.Clock().Middle(now))
+	if !holder.Endless() {
 		holder.Remaining -= now.Sub(s.SeenAt)
 	}
 	return &holder
@@ -56,7 +54,7 @@ type Progress struct {
 type progress struct {
 	status   Status
 	pace     pace
-	seen     serving.Record // that status shows
+	seen     queue.Record   // that status shows
 	report   func(Progress) // nil: nothing is reported
 	reported reported       // last
 }
@@ -70,7 +68,7 @@ type reported struct {
 }
 
 // record keeps what was seen with ticket t, for errors and the schedule.
-func (p *progress) record(t ticket.Number, snapshot rows.Snapshot, ahead int) {
+func (p *progress) record(t ticket.Number, snapshot queue.Snapshot, ahead int) {
 	p.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
 	p.seen = snapshot.Record
 	p.pace.see(snapshot, ahead)
@@ -85,7 +83,7 @@ func (p *progress) update(local *localqueue.Waiter) {
 }
 
 // send reports the progress if it differs from the last report.
-func (p *progress) send(t ticket.Number, rec serving.Record, wait Estimate) {
+func (p *progress) send(t ticket.Number, rec queue.Record, wait Estimate) {
 	tickets := ticketsAhead(t, rec)
 	if p.pace.gaps { // the tickets between are mostly of other queues
 		tickets = p.status.Ahead
@@ -101,7 +99,7 @@ func (p *progress) send(t ticket.Number, rec serving.Record, wait Estimate) {
 }
 
 // ticketsAhead returns how many tickets are between the floor and t.
-func ticketsAhead(t ticket.Number, rec serving.Record) int {
+func ticketsAhead(t ticket.Number, rec queue.Record) int {
 	return max(0, int(min(t.After(rec.Floor()), 1<<30))-1)
 }
 
@@ -130,7 +128,7 @@ type pace struct {
 }
 
 // see records a snapshot with so many waiters ahead.
-func (p *pace) see(snapshot rows.Snapshot, ahead int) {
+func (p *pace) see(snapshot queue.Snapshot, ahead int) {
 	floor, holder := snapshot.Record.Floor(), ""
 	if len(snapshot.Record.Holders) > 0 {
 		holder = snapshot.Record.Holders[0].ID
@@ -166,7 +164,7 @@ func (p *pace) grants(floor ticket.Number, ahead int) uint64 {
 }
 
 // decided records the decision about the last snapshot.
-func (p *pace) decided(d rows.Decision) { p.clearIn, p.turns, p.joins = d.ClearIn, d.Turns, d.Joins }
+func (p *pace) decided(d queue.Decision) { p.clearIn, p.turns, p.joins = d.ClearIn, d.Turns, d.Joins }
 
 // joined reports whether the waiter's turn has begun: it shares the lock with all waiters ahead.
 func (p *pace) joined() bool { return p.joins && p.turns == 0 }
@@ -181,9 +179,9 @@ func (p *pace) before() int {
 
 // observation returns what is known of the turns before the waiter's own. earliest and middle are the earliest time and
 // the best guess of DynamoDB's clock, or zero.
-func (p *pace) observation(rec serving.Record, permits int, earliest, middle, now time.Time) waitpolicy.Observation {
+func (p *pace) observation(rec queue.Record, permits int, earliest, middle, now time.Time) waitpolicy.Observation {
 	o := waitpolicy.Observation{
-		Ahead: p.before(), Serving: len(rec.Holders) > 0, Mean: rec.Turn.Mean, Deviation: rec.Turn.Deviation,
+		Ahead: p.before(), Serving: len(rec.Holders) > 0, Mean: rec.HoldTime.Mean, Deviation: rec.HoldTime.Deviation,
 		Pace: p.mean, Still: now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
 	}
 	if permits := time.Duration(permits); permits > 1 {
@@ -203,8 +201,8 @@ func (p *pace) observation(rec serving.Record, permits int, earliest, middle, no
 // mayHaveEnded reports whether a CLAIM is worth more than a look, which only shows that it is time for a CLAIM: the
 // turns are so short that a round trip matters, and this one may be over. A refused CLAIM costs a write unit, so it
 // allows two for each turn.
-func (p *pace) mayHaveEnded(rec serving.Record, now time.Time) bool {
-	turn := rec.Turn
+func (p *pace) mayHaveEnded(rec queue.Record, now time.Time) bool {
+	turn := rec.HoldTime
 	single := len(rec.Holders) == 1 && !rec.Shared
 	if !p.brief(turn) || !single || p.claims == 2 || p.still.IsZero() || now.Sub(p.still)+p.trip < turn.Mean-2*turn.Deviation {
 		return false
@@ -214,7 +212,7 @@ func (p *pace) mayHaveEnded(rec serving.Record, now time.Time) bool {
 }
 
 // brief reports whether turns are so short that a round trip matters.
-func (p *pace) brief(turn serving.Turn) bool { return turn.Mean > 0 && turn.Mean <= 40*p.trip }
+func (p *pace) brief(turn queue.HoldTime) bool { return turn.Mean > 0 && turn.Mean <= 40*p.trip }
 
 // timed records the round trip of a request that was sent at that time.
 func (p *pace) timed(sent time.Time) {
@@ -241,7 +239,7 @@ func (p *pace) handover(ended, now time.Time) time.Duration {
 
 // elapsed returns how long the present turn has lasted at least: since the time in the holder's entry, on
 // DynamoDB's clock, or since this waiter first saw it.
-func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duration {
+func (p *pace) elapsed(rec queue.Record, earliest, now time.Time) time.Duration {
 	elapsed := now.Sub(p.moved)
 	if since := rec.Holders[0].Since; !earliest.IsZero() && !since.IsZero() {
 		elapsed = max(elapsed, earliest.Sub(since))
@@ -251,7 +249,7 @@ func (p *pace) elapsed(rec serving.Record, earliest, now time.Time) time.Duratio
 
 // likely returns the best estimate of how long the turn of a holder has lasted. Zero: unknown. One that was granted by
 // name has begun when its holder saw the grant.
-func (p *pace) likely(h serving.Holder, middle, now time.Time) time.Duration {
+func (p *pace) likely(h queue.Holder, middle, now time.Time) time.Duration {
 	if middle.IsZero() || h.Since.IsZero() {
 		return 0
 	}
@@ -273,8 +271,8 @@ func (p *pace) slowest(limit time.Duration) time.Duration {
 
 // estimate returns how long the turns before the waiter's own are likely to take, at the rate that the waiter has
 // seen or else at that of recent turns.
-func (p *pace) estimate(rec serving.Record, permits int, earliest, now time.Time) Estimate {
-	mean := cmp.Or(p.mean, rec.Turn.Mean)
+func (p *pace) estimate(rec queue.Record, permits int, earliest, now time.Time) Estimate {
+	mean := cmp.Or(p.mean, rec.HoldTime.Mean)
 	switch {
 	case p.joined(), p.before() == 0 && len(rec.Holders) == 0:
 		return Estimate{Known: true}

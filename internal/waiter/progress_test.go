@@ -4,17 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 )
 
 func TestReports(t *testing.T) {
 	var got []Progress
 	p := &progress{report: func(p Progress) { got = append(got, p) }}
-	holder := serving.Holder{ID: "h", Ticket: n(3)}
-	see := func(ahead int, h serving.Holder) serving.Record {
+	holder := queue.Holder{ID: "h", Ticket: n(3)}
+	see := func(ahead int, h queue.Holder) queue.Record {
 		rec := record(3, h)
-		p.record(n(7), rows.Snapshot{Record: rec, ReadAt: instant}, ahead)
+		p.record(n(7), queue.Snapshot{Record: rec, ReadAt: instant}, ahead)
 		return rec
 	}
 	changed := holder
@@ -22,13 +21,13 @@ func TestReports(t *testing.T) {
 	for _, step := range []struct {
 		name   string
 		ahead  int
-		holder serving.Holder
+		holder queue.Holder
 		want   int // reports so far
 	}{
 		{"First", 3, holder, 1},
 		{"NotWithoutChange", 3, holder, 1},
 		{"AfterOneHasLeft", 2, holder, 2},
-		{"AfterNewHolder", 2, serving.Holder{ID: "i", Ticket: n(3)}, 3},
+		{"AfterNewHolder", 2, queue.Holder{ID: "i", Ticket: n(3)}, 3},
 		{"AfterNewData", 2, changed, 4},
 	} {
 		t.Run(step.name, func(t *testing.T) {

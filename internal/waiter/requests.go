@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // answerGrace is how long the answer to a request is awaited after the caller's context has ended.
@@ -35,7 +35,7 @@ func (w *Waiter) date(ctx context.Context) error {
 
 // read is send for LOOK. period is how long the answer is awaited after the end of ctx, to learn whether the table
 // answers. It is zero if another request will show that.
-func (w *Waiter) read(ctx context.Context, period time.Duration, look func(context.Context) (rows.Snapshot, error)) error {
+func (w *Waiter) read(ctx context.Context, period time.Duration, look func(context.Context) (queue.Snapshot, error)) error {
 	return w.persist(ctx, "look", period, func(ctx context.Context) error {
 		w.touch()
 		defer w.progress.pace.timed(time.Now())

@@ -11,9 +11,9 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 var (
@@ -151,11 +151,11 @@ func TestLook(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				w := newTestWaiter(t, Config{})
-				err := w.read(ctx, test.grace, func(context.Context) (rows.Snapshot, error) {
+				err := w.read(ctx, test.grace, func(context.Context) (queue.Snapshot, error) {
 					if test.ended {
 						cancel()
 					}
-					return rows.SnapshotOf(record(7)), test.answer
+					return queue.SnapshotOf(record(7), time.Now()), test.answer
 				})
 				if err != test.want || w.failure != test.failure || w.snapshot.Record.Present != (err == nil) {
 					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure, test.want, test.failure)
@@ -166,9 +166,9 @@ func TestLook(t *testing.T) {
 }
 
 func TestWithout(t *testing.T) {
-	a, b, c := rows.Row{Ticket: n(1), ID: "a"}, rows.Row{Ticket: n(2), ID: "b"}, rows.Row{Ticket: n(2), ID: "c"}
-	all := []rows.Row{a, b, c}
-	if got := without(all, []rows.Row{a, c}); len(got) != 1 || got[0].ID != "b" || len(all) != 3 || all[0].ID != "a" {
+	a, b, c := queue.Waiter{Ticket: n(1), ID: "a"}, queue.Waiter{Ticket: n(2), ID: "b"}, queue.Waiter{Ticket: n(2), ID: "c"}
+	all := []queue.Waiter{a, b, c}
+	if got := without(all, []queue.Waiter{a, c}); len(got) != 1 || got[0].ID != "b" || len(all) != 3 || all[0].ID != "a" {
 		t.Errorf("%v of %v", got, all)
 	}
 }

@@ -4,29 +4,28 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/queue"
 )
 
 func TestHandle(t *testing.T) {
 	handle, problem := Handle{ID: "p", Ticket: n(7)}, errors.New("malformed")
-	mine := serving.Holder{ID: "p-3", Ticket: n(7), Lease: queue.Lease{TTL: 1000}}
+	mine := queue.Holder{ID: "p-3", Ticket: n(7), Lease: queue.Lease{TTL: 1000}}
 	unconfirmed, endless, broken := mine, mine, mine
 	unconfirmed.Lease.FailClosed = true
 	endless.Lease = queue.Lease{Beat: 1, FailClosed: true}
 	broken.Lease, broken.Problem = queue.Lease{}, problem
 	for name, test := range map[string]struct {
-		holders []serving.Holder
+		holders []queue.Holder
 		found   bool
 		gone    bool
 		failed  bool
 	}{
-		"FindsItsHolder":          {holders: []serving.Holder{{ID: "q-1", Ticket: n(6)}, mine}, found: true},
-		"IgnoresOtherTicket":      {holders: []serving.Holder{{ID: "p-3", Ticket: n(6)}}},
-		"IgnoresOtherID":          {holders: []serving.Holder{{ID: "pp-3", Ticket: n(7)}}},
-		"IsGoneBeforeConfirm":     {holders: []serving.Holder{unconfirmed}, found: true, gone: true, failed: true},
-		"LeavesEndlessToOperator": {holders: []serving.Holder{endless}, found: true, failed: true},
-		"ReportsUnreadable":       {holders: []serving.Holder{broken}, found: true, failed: true},
+		"FindsItsHolder":          {holders: []queue.Holder{{ID: "q-1", Ticket: n(6)}, mine}, found: true},
+		"IgnoresOtherTicket":      {holders: []queue.Holder{{ID: "p-3", Ticket: n(6)}}},
+		"IgnoresOtherID":          {holders: []queue.Holder{{ID: "pp-3", Ticket: n(7)}}},
+		"IsGoneBeforeConfirm":     {holders: []queue.Holder{unconfirmed}, found: true, gone: true, failed: true},
+		"LeavesEndlessToOperator": {holders: []queue.Holder{endless}, found: true, failed: true},
+		"ReportsUnreadable":       {holders: []queue.Holder{broken}, found: true, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, found, err := handle.holder(record(7, test.holders...))

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -35,7 +36,7 @@ type turn struct {
 	woken     bool               // since the last snapshot: turns may have ended without a hint
 	kept      bool               // the row stays: the lock was granted by its name
 	foreseen  bool               // a look has shown the row before the turn of the ticket before began
-	next      *rows.Row          // with the ticket after, as the last look showed it
+	next      *queue.Waiter      // with the ticket after, as the last look showed it
 	nextAt    time.Time          // of that look
 }
 
@@ -169,12 +170,12 @@ func (w *Waiter) settle(ctx context.Context) (*Grant, error) {
 }
 
 // decide observes the leases of the snapshot and decides what it means for a ticket.
-func (w *Waiter) decide(t ticket.Number, ids []string) rows.Decision {
+func (w *Waiter) decide(t ticket.Number, ids []string) queue.Decision {
 	return w.snapshot.Decide(w.observe(), t, w.Mode(), ids)
 }
 
 // follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
-func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
+func (w *Waiter) follow(ctx context.Context, d queue.Decision) (step, error) {
 	if len(d.ExpiredRows)+len(d.ExpiredHolders) > 0 && w.withdraw(ctx) {
 		return actAgain, nil
 	}
@@ -194,17 +195,17 @@ func (w *Waiter) follow(ctx context.Context, d rows.Decision) (step, error) {
 		if err != nil {
 			return w.failed(ctx, "evict", err)
 		}
-		w.snapshot.Saw(rec)
+		w.snapshot.Saw(rec, time.Now())
 		return actAgain, nil
 	}
 	switch d.Do {
-	case rows.Overtaken:
+	case queue.ActionOvertaken:
 		w.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket",
 			"queue", w.cfg.Queue.String(), "ticket", w.ticket)
 		return done, errOvertaken
-	case rows.NewTicket:
+	case queue.ActionNewTicket:
 		return done, ErrNewTicket
-	case rows.Wait:
+	case queue.ActionWait:
 		if d.Stuck != nil {
 			return done, d.Stuck
 		}
@@ -226,12 +227,12 @@ func (w *Waiter) claim(ctx context.Context) (step, error) {
 		return w.failed(ctx, "claim", err)
 	}
 	a, entry := w.attempt(true)
-	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (serving.Record, error) {
+	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (queue.Record, error) {
 		return serving.Claim(ctx, w.cfg.Queue, entry, w.ticket)
 	})
 	switch {
 	case err == nil:
-		w.snapshot.Saw(rec)
+		w.snapshot.Saw(rec, time.Now())
 		return actAgain, nil
 	case !errors.Is(err, serving.ErrRefused):
 		a.unknown = table.Applied(err)
@@ -240,9 +241,9 @@ func (w *Waiter) claim(ctx context.Context) (step, error) {
 	if err := w.fits(rec); err != nil {
 		return done, err // the record was deleted and seeded again
 	}
-	w.snapshot.Saw(rec)
+	w.snapshot.Saw(rec, time.Now())
 	w.snapshot.Rows = nil
-	if again := w.decide(w.ticket, w.attempts.ids()); again.Do == rows.Claim {
+	if again := w.decide(w.ticket, w.attempts.ids()); again.Do == queue.ActionClaim {
 		return lookAgain, nil // the queue has moved since
 	}
 	return actAgain, nil
@@ -260,7 +261,7 @@ func (w *Waiter) failed(ctx context.Context, what string, err error) (step, erro
 	return lookAgain, w.pause(ctx, what, err)
 }
 
-func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.Record, error) {
+func (w *Waiter) evict(ctx context.Context, expired []queue.Holder) (queue.Record, error) {
 	rec, evicted, err := sweeper.Holders(ctx, w.cfg.Queue, expired)
 	if evicted > 0 {
 		notify.Send(w.cfg.Log, event.Evicted{
@@ -270,8 +271,8 @@ func (w *Waiter) evict(ctx context.Context, expired []serving.Holder) (serving.R
 	return rec, err
 }
 
-func without(all, removed []rows.Row) []rows.Row {
-	return slices.DeleteFunc(slices.Clone(all), func(row rows.Row) bool {
+func without(all, removed []queue.Waiter) []queue.Waiter {
+	return slices.DeleteFunc(slices.Clone(all), func(row queue.Waiter) bool {
 		return slices.ContainsFunc(removed, row.Same)
 	})
 }
@@ -303,11 +304,11 @@ func (w *Waiter) readRows(ctx context.Context) error {
 		period = 0 // the delete of its row shows whether the table answers
 	}
 	floor, named := w.snapshot.Record.Floor(), w.turn.place != nil && w.turn.place.row.EntryID != ""
-	if slices.ContainsFunc(w.snapshot.Record.Holders, func(h serving.Holder) bool { return !h.Accepted() }) {
+	if slices.ContainsFunc(w.snapshot.Record.Holders, func(h queue.Holder) bool { return !h.Accepted() }) {
 		floor = ticket.Number{} // the row of the holder is of interest too
 	}
 	w.looks++
-	err := w.read(ctx, period, func(ctx context.Context) (rows.Snapshot, error) {
+	err := w.read(ctx, period, func(ctx context.Context) (queue.Snapshot, error) {
 		if named {
 			return rows.LookNext(ctx, w.cfg.Queue, w.ticket)
 		}
@@ -330,7 +331,7 @@ func (w *Waiter) shown() bool {
 	if !recent || rec.Floor() != w.ticket.Previous() || !rec.Follows(w.snapshot.Record) {
 		return false
 	}
-	w.snapshot = rows.Snapshot{Record: rec, ReadAt: at}
+	w.snapshot = queue.Snapshot{Record: rec, ReadAt: at}
 	return true
 }
 
@@ -497,7 +498,7 @@ func (w *Waiter) withdraw(ctx context.Context) bool {
 	case got := <-answer:
 		refused := errors.Is(got.Err, serving.ErrRefused)
 		if _, mine := got.Record.Mine(a.id); mine && (got.Err == nil || refused) { // refused: by a copy of itself
-			w.snapshot, a.passed = rows.SnapshotOf(got.Record), true
+			w.snapshot, a.passed = queue.SnapshotOf(got.Record, time.Now()), true
 			w.turn.woken = true
 			return true
 		}
@@ -534,7 +535,7 @@ type ownHolder struct {
 // noteOwn logs once that the waiter's own client has the lock: the caller may be waiting for itself.
 func (w *Waiter) noteOwn() {
 	holders := w.progress.status.Serving
-	i := slices.IndexFunc(holders, func(h serving.Holder) bool { return w.turn.local.Own(h.ID) })
+	i := slices.IndexFunc(holders, func(h queue.Holder) bool { return w.turn.local.Own(h.ID) })
 	switch {
 	case w.own.logged:
 	case i < 0:

@@ -5,23 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 func TestNextTurn(t *testing.T) {
 	for name, test := range map[string]struct {
-		rec  serving.Record
+		rec  queue.Record
 		want bool
 	}{
 		"RightAboveFloor":  {rec: record(6), want: true},
 		"NotWithTicket":    {rec: record(5)},
 		"NotAtFloor":       {rec: record(7)},
-		"NotWithoutRecord": {rec: serving.Record{Granted: n(6)}},
+		"NotWithoutRecord": {rec: queue.Record{Granted: n(6)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Waiter{ticket: n(7), snapshot: rows.SnapshotOf(test.rec)}).next(); got != test.want {
+			if got := (&Waiter{ticket: n(7), snapshot: queue.SnapshotOf(test.rec, time.Now())}).next(); got != test.want {
 				t.Errorf("next is %v", got)
 			}
 		})
@@ -79,7 +78,7 @@ func TestDelayOfTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWaiter(t, Config{Schedule: schedule, Several: Several{Slots: test.slots}})
-			w.turn.slot, w.snapshot = test.slot, rows.SnapshotOf(record(6))
+			w.turn.slot, w.snapshot = test.slot, queue.SnapshotOf(record(6), time.Now())
 			w.progress.pace.joins, w.progress.status.Ahead = true, test.ahead
 			d, waits := w.delay(t.Context())
 			if d < test.min || d > test.max || (waits != nil) != test.waits {

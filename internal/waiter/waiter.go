@@ -13,9 +13,8 @@ import (
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -66,7 +65,7 @@ type Several struct {
 type Entry struct {
 	Owner string
 	Data  []byte
-	Mode  serving.Mode
+	Mode  queue.Mode
 	Terms heartbeat.Terms // with FailClosed, until the grant is confirmed
 	// Unnamed says that the lock is not to be granted by name: the lease would begin with less than its whole length.
 	Unnamed bool
@@ -88,7 +87,7 @@ type Waiter struct {
 	failure  error           // of the last request, if the table did not answer
 
 	ticket    ticket.Number
-	snapshot  rows.Snapshot  // the last: each request is sent after the answer to the one before, see also shown
+	snapshot  queue.Snapshot // the last: each request is sent after the answer to the one before, see also shown
 	highest   Highest        // ticketNumber of a record that was seen
 	worthless int            // numbers in succession that were at or below the floor
 	careful   bool           // it was overtaken before: no LOOK before the row is put
@@ -309,7 +308,7 @@ func (w *Waiter) Status() Status {
 func (w *Waiter) Highest() Highest { return w.highest }
 
 // Mode returns how the lock is held. For a lock that was resumed, the record decides.
-func (w *Waiter) Mode() serving.Mode { return w.cfg.Entry.Mode }
+func (w *Waiter) Mode() queue.Mode { return w.cfg.Entry.Mode }
 
 // Tried reports whether a request for the lock was made.
 func (w *Waiter) Tried() bool {
@@ -319,8 +318,8 @@ func (w *Waiter) Tried() bool {
 // Orphan returns what a failure may have left that no lease ends; nil if there is nothing.
 func (w *Waiter) Orphan() *OrphanError { return w.orphan }
 
-// fits returns a *serving.MismatchError if the record is of another kind of queue.
-func (w *Waiter) fits(rec serving.Record) error {
+// fits returns a *queue.MismatchError if the record is of another kind of queue.
+func (w *Waiter) fits(rec queue.Record) error {
 	scope := ticket.ScopeQueue
 	if w.cfg.Counter != nil {
 		scope = w.cfg.Counter.Scope

@@ -75,7 +75,7 @@ func TestEngineFailClosed(t *testing.T) {
 			t.Fatal(got.Err)
 		}
 		leased := locktest.Shown(t, other, got.Lock.Ticket())
-		leased.FailClosed = true
+		leased.Lease = queue.Lease{FailClosed: true}
 		for _, h := range []queue.Holder{shown, leased} {
 			if _, refused := errors.AsType[*queuelock.EvictError](other.Evict(t.Context(), locktest.Order, h)); !refused {
 				t.Errorf("ticket %s was evicted", h.Ticket)

@@ -42,7 +42,7 @@ func TestEvictRefusals(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		gone := shown(t, operator)
 		leased := gone
-		leased.FailClosed = true // it is spared, as it has a lease
+		leased.Lease = queue.Lease{FailClosed: true} // it is spared, as it has a lease
 		refused(leased, true, "this holder has renewed its lease since it was read: a, beat 0, which ends in ")
 		locktest.Release(t, lock)
 		refused(gone, false, "this holder is gone", "the lock has no holder")
@@ -76,7 +76,7 @@ func TestEvictRefusals(t *testing.T) {
 		}()
 		<-held.Reached()
 		unconfirmed := shown(t, operator)
-		if unconfirmed.FailClosed || unconfirmed.TTL != grace {
+		if unconfirmed.Endless() || unconfirmed.TTL != grace {
 			t.Fatalf("%+v", unconfirmed)
 		}
 		held.Release()

@@ -78,7 +78,7 @@ func TestNoDeadline(t *testing.T) {
 			t.Error(err)
 		}
 		h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]
-		if !h.FailClosed || h.TTL != 0 || h.Remaining != math.MaxInt64 || h.Age < 5*time.Hour-time.Second {
+		if !h.Endless() || h.TTL != 0 || h.Remaining != math.MaxInt64 || h.Age < 5*time.Hour-time.Second {
 			t.Errorf("Inspect says %+v", h)
 		}
 		if locked, err := c.IsLocked(t.Context(), locktest.Order); err != nil || !locked {

@@ -92,7 +92,7 @@ func TestBadEntry(t *testing.T) {
 					if h.Problem != nil {
 						problems++
 						locktest.Says(t, h.Problem, "holders.bad", "serving record")
-						if h.Remaining <= 0 || h.FailClosed || h.TTL != 0 {
+						if h.Remaining <= 0 || h.Endless() || h.TTL != 0 {
 							t.Errorf("%+v", h)
 						}
 					}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -170,7 +170,7 @@ func TestRecordSize(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
-			n := serving.Load{Owner: 1, Data: serving.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
+			n := queue.Load{Owner: 1, Data: queue.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
 			if n < 10 || n > 100 {
 				t.Fatalf("%d readers", n)
 			}
@@ -198,7 +198,7 @@ func TestRecordSizeFormula(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := embedded.New(embedded.Config{})
 				table := queuelocktest.NewTable(t, queuelocktest.WithEngine(engine))
-				load := serving.Load{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
+				load := queue.Load{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
 				key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
 				a, _ := locktest.Open(t, table, "a", queuelock.Config{Owner: strings.Repeat("o", load.Owner)})
 				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)

@@ -89,7 +89,7 @@ func TestQueues(t *testing.T) {
 func plain(s *queue.State) string {
 	text := fmt.Sprintln(s.Entity, s.Reason, s.Issued, s.Scope, s.Permits, s.HoldTime)
 	for _, h := range s.Serving {
-		text += fmt.Sprintln("holder", h.Ticket, h.ID, h.Owner, h.Shared, h.TTL, h.FailClosed, h.Expired(), h.Problem)
+		text += fmt.Sprintln("holder", h.Ticket, h.ID, h.Owner, h.Shared, h.TTL, h.Endless(), h.Expired(), h.Problem)
 	}
 	for _, w := range s.Waiting {
 		text += fmt.Sprintln("waiter", w.Position, w.Ticket, w.ID, w.Owner, w.Shared, w.TTL, w.Expired(), w.Problem)

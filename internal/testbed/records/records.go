@@ -5,20 +5,19 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
 
 // Read returns the record as it would be read from an item that says the same. A holder with a Problem has an entry that
 // cannot be read.
-func Read(rec serving.Record) serving.Record {
+func Read(rec queue.Record) queue.Record {
 	if !rec.Exists {
 		return rec
 	}
 	item := clause.Item{
 		queue.AttrTicketNumber: rec.TicketNumber.Attribute(), queue.AttrGranted: rec.Granted.Attribute(),
-		queue.AttrHoldMode: clause.String(serving.Mode{Shared: rec.Shared}.String()),
+		queue.AttrHoldMode: clause.String(queue.Mode{Shared: rec.Shared}.String()),
 	}
 	if rec.Permits > 0 {
 		item[queue.AttrPermits] = clause.Int(int64(rec.Permits))
@@ -36,7 +35,7 @@ func Read(rec serving.Record) serving.Record {
 	}
 	layout := table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.NewStore(nil, layout, time.Second).Queue("e", "lock", nil)
-	read, err := serving.Decode(q, item)
+	read, err := queue.DecodeRecord(q.Items, item)
 	if err != nil {
 		panic(err)
 	}

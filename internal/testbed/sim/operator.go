@@ -47,7 +47,7 @@ func (w *world) evict(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 		return
 	}
 	for _, h := range state.Serving {
-		if h.FailClosed && w.isNobodys(h.Owner) {
+		if h.Endless() && w.isNobodys(h.Owner) {
 			w.add("operator", "evicts %s of %s: %v", h.Owner, key, c.Evict(ctx, key, h))
 		}
 	}

@@ -126,13 +126,13 @@ func newHoldTime(s *queue.State) *HoldTime {
 func newHolder(h queue.Holder) Holder {
 	holder := Holder{
 		Ticket: h.Ticket.String(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
-		FailClosed: h.FailClosed, Expired: h.Remaining <= 0, Base64: h.Data,
+		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
 	}
 	if h.Problem != nil {
 		problem := h.Problem.Error()
 		holder.Problem = &problem
 	}
-	if h.TTL > 0 || h.FailClosed {
+	if h.TTL > 0 || h.Endless() {
 		holder.Beat = &h.Beat
 	}
 	if h.TTL > 0 {

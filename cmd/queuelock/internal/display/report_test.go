@@ -23,13 +23,13 @@ func TestReport(t *testing.T) {
 		Entity: "x", Reason: "why", Issued: ticket.Max, ReadAt: at,
 		Scope: ticket.ScopeEntity, Permits: 3,
 		Serving: []queue.Holder{
-			{Ticket: ticket.FromUint64(7), ID: "h1", Beat: 3, Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, TTL: time.Minute, Delay: 1500 * time.Millisecond, Data: []byte("step 2\n")},
-			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, TTL: time.Minute, Data: []byte("\xff\xfe")},
-			{Ticket: ticket.FromUint64(9), Owner: "d", FailClosed: true, Remaining: math.MaxInt64},
+			{Ticket: ticket.FromUint64(7), ID: "h1", Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, Data: []byte("step 2\n"), Lease: queue.Lease{Beat: 3, TTL: time.Minute, Delay: 1500 * time.Millisecond}},
+			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, Data: []byte("\xff\xfe"), Lease: queue.Lease{TTL: time.Minute}},
+			{Ticket: ticket.FromUint64(9), Owner: "d", Remaining: math.MaxInt64, Lease: queue.Lease{FailClosed: true}},
 			{Owner: "e", Remaining: math.MaxInt64, Problem: fmt.Errorf("not an entry")},
 		},
 		Waiting: []queue.Waiter{
-			{Position: 1, Ticket: ticket.FromUint64(9), ID: "w1", Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, TTL: 15 * time.Second},
+			{Position: 1, Ticket: ticket.FromUint64(9), ID: "w1", Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}},
 			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
 		},
 		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
@@ -177,7 +177,7 @@ func TestOwner(t *testing.T) {
 func TestYAML(t *testing.T) {
 	state := &queue.State{
 		Entity: "a: b", Reason: "lock", Issued: ticket.FromUint64(7),
-		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), ID: "1e3", TTL: time.Minute, Data: []byte("no\n\u2028<\"")}},
+		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), ID: "1e3", Data: []byte("no\n\u2028<\""), Lease: queue.Lease{TTL: time.Minute}}},
 	}
 	var out strings.Builder
 	if err := YAML(&out, NewReport(state)); err != nil {
@@ -214,8 +214,8 @@ func TestTable(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	state := &queue.State{
 		Issued: ticket.FromUint64(123456789012), ReadAt: now,
-		Serving:  []queue.Holder{{Ticket: ticket.FromUint64(123456789010), ID: "h", Beat: 2, Owner: "a", Since: now.Add(-300 * time.Millisecond), Age: 300 * time.Millisecond, Remaining: 700 * time.Millisecond, TTL: time.Minute}},
-		Waiting:  []queue.Waiter{{Position: 1, Ticket: ticket.FromUint64(123456789012), ID: "w", Owner: "b", Age: 2 * time.Second, TTL: 15 * time.Second}},
+		Serving:  []queue.Holder{{Ticket: ticket.FromUint64(123456789010), ID: "h", Owner: "a", Since: now.Add(-300 * time.Millisecond), Age: 300 * time.Millisecond, Remaining: 700 * time.Millisecond, Lease: queue.Lease{Beat: 2, TTL: time.Minute}}},
+		Waiting:  []queue.Waiter{{Position: 1, Ticket: ticket.FromUint64(123456789012), ID: "w", Owner: "b", Age: 2 * time.Second, Lease: queue.Lease{TTL: 15 * time.Second}}},
 		HoldTime: queue.HoldTime{Mean: 20 * time.Millisecond},
 	}
 	for _, test := range []struct {
@@ -252,7 +252,7 @@ func TestAlsoWaits(t *testing.T) {
 	n := ticket.FromUint64
 	state := &queue.State{
 		Issued:  n(9),
-		Serving: []queue.Holder{{Ticket: n(3), Owner: "a", TTL: time.Minute}, {Ticket: n(4), Owner: "b", TTL: time.Minute}, {Ticket: n(5)}},
+		Serving: []queue.Holder{{Ticket: n(3), Owner: "a", Lease: queue.Lease{TTL: time.Minute}}, {Ticket: n(4), Owner: "b", Lease: queue.Lease{TTL: time.Minute}}, {Ticket: n(5)}},
 		Waiting: []queue.Waiter{
 			{Position: 1, Ticket: n(6), Owner: "c"}, {Position: 2, Ticket: n(7), Owner: "b"}, {Position: 3, Ticket: n(8), Owner: "a"}, {Position: 4, Ticket: n(9), Owner: "b"},
 			{Position: 5, Ticket: n(10), Problem: errors.New("malformed")},
@@ -277,7 +277,7 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 	mean := queue.HoldTime{Mean: 5613 * time.Millisecond, Deviation: 1234567 * time.Nanosecond}
-	state := &queue.State{Issued: ticket.FromUint64(1), HoldTime: mean, Waiting: []queue.Waiter{{TTL: 5613 * time.Millisecond, Remaining: 5613 * time.Millisecond}}}
+	state := &queue.State{Issued: ticket.FromUint64(1), HoldTime: mean, Waiting: []queue.Waiter{{Lease: queue.Lease{TTL: 5613 * time.Millisecond}, Remaining: 5613 * time.Millisecond}}}
 	report, _ := json.Marshal(NewReport(state))
 	line, _ := json.Marshal(NewLine(state, nil))
 	for _, text := range []string{string(report), string(line)} {

@@ -106,7 +106,7 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 // notes prints which holders have no lease, which also wait, and the holders' data.
 func (o Options) notes(out io.Writer, s *queue.State) {
 	for _, h := range s.Serving {
-		if h.FailClosed && o.Evict != nil {
+		if h.Endless() && o.Evict != nil {
 			fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), o.Evict(h.Ticket))
 		}
 	}
@@ -187,7 +187,7 @@ func LeaseLeft(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
 		return Escape(h.Problem.Error())
-	case h.FailClosed:
+	case h.Endless():
 		return "no lease"
 	case h.Delay > 0 && h.Remaining > 0:
 		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))

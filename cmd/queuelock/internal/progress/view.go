@@ -74,7 +74,7 @@ func (v View) holder(now time.Time) string {
 		return ""
 	}
 	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), h.Ticket.Short())
-	if h.FailClosed {
+	if h.Endless() {
 		text += ", without a lease" // only an operator can end its turn
 	}
 	text += ")"
@@ -169,7 +169,7 @@ func (v View) JSON(now time.Time) string {
 }
 
 func newHolder(h queue.Holder, since time.Duration) *holder {
-	o := &holder{Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.FailClosed}
+	o := &holder{Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless()}
 	if !h.Since.IsZero() {
 		age := display.Seconds(h.Age + since)
 		o.Age = &age

@@ -37,7 +37,7 @@ func TestLine(t *testing.T) {
 	}{
 		{at(1), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited <1s`},
 		{at(2, func(v *View) { v.Progress.Serving = nil }), 70 * time.Second, `queuelock: waiting for "x" (lock): position 2; waited 1m10s`},
-		{at(1, func(v *View) { v.Progress.Serving.FailClosed = true }), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7, without a lease); waited <1s`},
+		{at(1, func(v *View) { v.Progress.Serving.Lease = queue.Lease{FailClosed: true} }), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7, without a lease); waited <1s`},
 		{at(1, func(v *View) { v.Progress.Serving.Owner = "two\nlines" }), 0, `queuelock: waiting for "x" (lock): position 1, held by "two\nlines" (ticket 7); waited <1s`},
 		{at(3, func(v *View) {
 			v.Progress.TicketsAhead, v.Progress.Waited = 2, time.Hour

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // TestInspect checks that a queue is looked at again and again, one look at a time, and
@@ -90,7 +91,7 @@ func TestEvict(t *testing.T) {
 		t.Errorf("%s", screen(m))
 	}
 	fails := held("a", time.Second)
-	fails.Serving[0].FailClosed = true
+	fails.Serving[0].Lease = queue.Lease{FailClosed: true}
 	fails.Serving = append(fails.Serving, held("b", 0).Serving...)
 	m, _ = play(scanned(fails), Key("enter"), Inspected{Key: key, State: fails}, Key("e"))
 	if !strings.Contains(screen(m), "It has no lease: its process must have ended") {

@@ -18,11 +18,11 @@ var (
 // held is a queue with a holder of that age, and waiters of these ages.
 func held(entity string, age time.Duration, waits ...time.Duration) *queue.State {
 	s := &queue.State{Entity: entity, Reason: "lock", Issued: n(12), Serving: []queue.Holder{
-		{Ticket: n(12), ID: entity, Owner: "vm:1", Since: now, Age: age, Remaining: time.Minute, TTL: time.Minute},
+		{Ticket: n(12), ID: entity, Owner: "vm:1", Since: now, Age: age, Remaining: time.Minute, Lease: queue.Lease{TTL: time.Minute}},
 	}}
 	for i, wait := range waits {
 		number := 13 + i
-		s.Waiting = append(s.Waiting, queue.Waiter{Position: i + 1, Ticket: n(uint64(number)), ID: fmt.Sprint(number), Owner: fmt.Sprint("vm:", number), Age: wait, Remaining: time.Second, TTL: 15 * time.Second})
+		s.Waiting = append(s.Waiting, queue.Waiter{Position: i + 1, Ticket: n(uint64(number)), ID: fmt.Sprint(number), Owner: fmt.Sprint("vm:", number), Age: wait, Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}})
 	}
 	return s
 }

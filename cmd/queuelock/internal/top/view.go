@@ -111,7 +111,7 @@ func (e Evict) question() string {
 	switch {
 	case e.Present:
 		return "evict the holder of the moment, not only ticket " + number + "? It may run (y/N)"
-	case e.Holder.FailClosed:
+	case e.Holder.Endless():
 		return fmt.Sprintf("evict ticket %s? It has no lease: its process must have ended (y/N)", number)
 	case e.Holder.Expired():
 		return fmt.Sprintf("evict ticket %s? Its lease is over (y/N)", number)

@@ -1,4 +1,4 @@
-package serving_test
+package queue_test
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -25,21 +24,21 @@ func (d draw) small() int64 { return int64(d.IntN(3)) }
 
 func (d draw) at() time.Time { return time.UnixMilli(1000 + d.small()) }
 
-func (d draw) mode() serving.Mode {
-	return []serving.Mode{{}, {}, {Shared: true}, {Shared: true, Readers: 2}, {Permits: 1}, {Permits: 2}}[d.IntN(6)]
+func (d draw) mode() queue.Mode {
+	return []queue.Mode{{}, {}, {Shared: true}, {Shared: true, Readers: 2}, {Permits: 1}, {Permits: 2}}[d.IntN(6)]
 }
 
-func (d draw) entry() serving.Entry {
-	return serving.Entry{ID: d.id(), Owner: "o", Mode: d.mode(), Lease: queue.Lease{TTL: time.Minute, Until: d.at()}}
+func (d draw) entry() queue.Entry {
+	return queue.Entry{ID: d.id(), Owner: "o", Mode: d.mode(), Lease: queue.Lease{TTL: time.Minute, Until: d.at()}}
 }
 
-func (d draw) holder() serving.Holder {
-	h := serving.Holder{ID: d.id(), Ticket: d.ticket(), Lease: queue.Lease{Beat: d.small()}, Made: d.small()}
+func (d draw) holder() queue.Holder {
+	h := queue.Holder{ID: d.id(), Ticket: d.ticket(), Lease: queue.Lease{Beat: d.small()}, Made: d.small()}
 	return h.Read(d.IntN(2) == 0, d.IntN(2) == 0)
 }
 
-func (d draw) ending() serving.Ending {
-	e := serving.Ending{ID: d.id(), Ticket: d.ticket(), Call: 1, Lost: d.IntN(2) == 0}
+func (d draw) ending() queue.Ending {
+	e := queue.Ending{ID: d.id(), Ticket: d.ticket(), Call: 1, Lost: d.IntN(2) == 0}
 	times := []time.Time{d.at(), d.at().Add(3 * time.Millisecond)}
 	switch d.IntN(6) {
 	case 0:
@@ -96,7 +95,7 @@ func (d draw) record() clause.Item {
 	switch d.IntN(6) {
 	case 0:
 		var many []time.Time
-		for i := range serving.MaxUnsettled {
+		for i := range queue.MaxUnsettled {
 			many = append(many, time.UnixMilli(int64(i)))
 		}
 		put("unsettled", clause.Times(many...))
@@ -123,57 +122,64 @@ func (d draw) entryItem() types.AttributeValue {
 	return clause.Map(e)
 }
 
+// take is TAKE of a record's own counter.
+func take(e queue.Entry, idleOnly bool) clause.Write {
+	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, idleOnly), n(3)).Write
+}
+
 // TestWrites draws records and writes. See writetest.Suite.
 func TestWrites(t *testing.T) {
 	scopes := []ticket.Scope{ticket.ScopeEntity, ticket.ScopeTable}
 	write := map[string]func(draw) clause.Write{
-		"TAKE":  func(d draw) clause.Write { return d.entry().WriteTake(n(3), d.IntN(2) == 0) },
-		"ENTER": func(d draw) clause.Write { return d.entry().WriteEnter(d.ticket(), scopes[d.IntN(2)], d.IntN(2) == 0) },
-		"CLAIM": func(d draw) clause.Write { return d.entry().WriteClaim(d.ticket()) },
+		"TAKE": func(d draw) clause.Write { return take(d.entry(), d.IntN(2) == 0) },
+		"ENTER": func(d draw) clause.Write {
+			return queue.Enter(d.entry(), d.ticket(), scopes[d.IntN(2)], d.IntN(2) == 0)
+		},
+		"CLAIM": func(d draw) clause.Write { return queue.Claim(d.entry(), d.ticket()) },
 		"RESUME": func(d draw) clause.Write {
 			e := d.entry()
 			e.ID = "new-0"
-			return e.WriteResume(d.holder(), serving.Evicted{ID: "x", Ticket: n(1)})
+			return queue.Resume(e, d.holder(), queue.Eviction{ID: "x", Ticket: n(1)})
 		},
 		"HEARTBEAT": func(d draw) clause.Write {
-			r := serving.Renewal{Until: d.at(), Since: d.at(), TTL: time.Duration(d.small()) * time.Second}
+			r := queue.Renewal{Until: d.at(), Since: d.at(), TTL: time.Duration(d.small()) * time.Second}
 			if d.IntN(4) == 0 {
-				r = serving.Renewal{}
+				r = queue.Renewal{}
 			}
-			return r.WriteHeartbeat(d.id(), d.ticket())
+			return r.Heartbeat(d.id(), d.ticket())
 		},
-		"CONFIRM":   func(d draw) clause.Write { return serving.WriteConfirm(d.id(), d.ticket(), d.at()) },
-		"DOWNGRADE": func(d draw) clause.Write { return serving.WriteDowngrade(d.id(), d.ticket(), d.small()) },
+		"CONFIRM":   func(d draw) clause.Write { return queue.Confirm(d.id(), d.ticket(), d.at()) },
+		"DOWNGRADE": func(d draw) clause.Write { return queue.Downgrade(d.id(), d.ticket(), d.small()) },
 		"SETDATA": func(d draw) clause.Write {
-			return serving.WriteSetData(d.id(), d.ticket(), d.small(), []byte("data")[:4*d.IntN(2)])
+			return queue.SetData(d.id(), d.ticket(), d.small(), []byte("data")[:4*d.IntN(2)])
 		},
 		"FENCE": func(d draw) clause.Write {
-			return clause.Write{Name: "FENCE", Kind: clause.Check, If: serving.WriteFence(d.id(), d.ticket(), d.IntN(2) == 0)}
+			return queue.Fence(d.id(), d.ticket(), d.IntN(2) == 0)
 		},
 		"FENCE, numbered": func(d draw) clause.Write {
-			return serving.WriteNumberedFence(d.id(), d.ticket(), d.IntN(2) == 0, 1+d.small())
+			return queue.NumberedFence(d.id(), d.ticket(), d.IntN(2) == 0, 1+d.small())
 		},
-		"SETTLE":            func(d draw) clause.Write { return serving.WriteSettle(d.id(), d.ticket(), 1+d.small()) },
-		"RESET":             func(d draw) clause.Write { return serving.WriteReset(d.ticket(), d.forget()) },
-		"RELEASE, fast":     func(d draw) clause.Write { return d.ending().WriteRelease(serving.FormFast, d.forget()) },
-		"RELEASE, hand-off": func(d draw) clause.Write { return d.ending().WriteRelease(serving.FormHandOff, time.Time{}) },
+		"SETTLE":            func(d draw) clause.Write { return queue.Settle(d.id(), d.ticket(), 1+d.small()) },
+		"RESET":             func(d draw) clause.Write { return queue.Reset(d.ticket(), d.forget()) },
+		"RELEASE, fast":     func(d draw) clause.Write { return d.ending().Release(queue.FormFast, d.forget()) },
+		"RELEASE, hand-off": func(d draw) clause.Write { return d.ending().Release(queue.FormHandOff, time.Time{}) },
 		"PASS": func(d draw) clause.Write {
 			e := d.ending()
-			e.Next = serving.Next{Entry: d.entry(), Ticket: d.ticket()}
-			e.Next.Entry.ID, e.Next.Entry.Mode = "next-0", serving.Mode{}
-			return e.WriteRelease(serving.FormPass, time.Time{})
+			e.Next = queue.Next{Entry: d.entry(), Ticket: d.ticket()}
+			e.Next.Entry.ID, e.Next.Entry.Mode = "next-0", queue.Mode{}
+			return e.Release(queue.FormPass, time.Time{})
 		},
 		"EVICT": func(d draw) clause.Write {
-			holders := []serving.Holder{d.holder(), d.holder()}[:1+d.IntN(2)]
+			holders := []queue.Holder{d.holder(), d.holder()}[:1+d.IntN(2)]
 			if len(holders) > 1 && holders[0].ID == holders[1].ID {
 				holders = holders[:1]
 			}
-			return serving.WriteEvict(serving.Evicted{ID: "x", Ticket: n(1)}, holders...)
+			return queue.Evict(queue.Eviction{ID: "x", Ticket: n(1)}, holders...)
 		},
 		"EVICT, fail closed": func(d draw) clause.Write {
-			return serving.WriteEvictFailClosed(serving.Evicted{ID: "x", Ticket: n(1)}, d.holder())
+			return queue.EvictFailClosed(queue.Eviction{ID: "x", Ticket: n(1)}, d.holder())
 		},
-		"CLEAN UP": func(d draw) clause.Write { return serving.WriteRemove([]string{"a-0", "d-2"}[:1+d.IntN(2)]...) },
+		"CLEAN UP": func(d draw) clause.Write { return queue.Remove([]string{"a-0", "d-2"}[:1+d.IntN(2)]...) },
 	}
 	suite := writetest.Suite{
 		Names:   clause.Names{Key: "pk", Expires: "expiresAt"},

@@ -1,4 +1,4 @@
-package serving
+package queue
 
 import (
 	"cmp"
@@ -11,8 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -23,7 +21,7 @@ type Record struct {
 
 	TicketNumber ticket.Number // last ticket issued
 	Granted      ticket.Number // highest ticket claimed
-	Turn         Turn
+	HoldTime     HoldTime
 	Scope        ticket.Scope
 	Permits      int // of a semaphore; zero: it is a lock
 	Marks        Marks
@@ -47,75 +45,52 @@ type Record struct {
 // meets reports whether the table would apply a write to the record as it was read.
 func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
 
-// Holder is one entry of the record.
-type Holder struct {
-	ID       string
-	Ticket   ticket.Number // known even if the entry does not contain it
-	claimed  bool          // the entry contains its ticket
-	numbered bool          // the entry contains Made
-	Owner    string
-	Since    time.Time // on DynamoDB's clock; zero if unknown
-	Shared   bool      // it shares the lock
-	Named    bool      // see Entry
-	Lease    queue.Lease
-	Data     []byte // the holder's own data, for display; nil if there is none
-	DataSet  int64  // number of the SetData call that wrote it; zero before the first
-	Made     int64  // number of its last fenced transaction; zero before the first
-
-	// Problem is set if a part of the entry is malformed. That part is zero. The
-	// entry still counts as a holder.
-	Problem error
-}
-
 // Unreadable reports whether the ticket or the lease of the entry is malformed. Its
 // lease is then never judged to have ended.
-func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == queue.Lease{} }
+func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == Lease{} }
 
 // Accepted reports whether the holder has written to its entry itself, if a release has named it. It may have written
 // to one that cannot be read.
 func (h Holder) Accepted() bool { return !h.Named || h.Lease.Beat > 0 || h.Problem != nil }
 
 // LeaseID returns the name of the holder's lease for an Observer.
-func (h Holder) LeaseID(q table.Queue) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
-
-// Turn is a moving mean and mean deviation of recent hold times.
-type Turn struct{ Mean, Deviation time.Duration }
+func (h Holder) LeaseID(q Items) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
 
 // Add adds a hold time, with the gains of TCP's round-trip estimator: 1/8 and 1/4
 // (RFC 6298, section 2).
-func (t Turn) Add(length time.Duration) Turn {
-	if t == (Turn{}) {
-		return Turn{Mean: length, Deviation: length / 2}
+func (t HoldTime) Add(length time.Duration) HoldTime {
+	if t == (HoldTime{}) {
+		return HoldTime{Mean: length, Deviation: length / 2}
 	}
-	return Turn{
+	return HoldTime{
 		Mean:      t.Mean + (length-t.Mean)/8,
 		Deviation: t.Deviation + ((length-t.Mean).Abs()-t.Deviation)/4,
 	}
 }
 
-func (t Turn) attribute() types.AttributeValue {
+func (t HoldTime) attribute() types.AttributeValue {
 	return clause.Map(clause.Item{
-		queue.AttrMean:      clause.Int(t.Mean.Milliseconds()),
-		queue.AttrDeviation: clause.Int(t.Deviation.Milliseconds()),
+		AttrMean:      clause.Int(t.Mean.Milliseconds()),
+		AttrDeviation: clause.Int(t.Deviation.Milliseconds()),
 	})
 }
 
-// decodeTurn reads the hold times. They are used for estimates only, so a malformed
+// decodeHoldTime reads the hold times. They are used for estimates only, so a malformed
 // value is ignored.
-func decodeTurn(r *clause.Reader) Turn {
-	mean, deviation := r.Int(queue.AttrMean), r.Int(queue.AttrDeviation)
-	bad := func(ms int64) bool { return ms < 0 || ms > queue.MaxLease.Milliseconds() }
+func decodeHoldTime(r *clause.Reader) HoldTime {
+	mean, deviation := r.Int(AttrMean), r.Int(AttrDeviation)
+	bad := func(ms int64) bool { return ms < 0 || ms > MaxLease.Milliseconds() }
 	if r.Err != nil || bad(mean) || bad(deviation) {
-		return Turn{}
+		return HoldTime{}
 	}
-	return Turn{Mean: time.Duration(mean) * time.Millisecond, Deviation: time.Duration(deviation) * time.Millisecond}
+	return HoldTime{Mean: time.Duration(mean) * time.Millisecond, Deviation: time.Duration(deviation) * time.Millisecond}
 }
 
-// Decode reads a record. A missing item is the zero Record. It returns a
+// DecodeRecord reads a record. A missing item is the zero Record. It returns a
 // *clause.MalformedError if the item is not a record of this library. A malformed
 // entry of holders is not an error but the Problem of that Holder, because other
 // holders need only their own entries. Unknown attributes are ignored.
-func Decode(q table.Queue, item clause.Item) (Record, error) {
+func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
 	}
@@ -131,13 +106,13 @@ func Decode(q table.Queue, item clause.Item) (Record, error) {
 	inside := func(name string) *clause.Reader {
 		return &clause.Reader{Item: (&clause.Reader{Item: item}).Map(q.Attr(name))}
 	}
-	ticketNumber, granted := q.Attr(queue.AttrTicketNumber), q.Attr(queue.AttrGranted)
-	holders, servingAfter := q.Attr(queue.AttrHolders), q.Attr(queue.AttrServingAfter)
+	ticketNumber, granted := q.Attr(AttrTicketNumber), q.Attr(AttrGranted)
+	holders, servingAfter := q.Attr(AttrHolders), q.Attr(AttrServingAfter)
 	rec.Exists, rec.TicketNumber = true, ticket.Read(r, ticketNumber)
-	rec.Turn = decodeTurn(inside(queue.AttrTurn))
-	rec.Marks = decodeMarks(inside(queue.AttrReleased), inside(queue.AttrEvicted),
-		(&clause.Reader{Item: item}).OptionalTimes(q.Attr(queue.AttrUnsettled)))
-	rec.Scope = decodeScope(r, q.Attr(queue.AttrScope))
+	rec.HoldTime = decodeHoldTime(inside(AttrTurn))
+	rec.Marks = decodeMarks(inside(AttrReleased), inside(AttrEvicted),
+		(&clause.Reader{Item: item}).OptionalTimes(q.Attr(AttrUnsettled)))
+	rec.Scope = decodeScope(r, q.Attr(AttrScope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {
 		r.Fail(holders, "and %s must be present together or absent together", servingAfter)
@@ -148,9 +123,9 @@ func Decode(q table.Queue, item clause.Item) (Record, error) {
 	if rec.TicketNumber.Less(rec.Granted) {
 		r.Fail(granted, "is %s, above %s %s", rec.Granted, ticketNumber, rec.TicketNumber)
 	}
-	rec.Permits = decodePermits(r, q.Attr(queue.AttrPermits))
+	rec.Permits = decodePermits(r, q.Attr(AttrPermits))
 	// Without holders it has no meaning, but the next TAKE would keep it.
-	mode := choice(r, q.Attr(queue.AttrHoldMode), ModeExclusive, ModeShared)
+	mode := choice(r, q.Attr(AttrHoldMode), ModeExclusive, ModeShared)
 	if !rec.Present {
 		return rec, r.Err
 	}
@@ -200,29 +175,29 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 		decode(e)
 		h.Problem = cmp.Or(h.Problem, e.Err)
 	}
-	read(func(e *clause.Reader) { h.Lease = queue.ReadHolderLease(e) })
+	read(func(e *clause.Reader) { h.Lease = ReadHolderLease(e) })
 	read(func(e *clause.Reader) {
 		// An entry without a ticket was served by the TAKE that made holders present.
-		h.Ticket, h.claimed = rec.FirstServed(), e.Has(queue.AttrTicket)
+		h.Ticket, h.claimed = rec.FirstServed(), e.Has(AttrTicket)
 		if h.claimed {
-			h.Ticket = ticket.Read(e, queue.AttrTicket)
+			h.Ticket = ticket.Read(e, AttrTicket)
 		}
 	})
-	read(func(e *clause.Reader) { h.Made, h.numbered = e.OptionalInt(queue.AttrMade) })
+	read(func(e *clause.Reader) { h.Made, h.numbered = e.OptionalInt(AttrMade) })
 	if h.Problem != nil {
-		h.Lease = queue.Lease{}
+		h.Lease = Lease{}
 	}
 	read(func(e *clause.Reader) {
-		h.Owner = e.OptionalText(queue.AttrOwner)
-		h.Shared = e.OptionalText(queue.AttrMode) == ModeShared
-		h.Named = e.OptionalBool(queue.AttrNamed)
-		if since := e.OptionalTime(queue.AttrSince); e.Err == nil {
+		h.Owner = e.OptionalText(AttrOwner)
+		h.Shared = e.OptionalText(AttrMode) == ModeShared
+		h.Named = e.OptionalBool(AttrNamed)
+		if since := e.OptionalTime(AttrSince); e.Err == nil {
 			h.Since = since
 		}
-		h.DataSet, _ = e.OptionalInt(queue.AttrDataSet)
+		h.DataSet, _ = e.OptionalInt(AttrDataSet)
 	})
 	// Data is for display only, so a value of another type is ignored.
-	if data, ok := attributes[queue.AttrData].(*types.AttributeValueMemberB); ok {
+	if data, ok := attributes[AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value
 	}
 	return h
@@ -267,4 +242,15 @@ func (r Record) Holds(id string, t ticket.Number) bool {
 func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
 	h, _ := r.Mine(id)
 	return h, r.meets(clause.Write{If: holds(id, t)})
+}
+
+// Hides returns the Problem of the entry of a holder that cannot be read, which may be why a write of the holder was
+// refused. Nil if the lock would be lost without it.
+func (r Record) Hides(id string, t ticket.Number) error {
+	h, _ := r.Mine(id)
+	other := !h.Ticket.IsZero() && h.Ticket != t // which can be read
+	if !h.Unreadable() || other || !r.meets(clause.Write{If: current(id, t)}) {
+		return nil
+	}
+	return h.Problem
 }

@@ -1,20 +1,20 @@
-package serving_test
+package queue_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/queue"
 )
 
 func TestLoad(t *testing.T) {
 	t.Run("MaxDataIsTheMostThatFits", func(t *testing.T) {
 		for _, interval := range []time.Duration{500 * time.Millisecond, 5 * time.Second, 30 * time.Second, 10 * time.Minute} {
-			for n := 1; n <= serving.MaxPermits; n++ {
-				l := serving.Load{Owner: 30, Interval: interval}
+			for n := 1; n <= queue.MaxPermits; n++ {
+				l := queue.Load{Owner: 30, Interval: interval}
 				l.Data = l.MaxData(n, 4096)
 				if l.Data < 0 {
-					if _, fits := (serving.Load{Owner: 30, Interval: interval}).Units(n); fits {
+					if _, fits := (queue.Load{Owner: 30, Interval: interval}).Units(n); fits {
 						t.Fatalf("%d holders each %v fit without data, and none is possible", n, interval)
 					}
 					continue
@@ -32,19 +32,19 @@ func TestLoad(t *testing.T) {
 	})
 	t.Run("MaxHoldersIsTheMostThatFits", func(t *testing.T) {
 		for _, interval := range []time.Duration{10 * time.Millisecond, 5 * time.Second, 30 * time.Second, 10 * time.Minute} {
-			l := serving.Load{Owner: 30, Data: serving.MaxSharedData, Interval: interval}
+			l := queue.Load{Owner: 30, Data: queue.MaxSharedData, Interval: interval}
 			n := l.MaxHolders()
 			if _, fits := l.Units(n); !fits && n > 1 {
 				t.Errorf("%d each %v do not fit", n, interval)
 			}
-			if _, fits := l.Units(n + 1); fits && n < serving.MaxPermits {
+			if _, fits := l.Units(n + 1); fits && n < queue.MaxPermits {
 				t.Errorf("%d each %v fit as well", n+1, interval)
 			}
 		}
 	})
 	t.Run("MinIntervalIsEnough", func(t *testing.T) {
 		for _, n := range []int{2, 50, 300, 500} {
-			l := serving.Load{Owner: 30}
+			l := queue.Load{Owner: 30}
 			l.Interval = l.MinInterval(n)
 			if units, fits := l.Units(n); !fits {
 				t.Errorf("%d each %v: %.0f units", n, l.Interval, units)
@@ -52,9 +52,9 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	t.Run("SharedDataFitsForAll", func(t *testing.T) {
-		l := serving.Load{Owner: 256, Data: serving.MaxSharedData, Interval: time.Hour}
-		if n := l.MaxHolders(); n != serving.MaxPermits {
-			t.Errorf("%d holders with %d bytes", n, serving.MaxSharedData)
+		l := queue.Load{Owner: 256, Data: queue.MaxSharedData, Interval: time.Hour}
+		if n := l.MaxHolders(); n != queue.MaxPermits {
+			t.Errorf("%d holders with %d bytes", n, queue.MaxSharedData)
 		}
 	})
 }

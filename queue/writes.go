@@ -1,4 +1,4 @@
-package serving
+package queue
 
 import (
 	"time"
@@ -6,38 +6,79 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
+// Entry is what a grant writes for its holder.
+type Entry struct {
+	ID    string
+	Owner string
+	Mode  Mode
+	Since time.Time // on DynamoDB's clock; zero if unknown
+	Lease Lease
+	Data  []byte // for display; left out if empty
+	Named bool   // a release of another client has granted it to a waiter by its row; the lease is the row's
+}
+
+func (e Entry) item() clause.Item {
+	item := clause.Item{AttrOwner: clause.String(e.Owner)}
+	e.Lease.Fill(item)
+	clause.SetTime(item, AttrSince, e.Since)
+	if e.Mode.Shared {
+		item[AttrMode] = clause.String(ModeShared)
+	}
+	if e.Named {
+		item[AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	if len(e.Data) > 0 {
+		item[AttrData] = &types.AttributeValueMemberB{Value: e.Data}
+	}
+	return item
+}
+
+// claimed returns the entry with its ticket.
+func (e Entry) claimed(t ticket.Number) types.AttributeValue {
+	item := e.item()
+	item[AttrTicket] = t.Attribute()
+	return clause.Map(item)
+}
+
+// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
+// zero if it is not known.
+type Renewal struct {
+	Until time.Time     // new end of the lease
+	Since time.Time     // time of the grant, if the entry does not contain it yet
+	TTL   time.Duration // new length of the lease; zero: it stays
+}
+
 // The attributes of the record.
 var (
-	attrTicketNumber = clause.At(queue.AttrTicketNumber)
-	attrServingAfter = clause.At(queue.AttrServingAfter)
-	attrGranted      = clause.At(queue.AttrGranted)
-	attrHolders      = clause.At(queue.AttrHolders)
-	attrTurn         = clause.At(queue.AttrTurn)
-	attrHoldMode     = clause.At(queue.AttrHoldMode)
-	attrPermits      = clause.At(queue.AttrPermits)
-	attrScope        = clause.At(queue.AttrScope)
-	attrReleased     = clause.At(queue.AttrReleased)
-	attrEvicted      = clause.At(queue.AttrEvicted)
-	attrUnsettled    = clause.At(queue.AttrUnsettled)
+	attrTicketNumber = clause.At(AttrTicketNumber)
+	attrServingAfter = clause.At(AttrServingAfter)
+	attrGranted      = clause.At(AttrGranted)
+	attrHolders      = clause.At(AttrHolders)
+	attrTurn         = clause.At(AttrTurn)
+	attrHoldMode     = clause.At(AttrHoldMode)
+	attrPermits      = clause.At(AttrPermits)
+	attrScope        = clause.At(AttrScope)
+	attrReleased     = clause.At(AttrReleased)
+	attrEvicted      = clause.At(AttrEvicted)
+	attrUnsettled    = clause.At(AttrUnsettled)
 )
 
 func number(n ticket.Number) clause.Operand { return clause.V(n.Attribute()) }
 
 func integer(n int64) clause.Operand { return clause.V(clause.Int(n)) }
 
-func text(s string) clause.Operand { return clause.V(clause.String(s)) }
+func str(s string) clause.Operand { return clause.V(clause.String(s)) }
 
 func millis(t time.Time) clause.Operand { return integer(t.UnixMilli()) }
 
 var (
 	zero      = integer(0)
 	one       = integer(1)
-	exclusive = text(ModeExclusive)
-	shared    = text(ModeShared)
+	exclusive = str(ModeExclusive)
+	shared    = str(ModeShared)
 )
 
 // entry returns the path of a holder's entry.
@@ -61,7 +102,7 @@ func latest(t ticket.Number) clause.Cond { return attrGranted.AtMost(number(t)) 
 // servedAs asks that the entry was granted with ticket t. One without a ticket has that after servingAfter. A TAKE
 // that arrives again after the release puts its id back with a later ticket.
 func servedAs(id string, t ticket.Number) clause.Cond {
-	own := entry(id).Field(queue.AttrTicket)
+	own := entry(id).Field(AttrTicket)
 	return clause.Any(own.Equal(number(t)), clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))).As("its ticket")
 }
 
@@ -77,7 +118,7 @@ func current(id string, t ticket.Number) []clause.Cond {
 
 // asRead asks that the entry has the ticket that was read, and that the holder has made no fenced transaction since.
 func asRead(h Holder) []clause.Cond {
-	own, made := entry(h.ID).Field(queue.AttrTicket), entry(h.ID).Field(queue.AttrMade)
+	own, made := entry(h.ID).Field(AttrTicket), entry(h.ID).Field(AttrMade)
 	served := clause.All(own.Absent(), attrServingAfter.Equal(number(h.Ticket.Previous())))
 	if h.claimed {
 		served = own.Equal(number(h.Ticket))
@@ -140,9 +181,12 @@ var wellFormed = clause.All(
 	clause.Any(attrHoldMode.Absent(), attrHoldMode.OneOf(exclusive, shared)).As("mode well formed"),
 )
 
-// takes are the conditions of TAKE on a record that exists, beside that of the counter.
-func takes(m Mode, idleOnly bool) []clause.Cond {
-	return append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, m.fits(idleOnly)...)
+// Take is what TAKE does beside taking a number: the entry is served at once if no ticket is outstanding. Right-hand sides
+// read the item as it was, so servingAfter becomes the number before the one that is issued. With idleOnly it asks for room
+// for one more holder.
+func Take(e Entry, idleOnly bool) ticket.Rider {
+	known := append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, e.Mode.fits(idleOnly)...)
+	return ticket.Rider{Name: "TAKE", If: known, Do: e.serve}
 }
 
 // serve makes an entry the holder of a record without holders, for the ticket after before. The record is kept from then
@@ -154,12 +198,12 @@ func (e Entry) serve(before clause.Operand) []clause.Change {
 		attrServingAfter.Set(attrServingAfter.Or(before)),
 		attrGranted.Set(attrGranted.Or(zero)),
 		attrHolders.Set(attrHolders.Or(clause.V(alone))),
-		attrEvicted.Set(attrEvicted.Or(clause.V(Evicted{ID: e.ID}.attribute()))),
+		attrEvicted.Set(attrEvicted.Or(clause.V(Eviction{ID: e.ID}.attribute()))),
 	}
 	if e.Mode.Permits > 0 {
 		return append(changes, attrPermits.Set(integer(int64(e.Mode.Permits)))) // no change, unless the record is new
 	}
-	return append(changes, attrHoldMode.Set(attrHoldMode.Or(text(e.Mode.String()))))
+	return append(changes, attrHoldMode.Set(attrHoldMode.Or(str(e.Mode.String()))))
 }
 
 // grants is how writes that may grant the lock are repeated: with a new id. A copy that comes late could else put the id of
@@ -167,30 +211,30 @@ func (e Entry) serve(before clause.Operand) []clause.Change {
 // that the id was not granted.
 const grants = clause.BySender
 
-// enter enters ticket t of a wider counter.
-func (e Entry) enter(t ticket.Number, scope ticket.Scope, idleOnly bool) clause.Write {
+// Enter enters ticket t of a wider counter, and serves it at once if no ticket is outstanding.
+func Enter(e Entry, t ticket.Number, scope ticket.Scope, idleOnly bool) clause.Write {
 	// A comparison with an attribute that is missing or no number is false.
 	known := append([]clause.Cond{
 		attrTicketNumber.Between(zero, number(t.Previous())).As("first with its ticket"),
-		attrScope.Equal(text(scopes[scope])).As("scope"),
+		attrScope.Equal(str(scopes[scope])).As("scope"),
 		wellFormed,
 	}, e.Mode.fits(idleOnly)...)
 	return clause.Write{
 		Name:   "ENTER",
 		Repeat: grants,
 		If:     []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
-		Do:     append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(text(scopes[scope]))),
+		Do:     append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(str(scopes[scope]))),
 		Made:   []clause.Cond{attrTicketNumber.AtLeast(number(t))},
 	}
 }
 
-// claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read. The last condition
+// Claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read. The last condition
 // refuses a ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made
 // any more.
-func (e Entry) claim(t ticket.Number) clause.Write {
+func Claim(e Entry, t ticket.Number) clause.Write {
 	changes := []clause.Change{entry(e.ID).Set(clause.V(e.claimed(t))), attrGranted.Set(number(t))}
 	if e.Mode.Permits == 0 {
-		changes = append(changes, attrHoldMode.Set(text(e.Mode.String())))
+		changes = append(changes, attrHoldMode.Set(str(e.Mode.String())))
 	}
 	return clause.Write{
 		Name:   "CLAIM",
@@ -209,8 +253,8 @@ func claimable(t ticket.Number) []clause.Cond {
 	}
 }
 
-// resume replaces the holder old by the entry.
-func (e Entry) resume(old Holder, mark Evicted) clause.Write {
+// Resume replaces the holder old by the entry.
+func Resume(e Entry, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
 		Name:   "RESUME",
 		Repeat: grants,
@@ -226,10 +270,10 @@ func (e Entry) resume(old Holder, mark Evicted) clause.Write {
 	return w
 }
 
-// heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it. The
+// Heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it. The
 // last one refuses a late heartbeat, which would set until back.
-func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
-	beat, until, since := entry(id).Field(queue.AttrBeat), entry(id).Field(queue.AttrUntil), entry(id).Field(queue.AttrSince)
+func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
+	beat, until, since := entry(id).Field(AttrBeat), entry(id).Field(AttrUntil), entry(id).Field(AttrSince)
 	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}, Else: clause.Lost}
 	w.Made = holds(id, t)
 	w.If[0] = beat.Type("N").As("holder")
@@ -241,19 +285,19 @@ func (r Renewal) heartbeat(id string, t ticket.Number) clause.Write {
 		w.Do = append(w.Do, since.Set(since.Or(millis(r.Since))))
 	}
 	if r.TTL > 0 {
-		w.Do = append(w.Do, entry(id).Field(queue.AttrTTL).Set(integer(r.TTL.Milliseconds())))
+		w.Do = append(w.Do, entry(id).Field(AttrTTL).Set(integer(r.TTL.Milliseconds())))
 	}
 	return w
 }
 
-// confirm makes the grant of a fail-closed holder endless.
-func confirm(id string, t ticket.Number, since time.Time) clause.Write {
-	beat, attrSince := entry(id).Field(queue.AttrBeat), entry(id).Field(queue.AttrSince)
+// Confirm makes the grant of a fail-closed holder endless.
+func Confirm(id string, t ticket.Number, since time.Time) clause.Write {
+	beat, attrSince := entry(id).Field(AttrBeat), entry(id).Field(AttrSince)
 	w := clause.Write{
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
-		Do:   []clause.Change{beat.Set(one), entry(id).Field(queue.AttrUntil).Remove(), entry(id).Field(queue.AttrTTL).Remove()},
-		Made: append(holds(id, t), entry(id).Field(queue.AttrTTL).Absent(), entry(id).Field(queue.AttrUntil).Absent()), Else: clause.Lost,
+		Do:   []clause.Change{beat.Set(one), entry(id).Field(AttrUntil).Remove(), entry(id).Field(AttrTTL).Remove()},
+		Made: append(holds(id, t), entry(id).Field(AttrTTL).Absent(), entry(id).Field(AttrUntil).Absent()), Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -263,21 +307,23 @@ func confirm(id string, t ticket.Number, since time.Time) clause.Write {
 
 // unnumbered asks that the holder's fenced transaction of that number, and later ones, were not made.
 func unnumbered(id string, call int64) clause.Cond {
-	made := entry(id).Field(queue.AttrMade)
+	made := entry(id).Field(AttrMade)
 	return clause.Any(made.Absent(), made.Less(integer(call))).As("transaction not made")
 }
 
-func downgrade(id string, t ticket.Number, next int64) clause.Write {
+// Downgrade lets a holder that is alone share its lock. next is the number of its next fenced transaction (NextCall).
+func Downgrade(id string, t ticket.Number, next int64) clause.Write {
 	return clause.Write{
 		Name: "DOWNGRADE",
 		If:   append(holds(id, t), alone(), unnumbered(id, next)),
-		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(queue.AttrMode).Set(shared)},
-		Made: append(holds(id, t), entry(id).Field(queue.AttrMode).Equal(shared)), Else: clause.Lost,
+		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(AttrMode).Set(shared)},
+		Made: append(holds(id, t), entry(id).Field(AttrMode).Equal(shared)), Else: clause.Lost,
 	}
 }
 
-func setData(id string, t ticket.Number, call int64, data []byte) clause.Write {
-	attrData, set := entry(id).Field(queue.AttrData), entry(id).Field(queue.AttrDataSet)
+// SetData replaces the data of a holder by its call of that number.
+func SetData(id string, t ticket.Number, call int64, data []byte) clause.Write {
+	attrData, set := entry(id).Field(AttrData), entry(id).Field(AttrDataSet)
 	change := attrData.Remove()
 	if len(data) > 0 {
 		change = attrData.Set(clause.V(&types.AttributeValueMemberB{Value: data}))
@@ -290,8 +336,12 @@ func setData(id string, t ticket.Number, call int64, data []byte) clause.Write {
 	}
 }
 
-// fence is the condition of a fenced write by the holder id with ticket t. For a holder that is alone it also asks that
+// Fence is a fenced write of the caller's: the condition of a fenced write by the holder id with ticket t. For a holder that is alone it also asks that
 // no later ticket was granted. After a downgrade, a late write is then refused once other holders have joined.
+func Fence(id string, t ticket.Number, alone bool) clause.Write {
+	return clause.Write{Name: "FENCE", Kind: clause.Check, If: fence(id, t, alone)}
+}
+
 func fence(id string, t ticket.Number, alone bool) []clause.Cond {
 	if alone {
 		return []clause.Cond{isHolder(id), latest(t).As("no later ticket"), servedAs(id, t)}
@@ -299,22 +349,22 @@ func fence(id string, t ticket.Number, alone bool) []clause.Cond {
 	return []clause.Cond{isHolder(id), servedAs(id, t)}
 }
 
-// numberedFence is fence for the holder's transaction number call, which is so applied once, however late it arrives.
-func numberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {
+// NumberedFence is Fence for the holder's transaction number call, which is so applied once, however late it arrives.
+func NumberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {
 	return clause.Write{
 		Name: "FENCE",
 		If:   append(fence(id, t, alone), unnumbered(id, call)),
-		Do:   []clause.Change{entry(id).Field(queue.AttrMade).Set(integer(call))},
+		Do:   []clause.Change{entry(id).Field(AttrMade).Set(integer(call))},
 	}
 }
 
-// settle uses up the number of a transaction, so that an attempt still under way is refused.
-func settle(id string, t ticket.Number, call int64) clause.Write {
+// Settle uses up the number of a transaction, so that an attempt still under way is refused.
+func Settle(id string, t ticket.Number, call int64) clause.Write {
 	return clause.Write{
 		Name:   "SETTLE",
 		Repeat: clause.BySender, // each refusal shows the outcome, for which its sender has a second
 		If:     append(fence(id, t, false), unnumbered(id, call)),
-		Do:     []clause.Change{entry(id).Field(queue.AttrMade).Set(integer(call + 1))},
+		Do:     []clause.Change{entry(id).Field(AttrMade).Set(integer(call + 1))},
 	}
 }
 
@@ -328,12 +378,15 @@ func makeIdle(at time.Time) []clause.Change {
 	return append(changes, clause.Expires.Set(integer(at.Unix()+1)))
 }
 
-func reset(t ticket.Number, forget time.Time) clause.Write {
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be a ticket that was
+// granted to the caller. With another one, a live waiter could be overtaken.
+func Reset(t ticket.Number, forget time.Time) clause.Write {
 	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
 }
 
-// release is RELEASE in one of its forms. Each leaves a mark.
-func (e Ending) release(f Form, withTurn bool, forget time.Time) clause.Write {
+// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record, or
+// zero.
+func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	// Without an answer it may end the turn at any time, which its sender must know: it has other writes to send, and the
 	// caller's condition to judge. Not so of a lock that is lost.
 	w := clause.Write{Name: "RELEASE", Repeat: clause.BySender, If: []clause.Cond{isHolder(e.ID)}}
@@ -346,13 +399,13 @@ func (e Ending) release(f Form, withTurn bool, forget time.Time) clause.Write {
 		w.Do = []clause.Change{entry(e.ID).Remove()}
 	}
 	w.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))
-	if withTurn {
-		w.Do = append(w.Do, attrTurn.Set(clause.V(e.Turn.attribute())))
+	if e.HoldTime != (HoldTime{}) {
+		w.Do = append(w.Do, attrTurn.Set(clause.V(e.HoldTime.attribute())))
 	}
 	w.If = append(w.If, servedAs(e.ID, e.Ticket))
 	if f == FormPass {
 		w.Name, w.If = "PASS", append(append(w.If, alone()), claimable(e.Next.Ticket)...)
-		w.Do = append(w.Do, e.Next.Entry.claim(e.Next.Ticket).Do...)
+		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)
 	}
 	w = e.unsettle(w)
 	if e.Unmade > 0 {
@@ -386,12 +439,12 @@ func (e Ending) unsettle(w clause.Write) clause.Write {
 	return w
 }
 
-// evict removes holders whose leases have ended, all or none, each only if its beat is still the one that was judged.
+// Evict removes holders whose leases have ended, all or none, each only if its beat is still the one that was judged.
 // The mark is of the last one.
-func evict(mark Evicted, holders ...Holder) clause.Write {
+func Evict(mark Eviction, holders ...Holder) clause.Write {
 	w := clause.Write{Name: "EVICT"}
 	for _, h := range holders {
-		w.If = append(w.If, entry(h.ID).Field(queue.AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
+		w.If = append(w.If, entry(h.ID).Field(AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
 		w.Do = append(w.Do, entry(h.ID).Remove())
 	}
 	w.If = append(w.If, asRead(holders[len(holders)-1])...)
@@ -399,10 +452,10 @@ func evict(mark Evicted, holders ...Holder) clause.Write {
 	return w
 }
 
-// evictFailClosed removes a fail-closed holder without a lease.
-func evictFailClosed(mark Evicted, h Holder) clause.Write {
-	failClosed := entry(h.ID).Field(queue.AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
-	endless := entry(h.ID).Field(queue.AttrTTL).Absent()
+// EvictFailClosed removes a fail-closed holder without a lease.
+func EvictFailClosed(mark Eviction, h Holder) clause.Write {
+	failClosed := entry(h.ID).Field(AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
+	endless := entry(h.ID).Field(AttrTTL).Absent()
 	return clause.Write{
 		Name: "EVICT of a fail-closed holder",
 		If:   append([]clause.Cond{failClosed.As("fail closed"), endless.As("no lease")}, asRead(h)...),
@@ -410,8 +463,8 @@ func evictFailClosed(mark Evicted, h Holder) clause.Write {
 	}
 }
 
-// remove removes ids of unknown outcome.
-func remove(ids ...string) clause.Write {
+// Remove removes ids of unknown outcome.
+func Remove(ids ...string) clause.Write {
 	w := clause.Write{Name: "CLEAN UP"}
 	var present []clause.Cond
 	for _, id := range ids {
@@ -421,3 +474,12 @@ func remove(ids ...string) clause.Write {
 	w.If = []clause.Cond{clause.Any(present...).As("one is there")}
 	return w
 }
+
+// MaxEvicted is the largest number of holders of one Evict. The request then stays
+// below DynamoDB's limits of 4 KB for an expression and 300 operators.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const MaxEvicted = 40
+
+// NextCall returns the number of the fenced transaction after call. Transactions have
+// even numbers. The odd number after one means that Settle has used it.
+func NextCall(call int64) int64 { return call + 2 }

@@ -1,10 +1,9 @@
-package serving
+package queue
 
 import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -17,7 +16,7 @@ func state(issued, granted uint64, holders ...Holder) Record {
 }
 
 func holderOf(id string, t uint64, beat int64) Holder {
-	return Holder{ID: id, Ticket: ticket.FromUint64(t), Lease: queue.Lease{Beat: beat}}
+	return Holder{ID: id, Ticket: ticket.FromUint64(t), Lease: Lease{Beat: beat}}
 }
 
 func TestFollows(t *testing.T) {

@@ -1,4 +1,4 @@
-package serving
+package queue
 
 import (
 	"cmp"
@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -38,7 +36,7 @@ func (m Mode) String() string {
 func (r Record) Room(m Mode, gone []Holder) bool {
 	item := r.item
 	if len(gone) > 0 {
-		item, _ = clause.Write{Do: evict(Evicted{}, gone...).Do}.Apply(r.names, item)
+		item, _ = clause.Write{Do: Evict(Eviction{}, gone...).Do}.Apply(r.names, item)
 	}
 	return m.free().Holds(r.names, item)
 }
@@ -81,15 +79,15 @@ func kind(permits int) string {
 	return "a lock"
 }
 
-// refuses returns the reason why a record that refused a ticket of the mode will
+// Refuses returns the reason why a record that refused a ticket of the mode will
 // refuse any other ticket of it. Nil: another ticket may be accepted.
-func (r Record) refuses(q table.Queue, m Mode, scope ticket.Scope) error {
+func (r Record) Refuses(q Items, m Mode, scope ticket.Scope) error {
 	if mismatch := r.Fits(scope, m); mismatch != nil {
 		return mismatch
 	}
 	if m.Shared && r.noHoldMode {
 		return &clause.MalformedError{
-			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrHoldMode),
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(AttrHoldMode),
 			Problem: "is missing beside the holders, which may be exclusive: a shared holder cannot join them",
 		}
 	}

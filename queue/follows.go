@@ -1,14 +1,14 @@
-package serving
+package queue
 
 import (
 	"cmp"
 	"time"
 )
 
-// Timed returns the record with the time at which the request that returned it was sent, or an earlier one. Its answer
-// has just arrived.
-func (r Record) Timed(sent time.Time) Record {
-	r.sent, r.read = sent, time.Now()
+// Timed returns the record with the times at which the request that returned it was sent, or an earlier one, and its
+// answer arrived.
+func (r Record) Timed(sent, read time.Time) Record {
+	r.sent, r.read = sent, read
 	return r
 }
 

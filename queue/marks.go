@@ -1,4 +1,4 @@
-package serving
+package queue
 
 import (
 	"hash/fnv"
@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -16,7 +15,7 @@ import (
 // twice, so the value of a mark never returns.
 type Marks struct {
 	Released Released
-	Evicted  Evicted
+	Evicted  Eviction
 	// Unsettled are times, on DynamoDB's clock, after which no transaction of an earlier holder
 	// that was given up begins; Someday for one that was not known.
 	Unsettled []time.Time
@@ -36,30 +35,31 @@ func Someday(id string) time.Time {
 	return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(h.Sum32()) * time.Millisecond)
 }
 
-// Evicted is the mark of an eviction. Without a ticket it names no holder: it was written
-// with the record, and distinguishes the record from an earlier one of the same key.
-type Evicted struct {
-	ID     string
+// Eviction is the mark of an eviction: it says which holder was evicted, because its lease had ended, or by an operator.
+// Of several that were evicted at once, it names one. Without a ticket it names none: it was written with the record, and
+// distinguishes the record from an earlier one of the same key.
+type Eviction struct {
 	Ticket ticket.Number
-	Made   int64     // the holder's last fenced transaction; negative if unknown
-	At     time.Time // on DynamoDB's clock; zero if unknown
+	ID     string    // of the holder's entry
+	Made   int64     // number of the holder's last fenced transaction; negative if unknown
+	At     time.Time // on DynamoDB's clock; zero if that was not known
 }
 
 // decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
 func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Marks) {
 	m.Unsettled = unsettled
 	r := Released{
-		ID: released.Text(queue.AttrID), Ticket: ticket.Read(released, queue.AttrTicket),
-		Call: released.Int(queue.AttrCall),
+		ID: released.Text(AttrID), Ticket: ticket.Read(released, AttrTicket),
+		Call: released.Int(AttrCall),
 	}
 	if released.Err == nil {
 		m.Released = r
 	}
-	e := Evicted{
-		ID: evicted.Text(queue.AttrID), Ticket: ticket.Read(evicted, queue.AttrTicket),
-		Made: -1, At: evicted.OptionalTime(queue.AttrAt),
+	e := Eviction{
+		ID: evicted.Text(AttrID), Ticket: ticket.Read(evicted, AttrTicket),
+		Made: -1, At: evicted.OptionalTime(AttrAt),
 	}
-	if made, ok := evicted.OptionalInt(queue.AttrMade); ok {
+	if made, ok := evicted.OptionalInt(AttrMade); ok {
 		e.Made = made
 	}
 	if evicted.Err == nil {
@@ -69,19 +69,19 @@ func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Mar
 }
 
 func markOf(id string, t ticket.Number) clause.Item {
-	return clause.Item{queue.AttrID: clause.String(id), queue.AttrTicket: t.Attribute()}
+	return clause.Item{AttrID: clause.String(id), AttrTicket: t.Attribute()}
 }
 
 func (r Released) attribute() types.AttributeValue {
 	item := markOf(r.ID, r.Ticket)
-	item[queue.AttrCall] = clause.Int(r.Call)
+	item[AttrCall] = clause.Int(r.Call)
 	return clause.Map(item)
 }
 
-func (e Evicted) attribute() types.AttributeValue {
+func (e Eviction) attribute() types.AttributeValue {
 	item := markOf(e.ID, e.Ticket)
-	item[queue.AttrMade] = clause.Int(e.Made)
-	clause.SetTime(item, queue.AttrAt, e.At)
+	item[AttrMade] = clause.Int(e.Made)
+	clause.SetTime(item, AttrAt, e.At)
 	return clause.Map(item)
 }
 

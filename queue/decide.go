@@ -1,12 +1,9 @@
-package rows
+package queue
 
 import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -16,44 +13,31 @@ type Action int
 // The actions, in the order in which they are considered. The waiter's own id counts
 // before the floor, because its grant raises the floor to its ticket.
 const (
-	Served    Action = iota // one of the waiter's ids is in the record
-	Overtaken               // the ticket can never be granted: take a new one
-	NewTicket               // holders is absent: take a new ticket
-	Wait                    // a live row is ahead, or the holders leave no room
-	Claim                   // the turn may have come
+	ActionServed    Action = iota // one of the waiter's ids is in the record
+	ActionOvertaken               // the ticket can never be granted: take a new one
+	ActionNewTicket               // holders is absent: take a new ticket
+	ActionWait                    // a live row is ahead, or the holders leave no room
+	ActionClaim                   // the turn may have come
 )
 
 // Leases are the shortest remaining times of the leases of a Snapshot, in the order of its
 // holders and rows. Zero or less: it has ended.
 type Leases struct{ Holders, Rows []time.Duration }
 
-// Observe shows the leases of the snapshot to the observer, and returns how long each
-// remains. It makes no request.
-func (s Snapshot) Observe(q table.Queue, observer *heartbeat.Observer) Leases {
-	var l Leases
-	for _, h := range s.Record.Holders {
-		l.Holders = append(l.Holders, observer.See(h.LeaseID(q), h.Lease, s.ReadAt))
-	}
-	for _, row := range s.Rows {
-		l.Rows = append(l.Rows, observer.See(row.LeaseID(q), row.Lease, s.ReadAt))
-	}
-	return l
-}
-
 // Abandoned reports whether a holder ahead, which a release has named, shows no sign of life: it has not accepted the
 // grant, and its row is not there. It keeps the row until it has accepted the grant or ended its turn, so its waiter has
 // left before it saw the grant. Only a look that was sent after an answer with the entry proves that: the row may have
 // been put and named while this one was under way.
-func (s Snapshot) Abandoned(h serving.Holder) bool {
+func (s Snapshot) Abandoned(h Holder) bool {
 	return !h.Accepted() && s.Whole &&
-		!slices.ContainsFunc(s.Rows, func(row Row) bool { return row.Ticket == h.Ticket })
+		!slices.ContainsFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
 }
 
 // Decision is what a Snapshot means for one ticket.
 type Decision struct {
 	Do Action
 
-	Me serving.Holder // if Served
+	Me Holder // if it is served
 
 	Ahead int // live rows ahead
 	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
@@ -62,9 +46,9 @@ type Decision struct {
 	// Joins reports that the waiter shares the last of these turns, or the present one if
 	// there are none.
 	Joins          bool
-	Holders        int              // live holders
-	ExpiredRows    []Row            // to sweep: ahead or below the floor
-	ExpiredHolders []serving.Holder // to evict, in the way or not
+	Holders        int      // live holders
+	ExpiredRows    []Waiter // to sweep: ahead or below the floor
+	ExpiredHolders []Holder // to evict, in the way or not
 
 	// ClearIn is the shortest time until everything in the way has expired, if it is not
 	// renewed.
@@ -78,9 +62,9 @@ type Decision struct {
 }
 
 // Decide returns what the snapshot means for a waiter with ticket t, that mode, and ids
-// that it has used so far. leases come from Observe. What has expired counts as gone, and
+// that it has used so far. What has expired counts as gone, and
 // the caller removes it. If that is refused, the caller decides again by a new snapshot.
-func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids []string) Decision {
+func (s Snapshot) Decide(leases Leases, t ticket.Number, mode Mode, ids []string) Decision {
 	var d Decision
 	readable := d.countHolders(s.Record.Holders, leases.Holders)
 	unreadable := d.Blocked
@@ -94,23 +78,23 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode serving.Mode, ids 
 	me, mine := s.Record.Mine(ids...)
 	switch {
 	case mine:
-		d.Do, d.Me = Served, me
+		d.Do, d.Me = ActionServed, me
 	case t.Compare(floor) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
 		// The second: the record was deleted and seeded again. Its counter did not issue
 		// this ticket.
-		d.Do = Overtaken
+		d.Do = ActionOvertaken
 	case !s.Record.Present:
-		d.Do = NewTicket
+		d.Do = ActionNewTicket
 	case d.Ahead > 0 || !room:
-		d.Do = Wait
+		d.Do = ActionWait
 	default:
-		d.Do = Claim
+		d.Do = ActionClaim
 	}
 	return d
 }
 
 // countHolders counts the holders. It returns how many of the live ones can be read.
-func (d *Decision) countHolders(holders []serving.Holder, left []time.Duration) (readable int) {
+func (d *Decision) countHolders(holders []Holder, left []time.Duration) (readable int) {
 	for i, h := range holders {
 		if left[i] <= 0 {
 			d.ExpiredHolders = append(d.ExpiredHolders, h)
@@ -138,10 +122,10 @@ func (d *Decision) countRows(s Snapshot, left []time.Duration, t ticket.Number) 
 			d.ExpiredRows = append(d.ExpiredRows, row)
 		case floor.Less(row.Ticket) && row.Ticket.Less(t):
 			d.Ahead++
-			if !sharing || !row.Shared() {
+			if !sharing || !row.Shared {
 				d.Turns++
 			}
-			sharing = row.Shared()
+			sharing = row.Shared
 			d.ClearIn = max(d.ClearIn, left[i])
 			if row.Problem != nil {
 				d.Blocked = row.Problem

@@ -1,0 +1,86 @@
+package queue
+
+import (
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Ending describes the release of a lock.
+type Ending struct {
+	ID       string
+	Ticket   ticket.Number
+	Call     int64    // number of the release call; repeats of one call have the same
+	HoldTime HoldTime // of recent hold times, this one included; not written to a user's item
+	// Unsettled is a time to add to Marks.Unsettled. Zero: none; then Settled are removed.
+	Unsettled time.Time
+	Replaces  bool // no other holder can have added a time: Unsettled is the only one left
+	// Bounded asks that the set has fewer than MaxUnsettled times, or is Crowd, which Unsettled then replaces: see Add.
+	Bounded bool
+	Crowd   []time.Time
+	Settled []time.Time
+	// Unmade asks that the holder's fenced transaction of this number, and later ones,
+	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed
+	// while the lock is released. Zero: there is none.
+	Unmade int64
+	Next   Next // for FormPass
+	Lost   bool // the lock is known to be lost, and what is left of it is removed
+}
+
+// MaxUnsettled is the number of times from which on a release replaces them by one.
+const MaxUnsettled = 10
+
+// Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them by
+// one that is later than all. That must be a new one: a holder removes a time that was there before its turn, and must
+// not remove this transaction's.
+func (e *Ending) Add(at time.Time, read []time.Time) {
+	e.Unsettled, e.Crowd = at, nil
+	if len(read) < MaxUnsettled || !e.Bounded || e.Replaces {
+		return
+	}
+	e.Crowd = read
+	if last := slices.MaxFunc(read, time.Time.Compare); !at.After(last) {
+		e.Unsettled = last.Add(time.Millisecond)
+	}
+}
+
+// Next is the waiter that FormPass grants the lock to.
+type Next struct {
+	Entry  Entry
+	Ticket ticket.Number
+}
+
+// Form is one of the forms of RELEASE. Each asks that the holder is in the record
+// with its ticket, removes it, and leaves a mark (Released). So at most one of any
+// number of requests of either form is applied, however late.
+type Form int
+
+// The forms.
+const (
+	// FormFast leaves the record without holders, so that the next TAKE is served at
+	// once. It asks that the holder is alone, and that no ticket is outstanding in the
+	// table, whatever the holder last saw.
+	FormFast Form = iota + 1
+	// FormHandOff leaves {}, so that the first waiter may claim.
+	FormHandOff
+	// FormPass also claims the lock for Ending.Next: RELEASE and CLAIM in one write, for
+	// a waiter of the same client, or for one that it names by its row. Only an exclusive
+	// holder may pass the lock, to the ticket after its own, because no other waiter can be
+	// between the two.
+	FormPass
+)
+
+// Fast reports whether the fast form of RELEASE is possible for the holder id with
+// ticket t.
+func (r Record) Fast(id string, t ticket.Number) bool {
+	return r.meets(Ending{ID: id, Ticket: t}.Release(FormFast, time.Time{}))
+}
+
+// Idle reports whether MakeIdle would be applied.
+func (r Record) Idle() bool { return r.Resettable(r.FirstServed()) }
+
+// Resettable reports whether Reset would be applied with ticket t.
+func (r Record) Resettable(t ticket.Number) bool {
+	return r.meets(Reset(t, time.Time{}))
+}

@@ -1,0 +1,99 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// malformedLease is how long other waiters wait for a row whose lease is malformed.
+const malformedLease = time.Minute
+
+// expiryGrace is the time from the end of a row's lease to its expiresAt. The table's TTL
+// must not remove a live row. If DynamoDB's clock is not known, the host's clock is
+// used, and a live row that is removed is put again.
+const expiryGrace = time.Hour
+
+// Named returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
+// lease of the row as it was read, and ends with it. ok is false unless half of that lease is left: the waiter needs
+// some of it to see the entry. latest and middle are the latest time and the best guess of DynamoDB's clock, zero if unknown. It is also false for a row that this library does not write, such as one with the id of
+// the holder's entry.
+func (w Waiter) Named(holder string, latest, middle time.Time) (next Next, ok bool) {
+	if w.EntryID == "" || w.Problem != nil || latest.IsZero() || w.Lease.Until.Sub(latest) < w.Lease.TTL/2 {
+		return Next{}, false
+	}
+	if w.EntryID == holder || len(w.EntryID) > MaxID || len(w.Owner) > MaxOwner || w.Shared {
+		return Next{}, false
+	}
+	return Next{Ticket: w.Ticket, Entry: Entry{
+		ID: w.EntryID, Owner: w.Owner, Since: middle, Named: true,
+		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until},
+	}}, true
+}
+
+// Same reports whether two reads of one queue showed the same row.
+func (w Waiter) Same(o Waiter) bool { return w.Ticket == o.Ticket && w.ID == o.ID }
+
+// KeyAsRead returns the key of the row that was read, which another program may have written.
+func (w Waiter) KeyAsRead(q Items) clause.Item { return q.Key(text(w.raw, q.SK)) }
+
+// LeaseID returns the name of the row's lease for an Observer.
+func (w Waiter) LeaseID(q Items) string {
+	return q.Entity + "/" + text(w.raw, q.SK) + "/" + w.ID
+}
+
+// Key returns the key of the row.
+func (w Waiter) Key(q Items) clause.Item { return q.Key(q.SortKey(w.Ticket)) }
+
+// Item returns the row.
+func (w Waiter) Item(q Items) clause.Item {
+	item := w.Key(q)
+	item[AttrID] = clause.String(w.ID)
+	item[AttrOwner] = clause.String(w.Owner)
+	item[AttrMode] = clause.String(Mode{Shared: w.Shared}.String())
+	item[AttrCreatedAt] = clause.Int(w.CreatedAt.UnixMilli())
+	w.Lease.Fill(item)
+	if w.EntryID != "" && !w.Lease.Until.IsZero() {
+		item[AttrEntryID] = clause.String(w.EntryID)
+	}
+	item[q.TTL] = w.expiresAt(w.Lease.Until, w.CreatedAt)
+	return item
+}
+
+// expiresAt returns the table's TTL attribute: epoch seconds, later than the end of the
+// lease on any client's clock.
+func (w Waiter) expiresAt(until, now time.Time) types.AttributeValue {
+	if until.IsZero() {
+		until = now.Add(w.Lease.TTL)
+	}
+	return clause.Int(until.Add(expiryGrace).Unix())
+}
+
+// DecodeRow reads a row. It never fails: a malformed row has a Problem.
+func DecodeRow(q Items, item clause.Item) Waiter {
+	row := Waiter{raw: item}
+	padded, inQueue := q.Padded(item)
+	t, err := ticket.Parse(padded)
+	r := &clause.Reader{What: fmt.Sprintf("queue row %s of %q", t, q), Item: item}
+	if !inQueue || err != nil {
+		r.What = fmt.Sprintf("queue row of %q", q)
+		sk := q.SK
+		r.Fail(sk, "is %q, the reason, a slash and %d digits are needed", text(item, sk), ticket.Digits)
+	} else {
+		row.Ticket = t
+		row.ID = r.Text(AttrID)
+		row.Owner = r.OptionalText(AttrOwner)
+		row.Shared = r.OptionalText(AttrMode) == ModeShared
+		row.CreatedAt = r.OptionalTime(AttrCreatedAt)
+		row.Lease = ReadLease(r)
+		row.EntryID = r.OptionalText(AttrEntryID)
+	}
+	if r.Err != nil {
+		row.Problem, row.Lease = r.Err, Lease{TTL: malformedLease}
+	}
+	return row
+}

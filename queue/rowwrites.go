@@ -1,0 +1,77 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+)
+
+var (
+	attrID    = clause.At(AttrID)
+	attrBeat  = clause.At(AttrBeat)
+	attrUntil = clause.At(AttrUntil)
+)
+
+func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(id))) }
+
+// The conditional writes of rows.
+
+// Enqueue puts a row if there is none for its ticket, or one whose id has the prefix from. earlier are the ids of attempts
+// that had no answer.
+func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
+	ids := []clause.Operand{clause.V(item[AttrID])}
+	for _, id := range earlier {
+		if id != "" {
+			ids = append(ids, clause.V(clause.String(id)))
+		}
+	}
+	w := clause.Write{
+		Name: "ENQUEUE", Kind: clause.Put, If: []clause.Cond{clause.Key.Absent().As("no row")}, Item: item,
+		Made: []clause.Cond{attrID.OneOf(ids...)}, Else: clause.Lost,
+	}
+	if from != "" {
+		w.Name = "RESUME of a row"
+		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(clause.String(from+"-")))).As("no row of another")}
+	}
+	return w
+}
+
+// Renew renews the lease of a row to until, on DynamoDB's clock; zero leaves it as it is. now is the host's time. The last condition refuses a late one (see package queue).
+func (w Waiter) Renew(until, now time.Time) clause.Write {
+	renew := clause.Write{
+		Name: "HEARTBEAT of a row",
+		If:   []clause.Cond{hasID(w.ID).As("its id")},
+		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), clause.Expires.Set(clause.V(w.expiresAt(until, now)))},
+		Made: []clause.Cond{hasID(w.ID)}, Else: clause.Lost,
+	}
+	if !until.IsZero() {
+		end := clause.V(clause.Int(until.UnixMilli()))
+		renew.If = append(renew.If, clause.Any(attrUntil.Absent(), attrUntil.AtMost(end)).As("not late"))
+		renew.Do = append(renew.Do, attrUntil.Set(end))
+	}
+	return renew
+}
+
+// Leave deletes a row that has one of the ids.
+func Leave(ids ...string) clause.Write {
+	var conds []clause.Cond
+	for _, id := range ids {
+		conds = append(conds, hasID(id))
+	}
+	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
+}
+
+// Sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is missing.
+func (w Waiter) Sweep() clause.Write {
+	return clause.Write{Name: "SWEEP", Kind: clause.Delete, If: []clause.Cond{
+		clause.Key.Exists().As("there"), as(w.raw, AttrBeat).As("beat as read"), as(w.raw, AttrID).As("id as read"),
+	}}
+}
+
+// as asks that an attribute is as in the item, also if it is missing. Rows of other programs are swept with the same care.
+func as(item clause.Item, attribute string) clause.Cond {
+	if v, ok := item[attribute]; ok {
+		return clause.At(attribute).Equal(clause.V(v))
+	}
+	return clause.At(attribute).Absent()
+}
