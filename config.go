@@ -51,7 +51,7 @@ type Config struct {
 	// Date header is wrong. A crashed holder then costs a new client up to one more TTL.
 	ObserveExpiry bool
 	// Scope says which counter issues tickets. Zero means ticket.ScopeQueue. All clients of a queue need the same: an
-	// Acquire by a client of another scope is a *MismatchError.
+	// Acquire by a client of another scope is a *queue.MismatchError.
 	Scope ticket.Scope
 	// Forget lets the table's TTL delete the record of a lock that was not used for this long. Its next use
 	// begins a new record, with higher tickets. Zero means never, because clients of versions without Forget

@@ -107,20 +107,6 @@ func text(separator string, err error) string {
 	return separator + err.Error()
 }
 
-// MismatchError says that the queue is of another kind than Acquire asked for. A queue keeps its kind for life:
-// ask for that kind, or use another Reason.
-type MismatchError struct {
-	Key Key
-	// Is and Wanted are such as "a lock", "a semaphore of 3" and "a queue of ScopeTable".
-	Is, Wanted string
-	remedy     string // "pass Permits(3)"
-}
-
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("queuelock: %s is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason",
-		e.Key, e.Is, e.Wanted, e.remedy)
-}
-
 // LostError says how a lock was lost. It matches ErrLost and Err.
 type LostError struct {
 	Key    Key
@@ -224,7 +210,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 		return &textError{s, ErrGone}
 	}
 	if mismatch, ok := errors.AsType[*queue.MismatchError](err); ok {
-		return &MismatchError{Key: key, Is: mismatch.Is, Wanted: mismatch.Wanted, remedy: mismatch.Remedy}
+		return fmt.Errorf("queuelock: %w", mismatch)
 	}
 	var ended error // the caller's context, if that has ended
 	if cause != nil {

@@ -70,7 +70,7 @@ func WithData(data []byte) Option {
 func Shared() Option { return func(s *settings) { s.mode.Shared = true } }
 
 // Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
-// first use of a queue fixes n, and another kind is a *MismatchError. It excludes Shared, whose rule about
+// first use of a queue fixes n, and another kind is a *queue.MismatchError. It excludes Shared, whose rule about
 // tickets applies. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
 // interval. docs/costs.md has the formula.
 func Permits(n int) Option {

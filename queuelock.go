@@ -173,7 +173,7 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // its lease. Returns
 //
 //   - ErrClosed after Close.
-//   - *MismatchError if the queue is of another kind, *queue.TableError if the table cannot be used,
+//   - *queue.MismatchError if the queue is of another kind, *queue.TableError if the table cannot be used,
 //     and *queue.MalformedError if another program wrote the record.
 //   - ErrUnavailable if the table did not answer.
 //   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error

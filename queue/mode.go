@@ -41,25 +41,26 @@ func (r Record) Room(m Mode, gone []Holder) bool {
 	return m.free().Holds(r.names, item)
 }
 
-// MismatchError reports that a queue is of another kind than the caller asked for. A
-// queue never changes its kind.
+// MismatchError says that the queue is of another kind than the caller asked for. A queue keeps its kind for life: ask for
+// that kind, or use another Reason.
 type MismatchError struct {
-	Is, Wanted string // with an article: "a lock", "a semaphore of 3"
-	Remedy     string // the option of package queuelock that fits
+	Entity, Reason string
+	Is, Wanted     string // such as "a lock", "a semaphore of 3" and "a queue of ScopeTable"
+	Remedy         string // "pass Permits(3)"
 }
 
-// Error does not name the queue, which the caller knows.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("the queue is %s, and %s is asked for", e.Is, e.Wanted)
+	return fmt.Sprintf("%q (%s) is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason",
+		e.Entity, e.Reason, e.Is, e.Wanted, e.Remedy)
 }
 
 // Fits returns a *MismatchError if the record has another scope, or is of another kind
 // than the mode.
-func (r Record) Fits(scope ticket.Scope, m Mode) error {
+func (r Record) Fits(q Items, scope ticket.Scope, m Mode) error {
 	switch {
 	case r.Exists && r.Scope != scope:
 		return &MismatchError{
-			Is: "a queue of " + r.Scope.String(), Wanted: "a queue of " + scope.String(),
+			Entity: q.Entity, Reason: q.Reason, Is: "a queue of " + r.Scope.String(), Wanted: "a queue of " + scope.String(),
 			Remedy: "use Config{Scope: " + r.Scope.String() + "}",
 		}
 	case r.Exists && r.Permits != m.Permits:
@@ -67,7 +68,7 @@ func (r Record) Fits(scope ticket.Scope, m Mode) error {
 		if r.Permits > 0 {
 			remedy = fmt.Sprintf("pass Permits(%d)", r.Permits)
 		}
-		return &MismatchError{Is: kind(r.Permits), Wanted: kind(m.Permits), Remedy: remedy}
+		return &MismatchError{Entity: q.Entity, Reason: q.Reason, Is: kind(r.Permits), Wanted: kind(m.Permits), Remedy: remedy}
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func kind(permits int) string {
 // Refuses returns the reason why a record that refused a ticket of the mode will
 // refuse any other ticket of it. Nil: another ticket may be accepted.
 func (r Record) Refuses(q Items, m Mode, scope ticket.Scope) error {
-	if mismatch := r.Fits(scope, m); mismatch != nil {
+	if mismatch := r.Fits(q, scope, m); mismatch != nil {
 		return mismatch
 	}
 	if m.Shared && r.noHoldMode {

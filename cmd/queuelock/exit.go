@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Exit codes. Those from 64 to 78 are of BSD's sysexits, and are chosen so
@@ -54,7 +55,7 @@ func usagef(format string, args ...any) error {
 // unavailable is a failure of what the program works with, in one line that says what
 // to do.
 func unavailable(err error) error {
-	if _, mismatch := errors.AsType[*queuelock.MismatchError](err); mismatch {
+	if _, mismatch := errors.AsType[*queue.MismatchError](err); mismatch {
 		return &exitError{exitUsage, mismatched(err)} // the queue is there, and is not what was asked for
 	}
 	return &exitError{exitUnavailable, shortened(err)}

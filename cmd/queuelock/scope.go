@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -41,7 +42,7 @@ func parseScope(name string) (ticket.Scope, error) {
 // mismatched is the error of a queue of another kind in one line that names the flag of
 // its kind. Any other error is left as it is.
 func mismatched(err error) error {
-	e, ok := errors.AsType[*queuelock.MismatchError](err)
+	e, ok := errors.AsType[*queue.MismatchError](err)
 	if !ok {
 		return err
 	}
@@ -61,5 +62,5 @@ func mismatched(err error) error {
 	if remedy == "" {
 		return err
 	}
-	return &briefError{fmt.Sprintf("%s is %s and stays one: use another --reason, or %s", clip(e.Key.String(), 70), kind, remedy), err}
+	return &briefError{fmt.Sprintf("%s is %s and stays one: use another --reason, or %s", clip(queuelock.Key{Entity: e.Entity, Reason: e.Reason}.String(), 70), kind, remedy), err}
 }

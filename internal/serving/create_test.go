@@ -56,7 +56,7 @@ func TestCreatingTake(t *testing.T) {
 			if h, mine := rec.Mine("a"); err != nil || !mine || h.Ticket != n(1) || rec.Permits != mode.Permits || sent != 1 {
 				t.Errorf("%d requests gave %+v, %v", sent, rec, err)
 			}
-			if rec.Fits(0, mode) != nil || rec.Shared != mode.Shared {
+			if rec.Fits(q.Items, 0, mode) != nil || rec.Shared != mode.Shared {
 				t.Errorf("the record is of another kind: %+v", rec)
 			}
 		})

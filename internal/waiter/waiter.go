@@ -324,5 +324,5 @@ func (w *Waiter) fits(rec queue.Record) error {
 	if w.cfg.Counter != nil {
 		scope = w.cfg.Counter.Scope
 	}
-	return rec.Fits(scope, w.Mode())
+	return rec.Fits(w.cfg.Queue.Items, scope, w.Mode())
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 const module = "github.com/queuelock/queuelock"
 
 // TestEntryPoints finds each exported function and method of the public packages in an
-// Example with an output. Exempt are only the methods of interfaceMethods.
+// Example with an output. Exempt are the methods of interfaceMethods, and what is the protocol's.
 func TestEntryPoints(t *testing.T) {
 	fset := token.NewFileSet()
 	examples := map[string][]*ast.File{}
@@ -153,7 +154,21 @@ func entryPoints(pkg *types.Package) (names []string) {
 }
 
 func callable(f *types.Func) bool {
-	return !strings.Contains(f.Signature().String(), module+"/internal/")
+	signature := f.Signature().String()
+	if recv := f.Signature().Recv(); recv != nil {
+		signature += " " + recv.Type().String()
+	}
+	return !strings.Contains(signature, module+"/internal/") && !ofProtocol.MatchString(signature) && !slices.Contains(protocol, nameOf(f))
+}
+
+// ofProtocol are the types of package queue of which its page says that they are the protocol's and may change: Examples
+// show the steps, and not each function.
+var ofProtocol = regexp.MustCompile(`/queue\.(Ending|Entry|Home|Items|Load|Outcome|Record|Renewal|Snapshot)\b`)
+
+// protocol are the functions with none of these types.
+var protocol = []string{
+	"queue.HoldTime.Add", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextCall", "queue.Someday", "queue.Waiter.Named",
+	"queue.Waiter.Same",
 }
 
 // interfaceMethods are called by packages fmt, errors and encoding/json.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -52,7 +53,7 @@ func TestEngineReadersAndPermits(t *testing.T) {
 		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(2)); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a third of two: %v", err)
 		}
-		var mismatch *queuelock.MismatchError
+		var mismatch *queue.MismatchError
 		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(3)); !errors.As(err, &mismatch) {
 			t.Errorf("another number: %v", err)
 		}

@@ -388,7 +388,7 @@ func (mu mutation) acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wa
 	t.Helper()
 	lock, err := c.Acquire(t.Context(), locktest.Order, wait, opts...)
 	busy := errors.Is(err, queuelock.ErrNotAcquired)
-	_, mismatch := errors.AsType[*queuelock.MismatchError](err)
+	_, mismatch := errors.AsType[*queue.MismatchError](err)
 	switch {
 	case mu.spoils(ofRecord), mu.spoils(ofEntry) && holders == 1:
 		mu.check(t, recordOfOrder, wait.String(), err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -309,7 +310,7 @@ func TestModes(t *testing.T) {
 		if _, err := pool(c, 2); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a third of two: %v", err)
 		}
-		if mismatch, ok := errors.AsType[*queuelock.MismatchError](func() error { _, err := pool(c, 3); return err }()); !ok || !strings.Contains(mismatch.Is, "2") {
+		if mismatch, ok := errors.AsType[*queue.MismatchError](func() error { _, err := pool(c, 3); return err }()); !ok || !strings.Contains(mismatch.Is, "2") {
 			t.Errorf("another number of permits: %v", mismatch)
 		}
 		for _, locks := range held {

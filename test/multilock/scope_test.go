@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -203,14 +204,14 @@ func TestScopeMismatch(t *testing.T) {
 					c, _ := locktest.Open(t, table, "other", queuelock.Config{Scope: wanted})
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
 						_, err := c.Acquire(t.Context(), key, wait)
-						mismatch, ok := errors.AsType[*queuelock.MismatchError](err)
+						mismatch, ok := errors.AsType[*queue.MismatchError](err)
 						if !ok || !strings.Contains(mismatch.Is, is.String()) || !strings.Contains(mismatch.Wanted, wanted.String()) || errors.Is(err, queuelock.ErrNotAcquired) {
 							t.Errorf("%v of a queue of %v: %v", wanted, is, err)
 						}
 						locktest.Says(t, err, "queuelock: "+key.String()+" is a queue of ", "use Config{Scope: "+is.String()+"}, or use another Reason")
 					}
 					_, err := c.AcquireAll(t.Context(), []queuelock.Key{key, {Entity: "e", Reason: "A" + wanted.String()}}, waitpolicy.For(5*time.Second))
-					if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
+					if _, ok := errors.AsType[*queue.MismatchError](err); !ok {
 						t.Errorf("AcquireAll by %v of a queue of %v: %v", wanted, is, err)
 					}
 					state, err := c.Inspect(t.Context(), key)

@@ -85,7 +85,7 @@ func TestKindOfQueue(t *testing.T) {
 				before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE holders."))
 				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 					_, err := b.Acquire(t.Context(), locktest.Order, wait, test.then...)
-					if _, ok := errors.AsType[*queuelock.MismatchError](err); !ok {
+					if _, ok := errors.AsType[*queue.MismatchError](err); !ok {
 						t.Fatalf("%s, %v: %v, want a MismatchError", name, wait, err)
 					}
 					locktest.Says(t, err, test.says...)
