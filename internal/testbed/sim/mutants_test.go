@@ -31,9 +31,9 @@ var mutants = []mutant{
 		`\d holders at once|was granted after ticket|believed to hold|the beats of holder .* fell`, 10,
 	},
 	{
-		"a heartbeat that asks only whether the item exists", "internal/serving/writes.go",
+		"a heartbeat that asks only whether the item exists", "queue/writes.go",
 		"\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
-		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{queue.AttrBeat: clause.Int(1), queue.AttrTTL: clause.Int(60000), queue.AttrUntil: clause.Int(r.Until.UnixMilli())}\n" +
+		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{AttrBeat: clause.Int(1), AttrTTL: clause.Int(60000), AttrUntil: clause.Int(r.Until.UnixMilli())}\n" +
 			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(clause.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
 		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
 	},
@@ -57,7 +57,7 @@ var mutants = []mutant{
 		`was granted before ticket`, 41003,
 	},
 	{
-		"a record that is older than one already seen replaces it", "internal/serving/follows.go",
+		"a record that is older than one already seen replaces it", "queue/follows.go",
 		"\tcase r.sent.After(before.read):\n", "\tcase true:\n\t\treturn r.read.After(before.read)\n\tcase r.sent.After(before.read):\n",
 		`gave up its place`, 37,
 	},
@@ -71,7 +71,7 @@ var mutants = []mutant{
 		`has left|wrote .*, and returned|was written after all|sent more than`, 100111,
 	},
 	{
-		"a floor without servingAfter", "internal/serving/record.go",
+		"a floor without servingAfter", "queue/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
 		`requests within a second|sends requests without end|some still wait`, 1816,
 	},
@@ -90,7 +90,7 @@ var mutants = []mutant{
 		`has left \[holder`, 63,
 	},
 	{
-		"a fence that asks for nothing", "internal/serving/fence.go",
+		"a fence that asks for nothing", "queue/writes.go",
 		"If: fence(id, t, alone)}",
 		"If: []clause.Cond{attrTicketNumber.Exists()}}",
 		`a protected write with ticket \d+ committed`, 1,
@@ -100,7 +100,7 @@ var mutants = []mutant{
 		`a protected write with ticket \d+ committed`, 300134,
 	},
 	{
-		"claims out of turn", "internal/rows/decide.go",
+		"claims out of turn", "queue/decide.go",
 		"case d.Ahead > 0 || !room:", "case !room:",
 		`was granted before ticket`, 1,
 	},
@@ -118,19 +118,19 @@ var mutants = []mutant{
 		`the end of the row`, 33,
 	},
 	{
-		"a reader joins any holder", "internal/serving/writes.go",
+		"a reader joins any holder", "queue/writes.go",
 		"clause.Any(noHolder(), clause.All(isShared()",
 		"clause.Any(attrHolders.Exists(), clause.All(isShared()",
 		`\d holders at once|believed to hold`, 2267,
 	},
 	{
-		"a writer joins readers", "internal/serving/writes.go",
+		"a writer joins readers", "queue/writes.go",
 		"\treturn noHolder().As(\"room\")\n",
 		"\treturn clause.Any(noHolder(), isShared()).As(\"room\")\n",
 		`\d holders at once|believed to hold`, 91,
 	},
 	{
-		"a hold mode that is left behind in an idle queue", "internal/serving/writes.go",
+		"a hold mode that is left behind in an idle queue", "queue/writes.go",
 		", attrHoldMode.Remove()}",
 		"}",
 		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1,
@@ -154,13 +154,13 @@ var mutants = []mutant{
 		`was made twice`, 420,
 	},
 	{
-		"a release without its mark", "internal/serving/writes.go",
+		"a release without its mark", "queue/writes.go",
 		"\tw.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))\n",
 		"",
 		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
 	},
 	{
-		"an eviction without its mark", "internal/serving/writes.go",
+		"an eviction without its mark", "queue/writes.go",
 		"\tw.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))\n",
 		"",
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 186,
@@ -191,7 +191,7 @@ var mutants = []mutant{
 		`some still wait|has left|sent more than`, 55,
 	},
 	{
-		"a TAKE that leaves the TTL attribute in place", "internal/serving/writes.go",
+		"a TAKE that leaves the TTL attribute in place", "queue/writes.go",
 		"\t\tclause.Expires.Remove(),\n",
 		"",
 		`the record has disappeared`, 16,
