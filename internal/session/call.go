@@ -94,7 +94,7 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec ser
 }
 
 // attempt sends one request, and another one at once if judge returns resend or handOff, or if the table has rejected
-// PASS.
+// PASS, or the fast form for no reason that the record shows.
 func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 	s := c.session
 	if c.kind != updates {
@@ -108,7 +108,8 @@ func (c *call) attempt(ctx context.Context) (verdict, serving.Record, error) {
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
 			applied := table.Applied(err)
-			if c.form == serving.FormPass && !applied { // what it writes for the waiter may be the reason
+			// The reason may be what PASS writes for the waiter, or the condition of the fast form alone.
+			if c.form == serving.FormPass && !applied || c.form == serving.FormFast && table.Contradicted(err) {
 				c.form = serving.FormHandOff
 				continue
 			}
