@@ -85,10 +85,16 @@ func (f Form) expressions(q table.Queue, e Ending) table.Expressions {
 // record, if the ticket of the holder's entry cannot be read: no RELEASE will be applied, and no other client removes the entry.
 func Release(ctx context.Context, q table.Queue, f Form, e Ending) (Record, error) {
 	rec, err := release(ctx, q, f, e)
+	return rec, e.explain(rec, err)
+}
+
+// explain returns the error of a RELEASE that ended with err. A refusal is the problem of the holder's entry if its ticket
+// cannot be read.
+func (e Ending) explain(rec Record, err error) error {
 	if problem := rec.hides(e.ID, e.Ticket); errors.Is(err, ErrRefused) && problem != nil && !e.Lost && !rec.Holds(e.ID, e.Ticket) {
-		return rec, table.NotApplied(problem)
+		return table.NotApplied(problem)
 	}
-	return rec, err
+	return err
 }
 
 func release(ctx context.Context, q table.Queue, f Form, e Ending) (Record, error) {
@@ -105,10 +111,12 @@ func release(ctx context.Context, q table.Queue, f Form, e Ending) (Record, erro
 // UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
 // carries the record in one write, on both conditions. users has an update, and may
 // have a condition. If it is refused and the holder is in the record, the form was not possible (Fast)
-// or the user's condition was false. At most one of any number of calls is applied.
+// or the user's condition was false. At most one of any number of calls is applied. Returns a *clause.MalformedError as
+// Release does.
 func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
 	users expression.Expression) (Record, error) {
-	return sendExpressions(ctx, q, table.Join(f.expressions(q, e), users))
+	rec, err := sendExpressions(ctx, q, table.Join(f.expressions(q, e), users))
+	return rec, e.explain(rec, err)
 }
 
 // Fast reports whether the fast form of RELEASE is possible for the holder id with
