@@ -112,7 +112,8 @@ func (l *Lock) Err() error { return l.session.Err() }
 //   - an error that matches ErrLost if the lock was lost before.
 //   - *UnknownOutcomeError if the table no longer shows whether the lock was released.
 //   - *UnreleasedError if a lock that fails closed may still be in the table.
-//   - any other error if the table did not answer. The lease ends what may be left.
+//   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot
+//     be read: the error is then a *queue.MalformedError too, and only another Release removes the entry.
 func (l *Lock) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
 
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from

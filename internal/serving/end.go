@@ -17,10 +17,16 @@ import (
 // cannot be read: no RELEASE will be applied, and no other client removes the entry.
 func Release(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending) (queue.Record, error) {
 	rec, err := release(ctx, q, f, e)
+	return rec, explain(rec, e, err)
+}
+
+// explain returns the error of a RELEASE that ended with err. A refusal is the problem of the holder's entry if its ticket
+// cannot be read.
+func explain(rec queue.Record, e queue.Ending, err error) error {
 	if problem := rec.Hides(e.ID, e.Ticket); errors.Is(err, ErrRefused) && problem != nil && !e.Lost && !rec.Holds(e.ID, e.Ticket) {
-		return rec, table.NotApplied(problem)
+		return table.NotApplied(problem)
 	}
-	return rec, err
+	return err
 }
 
 func release(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending) (queue.Record, error) {
@@ -45,10 +51,12 @@ func ending(q table.Queue, f queue.Form, e queue.Ending) table.Expressions {
 // UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
 // carries the record in one write, on both conditions. users has an update, and may
 // have a condition. If it is refused and the holder is in the record, the form was not possible (Fast)
-// or the user's condition was false. At most one of any number of calls is applied.
+// or the user's condition was false. At most one of any number of calls is applied. Returns a *clause.MalformedError as
+// Release does.
 func UpdateAndRelease(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending,
 	users expression.Expression) (queue.Record, error) {
-	return sendExpressions(ctx, q, table.Join(ending(q, f, e), users))
+	rec, err := sendExpressions(ctx, q, table.Join(ending(q, f, e), users))
+	return rec, explain(rec, e, err)
 }
 
 // Reset sends RESET. t must be a ticket that was granted to the caller. The request may be late by any time.

@@ -95,7 +95,7 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec que
 }
 
 // attempt sends one request, and another one at once if judge returns resend or handOff, or if the table has rejected
-// PASS.
+// PASS, or the fast form for no reason that the record shows.
 func (c *call) attempt(ctx context.Context) (verdict, queue.Record, error) {
 	s := c.session
 	if c.kind != updates {
@@ -109,7 +109,8 @@ func (c *call) attempt(ctx context.Context) (verdict, queue.Record, error) {
 			return released, rec, nil
 		case !errors.Is(err, serving.ErrRefused):
 			applied := table.Applied(err)
-			if c.form == queue.FormPass && !applied { // what it writes for the waiter may be the reason
+			// The reason may be what PASS writes for the waiter, or the condition of the fast form alone.
+			if c.form == queue.FormPass && !applied || c.form == queue.FormFast && table.Contradicted(err) {
 				c.form = queue.FormHandOff
 				continue
 			}

@@ -63,7 +63,10 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	renewal := queue.Renewal{Until: until, Since: q.Clock().Middle(s.grant.Sent)}
+	renewal := queue.Renewal{Until: until}
+	if !s.dated() {
+		renewal.Since = q.Clock().Middle(s.grant.Sent)
+	}
 	if s.grant.Leave != nil {
 		renewal.TTL = s.config.Terms.TTL // it was that of the row
 	}
@@ -87,6 +90,14 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	s.leave()
 	s.renewed()
 	return nil
+}
+
+// dated reports whether the entry is known to have the time of the grant.
+func (s *Session) dated() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	me, _ := s.seen.Mine(s.grant.ID)
+	return !me.Since.IsZero()
 }
 
 // leave deletes the row of a grant by name, which has been accepted, or has ended.

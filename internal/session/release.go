@@ -82,8 +82,13 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 		return st, nil
 	case st.Phase.Lost():
 		// No waiter should wait for its lease. An eviction refuses the call.
-		v, _, err := s.newCall(clears).attempt(ctx)
+		v, rec, err := s.newCall(clears).attempt(ctx)
 		st.Phase = Cleared
+		if h, _ := rec.Mine(s.grant.ID); v == orphaned && h.Unreadable() {
+			ctx, cancel := context.WithTimeout(ctx, s.client.Timeout)
+			defer cancel()
+			return s.clear(ctx, st, st.Reason)
+		}
 		return s.cleared(ctx, st, v, err)
 	case s.keepsClosed() && !s.wasDelivered():
 		// A Resume gave up. Requests of the earlier holder may be under way.
@@ -145,15 +150,18 @@ func (s *Session) delayed(ctx context.Context) State {
 	})
 }
 
+// releasing is the policy of a request that ends the lock. It waits for new credentials, too.
+var releasing = retry.Policy{Retryable: func(err error) bool { return table.Retryable.Retryable(err) || table.Renewable(err) }}
+
 // handBack sends RELEASE until it is answered, or ctx ends.
 func (s *Session) handBack(ctx context.Context) (State, error) {
 	c := s.newCall(releases)
-	v, rec, err := c.run(ctx, retry.Policy{Retryable: func(err error) bool { return table.Transient(err) || table.Renewable(err) }})
+	v, rec, err := c.run(ctx, releasing)
 	_, malformed := errors.AsType[*clause.MalformedError](err)
 	_, there := rec.Mine(s.grant.ID)
 	switch {
-	case malformed && there: // no other client removes an entry that cannot be read
-		return s.cleared(ctx, s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: err}), orphaned, nil)
+	case malformed && there:
+		return s.clear(ctx, s.lost(Cleared, &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: err}), err)
 	case err != nil && s.config.Terms.FailClosed:
 		return State{}, s.unreleased(err)
 	case err != nil:
@@ -170,19 +178,40 @@ func (s *Session) handBack(ctx context.Context) (State, error) {
 // cleared returns the end of a lost lock whose release was answered with v or failed with
 // err. It removes an entry that a late TAKE has put into the record after the lock had left.
 func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) (State, error) {
-	removed := v == released
-	if v == orphaned {
-		var rec queue.Record
-		rec, err = serving.Remove(ctx, s.config.Queue, s.grant.ID)
-		removed = err == nil || errors.Is(err, serving.ErrRefused) && len(rec.Holders) == 0 // perhaps by a copy of itself
-	}
-	if removed {
+	switch v {
+	case released:
 		s.client.Local.Wake(s.config.Queue, true)
+	case orphaned:
+		err = s.remove(ctx, retry.Policy{})
 	}
 	if err != nil && s.config.Terms.FailClosed && !errors.Is(err, serving.ErrRefused) {
 		return State{}, s.unreleased(err)
 	}
 	return end, nil
+}
+
+// clear removes an entry that cannot be read, and returns end. No other client removes it, and no lease ends it: the lock
+// has not ended until the removal is answered. why is the reason of the end, for the error.
+func (s *Session) clear(ctx context.Context, end State, why error) (State, error) {
+	switch err := s.remove(ctx, releasing); {
+	case err == nil, errors.Is(err, serving.ErrRefused):
+		return end, nil
+	case s.config.Terms.FailClosed:
+		return State{}, s.unreleased(err)
+	default:
+		return State{}, fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, why, err)
+	}
+}
+
+// remove removes the entry, and wakes the waiters of the client if that has left no holder.
+func (s *Session) remove(ctx context.Context, p retry.Policy) error {
+	rec, err := retry.Answer(ctx, p, func(ctx context.Context) (queue.Record, error) {
+		return serving.Remove(ctx, s.config.Queue, s.grant.ID)
+	})
+	if err == nil || errors.Is(err, serving.ErrRefused) && len(rec.Holders) == 0 { // perhaps by a copy of itself
+		s.client.Local.Wake(s.config.Queue, true)
+	}
+	return err
 }
 
 // passOn wakes the waiters of this process after a release, and puts an idle queue

@@ -32,21 +32,23 @@ func isLoss(err error) bool {
 // world is a table with one session in it, in a bubble of its own.
 type world struct {
 	*testing.T
-	table   *queuelocktest.Table
-	holder  *queuelocktest.Client
-	queue   table.Queue // as another client sees it
-	session *Session
+	table       *queuelocktest.Table
+	holder      *queuelocktest.Client
+	contradicts *contradicting // of the holder
+	queue       table.Queue    // as another client sees it
+	session     *Session
 }
 
 func inWorld(t *testing.T, name string, terms heartbeat.Terms, test func(w *world)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t)
-			queueOf := func(c *queuelocktest.Client) table.Queue {
+			queueOf := func(c table.DynamoDB) table.Queue {
 				layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 				return table.NewStore(c, layout, 5*time.Second).Queue("e", "lock", nil)
 			}
 			w := &world{T: t, table: tb, holder: tb.Client("holder"), queue: queueOf(tb.Client("other"))}
+			w.contradicts = &contradicting{Client: w.holder}
 			closed, stop := context.WithCancel(t.Context())
 			defer stop()
 			var background sync.WaitGroup
@@ -57,11 +59,12 @@ func inWorld(t *testing.T, name string, terms heartbeat.Terms, test func(w *worl
 				Unknown:  func(_ table.Queue, err, _, _ error) error { return errors.Join(errUnknown, err) },
 			}
 			terms.TTL, terms.Interval, terms.Margin = time.Minute, 30*time.Second, heartbeat.Margin(time.Minute)
-			q := queueOf(w.holder)
+			q := queueOf(w.contradicts)
 			w.session = c.Hold(t.Context(), Config{Name: q, Queue: q, Terms: terms}, w.take(q, terms, "holder"))
 			test(w)
 			for _, s := range c.Sessions() {
 				w.holder.Heal()
+				w.contradicts.conditions.Store(nil)
 				_ = s.Release(context.WithoutCancel(t.Context()))
 			}
 			w.session.keeper.Stop()

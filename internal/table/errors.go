@@ -89,7 +89,7 @@ func (e *Refused) Error() string { return "the condition was false" }
 var (
 	// errUnshown is a lasting property of the engine.
 	errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
-	// errContradicted is transient, as the item may change: a write is repeated as after a failure.
+	// errContradicted is transient, as the item may change, but see Retryable.
 	errContradicted = errors.New("the write was refused by an item that meets all of its conditions")
 )
 
@@ -211,11 +211,16 @@ func Transient(err error) bool {
 	_, conflict := errors.AsType[*types.TransactionConflictException](err)
 	_, replicated := errors.AsType[*types.ReplicatedWriteConflictException](err)
 	retryable := sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables).IsErrorRetryable(e.Err)
-	return quota || conflict || replicated || retryable == aws.TrueTernary || errors.Is(err, errContradicted)
+	return quota || conflict || replicated || retryable == aws.TrueTernary || Contradicted(err)
 }
 
-// Retryable repeats requests that failed transiently, without a limit of its own.
-var Retryable = retry.Policy{Retryable: Transient}
+// Retryable repeats requests that failed transiently, without a limit of its own. So it does not repeat a write that was
+// Contradicted.
+var Retryable = retry.Policy{Retryable: func(err error) bool { return Transient(err) && !Contradicted(err) }}
+
+// Contradicted reports whether a write was refused by an item that meets all of its conditions. It was not applied, and
+// sending it again may have no end.
+func Contradicted(err error) bool { return errors.Is(err, errContradicted) }
 
 // Unanswered reports whether a request failed without an answer to what was asked:
 // Transient, or its context ended first.

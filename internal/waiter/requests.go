@@ -53,7 +53,7 @@ func (w *Waiter) persist(ctx context.Context, what string, period time.Duration,
 		return ctx.Err()
 	}
 	err := retry.Policy{
-		Retryable: func(err error) bool { return table.Transient(err) && ctx.Err() == nil },
+		Retryable: func(err error) bool { return table.Unanswered(err) && ctx.Err() == nil },
 		Schedule:  w.series, Grace: period,
 		OnRetry: func(err error) { w.repeated(what, err) },
 	}.Do(ctx, request)
@@ -74,7 +74,7 @@ func (w *Waiter) pause(ctx context.Context, what string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !table.Transient(err):
+	case !table.Unanswered(err): // the end of a context is not that of ctx
 		return err
 	}
 	w.repeated(what, err)

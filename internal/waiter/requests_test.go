@@ -55,7 +55,7 @@ func TestRequests(t *testing.T) {
 		"EndAfterTimeout":        {answers: []error{errTimeout}, want: errTimeout, failure: errTimeout},
 		"EndWithContext":         {answers: []error{errTimeout}, end: time.Second, want: context.DeadlineExceeded, failure: errTimeout},
 		"AreNotSentAfterContext": {answers: []error{nil}, end: -1, want: context.DeadlineExceeded},
-		"EndWithCancellation":    {answers: []error{errCancelled}, want: errCancelled, calls: 1},
+		"RepeatForeignEnd":       {answers: []error{errCancelled, nil}, calls: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,6 +112,7 @@ func TestPauseAfterFailure(t *testing.T) {
 		failure error
 	}{
 		"GoesOn":             {err: errTimeout, failure: errTimeout},
+		"GoesOnAtForeignEnd": {err: errCancelled, failure: errCancelled},
 		"EndsWithFatalError": {err: errMissing, want: errMissing},
 		"EndsWithContext":    {err: errTimeout, ended: true, want: context.Canceled},
 		"EndsWithNewTicket":  {err: ErrNewTicket, want: ErrNewTicket},
@@ -143,6 +144,7 @@ func TestLook(t *testing.T) {
 		"ReturnsSnapshot":           {},
 		"EndsWithFatalError":        {answer: errMissing, want: errMissing},
 		"EndsAfterTimeout":          {answer: errTimeout, want: errTimeout, failure: errTimeout},
+		"RepeatsForeignEnd":         {answer: errCancelled, want: errCancelled, failure: errCancelled},
 		"ReportsNoAnswerWithGrace":  {answer: errCancelled, ended: true, grace: time.Second, want: context.Canceled, failure: errCancelled},
 		"LeavesAnswerToRowsRequest": {answer: errCancelled, ended: true, want: context.Canceled},
 	} {

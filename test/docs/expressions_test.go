@@ -39,7 +39,7 @@ var operations = []operation{
 	{"CLAIM", "An exclusive lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "exclusive" IF .*ticketNumber >= :t`},
 	{"", "A shared lock.", `^SET holders\.#id = :entry, granted = :t, holdMode = "shared"`},
 	{"", "A semaphore.", `^SET holders\.#id = :entry, granted = :t IF`},
-	{"HEARTBEAT", "Of a holder. `since` is left out until the holder knows DynamoDB's time. After a PASS by name the first one also has `holders.#id.ttl = :ttl`.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1, holders\.#id\.until`},
+	{"HEARTBEAT", "Of a holder. `since` is sent only if the grant had no date, until an answer shows it. After a PASS by name the first one also has `holders.#id.ttl = :ttl`.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1, holders\.#id\.until`},
 	{"", "Of a holder without a lease.", `^SET holders\.#id\.beat = holders\.#id\.beat \+ 1(, holders\.#id\.since.*)? IF`},
 	{"", "Of a waiter, on its row.", `^SET beat = beat \+ 1`},
 	{"CONFIRM", "", `^REMOVE holders\.#id\.until, holders\.#id\.ttl`},
@@ -117,7 +117,7 @@ func TestExpressions(t *testing.T) {
 	generated(t, "test/docs/testdata/expressions.md", page.String())
 }
 
-// optionalSince is left out of heartbeats while the holder does not know the time.
+// optionalSince is left out of heartbeats unless the grant had no date.
 const optionalSince = `, holders.#id.since = if_not_exists(holders.#id.since, :since)`
 
 // longest returns the request that the others are, but for an optional part.

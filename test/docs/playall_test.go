@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +74,7 @@ func playAll(t *testing.T) []request {
 			time.Sleep(time.Second) // RESET, which decides whether the next play begins with a TAKE that is served
 		}
 		playWithoutNesting(t, r.record)
+		playUndated(t, r.record)
 	})
 	var all []request
 	for e, operations := range r.sent {
@@ -117,6 +120,37 @@ func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
 	table.Inject(queuelocktest.DelayRequest(0).Where(record))
 	release(t, acquire(t, c, order, waitpolicy.Forever))
 	release(t, acquire(t, c, order, waitpolicy.NoWait))
+}
+
+// playUndated plays HEARTBEAT of grants that had no date yet, by a client whose first answers have none.
+func playUndated(t *testing.T, record func(queuelocktest.Request) bool) {
+	table, answers := newTable(t), &undated{}
+	db := table.Client("c", func(o *dynamodb.Options) { answers.HTTPClient, o.HTTPClient = o.HTTPClient, answers })
+	c, err := queuelock.New(db, table.Name(), queuelock.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := acquire(t, c, order, waitpolicy.NoWait)
+	endless := acquire(t, c, queuelock.Key{Entity: "another"}, waitpolicy.NoWait, queuelock.FailClosed())
+	answers.over.Store(true)
+	table.Inject(queuelocktest.DelayRequest(0).Where(record))
+	time.Sleep(3 * time.Minute)
+	release(t, held)
+	release(t, endless)
+}
+
+// undated takes the dates out of answers until it is over.
+type undated struct {
+	dynamodb.HTTPClient
+	over atomic.Bool
+}
+
+func (u *undated) Do(r *http.Request) (*http.Response, error) {
+	answer, err := u.HTTPClient.Do(r)
+	if err == nil && !u.over.Load() {
+		answer.Header.Del("Date")
+	}
+	return answer, err
 }
 
 // playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,

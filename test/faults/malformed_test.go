@@ -614,19 +614,58 @@ func (m *mutants) serving(lock *queuelock.Lock) (id string, holders int) {
 	return id, len(state.Serving)
 }
 
-// TestReleaseOfBadEntry checks that a holder removes its own entry also if its ticket cannot be read: no other client may.
+// TestReleaseOfBadEntry checks that a holder removes its own entry also if its ticket cannot be read, whatever becomes of
+// the request: no other client may, and no lease ends the entry.
 func TestReleaseOfBadEntry(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{"WithALease": nil, "FailClosed": {queuelock.FailClosed()}} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
-			held := m.lock(waitpolicy.NoWait, opts...)
-			id, _ := m.serving(held)
-			m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
-			err := held.Release(t.Context())
-			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v, want ErrLost with a MalformedError", err)
-			}
-			locktest.Release(t, m.lock(waitpolicy.NoWait))
-		})
+	cleanUp := func(f queuelocktest.Fault) queuelocktest.Fault { return f.Of("UpdateItem").Nth(2) } // the first is RELEASE
+	for how, fault := range map[string]queuelocktest.Fault{
+		"Answered":      queuelocktest.LoseResponse().Of("UpdateItem").Nth(9),
+		"AnswerLost":    cleanUp(queuelocktest.LoseResponse()),
+		"RequestLost":   cleanUp(queuelocktest.LoseRequest()),
+		"Throttled":     queuelocktest.Refuse(queuelocktest.Throttling).Of("UpdateItem").After(1).Times(5),
+		"NewCredential": queuelocktest.Refuse("UnrecognizedClientException").Of("UpdateItem").After(1).Times(5),
+		"Refused":       cleanUp(queuelocktest.HoldRequest()),
+		"NoAnswers":     queuelocktest.LoseRequest().Of("UpdateItem").After(1),
+		"NoRights":      queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem").After(1),
+	} {
+		for name, opts := range map[string][]queuelock.Option{"WithALease": nil, "Lost": nil, "FailClosed": {queuelock.FailClosed()}} {
+			locktest.InBubble(t, how+"/"+name, func(t *testing.T) {
+				m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
+				c, db := m.open()
+				held := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
+				id, _ := m.serving(held)
+				m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+				if name == "Lost" {
+					<-held.Context().Done()
+				}
+				injected := db.Inject(fault)
+				if how == "Refused" { // an operator comes first
+					go func() {
+						<-injected.Reached()
+						m.change([]string{"holders", id}, nil)
+						injected.Release()
+					}()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				err := held.Release(ctx)
+				if how == "NoAnswers" || how == "NoRights" {
+					_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
+					_, malformed := errors.AsType[*queue.MalformedError](err)
+					if errors.Is(err, queuelock.ErrLost) != (name == "Lost") || unreleased != (opts != nil) || malformed == unreleased {
+						t.Errorf("%v, and the entry may be there", err)
+					}
+					injected.Remove()
+					err = held.Release(t.Context())
+				}
+				if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || !errors.Is(err, queuelock.ErrLost) {
+					t.Errorf("%v, want ErrLost with a MalformedError", err)
+				}
+				if (injected.Fired() > 0) != (how != "Answered") {
+					t.Errorf("%d faults", injected.Fired())
+				}
+				locktest.Release(t, m.lock(waitpolicy.NoWait))
+			})
+		}
 	}
 }

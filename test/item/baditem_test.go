@@ -92,3 +92,35 @@ func TestBadItems(t *testing.T) {
 		}
 	})
 }
+
+// TestUpdateOfBadEntry checks that no update is made if the ticket of the holder's entry cannot be read, and that the error
+// says so. Release removes the entry.
+func TestUpdateOfBadEntry(t *testing.T) {
+	locktest.InBubble(t, "a bad ticket", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		item := u.Get(key)
+		for _, entry := range item["lock_holders"].(*types.AttributeValueMemberM).Value {
+			entry.(*types.AttributeValueMemberM).Value["ticket"] = attr.Num(-3)
+		}
+		u.Put(item)
+		spent := locktest.CostTo(db, func() {
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v, want a MalformedError of a lock that is held", err)
+			}
+		})
+		if spent.Sent != 1 {
+			t.Errorf("%d requests, want one", spent.Sent)
+		}
+		locktest.EqualItems(t, "the item", u.Get(key), item)
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("released with %v", err)
+		}
+		locktest.Updated(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), locktest.AddOne())
+	})
+}
