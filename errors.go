@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -122,8 +121,8 @@ func (e *LostError) Error() string {
 func (e *LostError) Unwrap() []error { return present(ErrLost, e.Err) }
 
 // UnreleasedError says that a lock that fails closed may still be in the table, where no lease ends it. If
-// Release returned it, call Release again. Otherwise an operator looks with Client.Inspect and removes it with
-// Client.Evict.
+// Release returned it, call Release again. Otherwise an operator looks with Viewer.Inspect and removes it with
+// Operator.Evict.
 type UnreleasedError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -163,39 +162,6 @@ type ConditionError struct {
 
 func (e *ConditionError) Error() string {
 	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
-}
-
-// EvictError says that Evict did nothing, because the holder is gone or has renewed its lease.
-type EvictError struct {
-	Key     Key
-	Holder  queue.Holder   // as it was shown
-	Serving []queue.Holder // the present holders, in the order of tickets
-}
-
-// Renewed returns the holder as it is now if it still is one: it has renewed its lease since it was shown. If ok is
-// false it is gone, by its release, an eviction or Resume.
-func (e *EvictError) Renewed() (now queue.Holder, ok bool) {
-	i := slices.IndexFunc(e.Serving, func(h queue.Holder) bool { return h.ID == e.Holder.ID && h.Ticket == e.Holder.Ticket })
-	if i < 0 {
-		return now, false
-	}
-	return e.Serving[i], true
-}
-
-func (e *EvictError) Error() string {
-	s := fmt.Sprintf("queuelock: evict %s ticket %s: ", e.Key, e.Holder.Ticket)
-	if now, ok := e.Renewed(); ok {
-		return s + fmt.Sprintf("this holder has renewed its lease since it was read: %s, beat %d, which ends in %v unless it is renewed",
-			quote.Text(now.Owner), now.Beat, max(0, now.Remaining).Round(time.Millisecond))
-	}
-	if len(e.Serving) == 0 {
-		return s + "this holder is gone: the lock has no holder"
-	}
-	var others []string
-	for _, h := range e.Serving {
-		others = append(others, fmt.Sprintf("%s (ticket %s)", quote.Text(h.Owner), h.Ticket))
-	}
-	return s + "this holder is gone; holders: " + strings.Join(others, ", ")
 }
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the

@@ -104,11 +104,11 @@ func hangs(ctx context.Context, locks *queuelock.Client, key queuelock.Key) erro
 	if err != nil {
 		return err
 	}
-	state, err := locks.Inspect(ctx, key)
+	state, err := locks.Viewer().Inspect(ctx, key)
 	if err != nil {
 		return err
 	}
-	if err := locks.Evict(ctx, key, state.Serving[0]); err != nil {
+	if err := locks.Operator().Evict(ctx, key, state.Serving[0]); err != nil {
 		return err
 	}
 	if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {

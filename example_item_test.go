@@ -143,7 +143,7 @@ func ExampleCreateItem() {
 }
 
 func inspectOrder(ctx context.Context, locks *queuelock.Client, order queuelock.ItemKey) (queue.Holder, error) {
-	state, err := locks.Inspect(ctx, order)
+	state, err := locks.Viewer().Inspect(ctx, order)
 	if err != nil {
 		return queue.Holder{}, err
 	}
@@ -153,7 +153,7 @@ func inspectOrder(ctx context.Context, locks *queuelock.Client, order queuelock.
 	return state.Serving[0], nil
 }
 
-func ExampleClient_Evict_item() {
+func ExampleOperator_Evict_item() {
 	ctx := context.Background()
 	db, key, err := withAnOrder(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func ExampleClient_Evict_item() {
 		return
 	}
 	fmt.Printf("%s has ticket %s\n", holder.Owner, holder.Ticket)
-	if err := locks.Evict(ctx, order, holder); err != nil {
+	if err := locks.Operator().Evict(ctx, order, holder); err != nil {
 		fmt.Println(err)
 	}
 	_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("note"), expression.Value("too late")))

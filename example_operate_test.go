@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -40,7 +41,7 @@ func ExampleCreateTable() {
 	// the table is ready
 }
 
-func ExampleClient_Inspect() {
+func ExampleViewer_Inspect() {
 	ctx := context.Background()
 	db := newMemoryTable()
 	alice, closed := client(db, "alice", time.Minute)
@@ -58,7 +59,7 @@ func ExampleClient_Inspect() {
 	go func() { served <- bob.Do(ctx, order, waitpolicy.Forever, ship) }()
 
 	for {
-		state, err := alice.Inspect(ctx, order)
+		state, err := alice.Viewer().Inspect(ctx, order)
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -109,7 +110,7 @@ func ExampleClient_IsLocked() {
 	// locked: false
 }
 
-func ExampleClient_Evict() {
+func ExampleOperator_Evict() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
@@ -120,14 +121,14 @@ func ExampleClient_Evict() {
 		return
 	}
 
-	state, err := locks.Inspect(ctx, key)
+	state, err := locks.Viewer().Inspect(ctx, key)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, holder := range state.Serving {
 		fmt.Printf("evict %s, ticket %s\n", holder.Owner, holder.Ticket)
-		if err := locks.Evict(ctx, key, holder); err != nil {
+		if err := locks.Operator().Evict(ctx, key, holder); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -137,7 +138,7 @@ func ExampleClient_Evict() {
 	// lost: true
 }
 
-func ExampleEvictError_Renewed() {
+func ExampleOperator_Evict_renewed() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
@@ -147,14 +148,14 @@ func ExampleEvictError_Renewed() {
 		fmt.Println(err)
 		return
 	}
-	state, err := locks.Inspect(ctx, key)
+	state, err := locks.Viewer().Inspect(ctx, key)
 	if err := errors.Join(err, lock.Extend(ctx)); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	err = locks.Evict(ctx, key, state.Serving[0])
-	if refused, ok := errors.AsType[*queuelock.EvictError](err); ok {
+	err = locks.Operator().Evict(ctx, key, state.Serving[0])
+	if refused, ok := errors.AsType[*sweeper.EvictError](err); ok {
 		now, renewed := refused.Renewed()
 		fmt.Printf("renewed: %t, with beat %d\n", renewed, now.Beat)
 	}
@@ -162,7 +163,7 @@ func ExampleEvictError_Renewed() {
 	// renewed: true, with beat 1
 }
 
-func ExampleClient_Queues() {
+func ExampleViewer_Queues() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
@@ -172,7 +173,7 @@ func ExampleClient_Queues() {
 		}
 	}
 
-	for state, err := range locks.Queues(ctx, queuelock.ScanConfig{Prefix: "order-"}) {
+	for state, err := range locks.Viewer().Queues(ctx, queuelock.ScanConfig{Prefix: "order-"}) {
 		if err != nil {
 			fmt.Println(err)
 			continue
@@ -184,14 +185,14 @@ func ExampleClient_Queues() {
 	// order-8 (lock): 1 holder, 0 waiters
 }
 
-func ExampleClient_Sweep() {
+func ExampleOperator_Sweep() {
 	ctx := context.Background()
 	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
 	defer closed()
 	order := queuelock.Key{Entity: "order-7"}
 
 	err := locks.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
-		swept, err := locks.Sweep(ctx, order)
+		swept, err := locks.Operator().Sweep(ctx, order)
 		fmt.Printf("removed: %d holders, %d waiters\n", swept.Holders, swept.Waiters)
 		return errors.Join(err, lock.Err())
 	})

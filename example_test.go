@@ -268,7 +268,7 @@ func ExampleFailClosed() {
 	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.Endless())
 
 	// An operator believes that worker-1 has ended.
-	if err := second.Evict(ctx, key, *stuck); err != nil {
+	if err := second.Operator().Evict(ctx, key, *stuck); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -536,7 +536,7 @@ func ExampleLock_SetData() {
 	order := queuelock.Key{Entity: "order-7"}
 
 	look := func() error {
-		state, err := bob.Inspect(ctx, order)
+		state, err := bob.Viewer().Inspect(ctx, order)
 		if err != nil {
 			return err
 		}
@@ -700,7 +700,7 @@ func ExampleWithOwner() {
 	order := queuelock.Key{Entity: "order-7"}
 
 	err := locks.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
-		state, err := locks.Inspect(ctx, order)
+		state, err := locks.Viewer().Inspect(ctx, order)
 		if err != nil {
 			return err
 		}

@@ -27,8 +27,24 @@ type AnyKey interface {
 	prepare(*Client, waitpolicy.Wait, []Option) (*settings, table.Queue, error)
 }
 
+// Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue of an
+// item GetItem on the item's table.
+type Viewer struct{ client *Client }
+
+// Operator looks at queues and repairs them, by the permissions of the role "operator". It acquires nothing.
+type Operator struct{ Viewer }
+
+// Viewer returns the calls of the client that look at queues. They end with Close.
+func (c *Client) Viewer() Viewer { return Viewer{c} }
+
+// Operator returns the calls of the client that look at queues and repair them. They end with Close.
+func (c *Client) Operator() Operator { return Operator{Viewer{c}} }
+
 // enter begins a call on a queue that acquires nothing.
 func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context, q table.Queue, end func(), err error) {
+	if err := c.made(); err != nil {
+		return nil, q, nil, fmt.Errorf("queuelock: %w", err)
+	}
 	if isNil(key) {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
@@ -40,7 +56,8 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 
 // Inspect returns the holders and the waiters, in order, as one consistent query shows them. It changes
 // nothing. Of an item it reads the item, which has the holder, and the rows. A missing item has issued no ticket.
-func (c *Client) Inspect(ctx context.Context, key AnyKey) (*queue.State, error) {
+func (v Viewer) Inspect(ctx context.Context, key AnyKey) (*queue.State, error) {
+	c := v.client
 	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return nil, err
@@ -72,7 +89,8 @@ type ScanConfig struct {
 //   - a state with Entity and Reason alone, and a *queue.MalformedError, if another program wrote the record. The scan
 //     goes on.
 //   - nil and ErrClosed after Close, or any other error if the table failed or ctx ended. The scan is over.
-func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
+func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
+	c := v.client
 	return func(yield func(*queue.State, error) bool) {
 		scan := listing.Config{
 			Prefix: cfg.Prefix, Segments: cmp.Or(cfg.Segments, 4), Rate: cfg.MaxRate, OnPage: cfg.OnPage, Timeout: minRetryTimeout,
@@ -109,12 +127,6 @@ func (c *Client) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.St
 	}
 }
 
-// present returns the holders of a record that was read now.
-func (c *Client) present(q table.Queue, rec queue.Record) []queue.Holder {
-	now := time.Now()
-	return c.observer.Holders(q.Items, rec, now, q.Clock().Middle(now))
-}
-
 // IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It changes
 // nothing. The result may be stale on return; do not use it to guard a write. After false an Acquire may still
 // have to wait. To take an idle lock or do without it, call Acquire with NoWait.
@@ -128,12 +140,15 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
 	}
-	return slices.ContainsFunc(c.present(q, rec), func(h queue.Holder) bool { return !h.Expired() }), nil
+	now := time.Now()
+	shown := c.observer.Holders(q.Items, rec, now, q.Clock().Middle(now))
+	return slices.ContainsFunc(shown, func(h queue.Holder) bool { return !h.Expired() }), nil
 }
 
-// Sweep removes expired holders and waiters from a queue, and makes it idle if no ticket is outstanding. Waiters do the same, so Sweep is for queues without
-// waiters; package sweeper calls it in intervals.
-func (c *Client) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
+// Sweep removes expired holders and waiters from a queue, and makes it idle if no ticket is outstanding. Waiters do the
+// same, so Sweep is for queues without waiters; package sweeper calls it in intervals.
+func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
+	c := o.client
 	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return sweeper.Swept{}, err
@@ -153,27 +168,23 @@ func (c *Client) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	return swept, err
 }
 
-// Evict ends the turn of a holder as Inspect has shown it, by its ID and Ticket, and by its Beat if it has a lease, so
-// that it never evicts another holder. First make sure that its process has ended: a live one learns of it by its next
-// heartbeat, and works on until then, beside the next holder. Only its fenced writes are refused from now on. There is
-// no lock delay. A holder with a lease needs Evict only if its process hangs and still renews it.
-//
-// Returns nil if the holder was found and is now gone, by this call or by its own release, and
+// Evict ends the turn of a holder as Inspect has shown it, and never that of another. First make sure that its process has
+// ended: a live one works on until its next heartbeat, beside the next holder, and only its fenced writes are refused.
+// There is no lock delay. An expired holder needs no Evict. Evict returns nil if the holder was found and is now gone, by
+// this call or its own release, and
 //
 //   - ErrClosed after Close.
-//   - *EvictError if nothing was done, because the holder is gone or has renewed its lease.
+//   - *sweeper.EvictError if nothing was done, because the holder is gone or has renewed its lease.
 //   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
-func (c *Client) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
+func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
+	c := o.client
 	ctx, q, end, err := c.enter(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer end()
-	rec, err := sweeper.Shown(ctx, q, h, minRetryTimeout)
-	switch {
-	case errors.Is(err, serving.ErrRefused):
-		return &EvictError{Key: keyOf(q), Holder: h, Serving: c.present(q, rec)}
-	case err != nil:
+	rec, err := sweeper.Shown(ctx, q, h, c.observer, minRetryTimeout)
+	if err != nil {
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
 	by := event.ByOperatorForce

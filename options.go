@@ -93,11 +93,11 @@ func permitsOption(m queue.Mode) string {
 
 // LockDelay keeps the queue closed for d after the lease of a lost lock has ended, for a resource without a
 // fencing token: requests of the former holder may still be on their way. A release opens the queue at once, as
-// does Client.Evict. Shared and Permits admit others beside the lost holder as beside a live one. At most 24 h,
+// does Operator.Evict. Shared and Permits admit others beside the lost holder as beside a live one. At most 24 h,
 // in whole milliseconds.
 func LockDelay(d time.Duration) Option { return func(s *settings) { s.delay = d } }
 
-// FailClosed takes the lock without a lease. Only Release or an operator's Client.Evict ends it: if its holder
+// FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder
 // crashes, all wait until an operator has looked. Use it where two holders at once are worse than none and the
 // resource checks no token.
 //

@@ -48,8 +48,8 @@
 //	| a holder is partitioned      | its context is cancelled before the lease ends    |
 //	| an answer is lost            | found out by id, never granted twice              |
 //	| the table does not answer    | retried for one TTL, at least 30 s, then an error |
-//	| a fail-closed holder crashes | all wait for an operator (Client.Evict)           |
-//	| a holder hangs and renews    | all wait for an operator (Client.Evict)           |
+//	| a fail-closed holder crashes | all wait for an operator (Operator.Evict)           |
+//	| a holder hangs and renews    | all wait for an operator (Operator.Evict)           |
 //
 // # Outcomes
 //
@@ -369,7 +369,7 @@ func (k Key) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings,
 
 // made refuses a Client that New has not made.
 func (c *Client) made() error {
-	if c.store == nil {
+	if c == nil || c.store == nil {
 		return errors.New("the Client is empty: New makes one")
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestRequests(t *testing.T) {
 		h := httplock.New(locks, customer, time.Minute, httplock.Config{Options: []queuelock.Option{queuelock.WithOwner("web")}})
 		request(t, h(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			lock := httplock.FromContext(r.Context())
-			state := locktest.Must(locks.Inspect(r.Context(), locktest.Order))
+			state := locktest.Must(locks.Viewer().Inspect(r.Context(), locktest.Order))
 			if lock.Err() != nil || len(state.Serving) != 1 || state.Serving[0].Ticket != lock.Ticket() || state.Serving[0].Owner != "web" {
 				t.Errorf("%v, and the queue is %+v", lock, state.Serving)
 			}

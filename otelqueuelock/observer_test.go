@@ -266,7 +266,7 @@ func TestRetries(t *testing.T) {
 		before := s.points(t, "queuelock.requests")
 		db.Inject(queuelocktest.Throttle(event.UnknownLimit).Times(1))
 		db.Inject(queuelocktest.Throttle(event.KeyRange).Times(1))
-		if _, err := c.Inspect(t.Context(), key); err != nil {
+		if _, err := c.Viewer().Inspect(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		after := s.points(t, "queuelock.requests")

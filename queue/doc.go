@@ -2,9 +2,9 @@
 // that show a queue: the holders of a lock, and the waiters behind them in the order of their tickets. It is pure: it
 // sends nothing and has no clock. Internal packages decode, order and write the items: serving the record, rows the rows.
 //
-// Client.Inspect of package queuelock returns a [State]: what one consistent Query showed. A queue of more than a megabyte
-// and the lock of an item need further reads, and Client.Queues shows each queue as its scan read it.
-// Progress, *NotAcquiredError and *EvictError of that package show single holders.
+// Viewer.Inspect of package queuelock returns a [State]: what one consistent Query showed. A queue of more than a megabyte
+// and the lock of an item need further reads, and Viewer.Queues shows each queue as its scan read it.
+// Progress and *NotAcquiredError of that package, and *sweeper.EvictError, show single holders.
 //
 // A State may be out of date when it is returned. Do not use it to guard a write:
 // Lock.Condition and Lock.Transact do that. Expired holders and waiters are listed until a

@@ -8,7 +8,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Client.Inspect returns a State. A waiter knows its own ticket from Progress or
+// Viewer.Inspect returns a State. A waiter knows its own ticket from Progress or
 // Handle.
 func ExampleState() {
 	state := &queue.State{

@@ -24,7 +24,7 @@ func ExampleRun() {
 		if err != nil {
 			return err
 		}
-		return sweeper.Run(ctx, locks, sweeper.Fixed(queuelock.Key{Entity: "hourly-report"}), sweeper.Config{
+		return sweeper.Run(ctx, locks.Operator(), sweeper.Fixed(queuelock.Key{Entity: "hourly-report"}), sweeper.Config{
 			Interval: 10 * time.Minute,
 			OnSwept: func(queue string, swept sweeper.Swept) {
 				slog.Info("swept", "queue", queue, "waiters", swept.Waiters, "holders", swept.Holders)
@@ -42,7 +42,7 @@ func ExampleRun() {
 // A cron job sweeps once.
 func ExampleOnce() {
 	job := func(ctx context.Context, locks *queuelock.Client) error {
-		swept, err := sweeper.Once(ctx, locks, queuelock.Key{Entity: "order-7"}, queuelock.Key{Entity: "order-8"})
+		swept, err := sweeper.Once(ctx, locks.Operator(), queuelock.Key{Entity: "order-7"}, queuelock.Key{Entity: "order-8"})
 		slog.Info("swept", "waiters", swept.Waiters, "holders", swept.Holders)
 		return err
 	}

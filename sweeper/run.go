@@ -24,7 +24,7 @@ type Config struct {
 	OnError func(queue string, err error)
 }
 
-// Client sweeps the queue of a key: a *queuelock.Client.
+// Client sweeps the queue of a key: a queuelock.Operator.
 type Client[Key fmt.Stringer] interface {
 	Sweep(context.Context, Key) (Swept, error)
 }

@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var total sweeper.Swept
-		err := sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(k string, swept sweeper.Swept) {
+		err := sweeper.Run(ctx, c.Operator(), sweeper.Fixed(key), sweeper.Config{OnSwept: func(k string, swept sweeper.Swept) {
 			if k != key.String() {
 				t.Errorf("swept %v", k)
 			}
@@ -83,7 +83,7 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var reported []error
 		begun := time.Now()
-		err := sweeper.Run(ctx, c, keys, sweeper.Config{
+		err := sweeper.Run(ctx, c.Operator(), keys, sweeper.Config{
 			Interval: 10 * time.Second,
 			OnSwept:  func(string, sweeper.Swept) { cancel() },
 			OnError:  func(_ string, err error) { reported = append(reported, err) },
@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 		c, _ := client(t, table, "sweeper")
 		ctx, cancel := context.WithCancel(t.Context())
 		var bad []string
-		err := sweeper.Run(ctx, c, sweeper.Fixed(queuelock.Key{Reason: "no entity"}, key), sweeper.Config{
+		err := sweeper.Run(ctx, c.Operator(), sweeper.Fixed(queuelock.Key{Reason: "no entity"}, key), sweeper.Config{
 			OnSwept: func(string, sweeper.Swept) { cancel() },
 			OnError: func(k string, _ error) { bad = append(bad, k) },
 		})
@@ -115,7 +115,7 @@ func TestRun(t *testing.T) {
 		c, _ := client(t, table, "sweeper")
 		ended := make(chan error)
 		go func() {
-			ended <- sweeper.Run(t.Context(), c, sweeper.Fixed(key), sweeper.Config{OnError: func(_ string, err error) { t.Error(err) }})
+			ended <- sweeper.Run(t.Context(), c.Operator(), sweeper.Fixed(key), sweeper.Config{OnError: func(_ string, err error) { t.Error(err) }})
 		}()
 		synctest.Wait()
 		if err := c.Close(t.Context()); err != nil {
@@ -135,7 +135,7 @@ func TestRun(t *testing.T) {
 		c, _ := client(t, table, "sweeper")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err = sweeper.Run(ctx, c, sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ string, s sweeper.Swept) { t.Errorf("swept %+v", s) }})
+		err = sweeper.Run(ctx, c.Operator(), sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ string, s sweeper.Swept) { t.Errorf("swept %+v", s) }})
 		if !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
 			t.Errorf("%v; the lock: %v", err, lock.Err())
 		}
@@ -144,21 +144,21 @@ func TestRun(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, db := client(t, table, "sweeper")
 		for _, bad := range []struct {
-			client *queuelock.Client
+			client sweeper.Client[queuelock.Key]
 			keys   sweeper.Keys[queuelock.Key]
 			cfg    sweeper.Config
 			says   string
 		}{
 			{nil, sweeper.Fixed(key), sweeper.Config{}, "client is nil"},
-			{c, nil, sweeper.Config{}, "Keys is nil"},
-			{c, sweeper.Fixed(key), sweeper.Config{Interval: time.Millisecond}, "Interval is 1ms: at least 1s"},
-			{c, sweeper.Fixed(key), sweeper.Config{Interval: -time.Minute}, "Interval is -1m0s"},
+			{c.Operator(), nil, sweeper.Config{}, "Keys is nil"},
+			{c.Operator(), sweeper.Fixed(key), sweeper.Config{Interval: time.Millisecond}, "Interval is 1ms: at least 1s"},
+			{c.Operator(), sweeper.Fixed(key), sweeper.Config{Interval: -time.Minute}, "Interval is -1m0s"},
 		} {
 			if err := sweeper.Run(t.Context(), bad.client, bad.keys, bad.cfg); err == nil || !strings.Contains(err.Error(), bad.says) {
 				t.Errorf("%v, want %q", err, bad.says)
 			}
 		}
-		if _, err := sweeper.Once(t.Context(), (*queuelock.Client)(nil), key); err == nil {
+		if _, err := sweeper.Once(t.Context(), (*queuelock.Operator)(nil), key); err == nil {
 			t.Error("Once took a nil client")
 		}
 		if n := db.Counts().Total().Sent; n != 0 {
@@ -173,11 +173,11 @@ func TestOnce(t *testing.T) {
 		crash(t, table)
 		time.Sleep(2 * time.Minute)
 		c, db := client(t, table, "sweeper")
-		swept, err := sweeper.Once(t.Context(), c, queuelock.Key{}, key, queuelock.Key{Entity: "idle"})
+		swept, err := sweeper.Once(t.Context(), c.Operator(), queuelock.Key{}, key, queuelock.Key{Entity: "idle"})
 		if err == nil || swept != (sweeper.Swept{Waiters: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
 			t.Errorf("%+v, %v, %v", swept, err, db.Counts())
 		}
-		if swept, err := sweeper.Once(t.Context(), c, key); err != nil || swept != (sweeper.Swept{}) {
+		if swept, err := sweeper.Once(t.Context(), c.Operator(), key); err != nil || swept != (sweeper.Swept{}) {
 			t.Errorf("again: %+v, %v", swept, err)
 		}
 	})
@@ -186,7 +186,7 @@ func TestOnce(t *testing.T) {
 		c, db := client(t, table, "sweeper")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := sweeper.Once(ctx, c, key, key, key); !errors.Is(err, context.Canceled) || db.Counts()["Query"].Sent > 1 {
+		if _, err := sweeper.Once(ctx, c.Operator(), key, key, key); !errors.Is(err, context.Canceled) || db.Counts()["Query"].Sent > 1 {
 			t.Errorf("%v, after %v", err, db.Counts())
 		}
 	})

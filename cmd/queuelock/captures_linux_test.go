@@ -104,7 +104,7 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Inspect(t.Context(), queuelock.Key{Entity: "clock"}); err != nil { // it knows the time from now on
+		if _, err := c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "clock"}); err != nil { // it knows the time from now on
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close(context.Background()) })

@@ -201,7 +201,7 @@ func (s *settings) scanned(ctx context.Context, prefix string, name func(*queue.
 		return nil
 	}
 	found := make(map[string]bool)
-	for state := range client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: defaultRate}) {
+	for state := range client.Viewer().Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: defaultRate}) {
 		if state == nil {
 			continue
 		}

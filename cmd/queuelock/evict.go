@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -130,7 +131,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 		text := fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", clip(e.name, 60))
 		return &exitError{exitFailed, errors.New(text)}
 	case beat && holder.Beat != f.beat:
-		err = &queuelock.EvictError{Key: e.report, Holder: holder, Serving: []queue.Holder{holder}}
+		err = &sweeper.EvictError{Holder: holder, Serving: []queue.Holder{holder}}
 	case beat, !f.force:
 		err = e.evict(holder)
 	default:
@@ -184,7 +185,7 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	if e.client, e.closed, err = e.settings.open(p.ctx, e.key, e.cfg); err != nil {
 		return holder, err
 	}
-	state, err := e.client.Inspect(p.ctx, e.key)
+	state, err := e.client.Viewer().Inspect(p.ctx, e.key)
 	if err != nil {
 		return holder, p.unavailable(err)
 	}
@@ -199,7 +200,7 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	}
 	switch len(found) {
 	case 0:
-		return holder, e.refused(&queuelock.EvictError{Key: e.report, Serving: state.Serving})
+		return holder, e.refused(&sweeper.EvictError{Serving: state.Serving})
 	case 1:
 		if found[0].Problem != nil {
 			return holder, e.unreadable(found[0])
@@ -243,8 +244,8 @@ func (e *evicter) close() {
 func (e *evicter) evict(h queue.Holder) error {
 	p := e.patience()
 	defer p.end()
-	err := e.client.Evict(p.ctx, e.key, h)
-	if _, refused := errors.AsType[*queuelock.EvictError](err); err == nil || refused {
+	err := e.client.Operator().Evict(p.ctx, e.key, h)
+	if _, refused := errors.AsType[*sweeper.EvictError](err); err == nil || refused {
 		return err
 	}
 	return p.unavailable(err)
@@ -262,7 +263,7 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 			}
 		}
 		err := e.evict(h)
-		refused, ok := errors.AsType[*queuelock.EvictError](err)
+		refused, ok := errors.AsType[*sweeper.EvictError](err)
 		if !ok {
 			return err
 		}
@@ -345,7 +346,7 @@ func (e *evicter) unreadable(h queue.Holder) error {
 
 // refused is the line of an eviction that did nothing.
 func (e *evicter) refused(err error) error {
-	refused, ok := errors.AsType[*queuelock.EvictError](err)
+	refused, ok := errors.AsType[*sweeper.EvictError](err)
 	if !ok {
 		return err
 	}

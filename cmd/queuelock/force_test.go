@@ -116,7 +116,7 @@ func TestEvictForceOfProcess(t *testing.T) {
 	expect(t, out, "ready")
 	client := e.client(t)
 	until(t, "it renews its lease", func() bool {
-		state, err := client.Inspect(t.Context(), queuelock.Key{Entity: "x"})
+		state, err := client.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"})
 		if err != nil || len(state.Serving) != 1 {
 			t.Fatalf("%+v, %v", state, err)
 		}

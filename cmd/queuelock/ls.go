@@ -119,7 +119,7 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 		printed, lines = printed+len(lines), lines[:0]
 		return err
 	}
-	for state, err := range client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: f.rate, OnPage: func(u float64) { units += u }}) {
+	for state, err := range client.Viewer().Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: f.rate, OnPage: func(u float64) { units += u }}) {
 		if state == nil {
 			return errors.Join(flush(), unavailable(err))
 		}

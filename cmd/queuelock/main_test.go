@@ -171,7 +171,7 @@ func (e *engine) puts() <-chan struct{} {
 // state is what the table says of an entity.
 func (e *engine) state(t *testing.T, entity string) *queue.State {
 	t.Helper()
-	s, err := e.client(t).Inspect(t.Context(), queuelock.Key{Entity: entity})
+	s, err := e.client(t).Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func (e *engine) state(t *testing.T, entity string) *queue.State {
 func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.Option) *queuelock.Lock {
 	t.Helper()
 	c, key := e.client(t), queuelock.Key{Entity: entity}
-	if _, err := c.Inspect(t.Context(), key); err != nil { // else the lease has no end, and is renewed within a second
+	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // else the lease has no end, and is renewed within a second
 		t.Fatal(err)
 	}
 	lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...)

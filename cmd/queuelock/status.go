@@ -134,7 +134,7 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 
 // look reads the queue's state.
 func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
-	state, err := c.Inspect(ctx, s.key)
+	state, err := c.Viewer().Inspect(ctx, s.key)
 	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
 	item, _ := s.key.(queuelock.ItemKey)
 	if wrong, ok := errors.AsType[*queue.TableError](err); ok && missing && wrong.Table == item.Table && item.Table != s.table {

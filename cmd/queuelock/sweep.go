@@ -135,7 +135,7 @@ func (f *sweepFlags) run(ctx context.Context, cmd *cobra.Command, entity string)
 }
 
 func (f *sweepFlags) sweepAll(ctx context.Context, client *queuelock.Client, report *sweepReport) error {
-	for state, err := range client.Queues(ctx, queuelock.ScanConfig{MaxRate: f.rate, OnPage: func(units float64) { report.ReadUnits += units }}) {
+	for state, err := range client.Viewer().Queues(ctx, queuelock.ScanConfig{MaxRate: f.rate, OnPage: func(units float64) { report.ReadUnits += units }}) {
 		if state == nil {
 			return unavailable(err)
 		}
@@ -151,7 +151,7 @@ func (f *sweepFlags) sweepAll(ctx context.Context, client *queuelock.Client, rep
 }
 
 func (f *sweepFlags) sweepOne(ctx context.Context, client *queuelock.Client, key queuelock.Key, report *sweepReport) error {
-	state, err := client.Inspect(ctx, key)
+	state, err := client.Viewer().Inspect(ctx, key)
 	if err != nil {
 		return unavailable(err)
 	}
@@ -184,7 +184,7 @@ func (f *sweepFlags) sweep(ctx context.Context, client *queuelock.Client, s *que
 	var err error
 	key := queuelock.Key{Entity: s.Entity, Reason: s.Reason}
 	if !f.dryRun {
-		if swept, err = client.Sweep(ctx, key); err != nil {
+		if swept, err = client.Operator().Sweep(ctx, key); err != nil {
 			err = unavailable(err)
 		}
 	}

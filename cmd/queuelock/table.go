@@ -414,7 +414,7 @@ func (f *tableFlags) refuseUsed(cmd *cobra.Command, db *database) error {
 	p := newPatience(cmd.Context(), cmd.ErrOrStderr(), "a scan of the table", createLimit)
 	defer p.end()
 	used, example := 0, ""
-	for state, err := range client.Queues(p.ctx, queuelock.ScanConfig{}) {
+	for state, err := range client.Viewer().Queues(p.ctx, queuelock.ScanConfig{}) {
 		if state == nil {
 			return p.unavailable(err)
 		}

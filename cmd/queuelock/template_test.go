@@ -20,6 +20,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -126,10 +127,18 @@ func TestRoles(t *testing.T) {
 	must(0, "ls")
 	must(0, "table", "describe")
 	must(0, "history", "x", "--for", "1s")
-	compare("observer")
-
 	e := &engine{db: db}
 	locks := e.client(t)
+	if _, err := locks.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range locks.Viewer().Queues(t.Context(), queuelock.ScanConfig{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare("observer")
+
 	held, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "held"}, waitpolicy.NoWait, queuelock.FailClosed())
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +153,9 @@ func TestRoles(t *testing.T) {
 	must(0, "evict", "hung", "--ticket", hung.Ticket().String(), "--force", "--yes")
 	must(0, "status", "held")
 	must(0, "sweep", "--all")
+	if swept, err := locks.Operator().Sweep(t.Context(), queuelock.Key{Entity: "x"}); err != nil || swept != (sweeper.Swept{}) {
+		t.Errorf("%+v, %v", swept, err)
+	}
 	compare("operator")
 	for _, lock := range []*queuelock.Lock{held, hung} {
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {

@@ -19,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/top"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
 )
 
 type topFlags struct {
@@ -112,10 +113,10 @@ func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 func (o *opened) serve(c *top.Config, prefix string) {
 	c.Source = top.Source{
 		Scan: func(ctx context.Context, rate float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
-			return o.client.Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: rate, OnPage: onPage})
+			return o.client.Viewer().Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: rate, OnPage: onPage})
 		},
 		Inspect: func(ctx context.Context, key queuelock.Key) (*queue.State, error) {
-			return o.client.Inspect(ctx, key)
+			return o.client.Viewer().Inspect(ctx, key)
 		},
 		Evict:    o.evict,
 		Describe: func(err error) string { return strings.TrimPrefix(message(shortened(err)), "queuelock: ") },
@@ -142,8 +143,8 @@ func (o *opened) evict(ctx context.Context, e top.Evict) (queue.Holder, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusLimit)
 	defer cancel()
 	for try := 1; ; try++ {
-		err := o.client.Evict(ctx, e.Key, e.Holder)
-		refused, ok := errors.AsType[*queuelock.EvictError](err)
+		err := o.client.Operator().Evict(ctx, e.Key, e.Holder)
+		refused, ok := errors.AsType[*sweeper.EvictError](err)
 		if !ok {
 			return e.Holder, err
 		}

@@ -150,7 +150,7 @@ func TestTopEvictsPresent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := c.Inspect(t.Context(), key); err != nil { // see occupied
+	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // see occupied
 		t.Fatal(err)
 	}
 	cmd := e.program(t, "top", "--interval", "1m", "--max-rcu", "0")

@@ -806,7 +806,7 @@ end:	do
 #endif
 
 #if CLOSED > 0
-/* An operator ends a fail-closed lock (Client.Evict) after its holder has crashed,
+/* An operator ends a fail-closed lock (Operator.Evict) after its holder has crashed,
  * and OPER times by mistake. */
 #define ORPHAN(s) (n > s && CLOSEDID(hid[s]) && hbt[s] > 0 && dead[OWNER(hid[s])])
 active proctype Operator() {

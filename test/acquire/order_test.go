@@ -59,7 +59,7 @@ func TestStalledWaiter(t *testing.T) {
 			time.Sleep(time.Second)
 			db.Partition()
 			time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
-			if swept := locktest.Must(holder.Sweep(t.Context(), locktest.Order)); swept.Waiters != 1 {
+			if swept := locktest.Must(holder.Operator().Sweep(t.Context(), locktest.Order)); swept.Waiters != 1 {
 				t.Fatalf("swept %+v, want the stalled row", swept)
 			}
 			db.Heal()

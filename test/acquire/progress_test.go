@@ -109,7 +109,7 @@ func TestProgressEstimate(t *testing.T) {
 		c, _ := locktest.Open(t, table, "late", queuelock.Config{})
 		held = locktest.Acquire(t, first, waitpolicy.Forever)
 		var late locktest.ProgressLog
-		mean := locktest.Must(c.Inspect(t.Context(), locktest.Order)).HoldTime.Mean
+		mean := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).HoldTime.Mean
 		end := locktest.Attend(t, c, 0, queuelock.OnProgress(late.Add))
 		time.Sleep(time.Second)
 		if all := late.Seen(); len(all) != 1 || !all[0].Estimated || all[0].EstimatedWait <= 0 || all[0].EstimatedWait > mean {

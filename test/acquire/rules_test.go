@@ -158,7 +158,7 @@ func TestPausedWaiter(t *testing.T) {
 		if err := got.Lock.Err(); err != nil {
 			t.Errorf("a live holder was evicted: %v", err)
 		}
-		if state := locktest.Must(holder.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.Lock.Ticket() {
+		if state := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.Lock.Ticket() {
 			t.Errorf("serving %+v, want ticket %s", state.Serving, got.Lock.Ticket())
 		}
 		locktest.Release(t, got.Lock)

@@ -180,8 +180,8 @@ func TestLoggerUnderLoad(t *testing.T) {
 		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: logger})
 		lost := locktest.Acquire(t, c, waitpolicy.NoWait)
-		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
-		if err := c.Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil { // a warning
+		state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
+		if err := c.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil { // a warning
 			t.Fatal(err)
 		}
 		if err := lost.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) { // an error

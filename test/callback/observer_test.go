@@ -178,8 +178,8 @@ func TestObserver(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{Observer: &loser})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &operator})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		state := locktest.Must(b.Inspect(t.Context(), locktest.Order))
-		if err := b.Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+		state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
+		if err := b.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
 			t.Fatal(err)
 		}
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) { // which finds the loss

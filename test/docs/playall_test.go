@@ -236,11 +236,11 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
 	time.Sleep(31 * time.Second)
 	evict := func() {
-		state, err := operator.Inspect(t.Context(), order)
+		state, err := operator.Viewer().Inspect(t.Context(), order)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := operator.Evict(t.Context(), order, state.Serving[0]); err != nil {
+		if err := operator.Operator().Evict(t.Context(), order, state.Serving[0]); err != nil {
 			t.Error(err)
 		}
 		<-held.Context().Done()

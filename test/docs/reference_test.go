@@ -214,11 +214,11 @@ func useLocks(t *testing.T) (sent queuelocktest.Counts) {
 		}()
 		waited := acquire(t, b, order, waitpolicy.Forever)
 		_, errA := a.IsLocked(t.Context(), order)
-		state, errB := b.Inspect(t.Context(), order)
+		state, errB := b.Viewer().Inspect(t.Context(), order)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if err := a.Evict(t.Context(), order, state.Serving[0]); err != nil {
+		if err := a.Operator().Evict(t.Context(), order, state.Serving[0]); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

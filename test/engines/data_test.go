@@ -24,7 +24,7 @@ func TestEngineData(t *testing.T) {
 			all[i] = byte(i)
 		}
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData(all))
-		shown := func() []byte { return locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0].Data }
+		shown := func() []byte { return locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Data }
 		if !bytes.Equal(shown(), all) {
 			t.Errorf("%d bytes are shown, want all 4096", len(shown()))
 		}
@@ -47,7 +47,7 @@ func TestEngineData(t *testing.T) {
 		if err := lock.SetData(t.Context(), []byte("late")); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v, want a loss", err)
 		}
-		if n := len(locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving); n != 0 {
+		if n := len(locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving); n != 0 {
 			t.Errorf("%d holders are in the record", n)
 		}
 	})

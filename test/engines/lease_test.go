@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -67,7 +68,7 @@ func TestEngineFailClosed(t *testing.T) {
 		}
 		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		shown := locktest.Shown(t, other, lock.Ticket())
-		if err := other.Evict(t.Context(), locktest.Order, shown); err != nil {
+		if err := other.Operator().Evict(t.Context(), locktest.Order, shown); err != nil {
 			t.Fatal(err)
 		}
 		got := <-waiting
@@ -77,7 +78,7 @@ func TestEngineFailClosed(t *testing.T) {
 		leased := locktest.Shown(t, other, got.Lock.Ticket())
 		leased.Lease = queue.Lease{FailClosed: true}
 		for _, h := range []queue.Holder{shown, leased} {
-			if _, refused := errors.AsType[*queuelock.EvictError](other.Evict(t.Context(), locktest.Order, h)); !refused {
+			if _, refused := errors.AsType[*sweeper.EvictError](other.Operator().Evict(t.Context(), locktest.Order, h)); !refused {
 				t.Errorf("ticket %s was evicted", h.Ticket)
 			}
 		}

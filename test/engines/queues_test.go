@@ -17,7 +17,7 @@ func TestEngineQueues(t *testing.T) {
 			locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.Forever))
 		}
 		found, units := map[string]int{}, 0.0
-		for state, err := range c.Queues(t.Context(), queuelock.ScanConfig{Prefix: "scan/", OnPage: func(u float64) { units += u }}) {
+		for state, err := range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{Prefix: "scan/", OnPage: func(u float64) { units += u }}) {
 			if err != nil {
 				t.Fatal(err)
 			}

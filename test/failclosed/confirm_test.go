@@ -230,7 +230,7 @@ func TestUnknownConfirmation(t *testing.T) {
 			if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Errorf("an orphan does not fail closed: %v", err)
 			}
-			if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, orphan.Ticket)); err != nil {
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, orphan.Ticket)); err != nil {
 				t.Error(err)
 			}
 			locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait))

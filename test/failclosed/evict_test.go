@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -22,9 +23,9 @@ func TestEvictRefusals(t *testing.T) {
 		refused := func(h queue.Holder, renewed bool, words ...string) {
 			t.Helper()
 			spent := locktest.Cost(table, func() {
-				err := operator.Evict(t.Context(), locktest.Order, h)
-				e, ok := errors.AsType[*queuelock.EvictError](err)
-				if !ok || e.Holder.ID != h.ID || e.Key.Entity != locktest.Order.Entity {
+				err := operator.Operator().Evict(t.Context(), locktest.Order, h)
+				e, ok := errors.AsType[*sweeper.EvictError](err)
+				if !ok || e.Holder.ID != h.ID {
 					t.Fatalf("%v, want a refusal", err)
 				}
 				if now, is := e.Renewed(); is != renewed || is && now.ID != h.ID {
@@ -51,7 +52,7 @@ func TestEvictRefusals(t *testing.T) {
 		refused(gone, false, "this holder is gone", "holders: a (ticket 2)")
 		stuck := shown(t, operator)
 		spent := locktest.Cost(table, func() {
-			if err := operator.Evict(t.Context(), locktest.Order, stuck); err != nil {
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, stuck); err != nil {
 				t.Error(err)
 			}
 		})
@@ -92,15 +93,15 @@ func TestEvictRefusals(t *testing.T) {
 			t.Error(err)
 		}
 		stuck = shown(t, c)
-		if err := operator.Evict(t.Context(), locktest.Order, stuck); !errors.Is(err, queuelock.ErrClosed) {
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, stuck); !errors.Is(err, queuelock.ErrClosed) {
 			t.Errorf("%v", err)
 		}
 		for _, key := range []queuelock.AnyKey{nil, queuelock.Key{}, queuelock.ItemKey{}} {
-			if err := c.Evict(t.Context(), key, stuck); err == nil {
+			if err := c.Operator().Evict(t.Context(), key, stuck); err == nil {
 				t.Errorf("%v is a key", key)
 			}
 		}
-		if _, gone := errors.AsType[*queuelock.EvictError](c.Evict(t.Context(), queuelock.Key{Entity: "never used"}, stuck)); !gone {
+		if _, gone := errors.AsType[*sweeper.EvictError](c.Operator().Evict(t.Context(), queuelock.Key{Entity: "never used"}, stuck)); !gone {
 			t.Error("a queue that was never used has a holder")
 		}
 		locktest.Release(t, lock)
@@ -130,7 +131,7 @@ func TestEvictOutlastsFaults(t *testing.T) {
 			waiting := locktest.QueueUp(t.Context(), operator, waitpolicy.Forever) // of the same process
 			time.Sleep(time.Minute)
 			dbOperator.Inject(fault.Mentioning("failClosed"))
-			if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 				t.Fatal(err)
 			}
 			evicted := time.Now()
@@ -150,7 +151,7 @@ func TestEvictOutlastsFaults(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		db.Inject(queuelocktest.LoseRequest().Mentioning("failClosed"))
 		begun := time.Now()
-		err := c.Evict(t.Context(), locktest.Order, locktest.Shown(t, c, lock.Ticket()))
+		err := c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, lock.Ticket()))
 		locktest.Says(t, err, "may be gone", "ticket 1")
 		if took := time.Since(begun); took > 40*time.Second {
 			t.Errorf("after %v", took)

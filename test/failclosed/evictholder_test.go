@@ -14,13 +14,14 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // shown is the one holder as Inspect shows it.
 func shown(t *testing.T, c *queuelock.Client) queue.Holder {
 	t.Helper()
-	serving := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving
+	serving := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving
 	if len(serving) != 1 {
 		t.Fatalf("%+v", serving)
 	}
@@ -30,7 +31,7 @@ func shown(t *testing.T, c *queuelock.Client) queue.Holder {
 // renewed reports whether an eviction was refused because the holder has renewed its lease, and not because it is gone.
 func renewed(t *testing.T, err error) bool {
 	t.Helper()
-	refused, ok := errors.AsType[*queuelock.EvictError](err)
+	refused, ok := errors.AsType[*sweeper.EvictError](err)
 	if !ok {
 		t.Fatalf("%v, want a refusal", err)
 	}
@@ -58,14 +59,14 @@ func TestEvictHolder(t *testing.T) {
 				t.Fatal(err)
 			}
 			evicted := time.Now()
-			if err := operator.Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
 			if took := got.At.Sub(evicted); got.Err != nil || took > 100*time.Millisecond {
 				t.Fatalf("the waiter was served after %v: %v", took, got.Err)
 			}
-			if e := locktest.Must(operator.Inspect(t.Context(), locktest.Order)).LastEviction; e.Ticket != lock.Ticket() {
+			if e := locktest.Must(operator.Viewer().Inspect(t.Context(), locktest.Order)).LastEviction; e.Ticket != lock.Ticket() {
 				t.Errorf("the mark of the eviction: %+v", e)
 			}
 			if lock.Err() != nil {
@@ -87,7 +88,7 @@ func TestEvictHolder(t *testing.T) {
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
@@ -103,7 +104,7 @@ func TestEvictHolder(t *testing.T) {
 func TestEvictHolderSpares(t *testing.T) {
 	refused := func(t *testing.T, operator *queuelock.Client, h queue.Holder, want bool) {
 		t.Helper()
-		if got := renewed(t, operator.Evict(t.Context(), locktest.Order, h)); got != want {
+		if got := renewed(t, operator.Operator().Evict(t.Context(), locktest.Order, h)); got != want {
 			t.Errorf("renewed: %t, want %t", got, want)
 		}
 	}
@@ -148,7 +149,7 @@ func TestEvictHolderFaults(t *testing.T) {
 			waiting := locktest.LockBy(t, operator)
 			time.Sleep(10 * time.Second)
 			injected := db.Inject(fault.Mentioning("evicted").Of("UpdateItem"))
-			if err := operator.Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
@@ -169,7 +170,7 @@ func TestEvictHolderFaults(t *testing.T) {
 		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
 		result := make(chan error, 1)
 		h := shown(t, operator)
-		go func() { result <- operator.Evict(t.Context(), locktest.Order, h) }()
+		go func() { result <- operator.Operator().Evict(t.Context(), locktest.Order, h) }()
 		<-held.Reached()
 		time.Sleep(locktest.TTL)
 		held.Release()
@@ -189,7 +190,7 @@ func TestEvictHolderFaults(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseRequest().Mentioning("evicted").Of("UpdateItem"))
 		begun := time.Now()
-		locktest.Says(t, operator.Evict(t.Context(), locktest.Order, shown(t, operator)), "may be gone", "ticket 1")
+		locktest.Says(t, operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)), "may be gone", "ticket 1")
 		if took := time.Since(begun); took > 40*time.Second {
 			t.Errorf("after %v", took)
 		}
@@ -220,13 +221,13 @@ func TestEvictOfItem(t *testing.T) {
 			next <- lock
 		}()
 		time.Sleep(time.Minute + time.Second)
-		before := locktest.Must(operator.Inspect(t.Context(), item)).Serving[0]
+		before := locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
 		time.Sleep(locktest.TTL)
-		if !renewed(t, operator.Evict(t.Context(), item, before)) {
+		if !renewed(t, operator.Operator().Evict(t.Context(), item, before)) {
 			t.Error("it has renewed its lease")
 		}
-		before = locktest.Must(operator.Inspect(t.Context(), item)).Serving[0]
-		if err := operator.Evict(t.Context(), item, before); err != nil {
+		before = locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
+		if err := operator.Operator().Evict(t.Context(), item, before); err != nil {
 			t.Fatal(err)
 		}
 		got := <-next

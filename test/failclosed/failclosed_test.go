@@ -77,7 +77,7 @@ func TestNoDeadline(t *testing.T) {
 		if err := lock.Extend(t.Context()); err != nil {
 			t.Error(err)
 		}
-		h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]
+		h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
 		if !h.Endless() || h.TTL != 0 || h.Remaining != math.MaxInt64 || h.Age < 5*time.Hour-time.Second {
 			t.Errorf("Inspect says %+v", h)
 		}
@@ -108,7 +108,7 @@ func TestCrashedHolder(t *testing.T) {
 			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 			for range locktest.Scaled(10, 4) {
 				time.Sleep(3 * time.Minute)
-				if swept, err := operator.Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 0 {
+				if swept, err := operator.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 0 {
 					t.Errorf("swept %+v, %v", swept, err)
 				}
 				if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
@@ -124,7 +124,7 @@ func TestCrashedHolder(t *testing.T) {
 				t.Errorf("the holder lost it: %v", err)
 			}
 			evicted := time.Now()
-			if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 				t.Fatal(err)
 			}
 			got := <-waiting
@@ -153,7 +153,7 @@ func TestEvictedHolder(t *testing.T) {
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		evicted := time.Now()
@@ -173,7 +173,7 @@ func TestEvictedHolder(t *testing.T) {
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
 			t.Fatal(err)
 		}
-		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
@@ -185,7 +185,7 @@ func TestEvictedHolder(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		if err := operator.Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
 			t.Fatal(err)
 		}
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
@@ -233,7 +233,7 @@ func TestModes(t *testing.T) {
 					t.Errorf("%v has a lease", e)
 				}
 			}
-			if err := c.Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())); err != nil {
+			if err := c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(time.Minute)

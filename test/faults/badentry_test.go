@@ -86,7 +86,7 @@ func TestBadEntry(t *testing.T) {
 						t.Errorf("%v, %v", err, lock.Err())
 					}
 				}
-				state := locktest.Must(a.Inspect(t.Context(), locktest.Order))
+				state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order))
 				problems := 0
 				for _, h := range state.Serving {
 					if h.Problem != nil {
@@ -103,7 +103,7 @@ func TestBadEntry(t *testing.T) {
 				if !locktest.Locked(t, b) {
 					t.Error("a bad entry is no holder")
 				}
-				if swept := locktest.Must(b.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
+				if swept := locktest.Must(b.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
 					t.Errorf("swept %+v", swept)
 				}
 				for _, lock := range held {
@@ -159,7 +159,7 @@ func TestRecordFormat(t *testing.T) {
 				if lock.Err() != nil {
 					t.Errorf("lost: %v", lock.Err())
 				}
-				if state := locktest.Must(a.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Problem != nil || len(state.Waiting) != 1 || state.Waiting[0].Problem != nil {
+				if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Problem != nil || len(state.Waiting) != 1 || state.Waiting[0].Problem != nil {
 					t.Errorf("%+v", state)
 				}
 				locktest.Release(t, lock)
@@ -199,7 +199,7 @@ func TestRecordFormat(t *testing.T) {
 				edit(t, table, sk, "SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", map[string]string{"#id": "old-0", "#until": "until"},
 					attr.Item{":one": attr.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
 			}
-			if state := locktest.Must(a.Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
+			if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
 				t.Fatalf("the older client was evicted: %+v", state.Serving)
 			}
 			edit(t, table, sk, "REMOVE holders.#id", map[string]string{"#id": "old-0"}, nil)

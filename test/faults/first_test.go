@@ -43,7 +43,7 @@ func by(wait waitpolicy.Wait, opts ...queuelock.Option) trial {
 // crashed right after its first TAKE. None of them lives as long as its lease.
 func TestCrashAfterFirstTake(t *testing.T) {
 	sweeps := func(t *testing.T, c *queuelock.Client) error {
-		swept, err := c.Sweep(t.Context(), locktest.Order)
+		swept, err := c.Operator().Sweep(t.Context(), locktest.Order)
 		if err == nil && swept.Holders == 0 {
 			err = queuelock.ErrNotAcquired
 		}

@@ -92,7 +92,7 @@ func TestHostileRow(t *testing.T) {
 					if !errors.Is(err, queuelock.ErrNotAcquired) || len(err.Error()) > 1000 {
 						t.Fatalf("%.1000v", err)
 					}
-					if state := locktest.Must(c.Inspect(t.Context(), locktest.Order)); len(state.Waiting) != 1 {
+					if state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Waiting) != 1 {
 						t.Errorf("%d are waiting: %+v", len(state.Waiting), state.Waiting)
 					}
 				}
@@ -137,7 +137,7 @@ func TestRowsOfWrongTypes(t *testing.T) {
 		if _, ok := errors.AsType[*queue.MalformedError](err); !ok || !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("%v", err)
 		}
-		state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
+		state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
 		if len(state.Waiting) != len(rows) {
 			t.Fatalf("%d are waiting, want %d", len(state.Waiting), len(rows))
 		}
@@ -189,9 +189,9 @@ func TestInvalidSortKeys(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		second := locktest.QueueUp(t.Context(), w, waitpolicy.For(10*time.Minute))
 		time.Sleep(2 * time.Minute)
-		locktest.Must(w.Sweep(t.Context(), locktest.Order))
+		locktest.Must(w.Operator().Sweep(t.Context(), locktest.Order))
 		time.Sleep(time.Minute)
-		locktest.Must(w.Sweep(t.Context(), locktest.Order))
+		locktest.Must(w.Operator().Sweep(t.Context(), locktest.Order))
 		locktest.Release(t, held)
 		for _, who := range []<-chan locktest.Outcome{waiting, second} {
 			got := <-who
@@ -260,7 +260,7 @@ func TestRowsAboveCounter(t *testing.T) {
 			t.Errorf("served after %v, with\n%s", took, counts)
 		}
 		locktest.Release(t, lock)
-		locktest.Must(c.Sweep(t.Context(), locktest.Order))
+		locktest.Must(c.Operator().Sweep(t.Context(), locktest.Order))
 		if left := len(table.Items()); left != 1 {
 			t.Errorf("%d items are left, want the record", left)
 		}

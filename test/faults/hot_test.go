@@ -54,7 +54,7 @@ func TestHotEntity(t *testing.T) {
 			locktest.ReleaseAll(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "order-7", "order-8"))
 		},
 		"Sweep": func(t *testing.T, c *queuelock.Client) {
-			if _, err := c.Sweep(t.Context(), locktest.Order); err != nil {
+			if _, err := c.Operator().Sweep(t.Context(), locktest.Order); err != nil {
 				t.Error(err)
 			}
 		},

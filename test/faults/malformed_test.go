@@ -410,9 +410,9 @@ func (mu mutation) acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wa
 // operate calls what operators do.
 func (mu mutation) operate(t *testing.T, c *queuelock.Client) {
 	t.Helper()
-	state, err := c.Inspect(t.Context(), locktest.Order)
+	state, err := c.Viewer().Inspect(t.Context(), locktest.Order)
 	_, locked := c.IsLocked(t.Context(), locktest.Order)
-	swept, sweep := c.Sweep(t.Context(), locktest.Order)
+	swept, sweep := c.Operator().Sweep(t.Context(), locktest.Order)
 	if mu.spoils(ofRecord) {
 		mu.check(t, recordOfOrder, "Inspect", err)
 		mu.check(t, recordOfOrder, "IsLocked", locked)
@@ -438,7 +438,7 @@ func (mu mutation) operate(t *testing.T, c *queuelock.Client) {
 		want = 1
 	}
 	if mu.spoils(ofEntry) && len(state.Serving) == 1 {
-		mu.check(t, recordOfOrder, "Evict", c.Evict(t.Context(), locktest.Order, state.Serving[0]))
+		mu.check(t, recordOfOrder, "Evict", c.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]))
 	}
 	if problems != want {
 		t.Errorf("%v: %d problems, want %d: %+v", mu, problems, want, state)
@@ -546,13 +546,13 @@ func TestMalformedRows(t *testing.T) {
 						mu.check(t, rowOfOrder, wait.String(), err)
 					}
 				}
-				state := locktest.Must(newcomer.Inspect(t.Context(), locktest.Order))
+				state := locktest.Must(newcomer.Viewer().Inspect(t.Context(), locktest.Order))
 				if len(state.Waiting) != 1 || state.Waiting[0].Remaining <= 0 || (state.Waiting[0].Problem != nil) != mu.spoils(ofEntry) {
 					t.Errorf("%v: waiting %+v", mu, state.Waiting)
 				} else if mu.spoils(ofEntry) {
 					mu.check(t, rowOfOrder, "Inspect", state.Waiting[0].Problem)
 				}
-				if swept := locktest.Must(newcomer.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
+				if swept := locktest.Must(newcomer.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
 					t.Errorf("%v: swept %v", mu, swept)
 				}
 				begun := time.Now()
@@ -605,7 +605,7 @@ func mutationsInUse(t *testing.T, name string) (some []mutation) {
 func (m *mutants) serving(lock *queuelock.Lock) (id string, holders int) {
 	m.t.Helper()
 	c, _ := m.open()
-	state := locktest.Must(c.Inspect(m.t.Context(), locktest.Order))
+	state := locktest.Must(c.Viewer().Inspect(m.t.Context(), locktest.Order))
 	for _, h := range state.Serving {
 		if h.Ticket == lock.Ticket() {
 			id = h.ID

@@ -183,7 +183,7 @@ func TestNoWaitGivesBack(t *testing.T) {
 						t.Error(err)
 					}
 					for _, entity := range []string{"x", "y", "z"} {
-						state, inspectErr := other.Inspect(t.Context(), queuelock.Key{Entity: entity})
+						state, inspectErr := other.Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity})
 						if inspectErr != nil {
 							t.Error(inspectErr)
 						}

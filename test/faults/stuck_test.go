@@ -295,7 +295,7 @@ func hangAll(t *testing.T, cfg queuelock.Config, wait waitpolicy.Wait) hangingAl
 // holders are those of a.
 func (h hangingAll) holders(t *testing.T) []queue.Holder {
 	t.Helper()
-	return locktest.Must(h.a.Inspect(t.Context(), queuelock.Key{Entity: "a"})).Serving
+	return locktest.Must(h.a.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "a"})).Serving
 }
 
 func TestStuckAcquireAll(t *testing.T) {

@@ -152,7 +152,7 @@ func open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.C
 			t.Error(err)
 		}
 	})
-	if _, err := client.Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
+	if _, err := client.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
 		t.Fatal(err)
 	}
 	return client, db

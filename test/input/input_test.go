@@ -15,6 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
@@ -155,14 +156,15 @@ func TestEmptyClient(t *testing.T) {
 	_, all := c.AcquireAll(ctx, []queuelock.Key{locktest.Order}, waitpolicy.NoWait)
 	_, resumed := c.Resume(ctx, queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "x"}, waitpolicy.NoWait)
 	_, item := c.LockItem(ctx, queuelock.ItemKey{}, waitpolicy.NoWait)
-	_, inspected := c.Inspect(ctx, locktest.Order)
-	_, inspectedItem := c.Inspect(ctx, queuelock.ItemKey{})
+	_, inspected := c.Viewer().Inspect(ctx, locktest.Order)
+	_, inspectedItem := c.Viewer().Inspect(ctx, queuelock.ItemKey{})
 	_, locked := c.IsLocked(ctx, locktest.Order)
-	_, swept := c.Sweep(ctx, locktest.Order)
+	_, swept := c.Operator().Sweep(ctx, locktest.Order)
 	for what, err := range map[string]error{
 		"Acquire": acquired, "AcquireAll": all, "Resume": resumed, "LockItem": item, "Inspect": inspected, "InspectItem": inspectedItem,
-		"IsLocked": locked, "Sweep": swept, "Evict": c.Evict(ctx, locktest.Order, queue.Holder{}), "Close": c.Close(ctx),
-		"Do": c.Do(ctx, locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }),
+		"IsLocked": locked, "Sweep": swept, "Evict": c.Operator().Evict(ctx, locktest.Order, queue.Holder{}), "Close": c.Close(ctx),
+		"ZeroOperator": queuelock.Operator{}.Evict(ctx, locktest.Order, queue.Holder{}),
+		"Do":           c.Do(ctx, locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }),
 	} {
 		if err == nil || err.Error() != "queuelock: the Client is empty: New makes one" {
 			t.Errorf("%s: %v", what, err)
@@ -194,7 +196,7 @@ func TestOptionsOfOneLock(t *testing.T) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		for _, ttl := range []time.Duration{time.Second, 5 * time.Second, time.Hour} {
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(ttl), queuelock.WithOwner("batch"))
-			state := locktest.Must(c.Inspect(t.Context(), locktest.Order))
+			state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
 			if h := state.Serving[0]; h.TTL != ttl || h.Owner != "batch" {
 				t.Errorf("%+v, want a lease of %v", h, ttl)
 			}
@@ -218,7 +220,7 @@ func TestOwnerOfOneLock(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	other, _ := locktest.Open(t, table, "other", queuelock.Config{Owner: "web-1"})
 	lock := locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.WithOwner(""))
-	if owner := locktest.Must(other.Inspect(t.Context(), locktest.Order)).Serving[0].Owner; owner != "web-1" {
+	if owner := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Owner; owner != "web-1" {
 		t.Errorf("the owner is %q", owner)
 	}
 	locktest.Release(t, lock)
@@ -238,8 +240,8 @@ func TestForeignText(t *testing.T) {
 	malformed := &queue.MalformedError{Item: "serving record", Attribute: "holders." + evil, Problem: "is a string, a map is needed"}
 	for name, err := range map[string]error{
 		"NotAcquired": &queuelock.NotAcquiredError{Key: locktest.Order, Serving: &holder, Blocked: malformed},
-		"Renewed":     &queuelock.EvictError{Key: locktest.Order, Holder: holder, Serving: []queue.Holder{holder, other}},
-		"Gone":        &queuelock.EvictError{Key: locktest.Order, Holder: queue.Holder{ID: "c"}, Serving: []queue.Holder{holder, other}},
+		"Renewed":     &sweeper.EvictError{Holder: holder, Serving: []queue.Holder{holder, other}},
+		"Gone":        &sweeper.EvictError{Holder: queue.Holder{ID: "c"}, Serving: []queue.Holder{holder, other}},
 		"Malformed":   malformed,
 	} {
 		text := err.Error()
@@ -266,7 +268,7 @@ func TestHeartbeatOfTTL(t *testing.T) {
 				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // DynamoDB's time is known from here
 				lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(test.ttl))
 				time.Sleep(5*test.want + test.want/4)
-				if beat := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0].Beat; beat != 5 {
+				if beat := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Beat; beat != 5 {
 					t.Errorf("%d renewals in five intervals of %v", beat, test.want)
 				}
 				locktest.Release(t, lock)

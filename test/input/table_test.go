@@ -69,7 +69,7 @@ func TestWrongTable(t *testing.T) {
 				calls := map[string]func() error{
 					"Acquire": func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); return err },
 					"NoWait":  func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
-					"Inspect": func() error { _, err := client.Inspect(t.Context(), locktest.Order); return err },
+					"Inspect": func() error { _, err := client.Viewer().Inspect(t.Context(), locktest.Order); return err },
 				}
 				if c.keys != nil {
 					calls["CreateTable"] = func() error {

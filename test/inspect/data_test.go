@@ -51,7 +51,7 @@ func TestData(t *testing.T) {
 			waiting <- lock
 		}()
 		time.Sleep(10 * time.Minute) // heartbeats keep it
-		if got := locktest.Must(a.Inspect(t.Context(), locktest.Order)); string(got.Serving[0].Data) != "job 17" || len(got.Waiting) != 1 {
+		if got := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); string(got.Serving[0].Data) != "job 17" || len(got.Waiting) != 1 {
 			t.Errorf("%+v", got)
 		}
 		for _, item := range table.Items() {
@@ -74,7 +74,7 @@ func TestData(t *testing.T) {
 		if entry := locktest.Entries(table)[0]; entry["data"] != nil || entry["dataSet"] != nil {
 			t.Errorf("a holder without data has the entry %v", entry)
 		}
-		if h := locktest.Must(a.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Data != nil {
+		if h := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Data != nil {
 			t.Errorf("%+v", h)
 		}
 		locktest.Release(t, lock)

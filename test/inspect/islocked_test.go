@@ -150,7 +150,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 			if locktest.Locked(t, watcher) {
 				t.Errorf("%v after it died, with a lease of %v, it still holds the lock", time.Since(died), locktest.TTL)
 			}
-			if n := len(locktest.Must(watcher.Inspect(t.Context(), locktest.Order)).Serving); n != 1 {
+			if n := len(locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order)).Serving); n != 1 {
 				t.Errorf("%d holders are left, want that nothing was changed", n)
 			}
 		})

@@ -24,7 +24,7 @@ import (
 func queues(t *testing.T, c *queuelock.Client, cfg queuelock.ScanConfig) map[string]*queue.State {
 	t.Helper()
 	found := map[string]*queue.State{}
-	for state, err := range c.Queues(t.Context(), cfg) {
+	for state, err := range c.Viewer().Queues(t.Context(), cfg) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestQueues(t *testing.T) {
 				t.Errorf("found %d queues, want %d", len(found), len(keys))
 			}
 			for _, key := range keys {
-				got, want := found[key.Entity+" "+cmp.Or(key.Reason, queuelock.DefaultReason)], locktest.Must(c.Inspect(t.Context(), key))
+				got, want := found[key.Entity+" "+cmp.Or(key.Reason, queuelock.DefaultReason)], locktest.Must(c.Viewer().Inspect(t.Context(), key))
 				if got == nil {
 					t.Errorf("%s is missing", key)
 					continue
@@ -154,7 +154,7 @@ func TestQueuesOtherItems(t *testing.T) {
 		time.Sleep(time.Second)
 
 		var names []string
-		for state, err := range c.Queues(t.Context(), queuelock.ScanConfig{}) {
+		for state, err := range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{}) {
 			names = append(names, state.Entity+" "+state.Reason)
 			malformed, ok := errors.AsType[*queue.MalformedError](err)
 			switch {
@@ -192,7 +192,7 @@ func TestQueuesRate(t *testing.T) {
 		var units float64
 		begun := time.Now()
 		found := 0
-		for _, err := range c.Queues(t.Context(), queuelock.ScanConfig{MaxRate: 20, OnPage: func(u float64) { units += u }}) {
+		for _, err := range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{MaxRate: 20, OnPage: func(u float64) { units += u }}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestQueuesRate(t *testing.T) {
 			t.Errorf("found %d with %v units in %v", found, units, took)
 		}
 		begun, found = time.Now(), 0
-		for range c.Queues(t.Context(), queuelock.ScanConfig{}) {
+		for range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{}) {
 			found++
 		}
 		if took := time.Since(begun); found != 200 || took > time.Second {
@@ -216,7 +216,7 @@ func TestQueuesRate(t *testing.T) {
 // TestQueuesEnd checks how a scan ends early.
 func TestQueuesEnd(t *testing.T) {
 	end := func(c *queuelock.Client, ctx context.Context, cfg queuelock.ScanConfig) (found int, last error) {
-		for state, err := range c.Queues(ctx, cfg) {
+		for state, err := range c.Viewer().Queues(ctx, cfg) {
 			if last = err; state != nil {
 				found++
 			}
@@ -229,7 +229,7 @@ func TestQueuesEnd(t *testing.T) {
 		for i := range 10 {
 			locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("e", i)}, waitpolicy.Forever)))
 		}
-		for range c.Queues(t.Context(), queuelock.ScanConfig{MaxRate: 1}) {
+		for range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{MaxRate: 1}) {
 			break // the goroutines of the scan end, or the bubble would not
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())

@@ -20,7 +20,7 @@ func TestInspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
-		state := locktest.Must(watcher.Inspect(t.Context(), locktest.Order))
+		state := locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order))
 		if len(state.Serving)+len(state.Waiting) > 0 || !state.Issued.IsZero() {
 			t.Errorf("a lock never used: %+v", state)
 		}
@@ -33,7 +33,7 @@ func TestInspect(t *testing.T) {
 			locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		}
 		time.Sleep(time.Second)
-		state = locktest.Must(watcher.Inspect(t.Context(), locktest.Order))
+		state = locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order))
 		if len(state.Serving) != 1 || len(state.Waiting) != 3 || state.Issued.After(held.Ticket()) != 3 {
 			t.Fatalf("%+v", state)
 		}
@@ -57,7 +57,7 @@ func TestAgeOfFirstLock(t *testing.T) {
 		locktest.Acquire(t, c, waitpolicy.NoWait)
 		for _, age := range []time.Duration{0, time.Minute} {
 			time.Sleep(age)
-			if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Since.IsZero() || (h.Age-age).Abs() > time.Second {
+			if h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Since.IsZero() || (h.Age-age).Abs() > time.Second {
 				t.Errorf("%+v, want an age of %v", h, age)
 			}
 		}
@@ -73,7 +73,7 @@ func TestHoldersInOrder(t *testing.T) {
 		for range 8 {
 			held = append(held, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.Permits(8)))
 		}
-		for i, h := range locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving {
+		for i, h := range locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving {
 			if h.Ticket != held[i].Ticket() {
 				t.Errorf("holder %d has ticket %s, want %s", i, h.Ticket, held[i].Ticket())
 			}
@@ -124,13 +124,13 @@ func TestSweep(t *testing.T) {
 		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
-		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
+		if swept := locktest.Must(watcher.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
 			t.Errorf("swept %+v of the living", swept)
 		}
 		dbDead.Partition()
 		dbHolder.Partition()
 		time.Sleep(locktest.TTL + 2*time.Second)
-		if swept := locktest.Must(watcher.Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{Waiters: 1, Holders: 1}) {
+		if swept := locktest.Must(watcher.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{Waiters: 1, Holders: 1}) {
 			t.Errorf("swept %+v, want a row and a holder", swept)
 		}
 		if n := len(table.Items()); n != 1 {
@@ -170,9 +170,9 @@ func TestIDsAndBeats(t *testing.T) {
 		waiter, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
 		locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
 		time.Sleep(time.Second)
-		before := locktest.Must(holder.Inspect(t.Context(), locktest.Order))
+		before := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order))
 		time.Sleep(time.Minute)
-		after := locktest.Must(holder.Inspect(t.Context(), locktest.Order))
+		after := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order))
 		if a, b := before.Serving[0], after.Serving[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat {
 			t.Errorf("holder %+v, a minute later %+v", a, b)
 		}

@@ -60,7 +60,7 @@ func TestBadItems(t *testing.T) {
 				locktest.Says(t, err, "queuelock: ", bad.says)
 				_ = bad.item.String() // it prints whatever it is given
 				if bad.opts == nil && bad.wait == waitpolicy.NoWait {
-					_, err := c.Inspect(t.Context(), bad.item)
+					_, err := c.Viewer().Inspect(t.Context(), bad.item)
 					locktest.Says(t, err, bad.says)
 				}
 			}

@@ -134,7 +134,7 @@ func TestQueueOfItem(t *testing.T) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		prefixed, _ := locktest.Open(t, table, "prefixed", queuelock.Config{ItemPrefix: "l_"})
 		entity := func(c *queuelock.Client, name string, key attr.Item) string {
-			state, err := c.Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})
+			state, err := c.Viewer().Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})
 			if err != nil {
 				t.Error(err)
 				return ""
@@ -200,7 +200,7 @@ func TestInspectItem(t *testing.T) {
 			var state *queue.State
 			spent := locktest.Cost(table, func() {
 				var err error
-				if state, err = a.Inspect(t.Context(), u.Key(key)); err != nil {
+				if state, err = a.Viewer().Inspect(t.Context(), u.Key(key)); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -202,7 +202,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 		<-second.Reached()
 		again.Release()
 		synctest.Wait()
-		if state := locktest.Must(c.Inspect(t.Context(), u.Key(key))); len(state.Serving) != 1 {
+		if state := locktest.Must(c.Viewer().Inspect(t.Context(), u.Key(key))); len(state.Serving) != 1 {
 			t.Fatalf("%+v: want the orphaned entry of ticket %s", state, lock.Ticket())
 		}
 		second.Release()

@@ -129,8 +129,8 @@ func TestNoHeartbeat(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			lock, _ := take(t, table)
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-			holder := locktest.Must(b.Inspect(t.Context(), locktest.Order)).Serving[0]
-			if err := b.Evict(t.Context(), locktest.Order, holder); err != nil {
+			holder := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
+			if err := b.Operator().Evict(t.Context(), locktest.Order, holder); err != nil {
 				t.Fatal(err)
 			}
 			next := locktest.Acquire(t, b, waitpolicy.NoWait)

@@ -90,7 +90,7 @@ func TestExtend(t *testing.T) {
 			t.Errorf("%d requests within 31 s of it, want a heartbeat", n)
 		}
 		// Others leave it as long as its holder believes in it.
-		if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Remaining < lock.Remaining() {
+		if h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Remaining < lock.Remaining() {
 			t.Errorf("to others %v remain, to its holder %v", h.Remaining, lock.Remaining())
 		}
 		locktest.Release(t, lock)
@@ -157,7 +157,7 @@ func TestExtendUnderFaults(t *testing.T) {
 			if err := table.Settle(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; lock.Err() != nil || h.Remaining < lock.Remaining() {
+			if h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; lock.Err() != nil || h.Remaining < lock.Remaining() {
 				t.Errorf("%v; to others %v remain, to its holder %v", lock.Err(), h.Remaining, lock.Remaining())
 			}
 			locktest.Release(t, lock)

@@ -30,7 +30,7 @@ func TestLostLock(t *testing.T) {
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
 			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 			time.Sleep(63 * time.Second) // it is renewed, and not at this very instant; the delay stays
-			if h := locktest.Must(other.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != lockDelay || h.TTL != locktest.TTL || h.Remaining < locktest.TTL/2+lockDelay-2*time.Second || h.Remaining > locktest.TTL+lockDelay+time.Second {
+			if h := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != lockDelay || h.TTL != locktest.TTL || h.Remaining < locktest.TTL/2+lockDelay-2*time.Second || h.Remaining > locktest.TTL+lockDelay+time.Second {
 				t.Errorf("Inspect says %+v", h)
 			}
 			if left := lock.Remaining(); left > locktest.TTL {
@@ -257,7 +257,7 @@ func TestLockDelayOfLostMember(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		db.Heal()
 		time.Sleep(3 * time.Second)
-		state := locktest.Must(a.Inspect(t.Context(), queuelock.Key{Entity: "a"}))
+		state := locktest.Must(a.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "a"}))
 		if len(state.Serving) != 1 || state.Serving[0].Remaining > 24*time.Second || state.Serving[0].Age > 4*time.Second {
 			t.Errorf("a is not held by the next round: %+v", state.Serving)
 		}

@@ -171,7 +171,7 @@ func TestWithoutCommonTicket(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			locktest.Release(t, lock)
 			time.Sleep(2 * time.Second)
-			if s := locktest.Must(b.Inspect(t.Context(), lock.Key())); len(s.Serving) == 0 {
+			if s := locktest.Must(b.Viewer().Inspect(t.Context(), lock.Key())); len(s.Serving) == 0 {
 				t.Errorf("lock %d is idle, 2 s after its release", i+1)
 			}
 		}

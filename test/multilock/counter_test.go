@@ -46,7 +46,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 				t.Errorf("ticket %s", n)
 			}
 			for _, key := range keys {
-				if state, err := c.Inspect(t.Context(), key); err != nil || len(state.Serving) != 1 || len(state.Waiting) != 0 {
+				if state, err := c.Viewer().Inspect(t.Context(), key); err != nil || len(state.Serving) != 1 || len(state.Waiting) != 0 {
 					t.Errorf("%s: %+v, %v", key, state, err)
 				}
 			}
@@ -60,7 +60,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 			}
 			locktest.Release(t, lock)
 		}
-		if _, err := c.Sweep(t.Context(), keys[0]); err != nil {
+		if _, err := c.Operator().Sweep(t.Context(), keys[0]); err != nil {
 			t.Error(err)
 		}
 		if n := len(locktest.Counters(table)); n != 2 {

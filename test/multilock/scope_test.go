@@ -75,7 +75,7 @@ func TestRequestsOfScopes(t *testing.T) {
 			if spent := locktest.Cost(table, func() { locktest.ReleaseAll(t, locks) }); spent.Sent != 3 {
 				t.Errorf("%v: their release took %d requests, want 3", scope, spent.Sent)
 			}
-			state, err := c.Inspect(t.Context(), key("a"))
+			state, err := c.Viewer().Inspect(t.Context(), key("a"))
 			if err != nil || state.Scope != scope || state.Issued != ticket.FromUint64(6) {
 				t.Errorf("%v: inspected %+v, %v", scope, state, err)
 			}
@@ -214,7 +214,7 @@ func TestScopeMismatch(t *testing.T) {
 					if _, ok := errors.AsType[*queue.MismatchError](err); !ok {
 						t.Errorf("AcquireAll by %v of a queue of %v: %v", wanted, is, err)
 					}
-					state, err := c.Inspect(t.Context(), key)
+					state, err := c.Viewer().Inspect(t.Context(), key)
 					if locked, err := c.IsLocked(t.Context(), key); err != nil || locked != held {
 						t.Errorf("locked %v, %v", locked, err)
 					}

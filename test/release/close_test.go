@@ -87,15 +87,15 @@ func TestClose(t *testing.T) {
 			"Do": func() error {
 				return c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil })
 			},
-			"Inspect": func() error { _, err := c.Inspect(t.Context(), locktest.Order); return err },
-			"Sweep":   func() error { _, err := c.Sweep(t.Context(), locktest.Order); return err },
+			"Inspect": func() error { _, err := c.Viewer().Inspect(t.Context(), locktest.Order); return err },
+			"Sweep":   func() error { _, err := c.Operator().Sweep(t.Context(), locktest.Order); return err },
 		} {
 			if err := call(); !errors.Is(err, queuelock.ErrClosed) {
 				t.Errorf("%s after Close: %v", name, err)
 			}
 		}
 		locktest.Release(t, busy)
-		if n := len(locktest.Must(other.Inspect(t.Context(), locktest.Order)).Waiting); n != 0 {
+		if n := len(locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Waiting); n != 0 {
 			t.Errorf("%d rows are left", n)
 		}
 	})

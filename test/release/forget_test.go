@@ -46,14 +46,14 @@ var evictions = map[string]struct {
 	evict func(ctx context.Context, op *queuelock.Client) error
 }{
 	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client) error {
-		swept, err := op.Sweep(ctx, locktest.Order)
+		swept, err := op.Operator().Sweep(ctx, locktest.Order)
 		if err == nil && swept.Holders != 1 {
 			err = fmt.Errorf("swept %+v", swept)
 		}
 		return err
 	}},
 	"Sweeper": {evict: func(ctx context.Context, op *queuelock.Client) error {
-		_, err := sweeper.Once(ctx, op, locktest.Order)
+		_, err := sweeper.Once(ctx, op.Operator(), locktest.Order)
 		return err
 	}},
 	"Evict":           {opts: []queuelock.Option{queuelock.FailClosed()}, evict: evict},
@@ -61,11 +61,11 @@ var evictions = map[string]struct {
 }
 
 func evict(ctx context.Context, op *queuelock.Client) error {
-	state, err := op.Inspect(ctx, locktest.Order)
+	state, err := op.Viewer().Inspect(ctx, locktest.Order)
 	if err != nil {
 		return err
 	}
-	return op.Evict(ctx, locktest.Order, state.Serving[0])
+	return op.Operator().Evict(ctx, locktest.Order, state.Serving[0])
 }
 
 // TestForget checks that the table's TTL deletes idle records, and no other.
@@ -152,7 +152,7 @@ func TestForget(t *testing.T) {
 		locktest.Acquire(t, crashed, waitpolicy.Forever)
 		network.Partition()
 		time.Sleep(2 * time.Minute)
-		if swept, err := op.Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 1 {
+		if swept, err := op.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 1 {
 			t.Fatal(swept, err)
 		}
 		for _, item := range table.Items() {

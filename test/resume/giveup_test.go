@@ -144,7 +144,7 @@ func TestLongerLockDelay(t *testing.T) {
 			dbA.Partition()
 			c, db := reborn(t, table, "new")
 			lock := locktest.Must(c.Resume(t.Context(), before.Handle(), waitpolicy.Forever, test.opts...))
-			if h := locktest.Must(c.Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != test.want {
+			if h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != test.want {
 				t.Errorf("it has a lock delay of %v, want %v", h.Delay, test.want)
 			}
 			db.Partition()

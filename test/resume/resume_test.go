@@ -73,7 +73,7 @@ func TestResume(t *testing.T) {
 				if lock.Ticket() != before.Ticket() {
 					t.Errorf("resumed with ticket %s, want %s", lock.Ticket(), before.Ticket())
 				}
-				if s, err := c.Inspect(t.Context(), locktest.Order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
+				if s, err := c.Viewer().Inspect(t.Context(), locktest.Order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
 					t.Errorf("%+v, %v", s, err)
 				}
 				if err := locktest.WithCondition(t, table, condition); err == nil {

@@ -218,7 +218,7 @@ func TestStateOfSharedLock(t *testing.T) {
 		time.Sleep(time.Second)
 		reader := locktest.LockBy(t, c, queuelock.Shared())
 		time.Sleep(time.Second)
-		s, err := a.Inspect(t.Context(), locktest.Order)
+		s, err := a.Viewer().Inspect(t.Context(), locktest.Order)
 		if err != nil || s.Permits != 0 || len(s.Serving) != 1 || !s.Serving[0].Shared || len(s.Waiting) != 2 || s.Waiting[0].Shared || !s.Waiting[1].Shared {
 			t.Errorf("%+v, %v", s, err)
 		}
@@ -231,7 +231,7 @@ func TestStateOfSharedLock(t *testing.T) {
 		if err := a.Do(t.Context(), permits, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }, queuelock.Permits(7)); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := a.Inspect(t.Context(), permits); err != nil || s.Permits != 7 {
+		if s, err := a.Viewer().Inspect(t.Context(), permits); err != nil || s.Permits != 7 {
 			t.Errorf("%+v, %v", s, err)
 		}
 	})

@@ -217,7 +217,7 @@ func TestSplitBesideLateUpdate(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		late.Release()
 		time.Sleep(100 * time.Millisecond)
-		if state := locktest.Must(c.Inspect(t.Context(), u.Key(key))); len(state.Serving) != 1 {
+		if state := locktest.Must(c.Viewer().Inspect(t.Context(), u.Key(key))); len(state.Serving) != 1 {
 			t.Errorf("released while its transaction is being committed: %+v", state)
 		}
 		if err := <-made; err != nil {

@@ -99,8 +99,8 @@ func TestTransactToken(t *testing.T) {
 			go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 			time.Sleep(time.Minute)
 			for range 2 {
-				state := locktest.Must(others.Inspect(t.Context(), locktest.Order))
-				if err := others.Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+				state := locktest.Must(others.Viewer().Inspect(t.Context(), locktest.Order))
+				if err := others.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
 					t.Fatal(err)
 				}
 				locktest.Acquire(t, others, waitpolicy.NoWait)

@@ -90,7 +90,7 @@ func TestLockUnsettled(t *testing.T) {
 		locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		time.Sleep(time.Minute)
-		if swept := locktest.Must(b.Sweep(t.Context(), locktest.Order)); swept.Holders != 1 {
+		if swept := locktest.Must(b.Operator().Sweep(t.Context(), locktest.Order)); swept.Holders != 1 {
 			t.Fatalf("swept %+v", swept)
 		}
 		time.Sleep(5 * time.Minute)

@@ -54,7 +54,7 @@ func (f *function) invoke(t *testing.T, messages ...events.SQSMessage) (again in
 // idle checks that the invocation has left neither a holder nor a waiter.
 func (f *function) idle(t *testing.T) {
 	t.Helper()
-	state, err := f.locks.Inspect(t.Context(), order)
+	state, err := f.locks.Viewer().Inspect(t.Context(), order)
 	if err != nil {
 		t.Fatal(err)
 	}

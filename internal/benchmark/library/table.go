@@ -75,7 +75,7 @@ func check(ctx context.Context, db *dynamodb.Client, table, entity string) error
 	if err != nil {
 		return err
 	}
-	_, err = client.Inspect(ctx, queuelock.Key{Entity: entity})
+	_, err = client.Viewer().Inspect(ctx, queuelock.Key{Entity: entity})
 	return errors.Join(err, client.Close(ctx))
 }
 

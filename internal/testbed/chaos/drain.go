@@ -71,7 +71,7 @@ func (r *run) sweep(ctx context.Context, newcomer *queuelock.Client, entity stri
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
 	for {
-		if _, err := newcomer.Sweep(ctx, queuelock.Key{Entity: entity}); err != nil {
+		if _, err := newcomer.Operator().Sweep(ctx, queuelock.Key{Entity: entity}); err != nil {
 			return nil, err
 		}
 		if left, err = r.remains(ctx, entity); err != nil || len(left) == 0 || time.Now().After(deadline) {

@@ -53,7 +53,7 @@ func Open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.C
 func OpenMet(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
 	t.Helper()
 	c, db := Open(t, table, name, cfg)
-	if _, err := c.Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
+	if _, err := c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
 		t.Fatal(err)
 	}
 	return c, db
@@ -90,7 +90,7 @@ func Locked(t *testing.T, c *queuelock.Client) bool {
 // RowsAndHolders counts the waiters and the holders of [Order].
 func RowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
 	t.Helper()
-	state, err := c.Inspect(t.Context(), Order)
+	state, err := c.Viewer().Inspect(t.Context(), Order)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func RowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
 // Shown is the holder with a ticket, as Inspect shows it.
 func Shown(t *testing.T, c *queuelock.Client, number ticket.Number) queue.Holder {
 	t.Helper()
-	h, ok := Must(c.Inspect(t.Context(), Order)).Holder(number)
+	h, ok := Must(c.Viewer().Inspect(t.Context(), Order)).Holder(number)
 	if !ok {
 		t.Fatalf("no holder has ticket %s", number)
 	}

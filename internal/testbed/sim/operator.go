@@ -41,14 +41,14 @@ func (w *world) operator(ctx context.Context) {
 }
 
 func (w *world) evict(ctx context.Context, c *queuelock.Client, key queuelock.Key) {
-	state, err := c.Inspect(ctx, key)
+	state, err := c.Viewer().Inspect(ctx, key)
 	if err != nil {
 		w.add("operator", "cannot look at %s: %v", key, err)
 		return
 	}
 	for _, h := range state.Serving {
 		if h.Endless() && w.isNobodys(h.Owner) {
-			w.add("operator", "evicts %s of %s: %v", h.Owner, key, c.Evict(ctx, key, h))
+			w.add("operator", "evicts %s of %s: %v", h.Owner, key, c.Operator().Evict(ctx, key, h))
 		}
 	}
 }

@@ -36,10 +36,10 @@ func (n *node) work(k int) {
 		}
 		switch what {
 		case 0:
-			_, err := n.client.Inspect(n.with(r), key)
+			_, err := n.client.Viewer().Inspect(n.with(r), key)
 			n.add(n.name, "inspects %s: %v", key, err)
 		case 1:
-			swept, err := n.client.Sweep(n.with(r), key)
+			swept, err := n.client.Operator().Sweep(n.with(r), key)
 			n.add(n.name, "sweeps %s: %+v %v", key, swept, err)
 		case 2:
 			n.severalTurns(r, owner)

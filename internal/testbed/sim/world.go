@@ -297,7 +297,7 @@ func (w *world) judgeTheEnd(ctx context.Context) {
 		}
 	}
 	for _, key := range w.keys {
-		if state, err := c.Inspect(ctx, key); err != nil || len(state.Serving)+len(state.Waiting) > 0 {
+		if state, err := c.Viewer().Inspect(ctx, key); err != nil || len(state.Serving)+len(state.Waiting) > 0 {
 			w.violate("%s was left with %+v, %v", key, state, err)
 		}
 	}
@@ -377,12 +377,12 @@ func (w *world) useAll(ctx context.Context, c *queuelock.Client) error {
 // apart.
 func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
 	for range 2 {
-		if _, err := c.Sweep(ctx, key); err != nil {
+		if _, err := c.Operator().Sweep(ctx, key); err != nil {
 			return err
 		}
 		time.Sleep(2*w.plan.TTL + 4*time.Second) // the longest lease, and lock delay
 	}
-	_, err := c.Sweep(ctx, key)
+	_, err := c.Operator().Sweep(ctx, key)
 	return err
 }
 

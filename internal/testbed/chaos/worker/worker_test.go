@@ -137,7 +137,7 @@ func TestWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, err := client.Inspect(t.Context(), queuelock.Key{Entity: "e"})
+		state, err := client.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "e"})
 		if err != nil || len(state.Serving)+len(state.Waiting) > 0 {
 			t.Errorf("%+v, %v", state, err)
 		}
