@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/crew"
 )
 
 // locked acquires the lock of x, and returns the handle. The keeper is killed at the end
@@ -138,6 +140,7 @@ func TestPausedKeeper(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	until(t, "the keeper stands still", func() bool { return crew.StandsStill(pid) }) // else it may make the socket again
 	if err := os.Remove(handle); err != nil { // as a cleaner of temporary files does
 		t.Fatal(err)
 	}
