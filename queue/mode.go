@@ -86,7 +86,7 @@ func (r Record) Refuses(q Items, m Mode, scope ticket.Scope) error {
 	if mismatch := r.Fits(q, scope, m); mismatch != nil {
 		return mismatch
 	}
-	if m.Shared && r.noHoldMode {
+	if m.Shared && r.Present && r.meets(clause.Write{If: []clause.Cond{attrHoldMode.Absent()}}) {
 		return &clause.MalformedError{
 			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(AttrHoldMode),
 			Problem: "is missing beside the holders, which may be exclusive: a shared holder cannot join them",

@@ -30,16 +30,19 @@ type Record struct {
 	ServingAfter ticket.Number
 	Holders      []Holder // in the order of tickets
 	Shared       bool     // the holders share the lock, and others may join them
-	noHoldMode   bool     // holders is present and holdMode is not
 
 	// Problem is set if a write was applied and the record that it returned is
 	// malformed. Only Item and Exists are then known.
 	Problem error
 
-	sent, read time.Time // of the request that returned it; see Timed
+	answer
+}
 
-	item  clause.Item // as it was read
-	names clause.Names
+// answer is the answer of a request that showed a record.
+type answer struct {
+	item       clause.Item
+	names      clause.Names
+	sent, read time.Time // see Timed
 }
 
 // meets reports whether the table would apply a write to the record as it was read.
@@ -94,7 +97,7 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
 	}
-	rec := Record{item: item, names: q.Names()}
+	rec := Record{answer: answer{item: item, names: q.Names()}}
 	if q.Home != nil {
 		rec.Item = item
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(item)), q.Home.Owns) {
@@ -129,7 +132,7 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	if !rec.Present {
 		return rec, r.Err
 	}
-	rec.Shared, rec.noHoldMode = mode == ModeShared, mode == ""
+	rec.Shared = mode == ModeShared
 	rec.ServingAfter = ticket.Read(r, servingAfter)
 	if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 		r.Fail(servingAfter, "is %s, not below %s %s", rec.ServingAfter, ticketNumber, rec.TicketNumber)

@@ -140,7 +140,7 @@ func TestPausedKeeper(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the keeper stands still", func() bool { return crew.StandsStill(pid) }) // else it may make the socket again
+	until(t, "the keeper is stopped", func() bool { return crew.StandsStill(pid) }) // else it may make the socket again
 	if err := os.Remove(handle); err != nil { // as a cleaner of temporary files does
 		t.Fatal(err)
 	}
