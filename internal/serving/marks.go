@@ -45,15 +45,20 @@ type Evicted struct {
 	At     time.Time // on DynamoDB's clock; zero if unknown
 }
 
-// decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
+// decodeMarks reads marks. Nil is none. A malformed mark is ignored, because no turn depends on it.
 func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Marks) {
 	m.Unsettled = unsettled
-	r := Released{
-		ID: released.Text(queue.AttrID), Ticket: ticket.Read(released, queue.AttrTicket),
-		Call: released.Int(queue.AttrCall),
+	if released != nil {
+		r := Released{
+			ID: released.Text(queue.AttrID), Ticket: ticket.Read(released, queue.AttrTicket),
+			Call: released.Int(queue.AttrCall),
+		}
+		if released.Err == nil {
+			m.Released = r
+		}
 	}
-	if released.Err == nil {
-		m.Released = r
+	if evicted == nil {
+		return m
 	}
 	e := Evicted{
 		ID: evicted.Text(queue.AttrID), Ticket: ticket.Read(evicted, queue.AttrTicket),

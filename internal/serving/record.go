@@ -2,9 +2,9 @@ package serving
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,6 +103,9 @@ func (t Turn) attribute() types.AttributeValue {
 // decodeTurn reads the hold times. They are used for estimates only, so a malformed
 // value is ignored.
 func decodeTurn(r *clause.Reader) Turn {
+	if r == nil {
+		return Turn{}
+	}
 	mean, deviation := r.Int(queue.AttrMean), r.Int(queue.AttrDeviation)
 	bad := func(ms int64) bool { return ms < 0 || ms > queue.MaxLease.Milliseconds() }
 	if r.Err != nil || bad(mean) || bad(deviation) {
@@ -126,10 +129,13 @@ func Decode(q table.Queue, item clause.Item) (Record, error) {
 			return rec, nil
 		}
 	}
-	r := &clause.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
-	// inside reads a map of which nothing depends.
+	r := &clause.Reader{What: "serving record of " + strconv.Quote(q.String()), Item: item}
+	// inside reads a map of which nothing depends; nil if there is none.
 	inside := func(name string) *clause.Reader {
-		return &clause.Reader{Item: (&clause.Reader{Item: item}).Map(q.Attr(name))}
+		if m, ok := item[q.Attr(name)].(*types.AttributeValueMemberM); ok && m != nil {
+			return &clause.Reader{Item: m.Value}
+		}
+		return nil
 	}
 	ticketNumber, granted := q.Attr(queue.AttrTicketNumber), q.Attr(queue.AttrGranted)
 	holders, servingAfter := q.Attr(queue.AttrHolders), q.Attr(queue.AttrServingAfter)

@@ -122,7 +122,7 @@ func UpdateAndRelease(ctx context.Context, q table.Queue, f Form, e Ending,
 // Fast reports whether the fast form of RELEASE is possible for the holder id with
 // ticket t.
 func (r Record) Fast(id string, t ticket.Number) bool {
-	return r.meets(Ending{ID: id, Ticket: t}.release(FormFast, false, time.Time{}))
+	return r.meets(Ending{ID: id, Ticket: t}.leaves(FormFast))
 }
 
 // Reset makes a queue without holders and outstanding tickets serve the next TAKE

@@ -36,7 +36,10 @@ type Queue struct {
 // SortKey returns the sort key of the row with that padded number.
 func (q Queue) SortKey(padded string) string { return q.Reason + "/" + padded }
 
-func (q Queue) RecordSortKey() string { return q.SortKey(ticket.Number{}.Padded()) }
+func (q Queue) RecordSortKey() string { return q.SortKey(padding) }
+
+// padding is that of the record, which comes before all rows.
+var padding = ticket.Number{}.Padded()
 
 func (q Queue) LastSortKey() string { return q.SortKey(ticket.Max.Padded()) }
 
@@ -79,7 +82,7 @@ func (q Queue) Padded(item clause.Item) (string, bool) {
 	return padded, ok && len(padded) == ticket.Digits
 }
 
-func (q Queue) String() string { return fmt.Sprintf("%s %s", q.Entity, q.Reason) }
+func (q Queue) String() string { return q.Entity + " " + q.Reason }
 
 // Home is an item of the user that has a serving record beside its own attributes.
 type Home struct {
