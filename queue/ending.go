@@ -74,7 +74,7 @@ const (
 // Fast reports whether the fast form of RELEASE is possible for the holder id with
 // ticket t.
 func (r Record) Fast(id string, t ticket.Number) bool {
-	return r.meets(Ending{ID: id, Ticket: t}.Release(FormFast, time.Time{}))
+	return r.meets(Ending{ID: id, Ticket: t}.leaves(FormFast))
 }
 
 // Idle reports whether MakeIdle would be applied.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,14 +29,17 @@ type Home struct {
 	Create bool   // a missing item may be created
 }
 
-func (q Items) String() string { return fmt.Sprintf("%s %s", q.Entity, q.Reason) }
+func (q Items) String() string { return q.Entity + " " + q.Reason }
 
 // SortKey returns the sort key of the ticket's row. That of the record is the sort key of ticket zero, before all rows.
 func (q Items) SortKey(t ticket.Number) string { return q.Reason + "/" + t.Padded() }
 
 // RecordSortKey and LastSortKey bound the items of the queue.
-func (q Items) RecordSortKey() string { return q.SortKey(ticket.Number{}) }
+func (q Items) RecordSortKey() string { return q.Reason + "/" + padding }
 func (q Items) LastSortKey() string   { return q.SortKey(ticket.Max) }
+
+// padding is that of the record, which comes before all rows.
+var padding = ticket.Number{}.Padded()
 
 // Key returns the key of the item with that sort key.
 func (q Items) Key(sortKey string) clause.Item {

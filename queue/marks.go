@@ -45,15 +45,20 @@ type Eviction struct {
 	At     time.Time // on DynamoDB's clock; zero if that was not known
 }
 
-// decodeMarks reads marks. A malformed mark is ignored, because no turn depends on it.
+// decodeMarks reads marks. Nil is none. A malformed mark is ignored, because no turn depends on it.
 func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Marks) {
 	m.Unsettled = unsettled
-	r := Released{
-		ID: released.Text(AttrID), Ticket: ticket.Read(released, AttrTicket),
-		Call: released.Int(AttrCall),
+	if released != nil {
+		r := Released{
+			ID: released.Text(AttrID), Ticket: ticket.Read(released, AttrTicket),
+			Call: released.Int(AttrCall),
+		}
+		if released.Err == nil {
+			m.Released = r
+		}
 	}
-	if released.Err == nil {
-		m.Released = r
+	if evicted == nil {
+		return m
 	}
 	e := Eviction{
 		ID: evicted.Text(AttrID), Ticket: ticket.Read(evicted, AttrTicket),

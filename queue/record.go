@@ -2,9 +2,9 @@ package queue
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,6 +81,9 @@ func (t HoldTime) attribute() types.AttributeValue {
 // decodeHoldTime reads the hold times. They are used for estimates only, so a malformed
 // value is ignored.
 func decodeHoldTime(r *clause.Reader) HoldTime {
+	if r == nil {
+		return HoldTime{}
+	}
 	mean, deviation := r.Int(AttrMean), r.Int(AttrDeviation)
 	bad := func(ms int64) bool { return ms < 0 || ms > MaxLease.Milliseconds() }
 	if r.Err != nil || bad(mean) || bad(deviation) {
@@ -104,10 +107,13 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 			return rec, nil
 		}
 	}
-	r := &clause.Reader{What: fmt.Sprintf("serving record of %q", q), Item: item}
-	// inside reads a map of which nothing depends.
+	r := &clause.Reader{What: "serving record of " + strconv.Quote(q.String()), Item: item}
+	// inside reads a map of which nothing depends; nil if there is none.
 	inside := func(name string) *clause.Reader {
-		return &clause.Reader{Item: (&clause.Reader{Item: item}).Map(q.Attr(name))}
+		if m, ok := item[q.Attr(name)].(*types.AttributeValueMemberM); ok && m != nil {
+			return &clause.Reader{Item: m.Value}
+		}
+		return nil
 	}
 	ticketNumber, granted := q.Attr(AttrTicketNumber), q.Attr(AttrGranted)
 	holders, servingAfter := q.Attr(AttrHolders), q.Attr(AttrServingAfter)

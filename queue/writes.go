@@ -384,17 +384,27 @@ func Reset(t ticket.Number, forget time.Time) clause.Write {
 	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
 }
 
+// leaves are the conditions of RELEASE in one of its forms, beside those that depend on what it writes.
+func (e Ending) leaves(f Form) clause.Write {
+	w := clause.Write{Name: "RELEASE", If: []clause.Cond{isHolder(e.ID), servedAs(e.ID, e.Ticket)}}
+	if f == FormFast {
+		w.If = []clause.Cond{isHolder(e.ID), alone(), noneOutstanding(e.Ticket), servedAs(e.ID, e.Ticket)}
+	}
+	return w
+}
+
 // Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record, or
 // zero.
 func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	// Without an answer it may end the turn at any time, which its sender must know: it has other writes to send, and the
 	// caller's condition to judge. Not so of a lock that is lost.
-	w := clause.Write{Name: "RELEASE", Repeat: clause.BySender, If: []clause.Cond{isHolder(e.ID)}}
+	w := e.leaves(f)
+	w.Repeat = clause.BySender
 	if e.Lost {
 		w.Repeat = clause.Freely
 	}
 	if f == FormFast {
-		w.If, w.Do = append(w.If, alone(), noneOutstanding(e.Ticket)), makeIdle(forget)
+		w.Do = makeIdle(forget)
 	} else {
 		w.Do = []clause.Change{entry(e.ID).Remove()}
 	}
@@ -402,7 +412,6 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	if e.HoldTime != (HoldTime{}) {
 		w.Do = append(w.Do, attrTurn.Set(clause.V(e.HoldTime.attribute())))
 	}
-	w.If = append(w.If, servedAs(e.ID, e.Ticket))
 	if f == FormPass {
 		w.Name, w.If = "PASS", append(append(w.If, alone()), claimable(e.Next.Ticket)...)
 		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)

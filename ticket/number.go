@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -66,7 +67,7 @@ func (n Number) Attribute() types.AttributeValue {
 // String prints the number in decimal.
 func (n Number) String() string {
 	if n.high == 0 {
-		return fmt.Sprint(n.low)
+		return strconv.FormatUint(n.low, 10)
 	}
 	high := new(big.Int).SetUint64(n.high)
 	return high.Lsh(high, 64).Or(high, new(big.Int).SetUint64(n.low)).String()
