@@ -69,7 +69,8 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 	}
 	s := &several{client: c}
 	for i, key := range keys {
-		cfg, q, err := key.prepare(c, wait, opts)
+		cfg := with(c, opts)
+		q, err := key.prepare(c, wait, cfg)
 		switch {
 		case err != nil:
 			return nil, err

@@ -113,11 +113,11 @@ func thisProcess() string {
 }
 
 // Validate returns the error that New, and Acquire or LockItem, would return for these arguments. It makes no request.
-// Without a key it checks the arguments of New alone.
+// Without a key it checks the arguments of New alone. With an ItemKey each Option must be an ItemOption.
 func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	client, err := bare(nil, tableName, c)
 	if err == nil && key != nil {
-		_, _, err = key.prepare(client, waitpolicy.Forever, opts)
+		_, err = key.prepare(client, waitpolicy.Forever, with(client, opts))
 	}
 	return err
 }

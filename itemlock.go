@@ -14,26 +14,22 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/itemkey"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs, and not for Acquire.
-// Transact must not name the item itself. Its Handle cannot be resumed.
+// ItemLock is a lock on an item of the caller's own. It cannot be shared or resumed. Transact must not name the item
+// itself.
 type ItemLock struct {
-	*Lock
+	held
 	itemKey ItemKey
 	item    clause.Item // without the lock's attributes
 }
 
 // ItemKey returns the key of the locked item.
 func (l *ItemLock) ItemKey() ItemKey { return l.itemKey }
-
-// String prints the lock for people: item "orders" {id S:"7"} ticket 12.
-func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.itemKey, l.Ticket()) }
 
 // Item returns the whole item as it was when the lock was granted, without the lock's attributes. It is a
 // consistent read, and no later holder has changed it. The map is the caller's own, its values are not.
@@ -43,10 +39,10 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // item. The lock is kept in the item's attributes that begin with Config.ItemPrefix. Other programs must leave
 // them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
-// Errors and options are those of Acquire, without Shared, Permits, FailClosed and OnHandle. Returns ErrNoItem
-// for a missing item unless CreateItem is given.
-func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {
-	cfg, q, err := item.prepare(c, wait, opts)
+// Errors are those of Acquire. Returns ErrNoItem for a missing item unless CreateItem is given.
+func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
+	cfg := with(c, opts)
+	q, err := item.prepare(c, wait, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -57,27 +53,16 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	case err != nil:
 		return nil, err
 	}
-	return &ItemLock{lock, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
+	return &ItemLock{lock.held, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
-func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
-	cfg := c.with(opts)
+func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.Queue, error) {
 	cfg.Scope = ticket.ScopeQueue
 	home := &table.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
-	var misuse error
-	switch {
-	case cfg.mode != (serving.Mode{}):
-		misuse = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
-	case cfg.failClosed:
-		misuse = errors.New("LockItem: FailClosed is for Acquire: the lock of an item always has a lease")
-	case cfg.placed != nil:
-		misuse = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
+	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate()); err != nil {
+		return table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
-	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate(), misuse); err != nil {
-		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
-	}
-	store := c.store.Within(cfg.RequestTimeout)
-	return cfg, table.Queue{Store: store, Entity: itemkey.Entity(home), Reason: ItemReason, Home: home}, nil
+	return table.Queue{Store: c.store.Within(cfg.RequestTimeout), Entity: itemkey.Entity(home), Reason: ItemReason, Home: home}, nil
 }
 
 // UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns
