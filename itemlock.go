@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -21,19 +19,16 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ItemLock is a lock on an item of the caller's own. Its Key is for errors and logs, and not for Acquire.
-// Transact must not name the item itself. Its Handle cannot be resumed.
+// ItemLock is a lock on an item of the caller's own. It cannot be shared or resumed. Transact must not name the item
+// itself.
 type ItemLock struct {
-	*Lock
+	held
 	itemKey ItemKey
 	item    clause.Item // without the lock's attributes
 }
 
 // ItemKey returns the key of the locked item.
 func (l *ItemLock) ItemKey() ItemKey { return l.itemKey }
-
-// String prints the lock for people: item "orders" {id S:"7"} ticket 12.
-func (l *ItemLock) String() string { return fmt.Sprintf("item %s ticket %s", l.itemKey, l.Ticket()) }
 
 // Item returns the whole item as it was when the lock was granted, without the lock's attributes. It is a
 // consistent read, and no later holder has changed it. The map is the caller's own, its values are not.
@@ -43,10 +38,10 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // item. The lock is kept in the item's attributes that begin with Config.ItemPrefix. Other programs must leave
 // them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
-// Errors and options are those of Acquire, without Shared, Permits, FailClosed and OnHandle. Returns ErrNoItem
-// for a missing item unless CreateItem is given.
-func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...Option) (*ItemLock, error) {
-	cfg, q, err := item.prepare(c, wait, opts)
+// Errors are those of Acquire. Returns ErrNoItem for a missing item unless CreateItem is given.
+func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
+	cfg := with(c, opts)
+	q, err := item.prepare(c, wait, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -57,27 +52,16 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	case err != nil:
 		return nil, err
 	}
-	return &ItemLock{lock, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
+	return &ItemLock{lock.held, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
-func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
-	cfg := c.with(opts)
+func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.Queue, error) {
 	cfg.Scope = ticket.ScopeQueue
 	home := &queue.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
-	var misuse error
-	switch {
-	case cfg.mode != (queue.Mode{}):
-		misuse = errors.New("LockItem: Shared and Permits are for Acquire: an item is locked by one at a time")
-	case cfg.failClosed:
-		misuse = errors.New("LockItem: FailClosed is for Acquire: the lock of an item always has a lease")
-	case cfg.placed != nil:
-		misuse = errors.New("LockItem: OnHandle is for Acquire: a lock on an item cannot be resumed")
+	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate()); err != nil {
+		return table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
-	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate(), misuse); err != nil {
-		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
-	}
-	store := c.store.Within(cfg.RequestTimeout)
-	return cfg, store.Queue(itemkey.Entity(home), ItemReason, home), nil
+	return c.store.Within(cfg.RequestTimeout).Queue(itemkey.Entity(home), ItemReason, home), nil
 }
 
 // UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns
@@ -90,7 +74,7 @@ func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*setti
 //   - any other error if the table failed. The lock is held.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,
 	cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
-	users, err := l.usersUpdate(update, cond)
+	users, err := table.UsersUpdate(l.session.Config().Queue.Home, update, cond)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: UpdateAndRelease: %w", err)
 	}
@@ -107,38 +91,4 @@ func (l *ItemLock) updateError(err error) error {
 		e.Err = l.updateError(e.Err)
 	}
 	return err
-}
-
-// usersUpdate builds and checks the caller's expressions.
-func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expression.ConditionBuilder) (expression.Expression, error) {
-	b := expression.NewBuilder().WithUpdate(update)
-	switch len(cond) {
-	case 0:
-	case 1:
-		b = b.WithCondition(cond[0])
-	default:
-		b = b.WithCondition(expression.And(cond[0], cond[1], cond[2:]...))
-	}
-	users, err := b.Build()
-	if unset, ok := errors.AsType[expression.UnsetParameterError](err); ok {
-		switch text := unset.Error(); {
-		case strings.HasSuffix(text, "UpdateBuilder"):
-			return users, errors.New("the update is empty: set, add, delete or remove an attribute, or call Release")
-		case strings.HasSuffix(text, "ConditionBuilder"):
-			return users, errors.New("a condition is empty: leave it out")
-		}
-		return users, fmt.Errorf("a name in the update or in a condition is empty: %w", err)
-	}
-	if err != nil {
-		return users, err
-	}
-	for _, name := range slices.Sorted(slices.Values(table.TopNames(users))) {
-		switch _, key := l.itemKey.Key[name]; {
-		case key:
-			return users, fmt.Errorf("the update names the item's key attribute %q, which cannot be changed", name)
-		case l.session.Config().Queue.Home.Owns(name):
-			return users, fmt.Errorf("the update names the lock's own attribute %q", name)
-		}
-	}
-	return users, nil
 }

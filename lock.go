@@ -18,7 +18,10 @@ import (
 )
 
 // Lock is an acquired lock. It is held until it is released or lost. Its methods are safe for concurrent use.
-type Lock struct {
+type Lock struct{ held }
+
+// held is what a Lock and an ItemLock have in common.
+type held struct {
 	session *session.Session
 	maxData int // of SetData
 }
@@ -80,29 +83,31 @@ func (c *Client) warnOfTTL(ctx context.Context) {
 
 // deliver makes the Lock of a session that is returned to the caller.
 func (c *Client) deliver(s *session.Session, cfg *settings) *Lock {
-	l, warnings := &Lock{session: s, maxData: cfg.maxData()}, cfg.warnings
+	l, warnings := &Lock{held{session: s, maxData: cfg.maxData()}}, cfg.warnings
 	s.Deliver(func(margin int) { warnings[margin].call(l) })
 	return l
 }
 
 // String prints the lock for people: "order-7" (lock) ticket 12.
-func (l *Lock) String() string { return fmt.Sprintf("%s ticket %s", l.Key(), l.Ticket()) }
+func (l *held) String() string { return fmt.Sprintf("%s ticket %s", l.key(), l.Ticket()) }
 
 // Key returns what is locked.
-func (l *Lock) Key() Key { return keyOf(l.session.Config().Queue) }
+func (l *Lock) Key() Key { return l.key() }
+
+func (l *held) key() Key { return keyOf(l.session.Config().Queue) }
 
 // Ticket returns the lock's number in its queue, which is its fencing token: it is greater than those of all
 // earlier holders. It stays after the lock has ended.
-func (l *Lock) Ticket() ticket.Number { return l.session.Grant().Ticket }
+func (l *held) Ticket() ticket.Number { return l.session.Grant().Ticket }
 
 // Context returns a context with the values of the one given to Acquire, but not its end. It is cancelled when
 // the lock is lost or released, with the cause ErrLost or ErrReleased. Its Err reads the clock, so a process
 // that was paused past its lease learns of the loss at once.
-func (l *Lock) Context() context.Context { return l.session.Context() }
+func (l *held) Context() context.Context { return l.session.Context() }
 
 // Err returns nil while the lock is held, a *LostError after it was lost, and ErrReleased after it was
 // released. It agrees with Release. It reads the clock and makes no request.
-func (l *Lock) Err() error { return l.session.Err() }
+func (l *held) Err() error { return l.session.Err() }
 
 // Release releases the lock and lets the next waiter in. The lock's context is cancelled before anything is
 // sent. Release retries until the lease ends, or for Config.RequestTimeout after ctx has, so a deferred Release
@@ -114,13 +119,13 @@ func (l *Lock) Err() error { return l.session.Err() }
 //   - *UnreleasedError if a lock that fails closed may still be in the table.
 //   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot
 //     be read: the error is then a *queue.MalformedError too, and only another Release removes the entry.
-func (l *Lock) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
+func (l *held) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
 
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from
 // 57.94 s down to about 28 s, zero once the lock has ended, and the longest Duration for a lock that fails
 // closed. It reads the clock and makes no request. Use it to decide whether to begin work, not to guard a
 // write: the process may be paused after the call.
-func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
+func (l *held) Remaining() time.Duration { return l.session.Remaining() }
 
 // Extend renews the lease now by one request, sent after the call. Concurrent calls share one. Of a lock that
 // fails closed it checks that it is held. Returns
@@ -128,20 +133,20 @@ func (l *Lock) Remaining() time.Duration { return l.session.Remaining() }
 //   - an error that matches ErrLost or ErrReleased if the lock has ended.
 //   - any other error if the renewal failed. The lock is held as before, unless a call that releases
 //     it was applied, and its answer is still on the way.
-func (l *Lock) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
+func (l *held) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
 
 // Shared reports whether the lock is held together with others, by the option Shared or after Downgrade.
 func (l *Lock) Shared() bool { return l.session.Shared() }
 
 // Downgrade makes an exclusive lock a shared one, with no other writer in between, and admits the readers up to
 // the next writer. The ticket stays the same. A protected write that is still on its way is refused once a
-// reader has joined. Returns an error at once for a permit or an item's lock. After any error but ErrLost and
+// reader has joined. Returns an error at once for a permit. After any error but ErrLost and
 // ErrReleased the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	switch {
 	case l.session.Config().Mode.Permits > 0:
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.Key())
-	case l.session.Config().Queue.Home != nil:
+	case l.session.Config().Queue.Home != nil: // in the function of OnExpiring
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
 	}
 	return l.session.Downgrade(ctx)
@@ -150,9 +155,9 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 // SetData replaces the lock's data while the lock is held; nil removes it. The limits are those of WithData. It
 // does not renew the lease. Calls take effect in the order in which they began. After any error but ErrLost and
 // ErrReleased the data may have been written.
-func (l *Lock) SetData(ctx context.Context, data []byte) error {
+func (l *held) SetData(ctx context.Context, data []byte) error {
 	most := l.maxData
-	if l.Shared() {
+	if l.session.Shared() {
 		most = min(most, queue.MaxSharedData) // also since Downgrade
 	}
 	if err := validData("SetData", data, most); err != nil {
@@ -174,21 +179,6 @@ func publicError(err error) error {
 	return public
 }
 
-// The limits of DynamoDB, of a write less the check on the lock.
-// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
-const (
-	maxTransactItems = 99
-	maxReadItems     = 100
-)
-
-func validItems(what string, n, most int) error {
-	if n == 0 || n > most {
-		return fmt.Errorf("queuelock: %s: %d items: between 1 and %d are possible", what, n, most)
-	}
-	return nil
-}
-
 // Transact makes the writes, all or none, only if the lock is still held when they are made, and once, however
 // often and however late the request arrives. It takes up to 99 items of any tables of the region, without the
 // lock's own record. Transactions of one lock are made one after another. Returns
@@ -199,10 +189,7 @@ func validItems(what string, n, most int) error {
 //   - *UnknownOutcomeError if the writes may have been made, or may yet be while the lock is held. It never
 //     matches ErrLost.
 //   - any other error if the table failed or ctx had ended. Nothing was written.
-func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	if err := validItems("Transact", len(items), maxTransactItems); err != nil {
-		return err
-	}
+func (l *held) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	return l.session.Transact(ctx, items...)
 }
 
@@ -210,18 +197,15 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 // commits only while the lock is held, and is otherwise cancelled with ConditionalCheckFailed. It conflicts
 // with heartbeats; retry a TransactionConflict. The check of an exclusive lock fails after Downgrade once
 // another holder has joined. Prefer Transact. Condition makes no request.
-func (l *Lock) Condition() types.ConditionCheck { return l.session.Condition() }
+func (l *held) Condition() types.ConditionCheck { return l.session.Condition() }
 
 // Get reads up to 100 items that the lock protects, by one TransactGetItems, in order. A missing item is nil.
 // No fenced write of an earlier holder can become visible after Get returns. If Unsettled is false, a
 // consistent GetItem is enough. Returns an error that matches ErrLost or ErrReleased if the lock has ended.
-func (l *Lock) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
-	if err := validItems("Get", len(items), maxReadItems); err != nil {
-		return nil, err
-	}
+func (l *held) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
 	return l.session.Get(ctx, items)
 }
 
 // Unsettled reports whether a transaction of an earlier holder may become visible while this lock is held,
 // because its turn ended by an eviction or with an unknown outcome. Read by Get then. It makes no request.
-func (l *Lock) Unsettled() bool { return l.session.Unsettled() }
+func (l *held) Unsettled() bool { return l.session.Unsettled() }

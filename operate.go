@@ -24,7 +24,7 @@ import (
 // AnyKey names a queue: a Key, or an ItemKey for that of an item's lock.
 type AnyKey interface {
 	fmt.Stringer
-	prepare(*Client, waitpolicy.Wait, []Option) (*settings, table.Queue, error)
+	prepare(*Client, waitpolicy.Wait, *settings) (table.Queue, error)
 }
 
 // Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue of an
@@ -48,7 +48,7 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 	if isNil(key) {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
-	if _, q, err = key.prepare(c, waitpolicy.NoWait, nil); err == nil {
+	if q, err = key.prepare(c, waitpolicy.NoWait, with[Option](c, nil)); err == nil {
 		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
 	}
 	return bounded, q, end, err

@@ -20,7 +20,22 @@ import (
 
 // Option changes one Acquire. A nil Option changes nothing. Acquire returns an error and sends nothing if an
 // option is invalid.
-type Option func(*settings)
+type Option interface{ change(*settings) }
+
+// ItemOption is an Option that LockItem takes, too.
+type ItemOption interface {
+	Option
+	item()
+}
+
+type option func(*settings)
+
+func (o option) change(s *settings) { o(s) }
+
+type itemOption func(*settings)
+
+func (o itemOption) change(s *settings) { o(s) }
+func (itemOption) item()                {}
 
 // settings are the Config of a client, changed for one call.
 type settings struct {
@@ -49,25 +64,27 @@ type warning struct {
 
 // WithTTL sets Config.TTL for one lock. HeartbeatInterval stays as it was set, but is at most half of ttl, and half of
 // it if it was not set. RequestTimeout is at most a quarter of ttl.
-func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.TTL, s.ownTTL = ttl, true } }
+func WithTTL(ttl time.Duration) ItemOption {
+	return itemOption(func(s *settings) { s.TTL, s.ownTTL = ttl, true })
+}
 
 // WithOwner sets Config.Owner for one lock. Empty means that of the client.
-func WithOwner(owner string) Option {
-	return func(s *settings) { s.Owner = cmp.Or(owner, s.Owner) }
+func WithOwner(owner string) ItemOption {
+	return itemOption(func(s *settings) { s.Owner = cmp.Or(owner, s.Owner) })
 }
 
 // WithData publishes data of the holder while the lock is held, as Holder.Data of Inspect and
 // *NotAcquiredError. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes are copied.
-func WithData(data []byte) Option {
+func WithData(data []byte) ItemOption {
 	data = bytes.Clone(data)
-	return func(s *settings) { s.data = data }
+	return itemOption(func(s *settings) { s.data = data })
 }
 
 // Shared makes the lock a reader's. Readers hold it together, and a writer, which does not use this option,
 // holds it alone. All wait in one queue, so readers never starve writers. At most 500 readers hold together,
 // about 180 at the default HeartbeatInterval. There is no upgrade to a writer. Holders of lower tickets may
 // still be there: fence readers with Lock.Condition, not by the highest ticket.
-func Shared() Option { return func(s *settings) { s.mode.Shared = true } }
+func Shared() Option { return option(func(s *settings) { s.mode.Shared = true }) }
 
 // Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
 // first use of a queue fixes n, and another kind is a *queue.MismatchError. It excludes Shared, whose rule about
@@ -77,7 +94,7 @@ func Permits(n int) Option {
 	if n == 0 {
 		n = noPermits
 	}
-	return func(s *settings) { s.mode.Permits = n }
+	return option(func(s *settings) { s.mode.Permits = n })
 }
 
 // noPermits is in the mode of Permits(0), which is invalid. The mode of zero permits is that of a lock.
@@ -95,7 +112,7 @@ func permitsOption(m queue.Mode) string {
 // fencing token: requests of the former holder may still be on their way. A release opens the queue at once, as
 // does Operator.Evict. Shared and Permits admit others beside the lost holder as beside a live one. At most 24 h,
 // in whole milliseconds.
-func LockDelay(d time.Duration) Option { return func(s *settings) { s.delay = d } }
+func LockDelay(d time.Duration) ItemOption { return itemOption(func(s *settings) { s.delay = d }) }
 
 // FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder
 // crashes, all wait until an operator has looked. Use it where two holders at once are worse than none and the
@@ -104,44 +121,44 @@ func LockDelay(d time.Duration) Option { return func(s *settings) { s.delay = d 
 // The holder has no deadline, but its heartbeats report an eviction. A Release without an answer returns
 // *UnreleasedError, and so does an Acquire that could not take back its grant. It excludes OnExpiring,
 // LockDelay and Client.Resume.
-func FailClosed() Option { return func(s *settings) { s.failClosed = true } }
+func FailClosed() Option { return option(func(s *settings) { s.failClosed = true }) }
 
 // NoHeartbeat sends no heartbeats, for a process that is frozen between calls, as in AWS Lambda. The lock is lost
 // when TTL less its margin has passed, with the cause Expired, unless Lock.Extend renews it: choose a TTL longer
 // than the deadline of the work, and release before the freeze. An eviction shows only in Extend and in writes:
 // fence them, as a process that was thawed may believe that it still holds the lock. FailClosed excludes it.
-func NoHeartbeat() Option { return func(s *settings) { s.noHeartbeat = true } }
+func NoHeartbeat() ItemOption { return itemOption(func(s *settings) { s.noHeartbeat = true }) }
 
 // CreateItem lets LockItem create a missing item, with only its key and the lock's attributes. A late copy of
 // the request may create an item again that was deleted meanwhile.
-func CreateItem() Option { return func(s *settings) { s.createItem = true } }
+func CreateItem() ItemOption { return itemOption(func(s *settings) { s.createItem = true }) }
 
 // OnProgress calls f with the queue position when Acquire begins to wait, and after each look that changes what
 // Progress shows. NoWait and an idle lock never call f. The last OnProgress counts. One goroutine at a time
 // calls f, with the latest Progress. Acquire waits up to one second for the call under way, and Close waits for
 // it, so f must not call Close. A panic of f ends the wait and continues in the caller of Acquire.
-func OnProgress(f func(Progress)) Option { return func(s *settings) { s.progress = f } }
+func OnProgress(f func(Progress)) ItemOption { return itemOption(func(s *settings) { s.progress = f }) }
 
 // OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume. Acquire enters the
 // queue after f has returned. Resume does not wait for f. If the lock is idle, f is not called: save
 // Lock.Handle instead. The other rules of OnProgress apply.
-func OnHandle(f func(Handle)) Option { return func(s *settings) { s.placed = f } }
+func OnHandle(f func(Handle)) Option { return option(func(s *settings) { s.placed = f }) }
 
 // OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or the process was paused.
 // The lock may still be renewed: stop long work and save results. f runs in its own goroutine, once until a
 // renewal succeeds, and may find the lock lost. Close waits for f, so f must not call Close. Each OnExpiring
 // counts. margin is more than zero and at most TTL less its own margin, and without NoHeartbeat less
 // HeartbeatInterval and RequestTimeout: 24.19 s by default.
-func OnExpiring(margin time.Duration, f func(*Lock)) Option {
-	return func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) }
+func OnExpiring(margin time.Duration, f func(*Lock)) ItemOption {
+	return itemOption(func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) })
 }
 
 // with returns the client's Config as the options change it.
-func (c *Client) with(opts []Option) *settings {
+func with[O Option](c *Client, opts []O) *settings {
 	s := &settings{Config: c.cfg, given: c.interval, begun: time.Now()}
 	for _, opt := range opts {
-		if opt != nil {
-			opt(s)
+		if any(opt) != nil {
+			opt.change(s)
 		}
 	}
 	if s.ownTTL {

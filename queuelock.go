@@ -179,7 +179,8 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error
 //     too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
-	cfg, q, err := key.prepare(c, wait, opts)
+	cfg := with(c, opts)
+	q, err := key.prepare(c, wait, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -351,20 +352,19 @@ func (c *Client) over(ctx context.Context) error {
 	return context.Cause(c.ctx)
 }
 
-// prepare checks the arguments of a call.
-func (k Key) prepare(c *Client, wait waitpolicy.Wait, opts []Option) (*settings, table.Queue, error) {
-	cfg := c.with(opts)
+// prepare checks the arguments of a call, and returns the queue.
+func (k Key) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.Queue, error) {
 	key := k.normal()
 	var misuse error
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")
 	}
-	if err := cmp.Or(c.made(), key.validate(), wait.Validate(), cfg.validate(), misuse); err != nil {
-		return cfg, table.Queue{}, fmt.Errorf("queuelock: %w", err)
+	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), wait.Validate(), cfg.validate(), misuse); err != nil {
+		return table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
 	q := c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)
 	q.Forget = cfg.Forget
-	return cfg, q, nil
+	return q, nil
 }
 
 // made refuses a Client that New has not made.

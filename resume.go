@@ -46,14 +46,14 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
 	}
 	mode := queue.Mode{Shared: h.Shared, Permits: h.Permits}
-	if given := c.with(opts).mode; given != (queue.Mode{}) && given != mode {
+	if given := with(c, opts).mode; given != (queue.Mode{}) && given != mode {
 		return nil, fmt.Errorf("queuelock: Resume: %s is given, and the handle is of an Acquire with %s: leave it out, "+
 			"the handle has it", modeOptions(given), modeOptions(mode))
 	}
-	return c.Acquire(ctx, h.Key, wait, append(slices.Clip(opts), func(s *settings) {
+	return c.Acquire(ctx, h.Key, wait, append(slices.Clip(opts), option(func(s *settings) {
 		s.mode = mode
 		s.resume = &waiter.Handle{ID: h.ID, Ticket: h.Ticket}
-	})...)
+	}))...)
 }
 
 // modeOptions names the options of the mode.

@@ -41,34 +41,40 @@ var flockFlags = map[string]string{
 // misplaced is the error of the first flag before the command that the command does not
 // have, or that must be after it. What cobra says of it names another flag.
 func misplaced(root *cobra.Command, args []string) error {
-	for i, arg := range args {
-		if arg == "--" || i == 0 && !strings.HasPrefix(arg, "-") {
-			return nil // the command is the first
-		}
-		sub, _, err := root.Find([]string{arg})
-		if strings.HasPrefix(arg, "-") || err != nil || sub == root || takesValue(sub, args[i-1]) {
+	sub, before := commandAfterFlags(root, args)
+	for i := 0; i < len(before); i++ {
+		given := before[i]
+		name, _, whole := strings.Cut(strings.TrimLeft(given, "-"), "=")
+		flag := sub.Flag(name)
+		switch {
+		case !strings.HasPrefix(given, "-"):
+			return nil // another mistake, which cobra finds
+		case root.Flag(name) != nil, name == "help", name == "version", given == "-h":
 			continue
+		case !strings.HasPrefix(given, "--") && sub.Flags().ShorthandLookup(given[1:2]) != nil, flag != nil && !takesValue(sub, given) && !whole:
+			return usagef("%s must be after the command: write 'queuelock %s … %s'", clip(given, 40), sub.Name(), clip(given, 40))
+		case flag == nil:
+			return usagef("there is no flag %s: see '%s --help'", clip(given, 40), sub.CommandPath())
+		case takesValue(sub, given):
+			i++
 		}
-		for j := 0; j < i; j++ {
-			given := args[j]
-			name, _, whole := strings.Cut(strings.TrimLeft(given, "-"), "=")
-			flag := sub.Flag(name)
-			switch {
-			case !strings.HasPrefix(given, "-"):
-				return nil // another mistake, which cobra finds
-			case root.Flag(name) != nil, name == "help", name == "version", given == "-h":
-				continue
-			case !strings.HasPrefix(given, "--") && sub.Flags().ShorthandLookup(given[1:2]) != nil, flag != nil && !takesValue(sub, given) && !whole:
-				return usagef("%s must be after the command: write 'queuelock %s … %s'", clip(given, 40), sub.Name(), clip(given, 40))
-			case flag == nil:
-				return usagef("there is no flag %s: see '%s --help'", clip(given, 40), sub.CommandPath())
-			case takesValue(sub, given):
-				j++
-			}
-		}
-		return nil
 	}
 	return nil
+}
+
+// commandAfterFlags finds a command that is not the first argument, and returns it with the
+// arguments before it, which are none if there is no such command.
+func commandAfterFlags(root *cobra.Command, args []string) (sub *cobra.Command, before []string) {
+	for i, arg := range args {
+		if arg == "--" || i == 0 && !strings.HasPrefix(arg, "-") {
+			break // the command is the first
+		}
+		sub, _, err := root.Find([]string{arg})
+		if !strings.HasPrefix(arg, "-") && err == nil && sub != root && !takesValue(sub, args[i-1]) {
+			return sub, args[:i]
+		}
+	}
+	return root, nil
 }
 
 // takesValue reports whether the next argument is the value of this one.

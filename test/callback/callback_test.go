@@ -255,7 +255,7 @@ func TestCallbackPanic(t *testing.T) {
 				}()
 				var err error
 				if test.item {
-					_, err = b.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, test.opt)
+					_, err = b.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, test.opt.(queuelock.ItemOption))
 				} else {
 					_, err = b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, test.opt)
 				}

@@ -193,7 +193,7 @@ func (c *costs) writes(t *testing.T) {
 	c.add("`LockItem`, the first lock of an item", cost(table, func() { item = lockItem(t, a, key) }))
 	c.add("`UpdateAndRelease`, no waiter", cost(table, func() { updateAndRelease(t, item) }))
 	c.add("`LockItem`, idle", cost(table, func() { item = lockItem(t, a, key) }))
-	release(t, item.Lock)
+	release(t, item)
 }
 
 // cost returns what all clients spend while f runs.

@@ -190,7 +190,7 @@ func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client)
 	}()
 	time.Sleep(100 * time.Millisecond)
 	updateAndRelease(t, lock, expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
-	release(t, (<-waiting).Lock)
+	release(t, <-waiting)
 	time.Sleep(time.Second)
 }
 

@@ -99,7 +99,7 @@ func library(t *testing.T) string {
 // TestOptions finds each option in the guide, and in a row of the configuration.
 func TestOptions(t *testing.T) {
 	guide, table := read(t, "docs/guide.md"), read(t, "docs/configuration.md")
-	options := regexp.MustCompile(`(?m)^func ([A-Z]\w+)\(.*\) Option \{`).FindAllStringSubmatch(library(t), -1)
+	options := regexp.MustCompile(`(?m)^func ([A-Z]\w+)\(.*\) (?:Item)?Option \{`).FindAllStringSubmatch(library(t), -1)
 	if len(options) == 0 {
 		t.Fatal("the package has no options")
 	}

@@ -78,7 +78,7 @@ func TestRestoredItem(t *testing.T) {
 		key := newOrder(t, table)
 		lock := lockItem(t, c, key)
 		highest := lock.Ticket()
-		release(t, lock.Lock)
+		release(t, lock)
 		time.Sleep(time.Minute)
 		whole := map[string]types.AttributeValue{"id": text("order-7"), "amount": number("100")}
 		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &key.Table, Item: whole}); err != nil {
@@ -88,6 +88,6 @@ func TestRestoredItem(t *testing.T) {
 		if !highest.Less(lock.Ticket()) {
 			t.Errorf("the ticket of an item without attributes is %s, after %s", lock.Ticket(), highest)
 		}
-		release(t, lock.Lock)
+		release(t, lock)
 	})
 }

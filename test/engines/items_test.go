@@ -75,7 +75,7 @@ func TestEngineItems(t *testing.T) {
 		whole = attr.With(attr.Without(whole, "id"), key)
 		u.Put(whole)
 		whole = u.Get(key)
-		if n := locktest.Sent(table, func() { locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock) }); n != 2 {
+		if n := locktest.Sent(table, func() { locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)) }); n != 2 {
 			t.Errorf("the first cycle took %d requests", n)
 		}
 		n := locktest.Sent(table, func() {

@@ -141,7 +141,6 @@ func TestValidate(t *testing.T) {
 	}
 	locktest.Says(t, queuelock.Config{}.Validate("q", nil), "table name")
 	locktest.Says(t, queuelock.Config{}.Validate("queuelock", locktest.Order, queuelock.CreateItem()), "CreateItem is for LockItem only")
-	locktest.Says(t, queuelock.Config{}.Validate("queuelock", item, queuelock.Shared()), "Shared and Permits are for Acquire")
 	item.Key = map[string]types.AttributeValue{"my_holders": &types.AttributeValueMemberS{Value: "7"}}
 	locktest.Says(t, queuelock.Config{ItemPrefix: "my_"}.Validate("queuelock", item), `"my_holders" is also the lock's`)
 }
@@ -185,7 +184,7 @@ func TestNilOption(t *testing.T) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		u.Put(whole)
-		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, nil).Lock)
+		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, nil))
 	})
 }
 

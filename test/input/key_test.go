@@ -99,11 +99,11 @@ func TestLockString(t *testing.T) {
 				}
 			}
 		}
-		if got := item.Lock.String(); got != itemWant {
+		if got := item.String(); got != itemWant {
 			t.Errorf("the lock of an item is printed as %s", got)
 		}
 		locktest.ReleaseAll(t, both)
-		locktest.Release(t, item.Lock)
+		locktest.Release(t, item)
 	})
 }
 
@@ -125,7 +125,7 @@ func TestErrorsNameTheItem(t *testing.T) {
 			cancelled, cancel := context.WithCancel(t.Context())
 			cancel()
 			locktest.Says(t, held.Transact(cancelled, locktest.Deposit(table, nil)), "queuelock"+want+": transact: ")
-			locktest.Release(t, held.Lock)
+			locktest.Release(t, held)
 			held = locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
 			db.Partition()
 			<-held.Context().Done()

@@ -2,6 +2,7 @@ package item_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestBadItems(t *testing.T) {
 			for _, bad := range []struct {
 				item queuelock.ItemKey
 				wait waitpolicy.Wait
-				opts []queuelock.Option
+				opts []queuelock.ItemOption
 				says string
 			}{
 				{queuelock.ItemKey{Key: key}, waitpolicy.NoWait, nil, "table is empty"},
@@ -50,11 +51,7 @@ func TestBadItems(t *testing.T) {
 				{u.Key(attr.Item{"id": attr.Num("seven")}), waitpolicy.NoWait, nil, "no number"},
 				{u.Key(attr.Item{"id": attr.Num("1e999999999")}), waitpolicy.NoWait, nil, "no number"},
 				{good, waitpolicy.For(-1), nil, "negative"},
-				{good, waitpolicy.NoWait, []queuelock.Option{queuelock.Shared()}, "Shared and Permits"},
-				{good, waitpolicy.NoWait, []queuelock.Option{queuelock.Permits(2)}, "Shared and Permits"},
-				{good, waitpolicy.NoWait, []queuelock.Option{queuelock.OnHandle(func(queuelock.Handle) {})}, "OnHandle"},
-				{good, waitpolicy.NoWait, []queuelock.Option{queuelock.FailClosed()}, "FailClosed"},
-				{good, waitpolicy.NoWait, []queuelock.Option{queuelock.WithTTL(1)}, "TTL"},
+				{good, waitpolicy.NoWait, []queuelock.ItemOption{queuelock.WithTTL(1)}, "TTL"},
 			} {
 				_, err := c.LockItem(t.Context(), bad.item, bad.wait, bad.opts...)
 				locktest.Says(t, err, "queuelock: ", bad.says)
@@ -123,4 +120,21 @@ func TestUpdateOfBadEntry(t *testing.T) {
 		}
 		locktest.Updated(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), locktest.AddOne())
 	})
+}
+
+// TestOptionsOfItems checks that LockItem does not take an option that cannot apply to an item, and that its lock has no
+// method that cannot work.
+func TestOptionsOfItems(t *testing.T) {
+	for name, opt := range map[string]queuelock.Option{
+		"Shared": queuelock.Shared(), "Permits": queuelock.Permits(2), "FailClosed": queuelock.FailClosed(), "OnHandle": queuelock.OnHandle(nil),
+	} {
+		if _, is := opt.(queuelock.ItemOption); is {
+			t.Errorf("LockItem takes %s", name)
+		}
+	}
+	for _, name := range []string{"Downgrade", "Handle", "Key", "Shared"} {
+		if _, has := reflect.TypeFor[*queuelock.ItemLock]().MethodByName(name); has {
+			t.Errorf("an ItemLock has the method %s", name)
+		}
+	}
 }

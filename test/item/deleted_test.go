@@ -58,7 +58,7 @@ func TestDeletedItem(t *testing.T) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		u.Delete(key)
-		locktest.Release(t, lock.Lock)
+		locktest.Release(t, lock)
 		if len(u.Get(key)) != 0 {
 			t.Error("the release made it again")
 		}
@@ -72,13 +72,13 @@ func TestDeletedItem(t *testing.T) {
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 			for range 3 {
-				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock)
+				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
 			}
 			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 			u.Put(whole)
 			if held {
 				other := locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
-				defer func() { locktest.Release(t, other.Lock) }()
+				defer func() { locktest.Release(t, other) }()
 			}
 			// A release whose copy arrived before would leave the same.
 			err := lock.Release(t.Context())
@@ -141,7 +141,7 @@ func TestDeletedItem(t *testing.T) {
 			b, dbB := locktest.Open(t, table, "b", queuelock.Config{})
 			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 			for range 9 {
-				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock)
+				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
 			}
 			old := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) // ticket 10
 			waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
@@ -150,7 +150,7 @@ func TestDeletedItem(t *testing.T) {
 			u.Delete(key)
 			u.Put(whole)
 			for range turns {
-				locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait).Lock)
+				locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait))
 			}
 			held := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 			dbB.Heal()
@@ -191,7 +191,7 @@ func TestDeletedItem(t *testing.T) {
 func TestSeed(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(u locktest.ItemTable, key, whole attr.Item)
-		opts    []queuelock.Option
+		opts    []queuelock.ItemOption
 		is      func(err error) bool
 	}{
 		"deleted": {func(u locktest.ItemTable, key, _ attr.Item) { u.Delete(key) }, nil, func(err error) bool { return errors.Is(err, queuelock.ErrNoItem) }},
@@ -203,7 +203,7 @@ func TestSeed(t *testing.T) {
 		}},
 		"another name, where a missing item may be made": {func(u locktest.ItemTable, _, whole attr.Item) {
 			u.Put(attr.With(whole, attr.Item{"lock_turn": attr.Num(3)}))
-		}, []queuelock.Option{queuelock.CreateItem()}, func(err error) bool {
+		}, []queuelock.ItemOption{queuelock.CreateItem()}, func(err error) bool {
 			_, malformed := errors.AsType[*queue.MalformedError](err)
 			return malformed
 		}},
@@ -242,13 +242,13 @@ func TestClaimOfDeletedItem(t *testing.T) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		dead, dbDead := locktest.Open(t, table, "dead", queuelock.Config{})
 		for range 9 {
-			locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock)
+			locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
 		}
 		held := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever) // ticket 11
 		time.Sleep(100 * time.Millisecond)
 		claim := dbB.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("lock_granted = 11").Times(1))
-		locktest.Release(t, held.Lock)
+		locktest.Release(t, held)
 		<-claim.Reached()
 		u.Delete(key)
 		u.Put(whole)
@@ -256,7 +256,7 @@ func TestClaimOfDeletedItem(t *testing.T) {
 		locktest.QueueUpForItem(t.Context(), dead, u.Key(key), waitpolicy.Forever)
 		time.Sleep(100 * time.Millisecond)
 		dbDead.Partition() // it has ticket 2, and claims nothing
-		locktest.Release(t, first.Lock)
+		locktest.Release(t, first)
 		before := dbB.Counts()
 		claim.Release()
 		got := <-waiting
@@ -269,6 +269,6 @@ func TestClaimOfDeletedItem(t *testing.T) {
 		if spent := dbB.Counts().Sub(before).Total(); spent.Sent > 200 {
 			t.Errorf("it took %d requests", spent.Sent)
 		}
-		locktest.Release(t, got.Lock.Lock)
+		locktest.Release(t, got.Lock)
 	})
 }

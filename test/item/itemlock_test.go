@@ -135,7 +135,7 @@ func TestWithoutDates(t *testing.T) {
 		if _, err := b.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Str("new")}), waitpolicy.NoWait, queuelock.CreateItem()); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a locked item was locked: %v", err)
 		}
-		locktest.Release(t, lock.Lock)
+		locktest.Release(t, lock)
 	})
 }
 
@@ -214,7 +214,7 @@ func TestReservedNames(t *testing.T) {
 			}
 			locktest.EqualItems(t, "the item", u.Get(key), whole)
 			other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: "mutex:"})
-			locktest.Release(t, locktest.LockItem(t, other, u.Key(key), waitpolicy.NoWait).Lock)
+			locktest.Release(t, locktest.LockItem(t, other, u.Key(key), waitpolicy.NoWait))
 		})
 	}
 }

@@ -38,7 +38,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		}
 		var lock *queuelock.ItemLock
 		spends("the first lock of an item", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) })
-		spends("a release", 1, 1, func() { locktest.Release(t, lock.Lock) })
+		spends("a release", 1, 1, func() { locktest.Release(t, lock) })
 		spends("an idle lock", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 		spends("a busy item", 1, 1, func() {
 			if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
@@ -58,7 +58,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 			lock = locktest.LockItem(t, b, u.Key(attr.Item{"id": attr.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
 		})
 		locktest.EqualItems(t, "the created item", lock.Item(), attr.Item{"id": attr.Str("none")})
-		locktest.Release(t, lock.Lock)
+		locktest.Release(t, lock)
 
 		// A waiter, without its polls.
 		lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
@@ -222,8 +222,8 @@ func TestInspectItem(t *testing.T) {
 		if s := inspect(); len(s.Serving) != 1 || s.Serving[0].Owner != "a" || string(s.Serving[0].Data) != "job 1" || len(s.Waiting) != 1 || s.Waiting[0].Owner != "b" {
 			t.Errorf("a locked item: %+v", s)
 		}
-		if s := inspect(); lock.Key() != (queuelock.Key{Entity: s.Entity, Reason: s.Reason}) || lock.ItemKey().Table != u.Name {
-			t.Errorf("the lock's key is %v, the queue's %q and %q", lock.Key(), s.Entity, s.Reason)
+		if s := inspect(); s.Reason != queuelock.ItemReason || lock.ItemKey().Table != u.Name {
+			t.Errorf("the lock's key is %v, the queue's %q and %q", lock.ItemKey(), s.Entity, s.Reason)
 		}
 		cancel()
 		if got := <-waiting; !errors.Is(got.Err, context.Canceled) || !errors.Is(got.Err, queuelock.ErrNotAcquired) {

@@ -93,7 +93,7 @@ func TestUnknownUpdate(t *testing.T) {
 		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
 			t.Fatal("it was to be unknown")
 		}
-		locktest.Release(t, lock.Lock)
+		locktest.Release(t, lock)
 		late.Release()
 		if err := table.Settle(t.Context()); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestUnknownUpdate(t *testing.T) {
 		if !unknown || refused {
 			t.Errorf("got %v", err)
 		}
-		locktest.Release(t, lock.Lock)
+		locktest.Release(t, lock)
 	})
 	locktest.InBubble(t, "AnsweredAfterThrottle", func(t *testing.T) {
 		_, u, db, lock, key := prepare(t, queuelock.Config{})
@@ -189,7 +189,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 		u := locktest.NewItemTable(t, table, key)
 		u.Put(whole)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait).Lock) // the record is there
+		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)) // the record is there
 		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))

@@ -66,7 +66,7 @@ func TestUpdateOnce(t *testing.T) {
 					if got.Err != nil {
 						t.Fatal(got.Err)
 					}
-					locktest.Release(t, got.Lock.Lock)
+					locktest.Release(t, got.Lock)
 				}
 				if err := table.Settle(t.Context()); err != nil {
 					t.Fatal(err)
@@ -80,10 +80,10 @@ func TestUpdateOnce(t *testing.T) {
 				if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
 					t.Errorf("a second one gave %v", err)
 				}
-				locktest.Release(t, lock.Lock)
+				locktest.Release(t, lock)
 				next := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 				locktest.EqualItems(t, "the item at the next lock", next.Item(), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
-				locktest.Release(t, next.Lock)
+				locktest.Release(t, next)
 			})
 		}
 	}
@@ -292,7 +292,7 @@ func TestOwnAttributes(t *testing.T) {
 				if !reflect.DeepEqual(got.Lock.Item(), want) {
 					r.Fatalf("the next has\n%v\nwant\n%v", locktest.PlainItem(got.Lock.Item()), locktest.PlainItem(want))
 				}
-				locktest.Release(t, got.Lock.Lock)
+				locktest.Release(t, got.Lock)
 			}
 		})
 	})

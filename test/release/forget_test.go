@@ -208,7 +208,7 @@ func TestForget(t *testing.T) {
 			}
 			u.Put(whole)
 			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
-			locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait).Lock)
+			locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
 			if got := u.Get(key)["expiresAt"]; !reflect.DeepEqual(got, own) {
 				t.Errorf("the user's item expires at %v, want %v", got, own)
 			}

@@ -101,7 +101,7 @@ func putOf(table *queuelocktest.Table, name string, condition *string) types.Tra
 // released, and the item be updated.
 func TestSettleWithoutAnswer(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, lock *queuelock.ItemLock){
-		"Release": func(t *testing.T, lock *queuelock.ItemLock) { locktest.Release(t, lock.Lock) },
+		"Release": func(t *testing.T, lock *queuelock.ItemLock) { locktest.Release(t, lock) },
 		"UpdateAndRelease": func(t *testing.T, lock *queuelock.ItemLock) {
 			locktest.Updated(t, lock, locktest.AddOne())
 		},
@@ -223,7 +223,7 @@ func TestSplitBesideLateUpdate(t *testing.T) {
 		if err := <-made; err != nil {
 			t.Error(err)
 		}
-		locktest.Release(t, lock.Lock)
+		locktest.Release(t, lock)
 	})
 }
 

@@ -70,7 +70,7 @@ func Acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...qu
 }
 
 // Release releases a lock, which must succeed.
-func Release(t *testing.T, lock *queuelock.Lock) {
+func Release(t *testing.T, lock interface{ Release(context.Context) error }) {
 	t.Helper()
 	if err := lock.Release(t.Context()); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func OrderItem() (key, whole attr.Item) {
 }
 
 // LockItem calls LockItem, which must succeed.
-func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.ItemLock {
+func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.ItemOption) *queuelock.ItemLock {
 	t.Helper()
 	lock, err := c.LockItem(t.Context(), key, wait, opts...)
 	if err != nil {
@@ -124,7 +124,7 @@ type ItemOutcome struct {
 }
 
 // QueueUpForItem calls LockItem in the background.
-func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan ItemOutcome {
+func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.ItemOption) <-chan ItemOutcome {
 	done := make(chan ItemOutcome, 1)
 	go func() {
 		lock, err := c.LockItem(ctx, key, wait, opts...)

@@ -35,7 +35,7 @@ func LockBy(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) <-chan 
 
 // OnceItWaits returns an option of Acquire, and a channel that is closed once that
 // Acquire has looked at the queue and waits with its ticket.
-func OnceItWaits() (<-chan struct{}, queuelock.Option) {
+func OnceItWaits() (<-chan struct{}, queuelock.ItemOption) {
 	queued := make(chan struct{})
 	first := sync.OnceFunc(func() { close(queued) })
 	return queued, queuelock.OnProgress(func(queuelock.Progress) { first() })

@@ -93,11 +93,12 @@ func fields(t *ast.StructType) int {
 }
 
 // docWords returns the number of words in the doc comment of each exported
-// symbol of a file: functions, methods of exported types, types, constants
-// and variables. A comment above a group of constants or variables counts
+// symbol of a file: functions, methods of exported types and of types that
+// these embed, types, constants and variables. A comment above a group of constants or variables counts
 // once, under the first exported name of the group.
 func docWords(s source) []count {
 	var counts []count
+	embedded := embeddedTypes(s.file)
 	add := func(name string, docs ...*ast.CommentGroup) {
 		n := 0
 		for _, doc := range docs {
@@ -108,7 +109,7 @@ func docWords(s source) []count {
 	for _, decl := range s.file.Decls {
 		switch decl := decl.(type) {
 		case *ast.FuncDecl:
-			if of := receiver(decl); decl.Name.IsExported() && (of == "" || ast.IsExported(of)) {
+			if of := receiver(decl); decl.Name.IsExported() && (of == "" || ast.IsExported(of) || embedded[of]) {
 				add(of+decl.Name.Name, decl.Doc)
 			}
 		case *ast.GenDecl:
@@ -137,6 +138,27 @@ func docWords(s source) []count {
 		}
 	}
 	return counts
+}
+
+// embeddedTypes returns the names, and a dot, of the types that the exported
+// structs of a file embed: their methods are methods of the structs.
+func embeddedTypes(file *ast.File) map[string]bool {
+	embedded := map[string]bool{}
+	ast.Inspect(file, func(node ast.Node) bool {
+		spec, ok := node.(*ast.TypeSpec)
+		if !ok || !spec.Name.IsExported() {
+			return true
+		}
+		if t, ok := spec.Type.(*ast.StructType); ok {
+			for _, field := range t.Fields.List {
+				if of, ok := field.Type.(*ast.Ident); ok && len(field.Names) == 0 {
+					embedded[of.Name+"."] = true
+				}
+			}
+		}
+		return true
+	})
+	return embedded
 }
 
 // prose counts the words of a file's comments, and their colons and

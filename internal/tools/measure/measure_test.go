@@ -88,6 +88,15 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestEmbeddedMethods checks that the methods of an unexported type count if an exported struct embeds it.
+func TestEmbeddedMethods(t *testing.T) {
+	const code = "package a\n\ntype T struct{ base }\n\ntype base struct{}\n\nfunc (b *base) Do() {}\n\ntype other struct{}\n\nfunc (other) Do() {}\n"
+	s := parse(t, map[string]string{"a.go": code})[0]
+	if got, want := docWords(s), []count{{"a.T", 0}, {"a.base.Do", 0}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestSource(t *testing.T) {
 	got := map[string]string{}
 	for _, s := range parse(t, map[string]string{

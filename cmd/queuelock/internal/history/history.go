@@ -44,10 +44,15 @@ type Turn struct {
 	Ended bool
 	Until time.Duration
 
-	seen time.Duration // the last look that showed it
-	ends time.Duration // the end of its lease as that look showed it
+	last sight
+}
+
+// sight is the last look that showed a ticket.
+type sight struct {
+	id   string // of the ticket's row or entry, as the first look showed it
+	at   time.Duration
+	ends time.Duration // the end of its lease
 	ttl  time.Duration // of its lease; 0 for a holder without one
-	id   string
 }
 
 // Wait returns how long the ticket waited, or false if that is not known.
@@ -127,7 +132,7 @@ func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
 		if isNew {
 			t.Owner, t.Shared, t.Waited, t.Queued = w.Owner, w.Shared, true, began(w.Age)
 		}
-		t.seen = at
+		t.last.at = at
 	}
 	for _, h := range s.Serving {
 		t, isNew := r.turn(h.Ticket, h.ID)
@@ -158,11 +163,11 @@ func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
 
 // hold takes what a look showed of the holder.
 func (t *Turn) hold(h queue.Holder, at time.Duration) {
-	t.seen, t.ttl, t.ends, t.Data = at, h.TTL, at+min(h.Remaining, maxLease), h.Data
-	t.Renewed = max(t.Granted, min(t.ends-h.TTL-h.Delay, at))
+	t.last.at, t.last.ttl, t.last.ends, t.Data = at, h.TTL, at+min(h.Remaining, maxLease), h.Data
+	t.Renewed = max(t.Granted, min(t.last.ends-h.TTL-h.Delay, at))
 	// A lease that was renewed after its end is not over.
 	if t.Expired = h.Expired(); t.Expired {
-		t.Over = max(t.ends, t.Granted)
+		t.Over = max(t.last.ends, t.Granted)
 	}
 }
 
@@ -175,14 +180,14 @@ func (t *Turn) evict(mark queue.Eviction, when, at time.Duration) {
 	if mark.At.IsZero() {
 		when = t.Until
 	}
-	when = min(max(when, t.seen), at)
-	over := t.Held && t.ttl > 0 && t.ends <= when+min(t.ttl/4, time.Second) // a live holder renews before
-	if t.Evicted = over || mark.ID == t.id; !t.Evicted {
+	when = min(max(when, t.last.at), at)
+	over := t.Held && t.last.ttl > 0 && t.last.ends <= when+min(t.last.ttl/4, time.Second) // a live holder renews before
+	if t.Evicted = over || mark.ID == t.last.id; !t.Evicted {
 		return
 	}
 	t.Until = when
 	if over {
-		t.Expired, t.Over = true, min(t.ends, when)
+		t.Expired, t.Over = true, min(t.last.ends, when)
 	}
 }
 
@@ -198,7 +203,7 @@ func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
 	if t, ok := r.open[key]; ok {
 		return t, false
 	}
-	t = &Turn{Ticket: n, id: id}
+	t = &Turn{Ticket: n, last: sight{id: id}}
 	r.open[key] = t
 	r.turns = append(r.turns, t)
 	return t, true
@@ -209,12 +214,12 @@ func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
 func (r *Recorder) end(at, next time.Duration, alone bool, evict func(*Turn)) (ended []Turn) {
 	for key, t := range r.open {
 		t.Until = at
-		if t.seen == at {
+		if t.last.at == at {
 			continue
 		}
-		t.Ended, t.Until = true, t.seen+(at-t.seen)/2
+		t.Ended, t.Until = true, t.last.at+(at-t.last.at)/2
 		evict(t)
-		if t.Held && alone && !t.Shared && next >= t.seen {
+		if t.Held && alone && !t.Shared && next >= t.last.at {
 			t.Until = next
 		}
 		if t.Expired {
@@ -420,7 +425,7 @@ func (r *Recorder) Report(name string) Report {
 			return &s
 		}
 		line.Queued, line.Granted = at(t.Waited, t.Queued), at(t.Held, t.Granted)
-		line.Renewed, line.Expired = at(t.Held && t.ttl > 0, t.Renewed), at(t.Expired, t.Over)
+		line.Renewed, line.Expired = at(t.Held && t.last.ttl > 0, t.Renewed), at(t.Expired, t.Over)
 		if data := string(t.Data); data != "" && utf8.ValidString(data) {
 			line.Data = &data
 		}
