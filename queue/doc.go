@@ -1,12 +1,34 @@
-// Package queue has the names of the attributes in the record and the rows of a queue, the lease of either, and the types
-// that show a queue: the holders of a lock, and the waiters behind them in the order of their tickets. It is pure: it
-// sends nothing and has no clock. Internal packages decode, order and write the items: serving the record, rows the rows.
+// Package queue is the algorithm: what the items of a queue say, what each conditional write of them asks for and leaves,
+// and what follows for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. Internal packages send its
+// writes (serving those of the record, rows those of rows) and decide when (waiter, session).
 //
-// Viewer.Inspect of package queuelock returns a [State]: what one consistent Query showed. A queue of more than a megabyte
-// and the lock of an item need further reads, and Viewer.Queues shows each queue as its scan read it.
-// Progress and *NotAcquiredError of that package, and *sweeper.EvictError, show single holders.
+//	serving record   holders, and which tickets were issued and granted: a Record
+//	row of ticket 8  a Waiter and its Lease
+//	row of ticket 9  …
 //
-// A State may be out of date when it is returned. Do not use it to guard a write:
-// Lock.Condition and Lock.Transact do that. Expired holders and waiters are listed until a
-// client removes them. A row that another program wrote is listed with its Problem.
+// # A turn
+//
+// [Take] takes a ticket, and grants the lock at once if no ticket is outstanding. Otherwise the waiter puts a row (Enqueue).
+// A consistent query shows it a [Snapshot]: the record, and the rows ahead in the order of tickets. [Snapshot.Decide] says
+// whether its ticket waits, may be claimed, or can never be granted. To be first is only a reason to try: the grant is the
+// write [Claim], never a read. Heartbeat renews the lease of an entry or a row, [Evict] and Sweep remove what has expired, and
+// [Ending] ends a turn: so that the next TAKE is served at once, so that the first waiter may claim, or by a grant to it.
+//
+// # Promises
+//
+// The record never has more holders than the [Mode] allows, and the tickets of successive holders rise. Both hold for any
+// request that is lost, late, repeated or stalled, because each change is one conditional write. docs/writes.md has the case
+// for each condition. A snapshot shows every live row ahead, so waiters come in order.
+//
+// It does not promise that a holder knows at once that it was evicted (package heartbeat). A Record in memory is only a hint
+// at what to try: the table decides.
+//
+// # State
+//
+// Viewer.Inspect of package queuelock returns a [State]: what one consistent query showed. It may be out of date when it is
+// returned: to guard a write, use Lock.Condition or Lock.Transact. What has expired is listed until a client removes it, and
+// a row that another program wrote with its Problem.
+//
+// State, Holder, Waiter, HoldTime and the errors will not change. All else is of the protocol and may change in any version;
+// its arguments of package clause are internal.
 package queue

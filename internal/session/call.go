@@ -94,52 +94,59 @@ func (c *call) run(ctx context.Context, policy retry.Policy) (v verdict, rec que
 	return v, rec, err
 }
 
-// attempt sends one request, and another one at once if judge returns resend or handOff, or if the table has rejected
-// PASS, or the fast form for no reason that the record shows.
+// attempt sends one request, and another one at once as long as its answer means crowded, resend or handOff.
 func (c *call) attempt(ctx context.Context) (verdict, queue.Record, error) {
-	s := c.session
 	if c.kind != updates {
 		c.form = c.first // other holders that share may have left since it was refused
 	}
 	for {
 		rec, err := c.request(ctx)
-		switch {
-		case err == nil:
-			c.idle = c.first == queue.FormHandOff && rec.Resettable(s.grant.Ticket)
-			return released, rec, nil
-		case !errors.Is(err, serving.ErrRefused):
-			applied := table.Applied(err)
-			// The reason may be what PASS writes for the waiter, or the condition of the fast form alone.
-			if c.form == queue.FormPass && !applied || c.form == queue.FormFast && table.Contradicted(err) {
-				c.form = queue.FormHandOff
-				continue
-			}
-			c.open = c.open || applied
-			return unknown, rec, err
-		}
-		if c.ending.Bounded && rec.Holds(s.grant.ID, s.grant.Ticket) && (c.form != queue.FormFast || rec.Fast(s.grant.ID, s.grant.Ticket)) {
+		switch v := c.answered(rec, err); v {
+		case crowded:
 			c.crowded, c.times = c.crowded+1, rec.Marks.Unsettled
-			continue
-		}
-		switch v := judge(c.refusal(rec)); v {
 		case resend:
-			soon, cancel := context.WithTimeout(ctx, settleLimit)
-			if !s.last.tx.visible(soon) {
-				c.unsettled = true
-			}
-			cancel()
-			c.ending.Unmade = 0
-			if c.kind == updates {
-				c.ending.Unmade = queue.NextCall(s.last.number)
-			}
-			if c.form == queue.FormPass {
-				c.form = queue.FormHandOff // the offer was answered
-			}
+			c.settled(ctx)
 		case handOff:
 			c.form = queue.FormHandOff
 		default:
-			return v, rec, nil
+			if errors.Is(err, serving.ErrRefused) {
+				err = nil
+			}
+			return v, rec, err
 		}
+	}
+}
+
+// answered returns what the answer to a request means.
+func (c *call) answered(rec queue.Record, err error) verdict {
+	switch {
+	case err == nil:
+		c.idle = c.first == queue.FormHandOff && rec.Resettable(c.session.grant.Ticket)
+		return released
+	case errors.Is(err, serving.ErrRefused):
+		return judge(c.refusal(rec))
+	case c.form == queue.FormPass && !table.Applied(err), // what it writes for the waiter may be the reason
+		c.form == queue.FormFast && table.Contradicted(err): // the record does not show the reason
+		return handOff
+	}
+	c.open = c.open || table.Applied(err)
+	return unknown
+}
+
+// settled lets the next request not ask for a transaction that was made after all.
+func (c *call) settled(ctx context.Context) {
+	s := c.session
+	soon, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	if !s.last.tx.visible(soon) {
+		c.unsettled = true
+	}
+	c.ending.Unmade = 0
+	if c.kind == updates {
+		c.ending.Unmade = queue.NextCall(s.last.number)
+	}
+	if c.form == queue.FormPass {
+		c.form = queue.FormHandOff // the offer was answered
 	}
 }
 
@@ -196,10 +203,12 @@ func (c *call) hint() {
 func (c *call) refusal(rec queue.Record) refusal {
 	s := c.session
 	_, entry := rec.Mine(s.grant.ID)
+	fast := rec.Fast(s.grant.ID, s.grant.Ticket)
 	return refusal{
-		kind: c.kind, form: c.form, outcome: s.outcome(rec), entry: entry,
+		crowded: c.ending.Bounded && rec.Holds(s.grant.ID, s.grant.Ticket) && (c.form != queue.FormFast || fast),
+		kind:    c.kind, form: c.form, outcome: s.outcome(rec), entry: entry,
 		copied:   c.ending.Unmade != 0 && rec.Made(s.grant.ID, s.grant.Ticket, c.ending.Unmade) == queue.MadeYes,
-		fast:     rec.Fast(s.grant.ID, s.grant.Ticket),
+		fast:     fast,
 		asks:     c.asks,
 		open:     c.open,
 		first:    c.ending.Call == 1,
@@ -243,6 +252,7 @@ const (
 
 // refusal is what is known when the record refuses a request that releases the lock.
 type refusal struct {
+	crowded  bool // other holders have changed the set of times that the request asks for
 	kind     kind
 	form     queue.Form    // of the request
 	outcome  queue.Outcome // of the lock and this call, by the record
@@ -268,6 +278,7 @@ const (
 	unknown                 // not held, and the record does not show how it ended
 	handOff                 // others have queued: send the hand-off
 	resend                  // send again without asking for that transaction
+	crowded                 // send again with the times that the record has
 )
 
 // judge returns the meaning of a refusal. The first line that fits counts, and the record
@@ -275,6 +286,7 @@ const (
 //
 //	| the record                            | Release   | of a lost lock | UpdateAndRelease |
 //	|---------------------------------------|-----------|----------------|------------------|
+//	| has other times than were read        | crowded   | never sent     | crowded          |
 //	| has a late copy of a transaction      | resend    | resend         | resend           |
 //	| holds the lock, fast form was refused | handOff   | never sent     | handOff (1)      |
 //	| holds the lock, passing was refused   | handOff   | never sent     | never sent       |
@@ -292,6 +304,8 @@ const (
 // (3) Its owner may delete it, and the lock with it.
 func judge(r refusal) verdict {
 	switch {
+	case r.crowded:
+		return crowded
 	case r.copied:
 		return resend
 	case r.form == queue.FormFast && r.outcome == queue.OutcomeHeld && !(r.asks && r.fast),
