@@ -8,7 +8,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 )
 
-// The writes, for those who play them without a table.
+// The writes, without a table to send them to.
 
 func EnqueueWrite(item clause.Item, from string, earlier ...string) clause.Write {
 	return enqueue(item, from, earlier...)

@@ -7,7 +7,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// The writes, for those who play them without a table.
+// The writes, without a table to send them to.
 
 // TakeRider is what TAKE adds to the increment of the counter.
 func TakeRider(e Entry, idleOnly bool) ticket.Rider {

@@ -23,8 +23,7 @@ type (
 	ending  = serving.Ending
 	next    = serving.Next
 	form    = serving.Form
-	outcome = serving.Outcome
-	made    = serving.Made
+	renewal = serving.Renewal
 )
 
 const (
@@ -67,11 +66,11 @@ func claimWrite(e entry, t ticket.Number) clause.Write { return serving.ClaimWri
 func resumeWrite(e entry, old holder, mark evicted) clause.Write {
 	return serving.ResumeWrite(e, old, mark)
 }
-func heartbeatWrite(id string, t ticket.Number, until time.Time) clause.Write {
-	return serving.HeartbeatWrite(serving.Renewal{Until: until}, id, t)
+func heartbeatWrite(r renewal, id string, t ticket.Number) clause.Write {
+	return serving.HeartbeatWrite(r, id, t)
 }
-func confirmWrite(id string, t ticket.Number) clause.Write {
-	return serving.ConfirmWrite(id, t, time.Time{})
+func confirmWrite(id string, t ticket.Number, since time.Time) clause.Write {
+	return serving.ConfirmWrite(id, t, since)
 }
 func downgradeWrite(id string, t ticket.Number, nextCall int64) clause.Write {
 	return serving.DowngradeWrite(id, t, nextCall)

@@ -28,19 +28,25 @@ type reason string
 
 const (
 	needed reason = ""
-	// saves: without it the write is applied, and harms no one. It saves requests or tickets.
-	saves reason = "it saves a request or a ticket"
-	// answers: without it DynamoDB refuses the request as invalid, or applies one that changes nothing. With it, the answer
-	// shows what became of the entry or row.
-	answers reason = "the answer is clear"
-	// deep: the other conditions, and those of other writes, already exclude what it refuses. It refuses records that
-	// another program has changed.
-	deep reason = "the other writes never leave such a record"
-	// asked: an operator evicts only what was shown.
-	asked reason = "an operator evicts what was shown, and nothing else"
+	// saves: the write would be applied, and harm no one.
+	saves reason = "saves a request or a ticket"
+	// answers: DynamoDB would refuse the request as invalid, or the write would change nothing.
+	answers reason = "gives a clear answer"
+	// deep: it refuses records that only another program leaves.
+	deep reason = "doubles other conditions"
+	// asked: an operator may end any turn, but is asked to confirm what was shown.
+	asked reason = "evicts only what was shown"
 	// implied: another condition of the same write refuses whatever it refuses.
-	implied reason = "another condition of the write refuses the same"
+	implied reason = "names a refusal by another condition"
 )
+
+// Keeps returns the invariant that the condition keeps, or else, in parentheses, what else it does.
+func (c Case) Keeps() string {
+	if c.kept != needed {
+		return "(" + string(c.kept) + ")"
+	}
+	return string(c.breaks)
+}
 
 // needs is a case in which an invariant is broken.
 func needs(write, condition, because string, breaks Invariant, steps ...step) Case {

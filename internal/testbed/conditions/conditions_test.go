@@ -1,7 +1,6 @@
 package conditions
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -74,18 +73,18 @@ func TestConditions(t *testing.T) {
 			t.Log("with all conditions:")
 			w, last := c.play(t, false)
 			for i, what := range w.broken {
-				t.Errorf("with all conditions it is broken that %s: %s", i, what)
+				t.Errorf("with all conditions %q is broken: %s", i, what)
 			}
 			c.decides(t, last)
 			t.Log("without the condition:")
 			w, _ = c.play(t, true)
 			if c.kept == needed && w.broken[c.breaks] == "" {
-				t.Errorf("without the condition it is still true that %s; broken is %v", c.breaks, w.broken)
+				t.Errorf("without the condition %q is not broken, but %v", c.breaks, w.broken)
 			}
 			if c.kept != needed && len(w.broken) > 0 {
 				t.Errorf("the case could show that the condition is needed: %v", w.broken)
 			}
-			t.Log("without the condition: ", w.broken[c.breaks])
+			t.Logf("%s: %s", c.Keeps(), w.broken[c.breaks])
 		})
 	}
 }
@@ -124,5 +123,3 @@ func (c Case) decides(t *testing.T, d delivery) {
 func names(c clause.Cond, name string) bool {
 	return slices.Contains(clause.Write{If: []clause.Cond{c}}.Conditions(), name)
 }
-
-func (i Invariant) String() string { return fmt.Sprintf("%q", string(i)) }

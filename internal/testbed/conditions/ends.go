@@ -18,7 +18,7 @@ var ofRelease = []Case{
 	).then(
 		C.takes(),
 	),
-	needs("RELEASE", "its ticket", "A release must not take the orphaned entry of a repeated TAKE for the lock.", Told,
+	needs("RELEASE", "its ticket", "A release must not take the orphaned entry of a repeated TAKE for the lock.", Reported,
 		A.orphaned(),
 		A.handsOff(), // a turn that it has lost
 	),
@@ -29,7 +29,7 @@ var ofRelease = []Case{
 	).then(
 		A.takes(),
 	),
-	needs("RELEASE", "none outstanding", "The fast form, and B takes 6 in between: C with 7 would be granted by TAKE before B.", FIFO,
+	needs("RELEASE", "none outstanding", "The fast form, and B takes 6 in between: C with 7 would be granted by TAKE before B.", Order,
 		A.takes(),
 		B.queues(),
 		A.releases(),
@@ -89,7 +89,7 @@ var ofPass = []Case{
 	).then(
 		N.looks(),
 	),
-	needs("PASS", "its ticket", "As of RELEASE.", FIFO,
+	needs("PASS", "its ticket", "As of RELEASE.", Order,
 		idle(1),
 		A.takes(),  // 2
 		N.queues(), // 3
@@ -150,7 +150,7 @@ var ofReset = []Case{
 	).then(
 		C.takes(),
 	),
-	needs("RESET", "none outstanding", "A with 5 waits while B with 6 has given up. A RESET would raise the floor above A. So no ticket but one that was granted may be outstanding.", FIFO,
+	needs("RESET", "none outstanding", "A with 5 waits while B with 6 has given up. A RESET would raise the floor above A. So no ticket but one that was granted may be outstanding.", Order,
 		C.takes(),
 		A.queues(),
 		B.takes(),
@@ -172,7 +172,7 @@ var ofEvict = []Case{
 	).then(
 		C.takes(), C.claims(),
 	),
-	needs("EVICT", "ticket as read", "The mark must name the right turn, or its outcome would be misread.", Told,
+	needs("EVICT", "ticket as read", "The mark must name the right turn, or its outcome would be misread.", Reported,
 		A.takes(),
 		O.looks(),
 		A.releases().lost(),
@@ -182,7 +182,7 @@ var ofEvict = []Case{
 	).then(
 		A.learns(), // and would take its release for a loss
 	),
-	needs("EVICT", "transactions as read", "The mark has the number of the holder's last transaction, which shows the outcome of one without an answer.", Told,
+	needs("EVICT", "transactions as read", "The mark has the number of the holder's last transaction, which shows the outcome of one without an answer.", Reported,
 		A.takes(),
 		wait(50*time.Second),
 		B.looks(),
@@ -209,7 +209,7 @@ var ofEvict = []Case{
 		edited(queue.AttrServingAfter, clause.Int(1)),
 		O.evictsFailClosed(F),
 	),
-	needs("EVICT of a fail-closed holder", "transactions as read", "As of EVICT.", Told,
+	needs("EVICT of a fail-closed holder", "transactions as read", "As of EVICT.", Reported,
 		F.takes(), F.confirms(),
 		O.looks(),
 		F.transacts().lost(),

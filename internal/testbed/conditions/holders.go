@@ -145,11 +145,11 @@ var ofSettle = []Case{
 		O.looks(), O.evict(A),
 		A.settles(),
 	),
-	needs("SETTLE", "its ticket", "As of HEARTBEAT.", Told,
+	needs("SETTLE", "its ticket", "As of HEARTBEAT.", Reported,
 		A.orphaned(A.transacts().lost()),
 		A.settles(), // and would say that the transaction is never made
 	),
-	needs("SETTLE", "transaction not made", "The transaction was applied after all: the refusal shows its number.", Told,
+	needs("SETTLE", "transaction not made", "The transaction was applied after all: the refusal shows its number.", Reported,
 		A.takes(),
 		A.transacts().lost(),
 		A.settles(),
@@ -184,7 +184,7 @@ var ofResume = []Case{
 		A.orphaned(C.looks()),
 		C.resumes(A), // the turn that it has seen
 	),
-	needs("RESUME", "transactions as read", "As of EVICT.", Told,
+	needs("RESUME", "transactions as read", "As of EVICT.", Reported,
 		A.takes(),
 		C.looks(),
 		A.transacts().lost(),

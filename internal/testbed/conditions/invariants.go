@@ -19,22 +19,44 @@ type Invariant string
 
 // The invariants.
 const (
-	Exclusion Invariant = "no more clients believe that they hold the lock than its mode allows"
-	Rise      Invariant = "the tickets of grants rise"
-	Once      Invariant = "no number is issued twice, and no transaction is made twice"
-	FIFO      Invariant = "no ticket is granted while an earlier waiter relies on its row"
-	Leases    Invariant = "the entry or row of a client is there until the end on which it relies"
-	Ended     Invariant = "a turn that has ended does not begin again"
-	Told      Invariant = "an outcome that a client was told is true"
-	Fenced    Invariant = "a protected write is made only in the turn of its holder, and beside no other holder if it was exclusive"
-	Visible   Invariant = "at a grant, the transactions of other holders are visible, or the record says that one may not be"
-	Forward   Invariant = "the counter, the floor and the beats of an entry never fall"
-	Newest    Invariant = "data never returns to an older value"
-	Foreign   Invariant = "an item of another program stays as it is"
-	Kind      Invariant = "the kind and the scope of a queue never change"
-	Bounded   Invariant = "the record does not grow without end"
-	Progress  Invariant = "some client can always be granted the next ticket"
+	Exclusion Invariant = "exclusion"
+	Rise      Invariant = "rising tickets"
+	Once      Invariant = "once"
+	Order     Invariant = "order"
+	Leases    Invariant = "leases"
+	Ended     Invariant = "ends"
+	Reported  Invariant = "true answers"
+	Fenced    Invariant = "fence"
+	Visible   Invariant = "visibility"
+	Forward   Invariant = "no way back"
+	Newest    Invariant = "newest data"
+	Foreign   Invariant = "foreign items"
+	Kind      Invariant = "one kind"
+	Bounded   Invariant = "bounds"
+	Progress  Invariant = "progress"
 )
+
+// Invariants are all invariants, and what they say.
+var Invariants = []struct {
+	Invariant
+	Says string
+}{
+	{Exclusion, "No more clients believe that they hold the lock than its mode allows."},
+	{Rise, "The tickets of successive grants rise."},
+	{Once, "No number is issued twice, and no transaction is made twice."},
+	{Order, "No ticket is granted while an earlier waiter relies on its row."},
+	{Leases, "The entry or row of a client is there until the end on which the client relies."},
+	{Ended, "A turn that has ended does not begin again."},
+	{Reported, "An outcome that was reported to a client is true."},
+	{Fenced, "A protected write is made only in the turn of its holder, and beside no other holder if that is exclusive."},
+	{Visible, "At a grant, the transactions of other holders are visible, or the record says that one may not be."},
+	{Forward, "The counter, the floor, and the beats of an entry never fall."},
+	{Newest, "Data never returns to an older value."},
+	{Foreign, "An item of another program stays as it is."},
+	{Kind, "The kind and the scope of a queue never change."},
+	{Bounded, "The record does not grow without end."},
+	{Progress, "When all clients have gone, the next one is granted a ticket."},
+}
 
 type turn struct {
 	id     string
@@ -53,14 +75,14 @@ type history struct {
 	issued    map[ticket.Number]bool
 	made      map[transaction]int
 	invisible map[transaction]time.Time // that may not be visible yet, and when they were made
-	told      []verdict
+	reports   []verdict
 	data      map[string]int64 // the last SETDATA of an entry
 	foreign   map[string]clause.Item
 	edited    bool                 // another program has changed the record: it may be stuck
 	broken    map[Invariant]string // by what
 }
 
-// verdict is what a client was told of a transaction: it was made, or never will be.
+// verdict is what was reported of a transaction: it was made, or never will be.
 type verdict struct {
 	of   transaction
 	made bool
@@ -75,9 +97,9 @@ func (w *world) breaks(i Invariant, format string, args ...any) {
 // check judges what the clients believe, and the table as it is.
 func (w *world) check() {
 	w.checkBeliefs()
-	for _, v := range w.told {
+	for _, v := range w.reports {
 		if v.made != (w.made[v.of] > 0) {
-			w.breaks(Told, "the holder %s was told that its transaction %d was made: %v", v.of.id, v.of.call, v.made)
+			w.breaks(Reported, "the report to %s that its transaction %d was made (%v) is false", v.of.id, v.of.call, v.made)
 		}
 	}
 	for name, was := range w.foreign {
@@ -158,8 +180,8 @@ func most(m mode) int {
 
 func (w *world) second(t time.Time) int { return int(t.Sub(start) / time.Second) }
 
-// held is told to a client that asks whether it still holds the lock.
-func (w *world) held(c *client, t turn) {
+// stillHolds judges the answer that the client still holds the lock.
+func (w *world) stillHolds(c *client, t turn) {
 	if by := w.ended[t]; by != "" {
 		w.breaks(Ended, "%s holds with ticket %s, after its turn was ended by %s", c.name, t.ticket, by)
 	}
@@ -239,7 +261,7 @@ func (w *world) grants(h holder, rec record) {
 	w.granted = h.Ticket
 	for _, c := range w.clients {
 		if c.waits && w.now.Before(c.rowUntil) && c.ticket.Less(h.Ticket) {
-			w.breaks(FIFO, "ticket %s was granted while %s waits with %s", h.Ticket, c.name, c.ticket)
+			w.breaks(Order, "ticket %s was granted while %s waits with %s", h.Ticket, c.name, c.ticket)
 		}
 	}
 	for tx, at := range w.invisible {

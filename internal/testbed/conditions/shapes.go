@@ -63,11 +63,11 @@ func Shapes() (all []clause.Write) {
 		}
 	}
 	for _, until := range []time.Time{{}, at} {
-		add(heartbeatWrite(old.ID, one, until), renewWrite("a-0", until), resetWrite(one, until))
+		add(heartbeatWrite(renewal{Until: until, Since: until, TTL: lease}, old.ID, one), confirmWrite(old.ID, one, until), renewWrite("a-0", until), resetWrite(one, until))
 	}
 	row := clause.Item{queue.AttrID: clause.String("a-0"), queue.AttrBeat: clause.Int(0)}
 	add(
-		confirmWrite(old.ID, one), downgradeWrite(old.ID, one, 2), settleWrite(old.ID, one, 2),
+		downgradeWrite(old.ID, one, 2), settleWrite(old.ID, one, 2),
 		setDataWrite(old.ID, one, 1, []byte("1")), setDataWrite(old.ID, one, 2, nil),
 		evictWrite(mark, old), evictWrite(mark, old, holder{ID: "b-0"}), evictFailClosedWrite(mark, old), removeWrite("a-0", "a-1"),
 		enqueueWrite(row, ""), enqueueWrite(row, "b"), leaveWrite("a-0"), sweepWrite(row), sweepWrite(nil),

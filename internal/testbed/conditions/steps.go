@@ -54,7 +54,7 @@ func (s step) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("%-3s %s, %s", s.who, s.what, s.fate), ", ")
 }
 
-// The fates of a request. One that is lost is applied, and its client is not told. One that is delayed comes when it
+// The fates of a request. One that is lost is applied, and its client does not learn it. One that is delayed comes when it
 // arrives. One that is cancelled is part of a transaction that another item refuses.
 func (s step) lost() step      { s.fate = "without an answer"; return s }
 func (s step) delayed() step   { s.fate = "on the way"; return s }
@@ -291,13 +291,13 @@ func (a who) entersWith(what string, s ticket.Scope, idleOnly bool) step {
 	})
 }
 
-// busy is the answer to a request with NoWait, which a refusal tells that the lock is busy.
+// busy is the answer to a request with NoWait, whose refusal says that the lock is busy.
 func (w *world) busy(idleOnly bool, answer func(clause.Item, clause.Fate)) func(clause.Item, clause.Fate) {
 	return func(item clause.Item, fate clause.Fate) {
 		answer(item, fate)
 		rec, err := w.record()
 		if idleOnly && err == nil && fate == clause.Refused && len(rec.Holders) == 0 {
-			w.breaks(Told, "a client was told that the lock is busy, and it has no holder")
+			w.breaks(Reported, "the lock was reported as busy, and it has no holder")
 		}
 	}
 }
@@ -347,7 +347,7 @@ func (a who) beats() step {
 		if c.endless {
 			until = time.Time{}
 		}
-		return request{write: heartbeatWrite(c.id, c.ticket, until)}, func() {
+		return request{write: heartbeatWrite(renewal{Until: until}, c.id, c.ticket)}, func() {
 			if c.until.Before(until) {
 				c.until = until
 			}
@@ -357,7 +357,7 @@ func (a who) beats() step {
 
 func (a who) confirms() step {
 	return a.holding("CONFIRM", func(_ *world, c *client) (request, func()) {
-		return request{write: confirmWrite(c.id, c.ticket)}, func() { c.endless = true }
+		return request{write: confirmWrite(c.id, c.ticket, time.Time{})}, func() { c.endless = true }
 	})
 }
 
@@ -395,7 +395,7 @@ func (a who) transacts() step {
 			answer: func(item clause.Item, fate clause.Fate) {
 				if fate == clause.Applied {
 					delete(w.invisible, tx)
-					w.told = append(w.told, verdict{tx, true})
+					w.reports = append(w.reports, verdict{tx, true})
 					return
 				}
 				w.judges(tx, item)
@@ -404,11 +404,11 @@ func (a who) transacts() step {
 	})
 }
 
-// judges tells the client what the record says of a transaction.
+// judges reports what the record says of a transaction.
 func (w *world) judges(tx transaction, item clause.Item) {
 	rec, err := decode(w.names, item)
 	if m := rec.Made(tx.id, tx.ticket, tx.call); err == nil && (m == madeYes || m == madeNever) {
-		w.told = append(w.told, verdict{tx, m == madeYes})
+		w.reports = append(w.reports, verdict{tx, m == madeYes})
 		if m == madeYes { // it is repeated until an answer shows that it is visible
 			delete(w.invisible, tx)
 		}
@@ -427,7 +427,7 @@ func (a who) settles() step {
 		tx := transaction{c.turn(), c.tx}
 		return request{write: settleWrite(c.id, c.ticket, c.tx), answer: func(item clause.Item, fate clause.Fate) {
 			if fate == clause.Applied {
-				w.told = append(w.told, verdict{tx, false})
+				w.reports = append(w.reports, verdict{tx, false})
 			} else {
 				w.judges(tx, item)
 			}
@@ -473,17 +473,17 @@ func (a who) ends(what string, f form, with ...func(*world, *client, *ending)) s
 		}
 		return request{write: releaseWrite(e, f, false, time.Time{}), answer: func(item clause.Item, fate clause.Fate) {
 			if fate == clause.Applied {
-				w.toldEnd(c, true)
+				w.reportsEnd(c, true)
 			}
 		}}
 	})
 }
 
-// toldEnd judges what a client was told of its turn: it has released the lock, or has lost it.
-func (w *world) toldEnd(c *client, released bool) {
+// reportsEnd judges a report of the client's turn: it has released the lock, or has lost it.
+func (w *world) reportsEnd(c *client, released bool) {
 	by := w.ended[c.turn()]
 	if wasReleased := by == "RELEASE" || by == "PASS"; wasReleased != released {
-		w.breaks(Told, "%s was told that it released the lock: %v, and its turn was ended by %s", c.name, released, by)
+		w.breaks(Reported, "the report to %s that it released the lock (%v) is false: its turn was ended by %s", c.name, released, by)
 	}
 }
 
@@ -496,9 +496,9 @@ func (a who) learns() step {
 		}
 		switch o := rec.Outcome(c.id, c.ticket, c.call, c.marks); {
 		case o.Released():
-			w.toldEnd(c, true)
+			w.reportsEnd(c, true)
 		case o == outcomeEvicted:
-			w.toldEnd(c, false)
+			w.reportsEnd(c, false)
 		}
 	})
 }

@@ -49,7 +49,7 @@ var ofTake = []Case{
 	).then(
 		R1.claims(),
 	),
-	needs("TAKE", "room", "With `NoWait`: a busy lock costs one request, and no ticket. A queue that a hand-off has left is not busy.", Told,
+	needs("TAKE", "room", "With `NoWait`: a busy lock costs one request, and no ticket. A queue that a hand-off has left is not busy.", Reported,
 		A.takes(),
 		A.handsOff(),
 		B.takesIfIdle(),
@@ -141,7 +141,7 @@ var ofEnter = []Case{
 	).then(
 		R1.claims(),
 	),
-	needs("ENTER", "room", "With `NoWait`, as of TAKE.", Told,
+	needs("ENTER", "room", "With `NoWait`, as of TAKE.", Reported,
 		A.numbers(), A.enters(),
 		A.handsOff(),
 		B.numbers(), B.entersIfIdle(),

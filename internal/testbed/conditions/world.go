@@ -199,7 +199,7 @@ func (w *world) keeps(c *client, r *request, then func()) {
 		switch {
 		case fate == clause.Applied, fate == clause.Refused && write.Refused(w.names, item) == clause.Made:
 			c.id, c.ticket, c.holds = t.id, t.ticket, true
-			w.held(c, t)
+			w.stillHolds(c, t)
 			if then != nil {
 				then()
 			}
