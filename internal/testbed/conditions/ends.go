@@ -192,10 +192,15 @@ var ofEvict = []Case{
 	).then(
 		A.asks(),
 	),
-	keeps("EVICT of a fail-closed holder", "fail closed", "The entry of another holder is evicted by its lease only.", asked,
-		A.takes(),
-		editedEntry(A, queue.AttrTTL, nil),
-		O.looks(), O.evictsFailClosed(A),
+	needs("EVICT of a fail-closed holder", "fail closed", "The entry of another holder is evicted by its lease only. One that is gone leaves no mark of an eviction.", Reported,
+		F.takes(), F.confirms(),
+		B.takes(),
+		O.looks(),
+		F.handsOff().lost(),
+		B.claims(), B.handsOff(), // which replaces the mark of F's release
+		O.evictsFailClosed(F),
+	).then(
+		F.learns(),
 	),
 	keeps("EVICT of a fail-closed holder", "no lease", "A provisional grant ends by its own lease.", asked,
 		F.takes(),

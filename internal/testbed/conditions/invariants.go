@@ -74,12 +74,18 @@ type history struct {
 	ended     map[turn]string // by which write
 	issued    map[ticket.Number]bool
 	made      map[transaction]int
-	invisible map[transaction]time.Time // that may not be visible yet, and when they were made
+	invisible map[transaction]unseen
 	reports   []verdict
 	data      map[string]int64 // the last SETDATA of an entry
 	foreign   map[string]clause.Item
 	edited    bool                 // another program has changed the record: it may be stuck
 	broken    map[Invariant]string // by what
+}
+
+// unseen is a transaction that may not be visible yet.
+type unseen struct {
+	at        time.Time
+	exclusive bool // made by a holder that was alone: others rely on it as soon as they join
 }
 
 // verdict is what was reported of a transaction: it was made, or never will be.
@@ -229,6 +235,11 @@ func (w *world) note(c *client, r request, was clause.Item) {
 			if w.ended[t] == "" {
 				w.ended[t] = name
 			}
+			for _, other := range w.clients {
+				if c.name == O && other.turn() == t {
+					other.holds = false // the guarantee ends when an operator evicts a live holder
+				}
+			}
 		case now.Lease.Beat < h.Lease.Beat:
 			w.breaks(Forward, "the beat of %s fell", h.ID)
 		}
@@ -264,9 +275,9 @@ func (w *world) grants(h holder, rec record) {
 			w.breaks(Order, "ticket %s was granted while %s waits with %s", h.Ticket, c.name, c.ticket)
 		}
 	}
-	for tx, at := range w.invisible {
-		said := slices.ContainsFunc(rec.Marks.Unsettled, func(t time.Time) bool { return !t.Before(at) })
-		if by := w.ended[tx.turn]; (by == "" || by == "RELEASE" || by == "PASS") && !said && tx.id != h.ID {
+	for tx, u := range w.invisible {
+		said := slices.ContainsFunc(rec.Marks.Unsettled, func(t time.Time) bool { return !t.Before(u.at) })
+		if by := w.ended[tx.turn]; (by == "" && u.exclusive || by == "RELEASE" || by == "PASS") && !said && tx.id != h.ID {
 			w.breaks(Visible, "%s was granted the lock while transaction %d of %s is not visible", h.ID, tx.call, tx.id)
 		}
 	}
@@ -298,7 +309,7 @@ func (w *world) fenced(c *client, r request) {
 	if w.made[tx]++; w.made[tx] > 1 {
 		w.breaks(Once, "transaction %d of %s was made twice", r.call, c.name)
 	}
-	w.invisible[tx] = w.now
+	w.invisible[tx] = unseen{w.now, r.alone}
 }
 
 func textOf(item clause.Item, name string) string {

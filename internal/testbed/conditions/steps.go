@@ -159,20 +159,6 @@ func edited(attribute string, to clause.Value) step {
 	})
 }
 
-// editedEntry changes the entry of a client.
-func editedEntry(of who, attribute string, to clause.Value) step {
-	return nobody.does(fmt.Sprintf("another program changes %s of %s's entry", attribute, of), func(w *world, _ *client) {
-		w.edited = true
-		path := clause.At(queue.AttrHolders).Entry(w.client(of).id).Field(attribute)
-		change := path.Remove()
-		if to != nil {
-			change = path.Set(clause.V(to))
-		}
-		item, _ := clause.Write{Do: []clause.Change{change}}.Apply(w.names, w.items[theRecord])
-		w.put(theRecord, item)
-	})
-}
-
 // crashes ends the process. Its requests on the way may still arrive.
 func (a who) crashes() step {
 	return a.does("crashes", func(_ *world, c *client) { c.holds, c.waits = false, false })
@@ -182,7 +168,9 @@ func (a who) crashes() step {
 func (a who) arrives() step {
 	return a.does("its request arrives", func(w *world, c *client) {
 		if w.need(c.late != nil, "no request is on the way") {
-			w.deliver(c, *c.late, true)
+			r := *c.late
+			c.late = nil
+			w.deliver(c, r, true)
 		}
 	})
 }
@@ -205,7 +193,7 @@ func (a who) looks() step {
 				c.rows = append(c.rows, item)
 			}
 		}
-		if !c.holds {
+		if c.id == "" {
 			w.adopts(c, w.items[theRecord])
 		}
 		w.sees(c, w.items[theRecord])
@@ -526,35 +514,19 @@ func (a who) evict(of ...who) step {
 		if w.senseless != "" {
 			return request{}
 		}
-		return w.evicts(c, all...)
+		return evicts(all...)
 	})
 }
 
-func (w *world) evicts(c *client, holders ...holder) request {
+func evicts(holders ...holder) request {
 	last := holders[len(holders)-1]
-	return request{
-		item: theRecord, write: evictWrite(evicted{ID: last.ID, Ticket: last.Ticket, Made: last.Made}, holders...),
-		answer: w.ousts(c, holders...),
-	}
-}
-
-// ousts is the answer to an eviction. The guarantee of a live holder ends when an operator evicts it.
-func (w *world) ousts(by *client, holders ...holder) func(clause.Item, clause.Fate) {
-	return func(_ clause.Item, fate clause.Fate) {
-		for _, c := range w.clients {
-			for _, h := range holders {
-				if by.name == O && fate == clause.Applied && c.id == h.ID {
-					c.holds = false
-				}
-			}
-		}
-	}
+	return request{item: theRecord, write: evictWrite(evicted{ID: last.ID, Ticket: last.Ticket, Made: last.Made}, holders...)}
 }
 
 func (a who) evictsFailClosed(of who) step {
 	return a.sends("EVICT of the fail-closed "+string(of), func(w *world, c *client) request {
 		h := w.seen(c, of)
-		return request{write: evictFailClosedWrite(evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, h), answer: w.ousts(c, h)}
+		return request{write: evictFailClosedWrite(evicted{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, h)}
 	})
 }
 

@@ -52,7 +52,7 @@ func newWorld() *world {
 	return &world{
 		names: recordNames, items: map[string]clause.Item{}, now: start, clients: map[who]*client{},
 		history: history{
-			ended: map[turn]string{}, made: map[transaction]int{}, invisible: map[transaction]time.Time{},
+			ended: map[turn]string{}, made: map[transaction]int{}, invisible: map[transaction]unseen{},
 			issued: map[ticket.Number]bool{}, data: map[string]int64{}, foreign: map[string]clause.Item{}, broken: map[Invariant]string{},
 		},
 	}
@@ -234,7 +234,7 @@ func (w *world) stuck() string {
 		}
 		for _, h := range rec.Holders {
 			if !h.Lease.Endless() && !h.Unreadable() {
-				w.deliver(c, w.evicts(c, h), true)
+				w.deliver(c, evicts(h), true)
 			}
 		}
 		rec, _ = w.record()
