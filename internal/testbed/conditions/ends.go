@@ -110,7 +110,7 @@ var ofPass = []Case{
 		A.takes(),
 		N.queues(), // 2
 		A.downgrades().lost(),
-		A.passesTo(N).delayed(),
+		A.passesTo(N).delayed(), // misjudged: this library does not, as others may have joined
 		N.leaves(),
 		R1.takes(), R1.claims(), R1.handsOff(), // 3
 		A.arrives(),

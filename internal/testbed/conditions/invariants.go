@@ -162,7 +162,11 @@ func (w *world) checkBeliefs() {
 			continue
 		}
 		names = append(names, name)
-		allowed = min(allowed, most(c.mode))
+		if c.shares {
+			allowed = min(allowed, most(R1.mode()))
+		} else {
+			allowed = min(allowed, most(c.mode))
+		}
 		h, ok := rec.Mine(c.id)
 		if !ok || h.Ticket != c.ticket && !h.Unreadable() || !c.endless && !h.Unreadable() && h.Lease.Until.Before(c.until) {
 			w.breaks(Leases, "%s relies on its lease, and its entry is not there so long", name)
@@ -298,7 +302,7 @@ func (w *world) fenced(c *client, r request) {
 		w.breaks(Fenced, "%s wrote with ticket %s after its turn was ended by %s", c.name, r.turn.ticket, by)
 	}
 	for _, other := range w.clients {
-		if other != c && w.believes(other) && (r.alone || most(other.mode) == 1) {
+		if other != c && w.believes(other) && (r.alone || most(other.mode) == 1 && !other.shares) {
 			w.breaks(Fenced, "%s wrote, and %s holds the lock", c.name, other.name)
 		}
 	}

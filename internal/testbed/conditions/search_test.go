@@ -101,10 +101,10 @@ func draw(rnd *rand.Rand, w *world) step {
 		}
 		return s
 	}
-	exclusive := most(c.mode) == 1
+	exclusive := most(c.mode) == 1 && !c.shares
 	_, open := w.invisible[transaction{c.turn(), c.tx}]
-	settled := c.id != "" && !open // or its release would add a time
-	holder, waiter := c.id != "", c.id == "" && !c.ticket.IsZero()
+	settled := c.id != "" && !open && (a != F || c.endless) // or its release would add a time
+	holder, waiter := c.id != "" && (a != F || c.endless), c.id == "" && !c.ticket.IsZero()
 	switch rnd.IntN(24) {
 	case 0, 1, 2:
 		return when(c.ids == 0, a.takes())
@@ -113,9 +113,9 @@ func draw(rnd *rand.Rand, w *world) step {
 	case 4, 5:
 		return when(waiter, a.claims())
 	case 6:
-		return when(holder && (a != F || c.endless), a.beats())
+		return when(holder, a.beats())
 	case 7:
-		return when(holder && a == F, a.confirms())
+		return when(c.id != "" && a == F, a.confirms())
 	case 8:
 		return when(holder, a.sets())
 	case 9:

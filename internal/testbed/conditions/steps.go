@@ -351,6 +351,7 @@ func (a who) confirms() step {
 
 func (a who) downgrades() step {
 	return a.holding("DOWNGRADE", func(_ *world, c *client) (request, func()) {
+		c.shares = true
 		return request{write: downgradeWrite(c.id, c.ticket, c.tx+2)}, func() { c.mode = R1.mode() }
 	})
 }

@@ -79,6 +79,7 @@ type client struct {
 	call    int64 // of its releases
 	tx      int64 // its last transaction
 	wrote   int64 // its last SETDATA
+	shares  bool  // a DOWNGRADE was sent: others may have joined
 
 	waits    bool // relies on its row
 	rowID    string
@@ -198,7 +199,7 @@ func (w *world) keeps(c *client, r *request, then func()) {
 	r.answer = func(item clause.Item, fate clause.Fate) {
 		switch {
 		case fate == clause.Applied, fate == clause.Refused && write.Refused(w.names, item) == clause.Made:
-			c.id, c.ticket, c.holds = t.id, t.ticket, true
+			c.id, c.ticket, c.holds = t.id, t.ticket, c.call == 0
 			w.stillHolds(c, t)
 			if then != nil {
 				then()
