@@ -1,0 +1,71 @@
+// Package conditions shows for each condition of each conditional write why it is there: a short story in which the
+// write goes wrong without it.
+//
+// A story is played on a pure table: no engine, no clock but its own, no goroutine. Its last request is late, repeated,
+// misjudged or foreign. With all conditions it is refused, and nothing is broken. Without the one condition it is applied,
+// and an [Invariant] is broken, at once or after what follows.
+//
+// Some conditions are kept though no story needs them. The case says why, and the test checks that they refuse.
+//
+// docs/writes.md takes its sentences from here.
+package conditions
+
+import "slices"
+
+// Case is why a write has a condition.
+type Case struct {
+	Write, Condition string
+	Because          string // for docs/writes.md
+
+	breaks Invariant
+	kept   reason
+	story  story // the last request is the write
+	after  story // what follows
+}
+
+// reason is why a condition is kept that no story needs.
+type reason string
+
+const (
+	needed reason = ""
+	// saves: the write would be applied, and harm no one.
+	saves reason = "saves a request or a ticket"
+	// answers: DynamoDB would refuse the request as invalid, or the write would change nothing.
+	answers reason = "gives a clear answer"
+	// deep: it refuses records that only another program leaves.
+	deep reason = "doubles other conditions"
+	// asked: an operator may end any turn, but is asked to confirm what was shown.
+	asked reason = "evicts only what was shown"
+	// implied: another condition of the same write refuses whatever it refuses.
+	implied reason = "names a refusal by another condition"
+)
+
+// Keeps returns the invariant that the condition keeps, or else, in parentheses, what else it does.
+func (c Case) Keeps() string {
+	if c.kept != needed {
+		return "(" + string(c.kept) + ")"
+	}
+	return string(c.breaks)
+}
+
+// needs is a case in which an invariant is broken.
+func needs(write, condition, because string, breaks Invariant, steps ...step) Case {
+	return Case{Write: write, Condition: condition, Because: because, breaks: breaks, story: steps}
+}
+
+// then is what follows the write.
+func (c Case) then(steps ...step) Case {
+	c.after = steps
+	return c
+}
+
+// keeps is a case of a condition that no story needs.
+func keeps(write, condition, because string, kept reason, steps ...step) Case {
+	return Case{Write: write, Condition: condition, Because: because, kept: kept, story: steps}
+}
+
+// Cases are all cases, in the order of docs/writes.md.
+func Cases() []Case {
+	return slices.Concat(ofTake, ofCounters, ofEnter, ofEnqueue, ofClaim, ofHeartbeat, ofRowHeartbeat, ofConfirm, ofSetData,
+		ofDowngrade, ofFence, ofSettle, ofRelease, ofPass, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
+}

@@ -1,0 +1,125 @@
+package conditions
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/clause"
+)
+
+// TestCases checks that each condition of each write has a case, and each case a condition.
+func TestCases(t *testing.T) {
+	type pair [2]string
+	there, explained := map[pair]bool{}, map[pair]bool{}
+	for _, w := range Shapes() {
+		for _, condition := range w.Conditions() {
+			there[pair{w.Name, condition}] = true
+		}
+	}
+	for _, c := range Cases() {
+		p := pair{c.Write, c.Condition}
+		if explained[p] || !there[p] {
+			t.Errorf("%s has no condition %q, or two cases of it", c.Write, c.Condition)
+		}
+		explained[p] = true
+	}
+	for p := range there {
+		if !explained[p] {
+			t.Errorf("no case needs the condition %q of %s", p[1], p[0])
+		}
+	}
+}
+
+// play plays the case, with the condition or without it. It returns the world, and the request that the case is of.
+func (c Case) play(t *testing.T, without bool) (*world, delivery) {
+	w := newWorld()
+	say := func(s step) { t.Logf("%3d s  %s", w.second(w.now), s) }
+	var last delivery
+	for i, s := range c.story {
+		if i == len(c.story)-1 && without {
+			w.leave, w.of = c.Condition, c.Write
+		}
+		say(s)
+		w.do(s)
+		last = w.last
+		if w.senseless != "" {
+			t.Fatalf("%s: %s", s, w.senseless)
+		}
+	}
+	for _, s := range c.after {
+		say(s)
+		w.do(s)
+		if w.senseless != "" && without {
+			t.Fatalf("%s: %s", s, w.senseless)
+		}
+		w.senseless = ""
+	}
+	if c.breaks == Progress || len(w.foreign) == 0 && !w.edited {
+		if why := w.stuck(); why != "" {
+			w.breaks(Progress, "%s", why)
+		}
+	}
+	return w, last
+}
+
+// TestConditions plays each case: with all conditions nothing is broken, and without one an invariant is.
+func TestConditions(t *testing.T) {
+	for _, c := range Cases() {
+		t.Run(c.Write+"/"+c.Condition, func(t *testing.T) {
+			if (c.kept == needed) != (c.breaks != "") {
+				t.Fatal("a case has an invariant that is broken, or a reason to be kept")
+			}
+			t.Log("with all conditions:")
+			w, last := c.play(t, false)
+			for i, what := range w.broken {
+				t.Errorf("with all conditions %q is broken: %s", i, what)
+			}
+			c.decides(t, last)
+			t.Log("without the condition:")
+			w, _ = c.play(t, true)
+			if c.kept == needed && w.broken[c.breaks] == "" {
+				t.Errorf("without the condition %q is not broken, but %v", c.breaks, w.broken)
+			}
+			if c.kept != needed && len(w.broken) > 0 {
+				t.Errorf("the case could show that the condition is needed: %v", w.broken)
+			}
+			t.Logf("%s: %s", c.Keeps(), w.broken[c.breaks])
+		})
+	}
+}
+
+// decides checks that the condition alone decides what becomes of the write.
+func (c Case) decides(t *testing.T, d delivery) {
+	if d.write.Name != c.Write {
+		t.Fatalf("the last request is %s", d.write.Name)
+	}
+	without, has := d.write.Without(c.Condition)
+	_, fate := d.write.Apply(d.names, d.item)
+	_, then := without.Apply(d.names, d.item)
+	alternative := slices.Contains([]string{"no item", "no counter", "room"}, c.Condition) && c.Write != "CLAIM" && !strings.HasSuffix(c.Write, "that seeds")
+	fates := [3]string{clause.Refused: "refused", clause.Applied: "applied", clause.Invalid: "invalid"}
+	want := []clause.Fate{clause.Applied}
+	switch {
+	case c.kept == implied:
+		want = []clause.Fate{clause.Refused}
+	case c.kept == answers:
+		want = append(want, clause.Invalid)
+	case alternative: // to all others: it is the condition that lets the write through
+		if fate != clause.Applied || then != clause.Refused {
+			t.Errorf("it is %s, and without the condition %s", fates[fate], fates[then])
+		}
+		return
+	}
+	if !has || fate != clause.Refused || !slices.Contains(want, then) {
+		t.Errorf("it is %s, and without the condition %s (it has the condition: %v)", fates[fate], fates[then], has)
+	}
+	if by := d.write.Refuses(d.names, d.item); by != nil && c.kept != implied && !names(*by, c.Condition) {
+		t.Errorf("it is refused by %q", by.Name())
+	}
+}
+
+// names reports whether the condition has the name, or one within it.
+func names(c clause.Cond, name string) bool {
+	return slices.Contains(clause.Write{If: []clause.Cond{c}}.Conditions(), name)
+}

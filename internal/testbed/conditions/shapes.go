@@ -1,0 +1,78 @@
+package conditions
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Shapes are all writes of the library, each in all its shapes.
+func Shapes() (all []clause.Write) {
+	add := func(w ...clause.Write) { all = append(all, w...) }
+	one := ticket.FromUint64(1)
+	at := start
+	old := holder{ID: "a-0", Ticket: one}
+	mark := evicted{ID: old.ID, Ticket: one}
+
+	host := counterOf(hostNames)
+	creates := host
+	creates.Create = true
+	masters := []ticket.Master{counterOf(recordNames), host, creates}
+	item := clause.Item{"pk": clause.String("x")}
+	takes := func(m ticket.Master, r ticket.Rider) {
+		add(m.Take(r, one).Write, m.TakeThenSeed(r, one).Write)
+		for _, is := range []clause.Item{nil, item} {
+			if seed, err := m.TakeThenSeed(r, one).Refused(is); err == nil {
+				add(seed.Write)
+			}
+		}
+	}
+	takes(masters[0], ticket.Rider{})
+	add(masters[0].Raise(one))
+	for _, m := range []mode{A.mode(), R1.mode(), P1.mode()} {
+		e := entry{ID: "b-0", Mode: m, Lease: queue.Lease{TTL: lease, Until: at}}
+		for _, idleOnly := range []bool{false, true} {
+			for _, master := range masters {
+				takes(master, queue.Take(e, idleOnly))
+			}
+			add(queue.Enter(e, one, ticket.ScopeEntity, idleOnly))
+		}
+		add(queue.Claim(e, one), queue.Resume(e, old, mark))
+		for _, alone := range []bool{false, true} {
+			add(queue.Fence(old.ID, one, alone), queue.NumberedFence(old.ID, one, alone, 2))
+		}
+		for _, f := range []form{fast, handOff, pass} {
+			for _, change := range []func(*ending){
+				func(*ending) {},
+				func(e *ending) { e.Unmade = 2 },
+				func(e *ending) { e.Settled = []time.Time{at} },
+				func(e *ending) { e.Unsettled = at },
+				func(e *ending) { e.Unsettled, e.Replaces = at, true },
+				func(e *ending) { e.Unsettled, e.Bounded = at, true },
+				func(e *ending) { e.Unsettled, e.Bounded, e.Crowd = at, true, []time.Time{at} },
+			} {
+				end := ending{ID: old.ID, Ticket: one, Call: 1, Next: next{Entry: e, Ticket: one}}
+				change(&end)
+				if f == pass && end.Bounded {
+					continue // only an exclusive holder passes, which replaces the times
+				}
+				timed := end
+				timed.HoldTime.Mean = lease
+				add(timed.Release(f, time.Time{}), end.Release(f, at))
+			}
+		}
+	}
+	for _, until := range []time.Time{{}, at} {
+		add(renewal{Until: until, Since: until, TTL: lease}.Heartbeat(old.ID, one), queue.Confirm(old.ID, one, until), renewWrite("a-0", until), queue.Reset(one, until))
+	}
+	row := clause.Item{queue.AttrID: clause.String("a-0"), queue.AttrBeat: clause.Int(0)}
+	add(
+		queue.Downgrade(old.ID, one, 2), queue.Settle(old.ID, one, 2),
+		queue.SetData(old.ID, one, 1, []byte("1")), queue.SetData(old.ID, one, 2, nil),
+		queue.Evict(mark, old), queue.Evict(mark, old, holder{ID: "b-0"}), queue.EvictFailClosed(mark, old), queue.Remove("a-0", "a-1"),
+		queue.Enqueue(row, ""), queue.Enqueue(row, "b"), queue.Leave("a-0"), sweepWrite(row), sweepWrite(nil),
+	)
+	return all
+}
