@@ -244,10 +244,6 @@ func (ls *Locks) each(ctx context.Context, f func(context.Context, *Lock) error)
 // Transact makes the writes, all or none, only if all of the locks are still held. Errors are those of
 // Lock.Transact; an UnknownOutcomeError has the first lock's Key. Items and locks together are at most 100.
 func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	if len(items) == 0 || len(items)+len(ls.all) > maxTransactItems+1 {
-		return fmt.Errorf("queuelock: Transact: %d items beside the conditions of %d locks: "+
-			"one item or more, and %d in all, are possible", len(items), len(ls.all), maxTransactItems+1)
-	}
 	var held []*session.Session
 	for _, lock := range ls.all {
 		held = append(held, lock.session)

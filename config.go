@@ -94,9 +94,7 @@ func (c Config) withDefaults() Config {
 	a := &c.Attributes
 	a.PartitionKey, a.SortKey, a.TTL = cmp.Or(a.PartitionKey, "pk"), cmp.Or(a.SortKey, "sk"), cmp.Or(a.TTL, "expiresAt")
 	c.ItemPrefix = cmp.Or(c.ItemPrefix, "lock_")
-	c.Poll.Fastest = cmp.Or(c.Poll.Fastest, waitpolicy.Default.Fastest)
-	c.Poll.SlowestNext = cmp.Or(c.Poll.SlowestNext, waitpolicy.Default.SlowestNext)
-	c.Poll.Slowest = cmp.Or(c.Poll.Slowest, waitpolicy.Default.Slowest)
+	c.Poll = c.Poll.WithDefaults()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -141,11 +139,9 @@ func (c Config) validate() error {
 		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
 	case !printable:
 		err = fmt.Errorf("the field Owner contains %s: only printable characters are possible", bad)
-	case c.Poll.Fastest < time.Millisecond:
-		err = fmt.Errorf("Poll.Fastest is %v: at least 1ms is needed", c.Poll.Fastest)
-	case c.Poll.Fastest > c.Poll.SlowestNext || c.Poll.SlowestNext > c.Poll.Slowest:
-		err = fmt.Errorf("the field Poll must grow from Fastest %v to SlowestNext %v to Slowest %v",
-			c.Poll.Fastest, c.Poll.SlowestNext, c.Poll.Slowest)
+	}
+	if wrong := c.Poll.Validate(); wrong != nil {
+		err = cmp.Or(err, fmt.Errorf("the field Poll: %w", wrong))
 	}
 	return cmp.Or(c.validLeases(), err, itemkey.ValidPrefix(c.ItemPrefix))
 }
@@ -184,21 +180,10 @@ func (c Config) attention() time.Duration {
 	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
 }
 
-// counterName is the sort key of an entity's counter, and the partition key of the table's. No queue's item has
-// it, because its sort key has a slash.
-const counterName = "ticket-master"
-
 // counter returns the counter of a queue, or nil if its record is the counter.
 func (c Config) counter(q table.Queue) *waiter.Counter {
-	m := counter.Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
-	switch c.Scope {
-	case ticket.ScopeEntity:
-		m.Key, m.What = q.Key(counterName), fmt.Sprintf("ticket master of %q", q.Entity)
-		return &waiter.Counter{Counter: m, Scope: c.Scope}
-	case ticket.ScopeTable:
-		q.Entity = counterName
-		m.Key, m.What = q.Key("current"), "ticket master of the table"
-		return &waiter.Counter{Counter: m, Scope: c.Scope}
+	if c.Scope == ticket.ScopeQueue {
+		return nil
 	}
-	return nil
+	return &waiter.Counter{Counter: counter.Of(q, c.Scope), Scope: c.Scope}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -75,7 +73,7 @@ func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.
 //   - any other error if the table failed. The lock is held.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,
 	cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
-	users, err := l.usersUpdate(update, cond)
+	users, err := l.session.Config().Queue.Home.UsersUpdate(update, cond)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: UpdateAndRelease: %w", err)
 	}
@@ -92,38 +90,4 @@ func (l *ItemLock) updateError(err error) error {
 		e.Err = l.updateError(e.Err)
 	}
 	return err
-}
-
-// usersUpdate builds and checks the caller's expressions.
-func (l *ItemLock) usersUpdate(update expression.UpdateBuilder, cond []expression.ConditionBuilder) (expression.Expression, error) {
-	b := expression.NewBuilder().WithUpdate(update)
-	switch len(cond) {
-	case 0:
-	case 1:
-		b = b.WithCondition(cond[0])
-	default:
-		b = b.WithCondition(expression.And(cond[0], cond[1], cond[2:]...))
-	}
-	users, err := b.Build()
-	if unset, ok := errors.AsType[expression.UnsetParameterError](err); ok {
-		switch text := unset.Error(); {
-		case strings.HasSuffix(text, "UpdateBuilder"):
-			return users, errors.New("the update is empty: set, add, delete or remove an attribute, or call Release")
-		case strings.HasSuffix(text, "ConditionBuilder"):
-			return users, errors.New("a condition is empty: leave it out")
-		}
-		return users, fmt.Errorf("a name in the update or in a condition is empty: %w", err)
-	}
-	if err != nil {
-		return users, err
-	}
-	for _, name := range slices.Sorted(slices.Values(table.TopNames(users))) {
-		switch _, key := l.itemKey.Key[name]; {
-		case key:
-			return users, fmt.Errorf("the update names the item's key attribute %q, which cannot be changed", name)
-		case l.session.Config().Queue.Home.Owns(name):
-			return users, fmt.Errorf("the update names the lock's own attribute %q", name)
-		}
-	}
-	return users, nil
 }

@@ -2,10 +2,7 @@ package queuelock
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -44,25 +41,6 @@ func (k Key) normal() Key {
 }
 
 func keyOf(q table.Queue) Key { return Key{Entity: q.Entity, Reason: q.Reason} }
-
-func (k Key) validate() error {
-	switch {
-	case k.Entity == "":
-		return errors.New("the entity is empty: name what is to be locked")
-	case len(k.Entity) > table.MaxPartitionKey:
-		return fmt.Errorf("the entity has %d bytes: DynamoDB allows a partition key of %d", len(k.Entity), table.MaxPartitionKey)
-	case strings.Contains(k.Reason, "/"):
-		return fmt.Errorf("the reason %q contains a slash, which separates it from the ticket: use another character", k.Reason)
-	case len(k.Reason) > table.MaxReason:
-		return fmt.Errorf("the reason has %d bytes, at most %d are possible: DynamoDB allows a sort key of %d, "+
-			"and the ticket needs the rest", len(k.Reason), table.MaxReason, table.MaxSortKey)
-	case !utf8.ValidString(k.Entity):
-		return fmt.Errorf("the entity %q is not valid UTF-8", k.Entity)
-	case !utf8.ValidString(k.Reason):
-		return fmt.Errorf("the reason %q is not valid UTF-8", k.Reason)
-	}
-	return nil
-}
 
 // ItemKey names an item of the caller's own.
 type ItemKey struct {

@@ -178,21 +178,6 @@ func publicError(err error) error {
 	return public
 }
 
-// The limits of DynamoDB, of a write less the check on the lock.
-// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
-const (
-	maxTransactItems = 99
-	maxReadItems     = 100
-)
-
-func validItems(what string, n, most int) error {
-	if n == 0 || n > most {
-		return fmt.Errorf("queuelock: %s: %d items: between 1 and %d are possible", what, n, most)
-	}
-	return nil
-}
-
 // Transact makes the writes, all or none, only if the lock is still held when they are made, and once, however
 // often and however late the request arrives. It takes up to 99 items of any tables of the region, without the
 // lock's own record. Transactions of one lock are made one after another. Returns
@@ -204,9 +189,6 @@ func validItems(what string, n, most int) error {
 //     matches ErrLost.
 //   - any other error if the table failed or ctx had ended. Nothing was written.
 func (l *held) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	if err := validItems("Transact", len(items), maxTransactItems); err != nil {
-		return err
-	}
 	return l.session.Transact(ctx, items...)
 }
 
@@ -220,9 +202,6 @@ func (l *held) Condition() types.ConditionCheck { return l.session.Condition() }
 // No fenced write of an earlier holder can become visible after Get returns. If Unsettled is false, a
 // consistent GetItem is enough. Returns an error that matches ErrLost or ErrReleased if the lock has ended.
 func (l *held) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
-	if err := validItems("Get", len(items), maxReadItems); err != nil {
-		return nil, err
-	}
 	return l.session.Get(ctx, items)
 }
 

@@ -359,7 +359,7 @@ func (k Key) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.Queu
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")
 	}
-	if err := cmp.Or(c.made(), key.validate(), wait.Validate(), cfg.validate(), misuse); err != nil {
+	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), wait.Validate(), cfg.validate(), misuse); err != nil {
 		return table.Queue{}, fmt.Errorf("queuelock: %w", err)
 	}
 	return table.Queue{

@@ -114,3 +114,10 @@ func ExampleSchedule_Delay() {
 	// Output:
 	// true true
 }
+
+func ExampleSchedule_Validate() {
+	slow := waitpolicy.Schedule{SlowestNext: time.Minute}.WithDefaults()
+	fmt.Println(slow.Validate())
+	// Output:
+	// it must grow from Fastest 1ms to SlowestNext 1m0s to Slowest 15s
+}

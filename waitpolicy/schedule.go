@@ -2,6 +2,7 @@ package waitpolicy
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"time"
 )
@@ -18,6 +19,26 @@ type Schedule struct {
 
 // Default is the Schedule that the library uses.
 var Default = Schedule{Fastest: time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
+
+// WithDefaults returns the Schedule with those of Default in place of fields that are zero.
+func (s Schedule) WithDefaults() Schedule {
+	return Schedule{
+		Fastest:     cmp.Or(s.Fastest, Default.Fastest),
+		SlowestNext: cmp.Or(s.SlowestNext, Default.SlowestNext),
+		Slowest:     cmp.Or(s.Slowest, Default.Slowest),
+	}
+}
+
+// Validate returns an error if Fastest is less than 1 ms, or the fields do not grow in their order.
+func (s Schedule) Validate() error {
+	switch {
+	case s.Fastest < time.Millisecond:
+		return fmt.Errorf("its Fastest is %v: at least 1ms is needed", s.Fastest)
+	case s.Fastest > s.SlowestNext || s.SlowestNext > s.Slowest:
+		return fmt.Errorf("it must grow from Fastest %v to SlowestNext %v to Slowest %v", s.Fastest, s.SlowestNext, s.Slowest)
+	}
+	return nil
+}
 
 // unknownTurn is the length of turns that waiters assume as long as none has ended.
 const unknownTurn = 20 * time.Millisecond

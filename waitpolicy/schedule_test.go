@@ -199,3 +199,22 @@ func TestDelaysOfTypicalObservations(t *testing.T) {
 		}
 	}
 }
+
+func TestScheduleValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		schedule waitpolicy.Schedule
+		valid    bool
+	}{
+		"Defaults":       {waitpolicy.Schedule{}.WithDefaults(), true},
+		"DefaultsOfRest": {waitpolicy.Schedule{Slowest: time.Minute}.WithDefaults(), true},
+		"Zero":           {waitpolicy.Schedule{}, false},
+		"UpsideDown":     {waitpolicy.Schedule{Fastest: time.Minute}.WithDefaults(), false},
+	} {
+		if err := test.schedule.Validate(); (err == nil) != test.valid {
+			t.Errorf("%s: %+v: %v", name, test.schedule, err)
+		}
+	}
+	if got := (waitpolicy.Schedule{}).WithDefaults(); got != waitpolicy.Default {
+		t.Errorf("the defaults are %+v", got)
+	}
+}

@@ -26,10 +26,12 @@ package counter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -39,6 +41,22 @@ type Counter struct {
 	Store *table.Store
 	Key   clause.Item // primary key of the item
 	What  string      // names the item in errors
+}
+
+// name is the sort key of an entity's counter, and the partition key of the table's. No queue's item has it, because its
+// sort key has a slash.
+const name = "ticket-master"
+
+// Of returns the counter of a queue's entity or table, by its scope.
+func Of(q table.Queue, scope ticket.Scope) Counter {
+	c := Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
+	if scope == ticket.ScopeEntity {
+		c.Key, c.What = q.Key(name), fmt.Sprintf("ticket master of %q", q.Entity)
+	} else {
+		q.Entity = name
+		c.Key, c.What = q.Key("current"), "ticket master of the table"
+	}
+	return c
 }
 
 // Take issues a number and returns the item with it: see ticket.Master. The caller has asked for DynamoDB's time

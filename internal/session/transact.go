@@ -54,11 +54,28 @@ const (
 	unanswered              // an attempt had no answer: it may have been made, or may yet be
 )
 
+// maxItems is DynamoDB's limit of a transaction.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
+const maxItems = 100
+
+// validItems returns an error if the caller's items do not fit beside so many checks on locks.
+func validItems(what string, items, checks int) error {
+	if items == 0 || items+checks > maxItems {
+		return fmt.Errorf("queuelock: %s: %d items and %d checks on locks: between 1 and %d items are possible, %d in all",
+			what, items, checks, maxItems-checks, maxItems)
+	}
+	return nil
+}
+
 // Transact makes the writes, all or none, only if all of the sessions are held; end is the
 // reason if they are not. It returns nil if the writes were made, once, and Client.Unknown's
 // error if that is not known. With any other error nothing was written. Conflicts, throttles
 // and lost answers are repeated until ctx or a session ends.
 func Transact(ctx context.Context, sessions []*Session, end func() error, items []types.TransactWriteItem) error {
+	if err := validItems("Transact", len(items), len(sessions)); err != nil {
+		return err
+	}
 	t := &transaction{caller: ctx, held: ctx, sessions: sessions, end: end, items: slices.Clone(items)}
 	if err := ctx.Err(); err != nil {
 		// A request of an ended context is never sent, but fails like one that was.

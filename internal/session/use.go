@@ -113,6 +113,9 @@ func (s *Session) Downgrade(ctx context.Context) error {
 // Get reads items that the lock protects in one TransactGetItems, which conflicts with a
 // transaction that is still being committed. It is repeated until ctx or the session ends.
 func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read []clause.Item, err error) {
+	if err := validItems("Get", len(items), 0); err != nil {
+		return nil, err
+	}
 	if err := s.Err(); err != nil {
 		return nil, err
 	}

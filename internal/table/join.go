@@ -1,9 +1,11 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -64,8 +66,43 @@ func Join(own Expressions, users expression.Expression) Expressions {
 // apart gives the user's placeholders names that the lock's own do not have.
 func apart(text string) string { return placeholders.ReplaceAllString(text, "${1}u$2") }
 
-// TopNames returns the attributes of the item that an update names.
-func TopNames(e expression.Expression) []string {
+// UsersUpdate builds a caller's update of the item, which must leave the key and the lock's own attributes alone, and its
+// conditions.
+func (h *Home) UsersUpdate(update expression.UpdateBuilder, cond []expression.ConditionBuilder) (expression.Expression, error) {
+	b := expression.NewBuilder().WithUpdate(update)
+	switch len(cond) {
+	case 0:
+	case 1:
+		b = b.WithCondition(cond[0])
+	default:
+		b = b.WithCondition(expression.And(cond[0], cond[1], cond[2:]...))
+	}
+	users, err := b.Build()
+	if unset, ok := errors.AsType[expression.UnsetParameterError](err); ok {
+		switch text := unset.Error(); {
+		case strings.HasSuffix(text, "UpdateBuilder"):
+			return users, errors.New("the update is empty: set, add, delete or remove an attribute, or call Release")
+		case strings.HasSuffix(text, "ConditionBuilder"):
+			return users, errors.New("a condition is empty: leave it out")
+		}
+		return users, fmt.Errorf("a name in the update or in a condition is empty: %w", err)
+	}
+	if err != nil {
+		return users, err
+	}
+	for _, name := range slices.Sorted(slices.Values(topNames(users))) {
+		switch _, key := h.Key[name]; {
+		case key:
+			return users, fmt.Errorf("the update names the item's key attribute %q, which cannot be changed", name)
+		case h.Owns(name):
+			return users, fmt.Errorf("the update names the lock's own attribute %q", name)
+		}
+	}
+	return users, nil
+}
+
+// topNames returns the attributes of the item that an update names.
+func topNames(e expression.Expression) []string {
 	var names []string
 	for _, match := range tops.FindAllStringSubmatch(*e.Update(), -1) {
 		names = append(names, e.Names()[match[1]])

@@ -1,11 +1,13 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -22,6 +24,26 @@ const (
 	MaxSortKey      = 1024
 	MaxReason       = MaxSortKey - 1 - ticket.Digits
 )
+
+// ValidName returns an error if an entity and a reason cannot name a queue.
+func ValidName(entity, reason string) error {
+	switch {
+	case entity == "":
+		return errors.New("the entity is empty: name what is to be locked")
+	case len(entity) > MaxPartitionKey:
+		return fmt.Errorf("the entity has %d bytes: DynamoDB allows a partition key of %d", len(entity), MaxPartitionKey)
+	case strings.Contains(reason, "/"):
+		return fmt.Errorf("the reason %q contains a slash, which separates it from the ticket: use another character", reason)
+	case len(reason) > MaxReason:
+		return fmt.Errorf("the reason has %d bytes, at most %d are possible: DynamoDB allows a sort key of %d, "+
+			"and the ticket needs the rest", len(reason), MaxReason, MaxSortKey)
+	case !utf8.ValidString(entity):
+		return fmt.Errorf("the entity %q is not valid UTF-8", entity)
+	case !utf8.ValidString(reason):
+		return fmt.Errorf("the reason %q is not valid UTF-8", reason)
+	}
+	return nil
+}
 
 // Queue is one queue in one table. Its items have the partition key Entity, and sort
 // keys that begin with Reason and a slash.
