@@ -33,7 +33,7 @@ func (s Schedule) WithDefaults() Schedule {
 func (s Schedule) Validate() error {
 	switch {
 	case s.Fastest < time.Millisecond:
-		return fmt.Errorf("Fastest is %v: at least 1ms is needed", s.Fastest)
+		return fmt.Errorf("its Fastest is %v: at least 1ms is needed", s.Fastest)
 	case s.Fastest > s.SlowestNext || s.SlowestNext > s.Slowest:
 		return fmt.Errorf("it must grow from Fastest %v to SlowestNext %v to Slowest %v", s.Fastest, s.SlowestNext, s.Slowest)
 	}
