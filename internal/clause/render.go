@@ -113,14 +113,7 @@ func (r *renderer) cond(c *Cond) x.ConditionBuilder {
 	if c.test == all || c.test == any_ {
 		return r.join(c)
 	}
-	p := r.path(c.path)
-	var to []x.OperandBuilder
-	if c.hasOperands() {
-		to = append(to, r.operand(&c.to))
-		for i := range c.more {
-			to = append(to, r.operand(&c.more[i]))
-		}
-	}
+	p, to := r.path(c.path), r.operands(c)
 	switch c.test {
 	case exists:
 		return p.AttributeExists()
@@ -146,6 +139,17 @@ func (r *renderer) cond(c *Cond) x.ConditionBuilder {
 		return x.Equal(p.Size(), to[0])
 	}
 	return x.LessThan(p.Size(), to[0])
+}
+
+func (r *renderer) operands(c *Cond) (to []x.OperandBuilder) {
+	if !c.hasOperands() {
+		return nil
+	}
+	to = append(to, r.operand(&c.to))
+	for i := range c.more {
+		to = append(to, r.operand(&c.more[i]))
+	}
+	return to
 }
 
 func (r *renderer) join(c *Cond) x.ConditionBuilder {

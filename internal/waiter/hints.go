@@ -41,6 +41,15 @@ func (w *Waiter) heed(ctx context.Context, until time.Time) time.Time {
 	return at
 }
 
+// take takes a hint that has come.
+func (t *turn) take() {
+	select {
+	case <-t.local.Hinted():
+		t.hints, t.hinted = 1, time.Now()
+	default:
+	}
+}
+
 // judge compares the hints since the last verdict with what the present snapshot shows: before are the holders of the
 // last. A turn that ended in this process says nothing about them. A present turn began after the last true hint.
 func (w *Waiter) judge(before, now []queue.Holder) {
@@ -50,11 +59,7 @@ func (w *Waiter) judge(before, now []queue.Holder) {
 			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
 		})
 		if t.hints == 0 { // else one that came during the request may be that of the next turn
-			select {
-			case <-t.local.Hinted():
-				t.hints, t.hinted = 1, time.Now()
-			default:
-			}
+			t.take()
 		}
 		if !ended && t.hints > 0 && t.early < tries && t.local.Trust() >= 0 {
 			t.early++

@@ -96,7 +96,7 @@ func measure(tree fs.FS) ([]row, error) {
 	for _, hit := range banned {
 		files = tally(files, hit.File, 1)
 	}
-	return []row{
+	return append([]row{
 		{name: "Go files in the root package", value: root, limit: 18},
 		{name: "fields of Lock", value: fieldsOfLock, limit: 6},
 		largest("cyclomatic complexity of a function", complex, 15),
@@ -110,7 +110,7 @@ func measure(tree fs.FS) ([]row, error) {
 		{name: "colons and semicolons per 1,000 words of comments", value: marks * 1000 / max(1, proseWords)},
 		{name: "lines of Go in the library", value: sum(lines), limit: 10500, parts: lines,
 			note: "no tests; all but " + strings.Join(outsideLibrary, ", ")},
-	}, nil
+	}, shares(sources)...), nil
 }
 
 // largest is the row of the largest count. Its parts are the counts above the

@@ -189,3 +189,22 @@ func TestLongestCall(t *testing.T) {
 		t.Errorf("longestCall() = %d, %v", calls, err)
 	}
 }
+
+// TestShares checks that a part of the algorithm outside of its room is seen.
+func TestShares(t *testing.T) {
+	tree := fstest.MapFS{
+		"queue/a.go":    {Data: []byte("package queue\n\nvar a = clause.Write{If: nil}\nvar b = clause.Write{Name: \"x\", Do: nil}\n\nfunc f(d *D) { d.Do = ActionWait }\n")},
+		"internal/a.go": {Data: []byte("package internal\n\nvar a = clause.Write{Item: nil}\nvar b = clause.Write{Repeat: 1}\nvar c, _ = serving.Evict(s.Slowest)\n")},
+		"sweeper/a.go":  {Data: []byte("package sweeper\n\nvar a, b, c = rows.Sweep(), serving.Evict(), other.Evict()\n")},
+	}
+	sources, err := parseTree(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []int{66, 100, 0, 66, 0}
+	for i, r := range shares(sources) {
+		if r.value != want[i] {
+			t.Errorf("%s: %d, want %d", r.name, r.value, want[i])
+		}
+	}
+}
