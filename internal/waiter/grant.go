@@ -152,7 +152,7 @@ func (w *Waiter) adopt(ctx context.Context) *Grant {
 		}
 		if p := a.place; p != nil {
 			w.turn.kept, g.Leave = true, p.cancel
-			g.Sent, g.Deadline = w.snapshot.ReadAt.Add(-w.progress.pace.trip), w.cfg.Row.Deadline(a.sent)
+			g.Sent, g.Deadline = w.snapshot.ReadAt.Add(-w.progress.pace.Trip()), w.cfg.Row.Deadline(a.sent)
 		}
 		return g
 	}

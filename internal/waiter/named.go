@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // Hand-over by name: a holder that has read the row with the next ticket grants the lock to it as it releases. The entry
@@ -18,8 +19,6 @@ import (
 // known by its missing row.
 
 const (
-	// namedWithin is how long after a look a holder may name the row that it has read: its waiter may leave.
-	namedWithin = 2 * time.Second
 	// AcceptAfter is when a session accepts a grant by name, at the latest.
 	AcceptAfter = 2 * time.Second
 	// acceptedWithin is when a grant by name has usually been accepted. After that a caller that will not wait looks
@@ -35,23 +34,6 @@ func (w *Waiter) nameable() bool {
 	own := c.Counter == nil && c.Queue.Home == nil && c.Resume == nil
 	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
 	return plain && own && prompt
-}
-
-// soon is how many turns ahead may be so short that the waiter is next after one sleep.
-const soon = 8
-
-// awake limits the sleep of a waiter that may be granted the lock by name meanwhile, so that it sees the grant while
-// half of the lease of its row lasts. The limit is for turns that are much shorter or longer than usual.
-func (w *Waiter) awake(d time.Duration) time.Duration {
-	p, mean := &w.progress.pace, w.snapshot.Record.HoldTime.Mean
-	switch {
-	case w.turn.place == nil || w.turn.place.row.EntryID == "":
-	case mean > w.cfg.Row.TTL/4, p.before() > soon:
-	case p.before() == 0 && time.Since(p.moved) > namedWithin: // what the present holder has read is too old
-	default:
-		return min(d, w.cfg.Row.TTL/3)
-	}
-	return d
 }
 
 // entryID returns the id of the entry by which the lock may be granted to ticket t.
@@ -92,7 +74,7 @@ func (w *Waiter) expected() bool {
 		return true
 	}
 	return w.turn.foreseen && w.next() && len(w.snapshot.Record.Holders) == 1 &&
-		time.Since(w.progress.pace.moved) < namedWithin
+		time.Since(w.progress.pace.Moved()) < waitpolicy.NamedWithin
 }
 
 // observe shows the leases of the snapshot to the observer. The grant to a waiter that has left counts as expired.
@@ -154,7 +136,7 @@ func (w *Waiter) abandoned(ctx context.Context, h queue.Holder) (gone []queue.Ho
 // Successor returns the grant by which the release hands over by name. ok is false if the row with the next ticket is
 // not known, or if turns are usually so long that its waiter may sleep through the grant.
 func (g *Grant) Successor(turn queue.HoldTime, clock *dbclock.Clock, now time.Time) (next queue.Next, ok bool) {
-	if g.next == nil || now.Sub(g.nextAt) > namedWithin || turn.Mean > g.next.Lease.TTL/8 {
+	if g.next == nil || now.Sub(g.nextAt) > waitpolicy.NamedWithin || turn.Mean > g.next.Lease.TTL/8 {
 		return queue.Next{}, false
 	}
 	_, latest, _ := clock.At(now) // zero if it is not known

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 func TestReports(t *testing.T) {
@@ -31,7 +32,7 @@ func TestReports(t *testing.T) {
 		{"AfterNewData", 2, changed, 4},
 	} {
 		t.Run(step.name, func(t *testing.T) {
-			p.send(n(7), see(step.ahead, step.holder), Estimate{time.Second, true})
+			p.send(n(7), see(step.ahead, step.holder), waitpolicy.Estimate{Wait: time.Second, Known: true})
 			if len(got) != step.want {
 				t.Fatalf("%d reports, want %d", len(got), step.want)
 			}
@@ -41,8 +42,8 @@ func TestReports(t *testing.T) {
 		})
 	}
 	t.Run("CountsWaitersInWiderScopes", func(t *testing.T) {
-		p.pace.gaps = true
-		p.send(n(7), see(1, holder), Estimate{})
+		p.gaps = true
+		p.send(n(7), see(1, holder), waitpolicy.Estimate{})
 		if last := got[len(got)-1]; last.Tickets != 1 {
 			t.Errorf("report %+v", last)
 		}

@@ -20,7 +20,8 @@ var answered = retry.Policy{Grace: answerGrace}
 // end of ctx, whose error send then returns.
 func (w *Waiter) send(ctx context.Context, what string, request func(context.Context) error) error {
 	return w.persist(ctx, what, answerGrace, func(ctx context.Context) error {
-		defer w.progress.pace.timed(time.Now())
+		sent := time.Now()
+		defer func() { w.progress.pace.Timed(sent, time.Now()) }()
 		return request(ctx)
 	})
 }
@@ -38,7 +39,8 @@ func (w *Waiter) date(ctx context.Context) error {
 func (w *Waiter) read(ctx context.Context, period time.Duration, look func(context.Context) (queue.Snapshot, error)) error {
 	return w.persist(ctx, "look", period, func(ctx context.Context) error {
 		w.touch()
-		defer w.progress.pace.timed(time.Now())
+		sent := time.Now()
+		defer func() { w.progress.pace.Timed(sent, time.Now()) }()
 		snapshot, err := look(ctx)
 		if err == nil {
 			w.snapshot = snapshot

@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // turn is the wait of one ticket, after the waiter has entered the queue with it.
@@ -66,7 +67,7 @@ func (w *Waiter) join(ctx context.Context) error {
 		w.attempts = append(w.attempts, &attempt{id: id, sent: w.attempts[len(w.attempts)-1].sent, claimed: true, place: w.turn.place})
 	}
 	w.progress.update(local) // before a look, nothing else is known
-	w.progress.pace.turns = w.progress.status.Ahead
+	w.progress.pace.Behind(w.progress.status.Ahead)
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (w *Waiter) act(ctx context.Context) (*Grant, step, error) {
 		w.progress.record(w.ticket, w.snapshot, d.Ahead)
 		w.judge(before, w.snapshot.Record.Holders)
 		w.progress.status.Blocked = d.Blocked
-		w.progress.pace.decided(d)
+		w.progress.pace.Decided(d)
 		if w.turn.place != nil {
 			w.turn.local.Record(w.snapshot, d.Ahead)
 			w.turn.place.belowFloor.Store(w.ticket.Compare(w.snapshot.Record.Floor()) <= 0)
@@ -282,7 +283,7 @@ func without(all, removed []queue.Waiter) []queue.Waiter {
 func (w *Waiter) look(ctx context.Context) error {
 	w.touch()
 	for w.turn.local != nil && !w.turn.local.First() && !slices.ContainsFunc(w.attempts, w.remains) {
-		w.progress.pace.turns = w.turn.local.Ahead()
+		w.progress.pace.Behind(w.turn.local.Ahead())
 		w.report()
 		if after, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil); err != nil || after == passed {
 			return err
@@ -389,31 +390,31 @@ func (w *Waiter) rest(ctx context.Context, after step) (seen bool, err error) {
 
 // mayHaveEnded reports whether the turn in the way may have ended unseen, for all that is known of turns.
 func (w *Waiter) mayHaveEnded() bool {
-	return !w.heldByOwn() && w.progress.pace.mayHaveEnded(w.snapshot.Record, time.Now())
+	return !w.heldByOwn() && w.progress.pace.MayHaveEnded(w.snapshot.Record, time.Now())
 }
 
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
 func (w *Waiter) delay(ctx context.Context) (d time.Duration, slots chan<- struct{}) {
-	p, schedule := &w.progress.pace, w.cfg.Schedule
-	switch {
-	case p.joined():
-		d = min(time.Duration(w.progress.status.Ahead+1)*schedule.Fastest, schedule.SlowestNext)
-	case w.heldByOwn():
-		d = random.Around(ctx, p.slowest(schedule.SlowestNext)*2/3) // its release passes the lock, or wakes
-	default:
-		now, clock := time.Now(), w.cfg.Queue.Clock()
-		earliest, _, _ := clock.At(now)
-		o := p.observation(w.snapshot.Record, w.Mode().Permits, earliest, clock.Middle(now), now)
-		o.Hinted = o.Mean > 0 && w.turn.local.Trust() > 0
-		d = w.awake(schedule.Delay(o, random.Float64(ctx)))
-		if w.turn.early > 0 && p.before() == 0 {
-			d = min(d, backoff(schedule, w.turn.early-1))
-		}
-	}
+	p, schedule, draw := &w.progress.pace, w.cfg.Schedule, func() float64 { return random.Float64(ctx) }
+	d = p.Delay(schedule, w.view(), draw)
 	if w.turn.slot || w.cfg.Several.Slots == nil {
 		return d, nil
 	}
-	return max(d, random.Around(ctx, p.slowest(schedule.Slowest)*2/3)), w.cfg.Several.Slots // not all at once
+	return p.Lazily(schedule, d, draw), w.cfg.Several.Slots
+}
+
+// view returns what the waiter knows for its pace.
+func (w *Waiter) view() waitpolicy.View {
+	now, clock := time.Now(), w.cfg.Queue.Clock()
+	earliest, _, _ := clock.At(now)
+	v := waitpolicy.View{
+		Record: w.snapshot.Record, Permits: w.Mode().Permits, Ahead: w.progress.status.Ahead, Own: w.heldByOwn(), Hints: w.hints(),
+		Now: now, Earliest: earliest, Middle: clock.Middle(now),
+	}
+	if w.turn.place != nil && w.turn.place.row.EntryID != "" {
+		v.Row = w.cfg.Row.TTL
+	}
+	return v
 }
 
 // heldByOwn reports whether this client holds the lock, and the waiter is next.
@@ -550,11 +551,11 @@ func (w *Waiter) noteOwn() {
 }
 
 // estimate returns how long the turns before the waiter's own are likely to take, from what it has seen.
-func (w *Waiter) estimate() Estimate {
+func (w *Waiter) estimate() waitpolicy.Estimate {
 	if w.snapshot.ReadAt.IsZero() {
-		return Estimate{}
+		return waitpolicy.Estimate{}
 	}
 	now := time.Now()
 	earliest, _, _ := w.cfg.Queue.Clock().At(now)
-	return w.progress.pace.estimate(w.snapshot.Record, w.Mode().Permits, earliest, now)
+	return w.progress.pace.Estimate(w.snapshot.Record, w.Mode().Permits, earliest, now)
 }

@@ -79,7 +79,8 @@ func TestDelayOfTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWaiter(t, Config{Schedule: schedule, Several: Several{Slots: test.slots}})
 			w.turn.slot, w.snapshot = test.slot, queue.SnapshotOf(record(6), time.Now())
-			w.progress.pace.joins, w.progress.status.Ahead = true, test.ahead
+			w.progress.pace.Decided(queue.Decision{Joins: true})
+			w.progress.status.Ahead = test.ahead
 			d, waits := w.delay(t.Context())
 			if d < test.min || d > test.max || (waits != nil) != test.waits {
 				t.Errorf("%v, waits for a slot %v, want %v to %v, %v", d, waits != nil, test.min, test.max, test.waits)

@@ -112,7 +112,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	}
 	return &Waiter{
 		cfg: c, id: random.Text(ctx), series: series,
-		progress: &progress{pace: pace{gaps: c.Counter != nil, last: c.Local.Ended(c.Queue)}, report: c.Progress},
+		progress: &progress{pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue)), gaps: c.Counter != nil, report: c.Progress},
 	}
 }
 
@@ -265,7 +265,7 @@ func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, 
 		if a, _ := w.attempts.find(grant.Record); a != nil && a.passed {
 			ended = a.sent // by the release
 		}
-		grant.Handover = w.progress.pace.handover(ended, time.Now())
+		grant.Handover = w.progress.pace.Handover(ended, time.Now())
 		return w.granted(ctx, grant)
 	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
 		return nil, &GoneError{w.ticket, "its place was lost, or resumed by another process"}

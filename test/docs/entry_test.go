@@ -161,9 +161,9 @@ func callable(f *types.Func) bool {
 	return !strings.Contains(signature, module+"/internal/") && !ofProtocol.MatchString(signature) && !slices.Contains(protocol, nameOf(f))
 }
 
-// ofProtocol are the types of package queue of which its page says that they are the protocol's and may change: Examples
+// ofProtocol are the types of packages queue and waitpolicy of which the page says that they are the protocol's and may change: Examples
 // show the steps, and not each function.
-var ofProtocol = regexp.MustCompile(`/queue\.(Ending|Entry|Home|Items|Load|Outcome|Record|Renewal|Snapshot)\b`)
+var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Ending|Entry|Home|Items|Load|Outcome|Record|Renewal|Snapshot)\b`)
 
 // protocol are the functions with none of these types.
 var protocol = []string{

@@ -1,19 +1,28 @@
-package waiter
+package waitpolicy
 
 import (
 	"testing"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
+
+var instant = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+func record(granted int, holders ...queue.Holder) queue.Record {
+	return queue.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(granted), Holders: holders}
+}
 
 // seen is one snapshot: seconds after the first, the floor, and how many are ahead.
 type seen struct{ at, floor, ahead int }
 
-func paceOf(gaps bool, steps ...seen) *pace {
-	p := &pace{gaps: gaps}
+func paceOf(gaps bool, steps ...seen) *Pace {
+	p := &Pace{gaps: gaps}
 	for _, s := range steps {
-		p.see(queue.Snapshot{Record: record(s.floor, queue.Holder{ID: n(s.floor).String(), Ticket: n(s.floor)}), ReadAt: instant.Add(time.Duration(s.at) * time.Second)}, s.ahead)
+		p.Saw(queue.Snapshot{Record: record(s.floor, queue.Holder{ID: n(s.floor).String(), Ticket: n(s.floor)}), ReadAt: instant.Add(time.Duration(s.at) * time.Second)}, s.ahead)
 	}
 	return p
 }
@@ -100,7 +109,7 @@ func TestObservation(t *testing.T) {
 	})
 	t.Run("LeavesOutJoinedTurn", func(t *testing.T) {
 		p := paceOf(false, seen{0, 7, 3})
-		p.decided(queue.Decision{Turns: 3, Joins: true, ClearIn: time.Minute})
+		p.Decided(queue.Decision{Turns: 3, Joins: true, ClearIn: time.Minute})
 		if o := p.observation(rec, 0, time.Time{}, time.Time{}, now); o.Ahead != 2 || o.ClearIn != time.Minute || p.joined() {
 			t.Errorf("observation %+v", o)
 		}
@@ -114,7 +123,7 @@ func TestSlowest(t *testing.T) {
 		"AtMostItsLimit":       {clearIn: time.Hour, want: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&pace{clearIn: test.clearIn}).slowest(time.Minute); got != test.want {
+			if got := (&Pace{clearIn: test.clearIn}).slowest(time.Minute); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
@@ -145,13 +154,13 @@ func TestEstimate(t *testing.T) {
 		"NeverOverflows":      {mean: 1 << 62, turns: 100, idle: true, want: 1 << 62},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pace{moved: instant, mean: test.own, turns: test.turns, joins: test.joins}
+			p := &Pace{moved: instant, mean: test.own, turns: test.turns, joins: test.joins}
 			rec := record(7, queue.Holder{ID: "7"})
 			if test.idle {
 				rec = record(7)
 			}
 			rec.HoldTime.Mean = test.mean
-			if got := p.estimate(rec, test.permits, time.Time{}, now); got != (Estimate{max(0, test.want), test.want >= 0}) {
+			if got := p.Estimate(rec, test.permits, time.Time{}, now); got != (Estimate{max(0, test.want), test.want >= 0}) {
 				t.Errorf("%+v, want %v", got, test.want)
 			}
 		})
@@ -162,18 +171,18 @@ func TestPaceHandover(t *testing.T) {
 	now := time.Now()
 	at := func(before int) time.Time { return now.Add(-time.Duration(before) * time.Second) }
 	for name, test := range map[string]struct {
-		pace  pace
+		pace  Pace
 		ended time.Time // of the last turn in this process
 		want  time.Duration
 	}{
-		"UnknownWithoutTurn":       {pace: pace{last: at(1)}},
-		"FromLastLookAtTurn":       {pace: pace{holder: "a", last: at(1), still: at(9)}, want: time.Second},
-		"FromLookBeforeItWasIdle":  {pace: pace{last: at(1), still: at(2)}, want: 2 * time.Second},
-		"FromEndInThisProcess":     {pace: pace{holder: "a", last: at(3)}, ended: at(1), want: time.Second},
-		"NotFromEndOfEarlierTurns": {pace: pace{holder: "a", last: at(3)}, ended: at(7), want: 3 * time.Second},
+		"UnknownWithoutTurn":       {pace: Pace{last: at(1)}},
+		"FromLastLookAtTurn":       {pace: Pace{holder: "a", last: at(1), still: at(9)}, want: time.Second},
+		"FromLookBeforeItWasIdle":  {pace: Pace{last: at(1), still: at(2)}, want: 2 * time.Second},
+		"FromEndInThisProcess":     {pace: Pace{holder: "a", last: at(3)}, ended: at(1), want: time.Second},
+		"NotFromEndOfEarlierTurns": {pace: Pace{holder: "a", last: at(3)}, ended: at(7), want: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := test.pace.handover(test.ended, now); got != test.want {
+			if got := test.pace.Handover(test.ended, now); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
