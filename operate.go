@@ -193,8 +193,8 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	}
 	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
 	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
-	c.local.Wake(q, !rec.Idle())
-	if rec.Idle() {
+	c.local.Wake(q, !rec.CanIdle())
+	if rec.CanIdle() {
 		c.background.Run(func() {
 			_, _ = serving.MakeIdle(context.WithoutCancel(ctx), q, rec) // a failure does no harm
 		})

@@ -47,7 +47,7 @@ type Decision struct {
 	// there are none.
 	Joins          bool
 	Holders        int      // live holders
-	ExpiredRows    []Waiter // to sweep: ahead or below the floor
+	ExpiredRows    []Waiter // to sweep: all of the snapshot
 	ExpiredHolders []Holder // to evict, in the way or not
 
 	// ClearIn is the shortest time until everything in the way has expired, if it is not

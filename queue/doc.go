@@ -8,17 +8,20 @@
 //
 // # A turn
 //
-// [Take] takes a ticket, and grants the lock at once if no ticket is outstanding. Otherwise the waiter puts a row (Enqueue).
-// A consistent query shows it a [Snapshot]: the record, and the rows ahead in the order of tickets. [Snapshot.Decide] says
-// whether its ticket waits, may be claimed, or can never be granted. To be first is only a reason to try: the grant is the
-// write [Claim], never a read. Heartbeat renews the lease of an entry or a row, [Evict] and Sweep remove what has expired, and
-// [Ending] ends a turn: so that the next TAKE is served at once, so that the first waiter may claim, or by a grant to it.
+// TAKE takes a ticket and, if the record is idle (holders is absent), grants the lock in the same write: [Take] is what it
+// does beside taking a number, and [Enter] takes its place with a wider counter. Otherwise the waiter puts a row (Enqueue). A
+// consistent query shows it a [Snapshot]: the record, and the rows ahead in the order of tickets. [Snapshot.Decide] says
+// whether its ticket waits, may be claimed, or can never be granted. To be first is only a reason to try: a grant is always a
+// write whose conditions DynamoDB judges, TAKE, ENTER, CLAIM ([Claim]) or PASS, and never a read. Heartbeat renews the lease of
+// an entry or a row, [Evict] and Sweep remove what has expired, and [Ending] ends a turn: so that the next TAKE is served at
+// once, so that the first waiter may claim, or by PASS, a grant to it.
 //
 // # Promises
 //
 // The record never has more holders than the [Mode] allows, and the tickets of successive holders rise. Both hold for any
 // request that is lost, late, repeated or stalled, because each change is one conditional write. docs/writes.md has the case
-// for each condition. A snapshot shows every live row ahead, so waiters come in order.
+// for each condition. A look shows every row that was there at the time of its record, and a waiter claims only after one, or
+// if no ticket can be ahead. So waiters come in order.
 //
 // It does not promise that a holder knows at once that it was evicted (package heartbeat). A Record in memory is only a hint
 // at what to try: the table decides.
@@ -26,8 +29,8 @@
 // # State
 //
 // Viewer.Inspect of package queuelock returns a [State]: what one consistent query showed. It may be out of date when it is
-// returned: to guard a write, use Lock.Condition or Lock.Transact. What has expired is listed until a client removes it, and
-// a row that another program wrote with its Problem.
+// returned: to guard a write, use Lock.Condition or Lock.Transact. Expired entries and rows are listed until a client removes
+// them, and a row that another program wrote is listed with its Problem.
 //
 // State, Holder, Waiter, HoldTime and the errors will not change. All else is of the protocol and may change in any version;
 // its arguments of package clause are internal.

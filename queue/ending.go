@@ -53,16 +53,16 @@ type Next struct {
 
 // Form is one of the forms of RELEASE. Each asks that the holder is in the record
 // with its ticket, removes it, and leaves a mark (Released). So at most one of any
-// number of requests of either form is applied, however late.
+// number of requests of any form is applied, however late.
 type Form int
 
 // The forms.
 const (
-	// FormFast leaves the record without holders, so that the next TAKE is served at
+	// FormFast removes holders, so that the next TAKE is served at
 	// once. It asks that the holder is alone, and that no ticket is outstanding in the
 	// table, whatever the holder last saw.
 	FormFast Form = iota + 1
-	// FormHandOff leaves {}, so that the first waiter may claim.
+	// FormHandOff removes the entry alone. {} is left if it was the last, and the first waiter may claim.
 	FormHandOff
 	// FormPass also claims the lock for Ending.Next: RELEASE and CLAIM in one write, for
 	// a waiter of the same client, or for one that it names by its row. Only an exclusive
@@ -77,8 +77,9 @@ func (r Record) Fast(id string, t ticket.Number) bool {
 	return r.meets(Ending{ID: id, Ticket: t}.leaves(FormFast))
 }
 
-// Idle reports whether MakeIdle would be applied.
-func (r Record) Idle() bool { return r.Resettable(r.FirstServed()) }
+// CanIdle reports whether Reset with FirstServed would be applied: holders is {}, and no ticket is outstanding. It is false
+// of a record that is idle already.
+func (r Record) CanIdle() bool { return r.Resettable(r.FirstServed()) }
 
 // Resettable reports whether Reset would be applied with ticket t.
 func (r Record) Resettable(t ticket.Number) bool {

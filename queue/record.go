@@ -17,10 +17,10 @@ import (
 // Record is the serving record as one read or write showed it.
 type Record struct {
 	Item   clause.Item // the whole item, if the record is kept on a user's item
-	Exists bool        // false: no ticket was ever taken in this queue
+	Exists bool        // false: none was made yet, or it was deleted
 
 	TicketNumber ticket.Number // last ticket issued
-	Granted      ticket.Number // highest ticket claimed
+	Granted      ticket.Number // highest ticket claimed, or the counter at the last return to idle
 	HoldTime     HoldTime
 	Scope        ticket.Scope
 	Permits      int // of a semaphore; zero: it is a lock
@@ -48,8 +48,8 @@ type answer struct {
 // meets reports whether the table would apply a write to the record as it was read.
 func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
 
-// Unreadable reports whether the ticket or the lease of the entry is malformed. Its
-// lease is then never judged to have ended.
+// Unreadable reports whether the ticket, the lease or the number of the last transaction is malformed, or the entry is no
+// map. Its lease is then zero, and never judged to have ended.
 func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == Lease{} }
 
 // Accepted reports whether the holder has written to its entry itself, if a release has named it. It may have written
@@ -216,7 +216,7 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 func (r Record) FirstServed() ticket.Number {
 	next, err := r.ServingAfter.Next()
 	if err != nil {
-		return ticket.Max // not in a record that Decode accepts
+		return ticket.Max // not in a record that DecodeRecord accepts
 	}
 	return next
 }
@@ -240,21 +240,14 @@ func (r Record) Mine(ids ...string) (Holder, bool) {
 }
 
 // Holds reports whether the holder id, served with ticket t, is in the record. If the entry cannot be read, it reports
-// what the condition of a release would.
+// what the condition of a release would. Unlike the condition holds, it does not ask that no later ticket was granted.
 func (r Record) Holds(id string, t ticket.Number) bool {
 	h, ok := r.Mine(id)
 	return ok && (h.Ticket == t || h.Unreadable() && r.meets(clause.Write{If: []clause.Cond{servedAs(id, t)}}))
 }
 
-// Held returns the holder id, and whether it still holds the lock with ticket t. It
-// is the condition of heartbeats and fences, applied to a record that was read.
-func (r Record) Held(id string, t ticket.Number) (Holder, bool) {
-	h, _ := r.Mine(id)
-	return h, r.meets(clause.Write{If: holds(id, t)})
-}
-
 // Hides returns the Problem of the entry of a holder that cannot be read, which may be why a write of the holder was
-// refused. Nil if the lock would be lost without it.
+// refused. Nil if the lock would be lost even with an entry that can be read.
 func (r Record) Hides(id string, t ticket.Number) error {
 	h, _ := r.Mine(id)
 	other := !h.Ticket.IsZero() && h.Ticket != t // which can be read

@@ -18,11 +18,11 @@ const malformedLease = time.Minute
 // used, and a live row that is removed is put again.
 const expiryGrace = time.Hour
 
-// Named returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
+// GrantByName returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
 // lease of the row as it was read, and ends with it. ok is false unless half of that lease is left: the waiter needs
 // some of it to see the entry. latest and middle are the latest time and the best guess of DynamoDB's clock, zero if unknown. It is also false for a row that this library does not write, such as one with the id of
 // the holder's entry.
-func (w Waiter) Named(holder string, latest, middle time.Time) (next Next, ok bool) {
+func (w Waiter) GrantByName(holder string, latest, middle time.Time) (next Next, ok bool) {
 	if w.EntryID == "" || w.Problem != nil || latest.IsZero() || w.Lease.Until.Sub(latest) < w.Lease.TTL/2 {
 		return Next{}, false
 	}
@@ -64,8 +64,8 @@ func (w Waiter) Item(q Items) clause.Item {
 	return item
 }
 
-// expiresAt returns the table's TTL attribute: epoch seconds, later than the end of the
-// lease on any client's clock.
+// expiresAt returns the table's TTL attribute: epoch seconds, an hour after the end of
+// the lease.
 func (w Waiter) expiresAt(until, now time.Time) types.AttributeValue {
 	if until.IsZero() {
 		until = now.Add(w.Lease.TTL)

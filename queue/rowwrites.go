@@ -36,7 +36,7 @@ func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
 	return w
 }
 
-// Renew renews the lease of a row to until, on DynamoDB's clock; zero leaves it as it is. now is the host's time. The last condition refuses a late one (see package queue).
+// Renew renews the lease of a row to until, on DynamoDB's clock; zero leaves it as it is. now is the host's time. The last condition refuses a late one (as of Renewal.Heartbeat).
 func (w Waiter) Renew(until, now time.Time) clause.Write {
 	renew := clause.Write{
 		Name: "HEARTBEAT of a row",

@@ -10,7 +10,7 @@ import (
 type Snapshot struct {
 	Record Record
 	Rows   []Waiter
-	Own    bool    // the row of LookNext's ticket is there
+	Own    bool    // the row of the ticket itself is there, if the look asked for it
 	Next   *Waiter // with the ticket after it; nil if there is none
 	// Whole reports that one look has read the record and then all rows ahead.
 	Whole bool

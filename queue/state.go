@@ -12,7 +12,7 @@ import (
 // State is a queue as one consistent read showed it.
 type State struct {
 	Entity, Reason string        // those of the lock's Key
-	Issued         ticket.Number // the last ticket that was taken; zero if the lock was never used
+	Issued         ticket.Number // the last ticket that was taken; zero if there is no record
 	Scope          ticket.Scope  // which counter issues the tickets
 	Permits        int           // of a semaphore; zero for a lock
 	Serving        []Holder      // in the order of their tickets
@@ -98,7 +98,7 @@ func (h Holder) Expired() bool { return h.Remaining <= 0 }
 
 // Waiter is a client that waits for the lock: a row.
 type Waiter struct {
-	Position  int // its place among the waiters: 1 is next
+	Position  int // its place among the waiters, those whose lease has ended included: 1 is next
 	Ticket    ticket.Number
 	ID        string // names the row, and no other one ever
 	Owner     string
@@ -107,7 +107,8 @@ type Waiter struct {
 	Lease
 	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
 	EntryID string
-	// Problem says what is wrong with the row if another program wrote it. Only the ticket and the lease are known then.
+	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait, and Ticket is
+	// zero if the sort key is malformed.
 	Problem error
 
 	// What a client that reads knows of the time: Age is for how long it has waited. Remaining is the time after which

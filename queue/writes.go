@@ -146,9 +146,9 @@ func (m Mode) admits() clause.Cond {
 	return noHolder().As("room")
 }
 
-// fits asks that the record is of the mode's kind and, for a shared ticket, says how its holders hold. With idleOnly it
+// fits asks that the record is of the mode's kind and, for a shared ticket, says how its holders hold. With noWait it
 // also asks for room.
-func (m Mode) fits(idleOnly bool) []clause.Cond {
+func (m Mode) fits(noWait bool) []clause.Cond {
 	kind := attrPermits.Absent()
 	if m.Permits > 0 {
 		kind = attrPermits.Equal(integer(int64(m.Permits)))
@@ -157,7 +157,7 @@ func (m Mode) fits(idleOnly bool) []clause.Cond {
 	if m.Shared {
 		conds = append(conds, clause.Any(attrHolders.Absent(), attrHoldMode.Exists()).As("mode known"))
 	}
-	if idleOnly {
+	if noWait {
 		conds = append(conds, m.free())
 	}
 	return conds
@@ -167,7 +167,7 @@ func (m Mode) fits(idleOnly bool) []clause.Cond {
 func (m Mode) free() clause.Cond { return clause.Any(attrHolders.Absent(), m.admits()) }
 
 // wellFormed asks that an item is a record. It cannot ask for whole numbers, nor look into entries. The counter's own
-// condition covers ticketNumber. Decode must refuse every record that wellFormed refuses, or a waiter would try such a
+// condition covers ticketNumber. DecodeRecord must refuse every record that wellFormed refuses, or a waiter would try such a
 // record for ever.
 var wellFormed = clause.All(
 	clause.Any(
@@ -181,16 +181,16 @@ var wellFormed = clause.All(
 	clause.Any(attrHoldMode.Absent(), attrHoldMode.OneOf(exclusive, shared)).As("mode well formed"),
 )
 
-// Take is what TAKE does beside taking a number: the entry is served at once if no ticket is outstanding. Right-hand sides
-// read the item as it was, so servingAfter becomes the number before the one that is issued. With idleOnly it asks for room
+// Take is what TAKE does beside taking a number: the entry is served at once if the record is idle. Right-hand sides
+// read the item as it was, so servingAfter becomes the number before the one that is issued. With noWait it asks for room
 // for one more holder.
-func Take(e Entry, idleOnly bool) ticket.Rider {
-	known := append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, e.Mode.fits(idleOnly)...)
+func Take(e Entry, noWait bool) ticket.Rider {
+	known := append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, e.Mode.fits(noWait)...)
 	return ticket.Rider{Name: "TAKE", If: known, Do: e.serve}
 }
 
-// serve makes an entry the holder of a record without holders, for the ticket after before. The record is kept from then
-// on. Right sides read the item as it was.
+// serve makes an entry the holder of a record whose holders is absent, for the ticket after before. The record is kept
+// from then on.
 func (e Entry) serve(before clause.Operand) []clause.Change {
 	alone := clause.Map(clause.Item{e.ID: clause.Map(e.item())})
 	changes := []clause.Change{
@@ -206,31 +206,28 @@ func (e Entry) serve(before clause.Operand) []clause.Change {
 	return append(changes, attrHoldMode.Set(attrHoldMode.Or(str(e.Mode.String()))))
 }
 
-// grants is how writes that may grant the lock are repeated: with a new id. A copy that comes late could else put the id of
-// an ended turn back, and late requests of that turn would count as the holder's. Without retries, a refusal also proves
-// that the id was not granted.
-const grants = clause.BySender
+// repeatGrant is how writes that grant the lock are repeated: by their sender, so that a refusal proves that this attempt was
+// not applied. A copy of a TAKE that comes late could also put the id of an ended turn back, so it has a new id each time.
+const repeatGrant = clause.BySender
 
-// Enter enters ticket t of a wider counter, and serves it at once if no ticket is outstanding.
-func Enter(e Entry, t ticket.Number, scope ticket.Scope, idleOnly bool) clause.Write {
+// Enter enters ticket t of a wider counter, and serves it at once if the record is idle.
+func Enter(e Entry, t ticket.Number, scope ticket.Scope, noWait bool) clause.Write {
 	// A comparison with an attribute that is missing or no number is false.
 	known := append([]clause.Cond{
 		attrTicketNumber.Between(zero, number(t.Previous())).As("first with its ticket"),
 		attrScope.Equal(str(scopes[scope])).As("scope"),
 		wellFormed,
-	}, e.Mode.fits(idleOnly)...)
+	}, e.Mode.fits(noWait)...)
 	return clause.Write{
 		Name:   "ENTER",
-		Repeat: grants,
-		If:     []clause.Cond{clause.Any(clause.Key.Absent(), clause.All(known...))},
+		Repeat: repeatGrant,
+		If:     []clause.Cond{clause.Any(clause.Key.Absent().As("no item"), clause.All(known...))},
 		Do:     append(e.serve(number(t.Previous())), attrTicketNumber.Set(number(t)), attrScope.Set(str(scopes[scope]))),
 		Made:   []clause.Cond{attrTicketNumber.AtLeast(number(t))},
 	}
 }
 
-// Claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read. The last condition
-// refuses a ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made
-// any more.
+// Claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read.
 func Claim(e Entry, t ticket.Number) clause.Write {
 	changes := []clause.Change{entry(e.ID).Set(clause.V(e.claimed(t))), attrGranted.Set(number(t))}
 	if e.Mode.Permits == 0 {
@@ -238,13 +235,14 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 	}
 	return clause.Write{
 		Name:   "CLAIM",
-		Repeat: grants,
+		Repeat: repeatGrant,
 		If:     append([]clause.Cond{e.Mode.admits()}, claimable(t)...),
 		Do:     changes,
 	}
 }
 
-// claimable asks that ticket t was issued, and neither it nor a later one was granted.
+// claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a ticket
+// of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made any more.
 func claimable(t ticket.Number) []clause.Cond {
 	return []clause.Cond{
 		attrGranted.Less(number(t)).As("not granted"),
@@ -257,13 +255,13 @@ func claimable(t ticket.Number) []clause.Cond {
 func Resume(e Entry, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
 		Name:   "RESUME",
-		Repeat: grants,
+		Repeat: repeatGrant,
 		If:     append([]clause.Cond{isHolder(old.ID)}, asRead(old)...),
 		Do: []clause.Change{
 			entry(e.ID).Set(clause.V(e.claimed(old.Ticket))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
 		},
 	}
-	if e.Mode == (Mode{}) {
+	if !e.Mode.Shared && e.Mode.Permits == 0 {
 		w.If = append(w.If, latest(old.Ticket).As("no later ticket"),
 			clause.Any(attrHoldMode.Absent(), attrHoldMode.Equal(exclusive)).As("not downgraded"))
 	}
@@ -311,7 +309,7 @@ func unnumbered(id string, call int64) clause.Cond {
 	return clause.Any(made.Absent(), made.Less(integer(call))).As("transaction not made")
 }
 
-// Downgrade lets a holder that is alone share its lock. next is the number of its next fenced transaction (NextCall).
+// Downgrade lets a holder that is alone share its lock. next is the number of its next fenced transaction (NextTransaction).
 func Downgrade(id string, t ticket.Number, next int64) clause.Write {
 	return clause.Write{
 		Name: "DOWNGRADE",
@@ -489,6 +487,6 @@ func Remove(ids ...string) clause.Write {
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const MaxEvicted = 40
 
-// NextCall returns the number of the fenced transaction after call. Transactions have
+// NextTransaction returns the number of the fenced transaction after one. Transactions have
 // even numbers. The odd number after one means that Settle has used it.
-func NextCall(call int64) int64 { return call + 2 }
+func NextTransaction(call int64) int64 { return call + 2 }

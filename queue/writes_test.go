@@ -123,8 +123,8 @@ func (d draw) entryItem() types.AttributeValue {
 }
 
 // take is TAKE of a record's own counter.
-func take(e queue.Entry, idleOnly bool) clause.Write {
-	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, idleOnly), n(3)).Write
+func take(e queue.Entry, noWait bool) clause.Write {
+	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, noWait), n(3)).Write
 }
 
 // TestWrites draws records and writes. See writetest.Suite.

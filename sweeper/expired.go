@@ -87,7 +87,7 @@ func Queue(ctx context.Context, q table.Queue, observer *heartbeat.Observer) (Sw
 		rec = snapshot.Record
 	}
 	var idleErr error
-	if holdersErr == nil && rec.Idle() {
+	if holdersErr == nil && rec.CanIdle() {
 		if _, idleErr = serving.MakeIdle(ctx, q, rec); errors.Is(idleErr, serving.ErrRefused) {
 			idleErr = nil // another client has done it, or has taken a ticket
 		}

@@ -71,25 +71,25 @@ func TestEnterConditions(t *testing.T) {
 	onAllEngines(t, func(t *testing.T, tb *queuelocktest.Table) {
 		db, name := tb.Client("given"), tb.Name()
 		for i, test := range []struct {
-			what     string
-			item     clause.Item // of the record; nil: there is none
-			ticket   int
-			idleOnly bool
-			mode     queue.Mode
+			what   string
+			item   clause.Item // of the record; nil: there is none
+			ticket int
+			noWait bool
+			mode   queue.Mode
 
 			served, refused, made bool
 			say                   string // of another error
 			holders, last         int    // afterwards
 		}{
 			{what: "no record", ticket: 7, served: true, holders: 1, last: 7},
-			{what: "no record, NoWait", ticket: 7, idleOnly: true, served: true, holders: 1, last: 7},
+			{what: "no record, NoWait", ticket: 7, noWait: true, served: true, holders: 1, last: 7},
 			{what: "the first ticket of all", ticket: 1, served: true, holders: 1, last: 1},
 			{what: "idle", item: record(5, 5, -1), ticket: 7, served: true, holders: 1, last: 7},
 			{what: "the next number", item: record(5, 5, -1), ticket: 6, served: true, holders: 1, last: 6},
 			{what: "busy", item: record(5, 0, 4, "other"), ticket: 7, holders: 1, last: 7},
-			{what: "busy, NoWait", item: record(5, 0, 4, "other"), ticket: 7, idleOnly: true, refused: true, holders: 1, last: 5},
+			{what: "busy, NoWait", item: record(5, 0, 4, "other"), ticket: 7, noWait: true, refused: true, holders: 1, last: 5},
 			{what: "handed off", item: record(5, 0, 4), ticket: 7, last: 7},
-			{what: "handed off, NoWait", item: record(5, 0, 4), ticket: 7, idleOnly: true, last: 7},
+			{what: "handed off, NoWait", item: record(5, 0, 4), ticket: 7, noWait: true, last: 7},
 			{what: "the same ticket again", item: record(7, 0, 6, "other"), ticket: 7, made: true, holders: 1, last: 7},
 			{what: "a later ticket came first", item: record(8, 0, 4), ticket: 7, made: true, last: 8},
 			{what: "a later ticket came first and left", item: record(8, 8, -1), ticket: 7, made: true, last: 8},
@@ -122,7 +122,7 @@ func TestEnterConditions(t *testing.T) {
 			}
 			e := entryOf("me")
 			e.Mode = test.mode
-			rec, err := serving.Enter(t.Context(), q, e, n(test.ticket), ticket.ScopeTable, test.idleOnly)
+			rec, err := serving.Enter(t.Context(), q, e, n(test.ticket), ticket.ScopeTable, test.noWait)
 			switch {
 			case test.say != "":
 				if err == nil || errors.Is(err, serving.ErrRefused) || !strings.Contains(err.Error(), test.say) {

@@ -15,13 +15,13 @@ import (
 // it was served. Otherwise TicketNumber is the caller's ticket. The first use of a queue creates its record: see
 // ticket.Master. Returns
 //
-//   - ErrRefused, with the record, if idleOnly refused it or another client seeded
+//   - ErrRefused, with the record, if noWait refused it or another client seeded
 //     the record first: take again.
 //   - *queue.MismatchError if the queue is of another kind.
 //
 // After any other error counter.MayHaveTaken reports whether the entry may be in the
 // record. Each call needs a new id: a late copy could otherwise be served a second time.
-func Take(ctx context.Context, q table.Queue, e queue.Entry, idleOnly bool) (queue.Record, error) {
+func Take(ctx context.Context, q table.Queue, e queue.Entry, noWait bool) (queue.Record, error) {
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\"",
 		Master: ticket.Master{
@@ -30,7 +30,7 @@ func Take(ctx context.Context, q table.Queue, e queue.Entry, idleOnly bool) (que
 		},
 	}
 	sent := time.Now()
-	item, err := tickets.Take(ctx, queue.Take(e, idleOnly))
+	item, err := tickets.Take(ctx, queue.Take(e, noWait))
 	switch {
 	case err == nil:
 		rec, err := queue.DecodeRecord(q.Items, item)
@@ -53,7 +53,7 @@ func Take(ctx context.Context, q table.Queue, e queue.Entry, idleOnly bool) (que
 //   - ErrMade, with the record, if t has entered, or a later ticket has. An earlier id of
 //     the caller in the record: it was served. Otherwise t may be put into the queue if
 //     it is above the floor.
-//   - ErrRefused, with the record, if there is no room, with idleOnly.
+//   - ErrRefused, with the record, if there is no room, with noWait.
 //   - *queue.MismatchError if the queue is of another kind.
 //   - *clause.MalformedError if there is no record, or one without holdMode that a
 //     shared holder cannot join.
@@ -63,8 +63,8 @@ func Take(ctx context.Context, q table.Queue, e queue.Entry, idleOnly bool) (que
 // is in the record. After another error the entry may be in the record until a call
 // has returned a record with ticketNumber t or more.
 func Enter(ctx context.Context, q table.Queue, e queue.Entry, t ticket.Number, scope ticket.Scope,
-	idleOnly bool) (queue.Record, error) {
-	rec, err := grant(ctx, q, queue.Enter(e, t, scope, idleOnly))
+	noWait bool) (queue.Record, error) {
+	rec, err := grant(ctx, q, queue.Enter(e, t, scope, noWait))
 	if errors.Is(err, ErrMade) || errors.Is(err, ErrRefused) {
 		if err := rec.Refuses(q.Items, e.Mode, scope); err != nil {
 			return queue.Record{}, table.NotApplied(err)

@@ -58,7 +58,7 @@ func Fence(q table.Queue, id string, t ticket.Number, alone bool) (types.Conditi
 	return q.Record().Check(q.RecordKey(), queue.Fence(id, t, alone), q.Names())
 }
 
-// NumberedFence returns FENCE for the holder's transaction number call (queue.NextCall). If it is
+// NumberedFence returns FENCE for the holder's transaction number call (queue.NextTransaction). If it is
 // refused, the reason contains the record, and Record.Made says whether an earlier
 // attempt was applied. It sends nothing.
 func NumberedFence(q table.Queue, id string, t ticket.Number, alone bool, call int64) (types.Update, error) {

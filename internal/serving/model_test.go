@@ -45,8 +45,8 @@ func retriesAtOnce(o *dynamodb.Options) {
 }
 
 // takeAfter is TAKE of a record's own counter, which begins after base.
-func takeAfter(e queue.Entry, base ticket.Number, idleOnly bool) clause.Write {
-	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, idleOnly), base).Write
+func takeAfter(e queue.Entry, base ticket.Number, noWait bool) clause.Write {
+	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, noWait), base).Write
 }
 
 func entryOf(id string) queue.Entry {

@@ -53,8 +53,8 @@ func TestRefusals(t *testing.T) {
 	joined := with(record(clause.Item{"a": clause.Map(with(entry, "mode", clause.String("shared"))), "b": clause.Map(with(entry, "ticket", clause.Int(2)))}), "holdMode", clause.String("shared"))
 
 	early, late := queue.Renewal{Until: time.UnixMilli(1999)}, queue.Renewal{Until: time.UnixMilli(2001)}
-	enter := func(i int, idleOnly bool) clause.Write {
-		return queue.Enter(entryOf("a"), n(i), ticket.ScopeTable, idleOnly)
+	enter := func(i int, noWait bool) clause.Write {
+		return queue.Enter(entryOf("a"), n(i), ticket.ScopeTable, noWait)
 	}
 	scoped := with(held, "scope", clause.String("shared"))
 	for name, c := range map[string]struct {

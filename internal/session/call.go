@@ -50,7 +50,7 @@ func (s *Session) newCall(k kind) *call {
 	case s.last.state == refused:
 		c.ending.Unmade = s.last.number
 	case k == updates: // it must not arrive after the next transaction
-		c.ending.Unmade = queue.NextCall(s.last.number)
+		c.ending.Unmade = queue.NextTransaction(s.last.number)
 	}
 	c.unsettled, c.ending.Replaces = s.last.state == unsettled, s.sharing == alone
 	s.tidyMarks(c)
@@ -143,7 +143,7 @@ func (c *call) settled(ctx context.Context) {
 	}
 	c.ending.Unmade = 0
 	if c.kind == updates {
-		c.ending.Unmade = queue.NextCall(s.last.number)
+		c.ending.Unmade = queue.NextTransaction(s.last.number)
 	}
 	if c.form == queue.FormPass {
 		c.form = queue.FormHandOff // the offer was answered

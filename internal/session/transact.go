@@ -21,7 +21,7 @@ import (
 // lastTransaction is the last fenced transaction that a session has sent.
 type lastTransaction struct {
 	tx     *transaction
-	number int64 // by which the record says whether it was made; see queue.NextCall
+	number int64 // by which the record says whether it was made; see queue.NextTransaction
 	state  transactionState
 }
 
@@ -111,7 +111,7 @@ func (t *transaction) number(s *Session) error {
 	if err := cmp.Or(s.settle(t.held, refused), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
-	s.last = lastTransaction{tx: t, number: queue.NextCall(s.last.number)}
+	s.last = lastTransaction{tx: t, number: queue.NextTransaction(s.last.number)}
 	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.last.number)
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)

@@ -103,7 +103,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	s.sharing = max(s.sharing, notAlone)
 	s.mu.Unlock()
 	err = s.write(ctx, what, func(ctx context.Context) (queue.Record, error) {
-		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, queue.NextCall(s.last.number))
+		return serving.Downgrade(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, queue.NextTransaction(s.last.number))
 	})
 	if err == nil {
 		s.client.Local.Wake(s.config.Queue, true)

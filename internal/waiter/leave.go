@@ -101,7 +101,7 @@ func (w *Waiter) remove(ctx context.Context, ids ...string) (queue.Record, error
 	case err != nil:
 		return rec, err
 	}
-	idle := rec.Idle()
+	idle := rec.CanIdle()
 	w.cfg.Local.Wake(w.cfg.Queue, !idle)
 	if idle {
 		q := w.cfg.Queue

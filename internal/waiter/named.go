@@ -140,5 +140,5 @@ func (g *Grant) Successor(turn queue.HoldTime, clock *dbclock.Clock, now time.Ti
 		return queue.Next{}, false
 	}
 	_, latest, _ := clock.At(now) // zero if it is not known
-	return g.next.Named(g.ID, latest, clock.Middle(now))
+	return g.next.GrantByName(g.ID, latest, clock.Middle(now))
 }

@@ -167,7 +167,7 @@ var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Ending|Entry|H
 
 // protocol are the functions with none of these types.
 var protocol = []string{
-	"queue.HoldTime.Add", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextCall", "queue.Someday", "queue.Waiter.Named",
+	"queue.HoldTime.Add", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
 	"queue.Waiter.Same",
 }
 

@@ -33,11 +33,11 @@ func Shapes() (all []clause.Write) {
 	add(masters[0].Raise(one))
 	for _, m := range []mode{A.mode(), R1.mode(), P1.mode()} {
 		e := entry{ID: "b-0", Mode: m, Lease: queue.Lease{TTL: lease, Until: at}}
-		for _, idleOnly := range []bool{false, true} {
+		for _, noWait := range []bool{false, true} {
 			for _, master := range masters {
-				takes(master, queue.Take(e, idleOnly))
+				takes(master, queue.Take(e, noWait))
 			}
-			add(queue.Enter(e, one, ticket.ScopeEntity, idleOnly))
+			add(queue.Enter(e, one, ticket.ScopeEntity, noWait))
 		}
 		add(queue.Claim(e, one), queue.Resume(e, old, mark))
 		for _, alone := range []bool{false, true} {

@@ -208,14 +208,14 @@ func (a who) takesIfIdle() step { return a.takesWith("TAKE with NoWait", true, f
 // takesOnly is TAKE on an engine that refuses a function within a function. seeds follows if there is no record.
 func (a who) takesOnly() step { return a.takesWith("TAKE of an engine without nesting", false, true) }
 
-func (a who) takesWith(what string, idleOnly, only bool) step {
+func (a who) takesWith(what string, noWait, only bool) step {
 	return a.sends(what, func(w *world, c *client) request {
 		e, m := w.newEntry(c), counterOf(w.names)
-		take := m.Take(queue.Take(e, idleOnly), w.base())
+		take := m.Take(queue.Take(e, noWait), w.base())
 		if only {
-			take = m.TakeThenSeed(queue.Take(e, idleOnly), w.base())
+			take = m.TakeThenSeed(queue.Take(e, noWait), w.base())
 		}
-		return request{write: take.Write, answer: w.busy(idleOnly, w.taken(c, theRecord, take))}
+		return request{write: take.Write, answer: w.busy(noWait, w.taken(c, theRecord, take))}
 	})
 }
 
@@ -272,19 +272,19 @@ func (a who) entersFrom(s ticket.Scope) step {
 	return a.entersWith("ENTER from the counter of "+s.String(), s, false)
 }
 
-func (a who) entersWith(what string, s ticket.Scope, idleOnly bool) step {
+func (a who) entersWith(what string, s ticket.Scope, noWait bool) step {
 	return a.sends(what, func(w *world, c *client) request {
 		w.need(!c.ticket.IsZero(), "it has no number")
-		return request{write: queue.Enter(w.newEntry(c), c.ticket, s, idleOnly), answer: w.busy(idleOnly, w.adopted(c))}
+		return request{write: queue.Enter(w.newEntry(c), c.ticket, s, noWait), answer: w.busy(noWait, w.adopted(c))}
 	})
 }
 
 // busy is the answer to a request with NoWait, whose refusal says that the lock is busy.
-func (w *world) busy(idleOnly bool, answer func(clause.Item, clause.Fate)) func(clause.Item, clause.Fate) {
+func (w *world) busy(noWait bool, answer func(clause.Item, clause.Fate)) func(clause.Item, clause.Fate) {
 	return func(item clause.Item, fate clause.Fate) {
 		answer(item, fate)
 		rec, err := w.record()
-		if idleOnly && err == nil && fate == clause.Refused && len(rec.Holders) == 0 {
+		if noWait && err == nil && fate == clause.Refused && len(rec.Holders) == 0 {
 			w.breaks(Reported, "the lock was reported as busy, and it has no holder")
 		}
 	}

@@ -103,6 +103,10 @@ var ofCounters = []Case{
 }
 
 var ofEnter = []Case{
+	needs("ENTER", "no item", "As of TAKE.", Progress,
+		A.numbers(),
+		A.enters(),
+	),
 	needs("ENTER", "first with its ticket", "A late ENTER of 5 would set `ticketNumber` back from 6. Each ENTER is applied at most once.", Rise,
 		A.numbers(),
 		A.enters(), // and holds
@@ -185,7 +189,7 @@ var ofClaim = []Case{
 		B.handsOff(),
 		A.claims(),
 	),
-	needs("CLAIM", "after the first served", "5 is granted by TAKE, which does not set `granted`, and handed off. A late CLAIM with 5 would grant the token again.", Rise,
+	needs("CLAIM", "after the first served", "5 is granted by TAKE, which does not raise `granted`, and handed off. A late CLAIM with 5 would grant the token again.", Rise,
 		A.takes(),
 		B.takes(), // 2
 		deleted(theRecord),
