@@ -59,7 +59,7 @@ var mutants = []mutant{
 	{
 		"a record that is older than one already seen replaces it", "queue/follows.go",
 		"\tcase r.sent.After(before.read):\n", "\tcase true:\n\t\treturn r.read.After(before.read)\n\tcase r.sent.After(before.read):\n",
-		`gave up its place`, 37,
+		`gave up its place`, 130,
 	},
 	{
 		"a sweep without condition", "SWEEP: beat as read; SWEEP: id as read", "", "",
