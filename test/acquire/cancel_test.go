@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -189,6 +190,33 @@ func TestAbandonedID(t *testing.T) {
 		}
 		if err := a.Close(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestServedTooLate checks that an Acquire that is served while its caller gives up returns when its row is gone, too.
+func TestServedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		waiting := locktest.QueueUp(ctx, c, waitpolicy.Forever)
+		time.Sleep(100 * time.Millisecond)
+		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").On(locktest.Order.Entity, "lock/"+ticket.Number{}.Padded()).Times(1))
+		db.Inject(queuelocktest.DelayRequest(500 * time.Millisecond).Of("DeleteItem"))
+		locktest.Release(t, held)
+		<-claim.Reached()
+		cancel()
+		synctest.Wait()
+		claim.Release()
+		if got := <-waiting; !errors.Is(got.Err, context.Canceled) {
+			t.Fatalf("got %+v", got)
+		}
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items, want the record alone", n)
 		}
 	})
 }
