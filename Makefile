@@ -94,7 +94,7 @@ sim: ## SEEDS simulated clusters (default 250) of ten minutes each, of new seeds
 	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./internal/testbed/sim -sim.seeds $(SEEDS) -sim.replays 10
 
 .PHONY: sim-planted
-sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find; those without a seed are skipped
+sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
 	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./internal/testbed/sim -sim.mutants
 
 .PHONY: chaos

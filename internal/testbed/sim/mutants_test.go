@@ -22,184 +22,185 @@ type mutant struct {
 	where    string // the file to edit; or, without old, conditions as "WRITE: condition", with semicolons between them
 	old, new string
 	finds    string // a regular expression; another violation does not count
-	seed     uint64 // of a run that finds it; 0: none is known since the library's requests changed, so it is skipped
+	seed     uint64 // of a run that finds it; 0: none is known since the library's requests changed, and a test finds it
+	test     string // its package and name
 }
 
 var mutants = []mutant{
 	{
 		"grant by read alone", "CLAIM: *", "", "",
-		`\d holders at once|was granted after ticket|believed to hold|the beats of holder .* fell`, 10,
+		`\d holders at once|was granted after ticket|believed to hold|the beats of holder .* fell`, 10, "",
 	},
 	{
 		"a heartbeat that asks only whether the item exists", "queue/writes.go",
 		"\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
 		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{AttrBeat: clause.Int(1), AttrTTL: clause.Int(60000), AttrUntil: clause.Int(r.Until.UnixMilli())}\n" +
 			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(clause.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
-		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1,
+		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1, "",
 	},
 	{
 		"a heartbeat that may come late", "HEARTBEAT: not late", "", "",
-		`the end of holder|renewed less than a lease ago|believed to hold`, 4,
+		`the end of holder|renewed less than a lease ago|believed to hold`, 4, "",
 	},
 	{
 		"a lock that is passed over waiters of other clients", "internal/localqueue/localqueue.go",
 		"w.ticket.Previous() == t", "t.Less(w.ticket)",
-		`was granted before ticket`, 777007,
+		`was granted before ticket`, 777007, "",
 	},
 	{
 		"a row that is deleted when the lock is granted by its name", "internal/waiter/turn.go",
 		"\t\tif !w.turn.kept {\n\t\t\tw.turn.place.cancel()\n\t\t}\n", "\t\tw.turn.place.cancel()\n",
-		`believed to hold`, 30021,
+		`believed to hold`, 30021, "",
 	},
 	{
 		"a name for the ticket after the next", "internal/rows/look.go",
 		"\tnext, err := t.Next()\n", "\tnext, err := t.Next()\n\tif err == nil {\n\t\tnext, err = next.Next()\n\t}\n",
-		`was granted before ticket`, 41003,
+		`was granted before ticket`, 41003, "",
 	},
 	{
 		"a record that is older than one already seen replaces it", "queue/follows.go",
 		"\tcase r.sent.After(before.read):\n", "\tcase true:\n\t\treturn r.read.After(before.read)\n\tcase r.sent.After(before.read):\n",
-		`gave up its place`, 130,
+		`gave up its place`, 130, "",
 	},
 	{
 		"a sweep without condition", "SWEEP: beat as read; SWEEP: id as read", "", "",
-		`the row of .* was removed by`, 31,
+		`the row of .* was removed by`, 31, "",
 	},
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
 		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
-		`has left|wrote .*, and returned|was written after all|sent more than`, 100111,
+		`has left|wrote .*, and returned|was written after all|sent more than`, 100111, "",
 	},
 	{
 		"a floor without servingAfter", "queue/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
-		`requests within a second|sends requests without end|some still wait`, 1816,
+		`requests within a second|sends requests without end|some still wait`, 1816, "",
 	},
 	{
 		"a fast release by the last number seen", "RELEASE: none outstanding", "", "",
-		`the floor rose`, 1,
+		`the floor rose`, 1, "",
 	},
 	{
 		"RESET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
-		`the floor rose`, 10,
+		`the floor rose`, 10, "",
 	},
 	{
 		"no removal after an unknown outcome", "internal/waiter/leave.go",
 		"\tif len(unknown) == 0 {\n", "\tif true {\n",
-		`has left \[holder`, 63,
+		`has left \[holder`, 63, "",
 	},
 	{
 		"a fence that asks for nothing", "queue/writes.go",
 		"If: fence(id, t, alone)}",
 		"If: []clause.Cond{attrTicketNumber.Exists()}}",
-		`a protected write with ticket \d+ committed`, 1,
+		`a protected write with ticket \d+ committed`, 1, "",
 	},
 	{
 		"a fence that takes an orphaned entry for its lock", "FENCE: its ticket", "", "",
-		`a protected write with ticket \d+ committed`, 300134,
+		`a protected write with ticket \d+ committed`, 300134, "",
 	},
 	{
 		"claims out of turn", "queue/decide.go",
 		"case d.Ahead > 0 || !room:", "case !room:",
-		`was granted before ticket`, 1,
+		`was granted before ticket`, 1, "",
 	},
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
 		"\t\tw.Wait()\n", "",
-		`an Acquire that failed has left \[row`, 0,
+		`an Acquire that failed has left \[row`, 0, "./test/acquire TestServedTooLate",
 	},
 	{
 		"an ENQUEUE over any existing row", "ENQUEUE: no row", "", "",
-		`the (end|beats) of the row`, 4,
+		`the (end|beats) of the row`, 4, "",
 	},
 	{
 		"a waiter's heartbeat that may come late", "HEARTBEAT of a row: not late", "", "",
-		`the end of the row`, 33,
+		`the end of the row`, 33, "",
 	},
 	{
 		"a reader joins any holder", "queue/writes.go",
 		"clause.Any(noHolder(), clause.All(isShared()",
 		"clause.Any(attrHolders.Exists(), clause.All(isShared()",
-		`\d holders at once|believed to hold`, 2267,
+		`\d holders at once|believed to hold`, 2267, "",
 	},
 	{
 		"a writer joins readers", "queue/writes.go",
 		"\treturn noHolder().As(\"room\")\n",
 		"\treturn clause.Any(noHolder(), isShared()).As(\"room\")\n",
-		`\d holders at once|believed to hold`, 91,
+		`\d holders at once|believed to hold`, 91, "",
 	},
 	{
 		"a hold mode that is left behind in an idle queue", "queue/writes.go",
 		", attrHoldMode.Remove()}",
 		"}",
-		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1,
+		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1, "",
 	},
 	{
 		"an ENTER that comes late", "ENTER: first with its ticket", "", "",
-		`the counter fell|the floor|was granted after ticket|believed to hold`, 4,
+		`the counter fell|the floor|was granted after ticket|believed to hold`, 4, "",
 	},
 	{
 		"a fail-closed lock that was never confirmed", "internal/waiter/waiter.go",
 		"if w.cfg.Entry.Terms.FailClosed {", "if false {",
-		`believed to hold|was granted after ticket`, 67,
+		`believed to hold|was granted after ticket`, 67, "",
 	},
 	{
 		"a lock delay that others do not keep", "heartbeat/observer.go",
 		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
-		`was removed by`, 57,
+		`was removed by`, 57, "",
 	},
 	{
 		"a transaction by its token alone", "FENCE: transaction not made", "", "",
-		`was made twice`, 420,
+		`was made twice`, 420, "",
 	},
 	{
 		"a release without its mark", "queue/writes.go",
 		"\tw.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))\n",
 		"",
-		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4,
+		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4, "",
 	},
 	{
 		"an eviction without its mark", "queue/writes.go",
 		"\tw.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))\n",
 		"",
-		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 186,
+		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 186, "",
 	},
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && ", "	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled[:0], s.recent) || false && evicted && ",
-		`an update is lost`, 0,
+		`an update is lost`, 0, "./test/transact TestSplitAfterEviction",
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
 		"	if !p.local.Active() {\n		return errInactive\n	}\n", "",
-		`has not looked for`, 39,
+		`has not looked for`, 39, "",
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
 		"\t\tgrant, err := w.settle(ctx)\n", "\t\tgrant, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn nil, ctx.Err()\n\t\t}\n",
-		`has left \[holder`, 0,
+		`has left \[holder`, 0, "./test/resume TestCancelledResume",
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",
 		"\t\treturn cmp.Or(cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Reason, b.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.Entity, b.Entity))\n",
-		`some still wait`, 561,
+		`some still wait`, 561, "",
 	},
 	{
 		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
 		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
-		`some still wait|has left|sent more than`, 55,
+		`some still wait|has left|sent more than`, 55, "",
 	},
 	{
 		"a TAKE that leaves the TTL attribute in place", "queue/writes.go",
 		"\t\tclause.Expires.Remove(),\n",
 		"",
-		`the record has disappeared`, 16,
+		`the record has disappeared`, 16, "",
 	},
 	{
 		"a new record that begins at 0", "internal/counter/counter.go",
 		"return Base(earliest)\n", "return Base(earliest.AddDate(-100, 0, 0))\n",
-		`the counter fell`, 16,
+		`the counter fell`, 16, "",
 	},
 }
 
@@ -220,10 +221,11 @@ func TestMutants(t *testing.T) {
 	plain := sync.OnceValue(func() string { return build(t, root, t.TempDir(), mutant{}) })
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			if m.seed == 0 && *first == 0 {
-				t.Skip("250 runs did not find it: look for a seed with -sim.seed")
-			}
 			dir := t.TempDir()
+			if m.seed == 0 && *first == 0 {
+				foundByTest(t, root, dir, m)
+				return
+			}
 			binary, leave := plain(), m.where
 			if m.old != "" {
 				binary, leave = build(t, root, dir, m), ""
@@ -305,6 +307,24 @@ func build(t *testing.T, root, dir string, m mutant) string {
 		compile(t, root, binary)
 		return binary
 	}
+	compile(t, root, binary, "-overlay", overlay(t, root, dir, m))
+	return binary
+}
+
+// foundByTest runs a test of the library with the mistake in it, which must fail.
+func foundByTest(t *testing.T, root, dir string, m mutant) {
+	pkg, name, _ := strings.Cut(m.test, " ")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", overlay(t, root, dir, m), "-run", "^"+name+"$", pkg)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "QUEUELOCK_ENGINES=embedded")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--- FAIL: "+name) {
+		t.Fatalf("%s did not find the mistake: %v\n%.3000s", m.test, err, out)
+	}
+	t.Logf("found by %s", m.test)
+}
+
+// overlay writes the source with the mistake, and returns what tells the Go command to use it.
+func overlay(t *testing.T, root, dir string, m mutant) string {
 	path := filepath.Join(root, m.where)
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -325,8 +345,7 @@ func build(t *testing.T, root, dir string, m mutant) string {
 	if err := os.WriteFile(overlay, replace, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	compile(t, root, binary, "-overlay", overlay)
-	return binary
+	return overlay
 }
 
 func compile(t *testing.T, root, binary string, flags ...string) {
