@@ -323,7 +323,7 @@ func foundByTest(t *testing.T, root, dir string, m mutant) {
 	t.Logf("found by %s", m.test)
 }
 
-// overlay writes the source with the mistake, and returns what tells the Go command to use it.
+// overlay writes the source with the mistake, and returns the file with which the Go command uses it.
 func overlay(t *testing.T, root, dir string, m mutant) string {
 	path := filepath.Join(root, m.where)
 	source, err := os.ReadFile(path)
