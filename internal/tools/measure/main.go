@@ -108,7 +108,7 @@ func measure(tree fs.FS) ([]row, error) {
 		{name: "README words", value: len(strings.Fields(string(readme)))},
 		{name: "banned words in code, comments and docs", value: len(banned), zero: true, parts: files},
 		{name: "colons and semicolons per 1,000 words of comments", value: marks * 1000 / max(1, proseWords)},
-		{name: "lines of Go in the library", value: sum(lines), limit: 10500, parts: lines,
+		{name: "lines of Go in the library", value: sum(lines), limit: 13500, parts: lines,
 			note: "no tests; all but " + strings.Join(outsideLibrary, ", ")},
 	}, shares(sources)...), nil
 }

@@ -28,7 +28,7 @@ func shares(sources []source) (rows []row) {
 		var elsewhere []count
 		inside := 0
 		for _, s := range sources {
-			if !s.inLibrary() || s.dir() == "optimistic" || s.dir() == "internal/clause" {
+			if !s.inLibrary() || s.dir() == "internal/clause" {
 				continue
 			}
 			n := 0
