@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/ticket"
@@ -23,15 +22,6 @@ const (
 // Leases are the shortest remaining times of the leases of a Snapshot, in the order of its
 // holders and rows. Zero or less: it has ended.
 type Leases struct{ Holders, Rows []time.Duration }
-
-// Abandoned reports whether a holder ahead, which a release has named, shows no sign of life: it has not accepted the
-// grant, and its row is not there. It keeps the row until it has accepted the grant or ended its turn, so its waiter has
-// left before it saw the grant. Only a look that was sent after an answer with the entry proves that: the row may have
-// been put and named while this one was under way.
-func (s Snapshot) Abandoned(h Holder) bool {
-	return !h.Accepted() && s.Whole &&
-		!slices.ContainsFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
-}
 
 // Decision is what a Snapshot means for one ticket.
 type Decision struct {

@@ -28,9 +28,6 @@ type Ending struct {
 	Lost   bool // the lock is known to be lost, and what is left of it is removed
 }
 
-// MaxUnsettled is the number of times from which on a release replaces them by one.
-const MaxUnsettled = 10
-
 // Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them by
 // one that is later than all. That must be a new one: a holder removes a time that was there before its turn, and must
 // not remove this transaction's.

@@ -41,19 +41,6 @@ func (r Record) Room(m Mode, gone []Holder) bool {
 	return m.free().Holds(r.names, item)
 }
 
-// MismatchError says that the queue is of another kind than the caller asked for. A queue keeps its kind for life: ask for
-// that kind, or use another Reason.
-type MismatchError struct {
-	Entity, Reason string
-	Is, Wanted     string // such as "a lock", "a semaphore of 3" and "a queue of ScopeTable"
-	Remedy         string // "pass Permits(3)"
-}
-
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%q (%s) is %s, and %s is asked for: a queue keeps its kind for life: %s, or use another Reason",
-		e.Entity, e.Reason, e.Is, e.Wanted, e.Remedy)
-}
-
 // Fits returns a *MismatchError if the record has another scope, or is of another kind
 // than the mode.
 func (r Record) Fits(q Items, scope ticket.Scope, m Mode) error {

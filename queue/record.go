@@ -48,50 +48,6 @@ type answer struct {
 // meets reports whether the table would apply a write to the record as it was read.
 func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
 
-// Unreadable reports whether the ticket, the lease or the number of the last transaction is malformed, or the entry is no
-// map. Its lease is then zero, and never judged to have ended.
-func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == Lease{} }
-
-// Accepted reports whether the holder has written to its entry itself, if a release has named it. It may have written
-// to one that cannot be read.
-func (h Holder) Accepted() bool { return !h.Named || h.Lease.Beat > 0 || h.Problem != nil }
-
-// LeaseID returns the name of the holder's lease for an Observer.
-func (h Holder) LeaseID(q Items) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
-
-// Add adds a hold time, with the gains of TCP's round-trip estimator: 1/8 and 1/4
-// (RFC 6298, section 2).
-func (t HoldTime) Add(length time.Duration) HoldTime {
-	if t == (HoldTime{}) {
-		return HoldTime{Mean: length, Deviation: length / 2}
-	}
-	return HoldTime{
-		Mean:      t.Mean + (length-t.Mean)/8,
-		Deviation: t.Deviation + ((length-t.Mean).Abs()-t.Deviation)/4,
-	}
-}
-
-func (t HoldTime) attribute() types.AttributeValue {
-	return clause.Map(clause.Item{
-		AttrMean:      clause.Int(t.Mean.Milliseconds()),
-		AttrDeviation: clause.Int(t.Deviation.Milliseconds()),
-	})
-}
-
-// decodeHoldTime reads the hold times. They are used for estimates only, so a malformed
-// value is ignored.
-func decodeHoldTime(r *clause.Reader) HoldTime {
-	if r == nil {
-		return HoldTime{}
-	}
-	mean, deviation := r.Int(AttrMean), r.Int(AttrDeviation)
-	bad := func(ms int64) bool { return ms < 0 || ms > MaxLease.Milliseconds() }
-	if r.Err != nil || bad(mean) || bad(deviation) {
-		return HoldTime{}
-	}
-	return HoldTime{Mean: time.Duration(mean) * time.Millisecond, Deviation: time.Duration(deviation) * time.Millisecond}
-}
-
 // DecodeRecord reads a record. A missing item is the zero Record. It returns a
 // *clause.MalformedError if the item is not a record of this library. A malformed
 // entry of holders is not an error but the Problem of that Holder, because other

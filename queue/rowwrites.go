@@ -6,6 +6,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 )
 
+// The attributes of a row that its writes ask for.
 var (
 	attrID    = clause.At(AttrID)
 	attrBeat  = clause.At(AttrBeat)
@@ -13,8 +14,6 @@ var (
 )
 
 func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(id))) }
-
-// The conditional writes of rows.
 
 // Enqueue puts a row if there is none for its ticket, or one whose id has the prefix from. earlier are the ids of attempts
 // that had no answer.

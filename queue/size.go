@@ -33,6 +33,14 @@ const MaxPermits = 500
 // with the longest owners' names fit, and none of them knows the data of the others.
 const MaxSharedData = 256
 
+// MaxEvicted is the largest number of holders of one Evict. The request then stays
+// below DynamoDB's limits of 4 KB for an expression and 300 operators.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const MaxEvicted = 40
+
+// MaxUnsettled is the number of times from which on a release replaces them by one.
+const MaxUnsettled = 10
+
 // Load is what each holder of a record adds to it.
 type Load struct {
 	Owner, Data int           // bytes

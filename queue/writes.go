@@ -347,6 +347,10 @@ func fence(id string, t ticket.Number, alone bool) []clause.Cond {
 	return []clause.Cond{isHolder(id), servedAs(id, t)}
 }
 
+// NextTransaction returns the number of the fenced transaction after one. Transactions have
+// even numbers. The odd number after one means that Settle has used it.
+func NextTransaction(call int64) int64 { return call + 2 }
+
 // NumberedFence is Fence for the holder's transaction number call, which is so applied once, however late it arrives.
 func NumberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {
 	return clause.Write{
@@ -481,12 +485,3 @@ func Remove(ids ...string) clause.Write {
 	w.If = []clause.Cond{clause.Any(present...).As("one is there")}
 	return w
 }
-
-// MaxEvicted is the largest number of holders of one Evict. The request then stays
-// below DynamoDB's limits of 4 KB for an expression and 300 operators.
-// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-const MaxEvicted = 40
-
-// NextTransaction returns the number of the fenced transaction after one. Transactions have
-// even numbers. The odd number after one means that Settle has used it.
-func NextTransaction(call int64) int64 { return call + 2 }
