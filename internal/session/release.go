@@ -55,13 +55,15 @@ func (s *Session) released() State { return State{Phase: Released, Reason: s.cli
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
 	s.client.list(s) // a loss has taken it off the list
-	if s.config.Terms.FailClosed {
+	if s.config.Terms.FailClosed || s.unreadable != nil {
 		return // nothing else ends it
 	}
 	time.AfterFunc(time.Until(s.keeper.Deadline())+s.config.Terms.Margin, func() {
 		_ = s.releases.Lock(context.Background())
 		defer s.releases.Unlock()
-		s.client.unlist(s)
+		if s.unreadable == nil {
+			s.client.unlist(s)
+		}
 	})
 }
 

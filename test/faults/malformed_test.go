@@ -737,3 +737,43 @@ func TestLockDelayOfBadEntry(t *testing.T) {
 		})
 	}
 }
+
+// TestCloseRemovesBadEntry checks that Close removes an entry that cannot be read and that Release has not removed, whenever
+// it is called.
+func TestCloseRemovesBadEntry(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{
+		"WithALease": nil, "Lost": nil, "WithADelay": {queuelock.LockDelay(time.Second)}, "AfterNoAnswers": nil,
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
+			c, db := m.open()
+			held := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
+			id, _ := m.serving(held)
+			release := func(injected queuelocktest.Fault, limit time.Duration) {
+				t.Helper()
+				noAnswers := db.Inject(injected.Of("UpdateItem"))
+				defer noAnswers.Remove()
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				if err := held.Release(ctx); err == nil {
+					t.Error("released without answers")
+				}
+			}
+			if name == "AfterNoAnswers" { // after which Close would not try again
+				release(queuelocktest.LoseRequest(), 0)
+			}
+			m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+			if name == "Lost" {
+				<-held.Context().Done()
+			}
+			release(queuelocktest.LoseRequest().After(1), time.Minute)
+			time.Sleep(time.Hour)
+			if err := c.Close(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("Close: %v, want ErrLost", err)
+			}
+			if _, holders := m.serving(held); holders != 0 {
+				t.Errorf("%d holders are left", holders)
+			}
+		})
+	}
+}
