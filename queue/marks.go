@@ -115,6 +115,7 @@ func (o Outcome) Released() bool {
 func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outcome {
 	released, evicted := r.Marks.Released, r.Marks.Evicted
 	sameRelease, sameEviction := released == seen.Released, evicted.ID != "" && evicted == seen.Evicted
+	h, stands := r.Mine(id)
 	switch {
 	case r.Holds(id, t):
 		return OutcomeHeld
@@ -130,7 +131,7 @@ func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outc
 		// No turn was released since, so neither was this one: the entry was removed
 		// by hand, or the mark of its eviction was replaced.
 		return OutcomeEvicted
-	case sameEviction:
+	case sameEviction && !(stands && h.Ticket.IsZero()): // the entry may be that of this turn: its ticket cannot be read
 		return OutcomeReleasedSome // no turn was evicted since
 	}
 	return OutcomeUnknown

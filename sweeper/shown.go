@@ -54,7 +54,7 @@ func (e *EvictError) Error() string {
 func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *heartbeat.Observer,
 	timeout time.Duration) (rec queue.Record, err error) {
 	do := func(send func(context.Context) (queue.Record, error)) error {
-		return retry.Policy{Retryable: table.Transient, Timeout: timeout}.Do(ctx, func(ctx context.Context) (err error) {
+		return retry.Policy{Retryable: table.Unanswered, Timeout: timeout}.Do(ctx, func(ctx context.Context) (err error) {
 			rec, err = send(ctx)
 			return err
 		})

@@ -47,6 +47,8 @@ func TestRecordOutcome(t *testing.T) {
 		{"removed by hand", queue.Record{Exists: true, Marks: seen}, seen, queue.OutcomeEvicted},
 		{"evicted, then another", queue.Record{Exists: true, Marks: queue.Marks{Released: before, Evicted: evictedLater}}, seen, queue.OutcomeEvicted},
 		{"released, then others released", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: seed}}, seen, queue.OutcomeReleasedSome},
+		{"others released, and an entry whose ticket cannot be read", queue.Record{Exists: true, Holders: []queue.Holder{{ID: "me", Problem: errors.New("bad")}}, Marks: queue.Marks{Released: later, Evicted: seed}}, seen, queue.OutcomeUnknown},
+		{"released, and an orphaned entry with another ticket", queue.Record{Exists: true, Holders: []queue.Holder{{ID: "me", Ticket: n(6)}}, Marks: queue.Marks{Released: later, Evicted: seed}}, seen, queue.OutcomeReleasedSome},
 		{"others released and were evicted since", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: evictedLater}}, seen, queue.OutcomeUnknown},
 		{"removed by hand before any release", queue.Record{Exists: true, Marks: queue.Marks{Evicted: seed}}, queue.Marks{Evicted: seed}, queue.OutcomeEvicted},
 		{"released before any other release", queue.Record{Exists: true, Marks: queue.Marks{Released: later, Evicted: seed}}, queue.Marks{Evicted: seed}, queue.OutcomeReleasedSome},

@@ -55,14 +55,16 @@ func (s *Session) released() State { return State{Phase: Released, Reason: s.cli
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
 	s.client.list(s) // a loss has taken it off the list
-	if s.config.Terms.FailClosed {
+	if s.config.Terms.FailClosed || s.unreadable != nil {
 		return // nothing else ends it
 	}
-	if left := time.Until(s.keeper.Deadline()) + s.config.Terms.Margin; left > 0 {
-		time.AfterFunc(left, func() { s.client.unlist(s) })
-	} else {
-		s.client.unlist(s)
-	}
+	time.AfterFunc(time.Until(s.keeper.Deadline())+s.config.Terms.Margin, func() {
+		_ = s.releases.Lock(context.Background())
+		defer s.releases.Unlock()
+		if s.unreadable == nil {
+			s.client.unlist(s)
+		}
+	})
 }
 
 // giveBack removes the lock from the record and returns the final state. An error reports
@@ -77,14 +79,13 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 	case st.Phase == Released: // a transaction has shown it
 		return st, nil
 	case st.Phase.Lost() && s.keepsClosed():
-		// A lock delay counts from the end of the lease. The entry keeps the queue closed.
 		st.Phase = Cleared
-		return st, nil
+		return s.leaveClosed(ctx, st)
 	case st.Phase.Lost():
 		// No waiter should wait for its lease. An eviction refuses the call.
 		v, rec, err := s.newCall(clears).attempt(ctx)
 		st.Phase = Cleared
-		if h, _ := rec.Mine(s.grant.ID); v == orphaned && h.Unreadable() {
+		if h, _ := rec.Mine(s.grant.ID); v == orphaned && h.Unreadable() || s.unseen(st, err) {
 			ctx, cancel := context.WithTimeout(ctx, s.client.Timeout)
 			defer cancel()
 			return s.clear(ctx, st, st.Reason)
@@ -104,7 +105,7 @@ func (s *Session) giveBack(ctx context.Context) (State, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	if ended && s.keepsClosed() {
-		return s.delayed(ctx), nil
+		return s.delayed(ctx)
 	}
 	return s.handBack(ctx)
 }
@@ -137,17 +138,46 @@ func (s *Session) keepsClosed() bool {
 	return s.config.Terms.Delay > 0 && (s.grant.Resumed || s.wasDelivered())
 }
 
-// delayed returns the end of a lock with a lock delay whose lease ended before a release was
-// answered. Its entry keeps the queue closed if it is still there.
-func (s *Session) delayed(ctx context.Context) State {
-	terms := s.config.Terms
-	if rec, err := serving.Get(ctx, s.config.Queue); err == nil && s.outcome(rec).Released() {
-		return s.released()
+// leaveClosed ends a lost lock with a lock delay, which counts from the end of the lease: the entry keeps the queue
+// closed. If it cannot be read, it is removed after the delay.
+func (s *Session) leaveClosed(ctx context.Context, end State) (State, error) {
+	rec, err := serving.Get(ctx, s.config.Queue)
+	if h, _ := rec.Mine(s.grant.ID); !h.Unreadable() && !s.unseen(end, err) {
+		return end, nil
 	}
-	return s.lost(Cleared, &heartbeat.LossError{
-		Cause: heartbeat.Unreachable,
-		Err:   fmt.Errorf("its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", terms.TTL, terms.Delay),
-	})
+	terms := s.config.Terms
+	if delay := time.Until(s.keeper.Deadline().Add(terms.Margin + terms.Delay)); delay > 0 && !retry.Sleep(ctx, delay) {
+		return s.uncleared(end.Reason, ctx.Err())
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.client.Timeout)
+	defer cancel()
+	return s.clear(ctx, end, end.Reason)
+}
+
+// unseen reports whether a request that failed with err has not shown an entry which could not be read before.
+func (s *Session) unseen(st State, err error) bool {
+	_, before := errors.AsType[*clause.MalformedError](st.Reason)
+	_, record := errors.AsType[*clause.MalformedError](err)
+	return err != nil && !record && (before || s.unreadable != nil)
+}
+
+// delayed ends a lock with a lock delay whose lease ended before a release was answered. Its entry keeps the queue
+// closed if it is still there. If it cannot be read, it is removed: the caller has released the lock in time.
+func (s *Session) delayed(ctx context.Context) (State, error) {
+	rec, err := serving.Get(ctx, s.config.Queue)
+	h, _ := rec.Mine(s.grant.ID)
+	loss := &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: h.Problem}
+	switch {
+	case err == nil && s.outcome(rec).Released():
+		return s.released(), nil
+	case h.Unreadable():
+		return s.clear(ctx, s.lost(Cleared, loss), h.Problem)
+	case s.unreadable != nil && err != nil:
+		return s.uncleared(s.unreadable, err)
+	}
+	terms := s.config.Terms
+	loss.Err = fmt.Errorf("its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", terms.TTL, terms.Delay)
+	return s.lost(Cleared, loss), nil
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -193,14 +223,19 @@ func (s *Session) cleared(ctx context.Context, end State, v verdict, err error) 
 // clear removes an entry that cannot be read, and returns end. No other client removes it, and no lease ends it: the lock
 // has not ended until the removal is answered. why is the reason of the end, for the error.
 func (s *Session) clear(ctx context.Context, end State, why error) (State, error) {
-	switch err := s.remove(ctx, releasing); {
-	case err == nil, errors.Is(err, serving.ErrRefused):
-		return end, nil
-	case s.config.Terms.FailClosed:
-		return State{}, s.unreleased(err)
-	default:
-		return State{}, fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, why, err)
+	if err := s.remove(ctx, releasing); err != nil && !errors.Is(err, serving.ErrRefused) {
+		return s.uncleared(why, err)
 	}
+	return end, nil
+}
+
+// uncleared returns the error of a Release that has not removed an entry that cannot be read. Close tries again.
+func (s *Session) uncleared(why, err error) (State, error) {
+	s.unreadable = why
+	if s.config.Terms.FailClosed {
+		return State{}, s.unreleased(err)
+	}
+	return State{}, fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, why, err)
 }
 
 // remove removes the entry, and wakes the waiters of the client if that has left no holder.

@@ -34,9 +34,10 @@ type Session struct {
 	ctx    sessionContext
 	keeper *heartbeat.Keeper
 
-	releases  turnstile // one call at a time releases the lock
-	transacts turnstile // lets one transaction at a time through, and guards last
-	last      lastTransaction
+	releases   turnstile // one call at a time releases the lock, and guards unreadable
+	unreadable error     // why a Release had to remove the entry, which cannot be read, and failed
+	transacts  turnstile // lets one transaction at a time through, and guards last
+	last       lastTransaction
 
 	mu       sync.Mutex
 	state    State        // guarded by mu; move changes it

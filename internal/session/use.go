@@ -133,7 +133,7 @@ func (s *Session) Get(ctx context.Context, items []types.TransactGetItem) (read 
 
 // transient reports whether a transaction that failed with err may succeed later.
 func transient(err error) bool {
-	return table.RetryableReasons(table.Reasons(err)) || table.Transient(err)
+	return table.RetryableReasons(table.Reasons(err)) || table.Unanswered(err)
 }
 
 // unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone.

@@ -214,9 +214,10 @@ func Transient(err error) bool {
 	return quota || conflict || replicated || retryable == aws.TrueTernary || Contradicted(err)
 }
 
-// Retryable repeats requests that failed transiently, without a limit of its own. So it does not repeat a write that was
-// Contradicted.
-var Retryable = retry.Policy{Retryable: func(err error) bool { return Transient(err) && !Contradicted(err) }}
+// Retryable repeats requests that were Unanswered, without a limit of its own. So it does not repeat a write that was
+// Contradicted. An error that wraps the end of a context may be of a provider of credentials, or of a client that wraps the
+// SDK's. If it is the end of the caller's, a retry.Policy ends anyway.
+var Retryable = retry.Policy{Retryable: func(err error) bool { return Unanswered(err) && !Contradicted(err) }}
 
 // Contradicted reports whether a write was refused by an item that meets all of its conditions. It was not applied, and
 // sending it again may have no end.

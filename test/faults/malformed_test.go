@@ -501,7 +501,7 @@ func TestMalformedInUse(t *testing.T) {
 						mu.check(t, recordOfOrder, what, err)
 					}
 				}
-				if mu.spoils(ofEntry) && name != "Exclusive" { // whose entry keeps the queue closed for its lock delay
+				if mu.spoils(ofEntry) {
 					if _, after := m.serving(held); after != holders-1 {
 						t.Errorf("%d holders are left of %d, want one fewer: no other client removes the entry", after, holders)
 					}
@@ -617,28 +617,40 @@ func (m *mutants) serving(lock *queuelock.Lock) (id string, holders int) {
 // TestReleaseOfBadEntry checks that a holder removes its own entry also if its ticket cannot be read, whatever becomes of
 // the request: no other client may, and no lease ends the entry.
 func TestReleaseOfBadEntry(t *testing.T) {
-	cleanUp := func(f queuelocktest.Fault) queuelocktest.Fault { return f.Of("UpdateItem").Nth(2) } // the first is RELEASE
-	for how, fault := range map[string]queuelocktest.Fault{
-		"Answered":      queuelocktest.LoseResponse().Of("UpdateItem").Nth(9),
+	cleanUp := func(f queuelocktest.Fault) func(int) queuelocktest.Fault {
+		return func(before int) queuelocktest.Fault { return f.Of("UpdateItem").Nth(before + 1) }
+	}
+	from := func(f queuelocktest.Fault) func(int) queuelocktest.Fault {
+		return func(before int) queuelocktest.Fault { return f.Of("UpdateItem").After(before) }
+	}
+	delay := []queuelock.Option{queuelock.LockDelay(time.Second)}
+	for how, fault := range map[string]func(before int) queuelocktest.Fault{
+		"Answered":      func(int) queuelocktest.Fault { return queuelocktest.LoseResponse().Of("UpdateItem").Nth(9) },
 		"AnswerLost":    cleanUp(queuelocktest.LoseResponse()),
 		"RequestLost":   cleanUp(queuelocktest.LoseRequest()),
-		"Throttled":     queuelocktest.Refuse(queuelocktest.Throttling).Of("UpdateItem").After(1).Times(5),
-		"NewCredential": queuelocktest.Refuse("UnrecognizedClientException").Of("UpdateItem").After(1).Times(5),
+		"Throttled":     from(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)), // the pauses of the SDK are long
+		"NewCredential": from(queuelocktest.Refuse("UnrecognizedClientException").Times(5)),
 		"Refused":       cleanUp(queuelocktest.HoldRequest()),
-		"NoAnswers":     queuelocktest.LoseRequest().Of("UpdateItem").After(1),
-		"NoRights":      queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem").After(1),
+		"NoAnswers":     from(queuelocktest.LoseRequest()),
+		"NoRights":      from(queuelocktest.Refuse(queuelocktest.AccessDenied)),
 	} {
-		for name, opts := range map[string][]queuelock.Option{"WithALease": nil, "Lost": nil, "FailClosed": {queuelock.FailClosed()}} {
+		for name, opts := range map[string][]queuelock.Option{
+			"WithALease": nil, "Lost": nil, "FailClosed": {queuelock.FailClosed()}, "WithADelay": delay, "LostWithADelay": delay,
+		} {
+			lost, failClosed, before := strings.HasPrefix(name, "Lost"), name == "FailClosed", 1 // RELEASE
+			if name == "LostWithADelay" {
+				before = 0 // the record is read in its place
+			}
 			locktest.InBubble(t, how+"/"+name, func(t *testing.T) {
 				m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
 				c, db := m.open()
 				held := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
 				id, _ := m.serving(held)
 				m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
-				if name == "Lost" {
+				if lost {
 					<-held.Context().Done()
 				}
-				injected := db.Inject(fault)
+				injected := db.Inject(fault(before))
 				if how == "Refused" { // an operator comes first
 					go func() {
 						<-injected.Reached()
@@ -652,7 +664,7 @@ func TestReleaseOfBadEntry(t *testing.T) {
 				if how == "NoAnswers" || how == "NoRights" {
 					_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
 					_, malformed := errors.AsType[*queue.MalformedError](err)
-					if errors.Is(err, queuelock.ErrLost) != (name == "Lost") || unreleased != (opts != nil) || malformed == unreleased {
+					if errors.Is(err, queuelock.ErrLost) != lost || unreleased != failClosed || malformed == unreleased {
 						t.Errorf("%v, and the entry may be there", err)
 					}
 					injected.Remove()
@@ -667,5 +679,101 @@ func TestReleaseOfBadEntry(t *testing.T) {
 				locktest.Release(t, m.lock(waitpolicy.NoWait))
 			})
 		}
+	}
+}
+
+// TestReleaseOfBadEntryBesideAnother checks that the mark of another permit's release does not end a lock whose entry cannot
+// be read, and is still there.
+func TestReleaseOfBadEntryBesideAnother(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		m, permits := newMutants(t, queuelock.Config{TTL: locktest.TTL}), queuelock.Permits(3)
+		c, db := m.open()
+		held := locktest.Acquire(t, c, waitpolicy.NoWait, permits, queuelock.LockDelay(time.Second))
+		id, _ := m.serving(held)
+		other := m.lock(waitpolicy.For(time.Second), permits)
+		m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+		locktest.Release(t, other)
+		noAnswers := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").After(1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := held.Release(ctx); err == nil || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("without answers: %v", err)
+		}
+		noReads := db.Inject(queuelocktest.LoseRequest().Of("GetItem"))
+		if err := held.Release(ctx); err == nil || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("without answers: %v", err)
+		}
+		noAnswers.Remove()
+		noReads.Remove()
+		if err := held.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v, want ErrLost", err)
+		}
+		if _, holders := m.serving(held); holders != 0 {
+			t.Errorf("%d holders are left", holders)
+		}
+	})
+}
+
+// TestLockDelayOfBadEntry checks that the entry of a lost lock stays for its lock delay, and no longer, if it cannot be read.
+func TestLockDelayOfBadEntry(t *testing.T) {
+	const delay = 10 * time.Second
+	for attribute, bad := range map[string]types.AttributeValue{"ticket": attr.Num(-3), "beat": attr.Str("x")} {
+		locktest.InBubble(t, attribute, func(t *testing.T) {
+			m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
+			held := m.lock(waitpolicy.NoWait, queuelock.LockDelay(delay))
+			id, _ := m.serving(held)
+			m.change([]string{"holders", id, attribute}, bad)
+			<-held.Context().Done()
+			lost := time.Now()
+			if err := held.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v, want ErrLost", err)
+			}
+			if took := time.Since(lost); took < delay || took > delay+locktest.TTL {
+				t.Errorf("removed %v after the loss, want the lock delay of %v", took, delay)
+			}
+			if _, holders := m.serving(held); holders != 0 {
+				t.Errorf("%d holders are left", holders)
+			}
+		})
+	}
+}
+
+// TestCloseRemovesBadEntry checks that Close removes an entry that cannot be read and that Release has not removed, whenever
+// it is called.
+func TestCloseRemovesBadEntry(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{
+		"WithALease": nil, "Lost": nil, "WithADelay": {queuelock.LockDelay(time.Second)}, "AfterNoAnswers": nil,
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
+			c, db := m.open()
+			held := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
+			id, _ := m.serving(held)
+			release := func(injected queuelocktest.Fault, limit time.Duration) {
+				t.Helper()
+				noAnswers := db.Inject(injected.Of("UpdateItem"))
+				defer noAnswers.Remove()
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				if err := held.Release(ctx); err == nil {
+					t.Error("released without answers")
+				}
+			}
+			if name == "AfterNoAnswers" { // after which Close would not try again
+				release(queuelocktest.LoseRequest(), 0)
+			}
+			m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+			if name == "Lost" {
+				<-held.Context().Done()
+			}
+			release(queuelocktest.LoseRequest().After(1), time.Minute)
+			time.Sleep(time.Hour)
+			if err := c.Close(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("Close: %v, want ErrLost", err)
+			}
+			if _, holders := m.serving(held); holders != 0 {
+				t.Errorf("%d holders are left", holders)
+			}
+		})
 	}
 }
