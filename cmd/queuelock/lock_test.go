@@ -141,7 +141,7 @@ func TestPausedKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the keeper is stopped", func() bool { return crew.StandsStill(pid) }) // else it may make the socket again
-	if err := os.Remove(handle); err != nil { // as a cleaner of temporary files does
+	if err := os.Remove(handle); err != nil {                                       // as a cleaner of temporary files does
 		t.Fatal(err)
 	}
 	early := make(chan outcome, 1)

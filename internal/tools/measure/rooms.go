@@ -19,7 +19,9 @@ var rooms = []room{
 	{[]string{"queue"}, "actions decided by a snapshot", func(n ast.Node) bool { return assigns(n, "Do", "Action") }},
 	{[]string{"heartbeat"}, "leases judged", func(n ast.Node) bool { return selects(n, "See") }},
 	{[]string{"sweeper"}, "removals of what has expired", func(n ast.Node) bool { return selects(n, "Evict", "serving") || selects(n, "Sweep", "rows") }},
-	{[]string{"waitpolicy"}, "bounds of a schedule used", func(n ast.Node) bool { return selects(n, "Fastest") || selects(n, "SlowestNext") || selects(n, "Slowest") }},
+	{[]string{"waitpolicy"}, "bounds of a schedule used", func(n ast.Node) bool {
+		return selects(n, "Fastest") || selects(n, "SlowestNext") || selects(n, "Slowest")
+	}},
 }
 
 // shares are the rows of the rooms, in per cent. Their parts are the signs elsewhere.
