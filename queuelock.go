@@ -71,10 +71,10 @@
 //	├── waitpolicy   how long a caller waits, and when it looks
 //	├── heartbeat    a lease: renewed, lost, or seen to end
 //	├── sweeper      what has expired, and its removal
-//	├── queue        the record and the rows: names, leases, and what Inspect shows
+//	├── queue        the algorithm: record and rows, their writes, and what follows for a ticket
 //	├── ticket       the counter, and the numbers that it issues
 //	└── internal     waiter (from the ticket to the grant), session (from the grant to the
-//	                 release), serving and rows (the conditional writes), table (DynamoDB)
+//	                 release), serving and rows (send the writes), table (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
 // httplock HTTP requests under locks, optimistic changes that need no lock, and queuelocktest a table
