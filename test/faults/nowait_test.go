@@ -68,7 +68,8 @@ func TestNoWaitCleansUp(t *testing.T) {
 				a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 				b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 				locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
-				outage := table.Inject(c.fault.Where(func(r queuelocktest.Request) bool { return r.Client == "a" }))
+				// Of TAKE alone: the removal begins at the moment at which Acquire returns.
+				outage := table.Inject(c.fault.Mentioning("if_not_exists(ticketNumber").Where(func(r queuelocktest.Request) bool { return r.Client == "a" }))
 				_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
 				if !errors.Is(err, queuelock.ErrUnavailable) {
 					t.Fatalf("error %v", err)
