@@ -90,6 +90,9 @@ func (e Eviction) attribute() types.AttributeValue {
 	return clause.Map(item)
 }
 
+func (r Released) of(id string, t ticket.Number) bool { return r.ID == id && r.Ticket == t }
+func (e Eviction) of(id string, t ticket.Number) bool { return e.ID == id && e.Ticket == t }
+
 // Outcome is what a record says of a holder's turn.
 type Outcome int
 
@@ -121,11 +124,11 @@ func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outc
 		return OutcomeHeld
 	case !r.Exists:
 		return OutcomeGone
-	case released.ID == id && released.Ticket == t && released.Call == call:
+	case released.of(id, t) && released.Call == call:
 		return OutcomeReleased
-	case released.ID == id && released.Ticket == t:
+	case released.of(id, t):
 		return OutcomeReleasedEarlier
-	case evicted.ID == id && evicted.Ticket == t:
+	case evicted.of(id, t):
 		return OutcomeEvicted
 	case sameRelease && (released.ID != "" || sameEviction):
 		// No turn was released since, so neither was this one: the entry was removed
@@ -160,7 +163,7 @@ func (r Record) Made(id string, t ticket.Number, n int64) Made {
 		return MadeYes
 	case stands && h.Ticket == t:
 		return MadeNever // Settle has used the number
-	case evicted.ID != id || evicted.Ticket != t || evicted.Made < 0:
+	case !evicted.of(id, t) || evicted.Made < 0:
 		return MadeUnknown
 	case evicted.Made == n:
 		return MadeYes
