@@ -23,7 +23,7 @@ const (
 	R1, R2, R3     who = "R1", "R2", "R3"
 	P1, P2, P3, P9 who = "P1", "P2", "P3", "P9"
 	F, O, Z        who = "F", "O", "Z"
-	nobody         who = ""
+	outside        who = ""
 )
 
 func (a who) mode() mode {
@@ -103,12 +103,12 @@ func (w *world) need(ok bool, what string) bool {
 // What happens without a request.
 
 func wait(d time.Duration) step {
-	return nobody.does(fmt.Sprintf("%s pass", d), func(w *world, _ *client) { w.now = w.now.Add(d) })
+	return outside.does(fmt.Sprintf("%s pass", d), func(w *world, _ *client) { w.now = w.now.Add(d) })
 }
 
 // foreign is an item of another program, in the place of the record or of the counter.
 func foreign(name string, item clause.Item) step {
-	return nobody.does("another program's item is there", func(w *world, _ *client) {
+	return outside.does("another program's item is there", func(w *world, _ *client) {
 		w.put(name, item)
 		w.foreign[name] = w.items[name]
 	})
@@ -116,7 +116,7 @@ func foreign(name string, item clause.Item) step {
 
 // onItem puts the lock on an item of the user, with a record or without.
 func onItem() step {
-	return nobody.does("the lock is on the user's item", func(w *world, _ *client) {
+	return outside.does("the lock is on the user's item", func(w *world, _ *client) {
 		w.names = hostNames
 		w.put(theRecord, clause.Item{"amount": clause.Int(7)})
 		w.foreign[theRecord] = w.items[theRecord]
@@ -125,7 +125,7 @@ func onItem() step {
 
 // idle is a queue that is idle after its ticket n.
 func idle(n int64, more ...clause.Item) step {
-	return nobody.does(fmt.Sprintf("the queue is idle after ticket %d", n), func(w *world, _ *client) {
+	return outside.does(fmt.Sprintf("the queue is idle after ticket %d", n), func(w *world, _ *client) {
 		item := clause.Item{queue.AttrTicketNumber: clause.Int(n), queue.AttrGranted: clause.Int(n)}
 		for _, m := range more {
 			maps.Copy(item, m)
@@ -136,7 +136,7 @@ func idle(n int64, more ...clause.Item) step {
 
 // deleted says that another program deletes an item. What clients rely on is lost.
 func deleted(name string) step {
-	return nobody.does("another program deletes the "+name, func(w *world, _ *client) {
+	return outside.does("another program deletes the "+name, func(w *world, _ *client) {
 		w.put(name, nil)
 		w.granted = ticket.Number{}
 		clear(w.issued)
@@ -148,7 +148,7 @@ func deleted(name string) step {
 
 // edited says that another program changes the record. Nil removes an attribute.
 func edited(attribute string, to clause.Value) step {
-	return nobody.does("another program changes "+attribute, func(w *world, _ *client) {
+	return outside.does("another program changes "+attribute, func(w *world, _ *client) {
 		w.edited = true
 		item := maps.Clone(w.items[theRecord])
 		item[attribute] = to
@@ -618,7 +618,7 @@ func (a who) sweeps(of who) step {
 
 // spoiledRow is a row that another program has written in the place of a client's.
 func spoiledRow(of who) step {
-	return nobody.does("another program puts a row in the place of "+string(of), func(w *world, _ *client) {
+	return outside.does("another program puts a row in the place of "+string(of), func(w *world, _ *client) {
 		w.put(rowOf(w.client(of).ticket), clause.Item{"note": clause.String("x")})
 	})
 }
