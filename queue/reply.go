@@ -1,0 +1,18 @@
+package queue
+
+// The machines of this package (of a wait, of a row and of a held lock) are plain values. Each has a method Step: what
+// has happened goes in, and what to do next comes out. They have no goroutine, clock, channel, lock or random number, and send
+// nothing. A driver plays them.
+
+// Reply is what a client has learned of a request that it sent.
+type Reply int
+
+// The replies.
+const (
+	ReplyApplied Reply = iota // it was applied, and returned what it left
+	ReplyMade                 // it was refused because what it does was done before, or is outrun by a later write
+	ReplyRefused              // it was refused, and returned what it met
+	ReplyLost                 // it was refused, and will never be applied
+	ReplyFailed               // it was not applied, and never will be
+	ReplyUnknown              // it had no answer: it may have been applied, or may yet be
+)
