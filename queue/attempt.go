@@ -1,0 +1,220 @@
+package queue
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Attempt is one request that may put its id into the record.
+type Attempt struct {
+	ID      string // never used before
+	Sent    time.Time
+	Lease   Lease
+	Claimed bool
+	Passed  bool // a release of this client has sent it
+	Resumed bool // it takes over the lock of a process that has ended
+
+	unknown    bool          // it was not answered: the id may be in the record, or get there
+	given      bool          // it was given up: the id is never adopted again
+	named      ticket.Number // whose row the holder before may name; zero: a request of this client writes the entry
+	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
+	removed    time.Time     // ReadAt of the snapshot for which a removal was tried last
+}
+
+// Named reports whether it is a grant by the name in the row.
+func (a Attempt) Named() bool { return !a.named.IsZero() }
+
+// delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
+// under way, and its lock delay keeps the queue closed.
+func (a Attempt) delayed() bool { return a.Resumed && a.Lease.Delay > 0 }
+
+// mayStay reports whether the attempt may be in the record without a lease that would end it.
+func (a Attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
+
+// attempt returns the entry of a new attempt, which is sent now.
+func (w *Wait) attempt(c Clock, claimed bool) Entry {
+	w.attempts = append(w.attempts, Attempt{ID: w.Config.ID + "-" + strconv.Itoa(len(w.attempts)), Claimed: claimed})
+	return w.entry(c, w.last())
+}
+
+func (w *Wait) last() *Attempt { return &w.attempts[len(w.attempts)-1] }
+
+// entry begins the attempt and returns the entry to write.
+func (w *Wait) entry(c Clock, a *Attempt) Entry {
+	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data}
+	entry.Lease, entry.Since = c.Begin()
+	a.Sent, a.Lease = c.Now(), entry.Lease
+	return entry
+}
+
+// NameID is the id of the entry by which the lock may be granted to the ticket.
+func (w *Wait) NameID() string { return w.Config.ID + "-n" + w.Ticket.String() }
+
+// Offer prepares an offer to the releases of this client, which may pass the lock to the wait while it rests. One that takes
+// it calls Passing.
+func (w *Wait) Offer() {
+	if w.turn.offered == 0 {
+		w.attempts = append(w.attempts, Attempt{ID: w.Config.ID + "-" + strconv.Itoa(len(w.attempts)), Claimed: true})
+		w.turn.offered = len(w.attempts)
+	}
+}
+
+// Passing returns the entry that a release writes which passes the lock to the wait.
+func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.attempts[w.turn.offered-1]) }
+
+// mine returns the number of the attempt whose entry is in the record, and the entry. It is below zero if there is none.
+func (w *Wait) mine(rec Record) (int, Holder) {
+	h, ok := rec.Mine(w.ids()...)
+	if !ok {
+		return -1, Holder{}
+	}
+	return slices.IndexFunc(w.attempts, func(a Attempt) bool { return a.ID == h.ID }), h
+}
+
+// ids returns the ids that may be adopted.
+func (w *Wait) ids() (ids []string) {
+	for _, a := range w.attempts {
+		if !a.given {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// Tried reports whether a request for the lock was made, and Before that the last was sent before that time.
+func (w *Wait) Tried() bool { return len(w.attempts) > 0 }
+
+// Before reports whether the last attempt was sent before that time.
+func (w *Wait) Before(t time.Time) bool { return w.Tried() && w.last().Sent.Before(t) }
+
+// Unknown returns the ids that may be in the record without an owner, at most as many as one request can remove.
+// Ids that were to be confirmed come last, as no lease ends them.
+func (w *Wait) Unknown() []string {
+	var leased, endless []string
+	for _, a := range w.attempts {
+		switch {
+		case !a.unknown:
+		case !a.confirming.IsZero():
+			endless = append(endless, a.ID)
+		case !a.delayed():
+			leased = append(leased, a.ID)
+		}
+	}
+	// A waiter stops long before it has that many. The last are the likeliest to be still under way.
+	ids := slices.Concat(leased, endless)
+	return ids[max(0, len(ids)-MaxEvicted):]
+}
+
+// Orphans returns the ids, and a ticket, of grants that fail closed and that no lease ends, if they are in the record.
+func (w *Wait) Orphans() (ids []string, t ticket.Number) {
+	for _, a := range w.attempts {
+		if a.mayStay() {
+			ids, t = append(ids, a.ID), a.confirming
+		}
+	}
+	return ids, t
+}
+
+// settle deals with own ids in the record. The entry of an attempt is a grant, or is removed if its lease is over, as after a
+// lost answer or a pause of the process. A resumed wait takes over the entry of the process before.
+func (w *Wait) settle(c Clock) (do Do, settled bool) {
+	var late *Holder
+	if i, h := w.mine(w.Snapshot.Record); i >= 0 {
+		a := &w.attempts[i]
+		switch usable := w.usable(c, a, h); {
+		case usable && a.Named() && !w.turn.kept:
+			return Do{State: Keeping}, true
+		case usable:
+			return w.grant(a, h), true
+		}
+		a.given, a.unknown, late = true, true, &h
+	}
+	if i := slices.IndexFunc(w.attempts, w.Remains); i >= 0 {
+		a := &w.attempts[i]
+		a.removed, a.unknown = w.Snapshot.ReadAt, true
+		return Do{State: Removing, IDs: []string{a.ID}, Late: late}, true
+	}
+	return w.takeOver(c)
+}
+
+// usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock. A grant by name has the
+// lease of the row as it was read, and ends with it at the earliest. That of an earlier ticket is none.
+func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
+	if a.Named() {
+		sent, known := c.RowSent(h.Lease.Until)
+		if !known || a.named != w.Ticket || !w.turn.joined {
+			return false
+		}
+		a.Sent, a.Lease = sent, h.Lease
+	}
+	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, a.Named())
+}
+
+// giveUpNamed gives up the grant by name: its row is being deleted.
+func (w *Wait) giveUpNamed() {
+	if i, _ := w.mine(w.Snapshot.Record); i >= 0 {
+		w.attempts[i].given, w.attempts[i].unknown = true, true
+	}
+}
+
+// Remains reports whether the snapshot shows an entry of an attempt that was given up and is to be removed, once for each
+// snapshot. A late request can put it there again after it was removed.
+func (w *Wait) Remains(a Attempt) bool {
+	_, shown := w.Snapshot.Record.Mine(a.ID)
+	return shown && a.given && !a.delayed() && a.removed.Before(w.Snapshot.ReadAt)
+}
+
+// MustRemove reports whether an entry remains.
+func (w *Wait) MustRemove() bool { return slices.ContainsFunc(w.attempts, w.Remains) }
+
+// clean notes that the ids that were to be removed are not in the record.
+func (w *Wait) clean() {
+	for i := range w.attempts {
+		if a := &w.attempts[i]; w.leaving || !a.removed.IsZero() && a.removed.Equal(w.Snapshot.ReadAt) {
+			a.unknown = false
+		}
+	}
+}
+
+// grant ends the wait with a lock that is held, or confirms it first.
+func (w *Wait) grant(a *Attempt, h Holder) Do {
+	a.unknown = w.Config.FailClosed
+	if w.Config.FailClosed {
+		a.confirming = h.Ticket
+		return Do{State: Confirming, Attempt: *a, Holder: h}
+	}
+	return Do{State: Granted, Attempt: *a, Holder: h}
+}
+
+// confirm sends CONFIRM again.
+func (w *Wait) confirm() Do {
+	i, h := w.mine(w.Snapshot.Record)
+	return Do{State: Confirming, Attempt: w.attempts[i], Holder: h}
+}
+
+// confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
+// entry there again.
+func (w *Wait) confirmed(r Replied) Do {
+	i, _ := w.mine(w.Snapshot.Record)
+	a := &w.attempts[i]
+	switch r.Reply {
+	case ReplyApplied, ReplyMade:
+		w.Snapshot.Record = r.Record
+		me, _ := r.Record.Mine(a.ID)
+		a.unknown = false
+		return Do{State: Granted, Attempt: *a, Holder: me}
+	case ReplyLost:
+	default:
+		return w.pause()
+	}
+	w.Snapshot.Record, w.turn.lost = r.Record, true
+	a.given, a.confirming = true, ticket.Number{}
+	if _, a.unknown = r.Record.Mine(a.ID); !a.unknown {
+		return w.fail(WhyOvertaken, nil)
+	}
+	a.removed = w.Snapshot.ReadAt
+	return Do{State: Removing, IDs: []string{a.ID}}
+}

@@ -1,0 +1,181 @@
+package queue
+
+import (
+	"slices"
+
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Next reports whether no waiter can be ahead: the floor is right below the ticket.
+func (w *Wait) Next() bool {
+	rec := w.Snapshot.Record
+	return rec.Present && rec.Floor() == w.Ticket.Previous()
+}
+
+// Open reports whether the record that is known has no holder.
+func (w *Wait) Open() bool { return len(w.Snapshot.Record.Holders) == 0 }
+
+// look reads the queue. The first look, or claim, runs beside the ENQUEUE.
+func (w *Wait) look() Do {
+	if w.mustPut(Looking) {
+		return Do{State: Putting}
+	}
+	floor := w.Snapshot.Record.Floor()
+	if slices.ContainsFunc(w.Snapshot.Record.Holders, func(h Holder) bool { return !h.Accepted() }) {
+		floor = ticket.Number{} // the row of the holder is of interest too
+	}
+	w.looks++
+	return Do{State: Looking, Floor: floor}
+}
+
+// mustPut reports whether the row must be in the table before the next request.
+func (w *Wait) mustPut(then Doing) bool {
+	t := &w.turn
+	wait := t.joined && t.asked && !w.Config.NoWait && w.State != Putting
+	t.asked, t.then = t.asked || t.joined, then
+	return wait
+}
+
+// seen continues after a look.
+func (w *Wait) seen(c Clock, s Snapshot) Do {
+	if w.State == Checking {
+		h := w.turn.check
+		gone := []Holder(nil)
+		if now, ok := s.Record.Mine(h.ID); ok && s.Abandoned(now) {
+			gone = append(gone, now)
+		}
+		return w.room(c, w.decide(c, w.Snapshot.Record.Floor(), nil), gone)
+	}
+	w.Snapshot = s
+	if !w.turn.joined { // resumed
+		if err := w.Fits(s.Record); err != nil {
+			return w.fail(WhyError, err)
+		}
+	}
+	return w.proceed(c)
+}
+
+// act does what the snapshot requires: one request, or a rest.
+func (w *Wait) act(c Clock) Do {
+	if do, settled := w.settle(c); settled {
+		return do
+	}
+	d := w.decide(c, w.Ticket, nil)
+	do := w.follow(c, d)
+	do.Decision = &d
+	return do
+}
+
+// follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
+func (w *Wait) follow(c Clock, d Decision) Do {
+	switch {
+	case len(d.ExpiredRows) > 0:
+		return Do{State: Sweeping, Rows: d.ExpiredRows}
+	case len(d.ExpiredHolders) > 0:
+		return Do{State: Evicting, Holders: d.ExpiredHolders}
+	case d.Do == ActionOvertaken:
+		return w.fail(WhyOvertaken, nil)
+	case d.Do == ActionNewTicket:
+		return w.fail(WhyNewTicket, nil)
+	case d.Do == ActionClaim:
+		return w.claim(c)
+	case d.Stuck != nil:
+		return w.fail(WhyError, d.Stuck)
+	case slices.ContainsFunc(w.Snapshot.Record.Holders, w.doubts):
+		return w.lookAgain()
+	case w.Config.NoWait:
+		return w.fail(WhyBusy, nil)
+	}
+	return Do{State: Resting}
+}
+
+// lookAgain looks because the queue has moved.
+func (w *Wait) lookAgain() Do {
+	if w.turn.rounds++; w.Config.NoWait && w.turn.rounds > quickTries {
+		return w.fail(WhyBusy, nil)
+	}
+	return w.look()
+}
+
+// claim sends CLAIM with a new id.
+func (w *Wait) claim(c Clock) Do {
+	if w.mustPut(Claiming) {
+		return Do{State: Putting}
+	}
+	return Do{State: Claiming, Entry: w.attempt(c, true)}
+}
+
+// refused continues after a CLAIM that was refused.
+func (w *Wait) refused(c Clock, rec Record) Do {
+	if err := w.Fits(rec); err != nil {
+		return w.fail(WhyError, err) // the record was deleted and seeded again
+	}
+	w.Snapshot.Saw(rec, c.Now())
+	w.Snapshot.Rows = nil
+	if again := w.decide(c, w.Ticket, w.ids()); again.Do == ActionClaim {
+		return w.lookAgain() // the queue has moved since
+	}
+	return w.act(c)
+}
+
+// swept continues after a sweep. If a row was not as it was read, the queue has moved.
+func (w *Wait) swept(c Clock, r Replied) Do {
+	if r.Reply != ReplyApplied {
+		return w.lookAgain()
+	}
+	expired := w.decide(c, w.Ticket, nil).ExpiredRows
+	w.Snapshot.Rows = slices.DeleteFunc(slices.Clone(w.Snapshot.Rows), func(row Waiter) bool {
+		return slices.ContainsFunc(expired, row.Same)
+	})
+	return w.act(c)
+}
+
+// rested continues after a rest. If a release of this client has taken the offer, its record shows the grant.
+func (w *Wait) rested(c Clock, r Rested) Do {
+	if i := w.turn.offered - 1; r.Taken && i >= 0 {
+		a := &w.attempts[i]
+		w.turn.offered = 0
+		if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
+			w.Snapshot, a.Passed = SnapshotOf(r.Record, c.Now()), true
+			return w.act(c)
+		}
+		a.unknown = r.Reply == ReplyApplied || r.Reply == ReplyUnknown
+	}
+	if r.Guess && w.Next() { // no waiter can be ahead: CLAIM decides whether the turn has ended
+		return w.claim(c)
+	}
+	return w.look()
+}
+
+// decide judges the leases of the snapshot and decides what it means for a ticket. The grant to a waiter that has left counts
+// as expired.
+func (w *Wait) decide(c Clock, t ticket.Number, ids []string) Decision {
+	leases := c.Leases(w.Snapshot)
+	var suspects map[string]int
+	for i, h := range w.Snapshot.Record.Holders {
+		if h.Accepted() {
+			continue
+		}
+		look, known := w.suspects[h.ID]
+		switch {
+		case !known:
+			look = w.looks
+		case look < w.looks && w.doubts(h):
+			leases.Holders[i] = 0
+		}
+		if suspects == nil {
+			suspects = map[string]int{}
+		}
+		suspects[h.ID] = look
+	}
+	w.suspects = suspects
+	return w.Snapshot.Decide(leases, t, w.Config.Mode, ids)
+}
+
+// doubts reports whether the snapshot shows no sign of life of a holder. A second look proves it.
+func (w *Wait) doubts(h Holder) bool {
+	return h.Ticket.Less(w.Ticket) && w.Snapshot.Abandoned(h)
+}
+
+// Fits returns a *MismatchError if the record is of another kind of queue.
+func (w *Wait) Fits(rec Record) error { return rec.Fits(w.Config.Items, w.Config.Scope, w.Config.Mode) }

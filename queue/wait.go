@@ -1,0 +1,517 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Doing is what a wait does. It does one thing at a time, so this is its state.
+type Doing int
+
+// What a wait does, in the order of a life.
+const (
+	Idle       Doing = iota // nothing yet
+	Taking                  // TAKE: a number of the queue's own counter
+	Entering                // ENTER: with a number of a wider counter
+	Checking                // a caller that will not wait looks whether a holder's waiter has left
+	Joining                 // it has entered, and its row is to be put
+	Putting                 // its row must be in the table before the next request
+	Looking                 // the record and the rows ahead are read
+	Sweeping                // rows ahead whose leases have ended are deleted
+	Evicting                // EVICT: holders whose leases have ended
+	Claiming                // CLAIM
+	TakingOver              // RESUME: the entry of the process before is replaced
+	Keeping                 // it was granted by the name in its row, which must stay until the grant is accepted
+	Removing                // CLEAN UP: own ids that are no grant
+	Resetting               // RESET: the removal has left the record without a holder and a ticket outstanding
+	Confirming              // CONFIRM: of a grant that fails closed
+	Resting                 // nothing can be done but look again later
+	Pausing                 // a request has failed: it is repeated later
+	Granted                 // the lock is held. Final
+	Ended                   // the lock is not granted, see Why. A new ticket, or to leave, follows
+	Left                    // final
+)
+
+var doing = [...]string{
+	"Idle", "Taking", "Entering", "Checking", "Joining", "Putting", "Looking", "Sweeping", "Evicting", "Claiming",
+	"TakingOver", "Keeping", "Removing", "Resetting", "Confirming", "Resting", "Pausing", "Granted", "Ended", "Left",
+}
+
+func (d Doing) String() string { return doing[d] }
+
+// Why is why a wait has ended.
+type Why int
+
+// Why a wait has ended.
+const (
+	WhyError     Why = iota // Do.Err: what a record says cannot be waited for
+	WhyNewTicket            // the ticket can never be granted
+	WhyOvertaken            // neither, because the waiter was too slow
+	WhyBusy                 // the caller will not wait
+	WhyGone                 // Do.Err: what was to be resumed is gone
+)
+
+// Clock is what a wait asks about leases at the time of a step. Package heartbeat has the terms.
+type Clock interface {
+	// Begin returns the lease of an entry that is sent now, and DynamoDB's time.
+	Begin() (lease Lease, since time.Time)
+	// Usable reports whether a grant with that lease, which began to count at sent, has not ended. By name, it is that of a row.
+	Usable(lease Lease, sent time.Time, named bool) bool
+	// RowSent returns when the request was sent that first wrote this end of the lease of the waiter's row.
+	RowSent(until time.Time) (sent time.Time, known bool)
+	// Leases returns what is left of the leases of a snapshot.
+	Leases(s Snapshot) Leases
+	// Earliest returns the earliest that DynamoDB's time can be.
+	Earliest() (earliest time.Time, known bool)
+	Now() time.Time // local and monotonic
+}
+
+// An Event is what has happened: one of the types below.
+type Event interface{ event() }
+
+// The events of a wait.
+type (
+	Begin struct{ Ticket ticket.Number } // of a wider counter, or else zero
+	// Joined says that the row is being put. By name says that a release may grant the lock by it. If a look would show
+	// no more than the record that is known, it is Fresh.
+	Joined struct{ ByName, Fresh bool }
+	Put    struct{} // the row is in the table
+	// Replied is the reply to the write, or to the look that failed.
+	Replied struct {
+		Reply  Reply
+		Record Record // that it returned, or that refused it
+	}
+	Seen  struct{ Snapshot Snapshot } // what a look has shown
+	Again struct{}                    // the pause is over
+	// Rested says that the rest is over, and to look next, or to guess: the turn in the way has probably ended, and
+	// CLAIM decides. The offer to the releases of this client has ended too. If one has taken it, Reply and Record are of it.
+	Rested struct {
+		Guess, Taken bool
+		Reply        Reply
+		Record       Record
+	}
+	Kept   struct{ OK bool } // whether the row stays
+	GiveUp struct{}          // the caller leaves
+)
+
+func (Begin) event()   {}
+func (Joined) event()  {}
+func (Put) event()     {}
+func (Replied) event() {}
+func (Seen) event()    {}
+func (Again) event()   {}
+func (Rested) event()  {}
+func (Kept) event()    {}
+func (GiveUp) event()  {}
+
+// Do is what to do next: it is what the wait then does, with what that needs.
+type Do struct {
+	State   Doing
+	Entry   Entry         // Taking, Entering, Claiming, TakingOver
+	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: up to this ticket
+	Rows    []Waiter      // Sweeping
+	Holders []Holder      // Evicting; TakingOver: that which is replaced
+	IDs     []string      // Removing
+	Attempt Attempt       // Granted, Confirming
+	Holder  Holder        // the same: its entry
+	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
+	Why     Why           // Ended
+	Err     error
+
+	Decision *Decision // that was taken in this step, of Wait.Snapshot; nil: none
+}
+
+// Wait is one acquire in one queue: from the first request to the grant, or until nothing of it is left. Its methods need
+// no lock: one goroutine steps it.
+type Wait struct {
+	Config WaitConfig
+
+	State    Doing
+	Ticket   ticket.Number
+	Snapshot Snapshot // the last: each request is sent after the answer to the one before
+	Careful  bool     // no look before the row is put: it was overtaken before
+
+	attempts  []Attempt
+	worthless int            // numbers in succession that were at or below the floor
+	looks     int            // that were sent
+	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
+	leaving   bool
+	turn      turn
+}
+
+// WaitConfig is what a wait needs to know.
+type WaitConfig struct {
+	ID     string // prefix of all its ids, never used before
+	Items  Items
+	Owner  string
+	Data   []byte
+	Mode   Mode
+	NoWait bool
+
+	FailClosed bool         // a grant must be confirmed
+	Scope      ticket.Scope // of the counter that issues the tickets
+	Resume     *Handle      // of what is continued; nil: take a number
+}
+
+// turn is the wait of one ticket.
+type turn struct {
+	entered  int   // attempts before
+	ticketed bool  // it has the ticket
+	joined   bool  // it waits
+	byName   bool  // a release may grant the lock by its row
+	kept     bool  // its row stays
+	asked    bool  // a request was sent that may run beside the ENQUEUE; the next may not
+	then     Doing // Looking or Claiming, after Putting
+	repeat   Doing // after Pausing
+	rounds   int   // looks at a queue that has moved
+	offered  int   // number of the present offer and one; zero: none
+	lost     bool  // its grant was not confirmed in time
+	check    Holder
+	evict    bool // to make room for a caller that will not wait
+	reset    bool
+}
+
+// quickTries is how often a caller that will not wait tries again after the queue has moved, before the lock
+// counts as busy.
+const quickTries = 5
+
+// acceptedWithin is when a grant by name has usually been accepted. After that a caller that will not wait looks
+// whether its waiter has left.
+const acceptedWithin = AcceptAfter + time.Second
+
+// AcceptAfter is when a holder accepts a grant by name, at the latest.
+const AcceptAfter = 2 * time.Second
+
+// Step takes what has happened and returns what to do next. It has no other effect.
+func (w *Wait) Step(c Clock, e Event) Do {
+	do := w.step(c, e)
+	w.State = do.State
+	return do
+}
+
+func (w *Wait) step(c Clock, e Event) Do {
+	switch e := e.(type) {
+	case Begin:
+		return w.begin(c, e.Ticket)
+	case Joined:
+		w.turn.joined, w.turn.byName, w.turn.asked = true, e.ByName, w.turn.asked || w.Careful
+		if e.ByName {
+			w.attempts = append(w.attempts, Attempt{ID: w.NameID(), Sent: w.attempts[len(w.attempts)-1].Sent, Claimed: true, named: w.Ticket})
+		}
+		if w.Next() && e.Fresh {
+			return w.act(c)
+		}
+		return w.look()
+	case Put:
+		if w.turn.then == Claiming {
+			return w.claim(c)
+		}
+		return w.look()
+	case Seen:
+		return w.seen(c, e.Snapshot)
+	case Replied:
+		return w.replied(c, e)
+	case Again:
+		return w.again(c)
+	case Rested:
+		return w.rested(c, e)
+	case Kept:
+		if w.turn.kept = e.OK; !e.OK {
+			w.giveUpNamed()
+		}
+		return w.act(c)
+	}
+	return w.leave() // GiveUp
+}
+
+// begin begins with a ticket. What earlier ones have left in the record is still looked for.
+func (w *Wait) begin(c Clock, t ticket.Number) Do {
+	w.turn = turn{entered: len(w.attempts)}
+	switch {
+	case w.Config.Resume != nil:
+		w.Ticket, w.Careful = t, true
+		return w.look()
+	case w.wider():
+		w.Ticket, w.turn.ticketed = t, true
+	}
+	return w.enter(c)
+}
+
+// wider reports whether another counter than that of the record issues the tickets.
+func (w *Wait) wider() bool { return w.Config.Scope != ticket.ScopeQueue }
+
+// enter sends TAKE or ENTER, each time with a new id.
+func (w *Wait) enter(c Clock) Do {
+	state := Taking
+	if w.wider() {
+		state = Entering
+	}
+	return Do{State: state, Entry: w.attempt(c, false)}
+}
+
+// replied continues after the reply to a request.
+func (w *Wait) replied(c Clock, r Replied) Do {
+	failed := r.Reply >= ReplyFailed
+	switch w.State {
+	case Taking, Entering:
+		return w.entered(c, r)
+	case Removing, Resetting:
+		return w.removed(c, r)
+	case Confirming:
+		return w.confirmed(r)
+	case Claiming, TakingOver:
+		w.last().unknown = r.Reply == ReplyUnknown
+	}
+	switch {
+	case failed:
+		return w.pause()
+	case w.State == Sweeping:
+		return w.swept(c, r)
+	case w.State == Evicting && w.turn.evict:
+		w.turn.evict = false
+		return w.enter(c)
+	case w.State == Claiming && r.Reply != ReplyApplied:
+		return w.refused(c, r.Record)
+	case w.State == TakingOver && r.Reply != ReplyApplied:
+		if err := w.hides(r.Record); err != nil {
+			return w.fail(WhyError, err)
+		}
+	}
+	w.Snapshot.Saw(r.Record, c.Now())
+	return w.proceed(c)
+}
+
+// pause repeats the request that has failed, after a pause. In place of one whose reply is a state of the queue, it looks.
+func (w *Wait) pause() Do {
+	switch w.State {
+	case Taking, Entering, Confirming:
+		w.turn.repeat = w.State
+	case Evicting, Checking:
+		w.turn.repeat = Looking
+		if w.turn.evict || w.State == Checking {
+			w.turn.repeat, w.turn.evict = Taking, false
+		}
+	default:
+		w.turn.repeat = Looking
+	}
+	return Do{State: Pausing}
+}
+
+func (w *Wait) again(c Clock) Do {
+	switch w.turn.repeat {
+	case Taking, Entering:
+		return w.enter(c)
+	case Confirming:
+		return w.confirm()
+	}
+	return w.look()
+}
+
+// entered continues after the reply to TAKE or ENTER.
+func (w *Wait) entered(c Clock, r Replied) Do {
+	rec := r.Record
+	i, _ := w.mine(rec)
+	switch {
+	case r.Reply >= ReplyFailed:
+		w.last().unknown = r.Reply == ReplyUnknown
+		return w.pause()
+	case r.Reply == ReplyRefused && i < 0:
+		w.Snapshot = SnapshotOf(rec, c.Now())
+		if w.Config.NoWait {
+			return w.makeRoom(c)
+		}
+		return w.enter(c) // another client has seeded the record
+	}
+	w.Snapshot = SnapshotOf(rec, c.Now())
+	if !w.wider() {
+		if r.Reply == ReplyApplied {
+			w.Ticket, w.turn.ticketed = rec.TicketNumber, true
+		}
+		return w.proceed(c)
+	}
+	for i := range w.attempts[w.turn.entered:] {
+		w.attempts[w.turn.entered+i].unknown = false // it is in the record, or no ENTER of the ticket will ever be applied
+	}
+	if i >= 0 || rec.Floor().Less(w.Ticket) {
+		w.worthless = 0
+		return w.proceed(c)
+	}
+	if w.worthless++; w.Config.NoWait && w.worthless > quickTries {
+		return w.fail(WhyBusy, nil)
+	}
+	return w.fail(WhyNewTicket, nil)
+}
+
+// makeRoom evicts expired holders of a record that refused a caller which will not wait. The lock is busy if another attempt
+// cannot succeed. A record that another client seeded first may have room.
+func (w *Wait) makeRoom(c Clock) Do {
+	d := w.decide(c, w.Snapshot.Record.Floor(), nil)
+	if h, overdue := w.overdue(c); overdue && len(d.ExpiredHolders) == 0 {
+		if next, err := h.Ticket.Next(); err == nil {
+			w.turn.check = h
+			return Do{State: Checking, Floor: next, Decision: &d}
+		}
+	}
+	do := w.room(c, d, d.ExpiredHolders)
+	do.Decision = &d
+	return do
+}
+
+// room enters once more if the record has room without what is gone.
+func (w *Wait) room(c Clock, d Decision, gone []Holder) Do {
+	switch {
+	case len(gone) > 0:
+		w.turn.evict = true
+		return Do{State: Evicting, Holders: gone}
+	case w.Snapshot.Record.Room(w.Config.Mode, d.ExpiredHolders):
+		return w.enter(c)
+	case d.Stuck != nil:
+		return w.fail(WhyError, d.Stuck)
+	}
+	return w.fail(WhyBusy, nil)
+}
+
+// overdue returns the holder whose grant by name should have been accepted for long.
+func (w *Wait) overdue(c Clock) (overdue Holder, ok bool) {
+	earliest, known := c.Earliest()
+	for _, h := range w.Snapshot.Record.Holders {
+		if known && !h.Accepted() && !h.Since.IsZero() && earliest.Sub(h.Since) > acceptedWithin {
+			return h, true
+		}
+	}
+	return overdue, false
+}
+
+// proceed continues after the record was seen: by the grant, the removal of what is no grant, or what the queue requires.
+func (w *Wait) proceed(c Clock) Do {
+	switch {
+	case w.turn.lost:
+		return w.fail(WhyOvertaken, nil)
+	case w.turn.joined:
+		return w.act(c)
+	}
+	if do, settled := w.settle(c); settled {
+		return do
+	}
+	switch {
+	case w.Config.Resume != nil:
+		return w.resume()
+	case !w.turn.ticketed: // an own id was in the record, too late to be used
+		return w.fail(WhyNewTicket, nil)
+	}
+	return Do{State: Joining}
+}
+
+// resume joins if the ticket can still be granted.
+func (w *Wait) resume() Do {
+	rec := w.Snapshot.Record
+	if rec.Present && rec.Floor().Less(w.Ticket) {
+		return Do{State: Joining}
+	}
+	why := "it was released, evicted, overtaken, or resumed by another process"
+	if slices.ContainsFunc(rec.Holders, func(h Holder) bool { return h.Ticket == w.Ticket }) {
+		why = "another process holds the lock with this ticket, as after an earlier Resume"
+	}
+	return w.fail(WhyGone, errors.New(why))
+}
+
+func (w *Wait) fail(why Why, err error) Do { return Do{State: Ended, Why: why, Err: err} }
+
+// leave removes the ids that may be in the record without an owner.
+func (w *Wait) leave() Do {
+	w.leaving = true
+	if ids := w.Unknown(); len(ids) > 0 {
+		return Do{State: Removing, IDs: ids}
+	}
+	return Do{State: Left}
+}
+
+// removed continues after the reply to CLEAN UP, or to the RESET after it.
+func (w *Wait) removed(c Clock, r Replied) Do {
+	rec, known := r.Record, r.Reply < ReplyFailed
+	switch {
+	case w.State == Resetting && known:
+		w.Snapshot.Saw(rec, c.Now())
+	case w.State == Removing && known:
+		w.clean()
+		w.Snapshot.Saw(rec, c.Now())
+		if (r.Reply == ReplyApplied || len(rec.Holders) == 0) && rec.CanIdle() { // refused: perhaps by a copy of itself
+			return Do{State: Resetting}
+		}
+	}
+	if w.leaving {
+		return Do{State: Left}
+	}
+	return w.proceed(c)
+}
+
+// Handle names a wait, or the lock that it was granted, for the process that continues it.
+type Handle struct {
+	ID     string // prefix of all its ids
+	Ticket ticket.Number
+}
+
+// takeOver replaces a holder that the handle names by an own id: a CLAIM of a process that has ended may still arrive.
+func (w *Wait) takeOver(c Clock) (do Do, found bool) {
+	if w.Config.Resume == nil {
+		return do, false
+	}
+	old, found, why, err := w.Config.Resume.holder(w.Snapshot.Record)
+	switch {
+	case !found:
+		return do, false
+	case err != nil:
+		return w.fail(why, err), true
+	}
+	w.Config.Mode.Shared = old.Shared
+	entry := w.attempt(c, true)
+	a := w.last()
+	a.Resumed = true
+	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
+	a.Lease = entry.Lease
+	if len(entry.Data) == 0 {
+		entry.Data = old.Data
+	}
+	return Do{State: TakingOver, Entry: entry, Holders: []Holder{old}}, true
+}
+
+// holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.
+func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err error) {
+	for _, holder := range rec.Holders {
+		switch {
+		case !strings.HasPrefix(holder.ID, h.ID+"-"):
+			continue
+		case holder.Unreadable():
+			return holder, true, WhyError, holder.Problem
+		case holder.Ticket != h.Ticket:
+			continue
+		case holder.Lease.FailClosed && !holder.Lease.Endless():
+			why, err = WhyGone, errors.New("the lock fails closed, and its process ended before it was confirmed")
+		case holder.Lease.FailClosed:
+			// A process that resumed it and gave up would open the queue.
+			err = fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", holder.Ticket)
+		}
+		return holder, true, why, err
+	}
+	return Holder{}, false, why, nil
+}
+
+// hides returns what is wrong with a record that refuses to replace an entry as it was read.
+func (w *Wait) hides(rec Record) error {
+	old, found, _, err := w.Config.Resume.holder(w.Snapshot.Record)
+	again, present := rec.Mine(old.ID)
+	if !found || err != nil || !present || again.Shared != old.Shared || again.Made != old.Made {
+		return nil
+	}
+	q := w.Config.Items
+	return &clause.MalformedError{
+		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(AttrHolders) + "." + old.ID,
+		Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
+	}
+}
