@@ -43,8 +43,8 @@ type settings struct {
 	given  time.Duration // Config.HeartbeatInterval, zero if it was not set
 	ownTTL bool          // WithTTL was given
 	begun  time.Time
-	log    *notify.Log    // of the call in one queue
-	resume *waiter.Handle // nil: the call is not Resume
+	log    *notify.Log   // of the call in one queue
+	resume *queue.Handle // nil: the call is not Resume
 
 	data                   []byte
 	mode                   queue.Mode
@@ -340,7 +340,7 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		}
 	}
 	if cfg.placed != nil {
-		config.Placed = func(h waiter.Handle) <-chan struct{} {
+		config.Placed = func(h queue.Handle) <-chan struct{} {
 			returned := make(chan struct{})
 			calls.Call(nil, func() { cfg.placed(newHandle(key, mode, h)); close(returned) })
 			return returned

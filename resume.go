@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -29,7 +28,7 @@ func (l *Lock) Handle() Handle {
 	return newHandle(l.Key(), l.session.Config().Mode, l.session.Grant().Handle())
 }
 
-func newHandle(key Key, mode queue.Mode, h waiter.Handle) Handle {
+func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
 	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
 }
 
@@ -52,7 +51,7 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 	}
 	return c.Acquire(ctx, h.Key, wait, append(slices.Clip(opts), option(func(s *settings) {
 		s.mode = mode
-		s.resume = &waiter.Handle{ID: h.ID, Ticket: h.Ticket}
+		s.resume = &queue.Handle{ID: h.ID, Ticket: h.Ticket}
 	}))...)
 }
 

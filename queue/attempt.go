@@ -45,8 +45,9 @@ func (w *Wait) last() *Attempt { return &w.attempts[len(w.attempts)-1] }
 // entry begins the attempt and returns the entry to write.
 func (w *Wait) entry(c Clock, a *Attempt) Entry {
 	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data}
+	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner
 	entry.Lease, entry.Since = c.Begin()
-	a.Sent, a.Lease = c.Now(), entry.Lease
+	a.Lease = entry.Lease
 	return entry
 }
 
@@ -84,11 +85,8 @@ func (w *Wait) ids() (ids []string) {
 	return ids
 }
 
-// Tried reports whether a request for the lock was made, and Before that the last was sent before that time.
-func (w *Wait) Tried() bool { return len(w.attempts) > 0 }
-
 // Before reports whether the last attempt was sent before that time.
-func (w *Wait) Before(t time.Time) bool { return w.Tried() && w.last().Sent.Before(t) }
+func (w *Wait) Before(t time.Time) bool { return len(w.attempts) > 0 && w.last().Sent.Before(t) }
 
 // Unknown returns the ids that may be in the record without an owner, at most as many as one request can remove.
 // Ids that were to be confirmed come last, as no lease ends them.
@@ -132,7 +130,7 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 		}
 		a.given, a.unknown, late = true, true, &h
 	}
-	if i := slices.IndexFunc(w.attempts, w.Remains); i >= 0 {
+	if i := slices.IndexFunc(w.attempts, func(a Attempt) bool { return w.remains(a) && a.removed.Before(w.Snapshot.ReadAt) }); i >= 0 {
 		a := &w.attempts[i]
 		a.removed, a.unknown = w.Snapshot.ReadAt, true
 		return Do{State: Removing, IDs: []string{a.ID}, Late: late}, true
@@ -160,15 +158,15 @@ func (w *Wait) giveUpNamed() {
 	}
 }
 
-// Remains reports whether the snapshot shows an entry of an attempt that was given up and is to be removed, once for each
-// snapshot. A late request can put it there again after it was removed.
-func (w *Wait) Remains(a Attempt) bool {
+// remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late
+// request can put it there again after it was removed.
+func (w *Wait) remains(a Attempt) bool {
 	_, shown := w.Snapshot.Record.Mine(a.ID)
-	return shown && a.given && !a.delayed() && a.removed.Before(w.Snapshot.ReadAt)
+	return shown && a.given && !a.delayed()
 }
 
-// MustRemove reports whether an entry remains.
-func (w *Wait) MustRemove() bool { return slices.ContainsFunc(w.attempts, w.Remains) }
+// MustRemove reports whether the snapshot shows an entry that is to be removed. That is tried once for each snapshot.
+func (w *Wait) MustRemove() bool { return slices.ContainsFunc(w.attempts, w.remains) }
 
 // clean notes that the ids that were to be removed are not in the record.
 func (w *Wait) clean() {

@@ -31,7 +31,7 @@ func (w *Wait) look() Do {
 // mustPut reports whether the row must be in the table before the next request.
 func (w *Wait) mustPut(then Doing) bool {
 	t := &w.turn
-	wait := t.joined && t.asked && !w.Config.NoWait && w.State != Putting
+	wait := t.joined && t.asked && !t.put && !w.Config.NoWait
 	t.asked, t.then = t.asked || t.joined, then
 	return wait
 }

@@ -78,9 +78,9 @@ type Event interface{ event() }
 // The events of a wait.
 type (
 	Begin struct{ Ticket ticket.Number } // of a wider counter, or else zero
-	// Joined says that the row is being put. By name says that a release may grant the lock by it. If a look would show
-	// no more than the record that is known, it is Fresh.
-	Joined struct{ ByName, Fresh bool }
+	// Joined says that the row is being put. ByName says that a release may grant the lock by it, Fresh that a look would
+	// show no more than the record that is known, and Put that no request is sent before the row is in the table.
+	Joined struct{ ByName, Fresh, Put bool }
 	Put    struct{} // the row is in the table
 	// Replied is the reply to the write, or to the look that failed.
 	Replied struct {
@@ -97,7 +97,7 @@ type (
 		Record       Record
 	}
 	Kept   struct{ OK bool } // whether the row stays
-	GiveUp struct{}          // the caller leaves
+	GiveUp struct{}          // the caller leaves, after a request of unknown outcome once more
 )
 
 func (Begin) event()   {}
@@ -142,6 +142,7 @@ type Wait struct {
 	looks     int            // that were sent
 	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
 	leaving   bool
+	left      []string // the ids that were removed as it left
 	turn      turn
 }
 
@@ -167,6 +168,7 @@ type turn struct {
 	byName   bool  // a release may grant the lock by its row
 	kept     bool  // its row stays
 	asked    bool  // a request was sent that may run beside the ENQUEUE; the next may not
+	put      bool  // the row was put
 	then     Doing // Looking or Claiming, after Putting
 	repeat   Doing // after Pausing
 	rounds   int   // looks at a queue that has moved
@@ -200,7 +202,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Begin:
 		return w.begin(c, e.Ticket)
 	case Joined:
-		w.turn.joined, w.turn.byName, w.turn.asked = true, e.ByName, w.turn.asked || w.Careful
+		w.turn.joined, w.turn.byName, w.turn.asked = true, e.ByName, e.Put || w.Careful
 		if e.ByName {
 			w.attempts = append(w.attempts, Attempt{ID: w.NameID(), Sent: w.attempts[len(w.attempts)-1].Sent, Claimed: true, named: w.Ticket})
 		}
@@ -209,7 +211,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 		}
 		return w.look()
 	case Put:
-		if w.turn.then == Claiming {
+		if w.turn.put = true; w.turn.then == Claiming {
 			return w.claim(c)
 		}
 		return w.look()
@@ -423,11 +425,13 @@ func (w *Wait) resume() Do {
 
 func (w *Wait) fail(why Why, err error) Do { return Do{State: Ended, Why: why, Err: err} }
 
-// leave removes the ids that may be in the record without an owner.
+// leave removes the ids that may be in the record without an owner. If it has left, it removes the same once more.
 func (w *Wait) leave() Do {
-	w.leaving = true
-	if ids := w.Unknown(); len(ids) > 0 {
-		return Do{State: Removing, IDs: ids}
+	if w.State != Left {
+		w.leaving, w.left = true, w.Unknown()
+	}
+	if len(w.left) > 0 {
+		return Do{State: Removing, IDs: w.left}
 	}
 	return Do{State: Left}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -30,7 +29,7 @@ func (s *Session) keep(ctx context.Context) {
 	first := terms.Interval
 	if s.grant.Leave != nil {
 		// A grant by name has the rest of a row's lease.
-		first = min(terms.Interval, waiter.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)
+		first = min(terms.Interval, queue.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)
 	}
 	others := mode.Permits > 1 || mode.Shared || s.client.held() >= crowd
 	if others && first == terms.Interval {

@@ -25,7 +25,7 @@ func (w *Waiter) heed(ctx context.Context, until time.Time) time.Time {
 	w.turn.hinted = time.Now()
 	h := w.hints()
 	h.Stagger = w.turn.local.Stagger()
-	at, heeded := w.progress.pace.Heed(w.cfg.Schedule, h, w.snapshot.Record.HoldTime.Mean, until,
+	at, heeded := w.progress.pace.Heed(w.cfg.Schedule, h, w.wait.Snapshot.Record.HoldTime.Mean, until,
 		func() float64 { return random.Float64(ctx) })
 	w.turn.heeded = w.turn.heeded || heeded && w.turn.early == 0
 	return at

@@ -40,78 +40,75 @@ func (w *Waiter) Leave(ctx context.Context) {
 	if w.turn.place != nil {
 		w.unanswered(w.turn.place.undeleted)
 	}
-	unknown := w.attempts.unknown()
-	if len(unknown) == 0 {
+	do := w.step(queue.GiveUp{})
+	if do.State == queue.Left {
 		return
 	}
-	if w.cfg.NoWait && w.failure != nil && !slices.ContainsFunc(w.attempts, (*attempt).mayStay) {
+	ids, endless := do.IDs, 0
+	if orphans, _ := w.wait.Orphans(); len(orphans) > 0 {
+		endless = len(orphans)
+	}
+	if w.cfg.NoWait && w.failure != nil && endless == 0 {
 		ctx, cleaned := random.Fork(ctx), make(chan struct{})
 		w.cleaned = cleaned
 		w.cfg.Background(func() {
-			_, err := w.remove(ctx, unknown...)
+			w.err = nil
+			_, _ = w.play(ctx, do)
 			close(cleaned)
-			if err == nil { // the requests were given up early, and may still arrive
+			if w.err == nil { // the requests were given up early, and may still arrive
 				retry.Sleep(context.WithoutCancel(ctx), leaveLimit)
-				_, err = w.remove(ctx, unknown...)
+				_, _ = w.play(ctx, w.step(queue.GiveUp{}))
 			}
-			if err != nil {
-				w.abandon(unknown, err)
-			}
+			w.abandon(ids)
 		})
 		return
 	}
-	if _, err := w.remove(ctx, unknown...); err != nil {
-		w.unanswered(err)
-		w.abandon(unknown, err)
-	}
+	w.err = nil
+	_, _ = w.play(ctx, do)
+	w.unanswered(w.err)
+	w.abandon(ids)
 }
 
-// mayStay reports whether the attempt may be in the record without a lease that would end it.
-func (a *attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
-
 // abandon logs ids that could not be removed from the record. A lease ends them, except an orphan.
-func (w *Waiter) abandon(ids []string, err error) {
-	for _, a := range w.attempts {
-		if a.mayStay() {
-			ids = slices.DeleteFunc(ids, func(id string) bool { return id == a.id })
-			w.orphan = &OrphanError{Ticket: a.confirming, Err: err}
-			w.cfg.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+
-				"if it is in the record, an operator must evict it",
-				"queue", w.cfg.Queue.String(), "ticket", a.confirming, "id", a.id, "error", err)
-		}
+func (w *Waiter) abandon(ids []string) {
+	if w.err == nil {
+		return
+	}
+	orphans, t := w.wait.Orphans()
+	for _, id := range orphans {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(other string) bool { return id == other })
+		w.orphan = &OrphanError{Ticket: t, Err: w.err}
+		w.cfg.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+
+			"if it is in the record, an operator must evict it",
+			"queue", w.cfg.Queue.String(), "ticket", t, "id", id, "error", w.err)
 	}
 	if len(ids) > 0 {
 		w.cfg.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
-			"queue", w.cfg.Queue.String(), "ids", ids, "ttl", w.cfg.Entry.Terms.TTL, "error", err)
+			"queue", w.cfg.Queue.String(), "ids", ids, "ttl", w.cfg.Entry.Terms.TTL, "error", w.err)
 	}
 }
 
-// remove removes own ids that may be in the record, and resets a queue without another ticket. It returns the
-// record.
-func (w *Waiter) remove(ctx context.Context, ids ...string) (queue.Record, error) {
-	var rec queue.Record
-	err := detached(ctx, w.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
-		rec, err = serving.Remove(ctx, q, ids...)
-		return err
-	})
-	switch {
-	case errors.Is(err, serving.ErrRefused) && len(rec.Holders) == 0: // perhaps by a copy of itself
-	case errors.Is(err, serving.ErrRefused):
-		return rec, nil
-	case err != nil:
-		return rec, err
-	}
-	idle := rec.CanIdle()
-	w.cfg.Local.Wake(w.cfg.Queue, !idle)
-	if idle {
+// cleanUp removes own ids that may be in the record, or resets it, and wakes the other waiters of the client.
+func (w *Waiter) cleanUp(ctx context.Context, do queue.Do) queue.Replied {
+	if do.State == queue.Resetting {
 		q := w.cfg.Queue
 		q.Store = q.Until(time.Time{})
-		after, err := serving.MakeIdle(context.WithoutCancel(ctx), q, rec)
-		if err == nil || errors.Is(err, serving.ErrRefused) {
-			rec = after
-		}
+		rec, err := serving.MakeIdle(context.WithoutCancel(ctx), q, w.wait.Snapshot.Record)
+		return queue.Replied{Reply: reply(err), Record: rec}
 	}
-	return rec, nil
+	var rec queue.Record
+	err := detached(ctx, w.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
+		rec, err = serving.Remove(ctx, q, do.IDs...)
+		return err
+	})
+	r := queue.Replied{Reply: reply(err), Record: rec}
+	switch {
+	case r.Reply >= queue.ReplyFailed:
+		w.err = err
+	case r.Reply == queue.ReplyApplied || len(rec.Holders) == 0: // refused: perhaps by a copy of itself
+		w.cfg.Local.Wake(w.cfg.Queue, !rec.CanIdle())
+	}
+	return r
 }
 
 // Remove removes a grant that its owner could not release. It is repeated until it is answered, for RetryTimeout

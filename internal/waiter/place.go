@@ -48,12 +48,12 @@ func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *plac
 	}
 	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{
-		cfg: w.cfg, local: local, cancel: cancel, prefix: w.id,
-		row:      queue.Waiter{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared},
+		cfg: w.cfg, local: local, cancel: cancel, prefix: w.wait.Config.ID,
+		row:      queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared},
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
 	if w.nameable() {
-		p.row.EntryID = w.entryID(w.ticket)
+		p.row.EntryID = w.wait.NameID()
 		p.unhook = context.AfterFunc(caller, cancel)
 	}
 	if w.cfg.Resume != nil {

@@ -28,6 +28,14 @@ var ErrNewTicket = errors.New("take a new ticket")
 // errOvertaken is the ErrNewTicket of a waiter that was too slow.
 var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 
+// GoneError reports why a handle cannot be resumed any more.
+type GoneError struct {
+	Ticket ticket.Number
+	Why    string
+}
+
+func (e *GoneError) Error() string { return e.Why }
+
 // Config is what one acquire in one queue needs.
 type Config struct {
 	Queue    table.Queue
@@ -43,11 +51,11 @@ type Config struct {
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
 	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
-	Resume       *Handle        // of what is continued; nil: take a number
+	Resume       *queue.Handle  // of what is continued; nil: take a number
 	Progress     func(Progress) // receives changes of a wait; must not block; optional
 	// Placed receives the handle of each place in the queue. It must not block. The row is put once the
 	// returned channel is closed; a Resume does not wait for it. Optional.
-	Placed     func(Handle) <-chan struct{}
+	Placed     func(queue.Handle) <-chan struct{}
 	Background func(func()) // runs what only the client's Close waits for
 	Several    Several      // shared by the waiters for several locks, all of which are needed; optional
 }
@@ -77,28 +85,45 @@ type Counter struct {
 	Scope ticket.Scope // of those queues
 }
 
-// Waiter is one acquire in one queue. Call either Run or its steps, once.
+// Waiter is one acquire in one queue: it plays the machine of the wait, and paces it. Call either Run or its steps, once.
 type Waiter struct {
-	cfg      *Config // with the mode of the lock once a Resume has found it
-	id       string  // prefix of all its ids
-	attempts attempts
+	cfg      *Config
+	wait     queue.Wait
 	progress *progress
 	series   *retry.Schedule // of the step under way
+	err      error           // of the request that has failed last
+	what     queue.Doing     // it was
 	failure  error           // of the last request, if the table did not answer
-
-	ticket    ticket.Number
-	snapshot  queue.Snapshot // the last: each request is sent after the answer to the one before, see also shown
-	highest   Highest        // ticketNumber of a record that was seen
-	worthless int            // numbers in succession that were at or below the floor
-	careful   bool           // it was overtaken before: no LOOK before the row is put
-	looks     int            // that were sent
-	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
+	sent     bool            // a write of the machine was
+	highest  Highest         // ticketNumber of a record that was seen
 
 	own     ownHolder      // of the last look
 	turn    turn           // of the last ticket
 	places  sync.WaitGroup // rows that are kept or not yet deleted
 	orphan  *OrphanError
 	cleaned chan struct{} // closed when the ids are removed in the background, or cannot be; nil: they are not
+}
+
+// turn is the wait of one ticket.
+type turn struct {
+	place     *place             // nil with NoWait
+	local     *localqueue.Waiter // nil with NoWait
+	waits     bool               // Await has begun
+	put       bool               // no look before the row is put
+	arrived   bool               // the lock was granted
+	announced bool               // a resumed place was
+	slot      bool               // the turn has one of the Slots
+	left      bool               // it is not to be left again: its local place is out of date
+	hints     int                // since the last verdict on them, see judge
+	hinted    time.Time          // the last of them
+	early     int                // requests since then that were too early, if the hints are true
+	heeded    bool               // the first of them was sent because of a hint
+	woken     bool               // since the last snapshot: turns may have ended without a hint
+	kept      bool               // the row stays: the lock was granted by its name
+	foreseen  bool               // a look has shown the row before the turn of the ticket before began
+	next      *queue.Waiter      // with the ticket after, as the last look showed it
+	nextAt    time.Time          // of that look
+	handover  time.Duration      // see event.Granted
 }
 
 // TryLimit is the time from the begin of a try with NoWait to Until.
@@ -110,8 +135,16 @@ func New(ctx context.Context, c *Config) *Waiter {
 	if c.NoWait {
 		series, c = retry.Until(c.Until), c.until()
 	}
+	e := c.Entry
+	machine := queue.WaitConfig{
+		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait,
+		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume,
+	}
+	if c.Counter != nil {
+		machine.Scope = c.Counter.Scope
+	}
 	return &Waiter{
-		cfg: c, id: random.Text(ctx), series: series,
+		cfg: c, series: series, wait: queue.Wait{Config: machine},
 		progress: &progress{pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue)), gaps: c.Counter != nil, report: c.Progress},
 	}
 }
@@ -188,7 +221,7 @@ func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 			w.Leave(ctx)
 			return nil, err
 		}
-		w.careful = w.careful || errors.Is(err, errOvertaken)
+		w.wait.Careful = w.wait.Careful || errors.Is(err, errOvertaken)
 	}
 }
 
@@ -207,91 +240,141 @@ func (w *Waiter) once(ctx context.Context) (*Grant, error) {
 // Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if the lock is granted at
 // once. Otherwise it returns nil, begins to put and keep the row, and Await continues. Returns ErrNewTicket if the
 // ticket cannot be granted here.
-func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (grant *Grant, err error) {
-	ticketed := true
-	switch {
-	case w.cfg.Resume != nil:
-		grant, err = w.resume(ctx, t)
-	case w.cfg.Counter == nil:
-		ticketed, err = w.take(ctx)
-	default:
-		err = w.enter(ctx, t)
-	}
-	if err == nil && ticketed && w.cfg.Resume == nil {
-		w.cfg.Log.Ticket(w.ticket)
-	}
-	if err == nil && grant == nil {
-		grant = w.adopt(ctx)
-	}
+func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (*Grant, error) {
+	w.turn = turn{}
+	do, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))
 	switch {
 	case err != nil:
 		return nil, err
-	case grant != nil:
-		return w.granted(ctx, grant)
-	case !ticketed:
-		return nil, ErrNewTicket // an own id was in the record, too late to be used
+	case do.State == queue.Joining:
+		return nil, w.join(ctx)
 	}
-	return nil, w.join(ctx)
+	return w.end(do)
+}
+
+// AwaitRow waits, after Enter, until the waiter's row is in the table. Without it the first look is made beside
+// the ENQUEUE.
+func (w *Waiter) AwaitRow(ctx context.Context) error {
+	w.turn.put = true
+	return w.awaitRow(ctx)
 }
 
 // Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the ticket cannot be granted
 // any more.
-func (w *Waiter) Await(ctx context.Context) (*Grant, error) {
-	grant, err := w.await(ctx)
-	return w.awaited(ctx, grant, err)
+func (w *Waiter) Await(ctx context.Context) (grant *Grant, err error) {
+	w.turn.waits = true
+	named := w.turn.place != nil && w.turn.place.row.EntryID != ""
+	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
+	// ended since, before the waiter could be woken.
+	fresh := w.wait.Open() || !w.wait.Before(w.cfg.Local.Ended(w.cfg.Queue))
+	do, err := w.play(ctx, w.step(queue.Joined{ByName: named, Fresh: fresh, Put: w.turn.put}))
+	if !w.turn.arrived {
+		w.depart()
+	}
+	if err == nil {
+		grant, err = w.end(do)
+	}
+	if w.cfg.Resume != nil && errors.Is(err, ErrNewTicket) {
+		return nil, &GoneError{w.wait.Ticket, "its place was lost, or resumed by another process"}
+	}
+	return grant, err
 }
 
-// awaited is the rest of Await. What it needs of the stack, waiters do not occupy.
-func (w *Waiter) awaited(ctx context.Context, grant *Grant, err error) (*Grant, error) {
-	if err != nil && w.withdraw(ctx) {
-		grant, err = w.passed(ctx, err)
+// end returns what the machine says at the end of a wait.
+func (w *Waiter) end(do queue.Do) (*Grant, error) {
+	if do.State == queue.Granted {
+		if w.turn.place != nil {
+			w.cfg.Background(w.places.Wait)
+		}
+		return w.grant(do), nil
 	}
-	if err == nil && len(w.progress.status.Serving) > 0 {
+	switch do.Why {
+	case queue.WhyGone:
+		return nil, &GoneError{w.wait.Ticket, do.Err.Error()}
+	case queue.WhyBusy:
+		return nil, ErrBusy
+	case queue.WhyNewTicket:
+		return nil, ErrNewTicket
+	case queue.WhyOvertaken:
+		return nil, errOvertaken
+	}
+	return nil, do.Err
+}
+
+// arrive ends the wait of a ticket that was granted.
+func (w *Waiter) arrive(do queue.Do) {
+	w.turn.arrived = true
+	if len(w.progress.status.Serving) > 0 {
 		w.judge(w.progress.status.Serving, nil)
 	}
+	w.turn.local.Granted(do.Attempt.ID, w.wait.Snapshot) // for the next waiter of the client
+	w.depart()
+	ended := w.cfg.Local.Ended(w.cfg.Queue)
+	if ended.Before(w.turn.hinted) {
+		ended = w.turn.hinted // what another process says
+	}
+	if do.Attempt.Passed {
+		ended = do.Attempt.Sent // by the release
+	}
+	w.turn.handover = w.progress.pace.Handover(ended, time.Now())
+}
+
+// depart ends the wait of a ticket.
+func (w *Waiter) depart() {
 	if w.turn.slot {
 		<-w.cfg.Several.Slots
-	}
-	if err == nil && w.turn.local != nil {
-		w.turn.local.Granted(grant.ID, w.snapshot) // for the next waiter of the client
+		w.turn.slot = false
 	}
 	w.leave()
-	switch {
-	case err == nil:
-		ended := w.cfg.Local.Ended(w.cfg.Queue)
-		if ended.Before(w.turn.hinted) {
-			ended = w.turn.hinted // what another process says
-		}
-		if a, _ := w.attempts.find(grant.Record); a != nil && a.passed {
-			ended = a.sent // by the release
-		}
-		grant.Handover = w.progress.pace.Handover(ended, time.Now())
-		return w.granted(ctx, grant)
-	case w.cfg.Resume != nil && errors.Is(err, ErrNewTicket):
-		return nil, &GoneError{w.ticket, "its place was lost, or resumed by another process"}
-	}
-	return nil, err
 }
 
-// passed returns the lock that a release has passed to a waiter which has failed meanwhile, or the error.
-func (w *Waiter) passed(ctx context.Context, err error) (*Grant, error) {
-	if grant, _, failure := w.act(ctx); grant != nil || failure != nil {
-		return grant, failure
-	}
-	return nil, err
+func (w *Waiter) handle() queue.Handle {
+	return queue.Handle{ID: w.wait.Config.ID, Ticket: w.wait.Ticket}
 }
 
-// granted confirms a grant if its lock fails closed. The rows are deleted meanwhile.
-func (w *Waiter) granted(ctx context.Context, grant *Grant) (*Grant, error) {
-	if w.cfg.Entry.Terms.FailClosed {
-		if err := w.confirm(ctx, grant); err != nil {
-			return nil, err
+// join begins the wait of the waiter's ticket: it puts the ticket into the queue and the local queue.
+func (w *Waiter) join(ctx context.Context) error {
+	w.series.Reset()
+	if w.cfg.NoWait {
+		return nil
+	}
+	if w.cfg.Placed != nil && w.cfg.Resume == nil {
+		select {
+		case <-w.cfg.Placed(w.handle()): // before the row is put: a slow receiver delays no other waiter
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	if w.turn.place != nil {
-		w.cfg.Background(w.places.Wait)
+	ahead := 0 // in the wider scopes, the other tickets are mostly of other queues
+	if w.cfg.Counter == nil {
+		ahead = ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)
 	}
-	return grant, nil
+	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
+	w.turn.place, w.turn.woken = w.startPlace(ctx, w.turn.local), true
+	if w.cfg.Resume != nil {
+		w.progress.record(w.wait.Ticket, w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
+	}
+	w.progress.update(w.turn.local) // before a look, nothing else is known
+	w.progress.pace.Behind(w.progress.status.Ahead)
+	return nil
+}
+
+// leave removes the ticket from both, the row in the background.
+func (w *Waiter) leave() {
+	if w.turn.place != nil && !w.turn.left {
+		w.turn.left = true
+		w.progress.update(w.turn.local)
+		if !w.turn.kept {
+			w.turn.place.cancel()
+		}
+		w.turn.local.Leave()
+	}
+}
+
+func (w *Waiter) touch() {
+	if w.turn.local != nil {
+		w.turn.local.Touch()
+	}
 }
 
 // Wait waits until no request for the waiter's rows is under way.
@@ -308,21 +391,12 @@ func (w *Waiter) Status() Status {
 func (w *Waiter) Highest() Highest { return w.highest }
 
 // Mode returns how the lock is held. For a lock that was resumed, the record decides.
-func (w *Waiter) Mode() queue.Mode { return w.cfg.Entry.Mode }
+func (w *Waiter) Mode() queue.Mode { return w.wait.Config.Mode }
 
 // Tried reports whether a request for the lock was made.
 func (w *Waiter) Tried() bool {
-	return len(w.attempts) > 0 || !w.progress.status.SeenAt.IsZero()
+	return w.sent || !w.progress.status.SeenAt.IsZero()
 }
 
 // Orphan returns what a failure may have left that no lease ends; nil if there is nothing.
 func (w *Waiter) Orphan() *OrphanError { return w.orphan }
-
-// fits returns a *queue.MismatchError if the record is of another kind of queue.
-func (w *Waiter) fits(rec queue.Record) error {
-	scope := ticket.ScopeQueue
-	if w.cfg.Counter != nil {
-		scope = w.cfg.Counter.Scope
-	}
-	return rec.Fits(w.cfg.Queue.Items, scope, w.Mode())
-}

@@ -48,7 +48,7 @@ var mutants = []mutant{
 		`was granted before ticket`, 777007, "",
 	},
 	{
-		"a row that is deleted when the lock is granted by its name", "internal/waiter/turn.go",
+		"a row that is deleted when the lock is granted by its name", "internal/waiter/waiter.go",
 		"\t\tif !w.turn.kept {\n\t\t\tw.turn.place.cancel()\n\t\t}\n", "\t\tw.turn.place.cancel()\n",
 		`believed to hold`, 30021, "",
 	},
@@ -82,12 +82,12 @@ var mutants = []mutant{
 	},
 	{
 		"RESET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
-		"\tif len(unknown) == 0 {\n\t\treturn\n\t}\n", "\tif len(unknown) == 0 {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.ticket)\n\t\treturn\n\t}\n",
+		"\tif do.State == queue.Left {\n\t\treturn\n\t}\n", "\tif do.State == queue.Left {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.wait.Ticket)\n\t\treturn\n\t}\n",
 		`the floor rose`, 10, "",
 	},
 	{
 		"no removal after an unknown outcome", "internal/waiter/leave.go",
-		"\tif len(unknown) == 0 {\n", "\tif true {\n",
+		"\tif do.State == queue.Left {\n", "\tif true {\n",
 		`has left \[holder`, 63, "",
 	},
 	{
@@ -141,8 +141,8 @@ var mutants = []mutant{
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4, "",
 	},
 	{
-		"a fail-closed lock that was never confirmed", "internal/waiter/waiter.go",
-		"if w.cfg.Entry.Terms.FailClosed {", "if false {",
+		"a fail-closed lock that was never confirmed", "queue/attempt.go",
+		"\tif w.Config.FailClosed {\n", "\tif false {\n",
 		`believed to hold|was granted after ticket`, 67, "",
 	},
 	{
@@ -177,8 +177,8 @@ var mutants = []mutant{
 		`has not looked for`, 39, "",
 	},
 	{
-		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
-		"\t\tgrant, err := w.settle(ctx)\n", "\t\tgrant, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn nil, ctx.Err()\n\t\t}\n",
+		"a Resume that gives nothing back when it is cancelled", "internal/waiter/waiter.go",
+		"\tdo, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))\n", "\tdo, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))\n\tif ctx.Err() != nil {\n\t\treturn nil, ctx.Err()\n\t}\n",
 		`has left \[holder`, 0, "./test/resume TestCancelledResume",
 	},
 	{

@@ -14,6 +14,8 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 var (
@@ -38,6 +40,14 @@ func newTestWaiter(t *testing.T, c Config) *Waiter {
 	c.Log, c.RetryTimeout = notify.New(slog.New(slog.DiscardHandler), nil), 10*time.Second
 	c.Observer = heartbeat.NewObserver(c.Queue.Clock(), false)
 	return New(t.Context(), &c)
+}
+
+var instant = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+func record(granted int, holders ...queue.Holder) queue.Record {
+	return queue.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(granted), Holders: holders}
 }
 
 func TestRequests(t *testing.T) {
@@ -65,7 +75,7 @@ func TestRequests(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, test.end)
 					defer cancel()
 				}
-				err := w.send(ctx, "try", answers(&calls, test.answers...))
+				err := w.persist(ctx, "try", answers(&calls, test.answers...))
 				if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 					t.Errorf("error %v, want %v", err, test.want)
 				}
@@ -82,7 +92,7 @@ func TestRequests(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			w, begun := newTestWaiter(t, Config{}), time.Now()
-			err := w.send(ctx, "try", func(ctx context.Context) error {
+			err := w.persist(ctx, "try", func(ctx context.Context) error {
 				cancel()
 				<-ctx.Done()
 				return errCancelled
@@ -95,9 +105,9 @@ func TestRequests(t *testing.T) {
 	t.Run("ShareOneTimeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, calls := newTestWaiter(t, Config{}), 0
-			_ = w.send(t.Context(), "first", answers(&calls, errTimeout))
+			_ = w.persist(t.Context(), "first", answers(&calls, errTimeout))
 			first := calls
-			if err := w.send(t.Context(), "second", answers(&calls, errTimeout)); err != errTimeout || calls != first+1 {
+			if err := w.persist(t.Context(), "second", answers(&calls, errTimeout)); err != errTimeout || calls != first+1 {
 				t.Errorf("error %v after %d calls, want one call", err, calls-first)
 			}
 		})
@@ -114,7 +124,7 @@ func TestPauseAfterFailure(t *testing.T) {
 		"GoesOn":             {err: errTimeout, failure: errTimeout},
 		"GoesOnAtForeignEnd": {err: errCancelled, failure: errCancelled},
 		"EndsWithFatalError": {err: errMissing, want: errMissing},
-		"EndsWithContext":    {err: errTimeout, ended: true, want: context.Canceled},
+		"EndsWithContext":    {err: errTimeout, ended: true, want: context.Canceled, failure: errTimeout},
 		"EndsWithNewTicket":  {err: ErrNewTicket, want: ErrNewTicket},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +135,8 @@ func TestPauseAfterFailure(t *testing.T) {
 					cancel()
 				}
 				w := newTestWaiter(t, Config{})
-				if err := w.pause(ctx, "claim", test.err); err != test.want || w.failure != test.failure {
+				w.err = test.err
+				if err := w.pause(ctx); err != test.want || w.failure != test.failure {
 					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure, test.want, test.failure)
 				}
 			})
@@ -133,44 +144,105 @@ func TestPauseAfterFailure(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+// TestRead checks what a look that fails says about the table.
+func TestRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer  error
 		ended   bool
-		grace   time.Duration
-		want    error
+		row     bool // whose delete shows whether the table answers
 		failure error
 	}{
-		"ReturnsSnapshot":           {},
-		"EndsWithFatalError":        {answer: errMissing, want: errMissing},
-		"EndsAfterTimeout":          {answer: errTimeout, want: errTimeout, failure: errTimeout},
-		"RepeatsForeignEnd":         {answer: errCancelled, want: errCancelled, failure: errCancelled},
-		"ReportsNoAnswerWithGrace":  {answer: errCancelled, ended: true, grace: time.Second, want: context.Canceled, failure: errCancelled},
-		"LeavesAnswerToRowsRequest": {answer: errCancelled, ended: true, want: context.Canceled},
+		"Answered":                   {},
+		"NotAnsweredIsRepeated":      {answer: errTimeout},
+		"NotAnsweredByTheCallersEnd": {answer: errCancelled, ended: true, failure: errCancelled},
+		"LeavesThatToTheRow":         {answer: errCancelled, ended: true, row: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				w := newTestWaiter(t, Config{})
-				err := w.read(ctx, test.grace, func(context.Context) (queue.Snapshot, error) {
+				if test.row {
+					w.turn.place = &place{}
+				}
+				e, err := w.read(ctx, 0, func(context.Context) (queue.Snapshot, error) {
 					if test.ended {
 						cancel()
 					}
 					return queue.SnapshotOf(record(7), time.Now()), test.answer
 				})
-				if err != test.want || w.failure != test.failure || w.snapshot.Record.Present != (err == nil) {
-					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure, test.want, test.failure)
+				_, seen := e.(queue.Seen)
+				if err != nil || seen != (test.answer == nil) || w.failure != test.failure {
+					t.Errorf("event %T, error %v, failure %v, want %v", e, err, w.failure, test.failure)
 				}
 			})
 		})
 	}
 }
 
-func TestWithout(t *testing.T) {
-	a, b, c := queue.Waiter{Ticket: n(1), ID: "a"}, queue.Waiter{Ticket: n(2), ID: "b"}, queue.Waiter{Ticket: n(2), ID: "c"}
-	all := []queue.Waiter{a, b, c}
-	if got := without(all, []queue.Waiter{a, c}); len(got) != 1 || got[0].ID != "b" || len(all) != 3 || all[0].ID != "a" {
-		t.Errorf("%v of %v", got, all)
+func TestHighest(t *testing.T) {
+	w := newTestWaiter(t, Config{})
+	for _, step := range []struct{ raise, want int }{{3, 3}, {9, 9}, {4, 9}} {
+		if w.raise(Highest{Ticket: n(step.raise)}); w.highest.Ticket != n(step.want) {
+			t.Errorf("after %d it is %s, want %d", step.raise, w.highest.Ticket, step.want)
+		}
+	}
+}
+
+// TestUsable checks until when a grant may be used, by both clocks.
+func TestUsable(t *testing.T) {
+	for name, test := range map[string]struct {
+		after time.Duration
+		until time.Duration // after it was sent, on a clock which says that an hour has passed; zero: unknown
+		want  bool
+	}{
+		"AtOnce":              {want: true},
+		"BeforeItsDeadline":   {after: 53 * time.Second, want: true},
+		"NotAfterItsDeadline": {after: 54 * time.Second},
+		"NotAfterSuspension":  {until: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTestWaiter(t, Config{Entry: Entry{Terms: heartbeat.Terms{TTL: time.Minute, Margin: 6 * time.Second}}})
+				sent, lease := time.Now(), queue.Lease{TTL: time.Minute}
+				if test.until > 0 {
+					lease.Until = sent.Add(test.until)
+					w.cfg.Queue.Clock().Observe(sent, sent, sent.Add(time.Hour))
+				}
+				time.Sleep(test.after)
+				if got := (clock{w}).Usable(lease, sent, false); got != test.want {
+					t.Errorf("usable is %v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestDelayOfTurn(t *testing.T) {
+	schedule := waitpolicy.Schedule{Fastest: time.Second, SlowestNext: 5 * time.Second, Slowest: time.Minute}
+	slots := make(chan struct{}, 1)
+	for name, test := range map[string]struct {
+		slots    chan struct{}
+		slot     bool
+		ahead    int
+		min, max time.Duration
+		waits    bool // for a slot
+	}{
+		"IsShortToJoin":          {ahead: 1, min: 2 * time.Second, max: 2 * time.Second},
+		"IsBoundedToJoin":        {ahead: 100, min: 5 * time.Second, max: 5 * time.Second},
+		"IsLongWithoutSlot":      {slots: slots, min: 20 * time.Second, max: time.Minute, waits: true},
+		"IsAsUsualWithSlot":      {slots: slots, slot: true, min: time.Second, max: time.Second},
+		"IsAsUsualForSingleLock": {min: time.Second, max: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTestWaiter(t, Config{Schedule: schedule, Several: Several{Slots: test.slots}})
+			w.turn.slot, w.wait.Snapshot = test.slot, queue.SnapshotOf(record(6), time.Now())
+			w.progress.pace.Decided(queue.Decision{Joins: true})
+			w.progress.status.Ahead = test.ahead
+			d, waits := w.delay(t.Context())
+			if d < test.min || d > test.max || (waits != nil) != test.waits {
+				t.Errorf("%v, waits for a slot %v, want %v to %v, %v", d, waits != nil, test.min, test.max, test.waits)
+			}
+		})
 	}
 }

@@ -1,0 +1,412 @@
+package queue
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// stopped is a Clock that does not move. All leases last, unless it says otherwise.
+type stopped struct {
+	now   time.Time
+	ended bool          // leases that began have ended
+	left  time.Duration // of all that a snapshot shows
+}
+
+func (c stopped) Now() time.Time                      { return c.now }
+func (c stopped) Begin() (Lease, time.Time)           { return Lease{TTL: time.Minute}, time.Time{} }
+func (c stopped) Earliest() (time.Time, bool)         { return c.now, true }
+func (c stopped) RowSent(time.Time) (time.Time, bool) { return c.now, true }
+func (c stopped) Usable(Lease, time.Time, bool) bool  { return !c.ended }
+func (c stopped) Leases(s Snapshot) (l Leases) {
+	return Leases{Holders: slices.Repeat([]time.Duration{c.left}, len(s.Record.Holders)), Rows: slices.Repeat([]time.Duration{c.left}, len(s.Rows))}
+}
+
+var clock = stopped{now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC), left: time.Minute}
+
+func num(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+var items = Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "e", Reason: "lock"}
+
+// recordOf is the record as it is read, with twenty tickets.
+func recordOf(granted int, holders ...Holder) Record { return read(20, granted, 0, holders...) }
+
+func read(number, granted, permits int, holders ...Holder) Record {
+	entries := clause.Item{}
+	for _, h := range holders {
+		entry := clause.Item{AttrTicket: h.Ticket.Attribute()}
+		if h.Lease.Fill(entry); h.Problem != nil {
+			entry = clause.Item{AttrBeat: clause.String("x")}
+		}
+		entries[h.ID] = clause.Map(entry)
+	}
+	item := clause.Item{
+		AttrTicketNumber: num(number).Attribute(), AttrGranted: num(granted).Attribute(), AttrHoldMode: clause.String(ModeExclusive),
+		AttrServingAfter: num(0).Attribute(), AttrHolders: clause.Map(entries),
+	}
+	if permits > 0 {
+		item[AttrPermits] = clause.Int(int64(permits))
+	}
+	rec, err := DecodeRecord(items, item)
+	if err != nil {
+		panic(err)
+	}
+	return rec
+}
+
+func held(id string, t int) Holder {
+	return Holder{ID: id, Ticket: num(t), Lease: Lease{TTL: time.Minute}}
+}
+
+func waitOf(cfg WaitConfig) *Wait {
+	cfg.ID, cfg.Items, cfg.Scope = "p", items, max(cfg.Scope, ticket.ScopeQueue)
+	return &Wait{Config: cfg}
+}
+
+// TestLife plays waits from their first event to their end.
+func TestLife(t *testing.T) {
+	reply := func(r Reply, rec Record) Event { return Replied{r, rec} }
+	taken, open := read(7, 6, 0, held("other", 6)), read(7, 6, 0)
+	seen := func(rec Record, rows ...Waiter) Event {
+		return Seen{Snapshot{Record: rec, Rows: rows, Whole: true, ReadAt: clock.now.Add(time.Second)}}
+	}
+	expired := clock
+	expired.left = 0
+	for name, test := range map[string]struct {
+		cfg    WaitConfig
+		clock  stopped
+		events []Event
+		want   []Doing
+		why    Why
+	}{
+		"IsGrantedByTAKE": {
+			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7)))},
+			want:   []Doing{Taking, Granted},
+		},
+		"IsGrantedByATAKEWhoseAnswerWasLost": {
+			events: []Event{Begin{}, reply(ReplyUnknown, Record{}), Again{}, reply(ReplyRefused, recordOf(7, held("p-0", 7)))},
+			want:   []Doing{Taking, Pausing, Taking, Granted},
+		},
+		"WaitsAndClaims": {
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{}, seen(taken), Rested{}, Put{}, seen(open), reply(ReplyApplied, recordOf(7, held("p-1", 7)))},
+			want:   []Doing{Taking, Joining, Looking, Resting, Putting, Looking, Claiming, Granted},
+		},
+		"GuessesThatTheTurnHasEnded": {
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Rested{Guess: true}, reply(ReplyApplied, recordOf(7, held("p-1", 7)))},
+			want:   []Doing{Taking, Joining, Resting, Claiming, Granted},
+		},
+		"LooksForALostAnswerOfCLAIM": {
+			events: []Event{Begin{}, reply(ReplyApplied, open), Joined{Fresh: true}, reply(ReplyUnknown, Record{}), Again{}, Put{}, seen(recordOf(7, held("p-1", 7)))},
+			want:   []Doing{Taking, Joining, Claiming, Pausing, Putting, Looking, Granted},
+		},
+		"EvictsAndClaims": {
+			clock:  expired,
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, reply(ReplyApplied, open), reply(ReplyApplied, recordOf(7, held("p-1", 7)))},
+			want:   []Doing{Taking, Joining, Evicting, Claiming, Granted},
+		},
+		"TakesANewTicketIfItWasOvertaken": {
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{}, seen(recordOf(8, held("other", 8))), Begin{}},
+			want:   []Doing{Taking, Joining, Looking, Ended, Taking},
+		},
+		"RemovesWhatItMayHaveLeft": {
+			events: []Event{Begin{}, reply(ReplyUnknown, Record{}), GiveUp{}, reply(ReplyApplied, open)},
+			want:   []Doing{Taking, Pausing, Removing, Left},
+		},
+		"LeavesNothingIfAllWasAnswered": {
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{}, GiveUp{}},
+			want:   []Doing{Taking, Joining, Looking, Left},
+		},
+		"ConfirmsAGrantThatFailsClosed": {
+			cfg:    WaitConfig{FailClosed: true},
+			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7))), reply(ReplyUnknown, Record{}), Again{}, reply(ReplyMade, recordOf(7, held("p-0", 7)))},
+			want:   []Doing{Taking, Confirming, Pausing, Confirming, Granted},
+		},
+		"IsBusyAtOnceIfTheCallerWillNotWait": {
+			cfg:    WaitConfig{NoWait: true},
+			events: []Event{Begin{}, reply(ReplyRefused, taken)},
+			want:   []Doing{Taking, Ended}, why: WhyBusy,
+		},
+		"EvictsForACallerThatWillNotWait": {
+			cfg: WaitConfig{NoWait: true}, clock: expired,
+			events: []Event{Begin{}, reply(ReplyRefused, taken), reply(ReplyApplied, open)},
+			want:   []Doing{Taking, Evicting, Taking},
+		},
+		"IsWorthlessAtTheFloor": {
+			cfg:    WaitConfig{Scope: ticket.ScopeTable},
+			events: []Event{Begin{num(7)}, reply(ReplyMade, recordOf(7, held("other", 7)))},
+			want:   []Doing{Entering, Ended}, why: WhyNewTicket,
+		},
+		"IsPassedTheLock": {
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Rested{Taken: true, Reply: ReplyApplied, Record: recordOf(7, held("p-1", 7))}},
+			want:   []Doing{Taking, Joining, Resting, Granted},
+		},
+		"RemovesAGrantThatCameTooLate": {
+			clock:  stopped{now: clock.now, ended: true, left: time.Minute},
+			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7))), reply(ReplyApplied, recordOf(7))},
+			want:   []Doing{Taking, Removing, Joining},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.clock == (stopped{}) {
+				test.clock = clock
+			}
+			w := waitOf(test.cfg)
+			var got []Doing
+			var do Do
+			for _, e := range test.events {
+				if rested, ok := e.(Rested); ok && rested.Taken {
+					w.Offer()
+					w.Passing(test.clock)
+				}
+				do = w.Step(test.clock, e)
+				got = append(got, do.State)
+			}
+			if !slices.Equal(got, test.want) || test.why != 0 && do.Why != test.why {
+				t.Errorf("it did %v, why %d; want %v, %d", got, do.Why, test.want, test.why)
+			}
+		})
+	}
+}
+
+// TestEveryReply checks that a wait goes on after each reply in each state that has a request, whatever the record shows.
+func TestEveryReply(t *testing.T) {
+	records := []Record{{}, recordOf(6), recordOf(6, held("other", 6)), recordOf(7, held("p-0", 7)), recordOf(9)}
+	var play func(w Wait, depth int)
+	states := map[Doing]bool{}
+	play = func(w Wait, depth int) {
+		states[w.State] = true
+		if depth == 0 {
+			return
+		}
+		var events []Event
+		switch w.State {
+		case Idle, Ended:
+			events = []Event{Begin{}}
+		case Joining:
+			events = []Event{Joined{}, Joined{ByName: true, Fresh: true}}
+		case Putting:
+			events = []Event{Put{}}
+		case Looking:
+			for _, rec := range records {
+				events = append(events, Seen{Snapshot{Record: rec, Whole: true, ReadAt: clock.now}})
+			}
+			events = append(events, Replied{ReplyFailed, Record{}})
+		case Resting:
+			events = []Event{Rested{}, Rested{Guess: true}}
+		case Pausing:
+			events = []Event{Again{}, GiveUp{}}
+		case Keeping:
+			events = []Event{Kept{true}, Kept{false}}
+		case Granted, Left:
+			return
+		default:
+			for _, rec := range records {
+				for r := ReplyApplied; r <= ReplyRefused; r++ {
+					events = append(events, Replied{r, rec})
+				}
+			}
+			events = append(events, Replied{ReplyFailed, Record{}}, Replied{ReplyUnknown, Record{}})
+		}
+		for _, e := range events {
+			next := w
+			next.attempts = slices.Clone(w.attempts)
+			do := next.Step(clock, e)
+			if do.State == Idle {
+				t.Fatalf("%v does nothing after %T %+v", w.State, e, e)
+			}
+			if unknown, ok := e.(Replied); ok && unknown.Reply == ReplyUnknown && (w.State == Taking || w.State == Claiming) && len(next.Unknown()) == 0 {
+				t.Fatalf("%v forgets an id whose request had no answer", w.State)
+			}
+			play(next, depth-1)
+		}
+	}
+	play(*waitOf(WaitConfig{}), 5)
+	for _, s := range []Doing{Taking, Joining, Putting, Looking, Claiming, Removing, Resting, Pausing, Granted, Ended, Left} {
+		if !states[s] {
+			t.Errorf("it never gets to %v", s)
+		}
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	many := make([]Attempt, MaxEvicted+5)
+	var last []string
+	for i := range many {
+		many[i] = Attempt{ID: string(rune('0' + i)), unknown: true}
+		if i >= 5 {
+			last = append(last, many[i].ID)
+		}
+	}
+	for name, test := range map[string]struct {
+		all  []Attempt
+		want []string
+	}{
+		"None":               {all: []Attempt{{ID: "a"}, {ID: "b", given: true}}},
+		"AlsoGivenUp":        {all: []Attempt{{ID: "a", unknown: true, given: true}}, want: []string{"a"}},
+		"UnconfirmedLast":    {all: []Attempt{{ID: "a", unknown: true, confirming: num(3)}, {ID: "b", unknown: true}}, want: []string{"b", "a"}},
+		"NotBeforeLockDelay": {all: []Attempt{{ID: "a", unknown: true, Resumed: true, Lease: Lease{Delay: time.Second}}}},
+		"ResumedNoDelay":     {all: []Attempt{{ID: "a", unknown: true, Resumed: true}}, want: []string{"a"}},
+		"AtMostOneRequest":   {all: many, want: last},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Wait{attempts: test.all}).Unknown(); !slices.Equal(got, test.want) {
+				t.Errorf("ids %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRemains checks which entries of attempts are to be removed: what the last snapshot shows of those that were given
+// up, whether or not one was removed before.
+func TestRemains(t *testing.T) {
+	shown := recordOf(7, held("a", 7))
+	for name, test := range map[string]struct {
+		a    Attempt
+		rec  Record
+		want bool
+	}{
+		"GivenUp":               {a: Attempt{given: true, unknown: true}, rec: shown, want: true},
+		"PutAgainByALateCopy":   {a: Attempt{given: true}, rec: shown, want: true},
+		"RemovedWithoutAnswer":  {a: Attempt{given: true, unknown: true}, rec: recordOf(7)},
+		"NotGivenUp":            {a: Attempt{unknown: true}, rec: shown},
+		"OfAnotherProcessDelay": {a: Attempt{given: true, Resumed: true, Lease: Lease{Delay: time.Hour}}, rec: shown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.a.ID = "a"
+			w := &Wait{Snapshot: SnapshotOf(test.rec, clock.now), attempts: []Attempt{test.a}}
+			if got := w.MustRemove(); got != test.want {
+				t.Errorf("it remains: %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestSuspects checks that each holder that was granted by name is doubted by looks of its own: one that shows it, and
+// a later one.
+func TestSuspects(t *testing.T) {
+	w := waitOf(WaitConfig{})
+	w.Ticket = num(9)
+	for i, test := range []struct {
+		ids  []string
+		over []string
+	}{
+		{ids: []string{"a-n7"}},
+		{ids: []string{"a-n7", "b-n7"}, over: []string{"a-n7"}},
+		{ids: []string{"b-n7"}, over: []string{"b-n7"}},
+		{ids: []string{"a-n7"}}, // it was gone meanwhile: forgotten
+	} {
+		w.looks++
+		rec := recordOf(8)
+		for _, id := range test.ids {
+			rec.Holders = append(rec.Holders, Holder{ID: id, Ticket: num(7), Named: true, Lease: Lease{TTL: time.Minute}})
+		}
+		w.Snapshot = Snapshot{Record: rec, Whole: true, ReadAt: clock.now}
+		var over []string
+		for _, h := range w.decide(clock, w.Ticket, nil).ExpiredHolders {
+			over = append(over, h.ID)
+		}
+		if !slices.Equal(over, test.over) {
+			t.Errorf("look %d: %v count as expired, want %v", i+1, over, test.over)
+		}
+	}
+}
+
+func TestNext(t *testing.T) {
+	for name, test := range map[string]struct {
+		rec  Record
+		want bool
+	}{
+		"RightAboveFloor":  {rec: recordOf(6), want: true},
+		"NotWithTicket":    {rec: recordOf(5)},
+		"NotAtFloor":       {rec: recordOf(7)},
+		"NotWithoutRecord": {rec: Record{Granted: num(6)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (&Wait{Ticket: num(7), Snapshot: SnapshotOf(test.rec, clock.now)}).Next(); got != test.want {
+				t.Errorf("next is %v", got)
+			}
+		})
+	}
+}
+
+// TestNoWait checks how often a caller that will not wait tries.
+func TestNoWait(t *testing.T) {
+	t.Run("AtAQueueThatMoves", func(t *testing.T) {
+		w, n := waitOf(WaitConfig{NoWait: true}), 0
+		for w.lookAgain().State == Looking {
+			n++
+		}
+		if n != quickTries {
+			t.Errorf("it looked %d times again", n)
+		}
+	})
+	t.Run("WithWorthlessNumbers", func(t *testing.T) {
+		w, n := waitOf(WaitConfig{NoWait: true, Scope: ticket.ScopeTable}), 0
+		for do := w.Step(clock, Begin{num(7)}); do.Why != WhyBusy; n++ {
+			if do = w.Step(clock, Replied{ReplyMade, recordOf(7)}); do.Why == WhyNewTicket {
+				w.Step(clock, Begin{num(7)})
+			}
+		}
+		if n != quickTries+1 {
+			t.Errorf("it tried %d numbers", n)
+		}
+	})
+	stuck := Holder{ID: "h", Ticket: num(7), Problem: errors.New("cannot be read")}
+	permits, full := read(20, 7, 2, held("h", 7)), read(20, 7, 2, held("h", 7), held("i", 6))
+	for name, test := range map[string]struct {
+		rec  Record
+		mode Mode
+		want Doing
+		why  Why
+	}{
+		"WithoutHolders":      {rec: recordOf(7), want: Taking},
+		"WithHolder":          {rec: recordOf(7, held("h", 7)), want: Ended, why: WhyBusy},
+		"WithPermits":         {rec: permits, mode: Mode{Permits: 2}, want: Taking},
+		"WithAllPermitsInUse": {rec: full, mode: Mode{Permits: 2}, want: Ended, why: WhyBusy},
+		"WithStuckHolder":     {rec: recordOf(7, stuck), want: Ended, why: WhyError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := waitOf(WaitConfig{NoWait: true, Mode: test.mode})
+			w.Step(clock, Begin{})
+			if do := w.Step(clock, Replied{ReplyRefused, test.rec}); do.State != test.want || do.Why != test.why {
+				t.Errorf("it does %v, why %d", do.State, do.Why)
+			}
+		})
+	}
+}
+
+func TestHandle(t *testing.T) {
+	handle := Handle{ID: "p", Ticket: num(7)}
+	mine := Holder{ID: "p-3", Ticket: num(7), Lease: Lease{TTL: time.Second}}
+	unconfirmed, endless, broken := mine, mine, mine
+	unconfirmed.Lease.FailClosed = true
+	endless.Lease = Lease{Beat: 1, FailClosed: true}
+	broken.Lease, broken.Problem = Lease{}, &clause.MalformedError{}
+	for name, test := range map[string]struct {
+		holders []Holder
+		found   bool
+		why     Why
+		failed  bool
+	}{
+		"FindsItsHolder":          {holders: []Holder{held("q-1", 6), mine}, found: true},
+		"IgnoresOtherTicket":      {holders: []Holder{held("p-3", 6)}},
+		"IgnoresOtherID":          {holders: []Holder{held("pp-3", 7)}},
+		"IsGoneBeforeConfirm":     {holders: []Holder{unconfirmed}, found: true, why: WhyGone, failed: true},
+		"LeavesEndlessToOperator": {holders: []Holder{endless}, found: true, failed: true},
+		"ReportsUnreadable":       {holders: []Holder{broken}, found: true, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, found, why, err := handle.holder(recordOf(7, test.holders...))
+			if found != test.found || why != test.why || (err != nil) != test.failed {
+				t.Errorf("found %v, why %d, error %v", found, why, err)
+			}
+			if found && h.ID != mine.ID {
+				t.Errorf("holder %+v", h)
+			}
+		})
+	}
+}
