@@ -182,15 +182,15 @@ func (w *Wait) grant(a *Attempt, h Holder) Do {
 	a.unknown = w.Config.FailClosed
 	if w.Config.FailClosed {
 		a.confirming = h.Ticket
-		return Do{State: Confirming, Attempt: *a, Holder: h}
+		return Do{State: Confirming, Attempt: a, Holder: &h}
 	}
-	return Do{State: Granted, Attempt: *a, Holder: h}
+	return Do{State: Granted, Attempt: a, Holder: &h}
 }
 
 // confirm sends CONFIRM again.
 func (w *Wait) confirm() Do {
 	i, h := w.mine(w.Snapshot.Record)
-	return Do{State: Confirming, Attempt: w.attempts[i], Holder: h}
+	return Do{State: Confirming, Attempt: &w.attempts[i], Holder: &h}
 }
 
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
@@ -203,7 +203,7 @@ func (w *Wait) confirmed(r Replied) Do {
 		w.Snapshot.Record = r.Record
 		me, _ := r.Record.Mine(a.ID)
 		a.unknown = false
-		return Do{State: Granted, Attempt: *a, Holder: me}
+		return Do{State: Granted, Attempt: a, Holder: &me}
 	case ReplyLost:
 	default:
 		return w.pause()

@@ -118,8 +118,8 @@ type Do struct {
 	Rows    []Waiter      // Sweeping
 	Holders []Holder      // Evicting; TakingOver: that which is replaced
 	IDs     []string      // Removing
-	Attempt Attempt       // Granted, Confirming
-	Holder  Holder        // the same: its entry
+	Attempt *Attempt      // Granted, Confirming
+	Holder  *Holder       // the same: its entry
 	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
 	Why     Why           // Ended
 	Err     error

@@ -52,16 +52,16 @@ func (c clock) Earliest() (time.Time, bool) {
 }
 
 // step steps the machine.
-func (w *Waiter) step(e queue.Event) queue.Do {
+func (w *Waiter) step(e queue.Event) *queue.Do {
 	before := w.wait.State
 	do := w.wait.Step(clock{w}, e)
-	w.note(before, e, do)
-	return do
+	w.note(before, e, &do)
+	return &do
 }
 
 // play plays the machine until it has joined the queue, or the wait is over. If ctx ends, what is under way is answered first,
 // and a lock that was granted meanwhile is returned.
-func (w *Waiter) play(ctx context.Context, do queue.Do) (queue.Do, error) {
+func (w *Waiter) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 	for {
 		switch do.State {
 		case queue.Joining, queue.Granted, queue.Ended, queue.Left:
@@ -83,11 +83,8 @@ func (w *Waiter) play(ctx context.Context, do queue.Do) (queue.Do, error) {
 // answerGrace is how long the answer to a request is awaited after the caller's context has ended.
 const answerGrace = time.Second
 
-// answered is the policy of a request whose repetition is the machine's to decide.
-var answered = retry.Policy{Grace: answerGrace}
-
 // do does what the machine says, and returns what has happened.
-func (w *Waiter) do(ctx context.Context, do queue.Do) (queue.Event, error) {
+func (w *Waiter) do(ctx context.Context, do *queue.Do) (queue.Event, error) {
 	w.touch()
 	switch do.State {
 	case queue.Resting:
@@ -108,15 +105,22 @@ func (w *Waiter) do(ctx context.Context, do queue.Do) (queue.Event, error) {
 	case queue.Removing, queue.Resetting:
 		return w.cleanUp(ctx, do), nil
 	}
-	sent := time.Now()
+	return w.request(ctx, do), nil
+}
+
+// request sends a write, whose answer is awaited for answerGrace after the end of ctx.
+func (w *Waiter) request(ctx context.Context, do *queue.Do) queue.Event {
+	ctx, cancel := retry.Outlive(ctx, answerGrace)
+	defer cancel()
 	w.sent = true
-	rec, err := retry.Answer(ctx, answered, func(ctx context.Context) (queue.Record, error) { return w.write(ctx, do) })
+	sent := time.Now()
+	rec, err := w.write(ctx, do)
 	w.progress.pace.Timed(sent, time.Now())
-	return w.replied(ctx, do, rec, err), nil
+	return w.replied(ctx, do, rec, err)
 }
 
 // write sends the write that the machine asks for.
-func (w *Waiter) write(ctx context.Context, do queue.Do) (rec queue.Record, err error) {
+func (w *Waiter) write(ctx context.Context, do *queue.Do) (rec queue.Record, err error) {
 	q := w.cfg.Queue
 	switch do.State {
 	case queue.Taking:
@@ -147,7 +151,7 @@ func (w *Waiter) write(ctx context.Context, do queue.Do) (rec queue.Record, err 
 }
 
 // replied returns the reply to a request that has returned the record, or has failed with err.
-func (w *Waiter) replied(ctx context.Context, do queue.Do, rec queue.Record, err error) queue.Replied {
+func (w *Waiter) replied(ctx context.Context, do *queue.Do, rec queue.Record, err error) queue.Replied {
 	r := queue.Replied{Reply: reply(err), Record: rec}
 	if r.Reply < queue.ReplyFailed {
 		w.failure = nil
@@ -188,10 +192,23 @@ func (w *Waiter) look(ctx context.Context, floor ticket.Number) (queue.Event, er
 		w.progress.pace.Behind(w.turn.local.Ahead())
 		w.report()
 		_, err := w.sleep(ctx, w.cfg.Schedule.Slowest, nil)
-		if passed := w.withdraw(ctx); passed.Taken || err != nil {
+		if passed := w.passed(ctx); passed != nil || err != nil {
 			return passed, err
 		}
 	}
+	return w.lookNow(ctx, floor)
+}
+
+// passed ends the offer, and returns the event if a release has taken it; nil if none has.
+func (w *Waiter) passed(ctx context.Context) queue.Event {
+	if rested := w.withdraw(ctx); rested.Taken {
+		return rested
+	}
+	return nil
+}
+
+// lookNow is look of the first waiter.
+func (w *Waiter) lookNow(ctx context.Context, floor ticket.Number) (queue.Event, error) {
 	if shown, ok := w.shown(); ok {
 		return queue.Seen{Snapshot: shown}, nil
 	}
@@ -217,11 +234,17 @@ func (w *Waiter) look(ctx context.Context, floor ticket.Number) (queue.Event, er
 // read sends a look. grace is how long the answer is awaited after the end of ctx, to learn whether the table answers: zero
 // if another request will show that.
 func (w *Waiter) read(ctx context.Context, grace time.Duration, look func(context.Context) (queue.Snapshot, error)) (queue.Event, error) {
+	answered := ctx
+	if grace > 0 {
+		extended, cancel := retry.Outlive(ctx, grace)
+		defer cancel()
+		answered = extended
+	}
 	sent := time.Now()
-	s, err := retry.Answer(ctx, retry.Policy{Grace: grace}, look)
+	s, err := look(answered)
 	w.progress.pace.Timed(sent, time.Now())
 	if err != nil {
-		return w.replied(ctx, queue.Do{State: queue.Looking}, queue.Record{}, err), nil
+		return w.replied(ctx, &queue.Do{State: queue.Looking}, queue.Record{}, err), nil
 	}
 	w.failure = nil
 	return queue.Seen{Snapshot: s}, nil
@@ -286,7 +309,7 @@ func (w *Waiter) unanswered(err error) {
 }
 
 // note keeps what a step has shown: for reports, for the pace, and for the other waiters of the client.
-func (w *Waiter) note(before queue.Doing, e queue.Event, do queue.Do) {
+func (w *Waiter) note(before queue.Doing, e queue.Event, do *queue.Do) {
 	w.numbered(before, e, do)
 	if d := do.Decision; d != nil {
 		w.decided(d)
@@ -313,7 +336,7 @@ func (w *Waiter) note(before queue.Doing, e queue.Event, do queue.Do) {
 }
 
 // numbered notes the ticket with which the waiter enters the queue, and the record that a request to enter has shown.
-func (w *Waiter) numbered(before queue.Doing, e queue.Event, do queue.Do) {
+func (w *Waiter) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 	r, ok := e.(queue.Replied)
 	if !ok || before != queue.Taking && before != queue.Entering || r.Reply >= queue.ReplyFailed {
 		return

@@ -32,7 +32,7 @@ type Grant struct {
 }
 
 // grant returns the lock that the machine says is held.
-func (w *Waiter) grant(do queue.Do) *Grant {
+func (w *Waiter) grant(do *queue.Do) *Grant {
 	w.failure = nil
 	a := do.Attempt
 	g := &Grant{

@@ -17,12 +17,16 @@ func (w *Waiter) rest(ctx context.Context) (queue.Event, error) {
 	w.report()
 	d, slots := w.delay(ctx)
 	why, err := w.sleep(ctx, d, slots)
+	return w.rested(ctx, why, err)
+}
+
+// rested returns what a rest has come to. What it needs of the stack, waiters do not occupy.
+func (w *Waiter) rested(ctx context.Context, why waking, err error) (queue.Event, error) {
 	rested := w.withdraw(ctx)
-	if err != nil {
-		return rested, err
+	if err == nil {
+		rested.Guess = w.wait.Next() && !w.expected() && (why == woken || w.mayHaveEnded())
 	}
-	rested.Guess = w.wait.Next() && !w.expected() && (why == woken || w.mayHaveEnded())
-	return rested, nil
+	return rested, err
 }
 
 // mayHaveEnded reports whether the turn in the way may have ended unseen, for all that is known of turns.

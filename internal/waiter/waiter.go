@@ -213,7 +213,14 @@ func (w *Waiter) mayTry(err error) bool {
 // as well, and the caller releases it.
 func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 	for {
-		grant, err := w.once(ctx)
+		var grant *Grant
+		t, err := w.Number(ctx, Highest{})
+		if err == nil {
+			grant, err = w.Enter(ctx, t)
+		}
+		if err == nil && grant == nil {
+			grant, err = w.Await(ctx)
+		}
 		switch {
 		case err == nil:
 			return grant, nil
@@ -223,18 +230,6 @@ func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 		}
 		w.wait.Careful = w.wait.Careful || errors.Is(err, errOvertaken)
 	}
-}
-
-// once is Run with one ticket.
-func (w *Waiter) once(ctx context.Context) (*Grant, error) {
-	t, err := w.Number(ctx, Highest{})
-	if err != nil {
-		return nil, err
-	}
-	if grant, err := w.Enter(ctx, t); err != nil || grant != nil {
-		return grant, err
-	}
-	return w.Await(ctx)
 }
 
 // Enter enters the queue: TAKE, or ENTER with a ticket of Number. It returns the Grant if the lock is granted at
@@ -281,7 +276,7 @@ func (w *Waiter) Await(ctx context.Context) (grant *Grant, err error) {
 }
 
 // end returns what the machine says at the end of a wait.
-func (w *Waiter) end(do queue.Do) (*Grant, error) {
+func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 	if do.State == queue.Granted {
 		if w.turn.place != nil {
 			w.cfg.Background(w.places.Wait)
@@ -302,7 +297,7 @@ func (w *Waiter) end(do queue.Do) (*Grant, error) {
 }
 
 // arrive ends the wait of a ticket that was granted.
-func (w *Waiter) arrive(do queue.Do) {
+func (w *Waiter) arrive(do *queue.Do) {
 	w.turn.arrived = true
 	if len(w.progress.status.Serving) > 0 {
 		w.judge(w.progress.status.Serving, nil)
