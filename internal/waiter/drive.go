@@ -315,11 +315,12 @@ func (w *Waiter) note(before queue.Doing, e queue.Event, do *queue.Do) {
 		w.decided(d)
 	}
 	q, t := w.cfg.Queue.String(), w.wait.Ticket
+	replied, _ := e.(queue.Replied)
 	switch {
 	case do.Late != nil:
 		w.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 			"queue", q, "ticket", t, "problem", do.Late.Problem)
-	case before == queue.Confirming && e.(queue.Replied).Reply == queue.ReplyLost:
+	case before == queue.Confirming && replied.Reply == queue.ReplyLost:
 		w.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", q, "ticket", t)
 	case do.State == queue.Ended && do.Why == queue.WhyOvertaken && before != queue.Removing && before != queue.Resetting:
 		w.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", q, "ticket", t)
