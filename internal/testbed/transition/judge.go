@@ -156,6 +156,7 @@ type difference struct {
 	write        string
 	conditions   []string // that do not hold
 	result, text string   // "" if they agree
+	apart        int      // length of the part of the request that is another
 }
 
 func (c *change) difference(w clause.Write) difference {
@@ -169,20 +170,29 @@ func (c *change) difference(w clause.Write) difference {
 		d.result = result
 	}
 	if text := textOfRequest(w, c.q.Names()); text != c.asked.text {
-		d.text = text
+		d.text, d.apart = text, apart(text, c.asked.text)
 	}
 	return d
 }
 
-// size is larger with each condition, and most for another result.
-func (d difference) size() (n int) {
+// size orders differences: by the result, then by the number of conditions, then by how much of the request is another.
+func (d difference) size() int {
+	size := 1000*len(d.conditions) + min(999, d.apart)
 	if d.result != "" {
-		n = 1000
+		size += 1_000_000
 	}
-	if n += 2 * len(d.conditions); d.text != "" {
-		n++
+	return size
+}
+
+// apart returns the length of the longer of two texts without what both begin and end with.
+func apart(a, b string) int {
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	return n
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return max(len(a), len(b))
 }
 
 func (d difference) String() string {
