@@ -20,7 +20,6 @@ package transition
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -107,33 +106,20 @@ func (c *change) judge() (name, problem string) {
 	default:
 		return "", c.problem("it is neither an expiry nor a suspension, and no client of the library made it")
 	}
-	for w := range c.writes() {
+	writes := c.writes()
+	for _, w := range writes {
 		if c.madeBy(w) {
 			return w.Name, ""
 		}
 	}
-	var all []difference
-	for w := range c.writes() {
-		all = append(all, c.difference(w))
-	}
-	if len(all) == 0 {
+	if len(writes) == 0 {
 		return "", c.problem("none is near")
 	}
-	return "", c.problem(slices.MinFunc(all, func(a, b difference) int { return a.size() - b.size() }).String())
-}
-
-// writes are those that may have made the change, with the parameters that follow from it.
-func (c *change) writes() iter.Seq[clause.Write] {
-	return func(yield func(clause.Write) bool) {
-		switch {
-		case c.isCounter():
-			c.ofCounter(yield)
-		case c.sk == c.q.RecordSortKey():
-			c.ofRecord(yield)
-		default:
-			c.ofRow(yield)
-		}
+	var all []difference
+	for _, w := range writes {
+		all = append(all, c.difference(w))
 	}
+	return "", c.problem(slices.MinFunc(all, func(a, b difference) int { return a.size() - b.size() }).String())
 }
 
 // result is the item after the changes of a write, whatever its conditions.

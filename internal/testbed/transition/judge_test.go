@@ -142,6 +142,14 @@ func TestJudge(t *testing.T) {
 		}, "nearest is ENQUEUE\n  leaves:"},
 		{"", waiting, row.Renew(later, until), nil, ""},
 		{"", waiting, swept.Sweep(), nil, ""},
+		{"holders that are replaced", held, clause.Write{Name: "x", Do: []clause.Change{clause.At(queue.AttrHolders).Set(clause.V(clause.Map(nil)))}}, nil, "nearest is EVICT\n  leaves:"},
+		{"a row that is deleted as it is", waiting, clause.Write{Name: "x", Kind: clause.Delete, If: []clause.Cond{clause.Key.Exists()}}, nil, "nearest is SWEEP\n  sent as:"},
+		{"", held, queue.Resume(entry("c-1"), a, mark), nil, ""},
+		{"", held, queue.Settle("a-1", n(1), 2), nil, ""},
+		{"", held, queue.Downgrade("a-1", n(1), 2), nil, ""},
+		{"", held, queue.Remove("a-0", "a-1"), nil, ""},
+		{"", free, queue.Reset(n(2), later), nil, ""},
+		{"", free, queue.Claim(queue.Entry{ID: "b-2", Mode: queue.Mode{Shared: true, Readers: 7}, Lease: queue.Lease{TTL: time.Minute}}, n(2)), nil, ""},
 		{"a row that is swept as it is", waiting, swept.Sweep(), without("beat as read"), "nearest is SWEEP\n  sent as:"},
 		{"", waiting, queue.Leave("b-r0-2", "b-r1-2"), nil, ""},
 	} {
@@ -154,7 +162,7 @@ func TestJudge(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithEngine(e))
 			db := table.Client("a")
 			key := q.RecordKey()
-			if c.write.Name == "ENQUEUE" || c.before[queue.AttrID] != nil {
+			if c.write.Name == "ENQUEUE" || c.before[queue.AttrID] != nil { // it is of a row
 				key = row.Key(q)
 			}
 			if c.before != nil {

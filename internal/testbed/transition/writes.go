@@ -5,55 +5,62 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// The functions below return the writes that may have made a change. What a write sets is read from the item after, what it
-// asks to be as it was from the item before, and what neither shows is any value of the request. A parameter that is not the
-// sender's own would make the expressions differ.
-
-type yield = func(clause.Write) bool
-
-func (c *change) ofCounter(yield yield) { c.takes(yield, ticket.Rider{}) }
-
-// takes are the writes that take a number.
-func (c *change) takes(yield yield, r ticket.Rider) bool {
-	m := ticket.Master{Attribute: queue.AttrTicketNumber, Names: c.q.Names()}
-	for _, n := range c.asked.numbers {
-		take, flat := m.Take(r, n), m.TakeThenSeed(r, n)
-		seed, err := flat.Refused(nil)
-		if !yield(take.Write) || err == nil && !yield(seed.Write) || !yield(flat.Write) || r.Do == nil && !yield(m.Raise(n)) {
-			return false
-		}
+// writes are those that may have made the change. What a write sets is read from the item after, what it asks to be as it
+// was from the item before, and what neither shows may be any value of the request: with a wrong one the expressions differ.
+func (c *change) writes() []clause.Write {
+	switch c.sk {
+	case c.q.RecordSortKey():
+		return c.ofRecord()
+	case master, "current":
+		return c.takes(ticket.Rider{})
 	}
-	return true
+	return c.ofRow()
 }
 
-func (c *change) ofRow(yield yield) {
+// takes are the writes that take a number. The engine takes a function in a function, so no counter is seeded.
+func (c *change) takes(r ticket.Rider) (all []clause.Write) {
+	m := ticket.Master{Attribute: queue.AttrTicketNumber, Names: c.q.Names()}
+	for _, n := range c.asked.numbers {
+		all = append(all, m.Take(r, n).Write)
+		if c.isCounter() {
+			all = append(all, m.Raise(n))
+		}
+	}
+	return all
+}
+
+func (c *change) ofRow() (all []clause.Write) {
 	was, is := queue.DecodeRow(c.q, c.before), queue.DecodeRow(c.q, c.after)
 	switch {
 	case c.after == nil:
-		_ = yield(was.Sweep()) && len(c.asked.strings) > 0 && yield(queue.Leave(c.asked.strings...))
-	case c.asked.has(queue.AttrBeat) || c.asked.has(c.q.TTL):
+		if all = append(all, was.Sweep()); len(c.asked.strings) > 0 {
+			all = append(all, queue.Leave(c.asked.strings...))
+		}
+		return all
+	case c.asked.has(c.q.TTL):
 		if !c.asked.has(queue.AttrUntil) {
 			is.Until = time.Time{}
 		}
-		// A row lives for an hour longer than its lease, and the one without an end has its length from now.
-		yield(was.Renew(is.Until, seconds(c.after[c.q.TTL]).Add(-time.Hour-was.TTL)))
-	default:
-		if !yield(queue.Enqueue(is.Item(c.q), "")) {
-			return
-		}
-		for _, s := range c.asked.strings {
-			if from, ok := strings.CutSuffix(s, "-"); ok && !yield(queue.Enqueue(is.Item(c.q), from)) {
-				return
-			}
+		// A row expires an hour after its lease. One without an end has its length from now.
+		return []clause.Write{was.Renew(is.Until, c.expires().Add(-time.Hour-was.TTL))}
+	}
+	all = append(all, queue.Enqueue(is.Item(c.q), ""))
+	for _, s := range c.asked.strings {
+		if from, ok := strings.CutSuffix(s, "-"); ok {
+			all = append(all, queue.Enqueue(is.Item(c.q), from))
 		}
 	}
+	return all
+}
+
+// expires is the TTL attribute of the item after.
+func (c *change) expires() time.Time {
+	return time.Unix((&clause.Reader{Item: c.after}).Int(c.q.TTL), 0)
 }
 
 // record is a change of a record.
@@ -64,7 +71,7 @@ type record struct {
 	ids        []string // in the request
 }
 
-func (c *change) ofRecord(yield yield) {
+func (c *change) ofRecord() []clause.Write {
 	r := record{change: c, ids: c.asked.ids(c.q)}
 	r.was, _ = queue.DecodeRecord(c.q, c.before) // of a malformed one nothing follows, and no write agrees
 	r.is, _ = queue.DecodeRecord(c.q, c.after)
@@ -73,27 +80,40 @@ func (c *change) ofRecord(yield yield) {
 	}
 	r.came = slices.DeleteFunc(slices.Clone(r.is.Holders), in(r.was))
 	r.left = slices.DeleteFunc(slices.Clone(r.was.Holders), in(r.is))
-	_ = r.tickets(yield) && r.grants(yield) && r.ends(yield) && r.ofHolder(yield)
+	switch {
+	case r.asked.has(queue.AttrReleased):
+		return r.releases()
+	case r.asked.has(queue.AttrTicketNumber) && r.asked.has(queue.AttrEvicted):
+		return r.tickets()
+	case len(r.came) > 0:
+		return r.grants()
+	case len(r.left) > 0 || len(r.ids) > 1:
+		return r.removals()
+	case len(r.ids) == 1:
+		return r.ofHolder(r.ids[0])
+	}
+	return r.resets()
 }
 
 // tickets are the writes that take a ticket. They offer an entry, which is served if the record is idle.
-func (r record) tickets(yield yield) bool {
+func (r record) tickets() (all []clause.Write) {
 	for _, holders := range r.asked.maps {
-		offered, err := queue.DecodeRecord(r.q, clause.Item{
+		offered, _ := queue.DecodeRecord(r.q, clause.Item{
 			queue.AttrTicketNumber: clause.Int(1), queue.AttrGranted: clause.Int(0), queue.AttrServingAfter: clause.Int(0), queue.AttrHolders: clause.Map(holders),
 		})
-		if err != nil || len(offered.Holders) != 1 || offered.Holders[0].Problem != nil {
-			continue
-		}
-		for _, e := range r.entries(offered.Holders[0]) {
-			for _, noWait := range []bool{false, true} {
-				if !r.takes(yield, queue.Take(e, noWait)) || r.is.Scope != ticket.ScopeQueue && !yield(queue.Enter(e, r.is.TicketNumber, r.is.Scope, noWait)) {
-					return false
+		for _, h := range offered.Holders {
+			for _, e := range r.entries(h) {
+				for _, noWait := range []bool{false, true} {
+					if r.is.Scope == ticket.ScopeQueue {
+						all = append(all, r.takes(queue.Take(e, noWait))...)
+					} else {
+						all = append(all, queue.Enter(e, r.is.TicketNumber, r.is.Scope, noWait))
+					}
 				}
 			}
 		}
 	}
-	return true
+	return all
 }
 
 // entries are what a grant may have written for a holder: they differ in how many readers there may be.
@@ -109,48 +129,26 @@ func (r record) entries(h queue.Holder) (all []queue.Entry) {
 	return all
 }
 
-// grants are the writes that put one holder into the record.
-func (r record) grants(yield yield) bool {
-	if len(r.came) != 1 || r.asked.has(queue.AttrReleased) {
-		return true
-	}
+// grants are the writes that put a holder into the record, without a ticket of their own.
+func (r record) grants() (all []clause.Write) {
 	h := r.came[0]
 	for _, e := range r.entries(h) {
-		if !yield(queue.Claim(e, h.Ticket)) || len(r.left) == 1 && !yield(queue.Resume(e, r.left[0], r.mark())) {
-			return false
+		if all = append(all, queue.Claim(e, h.Ticket)); len(r.left) > 0 {
+			all = append(all, queue.Resume(e, r.left[0], r.mark()))
 		}
 	}
-	return true
+	return all
 }
 
-// ends are the writes that remove holders, or holders itself.
-func (r record) ends(yield yield) bool {
-	switch {
-	case r.asked.has(queue.AttrReleased):
-		for _, e := range r.endings() {
-			form := queue.FormHandOff
-			switch {
-			case len(r.came) == 1:
-				form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket}
-			case !r.is.Present:
-				form = queue.FormFast
-			}
-			if !yield(e.Release(form, r.forget())) {
-				return false
-			}
-		}
-	case r.asked.has(queue.AttrEvicted):
-		return len(r.left) == 0 || yield(queue.Evict(r.mark(), r.left...)) && (len(r.left) > 1 || yield(queue.EvictFailClosed(r.mark(), r.left[0])))
-	case len(r.ids) > 0:
-		return yield(queue.Remove(r.ids...))
-	default:
-		for _, t := range r.asked.numbers {
-			if !yield(queue.Reset(t, r.forget())) {
-				return false
-			}
-		}
+// removals are the writes that remove holders, and no more.
+func (r record) removals() (all []clause.Write) {
+	if len(r.ids) > 0 {
+		all = append(all, queue.Remove(r.ids...))
 	}
-	return true
+	if len(r.left) > 0 {
+		all = append(all, queue.Evict(r.mark(), r.left...), queue.EvictFailClosed(r.mark(), r.left[0]))
+	}
+	return all
 }
 
 // mark is that of the last holder that left. Only its time is the sender's to choose.
@@ -159,15 +157,36 @@ func (r record) mark() queue.Eviction {
 	return queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made, At: r.is.Marks.Evicted.At}
 }
 
+func (r record) resets() (all []clause.Write) {
+	for _, t := range r.asked.numbers {
+		all = append(all, queue.Reset(t, r.forget()))
+	}
+	return all
+}
+
 // forget is the argument of writes that leave an idle record.
 func (r record) forget() time.Time {
 	if !r.asked.has(r.q.TTL) {
 		return time.Time{}
 	}
-	return seconds(r.after[r.q.TTL]).Add(-time.Second)
+	return r.expires().Add(-time.Second)
 }
 
-// endings are what a release may have said, as its mark names it.
+// releases are those with the mark that was left.
+func (r record) releases() (all []clause.Write) {
+	for _, e := range r.endings() {
+		form := queue.FormHandOff
+		switch {
+		case len(r.came) > 0:
+			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket}
+		case !r.is.Present:
+			form = queue.FormFast
+		}
+		all = append(all, e.Release(form, r.forget()))
+	}
+	return all
+}
+
 func (r record) endings() (all []queue.Ending) {
 	mark := r.is.Marks.Released
 	e := queue.Ending{ID: mark.ID, Ticket: mark.Ticket, Call: mark.Call}
@@ -182,45 +201,37 @@ func (r record) endings() (all []queue.Ending) {
 		all = append(all, e)
 		for _, set := range r.asked.sets {
 			times := (&clause.Reader{Item: clause.Item{"": set}}).OptionalTimes("")
-			settles, adds := e, e
-			settles.Settled = times
-			all = append(all, settles)
-			if len(times) != 1 {
+			if len(times) == 0 {
 				continue
 			}
-			adds.Unsettled = times[0]
+			settles, adds := e, e
+			settles.Settled, adds.Unsettled = times, times[0]
 			replaces, bounded, crowded := adds, adds, adds
 			replaces.Replaces, bounded.Bounded = true, true
 			crowded.Bounded, crowded.Crowd = true, r.was.Marks.Unsettled
-			all = append(all, adds, replaces, bounded, crowded)
+			all = append(all, settles, adds, replaces, bounded, crowded)
 		}
 	}
 	return all
 }
 
 // ofHolder are the writes to the entry of one holder.
-func (r record) ofHolder(yield yield) bool {
-	if len(r.ids) != 1 {
-		return true
-	}
-	id := r.ids[0]
-	was, held := r.was.Mine(id)
-	is, holds := r.is.Mine(id)
+func (r record) ofHolder(id string) (all []clause.Write) {
+	was, _ := r.was.Mine(id)
+	is, _ := r.is.Mine(id)
+	t := was.Ticket
 	switch {
-	case !held || !holds:
-		return true
-	case r.asked.has(queue.AttrHoldMode) && r.asked.has(queue.AttrMode):
+	case r.asked.has(queue.AttrMode):
 		for _, next := range r.asked.ints() {
-			if !yield(queue.Downgrade(id, was.Ticket, next)) {
-				return false
-			}
+			all = append(all, queue.Downgrade(id, t, next))
 		}
+		return all
 	case r.asked.has(queue.AttrDataSet):
-		return yield(queue.SetData(id, was.Ticket, is.DataSet, is.Data))
+		return []clause.Write{queue.SetData(id, t, is.DataSet, is.Data)}
 	case r.asked.has(queue.AttrMade) && is.Made%2 == 0: // as NextTransaction says
-		return yield(queue.NumberedFence(id, was.Ticket, true, is.Made)) && yield(queue.NumberedFence(id, was.Ticket, false, is.Made))
+		return []clause.Write{queue.NumberedFence(id, t, true, is.Made), queue.NumberedFence(id, t, false, is.Made)}
 	case r.asked.has(queue.AttrMade):
-		return yield(queue.Settle(id, was.Ticket, is.Made-1))
+		return []clause.Write{queue.Settle(id, t, is.Made-1)}
 	}
 	renewal := queue.Renewal{}
 	if r.asked.has(queue.AttrUntil) {
@@ -229,26 +240,10 @@ func (r record) ofHolder(yield yield) bool {
 	if r.asked.has(queue.AttrTTL) {
 		renewal.TTL = is.TTL
 	}
-	since := []time.Time{{}}
-	if r.asked.has(queue.AttrSince) {
-		since = times(r.asked.ints())
-	}
-	for _, renewal.Since = range since {
-		if !yield(renewal.Heartbeat(id, was.Ticket)) || !yield(queue.Confirm(id, was.Ticket, renewal.Since)) {
-			return false
-		}
-	}
-	return true
-}
-
-func times(ms []int64) (all []time.Time) {
-	for _, n := range ms {
-		all = append(all, time.UnixMilli(n))
+	all = append(all, renewal.Heartbeat(id, t), queue.Confirm(id, t, renewal.Since))
+	for _, ms := range r.asked.ints() {
+		renewal.Since = time.UnixMilli(ms)
+		all = append(all, renewal.Heartbeat(id, t), queue.Confirm(id, t, renewal.Since))
 	}
 	return all
-}
-
-// seconds reads the table's TTL attribute.
-func seconds(v types.AttributeValue) time.Time {
-	return time.Unix((&clause.Reader{Item: clause.Item{"": v}}).Int(""), 0)
 }
