@@ -10,8 +10,9 @@
 //   - the request's expressions and values are exactly its own, so that no condition is left out that happened to hold.
 //
 // So it finds what is wrong between a description and the table: a write that is none of package queue's or has more than
-// it, an expression that says something else, and an engine that evaluates it otherwise. A mistake in the description itself
-// is in both, and for the search and for package audit.
+// it, an expression that says something else, and an engine that evaluates it otherwise. It does not find a mistake in a
+// description, which is then in both: the search and package audit do. Nor does it know what the sender knew: a write that
+// would be right of another sender, such as a fence of a holder that may share its lock, is taken for that one.
 //
 // Two changes have no write of the library's, and are described here: the table's TTL, and a suspension of package sim.
 // Records in an item of the user are not judged.
