@@ -8,6 +8,7 @@
 //	crew         worker processes: started, followed, killed; for demo and chaos
 //	turns        what workers report of their turns, and the judge of grants
 //	audit        an engine under watch: judges every change of the table
+//	transition   judges that a write of package queue describes each change of the table
 //	hints        carries wake-up hints in memory
 //	conditions   a story for each condition of each write, which goes wrong without it
 //	sim          whole clusters in a synctest bubble, from a seed ("make sim")

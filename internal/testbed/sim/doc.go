@@ -1,8 +1,8 @@
 // Package sim runs a whole cluster in one testing/synctest bubble: several
 // processes with clients of the library, the embedded engine on a clock of its
 // own, and a network and a scheduler that inject faults. It is test apparatus; only
-// tests use it. Its neighbours are audit (the judge at the engine), fault and
-// faultnet (what happens to requests), and chaos (the same with real processes).
+// tests use it. Its neighbours are audit and transition (the judges at the engine), fault
+// and faultnet (what happens to requests), and chaos (the same with real processes).
 //
 //	Plan (from a seed) ──► world ── nodes ── workers ── queuelock.Client
 //	                         │                              │ requests
@@ -53,6 +53,10 @@
 //   - At the engine, after each change (package audit): the mode's number of
 //     holders, tickets that increase, the order of the queue, and no live entry
 //     removed by another client.
+//   - At the engine, after each change of a record, a row or a counter (package
+//     transition): it is what one write of package queue makes of the item before, whose
+//     conditions all hold there, and the request asks for exactly that write. The table's
+//     TTL and suspensions are the only other causes of a change.
 //   - At each grant: no other process believes that it holds the lock.
 //   - Protected writes commit only while their lock is held, and each once. The
 //     history of grants, releases, losses, reads and writes that clients saw is

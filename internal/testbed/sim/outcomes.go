@@ -35,6 +35,14 @@ type removal struct {
 
 type bodyKey struct{}
 
+// bodyOf returns the body of a request that a process has sent; nil of another one, or of none.
+func bodyOf(r *http.Request) (body []byte) {
+	if r != nil {
+		body, _ = r.Context().Value(bodyKey{}).([]byte)
+	}
+	return body
+}
+
 // read reads a request's body, and leaves it there.
 func read(r *http.Request) []byte {
 	body, err := io.ReadAll(r.Body)
@@ -78,8 +86,7 @@ func (w *world) arrive(rw http.ResponseWriter, r *http.Request) {
 func (w *world) removed(by *http.Request, queue, ticket, owner string) {
 	r := removal{actor: "TTL"}
 	if by != nil {
-		body, _ := by.Context().Value(bodyKey{}).([]byte)
-		r = removal{by.Header.Get(actorHeader), isRelease(body)}
+		r = removal{by.Header.Get(actorHeader), isRelease(bodyOf(by))}
 	}
 	w.add("", "%s with ticket %s no longer holds %s, by %s", owner, ticket, queue, r.actor)
 	w.mu.Lock()
@@ -103,6 +110,11 @@ func isRelease(request []byte) bool {
 
 // changed takes in changes of what locks protect.
 func (w *world) changed(by *http.Request, changes []embedded.Change) {
+	if !w.plan.AnyWrites {
+		for _, problem := range w.writes.Judge(bodyOf(by), changes) {
+			w.violate("%s", problem)
+		}
+	}
 	for _, c := range changes {
 		w.change(by, c)
 	}

@@ -53,6 +53,8 @@ type Plan struct {
 	Contest bool
 	// Hints lets processes send hints, and an attacker forges some.
 	Hints bool
+	// AnyWrites leaves unjudged whether a write of package queue describes each change.
+	AnyWrites bool
 }
 
 // workers is how many take turns in the process of that host.

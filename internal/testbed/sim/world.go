@@ -23,6 +23,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -43,6 +44,7 @@ type Report struct {
 	Unknown    int            // of these, those that did not know it
 	Requests   int            // that reached the engine
 	Operations map[string]int // requests, by operation
+	Changes    map[string]int // of the items of locks, by the write that describes them
 	Faults     map[string]int // by kind
 	Peak       int            // most requests of one process within a second
 	Unchecked  int            // queues whose history was too wide to be searched in time
@@ -58,6 +60,7 @@ type world struct {
 	plan     Plan
 	end      time.Time
 	audit    *audit.Audit
+	writes   *transition.Judge // guarded by the engine
 	net      *faultnet.Network
 	hub      hints.Hub        // with plan.Hints
 	direct   *dynamodb.Client // around all faults
@@ -105,7 +108,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 		Acquired: int(w.tally.acquired.Load()), Refused: int(w.tally.refused.Load()), Lost: int(w.tally.lost.Load()),
 		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()),
 		Outcomes: int(w.tally.outcomes.Load()), Unknown: int(w.tally.unknown.Load()), Requests: int(w.tally.requests.Load()),
-		Operations: w.operations(), Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
+		Operations: w.operations(), Changes: w.writes.Made, Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
 	}
 	report.Named, report.Abandoned = w.audit.Named()
 	bad, unchecked := w.visible.check()
@@ -139,6 +142,7 @@ func newWorld(plan Plan) *world {
 		w.visible.locks[name(w.keys[i])] = plan.Kinds[i].Permits == 0
 	}
 	w.entities = append(w.entities, text(account["pk"]))
+	w.writes = transition.New(tableName)
 	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
 	w.audit.Places = func(owner string) bool { return !w.isGathering(owner) }
