@@ -20,6 +20,7 @@ import (
 var (
 	// errInactive ends the renewals of a row whose waiter is stuck.
 	errInactive = errors.New("the waiter has not looked at the queue for too long")
+	errSwept    = errors.New("the queue row is gone")
 	errLeft     = errors.New("the waiter has left the queue")
 )
 
@@ -287,7 +288,7 @@ func (p *place) renew(ctx context.Context) error {
 	reply, _, err := rows.Send(ctx, p.cfg.Queue, p.row.Ticket, todo.Write)
 	p.follow(p.step(queue.PlaceEvent{Is: queue.PlaceReply, Reply: reply}))
 	if reply == queue.ReplyLost {
-		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, rows.ErrGone)
+		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, errSwept)
 	}
 	return err
 }
