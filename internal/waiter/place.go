@@ -29,16 +29,16 @@ var (
 type place struct {
 	cfg    *Config // the waiter's
 	local  *localqueue.Waiter
-	ctx    context.Context // with the caller's values; it ends when the row is to be deleted
-	finish context.CancelFunc
-	unhook func() bool // from the caller's context
-	over   func()      // called when the row is deleted
+	ctx    context.Context // with the caller's values; it does not end
+	places *sync.WaitGroup // that the row is deleted
 
-	mu       sync.Mutex
-	machine  queue.Place       // guarded by mu
-	keeper   *heartbeat.Keeper // guarded by mu
+	mu       sync.Mutex         // guards the fields below
+	machine  queue.Place        // of the row
+	unhook   func() bool        // from the caller's context
+	stop     context.CancelFunc // ends run when the row is to be deleted; nil before the first
+	keeper   *heartbeat.Keeper  // nil before the row was put
 	renewals *heartbeat.Renewals
-	row      *queue.Waiter // of the machine; others may read its EntryID
+	row      *queue.Waiter // of the machine; what never changes may be read without mu
 
 	inserted  chan struct{} // closed when the row was put for the first time
 	failed    chan struct{} // closed when the row cannot be put, with the reason in err
@@ -49,10 +49,9 @@ type place struct {
 // startPlace starts to put the waiter's row and to keep it until ctx ends. cancel must be called in the end.
 func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *place {
 	p := &place{
-		cfg: w.cfg, local: local, over: w.places.Done,
+		cfg: w.cfg, local: local, places: &w.places, ctx: random.Fork(context.WithoutCancel(ctx)),
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
-	p.ctx, p.finish = context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
 	row, from := queue.Waiter{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared}, ""
 	if w.nameable() {
 		row.EntryID = w.entryID(w.ticket)
@@ -107,21 +106,21 @@ func (p *place) step(e queue.PlaceEvent) queue.PlaceTodo {
 // end deletes the row once the request under way has ended: a heartbeat at once, and ENQUEUE with its answer.
 func (p *place) end(why queue.PlaceEventKind) {
 	p.mu.Lock()
+	left := p.machine.Left()
 	todo := p.machine.Step(queue.PlaceEvent{Is: why})
-	first := p.machine.Left() && p.ctx.Err() == nil
-	if first {
-		p.finish()
-	}
-	keeper, unhook := p.keeper, p.unhook
-	p.mu.Unlock()
-	if !first {
+	if left == p.machine.Left() {
+		p.mu.Unlock()
 		return
 	}
-	unhook()
-	p.local.Leave()
-	if keeper != nil {
-		go keeper.Stop()
+	if p.stop != nil {
+		p.stop()
 	}
+	if p.keeper != nil {
+		go p.keeper.Stop()
+	}
+	p.unhook()
+	p.mu.Unlock()
+	p.local.Leave()
 	p.follow(todo)
 }
 
@@ -134,6 +133,14 @@ func (p *place) follow(todo queue.PlaceTodo) {
 
 // run does what follows from a step, until there is nothing to do before another event.
 func (p *place) run(todo queue.PlaceTodo) {
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	p.mu.Lock()
+	p.stop = cancel
+	if p.machine.Left() {
+		cancel()
+	}
+	p.mu.Unlock()
 	var err error // of the last request
 	var sent time.Time
 	var series *retry.Schedule
@@ -141,7 +148,7 @@ func (p *place) run(todo queue.PlaceTodo) {
 		switch todo.Do {
 		case queue.PlaceSend:
 			var answer queue.PlaceEvent
-			answer, err = p.request(todo.Write)
+			answer, err = p.request(ctx, todo.Write)
 			if todo = p.step(answer); todo.First {
 				close(p.inserted)
 				p.local.RowInserted()
@@ -150,13 +157,13 @@ func (p *place) run(todo queue.PlaceTodo) {
 			if series == nil {
 				series = retry.For(p.cfg.RetryTimeout)
 			}
-			if !p.pause(series, err) {
+			if !p.pause(ctx, series, err) {
 				todo = p.step(queue.PlaceEvent{Is: queue.PlaceGiveUp})
 				continue
 			}
 			todo, sent = p.put()
 		case queue.PlaceAgain:
-			p.awaitActive()
+			p.awaitActive(ctx)
 			todo, sent = p.put()
 		case queue.PlaceKeep:
 			p.keep(todo, sent)
@@ -167,10 +174,8 @@ func (p *place) run(todo queue.PlaceTodo) {
 			return
 		case queue.PlaceOver:
 			p.undeleted = err
-			p.unhook()
-			p.finish()
 			p.local.RowDeleted()
-			p.over()
+			p.places.Done()
 			return
 		default:
 			return
@@ -189,10 +194,10 @@ func (p *place) put() (todo queue.PlaceTodo, sent time.Time) {
 }
 
 // request sends ENQUEUE, or the delete.
-func (p *place) request(w clause.Write) (answer queue.PlaceEvent, err error) {
+func (p *place) request(ctx context.Context, w clause.Write) (answer queue.PlaceEvent, err error) {
 	answer.Is = queue.PlaceReply
 	if w.Kind == clause.Delete {
-		err = detached(p.ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) error {
+		err = detached(ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) error {
 			answer.Reply, _, err = rows.Send(ctx, q, p.row.Ticket, w)
 			return err
 		})
@@ -202,7 +207,7 @@ func (p *place) request(w clause.Write) (answer queue.PlaceEvent, err error) {
 		}
 		return answer, err
 	}
-	err = answered.Do(p.ctx, func(ctx context.Context) error {
+	err = answered.Do(ctx, func(ctx context.Context) error {
 		answer.Reply, answer.ID, err = rows.Send(ctx, p.cfg.Queue, p.row.Ticket, w)
 		return err
 	})
@@ -213,19 +218,19 @@ func (p *place) request(w clause.Write) (answer queue.PlaceEvent, err error) {
 }
 
 // pause waits before the ENQUEUE after one that has failed. It returns false if there is to be none.
-func (p *place) pause(series *retry.Schedule, err error) bool {
+func (p *place) pause(ctx context.Context, series *retry.Schedule, err error) bool {
 	if !table.Retryable.Retryable(err) {
 		return false
 	}
 	p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
-	return series.Pause(p.ctx)
+	return series.Pause(ctx)
 }
 
 // keep begins to renew the row's lease, unless the row is to be deleted by now.
 func (p *place) keep(todo queue.PlaceTodo, sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ctx.Err() != nil {
+	if p.machine.Left() {
 		return
 	}
 	terms := p.cfg.Row
@@ -257,7 +262,7 @@ func (p *place) lost(loss error) {
 const stuckGrace = 2 * time.Second
 
 // awaitActive waits until the waiter is active, or the row is to be deleted.
-func (p *place) awaitActive() {
+func (p *place) awaitActive(ctx context.Context) {
 	if p.local.Active() {
 		return
 	}
@@ -269,7 +274,7 @@ func (p *place) awaitActive() {
 			if p.cfg.Several.Stuck != nil {
 				p.cfg.Several.Stuck()
 			}
-		case <-p.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 	}
