@@ -40,7 +40,7 @@ func row(i int, until time.Time) queue.Waiter {
 
 func enqueue(t testing.TB, q table.Queue, r queue.Waiter) {
 	t.Helper()
-	if _, err := rows.Enqueue(t.Context(), q, r); err != nil {
+	if _, _, err := rows.Send(t.Context(), q, r.Ticket, queue.Enqueue(r.Item(q.Items), "")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -141,7 +141,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		judged := snapshot.Decide(heartbeat.NewObserver(q.Clock(), false).Leases(q.Items, snapshot), ticket.Max, queue.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
-				if err := rows.Heartbeat(t.Context(), q, r, now.Add(time.Hour)); err != nil {
+				if _, _, err := rows.Send(t.Context(), q, r.Ticket, r.Renew(now.Add(time.Hour), now)); err != nil {
 					rt.Fatal(err)
 				}
 			}

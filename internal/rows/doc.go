@@ -5,8 +5,8 @@
 //
 //	| failure                            | outcome                                     |
 //	|------------------------------------|---------------------------------------------|
-//	| answer of Enqueue lost             | sent again; the caller's own row is success |
-//	| late Enqueue                       | harmless: the record decides; swept later   |
+//	| answer of ENQUEUE lost             | sent again; the caller's own row is success |
+//	| late ENQUEUE                       | harmless: the record decides; swept later   |
 //	| owner crashes                      | swept by a client that sees the lease ended |
 //	| owner pauses and is swept          | its heartbeat fails; it enqueues again      |
 //	| owner pauses and is overtaken      | overtaken: it takes a new ticket            |

@@ -1,6 +1,7 @@
 package rows_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -75,9 +76,40 @@ func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 	}
 }
 
+var errTaken, errGone = errors.New("taken"), errors.New("gone")
+
+// enqueueAgain returns the id of the row that is there.
+func enqueueAgain(ctx context.Context, q table.Queue, row queue.Waiter, earlier ...string) (id string, err error) {
+	return resume(ctx, q, row, "", earlier...)
+}
+
+func resume(ctx context.Context, q table.Queue, row queue.Waiter, from string, earlier ...string) (id string, err error) {
+	reply, id, err := rows.Send(ctx, q, row.Ticket, queue.Enqueue(row.Item(q.Items), from, earlier...))
+	switch reply {
+	case queue.ReplyApplied:
+		id = row.ID
+	case queue.ReplyLost:
+		err = errTaken
+	}
+	return id, err
+}
+
+func renew(ctx context.Context, q table.Queue, row queue.Waiter, until time.Time) error {
+	reply, _, err := rows.Send(ctx, q, row.Ticket, row.Renew(until, time.Now()))
+	if reply == queue.ReplyLost {
+		return errGone
+	}
+	return err
+}
+
+func leave(ctx context.Context, q table.Queue, row queue.Waiter) error {
+	_, _, err := rows.Send(ctx, q, row.Ticket, queue.Leave(row.ID))
+	return err
+}
+
 func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {
 	t.Helper()
-	if id, err := rows.Enqueue(t.Context(), q, row); err != nil || id != row.ID {
+	if id, err := enqueueAgain(t.Context(), q, row); err != nil || id != row.ID {
 		t.Fatalf("enqueued as %q, %v", id, err)
 	}
 }
@@ -146,10 +178,10 @@ func TestEnqueue(t *testing.T) {
 		}
 		before := tb.Items()
 		enqueue(t, q, rowOf(7, "mine"))
-		if id, err := rows.Enqueue(t.Context(), q, rowOf(7, "second"), "x", "mine"); err != nil || id != "mine" {
+		if id, err := enqueueAgain(t.Context(), q, rowOf(7, "second"), "x", "mine"); err != nil || id != "mine" {
 			t.Errorf("a later attempt of the same waiter gave %q, %v, want its first id", id, err)
 		}
-		if id, err := rows.Enqueue(t.Context(), q, rowOf(7, "other"), "x"); !errors.Is(err, rows.ErrTaken) || id != "" {
+		if id, err := enqueueAgain(t.Context(), q, rowOf(7, "other"), "x"); !errors.Is(err, errTaken) || id != "" {
 			t.Errorf("another waiter at the same ticket gave %q, %v, want ErrTaken", id, err)
 		}
 		if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" || len(before) != 1 {
@@ -161,7 +193,7 @@ func TestEnqueue(t *testing.T) {
 				alien["id"] = id
 			}
 			put(t, tb, alien)
-			if id, err := rows.Enqueue(t.Context(), q, rowOf(9, "mine"), ""); !errors.Is(err, rows.ErrTaken) {
+			if id, err := enqueueAgain(t.Context(), q, rowOf(9, "mine"), ""); !errors.Is(err, errTaken) {
 				t.Errorf("over a row with %s: %q, %v, want ErrTaken", name, id, err)
 			}
 		}
@@ -174,30 +206,30 @@ func TestHeartbeat(t *testing.T) {
 		ctx := t.Context()
 		mine := rowOf(7, "mine")
 		later := mine.Lease.Until.Add(time.Minute)
-		if err := rows.Heartbeat(ctx, q, mine, later); !errors.Is(err, rows.ErrGone) || len(tb.Items()) != 0 {
+		if err := renew(ctx, q, mine, later); !errors.Is(err, errGone) || len(tb.Items()) != 0 {
 			t.Errorf("a heartbeat of a row that is gone gave %v, and left %v", err, tb.Items())
 		}
 		enqueue(t, q, mine)
-		if err := rows.Heartbeat(ctx, q, mine, later); err != nil {
+		if err := renew(ctx, q, mine, later); err != nil {
 			t.Fatal(err)
 		}
 		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 1 || !row.Lease.Until.Equal(later) || row.ID != "mine" || row.Problem != nil {
 			t.Errorf("renewed to %+v", row)
 		}
-		if err := rows.Heartbeat(ctx, q, mine, time.Time{}); err != nil {
+		if err := renew(ctx, q, mine, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
 			t.Errorf("renewed without a clock to %+v", row)
 		}
-		if err := rows.Heartbeat(ctx, q, mine, later.Add(-time.Second)); err != nil {
+		if err := renew(ctx, q, mine, later.Add(-time.Second)); err != nil {
 			t.Errorf("a heartbeat that comes late gave %v, want that it does no harm", err)
 		}
 		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
 			t.Errorf("a heartbeat that came late made it %+v", row)
 		}
 		fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
-		if err := rows.Heartbeat(ctx, q, mine, later.Add(time.Second)); err != nil || fault.Fired() != 1 {
+		if err := renew(ctx, q, mine, later.Add(time.Second)); err != nil || fault.Fired() != 1 {
 			t.Errorf("a heartbeat whose answer was lost gave %v", err)
 		}
 		before := tb.Items()
@@ -205,7 +237,7 @@ func TestHeartbeat(t *testing.T) {
 			t.Errorf("the end of the lease is %v", row.Lease.Until)
 		}
 		for _, until := range []time.Time{later.Add(time.Hour), {}, later.Add(-time.Hour)} {
-			if err := rows.Heartbeat(ctx, q, rowOf(7, "other"), until); !errors.Is(err, rows.ErrGone) {
+			if err := renew(ctx, q, rowOf(7, "other"), until); !errors.Is(err, errGone) {
 				t.Errorf("the heartbeat of another at this ticket gave %v, want ErrGone", err)
 			}
 		}
@@ -219,18 +251,18 @@ func TestHeartbeat(t *testing.T) {
 func TestLeave(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		enqueue(t, q, rowOf(7, "mine"))
-		if err := rows.Leave(t.Context(), q, rowOf(7, "other")); err != nil || len(tb.Items()) != 1 {
+		if err := leave(t.Context(), q, rowOf(7, "other")); err != nil || len(tb.Items()) != 1 {
 			t.Errorf("another's leave gave %v and left %d rows", err, len(tb.Items()))
 		}
 		fault := tb.Inject(queuelocktest.LoseResponse().Of("DeleteItem").Times(1))
-		if err := rows.Leave(t.Context(), q, rowOf(7, "mine")); err != nil || len(tb.Items()) != 0 || fault.Fired() != 1 {
+		if err := leave(t.Context(), q, rowOf(7, "mine")); err != nil || len(tb.Items()) != 0 || fault.Fired() != 1 {
 			t.Errorf("leave with a lost answer gave %v and left %d rows", err, len(tb.Items()))
 		}
-		if err := rows.Leave(t.Context(), q, rowOf(7, "mine")); err != nil {
+		if err := leave(t.Context(), q, rowOf(7, "mine")); err != nil {
 			t.Errorf("leaving twice gave %v", err)
 		}
 		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
-		if err := rows.Leave(t.Context(), q, rowOf(7, "mine")); err == nil || errors.Is(err, rows.ErrGone) {
+		if err := leave(t.Context(), q, rowOf(7, "mine")); err == nil || errors.Is(err, errGone) {
 			t.Errorf("a leave that failed gave %v", err)
 		}
 	})
@@ -243,14 +275,14 @@ func TestSweepSpares(t *testing.T) {
 		ctx := t.Context()
 		enqueue(t, q, rowOf(7, "mine"))
 		seen := lookAll(t, q).Rows[0]
-		if err := rows.Heartbeat(ctx, q, seen, seen.Lease.Until); err != nil {
+		if err := renew(ctx, q, seen, seen.Lease.Until); err != nil {
 			t.Fatal(err)
 		}
 		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil || len(tb.Items()) != 1 {
 			t.Errorf("swept a row whose beat had moved: %v, %v", ok, err)
 		}
 		seen = lookAll(t, q).Rows[0]
-		if err := rows.Leave(ctx, q, seen); err != nil {
+		if err := leave(ctx, q, seen); err != nil {
 			t.Fatal(err)
 		}
 		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil {
@@ -311,7 +343,7 @@ func TestMalformedRow(t *testing.T) {
 				item = other
 			}
 		}
-		if err := rows.Leave(t.Context(), q, rowOf(7, "good")); err != nil {
+		if err := leave(t.Context(), q, rowOf(7, "good")); err != nil {
 			t.Fatal(err)
 		}
 		item[test.attribute] = test.value

@@ -39,7 +39,7 @@ func (c clock) RowSent(until time.Time) (time.Time, bool) {
 	if c.turn.place == nil {
 		return time.Time{}, false
 	}
-	return c.turn.place.ends.sent(until)
+	return c.turn.place.sent(until)
 }
 
 func (c clock) Leases(s queue.Snapshot) queue.Leases {
@@ -367,6 +367,6 @@ func (w *Waiter) decided(d *queue.Decision) {
 	w.progress.pace.Decided(*d)
 	if w.turn.place != nil {
 		w.turn.local.Record(s, d.Ahead)
-		w.turn.place.belowFloor.Store(w.wait.Ticket.Compare(s.Record.Floor()) <= 0)
+		w.turn.place.below(w.wait.Ticket.Compare(s.Record.Floor()) <= 0)
 	}
 }

@@ -1,10 +1,6 @@
 package waiter
 
 import (
-	"slices"
-	"sync"
-	"time"
-
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -21,32 +17,4 @@ func (w *Waiter) nameable() bool {
 	own := c.Counter == nil && c.Queue.Home == nil && c.Resume == nil
 	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
 	return plain && own && prompt
-}
-
-// ends are the ends of a row's lease that were written, and when their requests were sent. It is safe for concurrent use.
-type ends struct {
-	mu  sync.Mutex
-	all []end // guarded by mu
-}
-
-type end struct{ until, sent time.Time }
-
-// add adds the end of a lease of that length, and drops those that are over.
-func (e *ends) add(until, sent time.Time, ttl time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all = slices.DeleteFunc(e.all, func(old end) bool { return sent.Sub(old.sent) > ttl })
-	e.all = append(e.all, end{until, sent})
-}
-
-// sent returns when the first request with that end was sent.
-func (e *ends) sent(until time.Time) (at time.Time, ok bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, end := range e.all {
-		if end.until.UnixMilli() == until.UnixMilli() {
-			return end.sent, true
-		}
-	}
-	return at, false
 }

@@ -1,0 +1,49 @@
+package rows
+
+import (
+	"context"
+	"errors"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Send sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error says why
+// the reply is not known.
+func Send(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply queue.Reply, id string, err error) {
+	return send(ctx, q, q.Key(q.SortKey(t)), w)
+}
+
+func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {
+	e := q.Express(w, q.RowNames())
+	switch w.Kind {
+	case clause.Put:
+		err = q.Put(ctx, w.Item, e)
+	case clause.Delete:
+		err = q.Delete(ctx, key, e)
+	default:
+		err = q.Apply(ctx, key, e)
+	}
+	refused, ok := errors.AsType[*table.Refused](err)
+	switch {
+	case err == nil:
+		return queue.ReplyApplied, "", nil
+	case !ok:
+		return queue.ReplyUnknown, "", err
+	case refused.Means == clause.Made:
+		r := clause.Reader{Item: refused.Item}
+		return queue.ReplyMade, r.Text(queue.AttrID), nil
+	case refused.Means == clause.Lost:
+		return queue.ReplyLost, "", nil
+	}
+	return queue.ReplyRefused, "", nil
+}
+
+// Sweep deletes another owner's row if its beat is as it was read, and reports whether
+// it did. False means that the owner renewed it, or that another client swept it.
+func Sweep(ctx context.Context, q table.Queue, row queue.Waiter) (bool, error) {
+	reply, _, err := send(ctx, q, row.KeyAsRead(q.Items), row.Sweep())
+	return reply == queue.ReplyApplied, err
+}
