@@ -1,0 +1,62 @@
+package queue
+
+// verdict is what an answer to RELEASE means.
+type verdict int
+
+const (
+	released verdict = iota // by this call; for Release by any call
+	earlier                 // by an earlier call: this one was not applied
+	evicted                 // lost
+	orphaned                // lost, and an entry that is left must be removed
+	declined                // the caller's condition was false
+	unknown                 // not held, and the record does not show how it ended
+	handOff                 // others have queued: send the hand-off
+	resend                  // send again without asking for that transaction
+	crowded                 // send again with the times that the record has
+)
+
+// verdicts are what a refusal means if nothing else explains it, by what the record says of the lock: for Release, for
+// Release of a lost lock, and for UpdateAndRelease. The record decides, whatever the local clock says.
+var verdicts = map[Outcome][3]verdict{
+	OutcomeHeld:            {evicted, evicted, declined},
+	OutcomeReleased:        {released, evicted, released},
+	OutcomeReleasedEarlier: {released, evicted, earlier},
+	OutcomeReleasedSome:    {released, evicted, unknown},
+	OutcomeEvicted:         {evicted, evicted, evicted},
+	OutcomeGone:            {unknown, evicted, unknown},
+	OutcomeUnknown:         {unknown, evicted, unknown},
+}
+
+// judge returns what a record means that refused RELEASE. The first line that fits counts.
+//
+//	| the record                                              | means     | of                         |
+//	|---------------------------------------------------------|-----------|----------------------------|
+//	| has other times than were read                          | crowded   | a shared lock              |
+//	| has a late copy of a transaction                        | resend    | each call                  |
+//	| holds the lock, and the fast form or PASS was refused   | handOff   | each call (1)              |
+//	| an entry with the id is left, perhaps of another ticket | orphaned  | Release, if verdicts has evicted |
+//	| released by one of several calls                        | released  | the first call             |
+//	| the user's item is gone: its owner may delete it        | released  | Release of a lock on it    |
+//	| anything else                                           | verdicts  |                            |
+//
+// (1) Unless UpdateAndRelease sent the fast form, with a condition, and that form is possible: the condition was false.
+func (h *Hold) judge(rec Record) verdict {
+	c, id, t := &h.call, h.grant.ID, h.grant.Ticket
+	outcome, fast := h.outcome(rec), rec.Fast(id, t)
+	_, left := rec.Mine(id)
+	v := verdicts[outcome][c.kind]
+	switch {
+	case c.ending.Bounded && rec.Holds(id, t) && (c.form != FormFast || fast):
+		return crowded
+	case c.ending.Unmade != 0 && rec.Made(id, t, c.ending.Unmade) == MadeYes:
+		return resend
+	case outcome == OutcomeHeld && (c.form == FormPass || c.form == FormFast && !(c.asks && fast)):
+		return handOff
+	case v == evicted && left && c.kind != updates:
+		return orphaned
+	case outcome == OutcomeReleasedSome && c.kind == updates && c.ending.Call == 1,
+		outcome == OutcomeGone && c.kind == releases && h.grant.Home && len(rec.Item) == 0:
+		return released
+	}
+	return v
+}
