@@ -9,29 +9,25 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Hold is the machine of a held lock, from its grant to its end. Step takes what has happened, and returns what to do next
-// for the operation that it has happened to. Operations of one Hold overlap: a heartbeat, changes of the entry,
-// transactions, and one call that releases the lock.
-//
-// The record is authoritative. A release that it shows has released the lock, even if the lease had run out on the local
+// Hold is the machine of a held lock, from its grant to its end. Step takes what has happened, and returns what to do next.
+// The record is authoritative: a release that it shows has released the lock, even if the lease had run out on the local
 // clock before the answer came.
+//
+// One call at a time releases the lock. Heartbeats, changes of the entry and transactions overlap with it and with each other.
 type Hold struct {
 	grant   Grant
 	phase   Phase
 	seen    Record // the last one with the lock, without its item
 	sharing sharing
-	calls   int64 // number of the last release call
+	calls   int64 // number of the last call that releases the lock
 	dataSet int64 // number of the last SetData
-	last    struct {
-		number int64 // of the last transaction
-		state  TransactionState
-	}
-	hidden error // the problem of the entry, which cannot be read, so that Release has to remove it; nil: none is known
-	call   call  // the last one that releases the lock
+	made    int64 // number of the last transaction
+	left    TransactionState
+	hidden  error // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
+	call    call  // the last one that releases the lock
 }
 
-// Grant is what a Hold begins with. Sent and Held are on the local clock, as all times in this package that are not said to
-// be on DynamoDB's.
+// Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on DynamoDB's.
 type Grant struct {
 	ID     string
 	Ticket ticket.Number
@@ -45,13 +41,6 @@ type Grant struct {
 	Forget                  time.Duration // after which an idle record may be deleted; zero: never
 	Home                    bool          // the record is kept on a user's item
 	Patience                time.Duration // with requests that end a lock whose lease has ended
-}
-
-// HoldTimes are the time at which something happened, and what is known of DynamoDB's clock then.
-type HoldTimes struct {
-	Local            time.Time
-	Earliest, Latest time.Time // that it can be on DynamoDB's clock; zero: that is not known
-	Began            time.Time // the latest time at which the Hold began, on DynamoDB's clock
 }
 
 // TransactionState is what is known of the last transaction of a holder, from most to least.
@@ -90,9 +79,11 @@ func NewHold(g Grant) *Hold {
 // Phase returns the phase.
 func (h *Hold) Phase() Phase { return h.phase }
 
-// Shared reports whether the lock is known to be in shared mode, and Alone whether there can be no other holder.
+// Shared reports whether the lock is known to be in shared mode.
 func (h *Hold) Shared() bool { return h.sharing == shares }
-func (h *Hold) Alone() bool  { return h.sharing == isAlone }
+
+// Hidden reports whether nothing but Release ends the lock, because its entry cannot be read.
+func (h *Hold) Hidden() bool { return h.hidden != nil }
 
 // Entry returns the holder's entry as it was last seen.
 func (h *Hold) Entry() Holder {
@@ -100,21 +91,53 @@ func (h *Hold) Entry() Holder {
 	return me
 }
 
-// Hidden reports whether nothing but Release ends the lock: its entry cannot be read.
-func (h *Hold) Hidden() bool { return h.hidden != nil }
-
-// Transaction returns the state of the last transaction. LeftTransaction changes it.
-func (h *Hold) Transaction() TransactionState          { return h.last.state }
-func (h *Hold) LeftTransaction(state TransactionState) { h.last.state = state }
-
-// SettleTransaction is SETTLE for the last transaction, of which Made says what the record shows.
-func (h *Hold) SettleTransaction() clause.Write {
-	return Settle(h.grant.ID, h.grant.Ticket, h.last.number)
+// Heartbeat is the next heartbeat, to an end of the lease. It adds since, the time of the grant, until an answer has shown
+// that, and it accepts a grant by name with the lease of a holder. Both times are on DynamoDB's clock, and zero if not known.
+func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
+	r := Renewal{Until: until}
+	if h.Entry().Since.IsZero() {
+		r.Since = since
+	}
+	if h.grant.Named {
+		r.TTL = h.grant.TTL
+	}
+	return r.Heartbeat(h.grant.ID, h.grant.Ticket)
 }
-func (h *Hold) Made(rec Record) Made { return rec.Made(h.grant.ID, h.grant.Ticket, h.last.number) }
 
-// Fence is the condition of a write that only the holder may make.
-func (h *Hold) Fence() clause.Write { return Fence(h.grant.ID, h.grant.Ticket, h.Alone()) }
+// SetData is the next change of the holder's data.
+func (h *Hold) SetData(data []byte) clause.Write {
+	h.dataSet++
+	return SetData(h.grant.ID, h.grant.Ticket, h.dataSet, data)
+}
+
+// Downgrade lets others share the lock. The last transaction must have been settled.
+func (h *Hold) Downgrade() clause.Write {
+	h.sharing = max(h.sharing, notAlone)
+	return Downgrade(h.grant.ID, h.grant.Ticket, NextTransaction(h.made))
+}
+
+// Fence is the condition of a write that only the holder may make, and Transact that of its next transaction.
+func (h *Hold) Fence() clause.Write {
+	return Fence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone)
+}
+
+// Transact is the condition of the holder's next transaction, and counts it.
+func (h *Hold) Transact() clause.Write {
+	h.made, h.left = NextTransaction(h.made), TransactionSettled
+	return NumberedFence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone, h.made)
+}
+
+// Settle decides the last transaction, if its outcome is not known.
+func (h *Hold) Settle() clause.Write { return Settle(h.grant.ID, h.grant.Ticket, h.made) }
+
+// Made returns what a record says of the last transaction.
+func (h *Hold) Made(rec Record) Made { return rec.Made(h.grant.ID, h.grant.Ticket, h.made) }
+
+// Left returns the state of the last transaction, and Leave changes it.
+func (h *Hold) Left() TransactionState { return h.left }
+
+// Leave records the state of the last transaction.
+func (h *Hold) Leave(state TransactionState) { h.left = state }
 
 // unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
 // recovery takes seconds.
@@ -132,36 +155,21 @@ func (h *Hold) Unsettled(granted time.Time) bool {
 
 // Step takes what has happened and returns what to do next. It has no other effect.
 func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {
-	id, t := h.grant.ID, h.grant.Ticket
 	switch e.Kind {
-	case HoldBeat:
-		return h.beat(e)
-	case HoldSetData:
-		h.dataSet++
-		return HoldDo{Op: HoldOpChange, Write: SetData(id, t, h.dataSet, e.Data)}
-	case HoldDowngrade:
-		h.sharing = max(h.sharing, notAlone)
-		return HoldDo{Op: HoldOpChange, Write: Downgrade(id, t, NextTransaction(h.last.number))}
-	case HoldTransact:
-		h.last.number, h.last.state = NextTransaction(h.last.number), TransactionSettled
-		return HoldDo{Write: NumberedFence(id, t, h.Alone(), h.last.number)}
-	case HoldContradicts:
-		return h.contradicted(e)
+	case HoldBeaten:
+		return h.beaten(e)
+	case HoldChanged:
+		return h.changed(e)
 	case HoldEnded:
 		if _, ok := errors.AsType[*clause.MalformedError](e.Err); ok {
 			h.hidden = e.Err
 		}
 		h.move(PhaseLost)
-		return HoldDo{Do: HoldDone}
-	case HoldAnswered:
-		switch e.Op {
-		case HoldOpBeat:
-			return h.beaten(e)
-		case HoldOpChange:
-			return h.changed(e)
-		}
+		return HoldDo{Do: HoldDone, Result: HoldLost}
 	}
-	return h.ending(now, e)
+	do := releaseStep{h, &h.call, now}.take(e)
+	h.call.asked = do.Do
+	return do
 }
 
 // move changes the phase if that is possible.
@@ -184,71 +192,47 @@ func (h *Hold) saw(rec Record) {
 	}
 }
 
-// outcome returns what became of the lock and its last release call, by a record.
-func (h *Hold) outcome(rec Record) Outcome {
-	return rec.Outcome(h.grant.ID, h.grant.Ticket, h.calls, h.seen.Marks)
-}
-
-// beat is the heartbeat. It adds the time of the grant until an answer has shown that, and accepts a grant by name with the
-// lease of a holder.
-func (h *Hold) beat(e HoldEvent) HoldDo {
-	r := Renewal{Until: e.Until}
-	if h.Entry().Since.IsZero() {
-		r.Since = e.Since
-	}
-	if h.grant.Named {
-		r.TTL = h.grant.TTL
-	}
-	return HoldDo{Op: HoldOpBeat, Write: r.Heartbeat(h.grant.ID, h.grant.Ticket)}
-}
+var (
+	errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
+	errOutrun    = errors.New("a later heartbeat was applied first")
+	errTooEarly  = errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
+	errRefused   = errors.New("a protected write was refused by the serving record")
+)
 
 // beaten takes the answer to a heartbeat. The phase of a lock that is lost changes by HoldEnded.
 func (h *Hold) beaten(e HoldEvent) HoldDo {
-	do := HoldDo{Do: HoldDone, Op: HoldOpBeat, Err: e.Err}
-	switch e.Reply {
-	case ReplyApplied:
-		h.saw(e.Record)
-		if do.Leave = h.grant.Named; e.Suspended {
-			do.Leave, do.Result = false, HoldTooEarly
-		}
-		return do
-	case ReplyUnknown, ReplyFailed, ReplyContradicted:
-		do.Result = HoldFailed
-		return do
-	}
-	do.Err = e.Record.Hides(h.grant.ID, h.grant.Ticket)
+	failed := func(err error) HoldDo { return HoldDo{Do: HoldDone, Result: HoldFailed, Err: err} }
+	problem := e.Record.Hides(h.grant.ID, h.grant.Ticket)
 	switch {
-	case do.Err != nil:
-		do.Result = HoldFailed
+	case e.Reply == ReplyApplied:
+		if h.saw(e.Record); e.TooEarly {
+			return failed(errTooEarly)
+		}
+		return HoldDo{Do: HoldDone, Accepted: h.grant.Named}
+	case !e.Reply.refused():
+		return failed(e.Err)
+	case problem != nil:
+		return failed(problem)
 	case e.Reply == ReplyMade:
-		do.Result = HoldOutrun
+		return failed(errOutrun)
 	case h.confirms(e.Record):
-		do.Result = HoldReleasing
-	default:
-		do.Result = HoldLost
+		return failed(errReleasing)
 	}
-	return do
+	return HoldDo{Do: HoldDone, Result: HoldLost}
 }
 
-// changed takes the answer to a change of the entry.
+// changed takes the answer to a write that only the holder may make.
 func (h *Hold) changed(e HoldEvent) HoldDo {
-	switch e.Reply {
-	case ReplyApplied, ReplyMade:
+	switch {
+	case e.Reply == ReplyApplied, e.Reply == ReplyMade:
 		h.saw(e.Record)
-		return HoldDo{Do: HoldDone, Op: HoldOpChange}
-	case ReplyUnknown, ReplyFailed, ReplyContradicted:
-		return HoldDo{Do: HoldDone, Op: HoldOpChange, Result: HoldFailed, Err: e.Err}
+		return HoldDo{Do: HoldDone}
+	case !e.Reply.refused():
+		return HoldDo{Do: HoldDone, Result: HoldFailed, Err: e.Err}
+	case !h.confirms(e.Record):
+		h.move(PhaseLost)
 	}
-	return h.contradicted(e)
-}
-
-// contradicted takes a record that has refused what only the holder may write.
-func (h *Hold) contradicted(e HoldEvent) HoldDo {
-	if h.confirms(e.Record) {
-		return HoldDo{Do: HoldDone, Op: e.Op, Result: HoldReleasing}
-	}
-	h.move(PhaseLost)
-	return HoldDo{Do: HoldDone, Op: e.Op, Result: HoldLost}
+	return HoldDo{Do: HoldDone, Result: HoldLost, Err: errRefused}
 }
 
 // confirms reports whether a lock that is not in its record was or may have been released by its own call. If the record
@@ -264,4 +248,9 @@ func (h *Hold) confirms(rec Record) bool {
 		return true
 	}
 	return false
+}
+
+// outcome returns what became of the lock and its last release call, by a record.
+func (h *Hold) outcome(rec Record) Outcome {
+	return rec.Outcome(h.grant.ID, h.grant.Ticket, h.calls, h.seen.Marks)
 }

@@ -18,3 +18,6 @@ const (
 	// ReplyContradicted: it was refused by what meets all of its conditions, and is not applied.
 	ReplyContradicted
 )
+
+// refused reports whether the request returned what it met.
+func (r Reply) refused() bool { return r == ReplyMade || r == ReplyRefused || r == ReplyLost }

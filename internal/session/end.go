@@ -60,31 +60,30 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 		if c.resume = resume; resume != nil {
 			err = nil // the release says that it is unsettled
 		}
-		return queue.HoldEvent{Kind: queue.HoldReady, Err: err, Delivered: c.wasDelivered()}
+		return queue.HoldEvent{Err: err, Delivered: c.wasDelivered()}
 	case queue.HoldShow:
 		soon, cancel := context.WithTimeout(ctx, settleLimit)
 		defer cancel()
 		if !c.tx.visible(soon) {
-			return queue.HoldEvent{Kind: queue.HoldShown, Err: errUnsettled}
+			return queue.HoldEvent{Err: errUnsettled}
 		}
-		return queue.HoldEvent{Kind: queue.HoldShown}
 	case queue.HoldOffer:
 		return c.offer(do.HoldTime)
 	case queue.HoldPause:
 		if !c.policy.Retryable(do.Err) || !c.pauses.Pause(ctx) {
-			return queue.HoldEvent{Kind: queue.HoldGaveUp, Err: do.Err}
+			return queue.HoldEvent{Err: do.Err}
 		}
-		return queue.HoldEvent{Kind: queue.HoldWaited}
 	case queue.HoldWait:
 		if !retry.Sleep(ctx, time.Until(do.At)) {
-			return queue.HoldEvent{Kind: queue.HoldGaveUp, Err: ctx.Err()}
+			return queue.HoldEvent{Err: ctx.Err()}
 		}
-		return queue.HoldEvent{Kind: queue.HoldWaited}
 	case queue.HoldRead:
 		rec, err := serving.Get(ctx, c.config.Queue)
 		return queue.HoldEvent{Record: rec, Err: err}
+	case queue.HoldSend:
+		return c.send(ctx, do)
 	}
-	return c.send(ctx, do)
+	return queue.HoldEvent{}
 }
 
 // offer looks for a waiter to pass the lock to: one of this client that sleeps, or else one that is named by its row.
@@ -92,10 +91,10 @@ func (c *end) offer(turn queue.HoldTime) queue.HoldEvent {
 	q, named := c.config.Queue, false
 	if c.next, c.answer = c.client.Local.Take(q, c.grant.Ticket); c.answer == nil {
 		if c.next, named = c.grant.Successor(turn, q.Clock(), time.Now()); !named {
-			return queue.HoldEvent{Kind: queue.HoldOffered}
+			return queue.HoldEvent{}
 		}
 	}
-	return queue.HoldEvent{Kind: queue.HoldOffered, Next: &c.next, Named: named}
+	return queue.HoldEvent{Next: &c.next, Named: named}
 }
 
 // errPanic is the answer to a request that ended with a panic.
@@ -131,7 +130,7 @@ func (c *end) request(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) 
 	return e
 }
 
-// passOn wakes those who may be next after the end of a turn, and puts an idle queue back on the path where the next Acquire is
+// passOn wakes the waiters that may be next after the end of a turn, and puts an idle queue back on the path where the next Acquire is
 // one request.
 func (c *end) passOn(do queue.HoldDo) {
 	q, local := c.config.Queue, c.client.Local

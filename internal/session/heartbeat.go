@@ -3,12 +3,12 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -47,13 +47,6 @@ func (s *Session) keep(ctx context.Context) {
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }
 
-// errReleasing is the error of a heartbeat that a write which releases the lock may have refused.
-var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
-
-var errSuspended = errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
-
-var errOutrun = errors.New("a later heartbeat was applied first")
-
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error {
 	renewing := s.client.renewing()
@@ -65,27 +58,22 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	do := s.step(queue.HoldEvent{Kind: queue.HoldBeat, Until: until, Since: q.Clock().Middle(s.grant.Sent)})
-	rec, reply, err := serving.Send(ctx, q, do.Write)
-	do = s.step(queue.HoldEvent{
-		Op: queue.HoldOpBeat, Reply: reply, Record: rec, Err: err,
-		Suspended: !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()),
+	since := q.Clock().Middle(s.grant.Sent)
+	w := of(s, func(h *queue.Hold) clause.Write { return h.Heartbeat(until, since) })
+	rec, reply, err := serving.Send(ctx, q, w)
+	do := s.step(queue.HoldEvent{
+		Kind: queue.HoldBeaten, Reply: reply, Record: rec, Err: err,
+		TooEarly: !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()),
 	})
+	if do.Accepted {
+		s.grant.Leave()
+	}
 	switch do.Result {
 	case queue.HoldMade:
-		if do.Leave {
-			s.grant.Leave()
-		}
 		s.renewed()
 		return nil
 	case queue.HoldLost:
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
-	case queue.HoldReleasing:
-		return errReleasing
-	case queue.HoldOutrun:
-		return errOutrun
-	case queue.HoldTooEarly:
-		return errSuspended
 	}
 	return do.Err
 }

@@ -50,7 +50,7 @@ func TestListedSessions(t *testing.T) {
 				t.Error("a session that is held is not listed")
 			}
 			s.step(queue.HoldEvent{Kind: queue.HoldUpdate})
-			s.step(queue.HoldEvent{Kind: queue.HoldReady})
+			s.step(queue.HoldEvent{})
 			s.step(queue.HoldEvent{Reply: queue.ReplyApplied})
 		}
 		cancel()

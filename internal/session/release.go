@@ -17,13 +17,13 @@ import (
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
 	s.client.list(s) // a loss has taken it off the list
-	if s.config.Terms.FailClosed || s.hidden() {
+	if s.config.Terms.FailClosed || of(s, (*queue.Hold).Hidden) {
 		return // nothing else ends it
 	}
 	time.AfterFunc(time.Until(s.keeper.Deadline())+s.config.Terms.Margin, func() {
 		_ = s.releases.Lock(context.Background())
 		defer s.releases.Unlock()
-		if !s.hidden() {
+		if !of(s, (*queue.Hold).Hidden) {
 			s.client.unlist(s)
 		}
 	})

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -189,23 +188,17 @@ func (s *Session) become(from State, to queue.Phase, e queue.HoldEvent, do queue
 		st.Reason = nil
 	case to == queue.PhaseUnknown:
 		st.unknown = s.unknown(errOverwritten, nil, nil)
-	case to.Lost() && from.Phase.Lost():
+	case !to.Lost():
+	case from.Phase.Lost():
 		st.Reason, st.Loss = from.Reason, from.Loss
-	case to.Lost() && ended:
-		st.Loss = loss
-	case to == queue.PhaseLost:
-		st.Loss = &heartbeat.LossError{Cause: heartbeat.Evicted, Err: errors.New("a protected write was refused by the serving record")}
-	case to.Lost() && do.Result == queue.HoldLost:
-		st.Loss = &heartbeat.LossError{Cause: heartbeat.Evicted}
-	case to.Lost() && do.Result == queue.HoldTooLate:
-		terms := s.config.Terms
-		st.Loss = &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: fmt.Errorf(
-			"its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", terms.TTL, terms.Delay)}
-	case to.Lost():
-		st.Loss = &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: do.Err}
-	}
-	if st.Loss != nil && st.Reason == s.client.Released {
-		st.Reason = s.client.Lost(s.config.Queue, s.grant.Ticket, st.Loss)
+	default:
+		if !ended {
+			loss = &heartbeat.LossError{Cause: heartbeat.Evicted, Err: do.Err}
+		}
+		if do.Result == queue.HoldUnreachable {
+			loss.Cause = heartbeat.Unreachable
+		}
+		st.Reason, st.Loss = s.client.Lost(s.config.Queue, s.grant.Ticket, loss), loss
 	}
 	return st
 }
@@ -275,9 +268,9 @@ func (s *Session) wasDelivered() bool {
 	return s.handover.delivered
 }
 
-// hidden reports whether nothing but Release ends the lock: its entry cannot be read.
-func (s *Session) hidden() bool {
+// of returns what f returns for the hold.
+func of[T any](s *Session, f func(*queue.Hold) T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.hold.Hidden()
+	return f(s.hold)
 }

@@ -200,7 +200,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		s := w.session
 		s.config.Queue.Home = &queue.Home{}
 		s.step(queue.HoldEvent{Kind: queue.HoldUpdate})
-		s.step(queue.HoldEvent{Kind: queue.HoldReady})
+		s.step(queue.HoldEvent{})
 		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})
 		if !isLoss(s.Err()) {
 			w.Errorf("Err is %v", s.Err())
@@ -214,7 +214,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 	inWorld(t, "RecordShowsTheReleaseOfLostLock", heartbeat.Terms{}, func(w *world) {
 		s := w.session
 		s.step(queue.HoldEvent{Kind: queue.HoldUpdate})
-		if _, _, err := serving.Send(w.Context(), w.queue, s.step(queue.HoldEvent{Kind: queue.HoldReady}).Write); err != nil {
+		if _, _, err := serving.Send(w.Context(), w.queue, s.step(queue.HoldEvent{}).Write); err != nil {
 			w.Fatal(err)
 		}
 		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})

@@ -97,7 +97,7 @@ func (t *transaction) number(s *Session) error {
 	}
 	q := s.config.Queue
 	s.tx = t
-	fence, err := q.Record().InTransaction(q.RecordKey(), s.step(queue.HoldEvent{Kind: queue.HoldTransact}).Write, q.Names())
+	fence, err := q.Record().InTransaction(q.RecordKey(), of(s, (*queue.Hold).Transact), q.Names())
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
 	}
@@ -260,29 +260,24 @@ func (t *transaction) leave(state queue.TransactionState) {
 func (s *Session) leaveTransaction(state queue.TransactionState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hold.LeftTransaction(state)
+	s.hold.Leave(state)
 }
 
 // made returns what a record says of the last transaction.
 func (s *Session) made(rec queue.Record) queue.Made {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hold.Made(rec)
+	return of(s, func(h *queue.Hold) queue.Made { return h.Made(rec) })
 }
 
 // fenced ends a session whose record has refused a protected write, and returns the reason.
 func (s *Session) fenced(rec queue.Record) error {
-	s.step(queue.HoldEvent{Kind: queue.HoldContradicts, Record: rec})
+	s.step(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: rec})
 	return s.reason()
 }
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (s *Session) Condition() types.ConditionCheck {
-	s.mu.Lock()
-	fence := s.hold.Fence()
-	s.mu.Unlock()
 	q := s.config.Queue
-	check, err := q.Record().Check(q.RecordKey(), fence, q.Names())
+	check, err := q.Record().Check(q.RecordKey(), of(s, (*queue.Hold).Fence), q.Names())
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
@@ -311,9 +306,7 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Ma
 
 // askMade asks the record about the last transaction, and uses its number.
 func (s *Session) askMade(ctx context.Context) (made queue.Made) {
-	s.mu.Lock()
-	w := s.hold.SettleTransaction()
-	s.mu.Unlock()
+	w := of(s, (*queue.Hold).Settle)
 	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) error {
 		rec, reply, err := serving.Send(ctx, s.config.Queue, w)
 		switch {
@@ -334,10 +327,7 @@ var errUnsettled = errors.New("an earlier transaction of the lock may still be m
 
 // settle settles the last transaction if its state is that or worse. The turnstile is held.
 func (s *Session) settle(ctx context.Context, state queue.TransactionState) error {
-	s.mu.Lock()
-	is := s.hold.Transaction()
-	s.mu.Unlock()
-	if is < state {
+	if of(s, (*queue.Hold).Left) < state {
 		return nil
 	}
 	if s.tx.settle(ctx, s) == queue.MadeUnknown {

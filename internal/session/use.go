@@ -22,15 +22,15 @@ func (s *Session) SetData(ctx context.Context, data []byte) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
-	return s.change(ctx, "set data", queue.HoldEvent{Kind: queue.HoldSetData, Data: bytes.Clone(data)})
+	data = bytes.Clone(data)
+	return s.change(ctx, "set data", of(s, func(h *queue.Hold) clause.Write { return h.SetData(data) }))
 }
 
 // change sends a change of the holder's entry until it is answered, or ctx or the session ends.
-func (s *Session) change(ctx context.Context, what string, e queue.HoldEvent) error {
-	w := s.step(e).Write
+func (s *Session) change(ctx context.Context, what string, w clause.Write) error {
 	held, cancel := s.Within(ctx)
 	defer cancel()
-	answer := queue.HoldEvent{Op: queue.HoldOpChange}
+	answer := queue.HoldEvent{Kind: queue.HoldChanged}
 	_ = table.Retryable.Do(held, func(ctx context.Context) error {
 		answer.Record, answer.Reply, answer.Err = serving.Send(ctx, s.config.Queue, w)
 		return answer.Err
@@ -53,11 +53,7 @@ func (s *Session) failed(ctx context.Context, what string, err error) error {
 }
 
 // Shared reports whether the lock is known to be in shared mode.
-func (s *Session) Shared() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hold.Shared()
-}
+func (s *Session) Shared() bool { return of(s, (*queue.Hold).Shared) }
 
 // Downgrade makes an exclusive lock a shared one. One request, repeated until ctx or the
 // session ends, and one that settles the last transaction first if that was not made; none if
@@ -77,7 +73,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	if err != nil {
 		return s.failed(ctx, what, err)
 	}
-	if err = s.change(ctx, what, queue.HoldEvent{Kind: queue.HoldDowngrade}); err == nil {
+	if err = s.change(ctx, what, of(s, (*queue.Hold).Downgrade)); err == nil {
 		s.client.Local.Wake(s.config.Queue, true)
 	}
 	return err
@@ -112,7 +108,5 @@ func transient(err error) bool {
 // while this lock is held.
 func (s *Session) Unsettled() bool {
 	earliest, _, _ := s.config.Queue.Clock().At(s.grant.Sent)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hold.Unsettled(earliest)
+	return of(s, func(h *queue.Hold) bool { return h.Unsettled(earliest) })
 }
