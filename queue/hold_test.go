@@ -137,6 +137,15 @@ func TestHoldVerdicts(t *testing.T) {
 		w.item[queue.AttrTicketNumber] = clause.Int(9)
 		w.apply(forced(queue.Claim(queue.Entry{ID: "me"}, n(8))))
 	}
+	next := func(w *turn) { // a turn that begins and ends
+		w.item[queue.AttrTicketNumber] = clause.Int(6)
+		w.apply(queue.Claim(queue.Entry{ID: "next"}, n(6)))
+		w.apply(queue.Ending{ID: "next", Ticket: n(6), Call: 1}.Release(queue.FormHandOff, time.Time{}))
+	}
+	denied := func(w *turn) { // a call that was not applied
+		w.call("update").step(queue.HoldEvent{Reply: queue.ReplyFailed, Err: errors.New("denied")})
+		w.step(queue.HoldEvent{Err: errors.New("denied")})
+	}
 	both := func(of ...func(*turn)) func(*turn) {
 		return func(w *turn) {
 			for _, f := range of {
@@ -152,6 +161,8 @@ func TestHoldVerdicts(t *testing.T) {
 		"Held":                 {nil, nil, [3]string{"releasing: RELEASE", "lost: CLEAN UP", "updating: RELEASE"}},
 		"ReleasedByThisCall":   {nil, release(1), [3]string{"released", "cleared, lost", "released"}},
 		"ReleasedEarlier":      {nil, release(9), [3]string{"released", "cleared, lost", "released, earlier"}},
+		"ReleasedBySomeCall":   {nil, both(release(1), next), [3]string{"released", "cleared, lost", "released"}},
+		"ReleasedBySomeOfTwo":  {denied, both(release(1), next), [3]string{"released", "cleared, lost", "lost, overwritten"}},
 		"ReleasedAndOrphaned":  {nil, both(release(1), orphan), [3]string{"released", "lost: CLEAN UP", "released"}},
 		"Evicted":              {nil, (*turn).evict, [3]string{"cleared, lost", "cleared, lost", "lost, lost"}},
 		"EvictedAndOrphaned":   {nil, both((*turn).evict, orphan), [3]string{"releasing: CLEAN UP", "lost: CLEAN UP", "lost, lost"}},
@@ -223,6 +234,18 @@ func TestHoldAgain(t *testing.T) {
 	is(w, w.said(), "releasing: RELEASE")
 	if w.step(queue.HoldEvent{Reply: queue.ReplyContradicted, Err: errors.New("contradicted")}); w.do.Do != queue.HoldPause {
 		t.Errorf("the hand-off was contradicted: %q", w.said())
+	}
+}
+
+// TestHoldSaw checks that an answer which arrives late does not replace what a later one has shown.
+func TestHoldSaw(t *testing.T) {
+	w := newTurn(queue.Grant{})
+	first, second := w.apply(w.hold.Heartbeat(epoch, epoch)), w.apply(w.hold.Heartbeat(epoch, epoch))
+	for i, e := range []queue.HoldEvent{second, first} {
+		e.Kind, e.Record = queue.HoldBeaten, e.Record.Timed(epoch, epoch.Add(time.Duration(1+i)*time.Second))
+		if w.step(e); w.hold.Entry().Lease.Beat != 2 {
+			t.Errorf("answer %d: %+v is known", i, w.hold.Entry().Lease)
+		}
 	}
 }
 
