@@ -455,6 +455,10 @@ func (l *life) play(kind queue.HoldEventKind) {
 		e := queue.HoldEvent{Deadline: deadline, Delivered: l.one(2)}
 		switch do := l.do; do.Do {
 		case queue.HoldSend:
+			if l.one(40) {
+				l.take(queue.HoldEvent{Kind: queue.HoldAbandoned})
+				continue
+			}
 			l.answer(queue.HoldAnswered, do.Write)
 			me, _ := l.answered.Mine("me")
 			l.shown = l.shown || kind == queue.HoldRelease && me.Unreadable()
