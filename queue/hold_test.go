@@ -517,3 +517,64 @@ func (l *life) end() {
 		l.take(e)
 	}
 }
+
+// TestHoldAnyReply checks that Release ends in a final phase, or in an error, whatever the replies are, even if no table would
+// send them.
+func TestHoldAnyReply(t *testing.T) {
+	var records []queue.Record
+	for _, change := range []func(*turn){
+		func(*turn) {}, (*turn).evict, (*turn).spoil, lateCopy, func(w *turn) { w.item = nil },
+		func(w *turn) { w.apply(w.hold.Downgrade()) },
+		func(w *turn) {
+			w.apply(queue.Ending{ID: "me", Ticket: n(5), Call: 1}.Release(queue.FormFast, time.Time{}))
+		},
+		func(w *turn) {
+			times := []time.Time{epoch, epoch.Add(time.Hour), epoch.Add(2 * time.Hour), epoch.Add(3 * time.Hour), epoch.Add(4 * time.Hour)}
+			w.item[queue.AttrUnsettled] = clause.Times(times...)
+		},
+	} {
+		w := newTurn(queue.Grant{})
+		change(w)
+		records = append(records, w.record())
+	}
+	for seed := range uint64(20_000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		mode := []queue.Mode{{}, {Shared: true}, {Permits: 2}}[r.IntN(3)]
+		w := newTurn(queue.Grant{Mode: mode, FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
+		w.hold.Transact()
+		w.hold.Leave(queue.TransactionState(r.IntN(3)))
+		event := func() queue.HoldEvent {
+			e := queue.HoldEvent{
+				Reply: queue.Reply(r.IntN(int(queue.ReplyContradicted) + 1)), Record: records[r.IntN(len(records))], Delivered: r.IntN(2) == 0,
+				Deadline: epoch.Add(time.Duration(r.IntN(3)-1) * time.Minute),
+			}
+			if r.IntN(3) == 0 {
+				e.Record, e.Err = queue.Record{}, errors.New("failed")
+			}
+			return e
+		}
+		for range r.IntN(3) {
+			e := event()
+			e.Kind = []queue.HoldEventKind{queue.HoldBeaten, queue.HoldChanged, queue.HoldEnded, queue.HoldUpdate}[r.IntN(4)]
+			if w.step(e); e.Kind == queue.HoldUpdate {
+				w.step(event())
+				w.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
+			}
+		}
+		from, steps, same := w.hold.Phase(), 0, event()
+		for w.step(queue.HoldEvent{Kind: queue.HoldRelease}); w.do.Do != queue.HoldDone && steps < 1000; steps++ {
+			e := same // half of the seeds: a table that always says the same
+			if seed%2 == 0 {
+				e = event()
+			}
+			if w.do.Do == queue.HoldPause && r.IntN(3) == 0 {
+				e.Err = errors.New("gave up")
+			}
+			w.step(e)
+		}
+		failed := w.do.Result == queue.HoldFailed || w.do.Result == queue.HoldOutlasted
+		if steps == 1000 || w.hold.Phase().Final() == failed {
+			t.Fatalf("seed %d: Release from %s ended after %d steps: %s", seed, from, steps, w.said())
+		}
+	}
+}

@@ -244,7 +244,7 @@ func (s releaseStep) judged(v verdict, rec Record) HoldDo {
 		c.crowded, c.times = c.crowded+1, rec.Marks.Unsettled
 		return s.send()
 	case resend:
-		return HoldDo{Do: HoldShow}
+		return HoldDo{Do: HoldShow, Limit: c.limit}
 	case handOff:
 		c.form = FormHandOff
 		return s.send()

@@ -97,5 +97,5 @@ func transient(err error) bool {
 // while this lock is held.
 func (s *Session) Unsettled() bool {
 	earliest, _, _ := s.config.Queue.Clock().At(s.grant.Sent)
-	return of(s.life, func(h *queue.Hold) bool { return h.Unsettled(earliest) })
+	return s.grant.Record.Marks.MayAppear(earliest)
 }
