@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -39,11 +40,11 @@ type Client struct {
 	renewals chan struct{}       // guarded by mu, see renewing; an element for each heartbeat under way
 }
 
-// listHeld lists a session unless it was lost already: move has unlisted it, or will.
+// listHeld lists a session unless it was lost already: step has unlisted it, or will.
 func (c *Client) listHeld(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.current().Phase.held() {
+	if s.current().Phase.Held() {
 		c.add(s)
 	}
 }
@@ -73,10 +74,10 @@ func (c *Client) renewing() chan struct{} {
 	return c.renewals
 }
 
-func (c *Client) unlist(s *Session) {
+func (c *Client) unlist(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.sessions, s.grant.ID)
+	delete(c.sessions, id)
 }
 
 // held returns the number of Sessions.
@@ -102,7 +103,7 @@ func (c *Client) Holds(id string) bool {
 	c.mu.Lock()
 	s := c.sessions[id]
 	c.mu.Unlock()
-	return s != nil && s.current().Phase == Held
+	return s != nil && s.current().Phase == queue.PhaseHeld
 }
 
 // Reset sends RESET of the protocol, after which the next Acquire of an idle queue is one
@@ -139,10 +140,6 @@ type ConditionError struct {
 }
 
 func (e *ConditionError) Error() string { return "the update's condition was false" }
-
-func (s *Session) unknown(err, ended, end error) error {
-	return s.client.Unknown(s.config.Queue, err, ended, end)
-}
 
 // errOverwritten reports that the marks of a record prove nothing about the lock.
 var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")

@@ -13,25 +13,8 @@ import (
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-)
-
-// lastTransaction is the last fenced transaction that a session has sent.
-type lastTransaction struct {
-	tx     *transaction
-	number int64 // by which the record says whether it was made; see queue.NextTransaction
-	state  transactionState
-}
-
-// transactionState is in the order of what is known, from most to least.
-type transactionState int
-
-const (
-	settled   transactionState = iota // made and visible, or never made
-	refused                           // refused; a late copy may still be made
-	unsettled                         // it may have been made, may yet be, or is not visible yet
 )
 
 // transaction is one Transact, under one session or several.
@@ -108,11 +91,12 @@ func (t *transaction) number(s *Session) error {
 	if err := t.end(); err != nil {
 		return err
 	}
-	if err := cmp.Or(s.settle(t.held, refused), t.caller.Err()); err != nil {
+	if err := cmp.Or(s.transacts.settle(t.held, queue.TransactionRefused), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
-	s.last = lastTransaction{tx: t, number: queue.NextTransaction(s.last.number)}
-	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.last.number)
+	q := s.config.Queue
+	s.transacts.last = t
+	fence, err := q.Record().InTransaction(q.RecordKey(), of(s.life, (*queue.Hold).Transact), q.Names())
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
 	}
@@ -211,7 +195,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
 			return queue.MadeNotYet, malformed
 		}
-		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.last.number); {
+		switch m := s.transacts.made(rec); {
 		case m == queue.MadeYes:
 			return m, nil
 		case why != nil:
@@ -245,11 +229,15 @@ func (t *transaction) visible(ctx context.Context) bool {
 // it asks the table first. Nil: the transaction was made.
 func (t *transaction) failed(err error) error {
 	if t.doubt == none {
-		t.leave(refused)
+		t.leave(queue.TransactionRefused)
 	} else {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
-		switch t.settle(ctx, t.sessions...) {
+		var of []*transactions
+		for _, s := range t.sessions {
+			of = append(of, s.transacts)
+		}
+		switch t.settle(ctx, of...) {
 		case queue.MadeYes:
 			return nil
 		case queue.MadeUnknown:
@@ -261,37 +249,33 @@ func (t *transaction) failed(err error) error {
 
 // unknown returns the error of a transaction that may have been made, or may not be visible yet.
 func (t *transaction) unknown(err error) error {
-	t.leave(unsettled)
+	t.leave(queue.TransactionUnsettled)
 	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
 }
 
 // leave records the state of the transaction in the sessions. Their turnstiles are held.
-func (t *transaction) leave(state transactionState) {
+func (t *transaction) leave(state queue.TransactionState) {
 	for _, s := range t.sessions {
-		s.last.state = state
+		s.transacts.leave(state)
 	}
 }
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (s *Session) Condition() types.ConditionCheck {
-	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone))
+	q := s.config.Queue
+	check, err := q.Record().Check(q.RecordKey(), of(s.life, (*queue.Hold).Fence), q.Names())
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
 	return check
 }
 
-const (
-	settleLimit   = time.Second      // of settling a transaction after its caller has given up
-	settleTimeout = 30 * time.Second // of settling while a caller waits for it
-)
-
 // settle asks the table whether the transaction was made, and prevents it from being made
-// later. MadeYes reports that all writes are visible. The transaction is the last of those
-// sessions, one of which is enough. Their turnstiles are held.
-func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Made {
-	for _, s := range sessions {
-		switch made := s.askMade(ctx); {
+// later. MadeYes reports that all writes are visible. It is the last of those
+// transactions of sessions, one of which is enough. Their turnstiles are held.
+func (t *transaction) settle(ctx context.Context, of ...*transactions) queue.Made {
+	for _, one := range of {
+		switch made := one.ask(ctx); {
 		case made == queue.MadeYes && t.visible(ctx), made == queue.MadeNever:
 			return made
 		case made == queue.MadeYes:
@@ -299,45 +283,4 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Ma
 		}
 	}
 	return queue.MadeUnknown
-}
-
-// askMade asks the record about the last transaction, and uses its number.
-func (s *Session) askMade(ctx context.Context) (made queue.Made) {
-	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) (err error) {
-		var rec queue.Record
-		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
-		if made == queue.MadeUnknown && err == nil {
-			_ = s.fenced(rec)
-		}
-		return err
-	})
-	return made
-}
-
-// errUnsettled reports that an earlier transaction may still be made or become visible.
-var errUnsettled = errors.New("an earlier transaction of the lock may still be made or become visible")
-
-// settle settles the last transaction if its state is that or worse. The turnstile is held.
-func (s *Session) settle(ctx context.Context, state transactionState) error {
-	if s.last.state < state {
-		return nil
-	}
-	if s.last.tx.settle(ctx, s) == queue.MadeUnknown {
-		s.last.state = unsettled // it may have used the number
-		return cmp.Or(s.Err(), errUnsettled)
-	}
-	s.last.state = settled
-	return nil
-}
-
-// settleTransactions waits for a transaction under way, and settles the last one if its state
-// is that or worse, because other holders would not see its writes. No transaction begins until
-// resume is called. resume is nil if a transaction outlasted ctx.
-func (s *Session) settleTransactions(ctx context.Context, state transactionState) (resume func(), err error) {
-	if err := s.transacts.Lock(ctx); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
-	defer cancel()
-	return s.transacts.Unlock, s.settle(ctx, state)
 }
