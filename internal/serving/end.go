@@ -37,7 +37,7 @@ func release(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending) (
 	if err == nil {
 		return queue.Record{}, nil
 	}
-	return written(ctx, q, nil, err)
+	return written(q, nil, err)
 }
 
 // ending is RELEASE. Hold times are not written to a user's item.
