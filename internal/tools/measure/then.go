@@ -16,7 +16,7 @@ var then = map[string]int{
 	"calls between the caller and the SDK, LOOK":    21,
 	"calls between the caller and the SDK, CLAIM":   19,
 	"calls between the caller and the SDK, Release": 16,
-	"files of a queued turn":                        56,
+	"files of a queued turn":                        57,
 	"packages of a queued turn":                     20,
 	"bytes of a waiter among 2,000":                 24_100,
 	"goroutines of a waiter, beside its caller's":   1,
