@@ -52,6 +52,8 @@ func (c clock) Earliest() (time.Time, bool) {
 }
 
 // step steps the machine.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) step(e queue.Event) *queue.Do {
 	before := w.wait.State
 	do := w.wait.Step(clock{w}, e)
@@ -73,11 +75,19 @@ func (w *Waiter) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 			}
 		}
 		e, err := w.do(ctx, do)
-		if rested, ok := e.(queue.Rested); err != nil && !(ok && rested.Taken) {
+		if err != nil && !taken(e) {
 			return do, err
 		}
 		do = w.step(e) // a release that has taken the offer may have granted the lock
 	}
+}
+
+// taken reports whether the event is that a release has taken the offer.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func taken(e queue.Event) bool {
+	rested, ok := e.(queue.Rested)
+	return ok && rested.Taken
 }
 
 // answerGrace is how long the answer to a request is awaited after the caller's context has ended.
@@ -109,6 +119,8 @@ func (w *Waiter) do(ctx context.Context, do *queue.Do) (queue.Event, error) {
 }
 
 // request sends a write, whose answer is awaited for answerGrace after the end of ctx.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) request(ctx context.Context, do *queue.Do) queue.Event {
 	ctx, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
@@ -200,6 +212,8 @@ func (w *Waiter) look(ctx context.Context, floor ticket.Number) (queue.Event, er
 }
 
 // passed ends the offer, and returns the event if a release has taken it; nil if none has.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) passed(ctx context.Context) queue.Event {
 	if rested := w.withdraw(ctx); rested.Taken {
 		return rested
@@ -208,6 +222,8 @@ func (w *Waiter) passed(ctx context.Context) queue.Event {
 }
 
 // lookNow is look of the first waiter.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) lookNow(ctx context.Context, floor ticket.Number) (queue.Event, error) {
 	if shown, ok := w.shown(); ok {
 		return queue.Seen{Snapshot: shown}, nil

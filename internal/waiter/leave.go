@@ -89,7 +89,7 @@ func (w *Waiter) abandon(ids []string) {
 }
 
 // cleanUp removes own ids that may be in the record, or resets it, and wakes the other waiters of the client.
-func (w *Waiter) cleanUp(ctx context.Context, do *queue.Do) queue.Replied {
+func (w *Waiter) cleanUp(ctx context.Context, do *queue.Do) queue.Event {
 	if do.State == queue.Resetting {
 		q := w.cfg.Queue
 		q.Store = q.Until(time.Time{})

@@ -20,7 +20,9 @@ func (w *Waiter) rest(ctx context.Context) (queue.Event, error) {
 	return w.rested(ctx, why, err)
 }
 
-// rested returns what a rest has come to. What it needs of the stack, waiters do not occupy.
+// rested returns what a rest has come to.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) rested(ctx context.Context, why waking, err error) (queue.Event, error) {
 	rested := w.withdraw(ctx)
 	if err == nil {
@@ -145,6 +147,8 @@ func (w *Waiter) withdraw(ctx context.Context) (r queue.Rested) {
 }
 
 // report reports the progress of a waiter that continues to wait.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) report() {
 	p, rec := w.progress, w.wait.Snapshot.Record
 	if w.turn.place == nil {
