@@ -214,9 +214,9 @@ var mutants = []mutant{
 		noWrite, 5000, "",
 	},
 	{
-		"a heartbeat that counts two beats", "internal/serving/hold.go",
-		"\trec, err := send(ctx, q, r.Heartbeat(id, t))\n",
-		"\tbeat, w := clause.At(queue.AttrHolders).Entry(id).Field(queue.AttrBeat), r.Heartbeat(id, t)\n\tw.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n\trec, err := send(ctx, q, w)\n",
+		"a heartbeat that counts two beats", "internal/session/heartbeat.go",
+		"\trec, reply, err := serving.Send(ctx, q, w)\n",
+		"\tbeat := clause.At(queue.AttrHolders).Entry(s.grant.ID).Field(queue.AttrBeat)\n\tw.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n\trec, reply, err := serving.Send(ctx, q, w)\n",
 		noWrite, 5000, "",
 	},
 }
