@@ -141,7 +141,7 @@ cross: ## build and vet the command and the public packages for Linux, macOS and
 	GO=$(GO) sh internal/tools/cross.sh
 
 .PHONY: measure
-measure: ## size, complexity and wordiness of the code beside their limits; STRICT=1 fails if one is exceeded
+measure: ## size, complexity and wordiness of the code, and what a turn runs, beside their limits; STRICT=1 fails if one is exceeded
 	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
 
 .PHONY: release

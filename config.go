@@ -81,7 +81,6 @@ const (
 	minHeartbeat    = 10 * time.Millisecond
 	// minForget exceeds the age of any request of an earlier record: AWS refuses signatures older than 15 minutes.
 	minForget = 24 * time.Hour
-	maxOwner  = queue.MaxOwner
 )
 
 func (c Config) withDefaults() Config {
@@ -102,7 +101,7 @@ func (c Config) withDefaults() Config {
 
 func thisProcess() string {
 	host, err := os.Hostname()
-	host = host[:min(len(host), maxOwner-24)]
+	host = host[:min(len(host), queue.MaxOwner-24)]
 	if _, printable := quote.Bad(host); err != nil || !printable {
 		host = "unknown-host"
 	}
@@ -134,8 +133,8 @@ func (c Config) validate() error {
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
 	case c.Observer != nil && isNil(c.Observer):
 		err = fmt.Errorf("the field Observer is a nil %T: leave it out", c.Observer)
-	case len(c.Owner) > maxOwner:
-		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), maxOwner)
+	case len(c.Owner) > queue.MaxOwner:
+		err = fmt.Errorf("the field Owner has %d bytes: at most %d are possible", len(c.Owner), queue.MaxOwner)
 	case !printable:
 		err = fmt.Errorf("the field Owner contains %s: only printable characters are possible", bad)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
 )
 
 // Config changes how Run works. The zero value is right for most uses.
@@ -62,11 +63,7 @@ func Run[Key fmt.Stringer](ctx context.Context, client Client[Key], keys Keys[Ke
 		if err := round(ctx, client, keys, cfg); err != nil {
 			return err
 		}
-		timer := time.NewTimer(cfg.Interval - time.Duration(spread*random.Float64(ctx)*float64(cfg.Interval)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !retry.Sleep(ctx, cfg.Interval-time.Duration(spread*random.Float64(ctx)*float64(cfg.Interval))) {
 			return ctx.Err()
 		}
 	}

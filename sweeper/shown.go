@@ -53,13 +53,9 @@ func (e *EvictError) Error() string {
 // by this call or by its own release meanwhile, and an *EvictError that it was not as it was shown.
 func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *heartbeat.Observer,
 	timeout time.Duration) (rec queue.Record, err error) {
-	do := func(send func(context.Context) (queue.Record, error)) error {
-		return retry.Policy{Retryable: table.Unanswered, Timeout: timeout}.Do(ctx, func(ctx context.Context) (err error) {
-			rec, err = send(ctx)
-			return err
-		})
-	}
-	if err := do(func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, q) }); err != nil {
+	policy := retry.Policy{Retryable: table.Unanswered, Timeout: timeout}
+	rec, err = retry.Answer(ctx, policy, func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, q) })
+	if err != nil {
 		return rec, err
 	}
 	refused := func() error {
@@ -76,7 +72,7 @@ func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *hea
 		case shown.Endless() && !h.Lease.Endless() || !shown.Endless() && h.Lease.Beat != shown.Beat:
 			return rec, refused()
 		}
-		err := do(func(ctx context.Context) (queue.Record, error) {
+		rec, err = retry.Answer(ctx, policy, func(ctx context.Context) (queue.Record, error) {
 			if shown.Endless() {
 				return serving.EvictFailClosed(ctx, q, h)
 			}

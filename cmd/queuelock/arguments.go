@@ -29,14 +29,14 @@ func (r *reason) Set(text string) error {
 	return nil
 }
 
-// checkArguments asks the library what it thinks of a configuration, and of a key and options if a key is given:
+// checkArguments asks the library what it thinks of a configuration, and of a key if one is given:
 // whatever it refuses before its first request is the caller's to mend. So is a table's name that DynamoDB does not
 // allow.
-func checkArguments(table string, cfg queuelock.Config, key queuelock.AnyKey, options ...queuelock.Option) error {
+func checkArguments(table string, cfg queuelock.Config, key queuelock.AnyKey) error {
 	if err := checkTable("--table", table); err != nil {
 		return err
 	}
-	if err := cfg.Validate(table, key, options...); err != nil {
+	if err := cfg.Validate(table, key); err != nil {
 		return usagef("%w", err)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -18,11 +17,6 @@ var scopes = map[string]ticket.Scope{
 	"queue":  ticket.ScopeQueue,
 	"entity": ticket.ScopeEntity,
 	"table":  ticket.ScopeTable,
-}
-
-// scopeName is a scope's name on the command line.
-func scopeName(s ticket.Scope) string {
-	return display.Scope(s)
 }
 
 // addScope adds --scope.

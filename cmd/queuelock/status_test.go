@@ -138,7 +138,7 @@ func TestStatusKinds(t *testing.T) {
 		if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != idle {
 			t.Errorf("%+v, want %q", o, idle)
 		}
-		if o := invoke(t, "status", "x", "--json"); !strings.Contains(o.stdout, `"scope":"`+scopeName(test.scope)+`","permits":`) || strings.Contains(o.stdout, `"permits":3`) != (of != "") {
+		if o := invoke(t, "status", "x", "--json"); !strings.Contains(o.stdout, `"scope":"`+display.Scope(test.scope)+`","permits":`) || strings.Contains(o.stdout, `"permits":3`) != (of != "") {
 			t.Errorf("%+v", o)
 		}
 	}

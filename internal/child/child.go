@@ -8,7 +8,6 @@
 package child
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"runtime"
@@ -53,26 +52,6 @@ func Start(cmd *exec.Cmd) (*Child, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// StartPiped starts a child with pipes to the command's standard input and from its standard
-// output, which the caller closes. On failure none is left open.
-func StartPiped(cmd *exec.Cmd) (c *Child, stdin, stdout *os.File, err error) {
-	inRead, inWrite, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		return nil, nil, nil, errors.Join(err, inRead.Close(), inWrite.Close())
-	}
-	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	c, err = Start(cmd)
-	err = errors.Join(err, inRead.Close(), outWrite.Close()) // the child has its own
-	if c == nil {
-		return nil, nil, nil, errors.Join(err, inWrite.Close(), outRead.Close())
-	}
-	return c, inWrite, outRead, err
 }
 
 // Pid returns the id of the process and of its group.

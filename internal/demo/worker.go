@@ -37,8 +37,8 @@ func Work(ctx context.Context, db queuelock.DynamoDB, in io.Reader, out io.Write
 }
 
 func (w *worker) work(ctx context.Context) (err error) {
-	if err := w.post.Assignment(&w.Assignment); err != nil {
-		return err
+	if err := w.post.Read(&w.Assignment); err != nil {
+		return fmt.Errorf("read the assignment: %w", err)
 	}
 	client, err := queuelock.New(w.witness, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Owner})
 	if err != nil {
@@ -52,7 +52,7 @@ func (w *worker) work(ctx context.Context) (err error) {
 		}
 	}()
 	w.post.Report(turns.Record{Kind: turns.Ready})
-	if err := w.post.Line(); err != nil {
+	if err := w.post.Read(new(string)); err != nil {
 		return fmt.Errorf("wait for the start: %w", err)
 	}
 	ctx, cancel := w.post.Attended(ctx)

@@ -33,7 +33,7 @@ func input(t *testing.T, a Assignment) (io.Reader, io.Closer) {
 		t.Fatal(err)
 	}
 	r, w := io.Pipe()
-	return io.MultiReader(bytes.NewReader(append(line, "\ngo\n"...)), r), w
+	return io.MultiReader(bytes.NewReader(append(line, "\n\"go\"\n"...)), r), w
 }
 
 // records reads what a worker wrote.
@@ -232,15 +232,15 @@ func TestFailedWorker(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"no assignment":        {"", "read the assignment"},
 		"a broken assignment":  {"{\n", "read the assignment"},
-		"an impossible lease":  {`{"Table":"xyz","TTL":1}` + "\ngo\n", "TTL"},
+		"an impossible lease":  {`{"Table":"xyz","TTL":1}` + "\n\"go\"\n", "TTL"},
 		"no word to go":        {`{"Table":"xyz","Last":1}` + "\n", "wait for the start"},
-		"no DynamoDB anywhere": {`{"Table":"xyz","Entity":"x","First":1,"Last":1}` + "\ngo\n", "no such place"},
+		"no DynamoDB anywhere": {`{"Table":"xyz","Entity":"x","First":1,"Last":1}` + "\n\"go\"\n", "no such place"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			// Its input must not end before it does, but for those that want that.
 			in, stop := io.Reader(strings.NewReader(tc.in)), io.Closer(io.NopCloser(nil))
-			if strings.HasSuffix(tc.in, "go\n") {
+			if strings.HasSuffix(tc.in, `"go"`+"\n") {
 				r, w := io.Pipe()
 				in, stop = io.MultiReader(in, r), w
 			}

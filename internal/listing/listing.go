@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -119,8 +120,8 @@ func (s *segment) scan(ctx context.Context) error {
 		}
 		page.After = next
 		if rate > 0 {
-			if err := pause(ctx, time.Duration(units/rate*float64(time.Second))-time.Since(sent)); err != nil {
-				return err
+			if !retry.Sleep(ctx, time.Duration(units/rate*float64(time.Second))-time.Since(sent)) {
+				return context.Cause(ctx)
 			}
 		}
 	}
@@ -179,15 +180,4 @@ func keyOf(l table.Layout, item clause.Item) (entity, reason string, ok bool) {
 		return "", "", false
 	}
 	return pk.Value, sk.Value[:at], true
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

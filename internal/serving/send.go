@@ -48,7 +48,7 @@ func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record
 	if err == nil {
 		return queue.Record{}, queue.ReplyApplied, nil
 	}
-	rec, err := written(ctx, q, nil, err)
+	rec, err := written(q, nil, err)
 	return rec, replyOf(err), err
 }
 
@@ -85,13 +85,13 @@ func send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, err
 func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions) (queue.Record, error) {
 	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), e)
-	rec, err := written(ctx, q, item, err)
+	rec, err := written(q, item, err)
 	return rec.Timed(sent, time.Now()), err
 }
 
 // written returns the record that a write has returned, or that refused it. A write
 // that was applied succeeds even if the rest of the record is malformed.
-func written(ctx context.Context, q table.Queue, item clause.Item, err error) (queue.Record, error) {
+func written(q table.Queue, item clause.Item, err error) (queue.Record, error) {
 	refused, wasRefused := errors.AsType[*table.Refused](err)
 	if wasRefused {
 		item, err = refused.Item, nil

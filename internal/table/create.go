@@ -40,15 +40,21 @@ func (s *Store) DescribeTTL(ctx context.Context) (attribute string, ok bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.layout.Table})
+	attribute, ok, _ = enabledTTL(ctx, db, s.layout.Table)
+	return attribute, ok
+}
+
+// enabledTTL is DescribeTTL with the error of the request.
+func enabledTTL(ctx context.Context, db ttlDescriber, table string) (attribute string, ok bool, _ error) {
+	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 	if err != nil || out.TimeToLiveDescription == nil {
-		return "", false
+		return "", false, err
 	}
 	switch d := out.TimeToLiveDescription; d.TimeToLiveStatus {
 	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
-		return aws.ToString(d.AttributeName), true
+		attribute = aws.ToString(d.AttributeName)
 	}
-	return "", true
+	return attribute, true, nil
 }
 
 // Create creates a table of that layout, waits until it is active, and enables its TTL.
@@ -86,8 +92,8 @@ func untilActive(ctx context.Context, db API, l Layout) error {
 			return err
 		}
 		if err == nil {
-			if found, ok := l.Check(out.Table); !ok {
-				return &SchemaError{Table: l.Table, Found: found, Need: l.need()}
+			if !l.check(out.Table) {
+				return &SchemaError{Table: l.Table, Found: keysOf(out.Table), Need: l.need()}
 			}
 			switch status := out.Table.TableStatus; status {
 			case types.TableStatusActive, types.TableStatusUpdating:
@@ -122,16 +128,11 @@ func enableTTL(ctx context.Context, db API, l Layout) error {
 }
 
 func hasTTL(ctx context.Context, db API, l Layout) (bool, error) {
-	out, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &l.Table})
-	if err != nil || out.TimeToLiveDescription == nil {
+	found, _, err := enabledTTL(ctx, db, l.Table)
+	if err != nil || found == "" {
 		return false, err
 	}
-	switch out.TimeToLiveDescription.TimeToLiveStatus {
-	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
-	default:
-		return false, nil
-	}
-	if found := aws.ToString(out.TimeToLiveDescription.AttributeName); found != l.TTL {
+	if found != l.TTL {
 		need := fmt.Sprintf("TTL on attribute %q, or none", l.TTL)
 		return false, &SchemaError{Table: l.Table, Found: fmt.Sprintf("TTL on attribute %q", found), Need: need}
 	}

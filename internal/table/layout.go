@@ -54,11 +54,6 @@ func (l Layout) need() string {
 
 func (l Layout) check(t *types.TableDescription) bool { return keysOf(t) == l.need() }
 
-// Check describes the keys of a table, and reports whether they are the layout's.
-func (l Layout) Check(t *types.TableDescription) (found string, ok bool) {
-	return keysOf(t), l.check(t)
-}
-
 // keysOf describes the keys of a table.
 func keysOf(t *types.TableDescription) (found string) {
 	kinds, sort := attributeTypes(t), " and no sort key"

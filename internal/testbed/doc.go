@@ -5,7 +5,7 @@
 //	fault        what can happen to a request: kinds, mixes, fates, refusals
 //	faultnet     plays fates in memory: for queuelocktest and sim
 //	faultproxy   plays fates over TCP: for chaos
-//	crew         worker processes: started, followed, killed; for demo and chaos
+//	crew         worker processes: started, followed, killed; for demo, chaos and bench
 //	turns        what workers report of their turns, and the judge of grants
 //	audit        an engine under watch: judges every change of the table
 //	transition   judges that a write of package queue describes each change of the table

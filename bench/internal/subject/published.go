@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/benchmark"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/retry"
 )
 
 // Published is the published ticket-queue pattern: a counter issues tickets, each ticket
@@ -61,7 +62,8 @@ func (p published) Acquire(ctx context.Context, key string) (_ scenario.Release,
 			return leave, nil
 		}
 		if err == nil {
-			err = pause(ctx, Poll)
+			retry.Sleep(ctx, Poll)
+			err = ctx.Err()
 		}
 		if err != nil {
 			_ = leave(context.WithoutCancel(ctx))
@@ -121,7 +123,7 @@ func (p published) first(ctx context.Context, row map[string]types.AttributeValu
 
 // renew renews the row until ctx ends.
 func (p published) renew(ctx context.Context, row map[string]types.AttributeValue) {
-	for pause(ctx, p.lease/4) == nil {
+	for retry.Sleep(ctx, p.lease/4) {
 		_, _ = p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: &p.table, Key: row,
 			UpdateExpression: aws.String("SET expiresAt = :end"), ConditionExpression: aws.String("attribute_exists(pk)"),
@@ -143,15 +145,3 @@ func number(n int64) types.AttributeValue {
 }
 
 func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
-
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

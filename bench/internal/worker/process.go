@@ -1,12 +1,10 @@
 package worker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -24,8 +22,7 @@ type Process struct {
 	of       subject.Subject
 	site     subject.Site
 	profiled bool
-	child    *child.Child
-	stdin    *os.File
+	worker   *child.Piped
 
 	mu      sync.Mutex
 	pending map[int]chan reply // guarded by mu; nil once the process has ended
@@ -49,12 +46,12 @@ func Start(of subject.Subject, site subject.Site, modules, profile string) (*Pro
 		return nil, err
 	}
 	command.Stderr = os.Stderr
-	started, stdin, stdout, err := child.StartPiped(command)
+	started, err := child.StartPiped(command)
 	if err != nil {
 		return nil, fmt.Errorf("start a worker of %s: %w", of.Name, err)
 	}
-	p := &Process{of: of, site: site, profiled: profile != "" && of.Open != nil, child: started, stdin: stdin, pending: map[int]chan reply{}}
-	go p.read(stdout)
+	p := &Process{of: of, site: site, profiled: profile != "" && of.Open != nil, worker: started, pending: map[int]chan reply{}}
+	go p.read()
 	return p, nil
 }
 
@@ -73,18 +70,16 @@ func commandFor(of subject.Subject, modules, profile string) (*exec.Cmd, error) 
 
 // Kill ends the worker as a crash would, and waits until it is gone.
 func (p *Process) Kill() {
-	_ = p.child.Signal(syscall.SIGKILL)
-	<-p.child.Exited()
-	_ = p.stdin.Close()
+	_ = p.worker.Signal(syscall.SIGKILL)
+	<-p.worker.Exited()
+	p.worker.Dismiss()
 }
 
-func (p *Process) read(stdout *os.File) {
-	defer stdout.Close()
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
+func (p *Process) read() {
+	p.worker.Follow(func(line []byte) bool {
 		r := reply{at: time.Now()}
-		if err := json.Unmarshal(lines.Bytes(), &r.Answer); err != nil {
-			continue // a line that a library prints
+		if err := json.Unmarshal(line, &r.Answer); err != nil {
+			return true // a line that a library prints
 		}
 		p.mu.Lock()
 		waiting := p.pending[r.ID]
@@ -93,7 +88,8 @@ func (p *Process) read(stdout *os.File) {
 		if waiting != nil {
 			waiting <- r
 		}
-	}
+		return true
+	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, waiting := range p.pending {
@@ -132,12 +128,8 @@ func (p *Process) send(r *request, waiting chan reply) error {
 	}
 	p.last++
 	r.ID = p.last
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	p.pending[r.ID] = waiting
-	if _, err := p.stdin.Write(append(line, '\n')); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+	if err := p.worker.Send(r); err != nil {
 		delete(p.pending, r.ID)
 		return errEnded
 	}
@@ -147,9 +139,9 @@ func (p *Process) send(r *request, waiting chan reply) error {
 // End kills the worker. One that is profiled ends by itself, to write its profile.
 func (p *Process) End() {
 	if p.profiled {
-		_ = p.stdin.Close()
+		p.worker.Dismiss()
 		select {
-		case <-p.child.Exited():
+		case <-p.worker.Exited():
 		case <-time.After(10 * time.Second):
 		}
 	}

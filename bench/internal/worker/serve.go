@@ -1,9 +1,8 @@
 package worker
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/internal/benchmark/library"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/testbed/crew"
 )
 
 // Serve is the whole life of a worker whose subject is written in Go. It writes a processor profile of it to the file
@@ -29,23 +29,24 @@ func Serve(of subject.Subject, profile string, in io.Reader, out io.Writer) erro
 		}
 		defer pprof.StopCPUProfile()
 	}
-	s := &server{of: of, out: json.NewEncoder(out), clients: map[int]scenario.Locker{}, held: map[int]scenario.Release{}}
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
+	s := &server{of: of, post: crew.NewPost(in, out), clients: map[int]scenario.Locker{}, held: map[int]scenario.Release{}}
+	for {
 		var r request
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+		switch err := s.post.Read(&r); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
 		}
 		go s.answer(r)
 	}
-	return lines.Err()
 }
 
 type server struct {
-	of subject.Subject
+	of   subject.Subject
+	post *crew.Post
 
 	mu      sync.Mutex
-	out     *json.Encoder           // guarded by mu
 	clients map[int]scenario.Locker // guarded by mu
 	held    map[int]scenario.Release
 }
@@ -56,9 +57,7 @@ func (s *server) answer(r request) {
 	if err != nil {
 		a.Error = err.Error()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_ = s.out.Encode(a) // the reader has gone if it fails, and this process is about to
+	s.post.Write(a)
 }
 
 func (s *server) perform(ctx context.Context, r request) (Answer, error) {

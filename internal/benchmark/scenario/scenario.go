@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/retry"
 )
 
 // Scenario is one kind of measurement.
@@ -214,14 +215,8 @@ func settle(ctx context.Context, t *Trial) error {
 }
 
 func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	retry.Sleep(ctx, d)
+	return ctx.Err()
 }
 
 // Each calls f for 0 to n-1, at most width at a time, and returns their errors.

@@ -1,12 +1,9 @@
 package crew
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -16,9 +13,9 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 )
 
-// Process is one worker process, seen from its supervisor.
+// Process is one worker process that takes turns, seen from its supervisor.
 type Process struct {
-	*child.Child
+	*child.Piped
 	*turns.Track     // of its records so far
 	Number       int // of the worker whose place it has
 
@@ -27,16 +24,14 @@ type Process struct {
 	Ended       bool          // its end was received
 	KilledAt    turns.Instant // before Kill; zero: it was not killed
 	Stopped     bool          // the supervisor has stopped it and not continued it
-
-	stdin *os.File
 }
 
 // Free reports whether the process is at work, and neither killed nor stopped.
 func (p *Process) Free() bool { return p.Ready && !p.Ended && p.KilledAt == 0 && !p.Stopped }
 
-// Tell writes a line to the process. A process that cannot read it has ended, and
+// Tell sends a message to the process. A process that cannot read it has ended, and
 // its end is an event that says more.
-func (p *Process) Tell(line string) { _, _ = io.WriteString(p.stdin, line+"\n") }
+func (p *Process) Tell(message any) { _ = p.Send(message) }
 
 // Kill kills the process at once.
 func (p *Process) Kill() error {
@@ -75,46 +70,38 @@ func New(command func() *exec.Cmd) *Crew {
 func (c *Crew) Events() <-chan Event { return c.events }
 
 // Start starts a worker process and gives it its assignment. rowLease is the lease
-// of its queue rows. A process beside an error is running.
+// of its queue rows.
 func (c *Crew) Start(number int, name string, rowLease time.Duration, assignment any) (*Process, error) {
-	line, err := json.Marshal(assignment)
+	started, err := child.StartPiped(c.command())
 	if err != nil {
-		return nil, err
-	}
-	started, stdin, stdout, err := child.StartPiped(c.command())
-	if started == nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &Process{Child: started, Track: turns.NewTrack(name, rowLease), Number: number, stdin: stdin}
+	p := &Process{Piped: started, Track: turns.NewTrack(name, rowLease), Number: number}
 	c.Processes = append(c.Processes, p)
-	c.followers.Go(func() { c.follow(p, stdout) })
-	p.Tell(string(line))
-	return p, err
+	c.followers.Go(func() { c.follow(p) })
+	p.Tell(assignment)
+	return p, nil
 }
 
 // follow sends what the process reports, and its end once it is gone.
-func (c *Crew) follow(p *Process, out io.ReadCloser) {
-	defer out.Close()
+func (c *Crew) follow(p *Process) {
 	send := func(e Event) {
 		select {
 		case c.events <- e:
 		case <-c.stopped:
 		}
 	}
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	p.Follow(func(line []byte) bool {
 		var r turns.Record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			if p.Killed() {
-				break // its last line is incomplete
-			}
-			send(Event{Process: p, Err: fmt.Errorf("%s wrote %q: %w", p.Worker, lines.Text(), err)})
-			break
+		err := json.Unmarshal(line, &r)
+		switch {
+		case err == nil:
+			send(Event{Process: p, Record: r})
+		case !p.Killed(): // otherwise its last line is incomplete
+			send(Event{Process: p, Err: fmt.Errorf("%s wrote %q: %w", p.Worker, line, err)})
 		}
-		send(Event{Process: p, Record: r})
-	}
-	<-p.Exited()
+		return err == nil
+	})
 	send(Event{Process: p, Ended: true, At: turns.Now()})
 }
 
@@ -176,7 +163,7 @@ func (c *Crew) Stop(all bool) error {
 			}
 			_ = p.Signal(syscall.SIGKILL)
 		}
-		_ = p.stdin.Close()
+		p.Dismiss()
 	}
 	for _, p := range c.Processes {
 		<-p.Exited()

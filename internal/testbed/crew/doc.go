@@ -1,12 +1,14 @@
 // Package crew starts worker processes, follows what they report, and ends them.
-// It is test apparatus, for "queuelock demo" (internal/demo) and "make chaos"
-// (testbed/chaos). The package turns has the records and judges them.
+// It is test apparatus, for "queuelock demo" (internal/demo), "make chaos"
+// (testbed/chaos) and the benchmark beside other locks (the module bench), whose
+// workers answer requests instead. The package turns has the records and judges them.
 //
-//	supervisor (Crew)                   worker process (Post)
-//	─────────────────                   ─────────────────────
-//	Start: an assignment ─────────────► Assignment
+//	supervisor (Crew, child.Piped)      worker process (Post)
+//	──────────────────────────────      ─────────────────────
+//	Start: an assignment ─────────────► Read
 //	                     ◄───────────── Report: ready, asked, granted, ended, … done
-//	Tell                 ─────────────► Line
+//	Send, Tell           ─────────────► Read
+//	                     ◄───────────── Write
 //	Signal, Kill, or the end of the pipe, which ends the worker too
 //
 // Both ends are lines of JSON on pipes. A worker does not outlive its supervisor,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 
@@ -22,7 +21,7 @@ type Post struct {
 
 	mu  sync.Mutex
 	out *json.Encoder // guarded by mu
-	err error         // guarded by mu; of the first record that could not be written
+	err error         // guarded by mu; of the first line that could not be written
 }
 
 // NewPost makes the Post of a worker on its standard input and output.
@@ -30,26 +29,17 @@ func NewPost(in io.Reader, out io.Writer) *Post {
 	return &Post{in: bufio.NewReader(in), out: json.NewEncoder(out)}
 }
 
-// Assignment reads the assignment, which is the first line.
-func (p *Post) Assignment(into any) error {
+// Read waits for the next message from the supervisor. Its error is io.EOF if there are no more.
+func (p *Post) Read(into any) error {
 	line, err := p.in.ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, into)
-	}
 	if err != nil {
-		return fmt.Errorf("read the assignment: %w", err)
+		return err
 	}
-	return nil
-}
-
-// Line waits for the next line from the supervisor.
-func (p *Post) Line() error {
-	_, err := p.in.ReadString('\n')
-	return err
+	return json.Unmarshal(line, into)
 }
 
 // Attended returns a context that ends with the supervisor's end of the pipe. No
-// lines are read after it.
+// messages are read after it.
 func (p *Post) Attended(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -70,12 +60,24 @@ func (p *Post) Report(r turns.Record) {
 	if p.Usage != nil {
 		r.Usage = p.Usage()
 	}
-	if err := p.out.Encode(r); err != nil && p.err == nil {
+	p.write(r)
+}
+
+// Write writes a message that is no record.
+func (p *Post) Write(message any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.write(message)
+}
+
+// write writes a line. It is called under the mutex.
+func (p *Post) write(message any) {
+	if err := p.out.Encode(message); err != nil && p.err == nil {
 		p.err = err
 	}
 }
 
-// Err returns the error of the first record that could not be written.
+// Err returns the error of the first line that could not be written.
 func (p *Post) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -67,6 +67,16 @@ func receiver(f *ast.FuncDecl) string {
 	}
 }
 
+// methodsOf returns the name of the type of each method of a file.
+func methodsOf(s source) (types []string) {
+	for _, decl := range s.file.Decls {
+		if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+			types = append(types, s.symbol(strings.TrimSuffix(receiver(f), ".")))
+		}
+	}
+	return types
+}
+
 // structs returns the number of fields of each named struct of a file.
 func structs(s source) []count {
 	var counts []count

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -139,11 +138,16 @@ func TestSource(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	rows, err := measure(tree(map[string]string{
+	files := tree(map[string]string{
 		"a.go":      code,
 		"a_test.go": "package a\n",
 		"README.md": "# A\n\nIt went\nfor" + " good.\n",
-	}))
+	})
+	sources, err := parseTree(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := measure(files, sources)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +164,8 @@ func TestMeasure(t *testing.T) {
 		"banned words in code, comments and docs":           1,
 		"colons and semicolons per 1,000 words of comments": 74,
 		"lines of Go in the library":                        strings.Count(code, "\n"),
+		"lines of tests":                                    1,
+		"methods of a type of the library":                  1,
 	} {
 		if is, found := got[name]; !found || is != want {
 			t.Errorf("%s: %d, want %d", name, is, want)
@@ -177,16 +183,10 @@ func TestWrite(t *testing.T) {
 	if exceeded != 2 {
 		t.Errorf("%d limits exceeded, want 2", exceeded)
 	}
-	for _, want := range []string{"complexity  11     8      exceeded", "words       7      -", "11  h\n", "and 1 more"} {
+	for _, want := range []string{"complexity  -        11     8      exceeded", "words       -        7      -", "11  h\n", "and 1 more"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
-	}
-}
-
-func TestLongestCall(t *testing.T) {
-	if calls, err := longestCall(context.Background()); err != nil || calls < 1 {
-		t.Errorf("longestCall() = %d, %v", calls, err)
 	}
 }
 
@@ -205,6 +205,39 @@ func TestShares(t *testing.T) {
 	for i, r := range shares(sources) {
 		if r.value != want[i] {
 			t.Errorf("%s: %d, want %d", r.name, r.value, want[i])
+		}
+	}
+}
+
+func TestMixed(t *testing.T) {
+	s := parse(t, map[string]string{"a.go": "package a\n\nfunc f(mode int) { retry.Do(offer, mode) }\n\nfunc g(mode int) { retry.Do(mode) } // offer\n"})[0]
+	if got, want := mixed(s, 2), []count{{"a.f", 3}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestRanIn(t *testing.T) {
+	sources := parse(t, map[string]string{"a.go": "package a", "b/b.go": "package b", "b/c.go": "package b", "b/d.go": "package b", "cmd/e.go": "package main"})
+	profile := "mode: atomic\n"
+	for _, line := range []string{"a.go:1.2,3.4 1 0", "a.go:4.2,5.4 1 7", "b/b.go:1.2,3.4 2 10", "b/b.go:4.2,5.4 2 1", "b/c.go:1.2,3.4 1 1", "b/d.go:1.2,3.4 1 0", "cmd/e.go:1.2,3.4 1 1"} {
+		profile += module + "/" + line + "\n"
+	}
+	if got, want := ranIn(profile, sources), []count{{".", 1}, {"b", 2}}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestThen checks that each earlier value is shown beside a row.
+func TestThen(t *testing.T) {
+	sources := parse(t, map[string]string{"a.go": code})
+	rows, err := measure(tree(map[string]string{"README.md": ""}), sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range then {
+		named := func(r row) bool { return r.name == name }
+		if !slices.ContainsFunc(append(rows, played(nil, nil, 0, 0)...), named) {
+			t.Errorf("no row %q", name)
 		}
 	}
 }

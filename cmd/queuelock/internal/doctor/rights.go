@@ -24,7 +24,7 @@ func (s Subject) names() map[string]string { return map[string]string{"#pk": s.P
 
 var (
 	getItem = right{"GetItem", func(ctx context.Context, s Subject) error {
-		_, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: s.scratch("none"), ConsistentRead: aws.Bool(true)})
+		_, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: s.scratch(), ConsistentRead: aws.Bool(true)})
 		return err
 	}}
 	query = right{"Query", func(ctx context.Context, s Subject) error {
@@ -35,20 +35,20 @@ var (
 		return err
 	}}
 	putItem = right{"PutItem", func(ctx context.Context, s Subject) error {
-		_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: s.scratch("none"), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names()})
+		_, err := s.DB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: s.scratch(), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names()})
 		return err
 	}}
 	updateItem = right{"UpdateItem", func(ctx context.Context, s Subject) error {
-		_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Table, Key: s.scratch("none"), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names()})
+		_, err := s.DB.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &s.Table, Key: s.scratch(), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names()})
 		return err
 	}}
 	deleteItem = right{"DeleteItem", func(ctx context.Context, s Subject) error {
-		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Table, Key: s.scratch("none"), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names()})
+		_, err := s.DB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Table, Key: s.scratch(), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names()})
 		return err
 	}}
 	conditionCheck = right{"ConditionCheckItem", func(ctx context.Context, s Subject) error {
 		_, err := s.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{ConditionCheck: &types.ConditionCheck{
-			TableName: &s.Table, Key: s.scratch("none"), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names(),
+			TableName: &s.Table, Key: s.scratch(), ConditionExpression: aws.String(impossible), ExpressionAttributeNames: s.names(),
 		}}}})
 		return err
 	}}

@@ -68,9 +68,6 @@ func (t *Terminal) inFront() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// Lent reports whether a command has the terminal.
-func (t *Terminal) Lent() bool { return t.lent }
-
 // Started notes that a command was started with the terminal.
 func (t *Terminal) Started() { t.lent = true }
 

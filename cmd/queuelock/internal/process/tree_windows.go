@@ -112,9 +112,6 @@ func OpenTerminal() *Terminal { return &Terminal{} }
 // Interactive is false: a console needs no lending.
 func (*Terminal) Interactive(_, _ any) bool { return false }
 
-// Lent is false.
-func (*Terminal) Lent() bool { return false }
-
 // Started does nothing.
 func (*Terminal) Started() {}
 

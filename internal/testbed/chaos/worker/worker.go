@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
@@ -51,8 +52,8 @@ func Work(ctx context.Context, db DynamoDB, in io.Reader, out io.Writer) error {
 }
 
 func (w *worker) work(ctx context.Context) (err error) {
-	if err := w.post.Assignment(&w.Assignment); err != nil {
-		return err
+	if err := w.post.Read(&w.Assignment); err != nil {
+		return fmt.Errorf("read the assignment: %w", err)
 	}
 	w.random = rand.New(rand.NewPCG(w.Seed, 0))
 	w.client, err = queuelock.New(w.db, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Name})
