@@ -208,9 +208,9 @@ var mutants = []mutant{
 		noWrite, 5000, "",
 	},
 	{
-		"a waiter's heartbeat that writes one attribute more", "internal/rows/enqueue.go",
-		"\terr := q.Apply(ctx, row.Key(q.Items), express(q, row.Renew(until, time.Now())))\n",
-		"\tw := row.Renew(until, time.Now())\n\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\terr := q.Apply(ctx, row.Key(q.Items), express(q, w))\n",
+		"a waiter's heartbeat that writes one attribute more", "internal/rows/send.go",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
 		noWrite, 5000, "",
 	},
 	{
