@@ -208,15 +208,15 @@ var mutants = []mutant{
 		noWrite, 5000, "",
 	},
 	{
-		"a waiter's heartbeat that writes one attribute more", "internal/rows/enqueue.go",
-		"\terr := q.Apply(ctx, row.Key(q.Items), express(q, row.Renew(until, time.Now())))\n",
-		"\tw := row.Renew(until, time.Now())\n\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\terr := q.Apply(ctx, row.Key(q.Items), express(q, w))\n",
+		"a waiter's heartbeat that writes one attribute more", "internal/rows/send.go",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
 		noWrite, 5000, "",
 	},
 	{
-		"a heartbeat that counts two beats", "internal/serving/hold.go",
-		"\trec, err := send(ctx, q, r.Heartbeat(id, t))\n",
-		"\tbeat, w := clause.At(queue.AttrHolders).Entry(id).Field(queue.AttrBeat), r.Heartbeat(id, t)\n\tw.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n\trec, err := send(ctx, q, w)\n",
+		"a heartbeat that counts two beats", "internal/session/heartbeat.go",
+		"\trec, reply, err := serving.Send(ctx, q, w)\n",
+		"\tbeat := clause.At(queue.AttrHolders).Entry(s.grant.ID).Field(queue.AttrBeat)\n\tw.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n\trec, reply, err := serving.Send(ctx, q, w)\n",
 		noWrite, 5000, "",
 	},
 }
