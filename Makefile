@@ -34,13 +34,13 @@ quick: ## all tests on the embedded engine alone, without the race detector
 
 .PHONY: load
 load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
-	$(GO) test -run 'TestHeld$$|TestWaiting' -v -count=1 ./test/load
+	$(GO) test -run 'TestHeld$$|TestWaiting' -v -count=1 ./test/faults
 
 .PHONY: test-retries
 test-retries: ## the tests of outages and costs by the SDK's coming rules for retries, on the embedded engine
 	AWS_NEW_RETRIES_2026=true QUEUELOCK_ENGINES=embedded $(GO) test -count=1 . ./failfast ./queuelocktest \
 		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./sweeper \
-		./test/acquire ./test/budget ./test/failclosed ./test/faults ./test/item ./test/lease ./test/multilock ./test/release ./test/transact
+		./test/acquire ./test/hold ./test/modes ./test/faults
 
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md

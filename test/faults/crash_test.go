@@ -14,7 +14,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// What hurt other locks. The lessons on requests are in test/budget.
+// What hurt other locks. The lessons on requests are in test/acquire.
 
 // TestCrashInFirstTurn checks that processes with short waits get past a crash in the
 // first turn. A process dies in its very first turn, and those after it wait for less

@@ -169,7 +169,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "internal/session/use.go",
 		"	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled, s.recent) || evicted && ", "	return slices.ContainsFunc(s.grant.Record.Marks.Unsettled[:0], s.recent) || false && evicted && ",
-		`an update is lost`, 0, "./test/transact TestSplitAfterEviction",
+		`an update is lost`, 0, "./test/hold TestSplitAfterEviction",
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
@@ -179,7 +179,7 @@ var mutants = []mutant{
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/enter.go",
 		"\t\tgrant, err := w.settle(ctx)\n", "\t\tgrant, err := w.settle(ctx)\n\t\tif ctx.Err() != nil {\n\t\t\treturn nil, ctx.Err()\n\t\t}\n",
-		`has left \[holder`, 0, "./test/resume TestCancelledResume",
+		`has left \[holder`, 0, "./test/acquire TestCancelledResume",
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",
