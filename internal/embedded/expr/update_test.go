@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
@@ -146,35 +144,6 @@ func TestRefusedUpdates(t *testing.T) {
 
 func overlap(verb, one, two string) string {
 	return "Two document paths " + verb + " with each other; must remove or rewrite one of these paths; path one: " + one + ", path two: " + two
-}
-
-// TestOrderOfActions checks that the order of actions never matters.
-func TestOrderOfActions(t *testing.T) {
-	actions := []string{"a = n", "n = k + :one", "k = m.x", "m.x = n", "l[0] = k", "s = if_not_exists(q, n)"}
-	rapid.Check(t, func(t *rapid.T) {
-		old := value.Item{}
-		if err := json.Unmarshal([]byte(updateItem), &old); err != nil {
-			t.Fatal(err)
-		}
-		run := func(order []string) value.Item {
-			s, err := NewScope(nil, map[string]value.Value{":one": value.OfNumber(value.Count(1))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			u, err := ParseUpdate("SET "+strings.Join(order, ", "), s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := u.Apply(old)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return got
-		}
-		if order := rapid.Permutation(actions).Draw(t, "order"); !run(order).Equal(run(actions)) {
-			t.Fatalf("SET %s differs", strings.Join(order, ", "))
-		}
-	})
 }
 
 // TestProjections checks that projections keep the shape and close the gaps.
