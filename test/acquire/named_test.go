@@ -208,56 +208,6 @@ func TestNamedHolderLives(t *testing.T) {
 	})
 }
 
-// TestNamedAcceptLate checks that the row stays while the answer to ACCEPT is missing.
-func TestNamedAcceptLate(t *testing.T) {
-	locktest.InBubble(t, "", func(t *testing.T) {
-		r := newRelay(t)
-		accept := r.next.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Mentioning("ttl").Times(1))
-		locktest.Release(t, r.holder)
-		got := locktest.Within(t, "the second", 2*time.Second, r.second).Lock
-		time.Sleep(3 * time.Second)
-		if accept.Fired() != 1 || len(rowsAt(r.table)) != 1 {
-			t.Fatalf("ACCEPT was sent %d times, and the rows are %v", accept.Fired(), rowsAt(r.table))
-		}
-		time.Sleep(20 * time.Second)
-		if err := got.Err(); err != nil || len(rowsAt(r.table)) != 0 {
-			t.Errorf("%v, and the rows are %v", err, rowsAt(r.table))
-		}
-		locktest.Release(t, got)
-	})
-}
-
-// TestNamedAcceptAgain applies ACCEPT twice, or late. It changes an entry of its own holder only.
-func TestNamedAcceptAgain(t *testing.T) {
-	for name, fault := range map[string]queuelocktest.Fault{
-		"Twice":             queuelocktest.Duplicate(20 * time.Millisecond),
-		"TwiceAfterRelease": queuelocktest.Duplicate(8 * time.Second),
-		"Late":              queuelocktest.SwallowRequest().LandingAnyway(),
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			r := newRelay(t)
-			third := r.third()
-			accept := r.next.Inject(fault.Of("UpdateItem").Mentioning("ttl").Times(1))
-			locktest.Release(t, r.holder)
-			got := locktest.Within(t, "the second", 2*time.Second, r.second).Lock
-			time.Sleep(5 * time.Second)
-			if err := got.Err(); err != nil || accept.Fired() != 1 {
-				t.Fatalf("%v; ACCEPT was sent %d times", err, accept.Fired())
-			}
-			locktest.StillWaits(t, "the third", third)
-			locktest.Release(t, got)
-			last := locktest.Within(t, "the third", 2*time.Second, third).Lock
-			time.Sleep(30 * time.Second)
-			if err := last.Err(); err != nil {
-				t.Fatal(err)
-			}
-			locktest.Release(t, last)
-			time.Sleep(time.Second)
-			locktest.NothingLeft(t, r.table)
-		})
-	}
-}
-
 // TestNamedTooLate cuts the next waiter off until the lease of its row has ended. It must not take the grant that it
 // finds then for its own.
 func TestNamedTooLate(t *testing.T) {

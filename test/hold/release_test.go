@@ -83,38 +83,3 @@ func TestReleaseReportsLoss(t *testing.T) {
 		}
 	})
 }
-
-// TestReleaseWithoutAnswer checks that the outcome of a Release without an answer is
-// found out. After an attempt without an answer a refusal says that this one was made,
-// unless the record shows who has taken the lock.
-func TestReleaseWithoutAnswer(t *testing.T) {
-	for what, test := range map[string]struct {
-		fault   queuelocktest.Fault
-		resumed bool
-	}{
-		"made":                                 {queuelocktest.SwallowResponse().Times(1), false},
-		"made, and its connection broken":      {queuelocktest.LoseResponse().Times(1), false},
-		"not made":                             {queuelocktest.SwallowRequest().Times(1), false},
-		"not made, and another has resumed it": {queuelocktest.SwallowRequest().Times(1), true},
-	} {
-		locktest.InBubble(t, what, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, db := locktest.Open(t, table, "c", queuelock.Config{})
-			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-			db.Inject(test.fault.Of("UpdateItem"))
-			done := make(chan error, 1)
-			go func() { done <- lock.Release(t.Context()) }()
-			synctest.Wait()
-			if test.resumed {
-				locktest.Must(other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
-			}
-			if err := <-done; errors.Is(err, queuelock.ErrLost) != test.resumed || !test.resumed && err != nil {
-				t.Errorf("%v", err)
-			}
-			if locked := locktest.Must(other.IsLocked(t.Context(), locktest.Order)); locked != test.resumed {
-				t.Errorf("it is locked: %t", locked)
-			}
-		})
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -218,40 +217,6 @@ func TestLossBesideTransaction(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The answers to a release are lost until the lease has ended, and another holder
-// comes and goes: the next Release still knows that the lock was released.
-func TestReleaseAfterItsLease(t *testing.T) {
-	locktest.InBubble(t, "NilIfItWasReleasedInTime", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem"))
-		if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("without an answer: %v", err)
-		}
-		lost.Remove()
-		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
-		time.Sleep(time.Minute)
-		locktest.Release(t, lock)
-	})
-	locktest.InBubble(t, "LostIfItWasNot", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		lost := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
-		if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("without an answer: %v", err)
-		}
-		lost.Remove()
-		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("evicted meanwhile: %v", err)
-		}
-	})
 }
 
 // Extend, SetData and Err beside an UpdateAndRelease that was made, and is not

@@ -18,42 +18,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestSetDataUnderFaults checks that SetData gets through whatever happens to its
-// requests.
-func TestSetDataUnderFaults(t *testing.T) {
-	for name, fault := range map[string]queuelocktest.Fault{
-		"request lost":         queuelocktest.LoseRequest().Times(2),
-		"response lost":        queuelocktest.LoseResponse().Times(2),
-		"response never comes": queuelocktest.SwallowResponse().Times(1),
-		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
-		"arrives twice":        queuelocktest.Duplicate(time.Second),
-		"conflict":             queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
-		"lands late":           queuelocktest.LandLate(time.Second).Times(1),
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, db := locktest.Open(t, table, "a", queuelock.Config{})
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-			injected := db.Inject(fault.Mentioning("dataSet"))
-			for _, data := range []string{"one", "two"} {
-				if err := lock.SetData(t.Context(), []byte(data)); err != nil {
-					t.Errorf("%q: %v", data, err)
-				}
-				if got := dataOf(t, table); got != data {
-					t.Errorf("%q is there, want %q", got, data)
-				}
-			}
-			if err := table.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := dataOf(t, table); got != "two" || injected.Fired() == 0 {
-				t.Errorf("the data is %q in the end, want the last; the fault came %d times", got, injected.Fired())
-			}
-			locktest.Release(t, lock)
-		})
-	}
-}
-
 // TestLateSetData checks that a late SetData does not replace a later one. The first
 // call's request is held up, its caller gives up, and it arrives after the second was
 // confirmed: older data must not come back.
@@ -163,41 +127,5 @@ func TestSetDataOfLostLock(t *testing.T) {
 			t.Errorf("%q is there", got)
 		}
 		locktest.Release(t, next)
-	})
-	locktest.InBubble(t, "lost by the clock, and released", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.Partition()
-		<-lock.Context().Done()
-		db.Heal()
-		before := db.Counts().Total().Sent
-		if err := lock.SetData(t.Context(), nil); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
-		if n := db.Counts().Total().Sent - before; n != 0 {
-			t.Errorf("%d requests were sent for a lost lock", n)
-		}
-		_ = lock.Release(t.Context())
-		lock = locktest.Acquire(t, c, waitpolicy.Forever)
-		locktest.Release(t, lock)
-		synctest.Wait() // what runs in the background
-		before = db.Counts().Total().Sent
-		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrReleased) || db.Counts().Total().Sent != before {
-			t.Errorf("%v, after %d requests", err, db.Counts().Total().Sent-before)
-		}
-	})
-	locktest.InBubble(t, "LostWhileUnresponsive", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.Partition()
-		begun := time.Now()
-		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
-		if took := time.Since(begun); took > locktest.TTL {
-			t.Errorf("it went on for %v", took)
-		}
 	})
 }

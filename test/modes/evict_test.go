@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -103,58 +102,6 @@ func TestEvictRefusals(t *testing.T) {
 		}
 		if _, gone := errors.AsType[*sweeper.EvictError](c.Operator().Evict(t.Context(), queuelock.Key{Entity: "never used"}, stuck)); !gone {
 			t.Error("a queue that was never used has a holder")
-		}
-		locktest.Release(t, lock)
-	})
-}
-
-// evictionFaults are faults that an eviction outlasts.
-func evictionFaults() map[string]queuelocktest.Fault {
-	return map[string]queuelocktest.Fault{
-		"request lost":         queuelocktest.LoseRequest().Times(5),
-		"response lost":        queuelocktest.LoseResponse().Times(5),
-		"response never comes": queuelocktest.SwallowResponse().Times(3),
-		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
-		"twice":                queuelocktest.Duplicate(10 * time.Second),
-	}
-}
-
-// TestEvictOutlastsFaults checks that Evict outlasts transient faults.
-func TestEvictOutlastsFaults(t *testing.T) {
-	for name, fault := range evictionFaults() {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			operator, dbOperator := locktest.Open(t, table, "operator", locktest.TenSeconds)
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-			db.Partition()
-			waiting := locktest.QueueUp(t.Context(), operator, waitpolicy.Forever) // of the same process
-			time.Sleep(time.Minute)
-			dbOperator.Inject(fault.Mentioning("failClosed"))
-			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
-				t.Fatal(err)
-			}
-			evicted := time.Now()
-			got := <-waiting
-			if took := got.At.Sub(evicted); got.Err != nil || took > 100*time.Millisecond {
-				t.Errorf("the waiter was served %v after (%v), want at once", took, got.Err)
-			}
-			time.Sleep(time.Minute)
-			if err := got.Lock.Err(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	locktest.InBubble(t, "no table", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-		db.Inject(queuelocktest.LoseRequest().Mentioning("failClosed"))
-		begun := time.Now()
-		err := c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, lock.Ticket()))
-		locktest.Says(t, err, "may be gone", "ticket 1")
-		if took := time.Since(begun); took > 40*time.Second {
-			t.Errorf("after %v", took)
 		}
 		locktest.Release(t, lock)
 	})

@@ -137,31 +137,9 @@ func TestEvictHolderSpares(t *testing.T) {
 	})
 }
 
-// TestEvictHolderFaults checks that Evict of a holder with a lease outlasts transient faults, and that a
-// request that arrives late or twice evicts no other holder.
+// TestEvictHolderFaults checks that an Evict that arrives late spares a holder that has renewed its lease, and that one
+// without answers ends.
 func TestEvictHolderFaults(t *testing.T) {
-	for name, fault := range evictionFaults() {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
-			operator, db := locktest.Open(t, table, "operator", queuelock.Config{})
-			locktest.Acquire(t, c, waitpolicy.NoWait)
-			waiting := locktest.LockBy(t, operator)
-			time.Sleep(10 * time.Second)
-			injected := db.Inject(fault.Mentioning("evicted").Of("UpdateItem"))
-			if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
-				t.Fatal(err)
-			}
-			got := <-waiting
-			if got.Err != nil || injected.Fired() == 0 {
-				t.Fatalf("%v, after %d faults", got.Err, injected.Fired())
-			}
-			time.Sleep(time.Minute)
-			if err := got.Lock.Extend(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
 	locktest.InBubble(t, "late, after a renewal", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)

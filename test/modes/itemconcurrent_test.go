@@ -1,11 +1,9 @@
 package modes_test
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,48 +16,6 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// TestConcurrentUpdates checks that of many concurrent updates and releases one gets
-// through.
-func TestConcurrentUpdates(t *testing.T) {
-	for seed := range uint64(20) {
-		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			c, db := locktest.Open(t, table, "c", queuelock.Config{})
-			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-			db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").WithProbability(0.3, seed))
-			db.Inject(queuelocktest.Duplicate(20*time.Millisecond).Of("UpdateItem").WithProbability(0.3, seed))
-			var made atomic.Int64
-			var wg sync.WaitGroup
-			for i := range 6 {
-				wg.Go(func() {
-					time.Sleep(time.Duration(i*int(seed)%7) * time.Millisecond)
-					if i == 5 {
-						if err := lock.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
-						return
-					}
-					if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); err == nil {
-						made.Add(1)
-					} else if !errors.Is(err, queuelock.ErrReleased) {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
-			if err := table.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(100+made.Load())) || made.Load() > 1 {
-				t.Errorf("%d calls updated, and the amount is %v", made.Load(), got)
-			}
-		})
-	}
-}
 
 // TestReadModifyWrite checks that a read-modify-write under random faults loses no
 // update. The process computes the new amount from the one that the lock showed, so one
