@@ -150,103 +150,10 @@ func finish(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock, faul
 	locktest.NothingLeft(t, table)
 }
 
-// TestPassToWaiterThatLeaves cancels a waiter while the PASS to it is under way.
-func TestPassToWaiterThatLeaves(t *testing.T) {
-	for name, fault := range map[string]queuelocktest.Fault{
-		"BeforeIt": queuelocktest.HoldRequest(), "AfterIt": queuelocktest.HoldResponse(),
-		"Never": queuelocktest.HoldRequest().LandingAnyway(), "NeverAnswered": queuelocktest.HoldResponse(),
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
-			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
-			held := db.Inject(passes(fault.Times(1)))
-			first := locktest.Acquire(t, c, waitpolicy.Forever)
-			ctx, cancel := context.WithCancel(t.Context())
-			second := locktest.QueueUp(ctx, c, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			third := locktest.LockBy(t, c)
-			untilAsleep(db)
-			released := make(chan error, 1)
-			go func() { released <- first.Release(t.Context()) }()
-			<-held.Reached()
-			cancel()
-			answered := !strings.HasPrefix(name, "Never")
-			if answered {
-				synctest.Wait()
-				held.Release()
-			}
-			if got := locktest.Within(t, "the waiter that leaves", 10*time.Second, second); !errors.Is(got.Err, context.Canceled) {
-				t.Errorf("got %+v", got)
-			}
-			got := locktest.Within(t, "the third", 10*time.Second, third)
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			if err := <-released; err != nil {
-				t.Error(err)
-			}
-			if !answered {
-				held.Release()
-				synctest.Wait()
-			}
-			if err := got.Lock.Err(); err != nil {
-				t.Error(err)
-			}
-			locktest.Release(t, got.Lock)
-			time.Sleep(time.Second) // rows are deleted in the background
-			locktest.NothingLeft(t, table)
-		})
-	}
-}
-
 // isPass reports whether a request releases a lock and grants it.
 func isPass(in *dynamodb.UpdateItemInput) bool {
 	names := slices.Collect(maps.Values(in.ExpressionAttributeNames))
 	return slices.Contains(names, "granted") && slices.Contains(names, "released")
-}
-
-// TestPassOfRepeatingClient checks that a waiter which is cancelled meanwhile finds its lock in the refusal of the
-// second copy, and leaves nothing.
-func TestPassOfRepeatingClient(t *testing.T) {
-	for name, cancelled := range map[string]bool{"AndWaits": false, "AndLeaves": true} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			passes, db := 0, table.Client("c")
-			c, err := queuelock.New(locktest.Repeating{Client: db, Again: func(in *dynamodb.UpdateItemInput) bool {
-				if !isPass(in) {
-					return false
-				}
-				if passes++; cancelled {
-					cancel()
-				}
-				return true
-			}}, table.Name(), queuelock.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = c.Close(context.Background()) })
-			first := locktest.Acquire(t, c, waitpolicy.Forever)
-			second := locktest.QueueUp(ctx, c, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			third := locktest.LockBy(t, c)
-			untilAsleep(db)
-			began := time.Now()
-			locktest.Release(t, first)
-			if got := locktest.Within(t, "the second", 10*time.Second, second); !cancelled {
-				locktest.Release(t, got.Lock)
-			} else if !errors.Is(got.Err, context.Canceled) {
-				t.Errorf("got %+v", got)
-			}
-			locktest.Release(t, locktest.Within(t, "the third", 10*time.Second, third).Lock)
-			if took := time.Since(began); took > time.Second || passes == 0 {
-				t.Errorf("it took %v, with %d passes", took, passes)
-			}
-			time.Sleep(time.Second) // rows are deleted in the background
-			locktest.NothingLeft(t, table)
-		})
-	}
 }
 
 // TestPanicDuringPass checks that an SDK client which panics does not leave the waiter waiting for its answer.
@@ -338,25 +245,6 @@ func TestPassThenSilence(t *testing.T) {
 		}
 		<-released
 		locktest.Release(t, got.Lock)
-	})
-}
-
-// TestPassAfterLateCopy lets a copy of a refused transaction be made late, which refuses the PASS. The lock is then
-// handed on to all waiters.
-func TestPassAfterLateCopy(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
-		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		first := locktest.Acquire(t, a, waitpolicy.Forever)
-		second := locktest.LockBy(t, a)
-		time.Sleep(time.Second)
-		locktest.RefusedDeposit(t, table, db, first).Release()
-		time.Sleep(time.Second)
-		if locktest.Balance(table) != "1" {
-			t.Fatal("the copy was not made")
-		}
-		locktest.Release(t, first)
-		locktest.Release(t, locktest.Within(t, "the next", time.Second, second).Lock)
 	})
 }
 

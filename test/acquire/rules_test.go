@@ -57,42 +57,6 @@ func TestLookBesideEnqueue(t *testing.T) {
 	})
 }
 
-// TestOvertakenWaiter checks that an overtaken waiter awaits its enqueue before it looks.
-func TestOvertakenWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 3900 * time.Millisecond}
-		table := queuelocktest.NewTable(t)
-		holder, _ := locktest.Open(t, table, "holder", cfg)
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		c, db := locktest.Open(t, table, "stalled", cfg)
-		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		next, _ := locktest.Open(t, table, "next", cfg)
-		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
-		db.Partition()
-		time.Sleep(2 * cfg.WaiterTTL)
-		locktest.Release(t, held)
-		served := <-overtaker
-		if served.Err != nil {
-			t.Fatal(served.Err)
-		}
-		// Its new ticket is the fourth that is issued.
-		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").On(locktest.Order.Entity, "lock/"+ticket.FromUint64(4).Padded()).LandingAnyway())
-		db.Heal()
-		<-row.Reached()
-		before := reads(db)
-		time.Sleep(3 * time.Second) // the next in line looks at least once a second
-		if n := reads(db) - before; n != 0 {
-			t.Errorf("%d looks before the new row was there", n)
-		}
-		row.Release()
-		locktest.Release(t, served.Lock)
-		if got := <-waiting; got.Err != nil {
-			t.Error(got.Err)
-		}
-	})
-}
-
 // TestWaiterWithoutRow checks that a waiter without a row does not hold up the others of
 // its process. A waiter whose row cannot be put must not keep those of its own process
 // waiting with a row: the whole queue waits for them.
@@ -154,44 +118,6 @@ func TestRowCannotBePut(t *testing.T) {
 	}
 }
 
-// TestExpiredByItsAnswer checks that a lease that is over by the time of its own answer
-// is not used. A host that was suspended wakes with a clock that has not moved. A lease
-// that it asks for then is over before it begins, and its answer's date says so.
-func TestExpiredByItsAnswer(t *testing.T) {
-	for _, asleep := range []time.Duration{50 * time.Second, 10 * time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			var suspended atomic.Int64 // DynamoDB's clock goes on
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond), queuelocktest.WithClock(func() time.Time {
-				return time.Now().Add(time.Duration(suspended.Load()))
-			}))
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-			for range 5 {
-				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-				time.Sleep(700 * time.Millisecond)
-			}
-			suspended.Store(int64(asleep))
-			lock := locktest.Acquire(t, a, waitpolicy.Forever)
-			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-			for range 100 {
-				time.Sleep(time.Second)
-				select {
-				case got := <-waiting:
-					t.Fatalf("suspended for %v: %+v was served while the other's lock says %v", asleep, got, lock.Err())
-				default:
-				}
-				if err := lock.Err(); err != nil {
-					t.Fatalf("suspended for %v: %v", asleep, err)
-				}
-			}
-			locktest.Release(t, lock)
-			if got := <-waiting; got.Err != nil {
-				t.Error(got.Err)
-			}
-		})
-	}
-}
-
 // TestPatience checks that the retry timeout counts from the first failure. Patience is
 // for failures: one request that fails after a long stall loses no place.
 func TestPatience(t *testing.T) {
@@ -220,26 +146,6 @@ func TestPatience(t *testing.T) {
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-// TestLeaveDeletesEveryID checks that a leaving waiter deletes its row, whichever of its
-// ids the row has. A row may be there by the id of any of its enqueues that was not
-// answered.
-func TestLeaveDeletesEveryID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		db.Inject(queuelocktest.SwallowResponse().Of("PutItem").Times(2))
-		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(6*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Fatal(err)
-		}
-		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
-			t.Errorf("%d rows are left\n%s", rows, table.Log())
-		}
-		locktest.Release(t, held)
 	})
 }
 

@@ -14,25 +14,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestEngineLockDelay checks that a lock delay is kept on every engine.
-func TestEngineLockDelay(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.Fast)
-		other, _ := locktest.Open(t, table, "b", locktest.Fast)
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-		granted := time.Now()
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Second))
-		db.Partition()
-		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		<-lock.Context().Done()
-		got := <-waiting
-		if took := got.At.Sub(granted); got.Err != nil || took < locktest.Fast.TTL+time.Second-50*time.Millisecond {
-			t.Errorf("taken over %v after the grant (%v), want %v or more", took, got.Err, locktest.Fast.TTL+time.Second)
-		}
-		locktest.Release(t, got.Lock)
-	})
-}
-
 // TestEngineFailClosed checks that fail-closed locks are kept until they are evicted.
 func TestEngineFailClosed(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -88,28 +69,6 @@ func TestEngineFailClosed(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		locktest.Release(t, got.Lock)
-	})
-}
-
-func TestEngineExtendAndDanger(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.Fast)
-		told := make(chan time.Duration, 1)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(200*time.Millisecond, func(l *queuelock.Lock) { told <- l.Remaining() }))
-		if err := lock.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := lock.Remaining(); got > locktest.Fast.TTL*9/10 || got <= locktest.Fast.TTL/2 {
-			t.Errorf("%v remain", got)
-		}
-		db.Partition()
-		<-lock.Context().Done()
-		if left := <-told; left > 200*time.Millisecond {
-			t.Errorf("called with %v left", left)
-		}
-		if err := lock.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v, want the loss", err)
-		}
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -112,113 +111,6 @@ func TestEngineManyClients(t *testing.T) {
 		c, _ := locktest.Open(t, table, "at the end", queuelock.Config{})
 		if rows, holders := locktest.RowsAndHolders(t, c); rows != 0 || holders != 0 {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
-		}
-	})
-}
-
-// TestEngineBusyLock checks that a busy lock is refused, and a wait for it times out.
-func TestEngineBusyLock(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(300 * time.Millisecond)} {
-			_, err := b.Acquire(t.Context(), locktest.Order, wait)
-			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
-			if !ok || busy.Serving == nil || busy.Serving.Owner != "a" || busy.Serving.Ticket != held.Ticket() {
-				t.Errorf("%v: %v, want it to name a", wait, err)
-			}
-			if !wait.IsNoWait() && (busy.Position != 1 || busy.Waited < 300*time.Millisecond) {
-				t.Errorf("position %d after %v, want 1 after 300ms", busy.Position, busy.Waited)
-			}
-		}
-		if rows, _ := locktest.RowsAndHolders(t, a); rows != 0 {
-			t.Errorf("%d rows are left", rows)
-		}
-		locktest.Release(t, held)
-	})
-}
-
-// TestEngineCrash checks that a crashed holder and a crashed waiter are replaced.
-func TestEngineCrash(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, dbHolder := locktest.Open(t, table, "holder", locktest.Fast)
-		dead, dbDead := locktest.Open(t, table, "dead", locktest.Fast)
-		alive, _ := locktest.Open(t, table, "alive", locktest.Fast)
-		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
-		lost := locktest.Acquire(t, holder, waitpolicy.Forever)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		queued := dbDead.Inject(queuelocktest.DelayResponse(0).Of("PutItem"))
-		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
-		<-queued.Reached()
-		waiting := locktest.QueueUp(t.Context(), alive, waitpolicy.For(time.Minute))
-		dbDead.Partition()
-		dbHolder.Partition()
-		died := time.Now()
-		got := <-waiting
-		// How soon after the end of the lease is for the tests in bubbles.
-		if took := got.At.Sub(died); got.Err != nil {
-			t.Fatalf("not taken over: %v, after %v", got.Err, took)
-		}
-		if loss, ok := errors.AsType[*queuelock.LostError](lost.Err()); !ok || loss.Cause == heartbeat.Evicted {
-			t.Errorf("the crashed holder's lock says %v, want a loss by its own clock", lost.Err())
-		}
-		locktest.Release(t, got.Lock)
-	})
-}
-
-// TestEngineLostAnswers checks that the outcome of a write whose answer was lost is found
-// out.
-func TestEngineLostAnswers(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, db := locktest.Open(t, table, "b", queuelock.Config{})
-		for round := range 4 {
-			held := locktest.Acquire(t, a, waitpolicy.Forever)
-			for _, op := range []string{"PutItem", "DeleteItem", "Query", "GetItem"} {
-				defer db.Inject(queuelocktest.LoseResponse().Of(op).Times(1)).Remove()
-			}
-			for nth := range round + 1 {
-				defer db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Nth(1 + 2*nth)).Remove()
-			}
-			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-			locktest.Release(t, held)
-			got := <-waiting
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			if !held.Ticket().Less(got.Lock.Ticket()) {
-				t.Errorf("ticket %s after %s", got.Lock.Ticket(), held.Ticket())
-			}
-			locktest.Release(t, got.Lock)
-		}
-		if err := b.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
-			t.Errorf("%d rows and %d holders are left\n%s", rows, holders, table.Log())
-		}
-	})
-}
-
-// TestEngineLoss checks that the next heartbeat reports a loss.
-func TestEngineLoss(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{HeartbeatInterval: 100 * time.Millisecond})
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
-			UpdateExpression: aws.String("REMOVE holders, servingAfter SET granted = ticketNumber"),
-		}); err != nil {
-			t.Fatal(err)
-		}
-		<-lock.Context().Done()
-		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != heartbeat.Evicted {
-			t.Errorf("%v, want evicted", lock.Err())
-		}
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("release after loss: %v", err)
 		}
 	})
 }

@@ -160,34 +160,3 @@ func TestSplitBesideLateUpdate(t *testing.T) {
 		locktest.Release(t, lock)
 	})
 }
-
-// A Downgrade without an answer arrives while a later transaction of the lock is being
-// committed. Readers join when its items are visible.
-func TestSplitBesideLateDowngrade(t *testing.T) {
-	locktest.InBubble(t, "NoReaderJoins", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		late := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning(`"shared"`).LandingAnyway())
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		if err := lock.Downgrade(ctx); err == nil {
-			t.Fatal("it was answered")
-		}
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		made := make(chan error, 1)
-		go func() { made <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
-		time.Sleep(500 * time.Millisecond)
-		late.Release()
-		time.Sleep(100 * time.Millisecond)
-		if reader, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared()); err == nil {
-			t.Errorf("a reader joined, Unsettled is %v, and the account holds %s", reader.Unsettled(), locktest.Balance(table))
-			locktest.Release(t, reader)
-		}
-		if err := <-made; err != nil {
-			t.Error(err)
-		}
-		locktest.Release(t, lock)
-	})
-}

@@ -317,38 +317,3 @@ func testSplitBesideHolder(t *testing.T, fault queuelocktest.Fault, later time.D
 	}
 	locktest.Release(t, next)
 }
-
-// A transaction that was made according to the record is not called made before
-// all of its items are visible.
-func TestSplitWithoutAnswer(t *testing.T) {
-	locktest.InBubble(t, "WaitsUntilVisible", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		begun := time.Now()
-		if err := lock.Transact(t.Context(), increment(t, table, db)); err != nil || locktest.Balance(table) != "1" || time.Since(begun) < 15*time.Second {
-			t.Errorf("after %v: %v, and the account holds %s", time.Since(begun), err, locktest.Balance(table))
-		}
-		locktest.Release(t, lock)
-	})
-	locktest.InBubble(t, "UnknownWhileNotVisible", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		err := lock.Transact(ctx, increment(t, table, db))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("got %v: a release now would let in a holder that does not see the write", err)
-		}
-		time.Sleep(20 * time.Second)
-		locktest.Release(t, lock)
-		next := locktest.Acquire(t, c, waitpolicy.NoWait)
-		if next.Unsettled() || locktest.Balance(table) != "1" {
-			t.Errorf("unsettled: %v; the account holds %s", next.Unsettled(), locktest.Balance(table))
-		}
-		locktest.Release(t, next)
-	})
-}

@@ -1,7 +1,6 @@
 package modes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -114,56 +113,5 @@ func TestDowngradeRefusals(t *testing.T) {
 			t.Errorf("of a permit: %v, and then %v", err, permit.Err())
 		}
 		locktest.Release(t, permit)
-	})
-}
-
-// A write that was on its way before a downgrade does not take a held lock for
-// lost, and a write with a release is not made beside readers.
-func TestWritesBesideDowngrade(t *testing.T) {
-	locktest.InBubble(t, "a transaction", func(t *testing.T) {
-		table := locktest.Watched(t)
-		w, dbW := locktest.Open(t, table, "w", locktest.TenSeconds)
-		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
-		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
-		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1))
-		written, shares := make(chan error, 1), make(chan error, 1)
-		go func() { written <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
-		<-late.Reached()
-		go func() { shares <- lock.Downgrade(t.Context()) }()
-		synctest.Wait()
-		if lock.Shared() {
-			t.Error("others may join, and do not see what is being written")
-		}
-		late.Release()
-		if err := <-written; err != nil || locktest.Balance(table) != "1" {
-			t.Errorf("%v, and the balance is %s", err, locktest.Balance(table))
-		}
-		if err := <-shares; err != nil || !lock.Shared() {
-			t.Errorf("%v, shared: %v", err, lock.Shared())
-		}
-		locktest.Release(t, locktest.Acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared()))
-		locktest.Release(t, lock)
-	})
-	locktest.InBubble(t, "with a release", func(t *testing.T) {
-		table := locktest.Watched(t)
-		w, dbW := locktest.Open(t, table, "w", locktest.TenSeconds)
-		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
-		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
-		late := dbW.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := lock.Transact(ctx, locktest.Deposit(table, nil)); err == nil {
-			t.Fatal("it was answered")
-		}
-		if err := lock.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		reader := locktest.Acquire(t, r, waitpolicy.For(time.Minute), queuelock.Shared())
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
-			t.Errorf("%v: a write of the exclusive lock was made beside a reader", err)
-		}
-		locktest.Release(t, reader)
-		locktest.Release(t, lock)
 	})
 }

@@ -2,11 +2,9 @@ package modes_test
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,62 +135,6 @@ func TestWithoutDates(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-}
-
-// TestSeedOnce checks that an item is seeded once and its attributes are left alone. Of
-// two that find an item without a counter one seeds it, whatever they would do with a
-// missing one.
-func TestSeedOnce(t *testing.T) {
-	for _, there := range []bool{true, false} {
-		locktest.InBubble(t, fmt.Sprint("item is there: ", there), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			if there {
-				u.Put(whole)
-			} else {
-				whole = maps.Clone(key)
-			}
-			want := maps.Clone(whole)
-			var mu sync.Mutex
-			holders, last := 0, uint64(0)
-			var wg sync.WaitGroup
-			for i := range 8 {
-				c, db := locktest.Open(t, table, fmt.Sprint("c", i), queuelock.Config{})
-				db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").WithProbability(0.2, uint64(i)))
-				wg.Go(func() {
-					for range 3 {
-						lock, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.For(10*time.Minute), queuelock.CreateItem())
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						mu.Lock()
-						holders++
-						if holders != 1 {
-							t.Errorf("%d holders", holders)
-						}
-						last++
-						mu.Unlock()
-						got := lock.Item()
-						delete(got, "turns")
-						locktest.EqualItems(t, "the item", got, want)
-						time.Sleep(10 * time.Millisecond)
-						mu.Lock()
-						holders--
-						mu.Unlock()
-						if _, err := lock.UpdateAndRelease(t.Context(), expression.Add(expression.Name("turns"), expression.Value(1))); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
-			wg.Wait()
-			if got := u.Get(key)["turns"]; !reflect.DeepEqual(got, attr.Num(24)) {
-				t.Errorf("%v turns were counted, want 24", got)
-			}
-		})
-	}
 }
 
 // TestReservedNames checks that the attribute names of the lock are not overwritten on an

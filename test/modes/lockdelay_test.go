@@ -3,9 +3,6 @@ package modes_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,53 +163,6 @@ func TestLockDelayAfterLateRelease(t *testing.T) {
 	}
 }
 
-// TestLateGrantIsRemovedAgain lets a waiter's process stall until its grant is of no use, and lets the table lose the
-// first attempts to remove the entry. It is removed later, while the waiter waits with another ticket, also behind a
-// waiter of the same client. It does not keep the queue closed.
-func TestLateGrantIsRemovedAgain(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-		holder, _ := locktest.OpenMet(t, table, "holder", locktest.TenSeconds)
-		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
-		db := table.Client("waiter")
-		claimed := db.Inject(queuelocktest.DelayResponse(0).Where(func(r queuelocktest.Request) bool {
-			return strings.HasPrefix(r.Expression(), "SET holders") && strings.Contains(r.Expression(), "granted")
-		}))
-		lost := db.Inject(queuelocktest.LoseRequest().Where(func(r queuelocktest.Request) bool {
-			return strings.HasPrefix(r.Expression(), "REMOVE holders") && !strings.Contains(r.Expression(), "SET")
-		}))
-		var stalled atomic.Bool
-		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration {
-			if claimed.Fired() == 0 || stalled.Swap(true) {
-				return 0
-			}
-			return 15 * time.Second
-		}}, table.Name(), locktest.TenSeconds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = c.Close(context.Background()) })
-		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, queuelock.LockDelay(time.Hour))
-		time.Sleep(time.Second)
-		locktest.Release(t, held)
-		locktest.StillWaits(t, "the waiter", waiting)
-		time.Sleep(16 * time.Second) // the first removals are lost
-		sibling := locktest.LockBy(t, c)
-		time.Sleep(20 * time.Second)
-		locktest.StillWaits(t, "the waiter", waiting)
-		locktest.StillWaits(t, "its sibling", sibling)
-		if lost.Remove(); lost.Fired() == 0 {
-			t.Fatal("no removal was lost")
-		}
-		locktest.Release(t, locktest.Within(t, "its sibling", 30*time.Second, sibling).Lock)
-		got := locktest.Within(t, "the waiter", 30*time.Second, waiting)
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.Release(t, got.Lock)
-	})
-}
-
 // TestInvalidLockDelay checks that an invalid lock delay is refused.
 func TestInvalidLockDelay(t *testing.T) {
 	locktest.InBubble(t, "at once", func(t *testing.T) {
@@ -234,61 +184,6 @@ func TestInvalidLockDelay(t *testing.T) {
 		}
 		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))) }); spent.Sent != 2 {
 			t.Errorf("a cycle cost %+v, want two requests", spent)
-		}
-	})
-}
-
-// A lock that was lost before AcquireAll returned it opens its queue at once, also
-// if the network was silent when it was lost.
-func TestLockDelayOfLostMember(t *testing.T) {
-	locktest.InBubble(t, "EndsOnceTheTableAnswers", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: ticket.ScopeTable}
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, db := locktest.Open(t, table, "b", cfg)
-		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan locktest.SeveralOutcome, 1)
-		go func() {
-			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(20*time.Second))
-			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
-		}()
-		time.Sleep(10 * time.Second)
-		db.Partition()
-		time.Sleep(4 * time.Second)
-		db.Heal()
-		time.Sleep(3 * time.Second)
-		state := locktest.Must(a.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "a"}))
-		if len(state.Serving) != 1 || state.Serving[0].Remaining > 24*time.Second || state.Serving[0].Age > 4*time.Second {
-			t.Errorf("a is not held by the next round: %+v", state.Serving)
-		}
-		locktest.ReleaseAll(t, held)
-		freed := time.Now()
-		got := <-done
-		if got.Err != nil || got.At.Sub(freed) > 3*time.Second {
-			t.Fatalf("%v after both were free: %+v", got.At.Sub(freed), got)
-		}
-		locktest.ReleaseAll(t, got.Locks)
-	})
-	locktest.InBubble(t, "IsReportedIfTheTableStaysSilent", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 3 * time.Second, Scope: ticket.ScopeTable}
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, db := locktest.Open(t, table, "b", cfg)
-		locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan locktest.SeveralOutcome, 1)
-		begun := time.Now()
-		go func() {
-			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(15*time.Second), queuelock.LockDelay(20*time.Second))
-			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
-		}()
-		time.Sleep(10 * time.Second)
-		db.Partition()
-		got := <-done
-		if !strings.Contains(fmt.Sprint(got.Err), `"a" (lock) ticket 2 was lost before it was returned, and may keep its queue closed for its lock delay of 20s`) {
-			t.Error(got.Err)
-		}
-		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrUnavailable) || took > 25*time.Second {
-			t.Errorf("after %v: %v", took, got.Err)
 		}
 	})
 }

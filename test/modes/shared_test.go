@@ -128,30 +128,6 @@ func TestWriterBehindReaders(t *testing.T) {
 	})
 }
 
-// TestCrashedReader checks that a crashed reader is evicted alone. The readers that share
-// the lock with it are not disturbed.
-func TestCrashedReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
-		alive, _ := locktest.Open(t, table, "alive", locktest.TenSeconds)
-		dead, dbDead := locktest.Open(t, table, "dead", locktest.TenSeconds)
-		w, _ := locktest.Open(t, table, "w", locktest.TenSeconds)
-		held := locktest.Acquire(t, alive, waitpolicy.NoWait, queuelock.Shared())
-		gone := locktest.Acquire(t, dead, waitpolicy.Forever, queuelock.Shared())
-		time.Sleep(2 * time.Second)
-		dbDead.Partition()
-		writer := locktest.LockBy(t, w)
-		time.Sleep(20 * time.Second)
-		if held.Err() != nil || !errors.Is(gone.Err(), queuelock.ErrLost) {
-			t.Errorf("the living reader: %v, the other: %v", held.Err(), gone.Err())
-		}
-		locktest.StillWaits(t, "a writer beside a reader that lives", writer)
-		locktest.Release(t, held)
-		time.Sleep(5 * time.Second)
-		locktest.Release(t, locktest.Granted(t, "the writer", writer))
-	})
-}
-
 // TestWriterAfterReaders checks that a writer holds a queue that readers have left alone.
 // The hold mode goes with the holders: a writer that comes to an idle queue after readers
 // is alone.
