@@ -250,9 +250,10 @@ func TestDrain(t *testing.T) {
 		})
 		return polls
 	}
-	small, large := perWaiter(10), perWaiter(80)
+	many := locktest.Scaled(80, 30)
+	small, large := perWaiter(10), perWaiter(many)
 	if large > 4*small || large > 40 {
-		t.Errorf("polls for each waiter: %.1f of 10 waiters, %.1f of 80", small, large)
+		t.Errorf("polls for each waiter: %.1f of 10 waiters, %.1f of %d", small, large, many)
 	}
 }
 

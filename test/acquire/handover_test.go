@@ -181,13 +181,14 @@ func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
 // are short beside a round trip are the hardest.
 func TestHandOver(t *testing.T) {
 	cycles := locktest.Scaled(96, 32)
-	for _, test := range []struct {
+	type measured struct {
 		name        string
 		contenders  int
 		hold        func(*rand.Rand) time.Duration
 		mean, p99   time.Duration
 		write, read float64
-	}{
+	}
+	for _, test := range locktest.Some([]measured{
 		{"2Of0ms", 2, always(0), 8 * ms, 30 * ms, 6.5, 3},
 		{"2Of5ms", 2, always(5 * ms), 6 * ms, 30 * ms, 6.5, 3},
 		{"8Of5ms", 8, always(5 * ms), 7 * ms, 40 * ms, 7, 8},
@@ -196,7 +197,7 @@ func TestHandOver(t *testing.T) {
 		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14},
 		{"8Of1s", 8, always(time.Second), 16 * ms, 200 * ms, 7.5, 25},
 		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
-	} {
+	}) {
 		t.Run(test.name, func(t *testing.T) {
 			got := contest{contenders: test.contenders, cycles: max(2, cycles/test.contenders), hold: test.hold}.run(t)
 			t.Log(got)
@@ -216,17 +217,18 @@ func TestHandOver(t *testing.T) {
 // for, nor turns of any length, make it slower than looks at regular intervals: 12 ms with constant turns of 1 s.
 func TestExpectedEnd(t *testing.T) {
 	opposed := func(i int) time.Duration { return 100 * ms * time.Duration(1-i/2%2*2) } // of who grants by name, and who looks
-	for _, test := range []struct {
+	type measured struct {
 		name       string
 		contest    contest
 		mean, read float64 // ms, units
-	}{
+	}
+	for _, test := range locktest.Some([]measured{
 		{"8Of1s", contest{hold: always(time.Second)}, 6, 18},
 		{"8Of1sWithOpposedClocks", contest{hold: always(time.Second), skew: opposed}, 15, 23},
 		{"8Of1sOfNewClients", contest{hold: always(time.Second), fresh: true}, 12, 26},
 		{"8Of10s", contest{hold: always(10 * time.Second)}, 30, 32},
 		{"8Of1sAtRandom", contest{hold: exponential(time.Second)}, 45, 54},
-	} {
+	}) {
 		t.Run(test.name, func(t *testing.T) {
 			c := test.contest
 			c.contenders, c.cycles, c.warm = 8, max(4, locktest.Scaled(12, 6)), 16
@@ -246,12 +248,13 @@ func TestExpectedEnd(t *testing.T) {
 // answer to it. Read units are at most one above those of hints that followed the answer.
 func TestHintedHandOver(t *testing.T) {
 	cycles := locktest.Scaled(96, 32)
-	for _, test := range []struct {
+	type measured struct {
 		name        string
 		contenders  int
 		hold        func(*rand.Rand) time.Duration
 		write, read float64 // with the heartbeats of holder and waiters
-	}{
+	}
+	for _, test := range locktest.Some([]measured{
 		{"2Of5ms", 2, always(5 * ms), 6, 1},
 		{"8Of5ms", 8, always(5 * ms), 4.5, 5.5},
 		{"32Of5ms", 32, always(5 * ms), 4.5, 8},
@@ -263,7 +266,7 @@ func TestHintedHandOver(t *testing.T) {
 		{"32Of1s", 32, always(time.Second), 8.5, 8.2},
 		{"8Of1sAtRandom", 8, exponential(time.Second), 5.3, 11.9}, // 45 without hints; a look just before a hint costs some polls
 		{"2Of60s", 2, always(time.Minute), 16, 3},
-	} {
+	}) {
 		t.Run(test.name, func(t *testing.T) {
 			got := contest{
 				contenders: test.contenders, cycles: max(6, cycles/test.contenders), hold: test.hold,

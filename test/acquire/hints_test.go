@@ -178,7 +178,7 @@ func TestNoHintWithoutWaiters(t *testing.T) {
 // TestEarlyHint checks that a hint that is faster than its release costs little, and does not count as a false one.
 func TestEarlyHint(t *testing.T) {
 	t.Run("IsFollowedLaterNextTime", func(t *testing.T) {
-		for _, contenders := range []int{2, 8} { // a CLAIM or a look follows the hint
+		for _, contenders := range locktest.Some([]int{2, 8}) { // a CLAIM or a look follows the hint
 			got := contest{
 				contenders: contenders, cycles: 24, hold: always(200 * ms), hub: new(hints.Hub), warm: 2 * contenders,
 				slow: func(db *queuelocktest.Client) {

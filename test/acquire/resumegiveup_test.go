@@ -66,7 +66,7 @@ func TestCancelledResume(t *testing.T) {
 // delay is for requests of a holder that are still on their way, and so it outlasts a
 // Resume that gives up, whichever of the two has asked for it.
 func TestResumeLeavesLockDelay(t *testing.T) {
-	const delay = 5 * time.Minute
+	const delay = 90 * time.Second
 	some, none := []queuelock.Option{queuelock.LockDelay(delay)}, []queuelock.Option(nil)
 	for what, test := range map[string]struct{ held, resumed []queuelock.Option }{
 		"of the one that died": {some, none},

@@ -25,7 +25,7 @@ func TestCrashedWaiters(t *testing.T) {
 		locktest.Acquire(t, holder, waitpolicy.Forever)
 		ctx, cancel := context.WithCancel(t.Context())
 		var dead []*queuelocktest.Client
-		for i := range 40 {
+		for i := range locktest.Scaled(40, 10) {
 			c, db := locktest.Open(t, table, fmt.Sprint("dead-", i), locktest.TenSeconds)
 			dead = append(dead, db)
 			locktest.QueueUp(ctx, c, waitpolicy.Forever)

@@ -19,12 +19,13 @@ import (
 // TestHostileHolder checks that a well-formed entry of another program is outwaited. See TestMalformed for others.
 func TestHostileHolder(t *testing.T) {
 	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("owner"), "ticket": attr.Num(1)}
-	for _, h := range []struct {
+	type row struct {
 		name  string
 		id    string
 		entry attr.Item
 		delay time.Duration
-	}{
+	}
+	for _, h := range locktest.Some([]row{
 		{"alive until 9999", "h", attr.With(entry, attr.Item{"until": attr.Num(253402300799000)}), locktest.TTL},
 		{"alive for all time", "h", attr.With(entry, attr.Item{"until": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
 		{"dead before the epoch", "h", attr.With(entry, attr.Item{"until": attr.Num(-1)}), 0},
@@ -39,7 +40,7 @@ func TestHostileHolder(t *testing.T) {
 		{"by an id with a hash", "#0", entry, locktest.TTL},
 		{"by an id of 1 KB", strings.Repeat("é", 512), entry, locktest.TTL},
 		{"by an id of control characters", "\x00\n", entry, locktest.TTL},
-	} {
+	}) {
 		t.Run(h.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := locktest.Watched(t)

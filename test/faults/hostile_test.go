@@ -75,7 +75,7 @@ func TestHostileRow(t *testing.T) {
 		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL},
 		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL},
 	}
-	for _, h := range rows {
+	for _, h := range locktest.Some(rows) {
 		t.Run(h.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				delete(h.row, "")

@@ -23,7 +23,7 @@ import (
 // single ones of them.
 func TestNoDeadlock(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
-		for seed := range locktest.Scaled[uint64](12, 2) {
+		for seed := range locktest.Scaled[uint64](12, 1) {
 			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, 7))

@@ -21,7 +21,7 @@ import (
 // update. The process computes the new amount from the one that the lock showed, so one
 // update too many or too few changes the sum.
 func TestReadModifyWrite(t *testing.T) {
-	for seed := range locktest.Scaled[uint64](10, 3) {
+	for seed := range locktest.Scaled[uint64](10, 1) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 			key, whole := locktest.OrderItem()

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -80,7 +81,7 @@ func (s Suite) Run(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(1, uint64(len(name))))
 			// find draws until the write has another fate without the condition. "": until it applies.
-			find := func(condition string) bool {
+			find := func(condition string, draws int) bool {
 				for range draws {
 					w, item := s.Write[name](rnd), s.item(rnd)
 					_, fate := w.Apply(s.Names, item)
@@ -94,7 +95,7 @@ func (s Suite) Run(t *testing.T) {
 				return false
 			}
 			for range 20 {
-				if !find("") {
+				if !find("", draws) {
 					t.Fatal("no item was drawn that it applies to")
 				}
 			}
@@ -104,7 +105,11 @@ func (s Suite) Run(t *testing.T) {
 			}
 			slices.Sort(conditions)
 			for _, c := range slices.Compact(conditions) {
-				if why := s.Implied[name+": "+c]; find(c) != (why == "") {
+				why, draws := s.Implied[name+": "+c], draws
+				if why != "" {
+					draws /= 10
+				}
+				if find(c, draws) != (why == "") {
 					t.Errorf("condition %q decides alone: %v (%s)", c, why != "", why)
 				}
 			}
@@ -113,7 +118,7 @@ func (s Suite) Run(t *testing.T) {
 				_, fate := w.Apply(s.Names, item)
 				compare(t, w, item, fate)
 			}
-			for range draws / 10 {
+			for range locktest.Scaled(draws/10, draws/100) {
 				w := s.Write[name](rnd)
 				once, fate := w.Apply(s.Names, s.item(rnd))
 				if fate != clause.Applied {
