@@ -71,7 +71,7 @@ func TestHostileRow(t *testing.T) {
 		{"created in 9999", attr.With(locktest.LeftRow(2), attr.Item{"createdAt": ms(year9999)}), locktest.TTL},
 		{"with the last beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
 		{"with a negative beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(-5)}), locktest.TTL},
-		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL},
+		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", locktest.Scaled(300<<10, 30<<10)))}), locktest.TTL},
 		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL},
 		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL},
 	}
@@ -159,7 +159,7 @@ func TestInvalidSortKeys(t *testing.T) {
 // client sweeps the rows of ten thousand crashed waiters, sixteen at a time.
 func TestLeftoverRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, more := locktest.Scaled(10_000, 1500), filler(locktest.Scaled(100, 800)) // more than the megabyte that a page has
+		n, more := locktest.Scaled(10_000, 500), filler(locktest.Scaled(100, 2400)) // more than the megabyte that a page has
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 		rows := make([]attr.Item, n)
 		for i := range rows {

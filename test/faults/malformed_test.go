@@ -247,7 +247,7 @@ func mutationsOf(t *testing.T, item attr.Item, fields map[string]field) (all []m
 		}
 	}
 	i := 0
-	return slices.DeleteFunc(all, func(mutation) bool { i++; return i%locktest.Scaled(1, 5) != 0 })
+	return slices.DeleteFunc(all, func(mutation) bool { i++; return i%locktest.Scaled(1, 11) != 0 })
 }
 
 func below(t *testing.T, path []string, item attr.Item, fields map[string]field) (all []mutation) {

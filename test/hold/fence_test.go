@@ -49,26 +49,6 @@ func TestProtectedWrite(t *testing.T) {
 	}
 }
 
-// TestTransactRequests checks that a protected write is one request.
-func TestTransactRequests(t *testing.T) {
-	locktest.InBubble(t, "budget", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		spent := locktest.Cost(table, func() {
-			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-				t.Error(err)
-			}
-		})
-		// Two write units for each kilobyte of each item.
-		// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
-		if spent.Sent != 1 || spent.WriteUnits != 4 {
-			t.Errorf("it took %d requests and %v write units, want 1 and 4", spent.Sent, spent.WriteUnits)
-		}
-		locktest.Release(t, lock)
-	})
-}
-
 // TestWriteAfterLoss checks that a protected write of a lost lock is refused.
 func TestWriteAfterLoss(t *testing.T) {
 	locktest.InBubble(t, "evicted", func(t *testing.T) {

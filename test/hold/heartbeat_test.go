@@ -2,8 +2,6 @@ package hold_test
 
 import (
 	"strconv"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,42 +108,4 @@ func TestIdleClient(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Holders of one record renew the same item: were all renewals of one instant,
-// the table would throttle them.
-func TestHeartbeats(t *testing.T) {
-	t.Run("AreSpreadAmongHoldersThatWereGrantedAtOnce", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			holders := locktest.Scaled(60, 24)
-			table := queuelocktest.NewTable(t)
-			a, db := locktest.Open(t, table, "a", queuelock.Config{})
-			var mu sync.Mutex
-			perSecond := map[int64]int{}
-			db.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
-				if strings.Contains(r.Expression(), "beat + 1") {
-					mu.Lock()
-					perSecond[time.Now().Unix()]++
-					mu.Unlock()
-				}
-				return false
-			}))
-			for range holders {
-				locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(holders))
-			}
-			mu.Lock()
-			clear(perSecond)
-			mu.Unlock()
-			time.Sleep(5 * time.Minute)
-			mu.Lock()
-			defer mu.Unlock()
-			most, total := 0, 0
-			for _, n := range perSecond {
-				most, total = max(most, n), total+n
-			}
-			if most > holders/2 || total < 10*holders {
-				t.Errorf("%d of %d renewals came within one second", most, total)
-			}
-		})
-	})
 }

@@ -53,30 +53,6 @@ func TestIsLocked(t *testing.T) {
 	})
 }
 
-// TestIsLockedDuringHandOff checks that no client holds a lock that is being handed off.
-// Between two turns there is no holder, although a client waits.
-func TestIsLockedDuringHandOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, db := locktest.Open(t, table, "b", queuelock.Config{})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		claim := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem"))
-		locktest.Release(t, held)
-		<-claim.Reached()
-		if locktest.Locked(t, watcher) {
-			t.Error("locked before the next in line was served")
-		}
-		claim.Release()
-		if got := <-waiting; got.Err != nil || !locktest.Locked(t, watcher) {
-			t.Errorf("after the hand-off (%v): not locked", got.Err)
-		}
-	})
-}
-
 // TestIsLockedRequests checks that IsLocked costs one read and changes nothing.
 func TestIsLockedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -155,28 +131,6 @@ func TestIsLockedAfterCrash(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHolderWithoutUntil checks that IsLocked observes a holder that crashed before it
-// knew the time. A lease without an end is found to be over by watching it.
-func TestHolderWithoutUntil(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
-		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		locktest.Acquire(t, a, waitpolicy.NoWait)
-		db.Partition()
-		time.Sleep(time.Hour)
-		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
-		for after := time.Duration(0); after < locktest.TTL; after += time.Second {
-			if !locktest.Locked(t, watcher) {
-				t.Errorf("it is taken for dead after %v of watching", after)
-			}
-			time.Sleep(time.Second)
-		}
-		if locktest.Locked(t, watcher) {
-			t.Error("it is alive after a whole lease of watching")
-		}
-	})
 }
 
 // TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed

@@ -64,55 +64,6 @@ func TestCauseOfLoss(t *testing.T) {
 	})
 }
 
-// TestLongHold checks that a held lock is kept for as long as it is needed.
-func TestLongHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		before := db.Counts()
-		minutes := locktest.Scaled(60, 15)
-		time.Sleep(time.Duration(minutes) * time.Minute)
-		if err := lock.Err(); err != nil {
-			t.Fatalf("lost after %d minutes: %v", minutes, err)
-		}
-		if beats := db.Counts().Sub(before).Total().Sent; beats < 2*minutes-1 || beats > minutes*67/30 { // none late, each up to 3 s early
-			t.Errorf("%d heartbeats in %d minutes, want one each thirty seconds", beats, minutes)
-		}
-		locktest.Release(t, lock)
-		if got := <-waiting; got.Err != nil {
-			t.Error(got.Err)
-		}
-	})
-}
-
-// TestPausedProcess checks that a process that was paused learns of its loss when it
-// asks.
-func TestPausedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		work, cancel := context.WithCancel(lock.Context())
-		defer cancel()
-		db.Inject(queuelocktest.SwallowRequest())
-		// At the very instant of the deadline this goroutine may run before any
-		// timer's.
-		time.Sleep(9 * time.Second)
-		if err := lock.Context().Err(); err == nil {
-			t.Error("the context says nothing of the loss")
-		}
-		if err := work.Err(); err == nil {
-			t.Error("a context derived from it says nothing of the loss")
-		}
-		if !errors.Is(lock.Err(), queuelock.ErrLost) || !errors.Is(context.Cause(work), queuelock.ErrLost) {
-			t.Errorf("%v, %v", lock.Err(), context.Cause(work))
-		}
-	})
-}
-
 // TestObserveExpiry checks that ObserveExpiry ignores the clock of the database.
 // Observation alone is an option for engines whose dates are wrong.
 func TestObserveExpiry(t *testing.T) {

@@ -169,67 +169,6 @@ func TestTransactGivenUp(t *testing.T) {
 		answer.Release()
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "CopyLandsBeforeTheRelease", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		again := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
-		err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
-		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled {
-			t.Fatalf("got %v, want the caller's own condition", err)
-		}
-		if _, err := table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: locktest.Account()}); err != nil {
-			t.Fatal(err)
-		}
-		again.Release()
-		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "1" {
-			t.Fatalf("%v: the account holds %s, the copy was to be made", err, locktest.Balance(table))
-		}
-		before := db.Counts()
-		locktest.Release(t, lock)
-		spent := db.Counts().Sub(before)
-		if spent["TransactWriteItems"].Sent != 1 {
-			t.Errorf("the release did not wait until the copy is visible: %+v", spent)
-		}
-		spent = db.Counts()
-		lock = locktest.Acquire(t, c, waitpolicy.NoWait)
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
-			t.Fatal("it was made")
-		}
-		locktest.Release(t, lock)
-		if n := db.Counts().Sub(spent).Total().Sent; n != 3 {
-			t.Errorf("a turn with a refused transaction took %d requests, want no more than before", n)
-		}
-	})
-	locktest.InBubble(t, "SettledByTheNext", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		done := make(chan error, 1)
-		go func() { done <- lock.Transact(ctx, locktest.Deposit(table, nil)) }()
-		<-late.Reached()
-		db.Partition()
-		err := <-done
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("got %v", err)
-		}
-		db.Heal()
-		err = lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
-		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled {
-			t.Errorf("got %v, want the caller's own condition", err)
-		}
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
-			t.Errorf("%v: the account holds %s, the one before was made after the next", err, locktest.Balance(table))
-		}
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
-			t.Errorf("%v: the account holds %s", err, locktest.Balance(table))
-		}
-		locktest.Release(t, lock)
-	})
 }
 
 // TestUnknownBeforeCancellation checks that an unknown outcome is not reported as a

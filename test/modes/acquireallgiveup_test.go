@@ -105,24 +105,25 @@ func TestAcquireAllGivesUp(t *testing.T) {
 // table that does not answer takes each of the locks its whole time. Those are given back
 // side by side, however many.
 func TestGiveUpTime(t *testing.T) {
+	many := locktest.Scaled(100, 30)
 	for what, test := range map[string]struct {
-		held int // by another, of a hundred
+		held int // by another
 		opts []queuelock.Option
 	}{
 		"all but one are had":                 {1, nil},
 		"all but one are had, without leases": {1, []queuelock.Option{queuelock.FailClosed()}},
-		"half are had":                        {50, nil},
-		"none is had":                         {100, nil},
+		"half are had":                        {many / 2, nil},
+		"none is had":                         {many, nil},
 	} {
 		locktest.InBubble(t, what, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 			a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 			b, db := locktest.Open(t, table, "b", locktest.SharedScope)
 			var entities []string
-			for i := range 100 {
+			for i := range many {
 				entities = append(entities, fmt.Sprintf("k%02d", i))
 			}
-			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[100-test.held:]...)
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[many-test.held:]...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			done := make(chan locktest.SeveralOutcome, 1)
@@ -144,7 +145,7 @@ func TestGiveUpTime(t *testing.T) {
 				return
 			}
 			// Each entry that may be left without an owner is named.
-			for _, entity := range entities[:99] {
+			for _, entity := range entities[:many-1] {
 				if !strings.Contains(got.Err.Error(), fmt.Sprintf("queuelock: %q (lock) ticket", entity)) {
 					t.Errorf("nothing is said of %s", entity)
 				}
@@ -152,7 +153,7 @@ func TestGiveUpTime(t *testing.T) {
 			if err := b.Close(t.Context()); err != nil { // which tries it again
 				t.Error(err)
 			}
-			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[:99]...))
+			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[:many-1]...))
 		})
 	}
 }

@@ -167,7 +167,8 @@ func TestReleaseTriesEach(t *testing.T) {
 
 // TestTransactOfSeveral checks that Transact is conditional on all locks.
 func TestTransactOfSeveral(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		locks := locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c")
 		note := func(n string) types.TransactWriteItem {

@@ -34,7 +34,8 @@ func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 // TestEntityNamedAsCounter checks that an entity may have the name of a counter. The
 // counter of all queues has the partition key of an entity that may exist.
 func TestEntityNamedAsCounter(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
 		keys := []queuelock.Key{{Entity: "ticket-master", Reason: "current"}, {Entity: "ticket-master", Reason: "ticket-master"}, {Entity: "current", Reason: "ticket-master"}}
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		for i := range uint64(2) {
@@ -72,7 +73,8 @@ func TestEntityNamedAsCounter(t *testing.T) {
 // TestLostCounter checks that a counter that was lost is raised above the tickets of the
 // queue.
 func TestLostCounter(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
 		for range 5 {
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))

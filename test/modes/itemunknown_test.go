@@ -60,48 +60,6 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
-	locktest.InBubble(t, "SecondCallWithLostAttemptReportsLateUpdate", func(t *testing.T) {
-		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
-			t.Fatal("the first call was answered")
-		}
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest().Times(1)))
-		amount := expression.Name("amount")
-		_, err := lock.UpdateAndRelease(t.Context(), expression.Set(amount, amount.Plus(expression.Value(10))))
-		if !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("the second call gave %v, want that an earlier one was made", err)
-		}
-		if err := lock.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v", got)
-		}
-	})
-	locktest.InBubble(t, "it lands late, after the release", func(t *testing.T) {
-		table, u, db, lock, key := prepare(t, queuelock.Config{})
-		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
-			t.Fatal("it was to be unknown")
-		}
-		locktest.Release(t, lock)
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(100)) {
-			t.Errorf("the amount is %v: it was updated after the release", got)
-		}
-	})
 	locktest.InBubble(t, "RefusedWhileOneIsUnderWay", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{})
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LandLate(5 * time.Second).Times(1)))
@@ -112,38 +70,6 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		locktest.Release(t, lock)
-	})
-	locktest.InBubble(t, "AnsweredAfterThrottle", func(t *testing.T) {
-		_, u, db, lock, key := prepare(t, queuelock.Config{})
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.Refuse(queuelocktest.Throttling).Times(1)))
-		locktest.Updated(t, lock, locktest.AddOne())
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
-			t.Errorf("the amount is %v", got)
-		}
-	})
-	locktest.InBubble(t, "UnknownAfterDelete", func(t *testing.T) {
-		_, u, db, lock, key := prepare(t, queuelock.Config{})
-		lost := db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest()))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := lock.UpdateAndRelease(ctx, locktest.AddOne()); err == nil {
-			t.Fatal("it was to be unknown")
-		}
-		lost.Remove()
-		u.Delete(key)
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(lock.Err(), queuelock.ErrLost) {
-			t.Errorf("the second call gave %v, and the lock's end is %v", err, lock.Err())
-		}
-	})
-	locktest.InBubble(t, "throttled until the end", func(t *testing.T) {
-		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second})
-		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		if unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err); !ok || !errors.Is(unknown.End, queuelock.ErrLost) {
-			t.Errorf("got %v: a throttle proves nothing", err)
-		}
 	})
 	locktest.InBubble(t, "the deadline passes before the refusal", func(t *testing.T) {
 		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second, RequestTimeout: 2 * time.Second})

@@ -8,7 +8,4 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-func TestMain(m *testing.M) {
-	locktest.SmallTickets()
-	locktest.Main(m)
-}
+func TestMain(m *testing.M) { locktest.Main(m) }

@@ -21,7 +21,8 @@ var widerScopes = []ticket.Scope{ticket.ScopeEntity, ticket.ScopeTable}
 
 // TestRequestsOfScopes checks that the wider scopes cost the documented requests.
 func TestRequestsOfScopes(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
 		for _, scope := range widerScopes {
 			c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
 			other, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
@@ -184,7 +185,8 @@ func TestOrderOfScope(t *testing.T) {
 // TestScopeMismatch checks that a scope other than that of the queue is refused both
 // ways.
 func TestScopeMismatch(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
 		scopes := append([]ticket.Scope{ticket.ScopeQueue}, widerScopes...)
 		for _, is := range scopes {
 			key := queuelock.Key{Entity: "e", Reason: is.String()}

@@ -44,37 +44,8 @@ func (s Suite) Run(t *testing.T) {
 	compare := func(t *testing.T, w clause.Write, item clause.Item, want clause.Fate) {
 		t.Helper()
 		count++
-		key := clause.Item{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint(count)}, "sk": &types.AttributeValueMemberS{Value: "x"}}
-		with := func(item clause.Item) clause.Item {
-			if item == nil {
-				return nil
-			}
-			whole := maps.Clone(item)
-			maps.Copy(whole, key)
-			return whole
-		}
-		before := with(item)
-		after, fate := w.Apply(s.Names, before)
-		if fate != want {
+		if fate := Compare(t, table, db, fmt.Sprint(count), w, s.Names, item); fate != want {
 			t.Fatalf("fate %d, want %d", fate, want)
-		}
-		if fate == clause.Applied {
-			after = with(after)
-		}
-		if before != nil {
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := Send(t, db, table.Name(), key, w, s.Names); got != fate {
-			t.Errorf("%v: fate %d, and at the table %d\n%v", w.Name, fate, got, before)
-		}
-		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(after, out.Item, SameValues...); diff != "" {
-			t.Errorf("%s of %v left another item (-Apply +table):\n%s", w.Name, before, diff)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Write)) {
@@ -135,6 +106,42 @@ func (s Suite) Run(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Compare sends a write of an item, or of none, to a table, under a key of its own. What becomes of the write and of the
+// item must be what Apply says. It returns the fate.
+func Compare(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, pk string, w clause.Write, n clause.Names, item clause.Item) clause.Fate {
+	t.Helper()
+	key := clause.Item{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "x"}}
+	with := func(item clause.Item) clause.Item {
+		if item == nil {
+			return nil
+		}
+		whole := maps.Clone(item)
+		maps.Copy(whole, key)
+		return whole
+	}
+	before := with(item)
+	after, fate := w.Apply(n, before)
+	if fate == clause.Applied {
+		after = with(after)
+	}
+	if before != nil {
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Send(t, db, table.Name(), key, w, n); got != fate {
+		t.Errorf("%v: fate %d, and at the table %d\n%v", w.Name, fate, got, before)
+	}
+	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, out.Item, SameValues...); diff != "" {
+		t.Errorf("%s of %v left another item (-Apply +table):\n%s", w.Name, before, diff)
+	}
+	return fate
 }
 
 // beatless returns the item without beats, at any depth. That one counts twice is harmless.
