@@ -188,7 +188,7 @@ func TestLoggerUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		var wg sync.WaitGroup
-		for i := range locktest.Scaled(3000, 600) {
+		for i := range locktest.Scaled(3000, 300) {
 			wg.Go(func() {
 				lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait)
 				if err == nil {
