@@ -328,39 +328,6 @@ func TestNamedMalformed(t *testing.T) {
 	}
 }
 
-// TestNamedClose checks that Close releases a lock that was granted by name, and deletes its row.
-func TestNamedClose(t *testing.T) {
-	locktest.InBubble(t, "", func(t *testing.T) {
-		r := newRelay(t)
-		locktest.Release(t, r.holder)
-		locktest.Within(t, "the second", 2*time.Second, r.second)
-		if err := r.client.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		locktest.NothingLeft(t, r.table)
-	})
-}
-
-// TestNamedResume resumes a lock that was granted by name, and not accepted yet.
-func TestNamedResume(t *testing.T) {
-	locktest.InBubble(t, "", func(t *testing.T) {
-		r := newRelay(t)
-		locktest.Release(t, r.holder)
-		got := locktest.Within(t, "the second", 2*time.Second, r.second).Lock
-		handle := got.Handle()
-		r.next.Partition() // its process has ended
-		heir, _ := locktest.OpenMet(t, r.table, "heir", queuelock.Config{})
-		lock, err := heir.Resume(t.Context(), handle, waitpolicy.Forever)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lock.Ticket() != got.Ticket() {
-			t.Errorf("ticket %s", lock.Ticket())
-		}
-		locktest.Release(t, lock)
-	})
-}
-
 // TestNamedSleeper ends a turn much earlier than usual, when the next waiter probably sleeps. It must not lose its place
 // or the lock by that.
 func TestNamedSleeper(t *testing.T) {

@@ -97,37 +97,6 @@ func putOf(table *queuelocktest.Table, name string, condition *string) types.Tra
 	return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: item, ConditionExpression: condition}}
 }
 
-// What settles a refused transaction is applied, and its answer is lost. The lock can still be
-// released, and the item be updated.
-func TestSettleWithoutAnswer(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, lock *queuelock.ItemLock){
-		"Release": func(t *testing.T, lock *queuelock.ItemLock) { locktest.Release(t, lock) },
-		"UpdateAndRelease": func(t *testing.T, lock *queuelock.ItemLock) {
-			locktest.Updated(t, lock, locktest.AddOne())
-		},
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
-			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-			if err := lock.Transact(t.Context(), putOf(table, "other", aws.String("attribute_exists(pk)"))); err == nil {
-				t.Fatal("it was made")
-			}
-			lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Mentioning("made"))
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-			defer cancel()
-			if err := lock.Transact(ctx, putOf(table, "other", nil)); err == nil || lost.Fired() == 0 {
-				t.Fatalf("got %v, and %d answers were lost", err, lost.Fired())
-			}
-			lost.Remove()
-			end(t, lock)
-		})
-	}
-}
-
 // An UpdateAndRelease without an answer arrives while a later transaction of the lock is
 // being committed. It must not let in a holder that does not see that one's items.
 func TestSplitBesideLateUpdate(t *testing.T) {

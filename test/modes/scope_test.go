@@ -2,9 +2,7 @@ package modes_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,68 +118,6 @@ func TestQueuedCycleOfScope(t *testing.T) {
 	})
 }
 
-// TestOrderOfScope checks that waiters of a wider scope are served in the order of
-// their tickets. In every queue tickets are served in order, whatever lies between them.
-func TestOrderOfScope(t *testing.T) {
-	for _, scope := range widerScopes {
-		t.Run(scope.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-				key := func(i int) queuelock.Key { return queuelock.Key{Entity: "e", Reason: fmt.Sprint("r", i%3)} }
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
-				var held []*queuelock.Lock
-				for i := range 3 {
-					lock, err := a.Acquire(t.Context(), key(i), waitpolicy.Forever)
-					if err != nil {
-						t.Fatal(err)
-					}
-					held = append(held, lock)
-				}
-				var mu sync.Mutex
-				served := map[string][]ticket.Number{}
-				var wg sync.WaitGroup
-				for i := range 12 {
-					c, _ := locktest.Open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{Scope: scope})
-					wg.Go(func() {
-						lock, err := c.Acquire(t.Context(), key(i), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
-							if p.TicketsAhead != p.Position-1 || p.Position > 4 {
-								t.Errorf("reported %+v", p)
-							}
-						}))
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						mu.Lock()
-						served[lock.Key().Reason] = append(served[lock.Key().Reason], lock.Ticket())
-						mu.Unlock()
-						time.Sleep(100 * time.Millisecond)
-						if err := lock.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
-					})
-					time.Sleep(50 * time.Millisecond)
-				}
-				for _, lock := range held {
-					locktest.Release(t, lock)
-				}
-				wg.Wait()
-				for i := range 3 {
-					want := []ticket.Number{}
-					for n := range uint64(4) {
-						want = append(want, ticket.FromUint64(4+3*n+uint64(i)))
-					}
-					if got := served[key(i).Reason]; fmt.Sprint(got) != fmt.Sprint(want) {
-						t.Errorf("%s: served %v, want %v", key(i), got, want)
-					}
-				}
-				time.Sleep(time.Second)
-				locktest.NothingLeft(t, table)
-			})
-		})
-	}
-}
-
 // TestScopeMismatch checks that a scope other than that of the queue is refused both
 // ways.
 func TestScopeMismatch(t *testing.T) {
@@ -230,46 +166,5 @@ func TestScopeMismatch(t *testing.T) {
 			}
 		}
 		locktest.NothingLeft(t, table)
-	})
-}
-
-// TestSharedPollerOfScope checks that waiters of one process share one poller in a wider
-// scope.
-func TestSharedPollerOfScope(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		var waiting []<-chan locktest.Outcome
-		for range 20 {
-			waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
-		}
-		time.Sleep(10 * time.Second)
-		before := db.Counts()
-		time.Sleep(10 * time.Second)
-		if n := db.Counts().Sub(before)["Query"].Sent; n > 20 {
-			t.Errorf("twenty waiters of one process looked %d times in ten seconds", n)
-		}
-		locktest.Release(t, held)
-		var last ticket.Number
-		served := make(chan locktest.Outcome, len(waiting))
-		for _, w := range waiting {
-			go func() {
-				got := <-w
-				served <- got
-			}()
-		}
-		for range waiting {
-			got := <-served
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			if !last.Less(got.Lock.Ticket()) {
-				t.Errorf("%s after %s", got.Lock.Ticket(), last)
-			}
-			last = got.Lock.Ticket()
-			locktest.Release(t, got.Lock)
-		}
 	})
 }
