@@ -215,51 +215,6 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestHangingRenewal checks that a hanging renewal does not delay the loss.
-func TestHangingRenewal(t *testing.T) {
-	for name, hang := range map[string]func(ctx context.Context, n int) error{
-		"that ends with its context": func(ctx context.Context, n int) error { <-ctx.Done(); return ctx.Err() },
-		"that does not even end with its context": func(ctx context.Context, n int) error {
-			time.Sleep(10 * time.Minute)
-			return nil
-		},
-	} {
-		bubble(name, t, func(t *testing.T) {
-			start := time.Now()
-			tb := newTable(hang)
-			k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
-			wantLoss(t, k, start, 58*time.Second, heartbeat.Unreachable)
-			k.Stop()
-			if _, underWay, most := tb.seen(); underWay != 0 || most != 1 {
-				t.Errorf("%d renewals are under way after Stop, %d at one time", underWay, most)
-			}
-		})
-	}
-}
-
-// TestEviction checks that an eviction is reported at once.
-func TestEviction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		tb := newTable(func(ctx context.Context, n int) error {
-			if n == 3 {
-				return fmt.Errorf("refused: %w", heartbeat.ErrEvicted)
-			}
-			return nil
-		})
-		k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
-		loss := wantLoss(t, k, start, 90*time.Second, heartbeat.Evicted)
-		if !errors.Is(loss, heartbeat.ErrEvicted) || !errors.Is(k.Err(), heartbeat.ErrEvicted) {
-			t.Errorf("%v does not wrap ErrEvicted", loss)
-		}
-		time.Sleep(time.Hour)
-		if sent, _, _ := tb.seen(); len(sent) != 3 {
-			t.Errorf("%d renewals were sent, want none after the loss", len(sent))
-		}
-		k.Stop()
-	})
-}
-
 var errNetwork = errors.New("network is down")
 
 // TestFailedRenewals checks that failed renewals are retried quickly and recovery keeps

@@ -2,8 +2,6 @@ package optimistic_test
 
 import (
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -15,34 +13,6 @@ import (
 
 // What the tests in bubbles show of the embedded engine must be true of the
 // others as well.
-
-// TestEngineManyProcesses checks that many processes can count in one item.
-func TestEngineManyProcesses(t *testing.T) {
-	onEveryEngine(t, keyed([2]string{"pk", "S"}, [2]string{"sk", "S"}), func(t *testing.T, table *queuelocktest.Table) {
-		first, _ := open(t, table, "first", optimistic.Config{})
-		save(t, first, fresh(0)) // the outcome of a create that meets another's is unknown if an answer was lost
-		table.Inject(queuelocktest.LoseResponse().WithProbability(0.1, 1))
-		table.Inject(queuelocktest.LoseRequest().WithProbability(0.1, 2))
-		table.Inject(queuelocktest.Duplicate(0).WithProbability(0.1, 3))
-		const workers, each = 4, 5
-		var wg sync.WaitGroup
-		for w := range workers {
-			items, _ := open(t, table, fmt.Sprint("worker-", w), optimistic.Config{Attempts: 50, Tries: 20})
-			wg.Go(func() {
-				for range each {
-					if _, err := items.Update(t.Context(), order, increment); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		items, _ := open(t, table, "at the end", optimistic.Config{Tries: 20})
-		if item := load(t, items); counter(item) != workers*each || item.Version() != 1+workers*each {
-			t.Errorf("n = %d at version %d, want %d, and one version more", counter(item), item.Version(), workers*each)
-		}
-	})
-}
 
 // TestEngineKeys checks that tables may have any key. Any key schema, and names that are
 // reserved words.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -17,7 +18,7 @@ import (
 // processes count in one item over networks that fail in all ways. What the calls said is
 // what the item shows: no update is lost and none is made twice.
 func TestConflictStorm(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range locktest.Scaled[uint64](24, 6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { storm(t, seed) })
 		})

@@ -88,24 +88,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLostResponse checks that a caller whose response was lost is shown its own item.
-func TestLostResponse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		alice := table.Client("alice")
-		table.Inject(queuelocktest.LoseResponse().Mentioning("attribute_not_exists").Times(1))
-		err := put(t, alice, "order-7", "row")
-		var failed *types.ConditionalCheckFailedException
-		if !errors.As(err, &failed) || failed.Item["sk"].(*types.AttributeValueMemberS).Value != "row" {
-			t.Errorf("got %v, want a failed condition with the item", err)
-		}
-		want := queuelocktest.Counts{"PutItem": {Sent: 2, Applied: 2, FailedConditions: 1, WriteUnits: 2}}
-		if diff := table.Counts().Sub(want); len(diff) != 0 {
-			t.Errorf("more than expected:\n%s", diff)
-		}
-	})
-}
-
 // TestRefusals checks that the caller receives refusals with their codes.
 func TestRefusals(t *testing.T) {
 	for _, code := range []queuelocktest.Code{
@@ -151,91 +133,6 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestHeldRequest checks that a held request is overtaken by later ones. A sends the
-// ticket's row and stalls; B overtakes it.
-func TestHeldRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, b := table.Client("a"), table.Client("b")
-		gate := a.Inject(queuelocktest.HoldRequest().Of("PutItem").On("order-7", "").Nth(1))
-		done := make(chan error)
-		go func() {
-			if _, err := count(t, a, "order-7", "lock/0"); err != nil {
-				done <- err
-				return
-			}
-			done <- put(t, a, "order-7", "lock/1")
-		}()
-		<-gate.Reached()
-		if ticket, err := count(t, b, "order-7", "lock/0"); err != nil || ticket != "2" {
-			t.Errorf("b took ticket %q, %v", ticket, err)
-		}
-		if err := put(t, b, "order-7", "lock/2"); err != nil {
-			t.Error(err)
-		}
-		if n := len(table.Items()); n != 2 {
-			t.Errorf("%d items while a is held, want the counter and b's row", n)
-		}
-		gate.Release()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if n := len(table.Items()); n != 3 {
-			t.Errorf("%d items, want 3", n)
-		}
-	})
-}
-
-// TestHeldResponse checks that a held response is applied before it is answered.
-func TestHeldResponse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		alice := table.Client("alice")
-		gate := alice.Inject(queuelocktest.HoldResponse().Of("PutItem"))
-		done := make(chan error, 1)
-		go func() { done <- put(t, alice, "e", "s") }()
-		<-gate.Reached()
-		synctest.Wait()
-		if len(table.Items()) != 1 || len(done) != 0 {
-			t.Errorf("%d items and %d answers while held, want 1 and 0", len(table.Items()), len(done))
-		}
-		gate.Release()
-		gate.Release()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		later := alice.Inject(queuelocktest.LoseRequest().Times(1))
-		if err := put(t, alice, "e", "t"); err != nil || later.Fired() != 1 {
-			t.Errorf("after the release: error %v, and the next fault fired %d times", err, later.Fired())
-		}
-	})
-}
-
-// TestHeldDuplicate checks that a held duplicate arrives when it is released.
-func TestHeldDuplicate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		alice := table.Client("alice")
-		gate := alice.Inject(queuelocktest.HoldDuplicate().Times(1))
-		for range 2 {
-			if _, err := count(t, alice, "e", "s"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Hour)
-		if got := counter(table); got != 2 {
-			t.Errorf("applied %d times before the release, want 2", got)
-		}
-		gate.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if got := counter(table); got != 3 {
-			t.Errorf("applied %d times after the release, want 3", got)
-		}
-	})
-}
-
 // TestHeldRequestArrivesLate checks that a held request may arrive after its caller has
 // left.
 func TestHeldRequestArrivesLate(t *testing.T) {
@@ -266,28 +163,6 @@ func TestHeldRequestArrivesLate(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestPartitionOfOneClient checks that a partition concerns one client.
-func TestPartitionOfOneClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		alice, bob := table.Client("alice"), table.Client("bob")
-		alice.Partition()
-		if err := put(t, alice, "e", "a"); err == nil {
-			t.Error("got through a partition")
-		}
-		if err := put(t, bob, "e", "b"); err != nil {
-			t.Error(err)
-		}
-		alice.Heal()
-		if err := put(t, alice, "e", "a"); err != nil {
-			t.Error(err)
-		}
-		if got := alice.Counts()["PutItem"]; got.Sent != alice.Options().Retryer.MaxAttempts()+1 || got.Applied != 1 {
-			t.Errorf("alice counted as %+v", got)
-		}
-	})
 }
 
 // TestNarrowedFaults checks that narrowed faults affect only the matching requests. Which

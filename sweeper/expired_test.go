@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
@@ -73,7 +74,7 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 func TestThousandRows(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
-	const dead, alive = 1000, 5
+	dead, alive := locktest.Scaled(1000, 200), 5
 	for i := 1; i <= dead; i++ {
 		enqueue(t, q, row(i*2, time.Now().Add(-time.Minute)))
 	}

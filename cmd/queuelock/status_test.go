@@ -159,22 +159,6 @@ func TestStatusOfUnusedQueue(t *testing.T) {
 	}
 }
 
-// TestStatusOwner checks that status prints in one line an owner that another writer has left.
-func TestStatusOwner(t *testing.T) {
-	e := newEngine(t)
-	item := map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.FromUint64(5).Padded()},
-		"id": &types.AttributeValueMemberS{Value: "x-0"}, "owner": &types.AttributeValueMemberS{Value: "a\tb\nc"},
-		"beat": &types.AttributeValueMemberN{Value: "1"}, "ttl": &types.AttributeValueMemberN{Value: "15000"}, "mode": &types.AttributeValueMemberS{Value: "exclusive"},
-	}
-	if _, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}); err != nil {
-		t.Fatal(err)
-	}
-	if o := invoke(t, "status", "x"); o.code != 0 || !strings.Contains(o.stdout, `  "a\tb\nc"  `) {
-		t.Errorf("%+v", o)
-	}
-}
-
 // TestStatusData checks that status shows the data of a holder.
 func TestStatusData(t *testing.T) {
 	e := newEngine(t)

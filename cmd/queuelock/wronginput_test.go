@@ -8,7 +8,7 @@ import (
 )
 
 // nextStep is what a line must have to help: what is needed, or where to look.
-var nextStep = regexp.MustCompile(`need|name |use |see '|see "|check |write |give |set |run '|choose |try |make |did you mean|there is no|add |at least|at most|possible|once`)
+var nextStep = regexp.MustCompile(`need|shorten it|name |use |see '|see "|check |write |give |set |run '|choose |try |make |did you mean|there is no|add |at least|at most|possible|once`)
 
 // words splits a line at spaces, but not between single quotes.
 func words(line string) (args []string) {
@@ -21,7 +21,8 @@ func words(line string) (args []string) {
 // TestWrongInput checks that each wrong input gives one clear line on standard error, with
 // a next step, nothing on standard output, and the exit code of its kind.
 func TestWrongInput(t *testing.T) {
-	newEngine(t)
+	e, requests := newEngine(t), 0
+	e.onApplied(func(string) { requests++ })
 	const sh = "-- true"
 	for _, test := range []struct {
 		line  string // split at spaces; '' is an empty argument
@@ -98,6 +99,28 @@ func TestWrongInput(t *testing.T) {
 		{"lock x --env --export", "use one of them", 0},
 		{"bench --reps 0", "--reps 0", 0},
 		{"bench --reps -1", "--reps", 0},
+		// A flag that takes "--" as its value, and the bounds of values.
+		{"run x --wait -- echo ok", `--wait took "--" as its value`, 0},
+		{"run x --table -- echo ok", `--table took "--" as its value`, 0},
+		{"run --wait --", `--wait took "--" as its value`, 0},
+		{"run x --data " + sh, `--data took "--" as its value`, 0},
+		{"run x --ttl 10ms " + sh, "--ttl 10ms: need a duration", 0},
+		{"run x --wait 5e1 " + sh, "--wait 5e1: need seconds", 0},
+		{"run x --wait 0x2s " + sh, "or attempts such as 5x2s", 0},
+		{"run x -E -1 " + sh, "--conflict-exit-code -1: need", 0},
+		{"run x -E busy " + sh, "need a whole number", 0},
+		{"run --all " + sh, "ENTITY is missing", 0},
+		{"run --all a b --scope entity " + sh, "use --scope table", 0},
+		{"run x -s --data " + strings.Repeat("x", 257) + " " + sh, "--data has 257 bytes: at most 256", 0},
+		{"run x --data " + strings.Repeat("x", 4097) + " " + sh, "--data has 4097 bytes: at most 4096", 0},
+		{"run x --permits 100 --data " + strings.Repeat("x", 4000) + " " + sh, "--data has 4000 bytes: too many for --permits 100", 0},
+		{"run x --lock-delay -1s " + sh, "--lock-delay -1s: need a duration", 0},
+		{"run x --lock-delay 1us " + sh, "whole milliseconds", 0},
+		{"run x --kill-after -1s " + sh, "--kill-after -1s: need a duration from 0s to 1h0m0s, such as 5s", 0},
+		{"run x --kill-after 2h " + sh, "--kill-after 2h0m0s: need a duration", 0},
+		{"run x --permits -1 " + sh, "--permits -1: need a number from 1 to 500", 0},
+		{"run x --scope= " + sh, "need queue, entity or table", 0},
+		{"run x --reason a/b " + sh, "a/b", 0},
 		// lock and unlock.
 		{"lock", "ENTITY is missing", 0},
 		{"lock x y", "one argument too many", 0},
@@ -125,6 +148,9 @@ func TestWrongInput(t *testing.T) {
 		// evict and sweep.
 		{"evict x", "--ticket is missing", 0},
 		{"evict x --ticket 0", "--ticket 0", 0},
+		{"evict x --ticket -1", "--ticket -1: need a whole number from 1", 0},
+		{"evict x y --ticket 1", "one argument too many", 0},
+		{"evict x --ticket 1 --reason a/b", "a/b", 0},
 		{"evict x --ticket seven", "--ticket seven", 0},
 		{"evict x --ticket 7", "there is no such queue", exitFailed},
 		{"evict x --ticket 7 --beat 3", "--force", 0},
@@ -137,12 +163,22 @@ func TestWrongInput(t *testing.T) {
 		{"create-table --table a/b", "3 to 255", 0},
 		{"doctor x", "one argument too many", 0},
 		{"local --port 70000", "--port", 0},
+		{"local --create-table a/b", "3 to 255", 0},
+		{"local now", "one argument too many", 0},
+		{"demo --rounds 0", "--rounds", 0},
+		{"demo --hold 0s", "--hold", 0},
+		{"demo --endpoint ftp://x", "--endpoint", 0},
+		{"help run nosuch", `"run nosuch"`, 0},
 		{"demo --workers 0", "--workers", 0},
 		{"bench --quick x", "one argument too many", 0},
 	} {
 		t.Run(test.line, func(t *testing.T) {
 			args := words(test.line)
+			before := requests
 			o := invoke(t, args...)
+			if test.code == 0 && requests != before {
+				t.Errorf("%d requests were made", requests-before)
+			}
 			if code := test.code; o.code != code && !(code == 0 && o.code == exitUsage) {
 				t.Errorf("exit code %d", o.code)
 			}

@@ -237,62 +237,6 @@ func TestTwoCharges(t *testing.T) {
 	})
 }
 
-// TestTwoWorkers checks that two workers make one charge. Several workers may call for
-// one intent. The key makes it one charge.
-func TestTwoWorkers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.gateway.latency = 30 * time.Second
-		var wg sync.WaitGroup
-		for _, p := range []*process{w.process("a"), w.process("b")} {
-			wg.Go(func() {
-				if intent, err := charge["optimistic"](p, t.Context()); err != nil || intent.State != payments.Charged {
-					t.Errorf("%+v: %v", intent, err)
-				}
-			})
-		}
-		wg.Wait()
-		w.settled(100)
-	})
-}
-
-// TestAmountDuringCharge checks that an amount is not changed during a charge.
-func TestAmountDuringCharge(t *testing.T) {
-	both(t, func(t *testing.T, kind string, w *world) {
-		answer, charging := make(chan struct{}), make(chan struct{})
-		w.gateway.taking = func(context.Context, int) { close(charging); <-answer }
-		done := make(chan error)
-		a, b := w.process("a"), w.process("b")
-		go func() {
-			_, err := charge[kind](a, t.Context())
-			done <- err
-		}()
-		<-charging
-
-		changed := make(chan error, 1)
-		go func() {
-			_, err := changeAmount[kind](b, t.Context(), 200)
-			changed <- err
-		}()
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if kind == "pessimistic" && len(changed) != 0 {
-			t.Error("the change did not wait for the charge")
-		}
-		if kind == "optimistic" && len(changed) != 1 {
-			t.Error("the change waited for the charge")
-		}
-		close(answer)
-		if err := <-changed; !errors.Is(err, payments.ErrTooLate) {
-			t.Errorf("the change gave %v, want that it is too late", err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		w.settled(100)
-	})
-}
-
 // TestCrashDuringCharge checks that a crash during a charge is recovered from without a
 // second charge. The process crashes after the money was taken and before anything is
 // written.
@@ -382,44 +326,6 @@ func TestLateCharge(t *testing.T) {
 		}
 		w.settled(100)
 	})
-}
-
-// TestRequestBesideChange checks that a concurrent request and change agree. Whichever of
-// the two is written first, what is charged is what the intent says.
-func TestRequestBesideChange(t *testing.T) {
-	for name, c := range map[string]struct {
-		late, first string // whose write is held up, until the other's is made
-		want        int64
-	}{
-		"the change is late":  {"changes", "requests", 100},
-		"the request is late": {"requests", "changes", 200},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				p := map[string]*process{"changes": w.process("changes"), "requests": w.process("requests")}
-				do := map[string]func() error{
-					"changes":  func() error { _, err := p["changes"].optimistic.ChangeAmount(t.Context(), "7", 200); return err },
-					"requests": func() error { _, err := p["requests"].optimistic.RequestCharge(t.Context(), "7"); return err },
-				}
-				gate := p[c.late].net.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1))
-				done := make(chan error)
-				go func() { done <- do[c.late]() }()
-				<-gate.Reached()
-				if err := do[c.first](); err != nil {
-					t.Error(err)
-				}
-				gate.Release()
-				if err := <-done; errors.Is(err, payments.ErrTooLate) != (c.late == "changes") {
-					t.Error(err)
-				}
-				if _, err := w.process("worker").optimistic.Work(t.Context()); err != nil {
-					t.Error(err)
-				}
-				w.settled(c.want)
-			})
-		})
-	}
 }
 
 // TestDeclinedCard checks that a declined card is final.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -29,7 +30,7 @@ func TestApply(t *testing.T) {
 	db := table.Client("a")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	fates := map[clause.Fate]int{}
-	for i := range 3000 {
+	for i := range locktest.Scaled(3000, 1000) {
 		key := clause.Item{"pk": text(fmt.Sprint("q", i)), "sk": text("s")}
 		var item clause.Item
 		if rnd.IntN(8) > 0 {
@@ -52,8 +53,8 @@ func TestApply(t *testing.T) {
 		}
 	}
 	for _, f := range []clause.Fate{clause.Applied, clause.Refused, clause.Invalid} {
-		if fates[f] < 200 {
-			t.Errorf("fate %d was drawn %d times, at least 200 are needed: %v", f, fates[f], fates)
+		if least := locktest.Scaled(200, 50); fates[f] < least {
+			t.Errorf("fate %d was drawn %d times, at least %d are needed: %v", f, fates[f], least, fates)
 		}
 	}
 }

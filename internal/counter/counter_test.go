@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
@@ -92,132 +90,11 @@ func seeds(f queuelocktest.Fault) queuelocktest.Fault {
 	return f.Of("UpdateItem").Mentioning("attribute_not_exists")
 }
 
-// TestFirstUse checks that the first use creates the counter with one request.
-func TestFirstUse(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	m := newCounter(tb, "alice")
-	rider := with("extra", clause.String("seeded"))
-	item, err := m.Take(t.Context(), rider)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := clause.Item{"extra": clause.String("seeded"), "ticketNumber": clause.Int(1)}
-	for name, value := range m.Key {
-		want[name] = value
-	}
-	if diff := cmp.Diff(want, item, ignoreUnexported); diff != "" {
-		t.Errorf("returned (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]clause.Item{want}, tb.Items(), ignoreUnexported); diff != "" {
-		t.Errorf("the counter in the table (-want +got):\n%s", diff)
-	}
-	wantCost := queuelocktest.Counts{
-		"UpdateItem": {Sent: 1, Applied: 1, WriteUnits: 1},
-	}
-	if diff := tb.Counts().Sub(wantCost); len(diff) != 0 {
-		t.Errorf("more than one request:\n%s", tb.Counts())
-	}
-	before := tb.Counts()
-	if item, err = m.Take(t.Context(), rider); err != nil || number(t, item) != ticket.FromUint64(2) {
-		t.Errorf("the second ticket is %v, %v", item, err)
-	}
-	if cost := tb.Counts().Sub(before).Total(); cost.Sent != 1 {
-		t.Errorf("the second ticket took %d requests", cost.Sent)
-	}
-}
-
 // ignoreUnexported lets cmp look into the SDK's attribute values.
 var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && field.Name() == "noSmithyDocumentSerde"
 }, cmp.Ignore())
-
-// TestConcurrentTake checks that concurrent calls of Take get each number once.
-func TestConcurrentTake(t *testing.T) {
-	const takers, each = 8, 25
-	tb := queuelocktest.NewTable(t)
-	var mu sync.Mutex
-	got := map[ticket.Number]int{}
-	var wg sync.WaitGroup
-	for range takers {
-		m := newCounter(tb, "taker")
-		wg.Go(func() {
-			var last ticket.Number
-			for taken := 0; taken < each; {
-				item, err := m.Take(t.Context(), ticket.Rider{})
-				if errors.Is(err, ticket.ErrSeeded) {
-					continue
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				taken++
-				n := number(t, item)
-				if !last.Less(n) {
-					t.Errorf("%v was issued after %v", n, last)
-				}
-				last = n
-				mu.Lock()
-				got[n]++
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	for n := uint64(1); n <= takers*each; n++ {
-		if got[ticket.FromUint64(n)] != 1 {
-			t.Errorf("ticket %d was issued %d times", n, got[ticket.FromUint64(n)])
-		}
-	}
-	if len(got) != takers*each {
-		t.Errorf("%d numbers were issued, want %d", len(got), takers*each)
-	}
-}
-
-// TestConcurrentSeed checks that of two callers that find no counter one seeds it.
-func TestConcurrentSeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tb := queuelocktest.NewTable(t, locktest.WithoutNesting())
-		a, b := newSeeding(t, tb, "alice"), newSeeding(t, tb, "bob")
-		gate := tb.Inject(seeds(queuelocktest.HoldRequest()))
-		type result struct {
-			item clause.Item
-			err  error
-		}
-		results := make(chan result, 2)
-		for who, m := range map[string]counter.Counter{"alice": a, "bob": b} {
-			go func() {
-				item, err := m.Take(t.Context(), with("who", clause.String(who)))
-				results <- result{item, err}
-			}()
-		}
-		synctest.Wait() // both are at the gate
-		if gate.Fired() != 2 {
-			t.Fatalf("%d seeds are held, want 2", gate.Fired())
-		}
-		gate.Release()
-		x, y := <-results, <-results
-		if x.err != nil {
-			x, y = y, x
-		}
-		if x.err != nil || number(t, x.item) != ticket.FromUint64(1) {
-			t.Errorf("the seed that came first gave %v, %v", x.item, x.err)
-		}
-		if !errors.Is(y.err, ticket.ErrSeeded) || counter.MayHaveTaken(y.err) {
-			t.Errorf("the seed that came second gave %v, want ErrSeeded, and nothing taken", y.err)
-		}
-		if diff := cmp.Diff(x.item, y.item, ignoreUnexported); diff != "" {
-			t.Errorf("the item in the way was not returned:\n%s", diff)
-		}
-		if diff := cmp.Diff([]clause.Item{x.item}, tb.Items(), ignoreUnexported); diff != "" {
-			t.Errorf("the first seed is not in the table (-want +got):\n%s", diff)
-		}
-		if item, err := b.Take(t.Context(), ticket.Rider{}); err != nil || number(t, item) != ticket.FromUint64(2) {
-			t.Errorf("taking again gave %v, %v, want ticket 2", item, err)
-		}
-	})
-}
 
 // TestTakeOnce checks that Take sends its request once. A retry by the SDK would issue a
 // second number to one caller.
@@ -272,59 +149,6 @@ func TestTakeOnce(t *testing.T) {
 	}
 }
 
-// TestMalformedCounter checks that an item that is not a counter is never written.
-func TestMalformedCounter(t *testing.T) {
-	for name, attributes := range map[string]clause.Item{
-		"ticketNumber missing":    {"other": clause.String("precious")},
-		"ticketNumber a string":   {"ticketNumber": clause.String("7")},
-		"ticketNumber a map":      {"ticketNumber": clause.Map(clause.Item{})},
-		"ticketNumber null":       {"ticketNumber": &types.AttributeValueMemberNULL{Value: true}},
-		"ticketNumber above Max":  {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+38"}},
-		"ticketNumber a huge one": {"ticketNumber": &types.AttributeValueMemberN{Value: "1E+125"}},
-		"exhausted":               {"ticketNumber": ticket.Max.Attribute()},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tb := queuelocktest.NewTable(t)
-			given(t, tb, attributes)
-			before := tb.Items()
-			m := newCounter(tb, "alice")
-			item, err := m.Take(t.Context(), with("mine", clause.String("1")))
-			malformed, isMalformed := errors.AsType[*clause.MalformedError](err)
-			switch {
-			case name == "exhausted":
-				if !errors.Is(err, ticket.ErrExhausted) || counter.MayHaveTaken(err) {
-					t.Errorf("got %v, %v, want ErrExhausted", item, err)
-				}
-			case !isMalformed:
-				t.Errorf("got %v, %v, want a MalformedError", item, err)
-			case malformed.Item != m.What || malformed.Attribute != "ticketNumber":
-				t.Errorf("the error names neither item nor attribute: %v", err)
-			}
-			if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
-				t.Errorf("the item was written to (-before +after):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestLastNumber checks that the last number is issued once, and no number after it.
-func TestLastNumber(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	given(t, tb, clause.Item{"ticketNumber": ticket.Max.Previous().Attribute()})
-	m := newCounter(tb, "alice")
-	item, err := m.Take(t.Context(), ticket.Rider{})
-	if err != nil || number(t, item) != ticket.Max {
-		t.Fatalf("got %v, %v, want the last number", item, err)
-	}
-	before := tb.Items()
-	if item, err := m.Take(t.Context(), ticket.Rider{}); !errors.Is(err, ticket.ErrExhausted) {
-		t.Errorf("after the last number came %v, %v", item, err)
-	}
-	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
-		t.Errorf("an exhausted counter was written to:\n%s", diff)
-	}
-}
-
 // silent is an SDK client of an engine that returns no item with a refusal.
 type silent struct{ *queuelocktest.Client }
 
@@ -349,28 +173,5 @@ func TestSilentRefusal(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
 		t.Errorf("the item was written to (-before +after):\n%s", diff)
-	}
-}
-
-// TestRider checks that a rider is written together with the increment or not at all.
-func TestRider(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	given(t, tb, clause.Item{"ticketNumber": clause.Int(5)})
-	m := newCounter(tb, "alice")
-	rider := with("busy", clause.Int(1))
-	rider.If = []clause.Cond{clause.At("busy").Absent()}
-	item, err := m.Take(t.Context(), rider)
-	if err != nil || number(t, item) != ticket.FromUint64(6) {
-		t.Fatalf("got %v, %v, want ticket 6", item, err)
-	}
-	if _, ok := item["busy"]; !ok {
-		t.Error("the rider did not go with it")
-	}
-	item, err = m.Take(t.Context(), rider)
-	if !errors.Is(err, ticket.ErrRefused) || number(t, item) != ticket.FromUint64(6) {
-		t.Errorf("a refused rider gave %v, %v, want ErrRefused with the item", item, err)
-	}
-	if counter.MayHaveTaken(err) || number(t, tb.Items()[0]) != ticket.FromUint64(6) {
-		t.Errorf("a refused rider burnt a number: %v", tb.Items())
 	}
 }

@@ -20,76 +20,6 @@ func stored(t *testing.T, e *Engine) any {
 	return ok(t, e, "GetItem", `{`+keyAB+`}`)["Item"]
 }
 
-func TestReturnValues(t *testing.T) {
-	update := `{` + keyAB + `,"UpdateExpression":"SET n = :n, m.x = :n REMOVE gone","ExpressionAttributeValues":{":n":{"N":"2"}},"ReturnValues":`
-	before := `"n":{"N":"1"},"m":{"M":{"x":{"N":"1"},"y":{"N":"1"}}},"gone":{"N":"1"}`
-	for returnValues, want := range map[string]string{
-		`"NONE"`:        `{}`,
-		`"ALL_OLD"`:     `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},` + before + `}}`,
-		`"ALL_NEW"`:     `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"},"m":{"M":{"x":{"N":"2"},"y":{"N":"1"}}}}}`,
-		`"UPDATED_OLD"`: `{"Attributes":{"n":{"N":"1"},"m":{"M":{"x":{"N":"1"}}},"gone":{"N":"1"}}}`,
-		`"UPDATED_NEW"`: `{"Attributes":{"n":{"N":"2"},"m":{"M":{"x":{"N":"2"}}}}}`,
-	} {
-		e := engine(t, Config{})
-		put(t, e, before)
-		same(t, returnValues, any(ok(t, e, "UpdateItem", update+returnValues+`}`)), want)
-	}
-	e := engine(t, Config{})
-	replace := `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}},"ReturnValues":"ALL_OLD"}`
-	same(t, "put again", any(ok(t, e, "PutItem", replace)), `{}`)
-	same(t, "put over", any(ok(t, e, "PutItem", replace)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
-	same(t, "delete", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{"Attributes":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"2"}}}`)
-	same(t, "delete nothing", any(ok(t, e, "DeleteItem", `{`+keyAB+`,"ReturnValues":"ALL_OLD"}`)), `{}`)
-	refused(t, e, "PutItem", strings.Replace(replace, "ALL_OLD", "ALL_NEW", 1), "ValidationException", "ReturnValues can only be ALL_OLD or NONE")
-	refused(t, e, "PutItem", strings.Replace(replace, "ALL_OLD", "ALL", 1), "ValidationException", "enum value set")
-}
-
-// TestItemOfFailedCondition checks that a failed condition returns the item if asked for
-// it.
-func TestItemOfFailedCondition(t *testing.T) {
-	e := engine(t, Config{})
-	put(t, e, `"n":{"N":"1"}`)
-	condition := `,"ConditionExpression":"attribute_not_exists(pk)"`
-	for operation, body := range map[string]string{
-		"PutItem":    `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"}}` + condition,
-		"DeleteItem": `{` + keyAB + condition,
-		"UpdateItem": `{` + keyAB + `,"UpdateExpression":"REMOVE n"` + condition,
-	} {
-		if out := refused(t, e, operation, body+`}`, "ConditionalCheckFailedException", "The conditional request failed"); out["Item"] != nil {
-			t.Errorf("%s: an item that was not asked for: %v", operation, out)
-		}
-		out := refused(t, e, operation, body+`,"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, "ConditionalCheckFailedException", "")
-		same(t, operation, out["Item"], `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`)
-	}
-	out := refused(t, e, "DeleteItem", `{"TableName":"tab","Key":{"pk":{"S":"no"},"sk":{"S":"b"}},"ConditionExpression":"attribute_exists(pk)","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`,
-		"ConditionalCheckFailedException", "")
-	if _, ok := out["Item"]; ok {
-		t.Errorf("there is no item to return: %v", out)
-	}
-	same(t, "nothing happened", stored(t, e), `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`)
-}
-
-// TestUpdateCreates checks that an update creates its item unless it only removes.
-func TestUpdateCreates(t *testing.T) {
-	for source, want := range map[string]string{
-		`"UpdateExpression":"SET n = :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:     `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
-		`"UpdateExpression":"ADD n :v","ExpressionAttributeValues":{":v":{"N":"1"}}`:       `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}`,
-		`"UpdateExpression":"REMOVE n"`:                                                    `null`,
-		`"UpdateExpression":"REMOVE m.x, l[0], n"`:                                         `null`,
-		`"UpdateExpression":"DELETE n :v","ExpressionAttributeValues":{":v":{"SS":["x"]}}`: `null`,
-		`"ReturnValues":"NONE"`: `{"pk":{"S":"a"},"sk":{"S":"b"}}`,
-		`"UpdateExpression":"SET n = pk","ConditionExpression":"attribute_not_exists(pk)"`: `{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"S":"a"}}`,
-	} {
-		e := engine(t, Config{})
-		ok(t, e, "UpdateItem", `{`+keyAB+`,`+source+`}`)
-		same(t, source, stored(t, e), want)
-	}
-	e := engine(t, Config{})
-	refused(t, e, "UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET n = :v","ConditionExpression":"attribute_exists(pk)","ExpressionAttributeValues":{":v":{"N":"1"}}}`,
-		"ConditionalCheckFailedException", "")
-	same(t, "forbidden", stored(t, e), `null`)
-}
-
 // TestRefusedItems checks that keys and items that DynamoDB refuses are refused.
 func TestRefusedItems(t *testing.T) {
 	e := engine(t, Config{})
@@ -131,31 +61,6 @@ func TestRefusedItems(t *testing.T) {
 	} {
 		refused(t, e, "UpdateItem", `{`+keyAB+`,`+extra+`}`, "ValidationException", want)
 	}
-}
-
-// TestCapacityOfSingleItems checks that the consumed capacity of single items follows the
-// documentation.
-func TestCapacityOfSingleItems(t *testing.T) {
-	e := engine(t, Config{})
-	cost := func(operation, body string) any {
-		t.Helper()
-		return ok(t, e, operation, strings.TrimSuffix(body, "}")+`,"ReturnConsumedCapacity":"TOTAL"}`)["ConsumedCapacity"].(object)["CapacityUnits"]
-	}
-	item := func(size int) string {
-		return `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"x":{"S":"` + strings.Repeat("x", size-7) + `"}}}`
-	}
-	same(t, "reading nothing", cost("GetItem", `{`+keyAB+`,"ConsistentRead":true}`), `1`)
-	same(t, "reading nothing eventually", cost("GetItem", `{`+keyAB+`}`), `0.5`)
-	same(t, "deleting nothing", cost("DeleteItem", `{`+keyAB+`}`), `1`)
-	same(t, "1 KB", cost("PutItem", item(1024)), `1`)
-	same(t, "1 KB and a byte", cost("PutItem", item(1025)), `2`)
-	same(t, "the larger of old and new", cost("PutItem", item(100)), `2`)
-	same(t, "update", cost("UpdateItem", `{`+keyAB+`,"UpdateExpression":"SET y = :y","ExpressionAttributeValues":{":y":{"S":"`+strings.Repeat("y", 4000)+`"}}}`), `5`)
-	same(t, "reading 4 KB and something", cost("GetItem", `{`+keyAB+`,"ConsistentRead":true}`), `2`)
-	same(t, "the same eventually", cost("GetItem", `{`+keyAB+`}`), `1`)
-	same(t, "deleting costs the item", cost("DeleteItem", `{`+keyAB+`}`), `5`)
-	same(t, "by table", ok(t, e, "GetItem", `{`+keyAB+`,"ReturnConsumedCapacity":"INDEXES"}`)["ConsumedCapacity"],
-		`{"TableName":"tab","CapacityUnits":0.5,"Table":{"CapacityUnits":0.5}}`)
 }
 
 // Constraints.html in the developer guide: "Attributes" and "Expression

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -27,108 +26,6 @@ func sorts(page object) string {
 		}
 	}
 	return strings.Join(all, " ")
-}
-
-// TestQuery checks that queries read the range in order.
-func TestQuery(t *testing.T) {
-	e := engine(t, Config{})
-	numbered(t, e, "10", "3", "-5", "1", "1.5", "2")
-	for condition, want := range map[string]string{
-		"sk BETWEEN :a AND :b": "1 1.5 2 3", "sk > :a AND :p = pk": "1.5 2 3 10", "sk >= :b": "3 10", "sk < :b": "-5 1 1.5 2", "sk <= :a": "-5 1",
-		"sk = :b": "3", ":a < sk": "1.5 2 3 10", "(sk = :a)": "1",
-	} {
-		if !strings.Contains(condition, "pk") {
-			condition = "pk = :p AND " + condition
-		}
-		values := `{":p":{"S":"p"}`
-		for name, v := range map[string]string{":a": "1", ":b": "3"} {
-			if strings.Contains(condition, name) {
-				values += fmt.Sprintf(`,%q:{"N":%q}`, name, v)
-			}
-		}
-		query := fmt.Sprintf(`{"TableName":"num","KeyConditionExpression":%q,"ExpressionAttributeValues":%s}`, condition, values+"}")
-		if got := sorts(ok(t, e, "Query", query+"")); got != want {
-			t.Errorf("%s: %s, want %s", condition, got, want)
-		}
-		backward := strings.Fields(want)
-		slices.Reverse(backward)
-		if got := sorts(ok(t, e, "Query", strings.TrimSuffix(query, "}")+`,"ScanIndexForward":false}`)); got != strings.Join(backward, " ") {
-			t.Errorf("%s backward: %s", condition, got)
-		}
-	}
-	for _, sk := range []string{"a/1", "a/2", "b/1", "B"} {
-		ok(t, e, "PutItem", `{"TableName":"tab","Item":{"pk":{"S":"p"},"sk":{"S":"`+sk+`"}}}`)
-	}
-	begins := `{"TableName":"tab","KeyConditionExpression":"pk = :p AND begins_with(sk, :s)","ExpressionAttributeValues":{":p":{"S":"p"},":s":{"S":"a/"}}}`
-	if got := sorts(ok(t, e, "Query", begins)); got != "a/1 a/2" {
-		t.Error(got)
-	}
-	all := `{"TableName":"tab","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"p"}}}`
-	if got := sorts(ok(t, e, "Query", all)); got != "B a/1 a/2 b/1" {
-		t.Errorf("strings are ordered by their bytes: %s", got)
-	}
-}
-
-// TestPages checks that the pages together are the whole result.
-func TestPages(t *testing.T) {
-	e := engine(t, Config{})
-	numbered(t, e, "1", "2", "3", "4", "5")
-	for _, forward := range []bool{true, false} {
-		for limit := 1; limit <= 6; limit++ {
-			got, start, pages := "", "", 0
-			for {
-				page := ok(t, e, "Query", fmt.Sprintf(`{"TableName":"num","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"p"}},"ScanIndexForward":%v,"Limit":%d%s}`, forward, limit, start))
-				got += sorts(page) + " "
-				pages++
-				last, more := page["LastEvaluatedKey"].(object)
-				if !more {
-					break
-				}
-				start = fmt.Sprintf(`,"ExclusiveStartKey":{"pk":{"S":"p"},"sk":{"N":%q}}`, last["sk"].(object)["N"])
-			}
-			want := "1 2 3 4 5"
-			if !forward {
-				want = "5 4 3 2 1"
-			}
-			// A page that the limit has filled has a key to go on from, even if
-			// nothing follows.
-			if strings.Join(strings.Fields(got), " ") != want || pages != 5/limit+1 {
-				t.Errorf("limit %d, forward %v: %s in %d pages", limit, forward, got, pages)
-			}
-		}
-	}
-}
-
-// TestFilter checks that a filter is applied after reading.
-func TestFilter(t *testing.T) {
-	e := engine(t, Config{})
-	numbered(t, e, "1", "2", "3", "4", "5")
-	page := ok(t, e, "Query", `{"TableName":"num","KeyConditionExpression":"pk = :p","FilterExpression":"v > :b","Limit":4,"ProjectionExpression":"v","ExpressionAttributeValues":{":p":{"S":"p"},":b":{"N":"3"}}}`)
-	same(t, "page", any(page), `{"Count":1,"ScannedCount":4,"Items":[{"v":{"N":"4"}}],"LastEvaluatedKey":{"pk":{"S":"p"},"sk":{"N":"4"}}}`)
-	count := ok(t, e, "Query", `{"TableName":"num","KeyConditionExpression":"pk = :p","Select":"COUNT","ExpressionAttributeValues":{":p":{"S":"p"}}}`)
-	same(t, "count", any(count), `{"Count":5,"ScannedCount":5}`)
-}
-
-// TestPageLimit checks that a page ends before a megabyte and costs the capacity of the
-// items that it read.
-func TestPageLimit(t *testing.T) {
-	e := engine(t, Config{})
-	for i := range 5 {
-		ok(t, e, "PutItem", fmt.Sprintf(`{"TableName":"tab","Item":{"pk":{"S":"p"},"sk":{"S":"%d"},"x":{"S":%q}}}`, i, strings.Repeat("x", 300*1024)))
-	}
-	query := `{"TableName":"tab","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"p"}},"ProjectionExpression":"sk","ReturnConsumedCapacity":"TOTAL","ConsistentRead":true`
-	page := ok(t, e, "Query", query+`}`)
-	if sorts(page) != "0 1 2" {
-		t.Errorf("3 items of 300 KB fit: %s", sorts(page))
-	}
-	// 3 × (307200 + 7) bytes are 226 units of 4 KB, summed before rounding.
-	same(t, "cost", page["ConsumedCapacity"], `{"TableName":"tab","CapacityUnits":226}`)
-	page = ok(t, e, "Query", query+`,"ExclusiveStartKey":{"pk":{"S":"p"},"sk":{"S":"2"}}}`)
-	if _, more := page["LastEvaluatedKey"]; more || sorts(page) != "3 4" {
-		t.Errorf("the rest: %s, more %v", sorts(page), more)
-	}
-	nothing := strings.Replace(query, `{"S":"p"}`, `{"S":"q"}`, 1)
-	same(t, "nothing", ok(t, e, "Query", nothing+`}`)["ConsumedCapacity"], `{"TableName":"tab","CapacityUnits":1}`)
 }
 
 // TestRefusedQueries checks that queries that DynamoDB refuses are refused.

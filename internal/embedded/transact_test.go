@@ -11,35 +11,6 @@ import (
 
 func at(sk string) string { return `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"` + sk + `"}}` }
 
-// TestTransaction checks that a transaction is applied completely or not at all.
-func TestTransaction(t *testing.T) {
-	e := engine(t, Config{})
-	put(t, e, `"n":{"N":"1"}`)
-	ok(t, e, "PutItem", `{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"old"}}}`)
-	transaction := func(condition string) string {
-		return `{"TransactItems":[
-			{"ConditionCheck":{` + at("b") + `,"ConditionExpression":"` + condition + `","ExpressionAttributeValues":{":one":{"N":"1"}},"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}},
-			{"Put":{"TableName":"tab","Item":{"pk":{"S":"a"},"sk":{"S":"put"}},"ConditionExpression":"attribute_not_exists(pk)"}},
-			{"Update":{` + at("updated") + `,"UpdateExpression":"SET n = :n","ExpressionAttributeValues":{":n":{"N":"2"}}}},
-			{"Delete":{` + at("old") + `}}],"ReturnConsumedCapacity":"TOTAL"}`
-	}
-	out := refused(t, e, "TransactWriteItems", transaction("n <> :one"), "TransactionCanceledException",
-		"Transaction cancelled, please refer cancellation reasons for specific reasons [ConditionalCheckFailed, None, None, None]")
-	same(t, "reasons", out["CancellationReasons"], `[{"Code":"ConditionalCheckFailed","Message":"The conditional request failed","Item":{"pk":{"S":"a"},"sk":{"S":"b"},"n":{"N":"1"}}},
-		{"Code":"None"},{"Code":"None"},{"Code":"None"}]`)
-	if got := len(e.Items("tab")); got != 2 {
-		t.Errorf("%d items after a cancelled transaction", got)
-	}
-	// Four items of less than 1 KB, written twice each.
-	same(t, "answer", any(ok(t, e, "TransactWriteItems", transaction("n = :one"))), `{"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":8,"WriteCapacityUnits":8}]}`)
-	all := sorts(ok(t, e, "Query", `{"TableName":"tab","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a"}}}`))
-	if all != "b put updated" {
-		t.Error(all)
-	}
-	out = refused(t, e, "TransactWriteItems", `{"TransactItems":[{"Update":{`+at("b")+`,"UpdateExpression":"SET x = q"}}]}`, "TransactionCanceledException", "[ValidationError]")
-	same(t, "reasons", out["CancellationReasons"], `[{"Code":"ValidationError","Message":"The provided expression refers to an attribute that does not exist in the item"}]`)
-}
-
 // TestRefusedTransactions checks that transactions that DynamoDB refuses are refused.
 func TestRefusedTransactions(t *testing.T) {
 	e := engine(t, Config{})
@@ -96,33 +67,6 @@ func TestTransactGet(t *testing.T) {
 	put(t, e, `"n":{"N":"1"}`)
 	out := ok(t, e, "TransactGetItems", `{"TransactItems":[{"Get":{`+at("none")+`}},{"Get":{`+at("b")+`,"ProjectionExpression":"n"}}],"ReturnConsumedCapacity":"TOTAL"}`)
 	same(t, "answer", any(out), `{"Responses":[{},{"Item":{"n":{"N":"1"}}}],"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":4,"ReadCapacityUnits":4}]}`)
-}
-
-func TestBatches(t *testing.T) {
-	e := engine(t, Config{})
-	put(t, e, "")
-	write := func(entries string) string {
-		return `{"RequestItems":{"tab":[` + entries + `]},"ReturnConsumedCapacity":"TOTAL"}`
-	}
-	one := func(i int) string { return fmt.Sprintf(`{"PutRequest":{"Item":{"pk":{"S":"a"},"sk":{"S":"%d"}}}}`, i) }
-	del := `{"DeleteRequest":{"Key":{"pk":{"S":"a"},"sk":{"S":"b"}}}}`
-	out := ok(t, e, "BatchWriteItem", write(one(1)+`,`+one(2)+`,`+del))
-	same(t, "answer", any(out), `{"UnprocessedItems":{},"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":3}]}`)
-	refused(t, e, "BatchWriteItem", write(one(3)+`,`+one(3)), "ValidationException", "Provided list of item keys contains duplicates")
-	refused(t, e, "BatchWriteItem", write(one(3)+`,{}`), "ValidationException", "")
-	refused(t, e, "BatchWriteItem", `{"RequestItems":{}}`, "ValidationException", "")
-	var many []string
-	for i := range 26 {
-		many = append(many, one(i))
-	}
-	refused(t, e, "BatchWriteItem", write(strings.Join(many, ",")), "ValidationException", "Member must have length less than or equal to 25")
-	ok(t, e, "BatchWriteItem", write(strings.Join(many[:25], ",")))
-	if got := len(e.Items("tab")); got != 25 {
-		t.Errorf("%d items", got)
-	}
-	get := `{"RequestItems":{"tab":{"ConsistentRead":true,"Keys":[{"pk":{"S":"a"},"sk":{"S":"1"}},{"pk":{"S":"a"},"sk":{"S":"none"}}]}},"ReturnConsumedCapacity":"TOTAL"}`
-	same(t, "read", any(ok(t, e, "BatchGetItem", get)),
-		`{"Responses":{"tab":[{"pk":{"S":"a"},"sk":{"S":"1"}}]},"UnprocessedKeys":{},"ConsumedCapacity":[{"TableName":"tab","CapacityUnits":2}]}`)
 }
 
 func TestTransactionKeys(t *testing.T) {

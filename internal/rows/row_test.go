@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -61,12 +59,6 @@ func rowOf(number int, id string) queue.Waiter {
 		Lease: queue.Lease{TTL: 15 * time.Second, Until: time.UnixMilli(1_700_000_015_123)},
 	}
 }
-
-// ignoreUnexported lets cmp look into the SDK's attribute values.
-var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
-	field, ok := p.Last().(cmp.StructField)
-	return ok && field.Name() == "noSmithyDocumentSerde"
-}, cmp.Ignore())
 
 func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 	t.Helper()
@@ -168,195 +160,11 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestEnqueue checks that an enqueue is idempotent by its id.
-func TestEnqueue(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		fault := tb.Inject(queuelocktest.LoseResponse().Of("PutItem").Times(1))
-		enqueue(t, q, rowOf(7, "mine")) // the SDK's retry finds its own row
-		if fault.Fired() != 1 {
-			t.Error("no answer was lost")
-		}
-		before := tb.Items()
-		enqueue(t, q, rowOf(7, "mine"))
-		if id, err := enqueueAgain(t.Context(), q, rowOf(7, "second"), "x", "mine"); err != nil || id != "mine" {
-			t.Errorf("a later attempt of the same waiter gave %q, %v, want its first id", id, err)
-		}
-		if id, err := enqueueAgain(t.Context(), q, rowOf(7, "other"), "x"); !errors.Is(err, errTaken) || id != "" {
-			t.Errorf("another waiter at the same ticket gave %q, %v, want ErrTaken", id, err)
-		}
-		if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" || len(before) != 1 {
-			t.Errorf("the row was written to:\n%s", diff)
-		}
-		for name, id := range map[string]types.AttributeValue{"no id": nil, "a number as id": num("7"), "an empty id": clause.String("")} {
-			alien := q.Key(q.SortKey(n(9)))
-			if id != nil {
-				alien["id"] = id
-			}
-			put(t, tb, alien)
-			if id, err := enqueueAgain(t.Context(), q, rowOf(9, "mine"), ""); !errors.Is(err, errTaken) {
-				t.Errorf("over a row with %s: %q, %v, want ErrTaken", name, id, err)
-			}
-		}
-	})
-}
-
-// TestHeartbeat checks that a heartbeat renews its own row only and creates none.
-func TestHeartbeat(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		ctx := t.Context()
-		mine := rowOf(7, "mine")
-		later := mine.Lease.Until.Add(time.Minute)
-		if err := renew(ctx, q, mine, later); !errors.Is(err, errGone) || len(tb.Items()) != 0 {
-			t.Errorf("a heartbeat of a row that is gone gave %v, and left %v", err, tb.Items())
-		}
-		enqueue(t, q, mine)
-		if err := renew(ctx, q, mine, later); err != nil {
-			t.Fatal(err)
-		}
-		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 1 || !row.Lease.Until.Equal(later) || row.ID != "mine" || row.Problem != nil {
-			t.Errorf("renewed to %+v", row)
-		}
-		if err := renew(ctx, q, mine, time.Time{}); err != nil {
-			t.Fatal(err)
-		}
-		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
-			t.Errorf("renewed without a clock to %+v", row)
-		}
-		if err := renew(ctx, q, mine, later.Add(-time.Second)); err != nil {
-			t.Errorf("a heartbeat that comes late gave %v, want that it does no harm", err)
-		}
-		if row := lookAll(t, q).Rows[0]; row.Lease.Beat != 2 || !row.Lease.Until.Equal(later) {
-			t.Errorf("a heartbeat that came late made it %+v", row)
-		}
-		fault := tb.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
-		if err := renew(ctx, q, mine, later.Add(time.Second)); err != nil || fault.Fired() != 1 {
-			t.Errorf("a heartbeat whose answer was lost gave %v", err)
-		}
-		before := tb.Items()
-		if row := lookAll(t, q).Rows[0]; !row.Lease.Until.Equal(later.Add(time.Second)) {
-			t.Errorf("the end of the lease is %v", row.Lease.Until)
-		}
-		for _, until := range []time.Time{later.Add(time.Hour), {}, later.Add(-time.Hour)} {
-			if err := renew(ctx, q, rowOf(7, "other"), until); !errors.Is(err, errGone) {
-				t.Errorf("the heartbeat of another at this ticket gave %v, want ErrGone", err)
-			}
-		}
-		if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
-			t.Errorf("it wrote to a row that is not its own:\n%s", diff)
-		}
-	})
-}
-
-// TestLeave checks that a leave deletes only the caller's own row.
-func TestLeave(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		enqueue(t, q, rowOf(7, "mine"))
-		if err := leave(t.Context(), q, rowOf(7, "other")); err != nil || len(tb.Items()) != 1 {
-			t.Errorf("another's leave gave %v and left %d rows", err, len(tb.Items()))
-		}
-		fault := tb.Inject(queuelocktest.LoseResponse().Of("DeleteItem").Times(1))
-		if err := leave(t.Context(), q, rowOf(7, "mine")); err != nil || len(tb.Items()) != 0 || fault.Fired() != 1 {
-			t.Errorf("leave with a lost answer gave %v and left %d rows", err, len(tb.Items()))
-		}
-		if err := leave(t.Context(), q, rowOf(7, "mine")); err != nil {
-			t.Errorf("leaving twice gave %v", err)
-		}
-		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
-		if err := leave(t.Context(), q, rowOf(7, "mine")); err == nil || errors.Is(err, errGone) {
-			t.Errorf("a leave that failed gave %v", err)
-		}
-	})
-}
-
-// TestSweepSpares checks that a sweep spares a row whose beat has changed, and the row of
-// another client.
-func TestSweepSpares(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		ctx := t.Context()
-		enqueue(t, q, rowOf(7, "mine"))
-		seen := lookAll(t, q).Rows[0]
-		if err := renew(ctx, q, seen, seen.Lease.Until); err != nil {
-			t.Fatal(err)
-		}
-		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil || len(tb.Items()) != 1 {
-			t.Errorf("swept a row whose beat had moved: %v, %v", ok, err)
-		}
-		seen = lookAll(t, q).Rows[0]
-		if err := leave(ctx, q, seen); err != nil {
-			t.Fatal(err)
-		}
-		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil {
-			t.Errorf("swept a row that is gone: %v, %v", ok, err)
-		}
-		other := rowOf(7, "other")
-		other.Lease.Beat = seen.Lease.Beat
-		enqueue(t, q, other)
-		if ok, err := rows.Sweep(ctx, q, seen); ok || err != nil || len(tb.Items()) != 1 {
-			t.Errorf("swept another's row with the same beat: %v, %v", ok, err)
-		}
-		if ok, err := rows.Sweep(ctx, q, lookAll(t, q).Rows[0]); !ok || err != nil || len(tb.Items()) != 0 {
-			t.Errorf("did not sweep a row as it was seen: %v, %v", ok, err)
-		}
-		tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
-		if ok, err := rows.Sweep(ctx, q, seen); ok || err == nil {
-			t.Errorf("a sweep that failed gave %v, %v", ok, err)
-		}
-	})
-}
-
-// TestSweepOnce checks that a row that is gone is not swept twice.
-func TestSweepOnce(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	q := queueOf(tb, "e", "lock")
-	put(t, tb, q.Key(q.SortKey(n(3)))) // neither id nor beat
-	row := lookAll(t, q).Rows[0]
-	first, err := rows.Sweep(t.Context(), q, row)
-	second, again := rows.Sweep(t.Context(), q, row)
-	if !first || second || err != nil || again != nil {
-		t.Errorf("swept %v, %v and then %v, %v, want once", first, err, second, again)
-	}
-}
-
 var hostileValues = []types.AttributeValue{
 	num("0"), num("-1"), num("1.5"), num("1E+125"), num("1E999999999"), num("9223372036854775808"), num("-62135596800000"), num(""),
 	clause.String(""), clause.String("7"), clause.Map(nil), clause.Map(clause.Item{"x": num("1")}),
 	&types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberB{Value: []byte{0}},
 	&types.AttributeValueMemberL{Value: []types.AttributeValue{num("1")}}, &types.AttributeValueMemberSS{Value: []string{"a"}},
-}
-
-// TestMalformedRow checks that the error for a malformed row names the attribute.
-func TestMalformedRow(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	for i, test := range []struct {
-		attribute string
-		value     types.AttributeValue
-	}{
-		{"id", nil}, {"id", num("7")}, {"owner", num("7")}, {"mode", clause.Map(nil)}, {"createdAt", clause.String("today")}, {"beat", nil}, {"beat", clause.String("1")},
-		{"ttl", nil}, {"ttl", num("0")}, {"ttl", num("604800001")}, {"until", clause.String("soon")}, {"until", num("1.5")},
-		{"sk", clause.String("lock/5")}, {"sk", clause.String("lock/" + strings.Repeat("0", 37) + "x")},
-	} {
-		q := queueOf(tb, fmt.Sprint("e", i), "lock")
-		enqueue(t, q, rowOf(7, "good"))
-		item := tb.Items()[len(tb.Items())-1]
-		for _, other := range tb.Items() {
-			if other["pk"].(*types.AttributeValueMemberS).Value == q.Entity {
-				item = other
-			}
-		}
-		if err := leave(t.Context(), q, rowOf(7, "good")); err != nil {
-			t.Fatal(err)
-		}
-		item[test.attribute] = test.value
-		if test.value == nil {
-			delete(item, test.attribute)
-		}
-		put(t, tb, item)
-		all := lookAll(t, q).Rows
-		malformed, ok := errors.AsType[*clause.MalformedError](all[0].Problem)
-		if !ok || malformed.Attribute != test.attribute || !strings.Contains(malformed.Error(), q.Entity+" lock") {
-			t.Errorf("%s = %v: its problem is %v, want one of %s in a row of its queue", test.attribute, test.value, all[0].Problem, test.attribute)
-		}
-	}
 }
 
 // TestHostileRows checks that hostile rows are reported as problems and never cause a
@@ -522,39 +330,4 @@ func TestLookWithoutRecord(t *testing.T) {
 	if _, err := rows.LookAll(t.Context(), q); err == nil {
 		t.Error("a query that failed was no error")
 	}
-}
-
-func FuzzRow(f *testing.F) {
-	tb := queuelocktest.NewTable(f)
-	q := queueOf(tb, "fuzz", "lock")
-	f.Add("lock/"+n(5).Padded(), "id", "owner", byte(0))
-	f.Add("lock/5", "", "", byte(7))
-	f.Add("lock/"+strings.Repeat("9", 38), "id", "\xff", byte(2))
-	var mu sync.Mutex
-	f.Fuzz(func(t *testing.T, sk, id, owner string, kinds byte) {
-		value := func(bit int, s string) types.AttributeValue {
-			if kinds&(1<<bit) != 0 {
-				return num("7")
-			}
-			return clause.String(s)
-		}
-		if sk < q.RecordSortKey()+"0" || sk > q.LastSortKey() || len(sk) > 1024 {
-			t.Skip("not in the queue's range")
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		item := q.Key(sk)
-		item["id"], item["owner"], item["beat"], item["ttl"] = value(0, id), value(1, owner), value(2, "x"), value(3, "60000")
-		name := tb.Name()
-		if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-			t.Skip("the table refuses it")
-		}
-		snapshot := lookAll(t, q)
-		if len(snapshot.Rows) != 1 {
-			t.Fatalf("saw %d rows", len(snapshot.Rows))
-		}
-		if ok, err := rows.Sweep(t.Context(), q, snapshot.Rows[0]); !ok || err != nil {
-			t.Fatalf("swept: %v, %v", ok, err)
-		}
-	})
 }

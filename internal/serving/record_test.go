@@ -2,20 +2,16 @@ package serving_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -248,38 +244,6 @@ func TestHostileRecords(t *testing.T) {
 	})
 }
 
-// TestTakeOfHostileRecord checks that a TAKE of a hostile record is served, queued or
-// refused with a reason. What TAKE refuses without a holder in the way must be malformed:
-// otherwise a waiter would try it for ever.
-func TestTakeOfHostileRecord(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	name, runs := tb.Name(), 0
-	rapid.Check(t, func(rt *rapid.T) {
-		runs++
-		q := queueOf(tb, fmt.Sprint("e", runs))
-		item := given()
-		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
-			attribute := rapid.SampledFrom([]string{"ticketNumber", "servingAfter", "granted", "holders", "turn"}).Draw(rt, "attribute")
-			if rapid.Bool().Draw(rt, "delete") {
-				delete(item, attribute)
-			} else {
-				item[attribute] = drawValue(rt, 2)
-			}
-		}
-		for attribute, value := range q.RecordKey() {
-			item[attribute] = value
-		}
-		if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-			rt.Skip("the table does not store it")
-		}
-		rec, err := serving.Take(t.Context(), q, entryOf("x"), false)
-		_, malformed := errors.AsType[*clause.MalformedError](err)
-		if err != nil && !malformed && !errors.Is(err, ticket.ErrExhausted) {
-			rt.Fatalf("%v gave %+v, %v", item, rec, err)
-		}
-	})
-}
-
 func requireSane(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -308,65 +272,5 @@ func requireSane(t interface {
 				t.Fatalf("conjured the holder %+v", h)
 			}
 		}
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add("7", "3", "2", "3", "60000", "4", byte(0))
-	f.Add("1E+3", "99999999999999999999999999999999999999", "-1", "1E+30", "0", "", byte(1))
-	f.Add("", "x", "NaN", "1E999999999", "604800001", "1.5", byte(3))
-	f.Fuzz(func(t *testing.T, number, after, granted, beat, ttl, holderTicket string, kinds byte) {
-		value := func(bit int, s string) types.AttributeValue {
-			if kinds&(1<<bit) != 0 {
-				return clause.String(s)
-			}
-			return num(s)
-		}
-		requireSane(t, clause.Item{
-			"ticketNumber": value(0, number), "servingAfter": value(1, after), "granted": value(2, granted),
-			"holders": clause.Map(clause.Item{"h": clause.Map(clause.Item{"beat": value(3, beat), "ttl": value(4, ttl), "ticket": value(5, holderTicket)})}),
-		})
-	})
-}
-
-func put(t *testing.T, tb *queuelocktest.Table, item clause.Item) {
-	t.Helper()
-	name := tb.Name()
-	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestWritesOfMalformedRecord checks that every write reports a malformed record and
-// grants nothing.
-func TestWritesOfMalformedRecord(t *testing.T) {
-	for name, change := range map[string]func(clause.Item){
-		"holders without servingAfter": func(i clause.Item) { delete(i, "servingAfter") },
-		"ticketNumber a string":        func(i clause.Item) { i["ticketNumber"] = clause.String("7") },
-		"another program's":            func(i clause.Item) { i["holders"] = clause.String("7") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			tb := queuelocktest.NewTable(t)
-			q, ctx := queueOf(tb, "e"), t.Context()
-			item := given()
-			change(item)
-			put(t, tb, item)
-			for what, do := range map[string]func() (queue.Record, error){
-				"get":        func() (queue.Record, error) { return serving.Get(ctx, q) },
-				"take idle":  func() (queue.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
-				"claim":      func() (queue.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
-				"reset":      func() (queue.Record, error) { return serving.Reset(ctx, q, n(7)) },
-				"heartbeat":  func() (queue.Record, error) { return heartbeat(ctx, q, "x", n(7), queue.Renewal{}) },
-				"hand off":   func() (queue.Record, error) { return sendRelease(ctx, q, queue.FormHandOff, endingOf("x", 7)) },
-				"fast":       func() (queue.Record, error) { return sendRelease(ctx, q, queue.FormFast, endingOf("x", 7)) },
-				"evict":      func() (queue.Record, error) { return serving.Evict(ctx, q, queue.Holder{ID: "x"}) },
-				"first take": func() (queue.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
-			} {
-				rec, err := do()
-				if _, ok := errors.AsType[*clause.MalformedError](err); !ok {
-					t.Errorf("%s gave %+v, %v, want a MalformedError", what, rec, err)
-				}
-			}
-		})
 	}
 }

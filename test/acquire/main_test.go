@@ -1,4 +1,5 @@
-// Package acquire_test tests the queue of Acquire: order, waits, attempts and progress.
+// Package acquire_test tests how a lock is acquired: what callers pass in, the queue, waits, attempts and progress,
+// callbacks, how soon the next waiter is granted, Resume, and what each costs.
 package acquire_test
 
 import (

@@ -156,7 +156,7 @@ func TestProgressWithoutWait(t *testing.T) {
 // TestProgressAfterAcquire checks that no progress is reported after Acquire has
 // returned.
 func TestProgressAfterAcquire(t *testing.T) {
-	for round := range 40 {
+	for round := range locktest.Scaled(40, 10) {
 		locktest.InBubble(t, fmt.Sprint(round), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})

@@ -57,120 +57,6 @@ func TestLookBesideEnqueue(t *testing.T) {
 	})
 }
 
-// TestOvertakenWaiter checks that an overtaken waiter awaits its enqueue before it looks.
-func TestOvertakenWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{WaiterTTL: 10 * time.Second, RequestTimeout: 3900 * time.Millisecond}
-		table := queuelocktest.NewTable(t)
-		holder, _ := locktest.Open(t, table, "holder", cfg)
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		c, db := locktest.Open(t, table, "stalled", cfg)
-		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		next, _ := locktest.Open(t, table, "next", cfg)
-		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
-		db.Partition()
-		time.Sleep(2 * cfg.WaiterTTL)
-		locktest.Release(t, held)
-		served := <-overtaker
-		if served.Err != nil {
-			t.Fatal(served.Err)
-		}
-		// Its new ticket is the fourth that is issued.
-		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").On(locktest.Order.Entity, "lock/"+ticket.FromUint64(4).Padded()).LandingAnyway())
-		db.Heal()
-		<-row.Reached()
-		before := reads(db)
-		time.Sleep(3 * time.Second) // the next in line looks at least once a second
-		if n := reads(db) - before; n != 0 {
-			t.Errorf("%d looks before the new row was there", n)
-		}
-		row.Release()
-		locktest.Release(t, served.Lock)
-		if got := <-waiting; got.Err != nil {
-			t.Error(got.Err)
-		}
-	})
-}
-
-// TestLateHeartbeat checks that a late heartbeat does not shorten a lease. A heartbeat
-// that was lost, and lands after a later one was confirmed, must not set the end of the
-// lease back: others would evict the holder while it relies on the later one.
-func TestLateHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
-		lock := locktest.Acquire(t, a, waitpolicy.Forever)
-		// The renewal at 5s is lost, and lands at 12.5s; its retry is confirmed
-		// at once, and those at about 7.5s are the last that get through.
-		db.Inject(queuelocktest.LandLate(7500 * time.Millisecond).Of("UpdateItem").Mentioning("beat + 1").Times(1))
-		time.Sleep(12 * time.Second)
-		db.Inject(queuelocktest.SwallowRequest().Of("UpdateItem"))
-		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		select {
-		case got := <-waiting:
-			if lock.Err() == nil {
-				t.Fatalf("%+v was served beside a holder that relies on its lease", got)
-			}
-		case <-lock.Context().Done():
-		}
-		if got := <-waiting; got.Err != nil {
-			t.Error(got.Err)
-		}
-	})
-}
-
-// TestPausedWaiter checks that a waiter that was paused does not evict a client that was
-// served meanwhile. While it was paused, its own grant ran out and another client was
-// served. It must count the lease of that client from its first read of it, and not from
-// its own last look, after which it would evict a live holder at once.
-func TestPausedWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := queuelock.Config{TTL: 10 * time.Second, WaiterTTL: 10 * time.Second}
-		holder, _ := locktest.Open(t, table, "holder", cfg)
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		var pause atomic.Int64
-		db := table.Client("stalled")
-		cfg.Owner = "stalled"
-		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		other, _ := locktest.Open(t, table, "other", cfg)
-		second := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		time.Sleep(time.Second)
-
-		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Mentioning("granted = 2"))
-		locktest.Release(t, held)
-		<-claim.Reached()
-		pause.Store(int64(12 * time.Second)) // longer than its own lease
-		claim.Release()
-		got := <-second
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		time.Sleep(5 * time.Second) // the paused waiter has resumed
-		if err := got.Lock.Err(); err != nil {
-			t.Errorf("a live holder was evicted: %v", err)
-		}
-		if state := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Ticket != got.Lock.Ticket() {
-			t.Errorf("serving %+v, want ticket %s", state.Serving, got.Lock.Ticket())
-		}
-		locktest.Release(t, got.Lock)
-		if got := <-first; got.Err != nil {
-			t.Error(got.Err)
-		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestWaiterWithoutRow checks that a waiter without a row does not hold up the others of
 // its process. A waiter whose row cannot be put must not keep those of its own process
 // waiting with a row: the whole queue waits for them.
@@ -232,44 +118,6 @@ func TestRowCannotBePut(t *testing.T) {
 	}
 }
 
-// TestExpiredByItsAnswer checks that a lease that is over by the time of its own answer
-// is not used. A host that was suspended wakes with a clock that has not moved. A lease
-// that it asks for then is over before it begins, and its answer's date says so.
-func TestExpiredByItsAnswer(t *testing.T) {
-	for _, asleep := range []time.Duration{50 * time.Second, 10 * time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			var suspended atomic.Int64 // DynamoDB's clock goes on
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond), queuelocktest.WithClock(func() time.Time {
-				return time.Now().Add(time.Duration(suspended.Load()))
-			}))
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-			for range 5 {
-				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-				time.Sleep(700 * time.Millisecond)
-			}
-			suspended.Store(int64(asleep))
-			lock := locktest.Acquire(t, a, waitpolicy.Forever)
-			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-			for range 100 {
-				time.Sleep(time.Second)
-				select {
-				case got := <-waiting:
-					t.Fatalf("suspended for %v: %+v was served while the other's lock says %v", asleep, got, lock.Err())
-				default:
-				}
-				if err := lock.Err(); err != nil {
-					t.Fatalf("suspended for %v: %v", asleep, err)
-				}
-			}
-			locktest.Release(t, lock)
-			if got := <-waiting; got.Err != nil {
-				t.Error(got.Err)
-			}
-		})
-	}
-}
-
 // TestPatience checks that the retry timeout counts from the first failure. Patience is
 // for failures: one request that fails after a long stall loses no place.
 func TestPatience(t *testing.T) {
@@ -298,26 +146,6 @@ func TestPatience(t *testing.T) {
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-	})
-}
-
-// TestLeaveDeletesEveryID checks that a leaving waiter deletes its row, whichever of its
-// ids the row has. A row may be there by the id of any of its enqueues that was not
-// answered.
-func TestLeaveDeletesEveryID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		db.Inject(queuelocktest.SwallowResponse().Of("PutItem").Times(2))
-		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(6*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Fatal(err)
-		}
-		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
-			t.Errorf("%d rows are left\n%s", rows, table.Log())
-		}
-		locktest.Release(t, held)
 	})
 }
 

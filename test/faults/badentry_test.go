@@ -10,11 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -28,19 +26,6 @@ func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map
 		UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// badEntries are entries of a holder that cannot be read.
-func badEntries() map[string]types.AttributeValue {
-	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Str("owner"), "ticket": attr.Num(1)}
-	return map[string]types.AttributeValue{
-		"no map":               attr.Str("owner"),
-		"a beat of text":       attr.Object(attr.With(entry, attr.Item{"beat": attr.Str("3")})),
-		"an end of text":       attr.Object(attr.With(entry, attr.Item{"until": attr.Str("soon")})),
-		"no length":            attr.Object(attr.Without(entry, "ttl")),
-		"a bad ticket":         attr.Object(attr.With(entry, attr.Item{"ticket": attr.Num(-3)})),
-		"a text as failClosed": attr.Object(attr.With(entry, attr.Item{"failClosed": attr.Str("yes")})),
 	}
 }
 
@@ -61,70 +46,6 @@ func TestNumberZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		locktest.Release(t, lock)
-	})
-}
-
-func TestBadEntry(t *testing.T) {
-	for name, bad := range badEntries() {
-		setUp := func(t *testing.T, permits int) (table *queuelocktest.Table, permit queuelock.Option) {
-			table = queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
-				"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "permits": attr.Num(permits),
-				"holders": attr.Object(attr.Item{"bad": bad}),
-			}))
-			return table, queuelock.Permits(permits)
-		}
-		t.Run("CostsOtherHoldersNothing/"+name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table, permit := setUp(t, 3)
-				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-				held := []*queuelock.Lock{locktest.Acquire(t, a, waitpolicy.NoWait, permit), locktest.Acquire(t, b, waitpolicy.For(time.Minute), permit)}
-				time.Sleep(10 * locktest.TTL)
-				for _, lock := range held {
-					if err := lock.SetData(t.Context(), []byte("x")); err != nil || lock.Err() != nil {
-						t.Errorf("%v, %v", err, lock.Err())
-					}
-				}
-				state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order))
-				problems := 0
-				for _, h := range state.Serving {
-					if h.Problem != nil {
-						problems++
-						locktest.Says(t, h.Problem, "holders.bad", "serving record")
-						if h.Remaining <= 0 || h.Endless() || h.TTL != 0 {
-							t.Errorf("%+v", h)
-						}
-					}
-				}
-				if len(state.Serving) != 3 || problems != 1 {
-					t.Errorf("%+v, want three holders, one with a problem", state.Serving)
-				}
-				if !locktest.Locked(t, b) {
-					t.Error("a bad entry is no holder")
-				}
-				if swept := locktest.Must(b.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
-					t.Errorf("swept %+v", swept)
-				}
-				for _, lock := range held {
-					locktest.Release(t, lock)
-				}
-				time.Sleep(time.Second)
-				if _, holders := locktest.Record(t, table); len(holders) != 1 || holders["bad"] == nil {
-					t.Errorf("left %v, want the bad entry alone", holders)
-				}
-			})
-		})
-	}
-	// What people read says nothing about the lease.
-	t.Run("IsEvictedIfOnlyItsOwnerCannotBeRead", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			dead := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Num(7), "since": attr.Str("x"), "ticket": attr.Num(1)}
-			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"dead": attr.Object(dead)})}))
-			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-		})
 	})
 }
 

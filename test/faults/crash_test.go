@@ -2,51 +2,17 @@ package faults_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// What hurt other locks. The lessons on requests are in test/budget.
-
-// TestCrashInFirstTurn checks that processes with short waits get past a crash in the
-// first turn. A process dies in its very first turn, and those after it wait for less
-// than its lease, each in a process of its own: a job that is started each minute, or one
-// that crashes in a loop.
-func TestCrashInFirstTurn(t *testing.T) {
-	for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(4 * time.Second), waitpolicy.Attempts(3, time.Second)} {
-		locktest.InBubble(t, wait.String(), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			locktest.Acquire(t, a, wait)
-			db.Partition()
-			died := time.Now()
-			for time.Since(died) < 30*time.Second {
-				c, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
-				lock, err := c.Acquire(t.Context(), locktest.Order, wait)
-				if err == nil {
-					if after := time.Since(died); after < 9*time.Second {
-						t.Errorf("served %v after the crash", after)
-					}
-					locktest.Release(t, lock)
-					return
-				}
-				if !errors.Is(err, queuelock.ErrNotAcquired) {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Second)
-			}
-			t.Error("no client gets past it")
-		})
-	}
-}
+// What hurt other locks. The lessons on requests are in test/acquire.
 
 // TestCrashedWaiters checks that any number of crashed waiters cost the waiters behind
 // them one lease. Redisson's fair lock made those behind dead waiters wait for each of
@@ -59,7 +25,7 @@ func TestCrashedWaiters(t *testing.T) {
 		locktest.Acquire(t, holder, waitpolicy.Forever)
 		ctx, cancel := context.WithCancel(t.Context())
 		var dead []*queuelocktest.Client
-		for i := range 40 {
+		for i := range locktest.Scaled(40, 10) {
 			c, db := locktest.Open(t, table, fmt.Sprint("dead-", i), locktest.TenSeconds)
 			dead = append(dead, db)
 			locktest.QueueUp(ctx, c, waitpolicy.Forever)

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -148,42 +147,6 @@ func TestDate(t *testing.T) {
 	}
 }
 
-// TestOutageAtFirst checks that a table which has never answered is given up as any other.
-func TestOutageAtFirst(t *testing.T) {
-	for _, test := range []struct {
-		wait waitpolicy.Wait
-		most time.Duration
-		many int
-	}{
-		{waitpolicy.NoWait, 3 * time.Second, 1},
-		{waitpolicy.NoWait, 3 * time.Second, 10},
-		{waitpolicy.For(2 * time.Second), 3 * time.Second, 1},
-		{waitpolicy.For(2 * time.Second), 3 * time.Second, 10},
-		{waitpolicy.Forever, 45 * time.Second, 1},
-		{waitpolicy.Forever, 45 * time.Second, 10},
-	} {
-		locktest.InBubble(t, fmt.Sprint(test.wait, " ", test.many), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
-			db.Partition()
-			begun := time.Now()
-			var waiting []<-chan locktest.Outcome
-			for range test.many {
-				waiting = append(waiting, locktest.QueueUp(t.Context(), c, test.wait))
-			}
-			for _, w := range waiting {
-				got := <-w
-				if took := time.Since(begun); !errors.Is(got.Err, queuelock.ErrUnavailable) || took > test.most {
-					t.Errorf("%v after %v", got.Err, took)
-				}
-			}
-			if n := db.Counts()["UpdateItem"].Sent; n != 0 {
-				t.Errorf("%d writes without an end were sent", n)
-			}
-		})
-	}
-}
-
 // TestWaitOverDuringRead checks that a wait that ends during the first read, which fails, is not followed by a try
 // without waiting, as a wait is that was over before the first request.
 func TestWaitOverDuringRead(t *testing.T) {
@@ -197,53 +160,4 @@ func TestWaitOverDuringRead(t *testing.T) {
 			t.Errorf("%v after %v", err, took)
 		}
 	})
-}
-
-// TestPausedAtFirstTake checks that a process which is paused before or after its first
-// request does not take the lock from a client that has ended its lease meanwhile.
-func TestPausedAtFirstTake(t *testing.T) {
-	for name, pauses := range map[string][]time.Duration{
-		"before the read": {time.Hour}, "before its answer is used": {0, time.Hour}, "before TAKE": {0, 0, time.Hour}, "after TAKE": {0, 0, 0, time.Hour},
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			late, err := queuelock.New(locktest.Stalling{Client: table.Client("late").Client, Pause: func() (pause time.Duration) {
-				if len(pauses) > 0 {
-					pause, pauses = pauses[0], pauses[1:]
-				}
-				return pause
-			}}, table.Name(), locktest.TenSeconds)
-			if err != nil {
-				t.Fatal(err)
-			}
-			begun := time.Now()
-			paused := locktest.QueueUp(t.Context(), late, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			for time.Since(begun) < 30*time.Second {
-				job(t, table, by(waitpolicy.NoWait))
-				time.Sleep(time.Second)
-			}
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
-			held := locktest.Acquire(t, other, waitpolicy.NoWait)
-			time.Sleep(time.Until(begun.Add(time.Hour + time.Minute)))
-			locktest.StillWaits(t, "the paused process", paused)
-			locktest.Release(t, held)
-			got := locktest.Within(t, "the paused process", 2*time.Second, paused)
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			lock := got.Lock
-			if err := other.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-			time.Sleep(time.Minute)
-			if lock.Err() != nil {
-				t.Error(lock.Err())
-			}
-			locktest.Release(t, lock)
-			if err := late.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
 }

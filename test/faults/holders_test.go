@@ -19,12 +19,13 @@ import (
 // TestHostileHolder checks that a well-formed entry of another program is outwaited. See TestMalformed for others.
 func TestHostileHolder(t *testing.T) {
 	entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("owner"), "ticket": attr.Num(1)}
-	for _, h := range []struct {
+	type row struct {
 		name  string
 		id    string
 		entry attr.Item
 		delay time.Duration
-	}{
+	}
+	for _, h := range locktest.Some([]row{
 		{"alive until 9999", "h", attr.With(entry, attr.Item{"until": attr.Num(253402300799000)}), locktest.TTL},
 		{"alive for all time", "h", attr.With(entry, attr.Item{"until": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
 		{"dead before the epoch", "h", attr.With(entry, attr.Item{"until": attr.Num(-1)}), 0},
@@ -33,13 +34,13 @@ func TestHostileHolder(t *testing.T) {
 		{"of a delay until the end of time, by the clock", "h", attr.With(entry, attr.Item{"until": attr.Num(int64(math.MaxInt64)), "delay": attr.Num(5000)}), locktest.TTL + 5*time.Second},
 		{"since 9999", "h", attr.With(entry, attr.Item{"since": attr.Num(253402300799000)}), locktest.TTL},
 		{"with a ticket that was never issued", "h", attr.With(entry, attr.Item{"ticket": attr.Num(strings.Repeat("9", 38))}), locktest.TTL},
-		{"of an owner of 300 KB", "h", attr.With(entry, attr.Item{"owner": attr.Str(strings.Repeat("o", 300<<10))}), locktest.TTL},
+		{"of an owner of 300 KB", "h", attr.With(entry, attr.Item{"owner": attr.Str(strings.Repeat("o", locktest.Scaled(300<<10, 30<<10)))}), locktest.TTL},
 		{"with unknown attributes", "h", attr.With(entry, attr.Item{"data": attr.Object(attr.Item{"x": attr.Num(1)})}), locktest.TTL},
 		{"by an id with dots", "h.1.x", entry, locktest.TTL},
 		{"by an id with a hash", "#0", entry, locktest.TTL},
 		{"by an id of 1 KB", strings.Repeat("é", 512), entry, locktest.TTL},
 		{"by an id of control characters", "\x00\n", entry, locktest.TTL},
-	} {
+	}) {
 		t.Run(h.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := locktest.Watched(t)
@@ -85,7 +86,7 @@ func TestThousandExpiredHolders(t *testing.T) {
 	for name, until := range map[string]attr.Item{"by the clock": {"until": attr.Num(1)}, "by observation": {}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := locktest.Scaled(1000, 400)
+				n := locktest.Scaled(1000, 200)
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 				holders := attr.Item{}
 				for i := range n {

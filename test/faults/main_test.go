@@ -1,5 +1,5 @@
-// Package faults_test tests the lock under outages, crashes, hanging requests and malformed
-// items.
+// Package faults_test tests the lock under outages, crashes, hanging requests, malformed items and load, and on every
+// engine, in real time and over the engine's own protocol.
 package faults_test
 
 import (

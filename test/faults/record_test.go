@@ -58,29 +58,6 @@ func TestLastTicket(t *testing.T) {
 	})
 }
 
-// TestExhaustedTickets checks that exhausted tickets are an error and nothing is written.
-func TestExhaustedTickets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		item := locktest.RecordKey()
-		before := ticket.Max.Previous()
-		item["ticketNumber"], item["granted"] = before.Attribute(), before.Attribute()
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-			t.Fatal(err)
-		}
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		if lock.Ticket() != ticket.Max {
-			t.Errorf("ticket %s, want the last one", lock.Ticket())
-		}
-		locktest.Release(t, lock)
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-		if !errors.Is(err, ticket.ErrExhausted) {
-			t.Errorf("%v, want ErrExhausted", err)
-		}
-	})
-}
-
 // The counter of a wider scope serves every queue of it: a record that holds a
 // number which cannot be right costs its own queue, and no other.
 func TestBadTicketNumber(t *testing.T) {

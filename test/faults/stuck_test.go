@@ -358,37 +358,6 @@ func TestStuckAcquireAll(t *testing.T) {
 			}
 			locktest.NothingLeft(t, h.table)
 		})
-		// The release of a is lost, answered late or never, or arrives again behind the next holder.
-		for fault, f := range map[string]queuelocktest.Fault{
-			"RequestLost":  queuelocktest.LoseRequest().Times(3),
-			"AnswerLost":   queuelocktest.LoseResponse().Times(3),
-			"AnswerLate":   queuelocktest.DelayResponse(4 * time.Second).Times(1),
-			"NeverAnswers": queuelocktest.SwallowResponse().Times(1),
-			"CopyLater":    queuelocktest.Duplicate(20 * time.Second).Times(1),
-		} {
-			locktest.InBubble(t, fmt.Sprint("GivesBackByARelease/", fault, "/", scope), func(t *testing.T) {
-				h := hangAll(t, cfg, waitpolicy.Forever)
-				releases := h.table.Inject(f.Of("UpdateItem").On("a", "").Mentioning("released"))
-				time.Sleep(70 * time.Second)
-				next, err := h.a.Acquire(t.Context(), queuelock.Key{Entity: "a"}, waitpolicy.NoWait)
-				if err != nil || releases.Fired() == 0 {
-					t.Fatalf("after %d faults: %v", releases.Fired(), err)
-				}
-				h.goOn()
-				time.Sleep(30 * time.Second)
-				if err := next.Err(); err != nil {
-					t.Error(err)
-				}
-				locktest.Release(t, next)
-				locktest.ReleaseAll(t, h.held)
-				got := <-h.done
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
-				locktest.ReleaseAll(t, got.Locks)
-				locktest.NothingLeft(t, h.table)
-			})
-		}
 		// A stall that ends before the row does is no reason.
 		locktest.InBubble(t, fmt.Sprint("KeepsAllIfItGoesOnSoon/", scope), func(t *testing.T) {
 			h := hangAll(t, cfg, waitpolicy.Forever)

@@ -1,92 +1,14 @@
 package expr
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
-
-	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
 const updateItem = `{
 	"n": {"N":"5"}, "k": {"N":"7"}, "s": {"S":"abc"}, "l": {"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"M":{"x":{"N":"3"}}}]},
 	"m": {"M":{"x":{"N":"2"},"h.1":{"M":{"beat":{"N":"0"}}}}}, "ss": {"SS":["a","b","c"]}, "ns": {"NS":["1","2"]}
 }`
-
-func TestUpdates(t *testing.T) {
-	for source, want := range map[string]string{
-		"SET a = :one":                              `{"a":{"N":"1"}}`,
-		"SET n = n + :one, a = n":                   `{"n":{"N":"6"},"a":{"N":"5"}}`,
-		"SET n = k, k = n":                          `{"n":{"N":"7"},"k":{"N":"5"}}`,
-		"SET a = n - k":                             `{"a":{"N":"-2"}}`,
-		"SET a = :three - m.x":                      `{"a":{"N":"1"}}`,
-		"SET a = (n + :one)":                        `{"a":{"N":"6"}}`,
-		"SET a = if_not_exists(a, n), n = :one":     `{"a":{"N":"5"},"n":{"N":"1"}}`,
-		"SET n = if_not_exists(n, :one)":            `{}`,
-		"SET a = if_not_exists(a, :zero) + :one":    `{"a":{"N":"1"}}`,
-		"SET a = list_append(:list, :list)":         `{"a":{"L":[{"N":"1"},{"N":"1"}]}}`,
-		"SET a = n REMOVE n":                        `{"a":{"N":"5"},"n":null}`,
-		"REMOVE n, k, q":                            `{"n":null,"k":null}`,
-		"REMOVE m.x, m.q":                           `{"m":{"M":{"h.1":{"M":{"beat":{"N":"0"}}}}}}`,
-		"REMOVE m.#id":                              `{"m":{"M":{"x":{"N":"2"}}}}`,
-		"SET m.#id.beat = m.#id.beat + :one":        `{"m":{"M":{"x":{"N":"2"},"h.1":{"M":{"beat":{"N":"1"}}}}}}`,
-		"SET m.y = :map REMOVE m.x":                 `{"m":{"M":{"y":{"M":{"x":{"N":"1"}}},"h.1":{"M":{"beat":{"N":"0"}}}}}}`,
-		"REMOVE l[0], l[2], l[9]":                   `{"l":{"L":[{"N":"1"},{"M":{"x":{"N":"3"}}}]}}`,
-		"SET l[1] = :s REMOVE l[0]":                 `{"l":{"L":[{"S":"abc"},{"N":"2"},{"M":{"x":{"N":"3"}}}]}}`,
-		"SET l[9] = :two, l[7] = :one":              `{"l":{"L":[{"N":"0"},{"N":"1"},{"N":"2"},{"M":{"x":{"N":"3"}}},{"N":"1"},{"N":"2"}]}}`,
-		"SET l[3].x = l[2] REMOVE l[0], l[1], l[2]": `{"l":{"L":[{"M":{"x":{"N":"2"}}}]}}`,
-		"ADD n :two, a :one, ss :ss":                `{"n":{"N":"7"},"a":{"N":"1"}}`,
-		"ADD m.x :two, b :ns":                       `{"m":{"M":{"x":{"N":"4"},"h.1":{"M":{"beat":{"N":"0"}}}}},"b":{"NS":["1","2"]}}`,
-		"DELETE ss :ss, q :ss":                      `{"ss":{"SS":["c"]}}`,
-		"DELETE ns :ns":                             `{"ns":null}`,
-		"set a = :one remove n add k :one":          `{"a":{"N":"1"},"n":null,"k":{"N":"8"}}`,
-	} {
-		old := item(t, updateItem)
-		u, err := ParseUpdate(source, scope(t))
-		if err != nil {
-			t.Errorf("%s: %v", source, err)
-			continue
-		}
-		got, err := u.Apply(old)
-		if err != nil {
-			t.Errorf("%s: %v", source, err)
-		}
-		if wanted := patched(t, want); !got.Equal(wanted) {
-			t.Errorf("%s:\n got %s\nwant %s", source, wire(t, got), wire(t, wanted))
-		}
-		if !old.Equal(item(t, updateItem)) {
-			t.Errorf("%s changed the item it read: %s", source, wire(t, old))
-		}
-	}
-}
-
-// patched is updateItem with some attributes replaced, or removed by null.
-func patched(t *testing.T, patch string) value.Item {
-	t.Helper()
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(patch), &raw); err != nil {
-		t.Fatal(err)
-	}
-	i := item(t, updateItem)
-	for name, v := range raw {
-		delete(i, name)
-		if string(v) != "null" {
-			i[name] = item(t, `{"v":`+string(v)+`}`)["v"]
-		}
-	}
-	return i
-}
-
-func wire(t *testing.T, i value.Item) string {
-	t.Helper()
-	b, err := json.Marshal(i)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
 
 // TestUpdatesRefusedByItem checks that updates that do not fit the attributes of the item
 // are refused.
@@ -146,52 +68,4 @@ func TestRefusedUpdates(t *testing.T) {
 
 func overlap(verb, one, two string) string {
 	return "Two document paths " + verb + " with each other; must remove or rewrite one of these paths; path one: " + one + ", path two: " + two
-}
-
-// TestOrderOfActions checks that the order of actions never matters.
-func TestOrderOfActions(t *testing.T) {
-	actions := []string{"a = n", "n = k + :one", "k = m.x", "m.x = n", "l[0] = k", "s = if_not_exists(q, n)"}
-	rapid.Check(t, func(t *rapid.T) {
-		old := value.Item{}
-		if err := json.Unmarshal([]byte(updateItem), &old); err != nil {
-			t.Fatal(err)
-		}
-		run := func(order []string) value.Item {
-			s, err := NewScope(nil, map[string]value.Value{":one": value.OfNumber(value.Count(1))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			u, err := ParseUpdate("SET "+strings.Join(order, ", "), s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := u.Apply(old)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return got
-		}
-		if order := rapid.Permutation(actions).Draw(t, "order"); !run(order).Equal(run(actions)) {
-			t.Fatalf("SET %s differs", strings.Join(order, ", "))
-		}
-	})
-}
-
-// TestProjections checks that projections keep the shape and close the gaps.
-func TestProjections(t *testing.T) {
-	for source, want := range map[string]string{
-		"n, q":           `{"n":{"N":"5"}}`,
-		"m.x":            `{"m":{"M":{"x":{"N":"2"}}}}`,
-		"m.x, m.#id":     `{"m":{"M":{"x":{"N":"2"},"h.1":{"M":{"beat":{"N":"0"}}}}}}`,
-		"l[2], l[0]":     `{"l":{"L":[{"N":"0"},{"N":"2"}]}}`,
-		"l[3].x, l[9]":   `{"l":{"L":[{"M":{"x":{"N":"3"}}}]}}`,
-		"n.x, m.q, l[7]": `{}`,
-	} {
-		p, err := ParseProjection(source, scope(t))
-		if err != nil {
-			t.Errorf("%s: %v", source, err)
-		} else if got := p.Of(item(t, updateItem)); !got.Equal(item(t, want)) {
-			t.Errorf("%s is %s", source, wire(t, got))
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -154,15 +153,5 @@ func (r *rig) wantTally(t *testing.T, op string, want faultnet.Tally) {
 	t.Helper()
 	if got := r.net.Counts("")[op]; got != want {
 		t.Errorf("%s counted as %+v, want %+v\n%s", op, got, want, r.net.Log())
-	}
-}
-
-// wantLog fails the test if the log lacks one of the texts.
-func (r *rig) wantLog(t *testing.T, texts ...string) {
-	t.Helper()
-	for _, text := range texts {
-		if log := r.net.Log(); !strings.Contains(log, text) {
-			t.Errorf("no %q in the log:\n%s", text, log)
-		}
 	}
 }

@@ -170,7 +170,7 @@ var mutants = []mutant{
 	{
 		"a plain read after an eviction", "queue/marks.go",
 		"	return slices.ContainsFunc(m.Unsettled, recent) || evicted && ", "	return slices.ContainsFunc(m.Unsettled[:0], recent) || false && evicted && ",
-		`an update is lost`, 0, "./test/transact TestSplitAfterEviction",
+		`an update is lost`, 0, "./test/hold TestSplitAfterEviction",
 	},
 	{
 		"a row that outlives its waiter's looks", "internal/waiter/place.go",
@@ -180,7 +180,7 @@ var mutants = []mutant{
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/waiter.go",
 		"\tdo, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))\n", "\tdo, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))\n\tif ctx.Err() != nil {\n\t\treturn nil, ctx.Err()\n\t}\n",
-		`has left \[holder`, 0, "./test/resume TestCancelledResume",
+		`has left \[holder`, 0, "./test/acquire TestCancelledResume",
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",

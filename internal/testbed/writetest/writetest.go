@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -43,44 +44,15 @@ func (s Suite) Run(t *testing.T) {
 	compare := func(t *testing.T, w clause.Write, item clause.Item, want clause.Fate) {
 		t.Helper()
 		count++
-		key := clause.Item{"pk": &types.AttributeValueMemberS{Value: fmt.Sprint(count)}, "sk": &types.AttributeValueMemberS{Value: "x"}}
-		with := func(item clause.Item) clause.Item {
-			if item == nil {
-				return nil
-			}
-			whole := maps.Clone(item)
-			maps.Copy(whole, key)
-			return whole
-		}
-		before := with(item)
-		after, fate := w.Apply(s.Names, before)
-		if fate != want {
+		if fate := Compare(t, table, db, fmt.Sprint(count), w, s.Names, item); fate != want {
 			t.Fatalf("fate %d, want %d", fate, want)
-		}
-		if fate == clause.Applied {
-			after = with(after)
-		}
-		if before != nil {
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := Send(t, db, table.Name(), key, w, s.Names); got != fate {
-			t.Errorf("%v: fate %d, and at the table %d\n%v", w.Name, fate, got, before)
-		}
-		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(after, out.Item, SameValues...); diff != "" {
-			t.Errorf("%s of %v left another item (-Apply +table):\n%s", w.Name, before, diff)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Write)) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(1, uint64(len(name))))
 			// find draws until the write has another fate without the condition. "": until it applies.
-			find := func(condition string) bool {
+			find := func(condition string, draws int) bool {
 				for range draws {
 					w, item := s.Write[name](rnd), s.item(rnd)
 					_, fate := w.Apply(s.Names, item)
@@ -94,7 +66,7 @@ func (s Suite) Run(t *testing.T) {
 				return false
 			}
 			for range 20 {
-				if !find("") {
+				if !find("", draws) {
 					t.Fatal("no item was drawn that it applies to")
 				}
 			}
@@ -104,7 +76,11 @@ func (s Suite) Run(t *testing.T) {
 			}
 			slices.Sort(conditions)
 			for _, c := range slices.Compact(conditions) {
-				if why := s.Implied[name+": "+c]; find(c) != (why == "") {
+				why, draws := s.Implied[name+": "+c], draws
+				if why != "" {
+					draws /= 10
+				}
+				if find(c, draws) != (why == "") {
 					t.Errorf("condition %q decides alone: %v (%s)", c, why != "", why)
 				}
 			}
@@ -113,7 +89,7 @@ func (s Suite) Run(t *testing.T) {
 				_, fate := w.Apply(s.Names, item)
 				compare(t, w, item, fate)
 			}
-			for range draws / 10 {
+			for range locktest.Scaled(draws/10, draws/100) {
 				w := s.Write[name](rnd)
 				once, fate := w.Apply(s.Names, s.item(rnd))
 				if fate != clause.Applied {
@@ -130,6 +106,42 @@ func (s Suite) Run(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Compare sends a write of an item, or of none, to a table, under a key of its own. What becomes of the write and of the
+// item must be what Apply says. It returns the fate.
+func Compare(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, pk string, w clause.Write, n clause.Names, item clause.Item) clause.Fate {
+	t.Helper()
+	key := clause.Item{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "x"}}
+	with := func(item clause.Item) clause.Item {
+		if item == nil {
+			return nil
+		}
+		whole := maps.Clone(item)
+		maps.Copy(whole, key)
+		return whole
+	}
+	before := with(item)
+	after, fate := w.Apply(n, before)
+	if fate == clause.Applied {
+		after = with(after)
+	}
+	if before != nil {
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Send(t, db, table.Name(), key, w, n); got != fate {
+		t.Errorf("%v: fate %d, and at the table %d\n%v", w.Name, fate, got, before)
+	}
+	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(after, out.Item, SameValues...); diff != "" {
+		t.Errorf("%s of %v left another item (-Apply +table):\n%s", w.Name, before, diff)
+	}
+	return fate
 }
 
 // beatless returns the item without beats, at any depth. That one counts twice is harmless.

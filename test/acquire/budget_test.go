@@ -1,0 +1,280 @@
+package acquire_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// The budgets of docs/costs.md. They are exact: nothing is repeated on a network that
+// works.
+
+// TestFirstUse checks that the first use of a key costs one request, in every mode.
+func TestFirstUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		for reason, opts := range map[string][]queuelock.Option{
+			"lock": nil, "shared": {queuelock.Shared()}, "semaphore": {queuelock.Permits(2)},
+		} {
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				key := queuelock.Key{Entity: wait.String(), Reason: reason}
+				var lock *queuelock.Lock
+				spent := locktest.Cost(table, func() { lock = locktest.Must(c.Acquire(t.Context(), key, wait, opts...)) })
+				if spent.Sent != 1 || spent.WriteUnits > 1 || spent.ReadUnits != 0 {
+					t.Errorf("first use of %v: %+v, want 1 request, 1 WCU, 0 RCU", key, spent)
+				}
+				if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
+					t.Errorf("release of %v: %+v, want 1 request", key, spent)
+				}
+			}
+		}
+	})
+}
+
+// TestFirstLock checks that the first lock of a process costs half a read unit more than any
+// other.
+func TestFirstLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		seed, _ := locktest.Open(t, table, "seed", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, seed, waitpolicy.Forever))
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+			c, db := locktest.Open(t, table, wait.String(), queuelock.Config{})
+			locktest.Release(t, locktest.Acquire(t, c, wait))
+			if spent := db.Counts().Total(); spent.Sent != 3 || spent.WriteUnits != 2 || spent.ReadUnits != 0.5 {
+				t.Errorf("%v: the first cycle of a process: %+v, want 3 requests, 2 WCU, 0.5 RCU", wait, spent)
+			}
+		}
+	})
+}
+
+// TestFirstRequests checks that a process reads DynamoDB's time once, however many locks it
+// begins with and whether they are free, and that the read costs half a unit.
+func TestFirstRequests(t *testing.T) {
+	for name, options := range map[string][]queuelocktest.Option{"with dates": nil, "without dates": {queuelocktest.WithoutDate()}} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, append(options, queuelocktest.WithLatency(4*time.Millisecond))...)
+			spends := func(what string, writes int, do func(*queuelock.Client)) {
+				t.Helper()
+				c, db := locktest.Open(t, table, what, queuelock.Config{})
+				do(c)
+				if spent := db.Counts().Total(); spent.Sent != writes+1 || spent.WriteUnits != float64(writes) || spent.ReadUnits != 0.5 {
+					t.Errorf("%s: %+v, want one read of half a unit and %d WCU", what, spent, writes)
+				}
+			}
+			spends("of many keys", 20, func(c *queuelock.Client) {
+				var locks sync.WaitGroup
+				for i := range 20 {
+					locks.Go(func() {
+						key := queuelock.Key{Entity: fmt.Sprint(i), Reason: "lock"}
+						if _, err := c.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.NoHeartbeat()); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				locks.Wait()
+			})
+			spends("of a busy lock", 3, func(c *queuelock.Client) {
+				for range 3 {
+					if _, err := c.Acquire(t.Context(), queuelock.Key{Entity: "1", Reason: "lock"}, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestNoWaitOnBusyLock checks that NoWait on a busy lock costs one request and no ticket.
+func TestNoWaitOnBusyLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		spent := locktest.Cost(table, func() {
+			if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("NoWait on a busy lock: %v", err)
+			}
+		})
+		if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
+			t.Errorf("NoWait on a busy lock: %+v, want 1 request, 1 WCU, 0 RCU", spent)
+		}
+		locktest.Release(t, held)
+		if next := locktest.Acquire(t, b, waitpolicy.NoWait); next.Ticket().After(held.Ticket()) != 1 {
+			t.Errorf("ticket %s follows %s: NoWait burnt one", next.Ticket(), held.Ticket())
+		}
+	})
+}
+
+// TestQueuedCycle checks that a queued cycle costs at most six requests besides its
+// polls.
+func TestQueuedCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.Release(t, got.Lock)
+		time.Sleep(time.Second) // what runs in the background
+		counts := db.Counts()
+		polls := counts["Query"].Sent + counts["GetItem"].Sent
+		if spent := counts.Total(); spent.Sent-polls > 6 || spent.WriteUnits > 6 {
+			t.Errorf("queued acquire and release: %d requests and %v WCU beside %d polls, want at most 6 and 6\n%s", spent.Sent-polls, spent.WriteUnits, polls, table.Log())
+		}
+		if spent := counts.Total(); spent.ReadUnits > float64(polls) {
+			t.Errorf("%d polls took %v RCU, want 1 each", polls, spent.ReadUnits)
+		}
+		// And the queue is back on the path of one request.
+		if spent := locktest.Cost(table, func() { locktest.Acquire(t, a, waitpolicy.Forever) }); spent.Sent != 1 {
+			t.Errorf("acquire after the queue emptied: %+v, want 1 request", spent)
+		}
+	})
+}
+
+// TestReleaseInBusyQueue checks that a Release in a busy queue tries the hand-off first.
+// In a busy queue the fast form would be refused more often than not, and the lock idle
+// for a round trip.
+func TestReleaseInBusyQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		got := <-second
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		third := locktest.QueueUp(t.Context(), c, waitpolicy.Forever) // b does not know of it
+		time.Sleep(time.Second)
+		before := db.Counts()
+		locktest.Release(t, got.Lock)
+		time.Sleep(time.Second)
+		if spent := db.Counts().Sub(before).Total(); spent.Sent != 1 || spent.FailedConditions != 0 {
+			t.Errorf("release of a busy queue: %+v, want the hand-off alone", spent)
+		}
+		if got := <-third; got.Err != nil {
+			t.Error(got.Err)
+		}
+	})
+}
+
+// TestDrain checks that draining a queue takes polls in proportion to its length. With N
+// waiters in N processes, polls per waiter stay bounded as N grows.
+func TestDrain(t *testing.T) {
+	perWaiter := func(n int) float64 {
+		var polls float64
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			var waiting []<-chan locktest.Outcome
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			for range 20 { // leaves a measure of turns on the record
+				lock := locktest.Acquire(t, a, waitpolicy.Forever)
+				time.Sleep(200 * time.Millisecond)
+				locktest.Release(t, lock)
+			}
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			for range n {
+				c, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
+				waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(100 * time.Millisecond)
+			before := table.Counts()
+			begun := time.Now()
+			locktest.Release(t, held)
+			for _, w := range waiting {
+				got := <-w
+				if got.Err != nil {
+					t.Fatal(got.Err)
+				}
+				time.Sleep(200 * time.Millisecond)
+				locktest.Release(t, got.Lock)
+			}
+			spent := table.Counts().Sub(before)
+			polls = float64(spent["Query"].Sent+spent["GetItem"].Sent) / float64(n)
+			idle := time.Since(begun)/time.Duration(n) - 200*time.Millisecond
+			t.Logf("%d waiters, turns of 200ms: %.1f polls each, %v between turns, %v in all", n, polls, idle, time.Since(begun))
+			if idle > 60*time.Millisecond {
+				t.Errorf("%d waiters: the lock idles for %v between turns of 200ms", n, idle)
+			}
+		})
+		return polls
+	}
+	many := locktest.Scaled(80, 30)
+	small, large := perWaiter(10), perWaiter(many)
+	if large > 4*small || large > 40 {
+		t.Errorf("polls for each waiter: %.1f of 10 waiters, %.1f of %d", small, large, many)
+	}
+}
+
+// TestSharedPoller checks that waiters of one process share one poller.
+func TestSharedPoller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		many, db := locktest.Open(t, table, "many", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		var waiting []<-chan locktest.Outcome
+		for range 30 {
+			waiting = append(waiting, locktest.QueueUp(t.Context(), many, waitpolicy.Forever))
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		before := db.Counts()
+		time.Sleep(60 * time.Second)
+		spent := db.Counts().Sub(before)
+		if polls := spent["Query"].Sent + spent["GetItem"].Sent; polls > 100 || polls < 30 {
+			t.Errorf("30 waiters of one process made %d polls in a minute, want those of one", polls)
+		}
+		locktest.Release(t, held)
+		last := held.Ticket()
+		for _, w := range waiting {
+			got := <-w
+			if got.Err != nil || !last.Less(got.Lock.Ticket()) {
+				t.Fatalf("after ticket %s: %+v", last, got)
+			}
+			last = got.Lock.Ticket()
+			locktest.Release(t, got.Lock)
+		}
+	})
+}
+
+// TestReleaseWakesNext checks that Release wakes the next waiter of its own process at
+// once.
+func TestReleaseWakesNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const trip = 4 * time.Millisecond
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(trip))
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(45 * time.Second) // by now it looks once a second
+		begun := time.Now()
+		locktest.Release(t, held)
+		got := <-waiting
+		if took := got.At.Sub(begun); got.Err != nil || took > 4*trip {
+			t.Errorf("the next in line of the same process was served %v after the release (%v), want at most four round trips of %v", took, got.Err, trip)
+		}
+	})
+}

@@ -1,0 +1,406 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// relay is a lock that one client holds, and that a second one is next to get, with a third behind it. Each has a
+// network of its own. The holder has seen the row of the second one.
+type relay struct {
+	table  *queuelocktest.Table
+	holder *queuelock.Lock
+	next   *queuelocktest.Client
+	client *queuelock.Client              // of the next
+	cancel context.CancelFunc             // of the next
+	second <-chan locktest.Outcome        // of the next
+	third  func() <-chan locktest.Outcome // queues up behind it
+	asleep *atomic.Int64                  // by how much DynamoDB's clock is ahead of those of the hosts
+}
+
+func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
+	t.Helper()
+	var asleep atomic.Int64
+	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip), queuelocktest.WithClock(func() time.Time {
+		return time.Now().Add(time.Duration(asleep.Load()))
+	}))
+	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
+		return locktest.OpenMet(t, table, name, queuelock.Config{})
+	}
+	a, _ := open("a")
+	b, _ := open("b")
+	c, next := open("c")
+	d, _ := open("d")
+	first := locktest.Acquire(t, a, waitpolicy.Forever)
+	holder := locktest.LockBy(t, b)
+	time.Sleep(300 * time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	r := &relay{asleep: &asleep, table: table, next: next, client: c, cancel: cancel, second: locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)}
+	r.third = func() <-chan locktest.Outcome {
+		done := locktest.LockBy(t, d)
+		time.Sleep(300 * time.Millisecond)
+		return done
+	}
+	time.Sleep(300 * time.Millisecond)
+	locktest.Release(t, first)
+	r.holder = locktest.Within(t, "the holder", 3*time.Second, holder).Lock
+	return r
+}
+
+// named returns the entry by which the lock was granted by name; nil if it was not.
+func named(t *testing.T, table *queuelocktest.Table) attr.Item {
+	t.Helper()
+	_, holders := locktest.Record(t, table)
+	for _, entry := range holders {
+		if e := entry.(*types.AttributeValueMemberM).Value; e["named"] != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func number(v types.AttributeValue) string { return v.(*types.AttributeValueMemberN).Value }
+
+func rowsAt(table *queuelocktest.Table) (rows []attr.Item) {
+	for _, item := range table.Items() {
+		if sk := attr.Text(item["sk"]); strings.HasPrefix(sk, "lock/") && sk != attr.Text(locktest.RecordKey()["sk"]) {
+			rows = append(rows, item)
+		}
+	}
+	return rows
+}
+
+// TestNamed hands over by name: one request of the releaser, and no write of the next holder. It accepts the grant by
+// its first heartbeat, which gives the entry the whole lease, and then deletes its row.
+func TestNamed(t *testing.T) {
+	locktest.InBubble(t, "", func(t *testing.T) {
+		r := newRelay(t)
+		before, writes := r.table.Counts(), r.next.Counts().Total().WriteUnits
+		locktest.Release(t, r.holder)
+		if cost := r.table.Counts().Sub(before)["UpdateItem"]; cost.Sent != 1 {
+			t.Errorf("the release took %d writes", cost.Sent)
+		}
+		got := locktest.Within(t, "the second", 1100*time.Millisecond, r.second).Lock
+		if r.next.Counts().Total().WriteUnits != writes {
+			t.Error("the next holder wrote to the table")
+		}
+		if got.Ticket().Previous() != r.holder.Ticket() {
+			t.Errorf("ticket %s was granted after %s", got.Ticket(), r.holder.Ticket())
+		}
+		if e := named(t, r.table); e == nil || number(e["ttl"]) != "15000" || number(e["beat"]) != "0" || len(rowsAt(r.table)) != 1 {
+			t.Fatalf("the entry is %v, beside rows %v", e, rowsAt(r.table))
+		}
+		if left := got.Remaining(); left > 13500*time.Millisecond || left < 6*time.Second {
+			t.Errorf("%v of the lease are left", left)
+		}
+		time.Sleep(3 * time.Second)
+		if e := named(t, r.table); number(e["ttl"]) != "60000" || number(e["beat"]) != "1" || len(rowsAt(r.table)) != 0 {
+			t.Errorf("the entry is %v, beside rows %v", e, rowsAt(r.table))
+		}
+		time.Sleep(10 * time.Minute)
+		if err := got.Err(); err != nil {
+			t.Fatal(err)
+		}
+		locktest.Release(t, got)
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, r.table)
+	})
+}
+
+// TestNamedFaults checks that a hand-over by name that fails in any way leaves the lock neither to two holders nor to
+// none, and that the releaser learns the outcome.
+func TestNamedFaults(t *testing.T) {
+	for _, test := range locktest.Some(passFaults) {
+		locktest.InBubble(t, test.name, func(t *testing.T) {
+			r := newRelay(t)
+			third := r.third()
+			fault := r.table.Inject(passes(test.fault.Times(1)))
+			limit := test.limit + time.Second // a look comes within a second
+			began := time.Now()
+			locktest.Release(t, r.holder)
+			got := locktest.Within(t, "the second", limit-time.Since(began), r.second)
+			if got.Err != nil || got.Lock.Ticket().Compare(r.holder.Ticket()) <= 0 {
+				t.Fatalf("got %+v after %s", got, r.holder.Ticket())
+			}
+			finish(t, r.table, got.Lock, fault, third, limit)
+		})
+	}
+}
+
+// TestNamedWaiterHasLeft names a row that was deleted after the holder had read it: it delays others by two looks, and
+// a caller that does not wait by a few seconds.
+func TestNamedWaiterHasLeft(t *testing.T) {
+	leave := func(t *testing.T, r *relay) {
+		t.Helper()
+		r.cancel()
+		if got := locktest.Within(t, "the second", time.Second, r.second); !errors.Is(got.Err, context.Canceled) {
+			t.Fatalf("got %+v", got)
+		}
+		if n := len(rowsAt(r.table)); n > 1 {
+			t.Fatalf("%d rows are left", n)
+		}
+	}
+	locktest.InBubble(t, "WithThird", func(t *testing.T) {
+		r := newRelay(t)
+		third := r.third()
+		leave(t, r)
+		locktest.Release(t, r.holder)
+		got := locktest.Within(t, "the third", 2*time.Second, third)
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.Release(t, got.Lock)
+	})
+	locktest.InBubble(t, "WithoutWaiting", func(t *testing.T) {
+		r := newRelay(t)
+		leave(t, r)
+		locktest.Release(t, r.holder)
+		if named(t, r.table) == nil {
+			t.Fatal("the row was not named")
+		}
+		if _, err := r.client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("just after the release: %v", err)
+		}
+		time.Sleep(4 * time.Second)
+		locktest.Release(t, locktest.Acquire(t, r.client, waitpolicy.NoWait))
+	})
+}
+
+// TestNamedHolderLives checks that a holder that was named, and has not accepted, is not taken for one that has left.
+func TestNamedHolderLives(t *testing.T) {
+	locktest.InBubble(t, "", func(t *testing.T) {
+		r := newRelay(t)
+		r.next.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Mentioning("beat + 1")) // ACCEPT
+		third := r.third()
+		locktest.Release(t, r.holder)
+		got := locktest.Within(t, "the second", 2*time.Second, r.second).Lock
+		for range 5 {
+			time.Sleep(time.Second)
+			if _, err := r.client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Fatal(err)
+			}
+			locktest.StillWaits(t, "the third", third)
+			if err := got.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-got.Context().Done() // it could not renew the lease of its row
+		locktest.StillWaits(t, "the third", third)
+		if got := locktest.Within(t, "the third", 15*time.Second, third); got.Err != nil {
+			t.Fatal(got.Err)
+		}
+	})
+}
+
+// TestNamedTooLate cuts the next waiter off until the lease of its row has ended. It must not take the grant that it
+// finds then for its own.
+func TestNamedTooLate(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"BeforeAnother": 15 * time.Second, "AfterAnother": 40 * time.Second} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			r := newRelay(t)
+			third := r.third()
+			r.next.Partition()
+			locktest.Release(t, r.holder)
+			released := time.Now()
+			time.Sleep(wait)
+			r.next.Heal()
+			got := locktest.Within(t, "the third", time.Minute, third)
+			if got.Err != nil || got.At.Sub(released) > 20*time.Second {
+				t.Fatalf("got %+v after %v", got, got.At.Sub(released))
+			}
+			time.Sleep(5 * time.Second)
+			locktest.StillWaits(t, "the second", r.second)
+			locktest.Release(t, got.Lock)
+			second := locktest.Within(t, "the second", 10*time.Second, r.second)
+			if second.Err != nil || second.Lock.Ticket().Compare(got.Lock.Ticket()) <= 0 {
+				t.Fatalf("got %+v", second)
+			}
+		})
+	}
+}
+
+// TestNamedSuspended checks a waiter whose host is suspended before it sees that the lock was granted by its name: its
+// clock has stopped, and the date of the answer shows that the lease of its row is over. Others may end the turn at once.
+func TestNamedSuspended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRelay(t)
+		look := r.next.Inject(queuelocktest.HoldRequest().Of("Query").Times(1))
+		<-look.Reached()
+		locktest.Release(t, r.holder)
+		if named(t, r.table) == nil {
+			t.Fatal("the lock was not granted by name")
+		}
+		r.asleep.Store(int64(40 * time.Second))
+		look.Release()
+		second := locktest.Within(t, "the next", 20*time.Second, r.second)
+		awake, _ := locktest.Open(t, r.table, "awake", queuelock.Config{}) // it knows no other date
+		third := locktest.LockBy(t, awake)
+		for range 30 {
+			time.Sleep(time.Second)
+			select {
+			case got := <-third:
+				t.Fatalf("%v was served while the other's lock says %v", got.Lock, second.Lock.Err())
+			default:
+			}
+			if err := second.Lock.Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		locktest.Release(t, second.Lock)
+		locktest.Release(t, locktest.Within(t, "the third", 20*time.Second, third).Lock)
+	})
+}
+
+// TestNotNamed checks which rows may not be named: those of waiters that need an entry of their own.
+func TestNotNamed(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{
+		"Data": {queuelock.WithData([]byte("x"))}, "LockDelay": {queuelock.LockDelay(time.Second)},
+		"FailClosed": {queuelock.FailClosed()}, "NoHeartbeat": {queuelock.NoHeartbeat()}, "Shared": {queuelock.Shared()},
+		"WideMargin": {queuelock.OnExpiring(10*time.Second, func(*queuelock.Lock) {})}, "ShorterLease": {queuelock.WithTTL(10 * time.Second)},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			r := newRelay(t, opts...)
+			for _, row := range rowsAt(r.table) {
+				if attr.Text(row["owner"]) == "c" && row["entryId"] != nil {
+					t.Errorf("the row %v", row)
+				}
+			}
+			locktest.Release(t, r.holder)
+			locktest.Release(t, locktest.Within(t, "the second", 3*time.Second, r.second).Lock)
+			synctest.Wait()
+		})
+	}
+}
+
+// TestNamedMalformed reads a row behind the holder that the library does not write. It is not named, and the holder
+// before it releases by one request.
+func TestNamedMalformed(t *testing.T) {
+	text := func(n int) types.AttributeValue {
+		return &types.AttributeValueMemberS{Value: strings.Repeat("x", n)}
+	}
+	for name, change := range map[string]func(row attr.Item, holder string){
+		"HoldersID":  func(row attr.Item, holder string) { row["entryId"] = &types.AttributeValueMemberS{Value: holder} },
+		"EmptyID":    func(row attr.Item, _ string) { row["entryId"] = text(0) },
+		"LongID":     func(row attr.Item, _ string) { row["entryId"] = text(70_000) },
+		"NumericID":  func(row attr.Item, _ string) { row["entryId"] = &types.AttributeValueMemberN{Value: "1"} },
+		"LongOwner":  func(row attr.Item, _ string) { row["owner"] = text(399_000) },
+		"SharedMode": func(row attr.Item, _ string) { row["mode"] = &types.AttributeValueMemberS{Value: "shared"} },
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			r := newRelay(t)
+			third := r.third()
+			rows := rowsAt(r.table)
+			change(rows[1], attr.Text(rows[0]["entryId"])) // by which the second will hold the lock
+			tableName := r.table.Name()
+			_, err := r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(300 * time.Millisecond) // the second looks
+			locktest.Release(t, r.holder)
+			second := locktest.Within(t, "the second", 1100*time.Millisecond, r.second).Lock
+			before := r.table.Counts()
+			locktest.Release(t, second)
+			if cost := r.table.Counts().Sub(before)["UpdateItem"]; cost.Sent != 1 || named(t, r.table) != nil {
+				t.Errorf("the release took %d writes, and left %v", cost.Sent, named(t, r.table))
+			}
+			got := locktest.Within(t, "the third", 1100*time.Millisecond, third)
+			if got.Err != nil || got.Lock.Ticket().Previous() != second.Ticket() {
+				t.Errorf("got %+v after %s", got, second.Ticket())
+			}
+		})
+	}
+}
+
+// TestNamedSleeper ends a turn much earlier than usual, when the next waiter probably sleeps. It must not lose its place
+// or the lock by that.
+func TestNamedSleeper(t *testing.T) {
+	for _, test := range []struct {
+		name                 string
+		usual, present, turn time.Duration
+		named                bool
+	}{
+		{"AfterLongTurns", time.Minute, time.Minute, 1700 * time.Millisecond, false},
+		{"AfterShortTurns", time.Second, 6 * time.Second, 5 * time.Millisecond, true},
+	} {
+		for i := range locktest.Scaled(8, 2) {
+			locktest.InBubble(t, fmt.Sprint(test.name, "/", i), func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+				var clients []*queuelock.Client
+				for _, name := range []string{"a", "b", "c", "d"} {
+					c, _ := locktest.OpenMet(t, table, name, queuelock.Config{})
+					clients = append(clients, c)
+				}
+				for range 14 {
+					lock := locktest.Acquire(t, clients[0], waitpolicy.Forever)
+					time.Sleep(test.usual)
+					locktest.Release(t, lock)
+				}
+				first := locktest.Acquire(t, clients[0], waitpolicy.Forever)
+				var waiting []<-chan locktest.Outcome
+				for _, c := range clients[1:] {
+					time.Sleep(test.present/4 + time.Duration(i)*test.present/80)
+					waiting = append(waiting, locktest.LockBy(t, c))
+				}
+				time.Sleep(test.present / 8)
+				locktest.Release(t, first)
+				before := locktest.Within(t, "the first waiter", 16*time.Second, waiting[0]).Lock
+				time.Sleep(test.turn)
+				locktest.Release(t, before)
+				if got := named(t, table) != nil; got != test.named {
+					t.Errorf("granted by name: %v", got)
+				}
+				got := locktest.Within(t, "the second", 16*time.Second, waiting[1])
+				if got.Err != nil || got.Lock.Ticket().Previous() != before.Ticket() {
+					t.Fatalf("got %+v after %s", got, before.Ticket())
+				}
+				time.Sleep(5 * time.Second)
+				if err := got.Lock.Err(); err != nil {
+					t.Fatal(err)
+				}
+				locktest.StillWaits(t, "the third", waiting[2])
+				locktest.Release(t, got.Lock)
+			})
+		}
+	}
+}
+
+// TestNamedReleaseLate holds the release of a lock that was granted by name, and not accepted, back. Its row must stay
+// until then: without it the holder would be taken for one that has left, and the release for a loss.
+func TestNamedReleaseLate(t *testing.T) {
+	locktest.InBubble(t, "", func(t *testing.T) {
+		r := newRelay(t)
+		locktest.Release(t, r.holder)
+		got := locktest.Within(t, "the second", 2*time.Second, r.second).Lock
+		third := r.third()
+		held := r.next.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("released").Times(1))
+		released := make(chan error, 1)
+		go func() { released <- got.Release(t.Context()) }()
+		<-held.Reached()
+		time.Sleep(2 * time.Second)
+		locktest.StillWaits(t, "the third", third)
+		held.Release()
+		if err := <-released; err != nil {
+			t.Error(err)
+		}
+		locktest.Release(t, locktest.Within(t, "the third", 2*time.Second, third).Lock)
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, r.table)
+	})
+}

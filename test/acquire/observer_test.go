@@ -1,0 +1,352 @@
+package acquire_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// witness keeps the events that it observes.
+type witness struct {
+	mu     sync.Mutex
+	events []event.Event
+}
+
+func (w *witness) Observe(e event.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+}
+
+// names returns the types of the events, in order.
+func (w *witness) names() string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, e := range w.events {
+		all = append(all, reflect.TypeOf(e).Name())
+	}
+	return strings.Join(all, " ")
+}
+
+// only returns the event of a type, of which there must be one.
+func only[E event.Event](t *testing.T, w *witness) (found E) {
+	t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, e := range w.events {
+		if e, ok := e.(E); ok {
+			found, n = e, n+1
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d events of type %T, want 1", n, found)
+	}
+	return found
+}
+
+func within(t *testing.T, what string, got, least, most time.Duration) {
+	t.Helper()
+	if got < least || got > most {
+		t.Errorf("%s is %v, want %v to %v", what, got, least, most)
+	}
+}
+
+// granted returns the lock that an Acquire waits for.
+func granted(t *testing.T, waiting <-chan locktest.Outcome) *queuelock.Lock {
+	t.Helper()
+	got := locktest.Within(t, "the lock", time.Hour, waiting)
+	if got.Err != nil {
+		t.Fatal(got.Err)
+	}
+	return got.Lock
+}
+
+type traceKey struct{}
+
+func TestObserver(t *testing.T) {
+	locktest.InBubble(t, "ReceivesTurnOfWaiter", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var w witness
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.WithData([]byte("trace")))
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), traceKey{}, "parent"))
+		waiting := locktest.QueueUp(ctx, b, waitpolicy.Forever)
+		time.Sleep(10 * time.Second)
+		if got := w.names(); got != "Ticketed Queued" {
+			t.Fatalf("%s while it waits", got)
+		}
+		locktest.Release(t, held)
+		lock := granted(t, waiting)
+		cancel()
+		time.Sleep(70 * time.Second)
+		locktest.Release(t, lock)
+		if got := w.names(); got != "Ticketed Queued Granted Renewed Renewed Released" {
+			t.Fatal(got)
+		}
+		queued, grant, released := only[event.Queued](t, &w), only[event.Granted](t, &w), only[event.Released](t, &w)
+		if queued.Ahead != 0 || queued.Serving == nil || string(queued.Serving.Data) != "trace" {
+			t.Errorf("queued behind %d waiters and %+v", queued.Ahead, queued.Serving)
+		}
+		within(t, "Waited", grant.Waited, 10*time.Second, 12*time.Second)
+		within(t, "Handover", grant.Handover, time.Millisecond, 3*time.Second)
+		within(t, "Held", released.Held, 70*time.Second, 71*time.Second)
+		within(t, "Took", released.Took, 2*time.Millisecond, time.Second)
+		for _, e := range w.events {
+			o := e.From()
+			if o.Acquire != w.events[0].From().Acquire || o.Acquire == 0 || o.Entity != locktest.Order.Entity || o.Reason != "lock" || o.Mode != event.Exclusive ||
+				o.Owner != "b" || o.Ticket != lock.Ticket() || o.Time.IsZero() {
+				t.Errorf("%T of %+v", e, o)
+			}
+			if o.Context.Value(traceKey{}) != "parent" || o.Context.Err() != nil {
+				t.Errorf("%T without the context of its call", e)
+			}
+			if r, ok := e.(event.Renewed); ok {
+				within(t, "Margin", r.Margin, 27*time.Second, 32*time.Second)
+				within(t, "Lag", r.Lag, 0, 10*time.Millisecond)
+			}
+		}
+	})
+	locktest.InBubble(t, "ReceivesPlaces", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var w witness
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(1))
+		ahead := locktest.QueueUp(t.Context(), a, waitpolicy.Forever, queuelock.Permits(1))
+		time.Sleep(time.Second)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever, queuelock.Permits(1))
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		held = granted(t, ahead)
+		time.Sleep(20 * time.Second)
+		locktest.Release(t, held)
+		locktest.Release(t, granted(t, waiting))
+		if queued, moved := only[event.Queued](t, &w), only[event.Moved](t, &w); queued.Ahead != 1 || moved.Ahead != 0 || moved.Mode != event.Semaphore {
+			t.Errorf("%d ahead, then %d, %v", queued.Ahead, moved.Ahead, moved.Mode)
+		}
+	})
+	locktest.InBubble(t, "ReceivesLossesAndEvictions", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var loser, evictor witness
+		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: locktest.TTL, Observer: &loser})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: locktest.TTL, Observer: &evictor})
+		lost := locktest.Acquire(t, a, waitpolicy.Forever)
+		dead := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(2 * time.Second)
+		db.Partition()
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		if e := only[event.Lost](t, &loser); e.Cause != heartbeat.Unreachable || e.Err == nil || e.Ticket != lost.Ticket() {
+			t.Errorf("%+v", e)
+		}
+		if e := only[event.Evicted](t, &evictor); e.Count != 1 || e.By != event.ByExpiry || e.Holder != lost.Ticket() || e.Owner != "a" {
+			t.Errorf("%+v", e)
+		}
+		if e := only[event.Swept](t, &evictor); e.Removed != 1 || e.Expired != 1 {
+			t.Errorf("%+v", e)
+		}
+		<-dead
+		synctest.Wait()
+		if names := loser.names(); !strings.HasSuffix(names, "NotAcquired") || strings.Contains(names, "Released") {
+			t.Error(names)
+		}
+	})
+	locktest.InBubble(t, "ReceivesEvictionsByOperators", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var loser, operator witness
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{Observer: &loser})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &operator})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
+		if err := b.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) { // which finds the loss
+			t.Errorf("%v", err)
+		}
+		if e := only[event.Lost](t, &loser); e.Cause != heartbeat.Evicted {
+			t.Errorf("%+v", e)
+		}
+		if e := only[event.Evicted](t, &operator); e.By != event.ByOperatorForce || e.Holder != lock.Ticket() || e.Acquire != 0 {
+			t.Errorf("%+v", e)
+		}
+	})
+	locktest.InBubble(t, "ReceivesExtensionsWithoutLag", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var w witness
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.NoHeartbeat())
+		time.Sleep(40 * time.Second)
+		if err := lock.Extend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := only[event.Renewed](t, &w)
+		within(t, "Margin", e.Margin, 17*time.Second, 18*time.Second)
+		within(t, "Lag", e.Lag, 0, 0)
+	})
+	locktest.InBubble(t, "ReceivesRefusals", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var w witness
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
+		locktest.Acquire(t, a, waitpolicy.NoWait)
+		if _, err := b.AcquireAll(t.Context(), []queuelock.Key{{Entity: "free"}, locktest.Order}, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Fatal(err)
+		}
+		if got := w.names(); got != "Ticketed Granted Released NotAcquired" {
+			t.Error(got)
+		}
+		if e := only[event.NotAcquired](t, &w); !errors.Is(e.Err, queuelock.ErrNotAcquired) || e.Entity != locktest.Order.Entity {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// TestTroublesomeObserver checks that an Observer that blocks, panics or ends its goroutine delays no lock, and that
+// the events after it arrive.
+func TestTroublesomeObserver(t *testing.T) {
+	for name, trouble := range map[string]func(){
+		"Blocks": nil,
+		"Panics": func() { panic("boom") },
+		"Exits":  runtime.Goexit,
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			var w witness
+			var log locktest.Journal
+			g := locktest.NewGate(t)
+			if trouble == nil {
+				trouble = g.Pass
+			}
+			first := true
+			c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: log.Logger(), Observer: event.Func(func(e event.Event) {
+				if first || name == "Panics" {
+					first = false
+					trouble()
+				}
+				w.Observe(e)
+			})})
+			begun := time.Now()
+			const turns = 20 // of three events each
+			for range turns {
+				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+			}
+			within(t, "each turn", time.Since(begun)/turns, 4*time.Millisecond, 5*time.Millisecond)
+			if name == "Blocks" {
+				closing := time.Now()
+				if err := c.Close(t.Context()); err == nil || !strings.Contains(err.Error(), "Observer") {
+					t.Errorf("Close beside a blocked Observer: %v", err)
+				}
+				within(t, "Close", time.Since(closing), time.Second, 2*time.Second)
+			}
+			g.Open()
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+			want := map[string]int{"Blocks": 3 * turns, "Exits": 3*turns - 1}[name]
+			if len(w.events) != want || log.Says("the Observer panicked") != (name == "Panics") {
+				t.Errorf("%d events, want %d", len(w.events), want)
+			}
+		})
+	}
+}
+
+// TestDebugLog checks that a Logger receives a line for each change of state.
+func TestDebugLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var text bytes.Buffer
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{
+			Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		locktest.Release(t, granted(t, waiting))
+		synctest.Wait()
+		var lines []string
+		for _, m := range regexp.MustCompile(`msg="queuelock: ([a-z ]+)" queue="order-7 lock" ticket=\d+|msg="?queuelock: ([a-z]+)"? queue`).FindAllStringSubmatch(text.String(), -1) {
+			lines = append(lines, m[1]+m[2])
+		}
+		if got := fmt.Sprint(lines); got != "[took a ticket queued granted a lock released a lock]" {
+			t.Errorf("%s in\n%s", got, &text)
+		}
+	})
+}
+
+// TestHandoverTime checks that a lock which is passed within a client counts as idle for at most the two round trips of a
+// release and a grant.
+func TestHandoverTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		var w witness
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
+		held := locktest.Acquire(t, c, waitpolicy.NoWait)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(10*time.Second + 300*time.Millisecond)
+		locktest.Release(t, held)
+		locktest.Release(t, granted(t, waiting))
+		synctest.Wait()
+		var handovers []time.Duration
+		for _, e := range w.events {
+			if e, ok := e.(event.Granted); ok {
+				handovers = append(handovers, e.Handover)
+			}
+		}
+		if len(handovers) != 2 || handovers[0] != 0 || handovers[1] <= 0 || handovers[1] > 4*time.Millisecond {
+			t.Errorf("%v", handovers)
+		}
+	})
+}
+
+// TestQueuedAgain checks that each ticket of an acquire that waits is Queued, as the diagram of package event shows.
+func TestQueuedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, w := queuelocktest.NewTable(t), &witness{}
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		cfg := locktest.TenSeconds
+		cfg.Observer = w
+		c, db := locktest.Open(t, table, "stalled", cfg)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		next, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
+		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		db.Partition()
+		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
+		locktest.Release(t, held)
+		over := granted(t, overtaker)
+		db.Heal()
+		time.Sleep(10 * time.Second)
+		locktest.Release(t, over)
+		locktest.Release(t, granted(t, waiting))
+		names := w.names()
+		if tickets := strings.Count(names, "Ticketed"); tickets != 2 || strings.Count(names, "Ticketed Queued") != 2 {
+			t.Error(names)
+		}
+	})
+}

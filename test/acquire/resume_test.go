@@ -1,0 +1,351 @@
+package acquire_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// reborn is a client of a process that has taken the place of one that died.
+func reborn(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
+	return locktest.Open(t, table, name, locktest.TenSeconds)
+}
+
+// saved is a handle that was written down and read again.
+func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
+	t.Helper()
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &read); err != nil || read != h {
+		t.Fatalf("%s is read as %+v, %v", text, read, err)
+	}
+	return read
+}
+
+// TestResume checks that a lock is resumed with its ticket.
+func TestResume(t *testing.T) {
+	for name, claimed := range map[string]bool{"served at once": false, "after a wait": true} {
+		for fault, f := range map[string]*queuelocktest.Fault{
+			"no fault":      nil,
+			"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1)),
+			"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
+			"it comes late": locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
+		} {
+			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
+				table := locktest.Watched(t)
+				old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				var before *queuelock.Lock
+				if claimed {
+					first := locktest.Acquire(t, other, waitpolicy.NoWait)
+					waiting := locktest.QueueUp(t.Context(), old, waitpolicy.Forever)
+					time.Sleep(time.Second)
+					locktest.Release(t, first)
+					time.Sleep(time.Second)
+					before = locktest.Granted(t, "the one that dies", waiting)
+				} else {
+					before = locktest.Acquire(t, old, waitpolicy.NoWait, queuelock.WithData([]byte("kept")))
+				}
+				h := saved(t, before.Handle())
+				condition := before.Condition()
+				behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+				time.Sleep(2 * time.Second)
+				dbOld.Partition() // dead
+				c, db := reborn(t, table, "new")
+				if f != nil {
+					db.Inject(*f)
+				}
+				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lock.Ticket() != before.Ticket() {
+					t.Errorf("resumed with ticket %s, want %s", lock.Ticket(), before.Ticket())
+				}
+				if s, err := c.Viewer().Inspect(t.Context(), locktest.Order); err != nil || len(s.Serving) != 1 || !claimed && string(s.Serving[0].Data) != "kept" {
+					t.Errorf("%+v, %v", s, err)
+				}
+				if err := locktest.WithCondition(t, table, condition); err == nil {
+					t.Error("a write of the process that died was made")
+				}
+				if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+					t.Error(err)
+				}
+				_, err = c.Resume(t.Context(), h, waitpolicy.NoWait)
+				if !errors.Is(err, queuelock.ErrGone) {
+					t.Errorf("the same handle once more: %v", err)
+				}
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: another process holds the lock with this ticket, as after an earlier Resume")
+				time.Sleep(time.Minute)
+				if err := lock.Err(); err != nil {
+					t.Errorf("it is not kept: %v", err)
+				}
+				locktest.StillWaits(t, "the one behind", behind)
+				locktest.Release(t, lock)
+				time.Sleep(3 * time.Second)
+				locktest.Release(t, locktest.Granted(t, "the one behind", behind))
+			})
+		}
+	}
+}
+
+// TestResumedProcess checks that the process that was resumed loses its lock. A process
+// that was wrongly taken for crashed learns of it at its next heartbeat.
+func TestResumedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
+		before := locktest.Acquire(t, old, waitpolicy.NoWait)
+		c, _ := reborn(t, table, "new")
+		lock, err := c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		var lost *queuelock.LostError
+		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != heartbeat.Evicted {
+			t.Errorf("the old process: %v", err)
+		}
+		if err := before.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("its release: %v", err)
+		}
+		if lock.Err() != nil {
+			t.Error(lock.Err())
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// queueToDie lets c wait in the queue, and returns its place a second later. It
+// must not be served: its process is about to die.
+func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) queuelock.Handle {
+	t.Helper()
+	places := make(chan queuelock.Handle, 1)
+	opts = append(opts, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
+	go func() {
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, opts...); err == nil {
+			t.Error("the killed waiter was served")
+		}
+	}()
+	time.Sleep(time.Second) // in the bubble
+	return <-places
+}
+
+// TestResumePlace checks that a place in the queue is resumed.
+func TestResumePlace(t *testing.T) {
+	for name, swept := range map[string]bool{"its row is there": false, "its row was swept": true} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+			old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+			behind, _ := locktest.Open(t, table, "behind", locktest.TenSeconds)
+			held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+			h := queueToDie(t, old)
+			dbOld.Partition()
+			second := locktest.QueueUp(t.Context(), behind, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			if swept {
+				time.Sleep(time.Minute)
+			}
+			c, _ := reborn(t, table, "new")
+			resumed := make(chan locktest.Outcome, 2)
+			for range 2 { // of two, one does
+				go func() {
+					lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.Forever)
+					resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+				}()
+				time.Sleep(time.Second)
+			}
+			if got := <-resumed; !errors.Is(got.Err, queuelock.ErrGone) {
+				t.Errorf("the second that resumes: %+v", got)
+			}
+			locktest.Release(t, held)
+			time.Sleep(5 * time.Second)
+			lock := locktest.Granted(t, "the resumed place", resumed)
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			locktest.StillWaits(t, "the one behind", second)
+			locktest.Release(t, lock)
+			time.Sleep(5 * time.Second)
+			locktest.Release(t, locktest.Granted(t, "the one behind", second))
+			time.Sleep(time.Minute)
+			if rows, holders := locktest.RowsAndHolders(t, holder); rows+holders != 0 {
+				t.Errorf("%d rows and %d holders are left", rows, holders)
+			}
+		})
+	}
+}
+
+// TestLateClaim checks that a late CLAIM of the crashed process is granted to the process
+// that resumed. A CLAIM of the process that died may arrive after its place was resumed.
+func TestLateClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+		h := queueToDie(t, old)
+		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
+		locktest.Release(t, held)
+		<-claim.Reached()
+		dbOld.Partition()
+		c, _ := reborn(t, table, "new")
+		resumed := make(chan locktest.Outcome, 1)
+		go func() {
+			lock, err := c.Resume(t.Context(), h, waitpolicy.Forever)
+			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+		}()
+		claim.Release()
+		time.Sleep(5 * time.Second)
+		lock := locktest.Granted(t, "the resumed place", resumed)
+		if lock.Ticket() != h.Ticket {
+			t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestResumeGone checks that a lock or place that is gone is not resumed.
+func TestResumeGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+		gone := func(what string, h queuelock.Handle, why string) {
+			t.Helper()
+			before := len(table.Items())
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				lock, err := b.Resume(t.Context(), h, wait)
+				if !errors.Is(err, queuelock.ErrGone) || errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%s: %v, %v", what, lock, err)
+				}
+				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: "+why)
+			}
+			if after := len(table.Items()); after != before {
+				t.Errorf("%s: %d items became %d", what, before, after)
+			}
+		}
+		const ended = "it was released, evicted, overtaken, or resumed by another process"
+		const held = "another process holds the lock with this ticket"
+		gone("of an unused queue", queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "abcdefghijklmnopqrstuvwxyz"}, ended)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := lock.Handle()
+		gone("another id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: "abcdefghijklmnopqrstuvwxyz"}, held)
+		gone("a part of its id", queuelock.Handle{Key: locktest.Order, Ticket: h.Ticket, ID: h.ID[:20]}, held)
+		locktest.Release(t, lock)
+		gone("released", h, ended)
+		lost := locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		next := locktest.Acquire(t, b, waitpolicy.For(time.Minute))
+		dbA.Heal()
+		time.Sleep(time.Second) // rows are deleted in the background
+		gone("evicted", lost.Handle(), ended)
+		locktest.Release(t, next)
+		time.Sleep(time.Second)
+		before := db.Counts().Total().Sent
+		for name, h := range map[string]queuelock.Handle{"empty": {}, "no id": {Key: locktest.Order, Ticket: h.Ticket}, "no ticket": {Key: locktest.Order, ID: h.ID}, "no key": {Ticket: h.Ticket, ID: h.ID}} {
+			if _, err := b.Resume(t.Context(), h, waitpolicy.NoWait); err == nil || errors.Is(err, queuelock.ErrGone) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if sent := db.Counts().Total().Sent - before; sent != 0 {
+			t.Errorf("%d requests were sent for bad handles", sent)
+		}
+	})
+}
+
+// TestModeOfHandle checks that a handle contains the mode of its lock. How a lock is held
+// is in its handle: none of the options can change it unseen.
+func TestModeOfHandle(t *testing.T) {
+	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
+	for is, opts := range modes {
+		for given, others := range modes {
+			locktest.InBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {
+				table := locktest.Watched(t)
+				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+				c, db := reborn(t, table, "new")
+				before := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
+				h := saved(t, before.Handle())
+				dbA.Partition()
+				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait, others...)
+				if given != "neither" && given != is {
+					locktest.Says(t, err, "Resume", given, "Acquire with", is)
+					if sent := db.Counts().Total().Sent; sent != 0 {
+						t.Errorf("%d requests were sent", sent)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if lock.Shared() != (is == "Shared") {
+					t.Errorf("it is shared: %v", lock.Shared())
+				}
+				if again := lock.Handle(); again.Shared != h.Shared || again.Permits != h.Permits {
+					t.Errorf("its handle is %+v, and that of the one before %+v", again, h)
+				}
+				locktest.Release(t, lock)
+			})
+		}
+	}
+	locktest.InBubble(t, "a reader's place", func(t *testing.T) {
+		table := locktest.Watched(t)
+		writer, _ := locktest.Open(t, table, "writer", locktest.TenSeconds)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		c, _ := reborn(t, table, "new")
+		first := locktest.Acquire(t, writer, waitpolicy.NoWait)
+		h := queueToDie(t, a, queuelock.Shared())
+		dbA.Partition()
+		locktest.Release(t, first)
+		lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.For(time.Minute))
+		if err != nil || !lock.Shared() {
+			t.Fatalf("%v, %v", lock, err)
+		}
+		reader := locktest.Acquire(t, writer, waitpolicy.For(time.Second), queuelock.Shared())
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
+	})
+}
+
+// TestResumeDowngraded checks that a downgraded lock is resumed as shared. An exclusive
+// lock that was downgraded is resumed as shared.
+func TestResumeDowngraded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := before.Handle()
+		if err := before.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		reader := locktest.Acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
+		dbA.Partition()
+		c, _ := reborn(t, table, "new")
+		lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
+		if err != nil || !lock.Shared() {
+			t.Fatalf("%+v, %v", lock, err)
+		}
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if lock.Err() != nil || reader.Err() != nil {
+			t.Error(lock.Err(), reader.Err())
+		}
+		locktest.Release(t, reader)
+		locktest.Release(t, lock)
+	})
+}

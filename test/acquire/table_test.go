@@ -1,0 +1,164 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func createTable(t *testing.T, db *queuelocktest.Client, keys ...types.KeySchemaElement) {
+	t.Helper()
+	var defined []types.AttributeDefinition
+	for _, k := range keys {
+		kind := types.ScalarAttributeTypeS
+		if strings.HasPrefix(*k.AttributeName, "number") {
+			kind = types.ScalarAttributeTypeN
+		}
+		defined = append(defined, types.AttributeDefinition{AttributeName: k.AttributeName, AttributeType: kind})
+	}
+	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		TableName: aws.String("queuelock"), BillingMode: types.BillingModePayPerRequest, KeySchema: keys, AttributeDefinitions: defined,
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWrongTable checks that the error for a wrong table names what was found and what is
+// needed.
+func TestWrongTable(t *testing.T) {
+	hash := func(name string) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeHash}
+	}
+	sortKey := func(name string) types.KeySchemaElement {
+		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeRange}
+	}
+	need := `partition key "pk" (S) and sort key "sk" (S)`
+	for _, c := range []struct {
+		name string
+		keys []types.KeySchemaElement
+		says []string
+	}{
+		{"missing", nil, []string{"no such table", need}},
+		{"other keys", []types.KeySchemaElement{hash("id"), sortKey("range")}, []string{`partition key "id" (S) and sort key "range" (S)`, need}},
+		{"no sort key", []types.KeySchemaElement{hash("pk")}, []string{`partition key "pk" (S) and no sort key`, need}},
+		{"other types", []types.KeySchemaElement{hash("pk"), sortKey("number")}, []string{`sort key "number" (N)`, need}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+				client, db := locktest.Open(t, table, "a", queuelock.Config{})
+				if c.keys != nil {
+					createTable(t, db, c.keys...)
+				}
+				calls := map[string]func() error{
+					"Acquire": func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); return err },
+					"NoWait":  func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
+					"Inspect": func() error { _, err := client.Viewer().Inspect(t.Context(), locktest.Order); return err },
+				}
+				if c.keys != nil {
+					calls["CreateTable"] = func() error {
+						return queuelock.CreateTable(t.Context(), db, table.Name(), queuelock.Config{})
+					}
+				}
+				for name, call := range calls {
+					err := call()
+					locktest.Says(t, err, append(c.says, `"queuelock"`)...)
+					wrong, ok := errors.AsType[*queue.TableError](err)
+					if !ok || utf8.RuneCountInString(wrong.Error()) > 160 {
+						t.Errorf("%s: %v is no TableError, or is too long", name, err)
+					}
+					missing := `table "queuelock": found no such table in this account, region and endpoint, ` +
+						`need partition key "pk" (S) and sort key "sk" (S): use CreateTable`
+					if ok && c.keys == nil && wrong.Error() != missing {
+						t.Errorf("%s: %v, want %s", name, wrong, missing)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCreateTable checks that CreateTable makes the table that Acquire needs, and is
+// idempotent.
+func TestCreateTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "entity", SortKey: "place", TTL: "dropAt"}}
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+		c, db := locktest.Open(t, table, "a", cfg)
+		results := make(chan error, 4)
+		for range cap(results) {
+			go func() { results <- queuelock.CreateTable(t.Context(), db, table.Name(), cfg) }()
+		}
+		for range cap(results) {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		locktest.Release(t, lock)
+		described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(table.Name())})
+		if err != nil || described.Table.BillingModeSummary == nil || described.Table.BillingModeSummary.BillingMode != types.BillingModePayPerRequest {
+			t.Errorf("the table is not on demand: %+v, %v", described, err)
+		}
+		ttl, err := db.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(table.Name())})
+		if err != nil || ttl.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "dropAt" {
+			t.Errorf("TTL: %+v, %v", ttl.TimeToLiveDescription, err)
+		}
+		cfg.Attributes.TTL = "other"
+		locktest.Says(t, queuelock.CreateTable(t.Context(), db, table.Name(), cfg), `"dropAt"`, `"other"`)
+	})
+}
+
+// TestMissingSettings checks that the errors for missing credentials and a missing region
+// say what to do.
+func TestMissingSettings(t *testing.T) {
+	for name, options := range map[string]dynamodb.Options{
+		"Region": {Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: noNetwork{}},
+		"credentials": {Region: "eu-west-1", HTTPClient: noNetwork{}, Credentials: aws.CredentialsProviderFunc(
+			func(context.Context) (aws.Credentials, error) {
+				return aws.Credentials{}, errors.New("no credentials are configured")
+			})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := queuelock.New(dynamodb.New(options), "queuelock", queuelock.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := time.Now()
+			_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+			locktest.Says(t, err, name, `"order-7"`)
+			if errors.Is(err, queuelock.ErrNotAcquired) || time.Since(begun) > 5*time.Second {
+				t.Errorf("%v after %v: want it at once, as an error of the service", err, time.Since(begun))
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// noNetwork fails a test that gets as far as the network.
+type noNetwork struct{}
+
+func (noNetwork) Do(*http.Request) (*http.Response, error) {
+	return nil, errors.New("the request got as far as the network")
+}

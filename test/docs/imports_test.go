@@ -1,0 +1,183 @@
+package docs_test
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// floors are the packages of the library, from the facade down: each imports
+// only those below it. What a package may import of the outside is the same
+// for all.
+var floors = []string{
+	"optimistic",
+	"httplock",
+	"",
+	"internal/multilock",
+	"internal/session",
+	"internal/waiter",
+	"sweeper",
+	"internal/listing",
+	"internal/localqueue",
+	"internal/rows",
+	"internal/serving",
+	"internal/counter",
+	"internal/itemkey",
+	"internal/notify",
+	"internal/table",
+	"event",
+	"heartbeat",
+	"waitpolicy",
+	"queue",
+	"ticket",
+	"internal/dbclock",
+	"internal/callback",
+	"internal/group",
+	"internal/retry",
+	"failfast",
+	"wake",
+	"internal/clause",
+	"internal/random",
+	"internal/quote",
+}
+
+var allowed = []string{
+	"github.com/aws/aws-sdk-go-v2",
+	"github.com/aws/smithy-go",
+	"github.com/cenkalti/backoff/v4",
+}
+
+// TestImports checks that the library imports only the packages of a short list.
+func TestImports(t *testing.T) {
+	t.Chdir(root)
+	args := []string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}"}
+	for _, floor := range floors {
+		args = append(args, "./"+floor)
+	}
+	out, err := exec.Command("go", args...).Output()
+	if err != nil {
+		t.Fatalf("go %s: %v", strings.Join(args, " "), err)
+	}
+	found := strings.Fields(string(out))
+	if len(found) < len(floors) {
+		t.Fatalf("go list found only %q", found)
+	}
+	for _, path := range found {
+		if rest, ours := strings.CutPrefix(path, module); ours {
+			if !slices.Contains(floors, strings.TrimPrefix(rest, "/")) {
+				t.Errorf("the library imports %s, which is not one of its floors", path)
+			}
+			continue
+		}
+		if !slices.ContainsFunc(allowed, func(m string) bool { return path == m || strings.HasPrefix(path, m+"/") }) {
+			t.Errorf("the library depends on %s", path)
+		}
+	}
+}
+
+// TestImportDirection checks that packages import only packages below them.
+func TestImportDirection(t *testing.T) {
+	t.Chdir(root)
+	for i, floor := range floors {
+		for _, file := range sourcesOf(t, floor) {
+			for _, path := range importsOf(t, file) {
+				rest, ours := strings.CutPrefix(path, module)
+				if !ours {
+					continue
+				}
+				if below := slices.Index(floors, strings.TrimPrefix(rest, "/")); below <= i {
+					t.Errorf("%s imports %s, which is not below it", file, path)
+				}
+			}
+		}
+	}
+}
+
+// pure are the packages that send nothing, start nothing and have no clock. A reader of a write, and
+// a program that searches what may happen, need only call them.
+var pure = []string{"queue", "ticket", "internal/clause", "internal/quote"}
+
+// TestPure checks that nothing in a pure package, and nothing of the library that it imports, can do more.
+func TestPure(t *testing.T) {
+	t.Chdir(root)
+	for _, floor := range pure {
+		for _, file := range sourcesOf(t, floor) {
+			for _, path := range importsOf(t, file) {
+				first, _, _ := strings.Cut(path, "/")
+				ours, isOurs := strings.CutPrefix(path, module+"/")
+				switch {
+				case slices.Contains([]string{"context", "sync", "net", "os", "log", "runtime", "syscall"}, first), strings.HasPrefix(path, "math/rand"),
+					strings.HasSuffix(path, "/service/dynamodb"), isOurs && !slices.Contains(pure, ours):
+					t.Errorf("%s imports %s", file, path)
+				}
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range []string{"time.Now(", "time.Since(", "time.Until(", "time.After(", "time.Sleep(", "go func"} {
+				if strings.Contains(string(source), call) {
+					t.Errorf("%s has %s", file, call)
+				}
+			}
+		}
+	}
+}
+
+// TestFacade checks that the facade contains no expressions. The facade composes, and
+// holds no expression of DynamoDB's. The types of transactions are part of its interface.
+// So are the SDK client's methods, in table.go, and the builders of its expressions,
+// which UpdateAndRelease takes.
+func TestFacade(t *testing.T) {
+	t.Chdir(root)
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, path := range importsOf(t, file) {
+			if !strings.HasSuffix(file, "_test.go") && strings.Contains(path, "aws-sdk-go-v2") && !strings.HasSuffix(path, "/dynamodb/types") &&
+				(file != "table.go" || !strings.HasSuffix(path, "/service/dynamodb")) &&
+				(file != "itemlock.go" || !strings.HasSuffix(path, "/dynamodb/expression")) {
+				t.Errorf("%s imports %s", file, path)
+			}
+		}
+	}
+}
+
+// sourcesOf returns the files of a package, without those of its tests.
+func sourcesOf(t *testing.T, floor string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(floor, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in %q: %v", floor, err)
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, spec := range parsed.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}

@@ -1,0 +1,125 @@
+package faults_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestEngineSweep checks that leftovers are swept, and other rows are left alone. Each
+// engine needs as few requests as the embedded one. What another program keeps in the
+// record remains, and what cannot be read is named.
+func TestEngineSweep(t *testing.T) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		const dead = 45
+		holders := attr.Item{}
+		for i := range dead {
+			holders[fmt.Sprint("h.", i)] = attr.Object(attr.Item{"beat": attr.Num(int64(math.MaxInt64) - int64(i)), "ttl": attr.Num(1), "until": attr.Num(-1), "owner": attr.Str(strings.Repeat("o", 1000)), "ticket": attr.Num(1), "more": attr.Object(attr.Item{})})
+		}
+		note := attr.Object(attr.Item{"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{attr.Num(1), attr.Str("a")}}, "none": &types.AttributeValueMemberNULL{Value: true}})
+		items := []attr.Item{attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(dead + 1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(holders), "note": note})}
+		for i := range dead {
+			items = append(items, attr.With(locktest.LeftRow(2+i), attr.Item{"until": attr.Num(int64(math.MinInt64)), "ttl": attr.Num(1), "beat": attr.Num(int64(math.MinInt64) + int64(i))}))
+		}
+		locktest.Write(t, table, items...)
+		c, db := locktest.Open(t, table, "a", locktest.Fast)
+		begun := time.Now()
+		lock := locktest.Acquire(t, c, waitpolicy.For(20*time.Second))
+		counts := db.Counts()
+		beats := int(time.Since(begun) / (200 * time.Millisecond)) // of the row, on a slow machine
+		if n := counts["DeleteItem"].Sent; n < dead || n > dead+1 {
+			t.Errorf("%d deletes of %d rows", n, dead)
+		}
+		if n := counts["UpdateItem"].Sent; n < 4 || n > 8+beats {
+			t.Errorf("%d updates, want a TAKE, two evictions and a CLAIM, and heartbeats:\n%s", n, counts)
+		}
+		locktest.Release(t, lock)
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		found := table.Items()
+		if len(found) != 1 || !reflect.DeepEqual(found[0]["note"], note) {
+			t.Errorf("left %v", found)
+		}
+		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"h": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": &types.AttributeValueMemberBOOL{Value: true}})})}))
+		fresh, _ := locktest.Open(t, table, "b", locktest.Fast)
+		_, err := fresh.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+		locktest.Says(t, err, "holders.h.ttl is a boolean", "order-7 lock")
+	})
+}
+
+// TestEngineItems checks that an item is locked, read and written in two requests.
+func TestEngineItems(t *testing.T) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
+		b, dbB := locktest.Open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
+		key := attr.Item{"id": attr.Num(7), "sort": attr.Bin(1, 2)}
+		u := locktest.NewItemTable(t, table, key)
+		if _, err := a.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNoItem) || len(u.Get(key)) != 0 {
+			t.Errorf("a missing item gave %v; it holds %v", err, u.Get(key))
+		}
+		_, whole := locktest.OrderItem()
+		whole = attr.With(attr.Without(whole, "id"), key)
+		u.Put(whole)
+		whole = u.Get(key)
+		if n := locktest.Sent(table, func() { locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)) }); n != 2 {
+			t.Errorf("the first cycle took %d requests", n)
+		}
+		n := locktest.Sent(table, func() {
+			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+			locktest.EqualItems(t, "the item", lock.Item(), whole)
+			whole = attr.With(whole, attr.Item{"amount": attr.Num(101)})
+			locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne(), expression.Name("amount").Equal(expression.Value(100))), whole)
+		})
+		if n != 2 {
+			t.Errorf("read, modify, write took %d requests", n)
+		}
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a locked item: %v", err)
+		}
+		queued, waits := locktest.OnceItWaits()
+		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.For(30*time.Second), waits)
+		<-queued
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
+		if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok {
+			t.Errorf("got %v", err)
+		} else {
+			locktest.EqualItems(t, "the current item", refused.Current, whole)
+		}
+		// Its own attributes, by a path that cannot be seen through before.
+		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Plus(expression.Name("missing"), expression.Value(1)))); err == nil || lock.Err() != nil {
+			t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
+		}
+		locktest.Updated(t, lock, locktest.AddOne())
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		dbB.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(2)))
+		whole = attr.With(whole, attr.Item{"amount": attr.Num(103)})
+		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, got.Lock, locktest.AddOne()), whole)
+		made := locktest.LockItem(t, a, u.Key(attr.With(key, attr.Item{"id": attr.Num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
+		locktest.EqualItems(t, "a created item", made.Item(), attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
+		u.Delete(attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
+		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); err == nil || !errors.Is(made.Err(), queuelock.ErrLost) {
+			t.Errorf("of a deleted item: %v, and the lock's end is %v", err, made.Err())
+		}
+		if left := u.Get(attr.With(key, attr.Item{"id": attr.Num("-0.5")})); len(left) != 0 {
+			t.Errorf("the deleted item is back: %v", left)
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// BenchmarkKeys measures acquires and releases of idle locks, by 16 goroutines on 200 keys.
+func BenchmarkKeys(b *testing.B) {
+	engines := map[string]func(b *testing.B) (queuelock.DynamoDB, string){
+		"Engine": func(b *testing.B) (queuelock.DynamoDB, string) {
+			table := queuelocktest.NewTable(b)
+			return table.Client("a"), table.Name()
+		},
+		"Stub": func(*testing.B) (queuelock.DynamoDB, string) { return (&stub{}).client(), "queuelock" },
+	}
+	for name, open := range engines {
+		b.Run(name, func(b *testing.B) {
+			db, table := open(b)
+			c := newClient(b, db, table)
+			const goroutines, keys = 16, 200
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ReportAllocs()
+			b.ResetTimer()
+			begun := cpu()
+			for range goroutines {
+				wg.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						lock, err := c.Acquire(b.Context(), queuelock.Key{Entity: fmt.Sprint("key-", i%keys)}, waitpolicy.Forever)
+						if err == nil {
+							err = lock.Release(b.Context())
+						}
+						if err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64((cpu()-begun).Microseconds())/float64(b.N), "cpu-ms/1000cycles")
+		})
+	}
+}
+
+// TestHeld checks what a lock costs that is held, and that no heartbeat comes late when many
+// are taken at once.
+func TestHeld(t *testing.T) {
+	locktest.InBubble(t, "many locks", func(t *testing.T) {
+		n := locktest.Scaled(10_000, 300)
+		stub := &stub{latency: 20 * time.Millisecond}
+		c := newClient(t, stub.client(), "queuelock")
+		used := use()
+		var wg sync.WaitGroup
+		for i := range n {
+			wg.Go(func() {
+				if _, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("key-", i)}, waitpolicy.Forever); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		used().check(t, n, usage{bytes: 4_500, goroutines: 0})
+		time.Sleep(65 * time.Second)
+		stub.mu.Lock()
+		defer stub.mu.Unlock()
+		if len(stub.last) != n || stub.longest > 33*time.Second {
+			t.Errorf("%d locks, with at most %v between the writes of one, want %d and 30 s and a tenth", len(stub.last), stub.longest, n)
+		}
+	})
+}
+
+// TestWaiting checks what a waiter of a long queue costs: its caller's goroutine, one for its
+// row, and few requests besides those of its own turn. A part of the memory is the engine's.
+func TestWaiting(t *testing.T) {
+	locktest.InBubble(t, "many waiters", func(t *testing.T) {
+		n := locktest.Scaled(600, 100)
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		c := newClient(t, table.Client("a"), table.Name())
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		used := use()
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+				if err == nil {
+					err = lock.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		used().check(t, n, usage{bytes: 27_000, goroutines: 2})
+		before := table.Counts().Total().Sent
+		locktest.Release(t, held)
+		wg.Wait()
+		turn := float64(table.Counts().Total().Sent-before) / float64(n)
+		t.Logf("%.2f requests a turn", turn)
+		if turn > 4.5 {
+			t.Errorf("%.2f requests a turn", turn)
+		}
+	})
+}
+
+func newClient(tb testing.TB, db queuelock.DynamoDB, table string) *queuelock.Client {
+	c, err := queuelock.New(db, table, queuelock.Config{Owner: "load"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := c.Close(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Error(err)
+		}
+	})
+	return c
+}
+
+// usage is the memory of the heap and of stacks, and the number of goroutines.
+type usage struct{ bytes, stacks, goroutines int } // stacks are a part of the bytes
+
+// check fails a test if each of n locks uses more. The race detector needs memory of its own.
+func (u usage) check(t *testing.T, n int, most usage) {
+	t.Helper()
+	t.Logf("%d bytes each, of them %d of stacks, and %.2f goroutines", u.bytes/n, u.stacks/n, float64(u.goroutines)/float64(n))
+	if locktest.Scaled(true, false) && u.bytes > n*most.bytes*3/2 || u.goroutines > n*most.goroutines {
+		t.Errorf("%d locks use %d bytes and %d goroutines", n, u.bytes, u.goroutines)
+	}
+}
+
+// use returns a function that returns what is used more by then.
+func use() func() usage {
+	measure := func() usage {
+		for range 5 { // each halves stacks that are hardly used
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return usage{int(m.HeapAlloc + m.StackInuse), int(m.StackInuse), runtime.NumGoroutine()}
+	}
+	before := measure()
+	return func() usage {
+		now := measure()
+		return usage{now.bytes - before.bytes, now.stacks - before.stacks, now.goroutines - before.goroutines}
+	}
+}
+
+// cpu returns the CPU time of the process so far.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

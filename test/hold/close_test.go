@@ -1,0 +1,146 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestCloseBesideGrant checks that Close, which does not wait, leaves no lock that is granted meanwhile.
+func TestCloseBesideGrant(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i := range 60 {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		got := make(chan locktest.Outcome, 1)
+		go func() {
+			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.Forever)
+			got <- locktest.Outcome{Lock: lock, Err: err}
+		}()
+		for range i * 100 {
+			runtime.Gosched()
+		}
+		_ = c.Close(ended)
+		if o := <-got; o.Err == nil && o.Lock.Err() == nil || o.Err != nil && !errors.Is(o.Err, queuelock.ErrClosed) {
+			t.Fatalf("turn %d: Close has returned, and Acquire %v, %v", i, o.Lock, o.Err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClose checks that Close tries every release and cancels waiters. The Java client's
+// close gave up at the first release that failed.
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		var locks []*queuelock.Lock
+		for i := range 5 {
+			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.Forever)
+			if err != nil {
+				t.Fatal(err)
+			}
+			locks = append(locks, lock)
+		}
+		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		busy, err := other.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		synctest.Wait()
+		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem").On("entity-2", ""))
+
+		err = c.Close(t.Context())
+		if err == nil {
+			t.Error("Close says nothing of the release that failed")
+		}
+		if got := <-waiting; !errors.Is(got.Err, queuelock.ErrClosed) {
+			t.Errorf("the waiter got %v, want ErrClosed", got.Err)
+		}
+		for i, lock := range locks {
+			if !errors.Is(lock.Err(), queuelock.ErrReleased) {
+				t.Errorf("lock %d: %v", i, lock.Err())
+			}
+			free, err := other.Acquire(t.Context(), lock.Key(), waitpolicy.NoWait)
+			if (err == nil) != (i != 2) {
+				t.Errorf("entity-%d after Close: %v", i, err)
+			}
+			if err == nil {
+				locktest.Release(t, free)
+			}
+		}
+		for name, call := range map[string]func() error{
+			"Acquire": func() error { _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
+			"Do": func() error {
+				return c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil })
+			},
+			"Inspect": func() error { _, err := c.Viewer().Inspect(t.Context(), locktest.Order); return err },
+			"Sweep":   func() error { _, err := c.Operator().Sweep(t.Context(), locktest.Order); return err },
+		} {
+			if err := call(); !errors.Is(err, queuelock.ErrClosed) {
+				t.Errorf("%s after Close: %v", name, err)
+			}
+		}
+		locktest.Release(t, busy)
+		if n := len(locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Waiting); n != 0 {
+			t.Errorf("%d rows are left", n)
+		}
+	})
+}
+
+// TestNothingAfterRelease checks that nothing of a lock is sent after its release.
+// Heartbeats, releases and sweeps that race deleted live locks of the Java client's.
+func TestNothingAfterRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		beat := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").LandingAnyway())
+		<-beat.Reached()
+		locktest.Release(t, lock)
+		released := db.Counts()
+		next := locktest.Acquire(t, c, waitpolicy.NoWait)
+		beat.Release()
+		time.Sleep(time.Second)
+		if err := next.Err(); err != nil {
+			t.Errorf("a late heartbeat hurt the next holder: %v", err)
+		}
+		locktest.Release(t, next)
+		time.Sleep(time.Minute)
+		if spent := db.Counts().Sub(released).Total(); spent.Sent > 3 {
+			t.Errorf("%d requests after the release, want those of the next acquire and release", spent.Sent)
+		}
+	})
+}
+
+// TestCloseAfterEndedContext checks that Close still releases when its context has ended.
+func TestCloseAfterEndedContext(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = a.Close(ctx) // it may not have waited for all that runs
+			if !errors.Is(lock.Err(), queuelock.ErrReleased) {
+				t.Errorf("%v after Close", lock.Err())
+			}
+			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestProtectedWrite checks that a protected write is made once while the lock is held.
+func TestProtectedWrite(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"no fault":             queuelocktest.DelayRequest(0),
+		"request lost":         queuelocktest.LoseRequest().Times(2),
+		"response lost":        queuelocktest.LoseResponse().Times(2),
+		"response never comes": queuelocktest.SwallowResponse().Times(1),
+		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
+		"arrives twice":        queuelocktest.Duplicate(time.Second),
+		"conflict":             queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := locktest.Open(t, table, "c", queuelock.Config{})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			db.Inject(fault.Of("TransactWriteItems"))
+			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+				t.Fatal(err)
+			}
+			if err := table.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := locktest.Balance(table); got != "1" {
+				t.Errorf("the account holds %s after one deposit", got)
+			}
+			locktest.Release(t, lock)
+		})
+	}
+}
+
+// TestWriteAfterLoss checks that a protected write of a lost lock is refused.
+func TestWriteAfterLoss(t *testing.T) {
+	locktest.InBubble(t, "evicted", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "stalled", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+		if _, err := other.Viewer().Inspect(t.Context(), locktest.Order); err != nil {
+			t.Fatal(err) // it knows DynamoDB's clock from now on
+		}
+		condition := lock.Condition()
+		db.Partition()
+		taken := locktest.Acquire(t, other, waitpolicy.Forever)
+		db.Heal()
+
+		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		if !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("a write of a lost lock gave %v", err)
+		}
+		// One that does not ask the lock first is refused by the table.
+		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{locktest.Deposit(table, nil), {ConditionCheck: &condition}},
+		})
+		canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+		if !ok || aws.ToString(canceled.CancellationReasons[1].Code) != "ConditionalCheckFailed" {
+			t.Errorf("the check of a lost lock let a transaction pass, or failed otherwise: %v", err)
+		}
+		if got := locktest.Balance(table); got != "0" {
+			t.Errorf("%s deposits were made without the lock", got)
+		}
+		if err := taken.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
+			t.Errorf("the holder's own write gave %v, and the account holds %s", err, locktest.Balance(table))
+		}
+		locktest.Release(t, taken)
+		if err := taken.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("a write after the release gave %v", err)
+		}
+	})
+	locktest.InBubble(t, "evicted, and does not know yet", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		// An operator takes the lock away.
+		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(table.Name()), Key: lock.Condition().Key,
+			UpdateExpression:          aws.String("SET holders = :none"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != heartbeat.Evicted {
+			t.Errorf("the write gave %v, want a LostError: evicted", err)
+		}
+		if lock.Context().Err() == nil || !errors.Is(context.Cause(lock.Context()), queuelock.ErrLost) {
+			t.Error("the lock's context goes on after the record has said that it is lost")
+		}
+		if locktest.Balance(table) != "0" {
+			t.Error("the write was made")
+		}
+	})
+}
+
+// TestCallersCondition checks that a protected write fails by the caller's own condition.
+func TestCallersCondition(t *testing.T) {
+	locktest.InBubble(t, "own condition", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		spent := locktest.Cost(table, func() {
+			err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
+			canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+			if !ok || aws.ToString(canceled.CancellationReasons[0].Code) != "ConditionalCheckFailed" || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("got %v, want the caller's own condition", err)
+			}
+		})
+		if spent.Sent != 1 {
+			t.Errorf("a write that can never succeed was sent %d times", spent.Sent)
+		}
+		if err := lock.Err(); err != nil {
+			t.Errorf("the lock has ended by it: %v", err)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestEndOfContext checks that a protected write ends with its context and with the lock.
+func TestEndOfContext(t *testing.T) {
+	locktest.InBubble(t, "context", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SwallowRequest().Of("TransactWriteItems"))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := lock.Transact(ctx, locktest.Deposit(table, nil))
+		// The table was asked: it was not made, and never will be.
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error, and no unknown outcome", err)
+		}
+		if took := time.Since(begun); took != 20*time.Second {
+			t.Errorf("it ended %v after it began, its context after 20s", took)
+		}
+		synctest.Wait()
+		db.Partition()
+		begun = time.Now()
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err == nil || lock.Err() == nil {
+			t.Errorf("got %v, want an error once the lease has ended", err)
+		}
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("it went on for %v with a lease of a minute", took)
+		}
+	})
+}
+
+// TestInvalidItems checks that Transact returns an error that names what is wrong with
+// its items.
+func TestInvalidItems(t *testing.T) {
+	locktest.InBubble(t, "items", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		spent := locktest.Cost(table, func() {
+			for _, n := range []int{0, 100} {
+				err := lock.Transact(t.Context(), make([]types.TransactWriteItem, n)...)
+				if err == nil || !strings.Contains(err.Error(), "between 1 and 99") {
+					t.Errorf("%d items gave %v", n, err)
+				}
+			}
+		})
+		if spent.Sent != 0 {
+			t.Errorf("%d requests were sent", spent.Sent)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestFenceBesideOrphan checks that a fence belongs to its ticket, and an orphaned entry
+// does not pass it. A TAKE that arrives once more after the release puts its id into the
+// record again, with the next ticket.
+func TestFenceBesideOrphan(t *testing.T) {
+	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the record is there
+		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		condition := lock.Condition()
+		locktest.Release(t, lock)
+		again.Release()
+		if err := table.Settle(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
+			t.Fatalf("%d holders: want the orphaned entry of ticket %s", holders, lock.Ticket())
+		}
+		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{locktest.Deposit(table, nil), {ConditionCheck: &condition}},
+		})
+		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled || locktest.Balance(table) != "0" {
+			t.Errorf("a write with a released lock's token gave %v, and the account holds %s", err, locktest.Balance(table))
+		}
+	})
+}

@@ -1,0 +1,262 @@
+package hold_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+const day = 24 * time.Hour
+
+// expiry returns when the table's TTL may delete the one record of a table; zero: never.
+func expiry(t *testing.T, table *queuelocktest.Table) time.Time {
+	t.Helper()
+	items := table.Items()
+	if len(items) != 1 {
+		t.Fatalf("%d items, want the record", len(items))
+	}
+	n, ok := items[0]["expiresAt"].(*types.AttributeValueMemberN)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(locktest.Must(strconv.ParseInt(n.Value, 10, 64)), 0)
+}
+
+// evictions are those after which the queue becomes idle, of a holder that has crashed.
+var evictions = map[string]struct {
+	opts  []queuelock.Option
+	evict func(ctx context.Context, op *queuelock.Client) error
+}{
+	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client) error {
+		swept, err := op.Operator().Sweep(ctx, locktest.Order)
+		if err == nil && swept.Holders != 1 {
+			err = fmt.Errorf("swept %+v", swept)
+		}
+		return err
+	}},
+	"Sweeper": {evict: func(ctx context.Context, op *queuelock.Client) error {
+		_, err := sweeper.Once(ctx, op.Operator(), locktest.Order)
+		return err
+	}},
+	"Evict":           {opts: []queuelock.Option{queuelock.FailClosed()}, evict: evict},
+	"EvictWithALease": {evict: evict},
+}
+
+func evict(ctx context.Context, op *queuelock.Client) error {
+	state, err := op.Viewer().Inspect(ctx, locktest.Order)
+	if err != nil {
+		return err
+	}
+	return op.Operator().Evict(ctx, locktest.Order, state.Serving[0])
+}
+
+// TestForget checks that the table's TTL deletes idle records, and no other.
+func TestForget(t *testing.T) {
+	inTime := func(name string, f func(t *testing.T)) {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
+			f(t)
+		})
+	}
+	inTime("TicketsRiseOverDeletion", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day, TTL: day})
+		for _, opts := range [][]queuelock.Option{nil, {queuelock.Permits(2)}, {queuelock.Shared()}} {
+			first := locktest.Acquire(t, a, waitpolicy.Forever, opts...)
+			time.Sleep(2 * day)
+			if spent := locktest.Cost(table, func() { locktest.Release(t, first) }); first.Err() == nil || spent.Sent != 1 || spent.WriteUnits != 1 {
+				t.Errorf("release: %+v", spent)
+			}
+			time.Sleep(2 * day)
+			if left := table.Items(); len(left) != 0 {
+				t.Errorf("%v is left", left)
+			}
+			second := locktest.Acquire(t, a, waitpolicy.Forever, opts...)
+			if !first.Ticket().Less(second.Ticket()) {
+				t.Errorf("ticket %s follows %s", second.Ticket(), first.Ticket())
+			}
+			locktest.Release(t, second)
+			time.Sleep(2 * day)
+		}
+	})
+	for name, end := range evictions {
+		inTime("AfterEvictionBy"+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
+			locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
+			network.Partition()
+			time.Sleep(2 * time.Minute)
+			if err := end.evict(t.Context(), op); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if left := time.Until(expiry(t, table)); left < day-5*time.Second || left > day+5*time.Second {
+				t.Errorf("the record expires in %v, want a day", left)
+			}
+			spent := locktest.Cost(table, func() { locktest.Acquire(t, op, waitpolicy.Forever) })
+			// It may also ask for the TTL of the table, which costs no units.
+			if spent.WriteUnits != 1 || spent.ReadUnits != 0 || !expiry(t, table).IsZero() {
+				t.Errorf("the next acquire cost %+v, and the record expires at %v", spent, expiry(t, table))
+			}
+		})
+		inTime("NotBesideTicketAfterEvictionBy"+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
+			waiter, slow := locktest.OpenMet(t, table, "b", queuelock.Config{Forget: day, RequestTimeout: 14 * time.Second, TTL: 2 * time.Minute, WaiterTTL: 2 * time.Minute})
+			lock := locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
+			network.Partition()
+			time.Sleep(2 * time.Minute)
+			slow.Inject(queuelocktest.Refuse(queuelocktest.ThroughputExceeded).Of("UpdateItem").Mentioning("REMOVE holders"))
+			row := slow.Inject(queuelocktest.DelayRequest(10 * time.Second).Of("PutItem")) // its ticket shows no row
+			looks := slow.Inject(queuelocktest.DelayRequest(8*time.Second).Of("Query", "GetItem").Times(1))
+			waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			if err := end.evict(t.Context(), op); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if at := expiry(t, table); !at.IsZero() {
+				t.Errorf("a record with a waiter expires at %v", at)
+			}
+			got := locktest.Within(t, "the waiter", 15*time.Second, waiting)
+			if got.Err != nil || got.Lock.Ticket().Previous() != lock.Ticket() || row.Fired() == 0 {
+				t.Errorf("got %+v after ticket %s", got, lock.Ticket())
+			}
+			looks.Remove()
+		})
+	}
+	inTime("NotWithWiderScope", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
+		op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
+		locktest.Acquire(t, crashed, waitpolicy.Forever)
+		network.Partition()
+		time.Sleep(2 * time.Minute)
+		if swept, err := op.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 1 {
+			t.Fatal(swept, err)
+		}
+		for _, item := range table.Items() {
+			if item["holders"] != nil || item["expiresAt"] != nil {
+				t.Errorf("%v is left", item)
+			}
+		}
+	})
+	inTime("OnlyIdleRecords", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		for range 3 {
+			if at := expiry(t, table); !at.IsZero() {
+				t.Errorf("a held record expires at %v", at)
+			}
+			locktest.Release(t, held)
+			time.Sleep(time.Second) // RESET
+			if left := time.Until(expiry(t, table)); left < day-2*time.Second || left > day+5*time.Second {
+				t.Errorf("an idle record expires in %v, want a day", left)
+			}
+			time.Sleep(time.Hour)
+			// A client without Forget keeps the record, too.
+			held = locktest.Acquire(t, b, waitpolicy.Forever)
+			if at := expiry(t, table); !at.IsZero() {
+				t.Errorf("a held record expires at %v", at)
+			}
+			waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+			time.Sleep(time.Minute)
+			locktest.Release(t, held) // the hand-off
+			got := <-waiting
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			held = got.Lock
+			time.Sleep(time.Minute) // its row is deleted
+		}
+		locktest.Release(t, held)
+		time.Sleep(time.Minute) // RESET
+		if left := time.Until(expiry(t, table)); left < day-time.Minute || left > day {
+			t.Errorf("a record that RESET made idle expires in %v, want a day", left)
+		}
+	})
+	inTime("NeverItems", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		for _, own := range []types.AttributeValue{nil, &types.AttributeValueMemberN{Value: "4102444800"}} {
+			delete(whole, "expiresAt")
+			if own != nil {
+				whole["expiresAt"] = own
+			}
+			u.Put(whole)
+			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
+			locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
+			if got := u.Get(key)["expiresAt"]; !reflect.DeepEqual(got, own) {
+				t.Errorf("the user's item expires at %v, want %v", got, own)
+			}
+		}
+	})
+	for name, ttl := range map[string]string{"enabled": "expiresAt", "on another attribute": "other", "disabled": ""} {
+		inTime("TTL of the table "+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			db := table.Client("operator")
+			set := func(attribute string, enabled bool) {
+				_, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+					TableName: aws.String(table.Name()), TimeToLiveSpecification: &types.TimeToLiveSpecification{
+						AttributeName: &attribute, Enabled: &enabled,
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if ttl != "expiresAt" {
+				set("expiresAt", false)
+			}
+			if ttl == "other" {
+				set(ttl, true)
+			}
+			var log bytes.Buffer
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{Forget: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			for range 2 {
+				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+				synctest.Wait()
+			}
+			want := 1
+			if ttl == "expiresAt" {
+				want = 0
+			}
+			if got := strings.Count(log.String(), "not forgotten"); got != want {
+				t.Errorf("reported %d times, want %d: %s", got, want, log.String())
+			}
+		})
+	}
+	for _, cfg := range []queuelock.Config{{Forget: time.Hour}, {Forget: -day}, {Forget: day, Scope: ticket.ScopeTable}} {
+		locktest.InBubble(t, "Refused "+cfg.Forget.String(), func(t *testing.T) {
+			_, err := queuelock.New(queuelocktest.NewTable(t).Client("a"), "queuelock", cfg)
+			other := "24h0m0s"
+			if cfg.Scope != ticket.ScopeQueue {
+				other = "ScopeTable"
+			}
+			locktest.Says(t, err, "Forget is "+cfg.Forget.String(), other)
+		})
+	}
+}

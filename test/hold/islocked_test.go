@@ -1,0 +1,169 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestIsLocked checks that IsLocked follows a lock through its life.
+func TestIsLocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		if locktest.Locked(t, watcher) {
+			t.Error("a lock that was never used is locked")
+		}
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		if !locktest.Locked(t, watcher) || !locktest.Locked(t, a) {
+			t.Error("a lock that is held is not locked")
+		}
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		if !locktest.Locked(t, watcher) {
+			t.Error("a lock that is held, and waited for, is not locked")
+		}
+		locktest.Release(t, held)
+		got := <-waiting
+		if got.Err != nil || !locktest.Locked(t, watcher) {
+			t.Errorf("handed over (%v): not locked", got.Err)
+		}
+		locktest.Release(t, got.Lock)
+		if locktest.Locked(t, watcher) {
+			t.Error("a lock that was released is locked")
+		}
+		time.Sleep(time.Second) // RESET
+		if locktest.Locked(t, watcher) {
+			t.Error("an idle lock is locked")
+		}
+	})
+}
+
+// TestIsLockedRequests checks that IsLocked costs one read and changes nothing.
+func TestIsLockedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		for range 2 {
+			for _, want := range []bool{true, false} {
+				var lock *queuelock.Lock
+				if want {
+					lock = locktest.Acquire(t, a, waitpolicy.NoWait)
+				}
+				before := table.Items()
+				spent := locktest.Cost(table, func() {
+					if locktest.Locked(t, watcher) != want {
+						t.Errorf("locked is %v, want %v", !want, want)
+					}
+				})
+				if spent.Sent != 1 || spent.ReadUnits != 1 || spent.WriteUnits != 0 {
+					t.Errorf("it cost %+v, want one read", spent)
+				}
+				if reads := db.Counts()["GetItem"].Sent; reads == 0 {
+					t.Error("it was no GetItem")
+				}
+				if after := table.Items(); len(after) != len(before) {
+					t.Errorf("%d items became %d", len(before), len(after))
+				}
+				if lock != nil {
+					locktest.Release(t, lock)
+				}
+			}
+		}
+	})
+}
+
+// TestIsLockedAfterCrash checks that a crashed holder does not keep a lock locked. A
+// holder that dies is not alive when its lease is over, whether anybody has evicted it or
+// not.
+func TestIsLockedAfterCrash(t *testing.T) {
+	for name, test := range map[string]struct {
+		cfg     queuelock.Config
+		options []queuelocktest.Option
+		watched bool // by a client that has observed it from the start, as it must without a clock
+	}{
+		"by the clock":               {locktest.TenSeconds, nil, false},
+		"by the clock, watched":      {locktest.TenSeconds, nil, true},
+		"by observation":             {queuelock.Config{TTL: locktest.TTL, ObserveExpiry: true}, nil, true},
+		"by an engine without dates": {locktest.TenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate()}, true},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, append(test.options, queuelocktest.WithLatency(time.Millisecond))...)
+			a, dbA := locktest.Open(t, table, "a", test.cfg)
+			watcher, _ := locktest.Open(t, table, "watcher", test.cfg)
+			locktest.Acquire(t, a, waitpolicy.NoWait)
+			time.Sleep(3 * locktest.TTL)
+			if !locktest.Locked(t, watcher) {
+				t.Fatal("a live holder is taken for a dead one")
+			}
+			dbA.Partition()
+			died := time.Now()
+			for time.Since(died) < locktest.TTL/2-time.Second { // at least what is left, as leases are renewed at half
+				if test.watched && !locktest.Locked(t, watcher) {
+					t.Fatalf("dead %v after its last chance to renew", time.Since(died))
+				}
+				time.Sleep(time.Second)
+			}
+			time.Sleep(locktest.TTL)
+			if test.watched && test.cfg.ObserveExpiry {
+				time.Sleep(locktest.TTL) // of watching
+			}
+			if locktest.Locked(t, watcher) {
+				t.Errorf("%v after it died, with a lease of %v, it still holds the lock", time.Since(died), locktest.TTL)
+			}
+			if n := len(locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order)).Serving); n != 1 {
+				t.Errorf("%d holders are left, want that nothing was changed", n)
+			}
+		})
+	}
+}
+
+// TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed
+// records.
+func TestIsLockedRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		_, err := c.IsLocked(t.Context(), queuelock.Key{Entity: "e", Reason: "a/b"})
+		locktest.Says(t, err, `"a/b"`, "slash")
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		item := locktest.RecordKey()
+		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
+			t.Fatal(err)
+		}
+		is, err := c.IsLocked(t.Context(), locktest.Order)
+		if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || is {
+			t.Errorf("a malformed record: %v, %v", is, err)
+		}
+		db.Partition()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if is, err := c.IsLocked(ctx, locktest.Order); err == nil || is {
+			t.Errorf("without an answer: %v, %v", is, err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.IsLocked(t.Context(), locktest.Order); !errors.Is(err, queuelock.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}

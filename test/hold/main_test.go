@@ -1,0 +1,11 @@
+// Package hold_test tests a lock that is held: how long it lasts, how it ends, the writes that are made only while it is
+// held, and what others see of it.
+package hold_test
+
+import (
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }

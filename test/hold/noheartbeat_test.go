@@ -1,0 +1,159 @@
+package hold_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestNoHeartbeat(t *testing.T) {
+	const left = locktest.TTL * 9 / 10 // to the owner's deadline
+	// take returns a lock without heartbeats, and its client's table.
+	take := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) (*queuelock.Lock, *queuelocktest.Client) {
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		return locktest.Acquire(t, c, waitpolicy.NoWait, append(opts, queuelock.NoHeartbeat())...), db
+	}
+	end := func(t *testing.T, lock *queuelock.Lock) {
+		t.Helper()
+		select {
+		case <-lock.Context().Done():
+		case <-time.After(time.Hour):
+			t.Fatal("its lease does not end")
+		}
+	}
+	lostBy := func(t *testing.T, lock *queuelock.Lock, want heartbeat.Cause) {
+		t.Helper()
+		if loss, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || loss.Cause != want {
+			t.Errorf("%v, want a loss by %v", lock.Err(), want)
+		}
+	}
+	for name, opts := range map[string][]queuelock.Option{
+		"Alone": nil, "Shared": {queuelock.Shared()}, "OfManyPermits": {queuelock.Permits(5)},
+	} {
+		locktest.InBubble(t, "SendsNothing/"+name, func(t *testing.T) {
+			begun, table := time.Now(), queuelocktest.NewTable(t)
+			lock, db := take(t, table, opts...)
+			sent := db.Counts().Total().Sent
+			end(t, lock)
+			synctest.Wait()
+			if n := db.Counts().Total().Sent - sent; n != 0 || time.Since(begun) != left {
+				t.Errorf("%d requests in %v, want none in %v", n, time.Since(begun), left)
+			}
+			lostBy(t, lock, heartbeat.Expired)
+		})
+	}
+	locktest.InBubble(t, "KeepsOthersOutUntilItsEnd", func(t *testing.T) {
+		begun, table := time.Now(), queuelocktest.NewTable(t)
+		lock, _ := take(t, table)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		next := <-locktest.QueueUp(t.Context(), b, waitpolicy.For(time.Minute))
+		if next.Err != nil || time.Since(begun) < locktest.TTL || lock.Err() == nil {
+			t.Fatalf("%v after %v, while the first: %v", next.Err, time.Since(begun), lock.Err())
+		}
+		locktest.Release(t, next.Lock)
+	})
+	locktest.InBubble(t, "HasAnEnd", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		take(t, table)
+		if _, ends := locktest.Entries(table)[0]["until"]; !ends {
+			t.Error("the lease has no end on DynamoDB's clock")
+		}
+	})
+	locktest.InBubble(t, "ExtendRenews", func(t *testing.T) {
+		begun, table := time.Now(), queuelocktest.NewTable(t)
+		lock, db := take(t, table)
+		sent := db.Counts().Total().Sent
+		time.Sleep(8 * time.Second)
+		if err := lock.Extend(t.Context()); err != nil || lock.Remaining() != left {
+			t.Errorf("%v, and %v remain", err, lock.Remaining())
+		}
+		end(t, lock)
+		if n := db.Counts().Total().Sent - sent; n != 1 || time.Since(begun) != 8*time.Second+left {
+			t.Errorf("%d requests, lost after %v", n, time.Since(begun))
+		}
+	})
+	locktest.InBubble(t, "FailedExtendIsNotRetried", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		lock, db := take(t, table)
+		db.Partition()
+		if err := lock.Extend(t.Context()); err == nil || lock.Err() != nil {
+			t.Errorf("%v, and the lock: %v", err, lock.Err())
+		}
+		db.Heal()
+		sent := db.Counts().Total().Sent
+		end(t, lock)
+		if n := db.Counts().Total().Sent - sent; n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		lostBy(t, lock, heartbeat.Unreachable)
+	})
+	locktest.InBubble(t, "WarnsWithAnyMargin", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		told := newAlarms()
+		lock, _ := take(t, table, queuelock.OnExpiring(left-time.Second, told.ring))
+		end(t, lock)
+		synctest.Wait()
+		if at := told.times(); len(at) != 1 || at[0] != time.Second {
+			t.Errorf("called at %v, want once, after 1 s", at)
+		}
+	})
+	// A process was frozen, with its clock, until its lock was evicted.
+	for name, call := range map[string]func(*testing.T, *queuelocktest.Table, *queuelock.Lock) error{
+		"Transact": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
+			return lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		},
+		"Condition": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
+			cancelled, ok := errors.AsType[*types.TransactionCanceledException](locktest.WithCondition(t, table, lock.Condition()))
+			if ok && len(cancelled.CancellationReasons) == 2 {
+				return queuelock.ErrLost
+			}
+			return nil
+		},
+		"Extend": func(t *testing.T, _ *queuelocktest.Table, lock *queuelock.Lock) error {
+			return lock.Extend(t.Context())
+		},
+		"Release": func(t *testing.T, _ *queuelocktest.Table, lock *queuelock.Lock) error {
+			return lock.Release(t.Context())
+		},
+	} {
+		locktest.InBubble(t, "AfterThawIsRefused/"+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			lock, _ := take(t, table)
+			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			holder := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
+			if err := b.Operator().Evict(t.Context(), locktest.Order, holder); err != nil {
+				t.Fatal(err)
+			}
+			next := locktest.Acquire(t, b, waitpolicy.NoWait)
+			time.Sleep(5 * time.Second)
+			if lock.Err() != nil {
+				t.Errorf("it knows of its eviction: %v", lock.Err())
+			}
+			if err := call(t, table, lock); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "0" {
+				t.Errorf("%v, and %s were deposited", err, locktest.Balance(table))
+			}
+			locktest.Release(t, next)
+		})
+	}
+	locktest.InBubble(t, "RefusesFailClosed", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.NoHeartbeat())
+		locktest.Says(t, err, "FailClosed and NoHeartbeat", "eviction")
+		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.NoHeartbeat(),
+			queuelock.OnExpiring(left+1, func(*queuelock.Lock) {}))
+		locktest.Says(t, err, "OnExpiring", "at most 9s", "TTL 10s")
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}

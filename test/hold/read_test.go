@@ -1,0 +1,141 @@
+package hold_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func readOf(table *queuelocktest.Table, key map[string]types.AttributeValue) types.TransactGetItem {
+	return types.TransactGetItem{Get: &types.Get{TableName: aws.String(table.Name()), Key: key}}
+}
+
+func TestLockGet(t *testing.T) {
+	locktest.InBubble(t, "ItemsInOrder", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Fatal(err)
+		}
+		account := locktest.Deposit(table, nil).Update.Key
+		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
+		read, err := lock.Get(t.Context(), readOf(table, locktest.RecordKeyOf("nothing")), readOf(table, account))
+		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], attr.Num(1)) {
+			t.Errorf("got %v, %v", read, err)
+		}
+		spent := locktest.Cost(table, func() { _, err = lock.Get(t.Context(), readOf(table, account)) })
+		if err != nil || spent.Sent != 1 || spent.ReadUnits != 2 {
+			t.Errorf("one item took %d requests and %v read units: %v", spent.Sent, spent.ReadUnits, err)
+		}
+		_, err = lock.Get(t.Context())
+		locktest.Says(t, err, "between 1 and 100")
+		locktest.Release(t, lock)
+		if _, err := lock.Get(t.Context(), readOf(table, account)); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("after the release: %v", err)
+		}
+	})
+}
+
+func TestLockUnsettled(t *testing.T) {
+	locktest.InBubble(t, "NotAfterReleases", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		for range 3 {
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			if lock.Unsettled() {
+				t.Error("unsettled after a release")
+			}
+			locktest.Release(t, lock)
+		}
+	})
+	locktest.InBubble(t, "AfterAnEviction", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		lock := locktest.Acquire(t, b, waitpolicy.Forever)
+		if !lock.Unsettled() {
+			t.Error("settled right after the eviction")
+		}
+		locktest.Release(t, lock)
+		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
+		if !lock.Unsettled() {
+			t.Error("settled in the turn after that")
+		}
+		locktest.Release(t, lock)
+		time.Sleep(2 * time.Minute)
+		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
+		if lock.Unsettled() {
+			t.Error("unsettled minutes later")
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "AfterAnEvictionOfTheTurnBeforeHoweverLongAgo", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, dbA := locktest.OpenMet(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Acquire(t, a, waitpolicy.NoWait)
+		dbA.Partition()
+		time.Sleep(time.Minute)
+		if swept := locktest.Must(b.Operator().Sweep(t.Context(), locktest.Order)); swept.Holders != 1 {
+			t.Fatalf("swept %+v", swept)
+		}
+		time.Sleep(5 * time.Minute)
+		lock := locktest.Acquire(t, b, waitpolicy.NoWait)
+		if !lock.Unsettled() {
+			t.Error("settled although no holder has released since")
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "AfterAResumption", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		first := locktest.Acquire(t, a, waitpolicy.NoWait)
+		lock, err := b.Resume(t.Context(), first.Handle(), waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !lock.Unsettled() {
+			t.Error("settled after the resumption")
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "AfterAReleaseWithoutTheAnswerOfATransaction", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, db := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems"))
+		settle := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Times(30))
+		done := make(chan error, 1)
+		go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if err := lock.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		settle.Remove()
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
+			t.Error("the transaction was answered")
+		}
+		next := locktest.Acquire(t, b, waitpolicy.NoWait)
+		if !next.Unsettled() {
+			t.Error("the next holder does not learn of it")
+		}
+		locktest.Release(t, next)
+	})
+}

@@ -1,0 +1,251 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// The holder's host is suspended: its own clock stops, and its lease ends in the
+// table. Others evict it, write and release while its request is lost. It wakes
+// within its own deadline, and its request is repeated and refused.
+func TestOutcomeAfterSuspend(t *testing.T) {
+	locktest.InBubble(t, "UpdateAndReleaseIsLost", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		first := dbA.Inject(locktest.UpdatesOfItems(queuelocktest.LoseRequest().Times(1)))
+		second := dbA.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
+		done := make(chan error, 1)
+		go func() {
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+			done <- err
+		}()
+		<-second.Reached()
+		endLeaseOf(t, u, key)
+		other := locktest.LockItem(t, b, u.Key(key), waitpolicy.Forever)
+		locktest.Updated(t, other, locktest.AddOne())
+		second.Release()
+		if err := <-done; !errors.Is(err, queuelock.ErrLost) || first.Fired() != 1 {
+			t.Errorf("got %v, although nothing was written", err)
+		}
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+			t.Errorf("the amount is %v after one update", got)
+		}
+	})
+	locktest.InBubble(t, "ReleaseIsLost", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		endLeasesOf(t, table)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	})
+	locktest.InBubble(t, "UnknownOnceBothMarksAreReplaced", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		endLeasesOf(t, table)
+		locktest.Acquire(t, b, waitpolicy.Forever)
+		endLeasesOf(t, table)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+		err := lock.Release(t.Context())
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// endLeasesOf lets the leases in the order's record end, for others alone.
+func endLeasesOf(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	for _, i := range table.Items() {
+		endLeases(t, table.Client("operator"), table.Name(), attr.Item{"pk": i["pk"], "sk": i["sk"]}, i, "")
+	}
+}
+
+func endLeaseOf(t *testing.T, u locktest.ItemTable, key attr.Item) {
+	t.Helper()
+	endLeases(t, u.DB, u.Name, key, u.Get(key), "lock_")
+}
+
+func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now attr.Item, prefix string) {
+	t.Helper()
+	holders, _ := now[prefix+"holders"].(*types.AttributeValueMemberM)
+	if holders == nil {
+		return
+	}
+	for id := range holders.Value {
+		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET #h.#id.#u = :past"),
+			ExpressionAttributeNames:  map[string]string{"#h": prefix + "holders", "#id": id, "#u": "until"},
+			ExpressionAttributeValues: attr.Item{":past": attr.Num(1)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A client that retries on its own hears the refusal of its own success.
+func TestOutcomeOfRepeatingClient(t *testing.T) {
+	locktest.InBubble(t, "ReleaseIsNil", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		again := false
+		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
+		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		again = true
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "UpdateAndReleaseIsMade", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		again := false
+		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
+		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		again = true
+		locktest.Updated(t, lock, locktest.AddOne())
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+			t.Errorf("the amount is %v after one update", got)
+		}
+	})
+}
+
+// hangingTransactions is an SDK client whose transactions hang while the gate is
+// set, whatever becomes of their context.
+type hangingTransactions struct {
+	*queuelocktest.Client
+	current *atomic.Pointer[locktest.Gate]
+}
+
+func (h hangingTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if g := h.current.Load(); g != nil {
+		g.Pass()
+	}
+	return h.Client.TransactWriteItems(ctx, in, opts...)
+}
+
+// A lost lock has a transaction under way, which outlasts the context of Release.
+// Its entry is back in the record.
+func TestLossBesideTransaction(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+		for how, again := range map[string]func(t *testing.T, c *queuelock.Client, lock *queuelock.Lock){
+			"Release": func(t *testing.T, _ *queuelock.Client, lock *queuelock.Lock) {
+				for range 2 {
+					err := lock.Release(t.Context())
+					if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
+						t.Errorf("the next Release: %v", err)
+					}
+				}
+			},
+			"Close": func(t *testing.T, c *queuelock.Client, _ *queuelock.Lock) {
+				if err := c.Close(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+					t.Errorf("Close: %v", err)
+				}
+				if err := c.Close(t.Context()); err != nil {
+					t.Errorf("the next Close: %v", err)
+				}
+			},
+		} {
+			locktest.InBubble(t, name+"/IsLostAndTriedAgainBy"+how, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				var current atomic.Pointer[locktest.Gate]
+				c := locktest.Must(queuelock.New(hangingTransactions{table.Client("a"), &current}, table.Name(), locktest.TenSeconds))
+				lock := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
+				g := locktest.NewGate(t)
+				current.Store(g)
+				transacted := make(chan error, 1)
+				go func() { transacted <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+				<-g.Entered
+				current.Store(nil)
+				before := table.Items()[0]
+				locktest.Evict(t, table, locktest.Order.Entity)
+				<-lock.Context().Done()
+				locktest.Write(t, table, before)
+
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				err := lock.Release(ctx)
+				_, stands := errors.AsType[*queuelock.UnreleasedError](err)
+				if !errors.Is(err, queuelock.ErrLost) || !errors.Is(err, context.Canceled) || stands != (opts != nil) || !strings.Contains(err.Error(), "a transaction is still under way") {
+					t.Errorf("%v", err)
+				}
+				if _, holders := locktest.Record(t, table); len(holders) != 1 {
+					t.Errorf("%d holders: the release overtook the transaction", len(holders))
+				}
+				g.Open()
+				<-transacted
+				again(t, c, lock)
+				if _, holders := locktest.Record(t, table); len(holders) != 0 {
+					t.Errorf("%d holders are left", len(holders))
+				}
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Extend, SetData and Err beside an UpdateAndRelease that was made, and is not
+// answered yet, report no loss.
+func TestExtendBesideRelease(t *testing.T) {
+	locktest.InBubble(t, "IsNoLoss", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		answer := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldResponse().Times(1)))
+		done := make(chan error, 1)
+		go func() {
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+			done <- err
+		}()
+		<-answer.Reached()
+		if err := lock.Extend(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) || lock.Err() != nil {
+			t.Errorf("Extend gave %v, and the lock's end is %v", err, lock.Err())
+		}
+		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("SetData gave %v", err)
+		}
+		synctest.Wait()
+		answer.Release()
+		if err := <-done; err != nil || !errors.Is(lock.Err(), queuelock.ErrReleased) {
+			t.Errorf("%v; the lock's end is %v", err, lock.Err())
+		}
+	})
+}

@@ -1,0 +1,100 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestReleaseTwice checks that a second Release returns nil, and concurrent calls of
+// Release agree.
+func TestReleaseTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		before := db.Counts()
+		results := make(chan error)
+		for range 5 {
+			go func() { results <- lock.Release(t.Context()) }()
+		}
+		for range 5 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		locktest.Release(t, lock)
+		if n := db.Counts().Sub(before).Total().Sent; n != 1 {
+			t.Errorf("%d requests for releasing one lock", n)
+		}
+	})
+}
+
+// TestReleaseRepeated checks that a Release that failed may be repeated.
+func TestReleaseRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem"))
+		err := lock.Release(t.Context())
+		locktest.Says(t, err, "release", `"order-7"`, "1m0s")
+		if !errors.Is(lock.Err(), queuelock.ErrReleased) || lock.Context().Err() == nil {
+			t.Errorf("after a release that failed the lock says %v", lock.Err())
+		}
+		denied.Remove()
+		locktest.Release(t, lock)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+	})
+}
+
+// TestReleaseAfterEndedContext checks that Release works with a context that has ended. A
+// deferred Release often gets a context that has ended.
+func TestReleaseAfterEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		cancel()
+		if err := lock.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+	})
+}
+
+// TestReleaseContext checks that Release does not wait for another call past the end of
+// its context.
+func TestReleaseContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.SwallowRequest())
+		first := make(chan error)
+		go func() { first <- lock.Release(context.Background()) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if err := lock.Release(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(begun); took > 7*time.Second {
+			t.Errorf("Release with a second to go took %v", took)
+		}
+		if err := <-first; err == nil {
+			t.Error("the first Release succeeded without an answer")
+		}
+	})
+}

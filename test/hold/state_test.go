@@ -1,0 +1,183 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestInspect checks that Inspect shows the holders and the waiters.
+func TestInspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
+		state := locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order))
+		if len(state.Serving)+len(state.Waiting) > 0 || !state.Issued.IsZero() {
+			t.Errorf("a lock never used: %+v", state)
+		}
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		for i := range 3 {
+			time.Sleep(time.Second)
+			c, _ := locktest.Open(t, table, fmt.Sprint("waiter-", i), queuelock.Config{})
+			locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		}
+		time.Sleep(time.Second)
+		state = locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order))
+		if len(state.Serving) != 1 || len(state.Waiting) != 3 || state.Issued.After(held.Ticket()) != 3 {
+			t.Fatalf("%+v", state)
+		}
+		near := func(d, want time.Duration) bool { return (d - want).Abs() < 1500*time.Millisecond }
+		if h := state.Serving[0]; h.Owner != "holder" || h.Ticket != held.Ticket() || !near(h.Age, 4*time.Second) || !near(h.Remaining, 56*time.Second) || h.TTL != time.Minute {
+			t.Errorf("holder %+v", h)
+		}
+		for i, w := range state.Waiting {
+			if w.Position != i+1 || w.Owner != fmt.Sprint("waiter-", i) || !near(w.Age, time.Duration(3-i)*time.Second) || w.TTL != 15*time.Second || w.Remaining <= 0 || w.Problem != nil {
+				t.Errorf("waiter %d: %+v", i, w)
+			}
+		}
+	})
+}
+
+// TestAgeOfFirstLock checks that the age of the first lock of a process is known.
+func TestAgeOfFirstLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		locktest.Acquire(t, c, waitpolicy.NoWait)
+		for _, age := range []time.Duration{0, time.Minute} {
+			time.Sleep(age)
+			if h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Since.IsZero() || (h.Age-age).Abs() > time.Second {
+				t.Errorf("%+v, want an age of %v", h, age)
+			}
+		}
+	})
+}
+
+// TestHoldersInOrder checks that holders are listed in the order of their tickets.
+func TestHoldersInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		var held []*queuelock.Lock
+		for range 8 {
+			held = append(held, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.Permits(8)))
+		}
+		for i, h := range locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving {
+			if h.Ticket != held[i].Ticket() {
+				t.Errorf("holder %d has ticket %s, want %s", i, h.Ticket, held[i].Ticket())
+			}
+		}
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(8))
+		if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Serving.Ticket != held[0].Ticket() {
+			t.Errorf("%v, want that ticket %s is being served", err, held[0].Ticket())
+		}
+		for _, lock := range held {
+			locktest.Release(t, lock)
+		}
+	})
+}
+
+// TestNotAcquiredErrorServing checks that NotAcquiredError shows the current holders.
+func TestNotAcquiredErrorServing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
+			time.Sleep(10 * time.Second)
+			_, err := b.Acquire(t.Context(), locktest.Order, wait)
+			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+			if !ok || busy.Serving == nil {
+				t.Fatal(err)
+			}
+			h := *busy.Serving
+			if h.Ticket != held.Ticket() || h.Owner != "a" || h.TTL != time.Minute || h.Since.IsZero() || h.Age < 9*time.Second || h.Remaining < 29*time.Second || h.Remaining > 62*time.Second {
+				t.Errorf("%v: %+v", wait, h)
+			}
+		}
+	})
+}
+
+// TestSweep checks that Sweep removes expired rows and no other rows.
+func TestSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
+		locktest.Acquire(t, holder, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		dead, dbDead := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
+		if swept := locktest.Must(watcher.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
+			t.Errorf("swept %+v of the living", swept)
+		}
+		dbDead.Partition()
+		dbHolder.Partition()
+		time.Sleep(locktest.TTL + 2*time.Second)
+		if swept := locktest.Must(watcher.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{Waiters: 1, Holders: 1}) {
+			t.Errorf("swept %+v, want a row and a holder", swept)
+		}
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items are left", n)
+		}
+	})
+}
+
+// TestLogger checks that the logger receives evictions, sweeps and losses.
+func TestLogger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		var log locktest.Journal
+		logger := log.Logger()
+		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: locktest.TTL, Logger: logger})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: locktest.TTL, Logger: logger})
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
+		db.Partition()
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		synctest.Wait()
+		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "order-7 lock"} {
+			if !log.Says(want) {
+				t.Errorf("the log does not say %q", want)
+			}
+		}
+	})
+}
+
+// TestIDsAndBeats checks that Inspect shows by id and beat which holder and waiter renew
+// their leases.
+func TestIDsAndBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		locktest.Acquire(t, holder, waitpolicy.NoWait)
+		waiter, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
+		locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		before := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order))
+		time.Sleep(time.Minute)
+		after := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order))
+		if a, b := before.Serving[0], after.Serving[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat {
+			t.Errorf("holder %+v, a minute later %+v", a, b)
+		}
+		if a, b := before.Waiting[0], after.Waiting[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat || a.ID == before.Serving[0].ID {
+			t.Errorf("waiter %+v, a minute later %+v", a, b)
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package hold_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestUnknownOutcome checks that a protected write of unknown outcome is never reported
+// as lost.
+func TestUnknownOutcome(t *testing.T) {
+	locktest.InBubble(t, "it was made", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		db.Inject(queuelocktest.LoseRequest())
+		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err)
+		if !ok || errors.Is(err, queuelock.ErrLost) || !errors.Is(unknown.End, queuelock.ErrLost) {
+			t.Errorf("got %v, which is ErrLost: %v", err, errors.Is(err, queuelock.ErrLost))
+		}
+		locktest.Says(t, err, "order-7", "not known", "lock lost")
+		if locktest.Balance(table) != "1" {
+			t.Error("the write was to be made")
+		}
+	})
+	locktest.InBubble(t, "a throttle proves nothing", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
+		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		if unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err); !ok || !errors.Is(unknown.End, queuelock.ErrLost) {
+			t.Errorf("got %v", err)
+		}
+	})
+	locktest.InBubble(t, "no rights", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
+		before := db.Counts()
+		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		sent := db.Counts().Sub(before).Total().Sent
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 || sent != 1 {
+			t.Errorf("got %v after %d requests", err, sent)
+		}
+		locktest.Says(t, err, "AccessDenied")
+		locktest.Release(t, lock)
+	})
+}
+
+// DynamoDB forgets a transaction's token after ten minutes. A repetition is then
+// refused by its number, and known to have been made.
+func TestTransactToken(t *testing.T) {
+	locktest.InBubble(t, "MadeOnceAfterItWasForgotten", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+		time.AfterFunc(20*time.Minute, out.Remove)
+		begun := time.Now()
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || time.Since(begun) < 20*time.Minute {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Errorf("the next: %v", err)
+		}
+		locktest.Release(t, lock)
+		if locktest.Balance(table) != "2" {
+			t.Errorf("the account holds %s", locktest.Balance(table))
+		}
+	})
+	// Two evictions later the table does not show what became of it. A refusal proves that it was not made for as
+	// long as DynamoDB remembers the token.
+	for outage, want := range map[time.Duration]bool{8 * time.Minute: false, 10 * time.Minute: true} {
+		locktest.InBubble(t, fmt.Sprintf("RefusedByAnotherHolder/after %v", outage), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+			others, _ := locktest.Open(t, table, "others", queuelock.Config{TTL: 2 * time.Hour})
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
+			time.AfterFunc(outage, out.Remove)
+			done := make(chan error, 1)
+			go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+			time.Sleep(time.Minute)
+			for range 2 {
+				state := locktest.Must(others.Viewer().Inspect(t.Context(), locktest.Order))
+				if err := others.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
+					t.Fatal(err)
+				}
+				locktest.Acquire(t, others, waitpolicy.NoWait)
+			}
+			err := <-done
+			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown != want || !want && !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("got %v, which is unknown: %v", err, unknown)
+			}
+			if locktest.Balance(table) != "0" {
+				t.Errorf("it was made after its lock was evicted: %s", locktest.Balance(table))
+			}
+		})
+	}
+	locktest.InBubble(t, "NewAfterACancellation", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		tokens := map[any]bool{}
+		db.Inject(queuelocktest.DelayRequest(0).Of("TransactWriteItems").Where(func(r queuelocktest.Request) bool {
+			tokens[r.Body["ClientRequestToken"]] = true
+			return false
+		}))
+		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactWriteItems").Times(2))
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if len(tokens) != 3 {
+			t.Errorf("three attempts had %d tokens", len(tokens))
+		}
+	})
+}
+
+// A transaction that its caller gave up arrives later: the table was asked, and
+// it is refused.
+func TestTransactGivenUp(t *testing.T) {
+	locktest.InBubble(t, "NeverMadeOnceSettled", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := lock.Transact(ctx, locktest.Deposit(table, nil))
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		late.Release()
+		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
+			t.Errorf("%v: it was made, although its caller received another outcome", err)
+		}
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
+			t.Errorf("the next: %v", err)
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "MadeOnceSettled", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		answer := db.Inject(queuelocktest.HoldResponse().Of("TransactWriteItems").Times(1))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := lock.Transact(ctx, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
+			t.Errorf("got %v, and the account holds %s", err, locktest.Balance(table))
+		}
+		answer.Release()
+		locktest.Release(t, lock)
+	})
+}
+
+// TestUnknownBeforeCancellation checks that an unknown outcome is not reported as a
+// cancelled transaction. One attempt is on its way, the next is refused by the caller's
+// own condition: the first may be made yet.
+func TestUnknownBeforeCancellation(t *testing.T) {
+	locktest.InBubble(t, "it lands late", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LandLate(5 * time.Second).Of("TransactWriteItems").Times(1))
+		err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
+		// The table was asked, and the first is refused when it arrives.
+		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+		_, canceled := errors.AsType[*types.TransactionCanceledException](err)
+		if unknown || !canceled {
+			t.Errorf("got %v, unknown: %v, cancelled: %v", err, unknown, canceled)
+		}
+		// Nothing but the number is in its way.
+		if _, err := table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: locktest.Account()}); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
+			t.Errorf("%v: the first was made", err)
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "MissingTableOfCaller", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		item := locktest.Deposit(table, nil)
+		item.Update.TableName = aws.String("ordres")
+		err := lock.Transact(t.Context(), item)
+		if _, schema := errors.AsType[*queue.TableError](err); err == nil || schema {
+			t.Errorf("got %v, which blames the lock's table: %v", err, schema)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestEndedContext checks that a context that has ended is not reported as an unknown
+// outcome. Of a context that has ended the SDK client sends nothing, and its error is
+// that of a request which had no answer.
+func TestEndedContext(t *testing.T) {
+	for name, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
+		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			cancel()
+			return ctx, cancel
+		},
+		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
+	} {
+		locktest.InBubble(t, name.Error(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
+			both := locktest.AcquireAll(t, c, waitpolicy.NoWait, "x", "y")
+			ctx, cancel := end(t.Context())
+			defer cancel()
+			for what, transact := range map[string]func(context.Context, ...types.TransactWriteItem) error{
+				"Lock.Transact": both.All()[0].Transact, "Locks.Transact": both.Transact,
+			} {
+				var err error
+				spent := locktest.Cost(table, func() { err = transact(ctx, locktest.Deposit(table, nil)) })
+				if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, name) {
+					t.Errorf("%s: %v", what, err)
+				}
+				locktest.Says(t, err, `queuelock: "x" (lock): transact: nothing was sent: `)
+				if spent.Sent != 0 {
+					t.Errorf("%s sent %d requests", what, spent.Sent)
+				}
+			}
+			if err := both.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
+				t.Errorf("afterwards: %v, and the account holds %s", err, locktest.Balance(table))
+			}
+			locktest.ReleaseAll(t, both)
+		})
+	}
+}

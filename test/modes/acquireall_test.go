@@ -1,0 +1,322 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestAcquireAll checks that all locks are held with one ticket.
+func TestAcquireAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+		locks, err := c.AcquireAll(ctx, locktest.KeysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.For(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel() // ends the wait only
+		common, ok := locks.Ticket()
+		var entities []string
+		for _, lock := range locks.All() {
+			entities = append(entities, lock.Key().Entity)
+			if lock.Ticket() != common || lock.Err() != nil {
+				t.Errorf("%s: ticket %s of %s, %v", lock.Key(), lock.Ticket(), common, lock.Err())
+			}
+		}
+		if !ok || common != ticket.FromUint64(1) || !slices.Equal(entities, []string{"stock/7", "order/7", "account/1"}) {
+			t.Errorf("ticket %s, %v, of %q", common, ok, entities)
+		}
+		time.Sleep(time.Hour)
+		if locks.Err() != nil || locks.Context().Err() != nil || locks.Context().Value(key{}) != "trace" {
+			t.Errorf("after an hour: %v, %v", locks.Err(), locks.Context().Err())
+		}
+		for range 2 {
+			locktest.ReleaseAll(t, locks)
+		}
+		<-locks.Context().Done()
+		if !errors.Is(locks.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(locks.Context()), queuelock.ErrReleased) {
+			t.Errorf("released: %v, %v", locks.Err(), context.Cause(locks.Context()))
+		}
+		locktest.NothingLeft(t, table)
+	})
+}
+
+// TestAcquireAllArguments checks that AcquireAll refuses keys without a common ticket,
+// and calls without a key.
+func TestAcquireAllArguments(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	for _, test := range []struct {
+		scope ticket.Scope
+		keys  []queuelock.Key
+		say   string
+	}{
+		{ticket.ScopeTable, nil, "no keys"},
+		{ticket.ScopeQueue, []queuelock.Key{}, "no keys"},
+		{ticket.ScopeTable, locktest.KeysOf("a", ""), "the entity is empty"},
+		{ticket.ScopeEntity, locktest.KeysOf("a", "b"), `"a" and "b", which have no common ticket`},
+	} {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: test.scope})
+		if _, err := c.AcquireAll(t.Context(), test.keys, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), test.say) {
+			t.Errorf("%v of %v: %v, want that %s", test.scope, test.keys, err, test.say)
+		}
+		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a"), waitpolicy.NoWait, queuelock.OnHandle(func(queuelock.Handle) {}))
+		locktest.Says(t, err, "queuelock: AcquireAll: OnHandle is for Acquire")
+	}
+	if n := table.Counts().Total().Sent; n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// TestSeveralReasons checks that several reasons of an entity are locked with its ticket.
+func TestSeveralReasons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeEntity})
+		for i := range uint64(3) {
+			locks, err := c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, ok := locks.Ticket(); !ok || got != ticket.FromUint64(i+1) {
+				t.Errorf("ticket %s, %v", got, ok)
+			}
+			locktest.ReleaseAll(t, locks)
+		}
+		locktest.NothingLeft(t, table)
+	})
+}
+
+// TestOvertaken checks that a caller that is overtaken in one queue gives all back and
+// takes a new number. The registration of its number is held up until a client with a
+// later one is served. Its number is worth nothing then, and its places elsewhere are
+// given back.
+func TestOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		slow, dbSlow := locktest.Open(t, table, "slow", locktest.SharedScope)
+		fast, _ := locktest.Open(t, table, "fast", locktest.SharedScope)
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
+
+		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
+		waiting := locktest.QueueUpAll(t.Context(), slow, waitpolicy.For(time.Hour), "b", "a")
+		<-gate.Reached() // it holds a, with ticket 2
+		later := locktest.AcquireAll(t, fast, waitpolicy.Forever, "b")
+		if got, _ := later.Ticket(); got != ticket.FromUint64(3) {
+			t.Fatalf("the later ticket is %s", got)
+		}
+		gate.Release()
+		time.Sleep(time.Second)
+		free := locktest.AcquireAll(t, fast, waitpolicy.NoWait, "c")
+		locktest.ReleaseAll(t, free)
+		both := locktest.QueueUpAll(t.Context(), fast, waitpolicy.For(time.Hour), "a") // ticket 6: behind the new number, 4
+		time.Sleep(time.Second)
+		select {
+		case got := <-waiting:
+			t.Fatalf("served past the holder of b: %+v", got)
+		case got := <-both:
+			t.Fatalf("served past the holder of a: %+v", got)
+		default:
+		}
+		locktest.ReleaseAll(t, later)
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		if n, _ := got.Locks.Ticket(); n != ticket.FromUint64(4) {
+			t.Errorf("ticket %s, want a new one", n)
+		}
+		if n := dbSlow.Counts()["PutItem"].Sent; n != 1 {
+			t.Errorf("%d rows were put, want none with the ticket that was overtaken", n)
+		}
+		locktest.ReleaseAll(t, got.Locks)
+		next := <-both
+		if next.Err != nil {
+			t.Fatal(next.Err)
+		}
+		locktest.ReleaseAll(t, next.Locks)
+		locktest.NothingLeft(t, table)
+	})
+}
+
+// TestWithoutCommonTicket checks that without a common ticket each lock is taken soon
+// after it is free. Without a common ticket it waits in one queue after the other.
+// However many those are, it looks in each as often as an Acquire.
+func TestWithoutCommonTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		var entities []string
+		for i := range 24 {
+			entities = append(entities, fmt.Sprintf("k%02d", i))
+		}
+		held := locktest.AcquireAll(t, b, waitpolicy.NoWait, entities...)
+		waiting := locktest.QueueUpAll(t.Context(), a, waitpolicy.Forever, entities...)
+		for i, lock := range held.All() {
+			time.Sleep(5 * time.Second)
+			locktest.Release(t, lock)
+			time.Sleep(2 * time.Second)
+			if s := locktest.Must(b.Viewer().Inspect(t.Context(), lock.Key())); len(s.Serving) == 0 {
+				t.Errorf("lock %d is idle, 2 s after its release", i+1)
+			}
+		}
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.ReleaseAll(t, got.Locks)
+	})
+}
+
+// TestAcquireAllProgress checks that AcquireAll reports its progress for each queue in its caller's
+// goroutine.
+func TestAcquireAllProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "c")
+		time.AfterFunc(5*time.Second, func() {
+			if err := held.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		told := map[string]int{} // no mutex: one goroutine
+		locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("c", "b", "a", "d"), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
+			told[p.Key.Entity]++
+			if p.Position != 1 || p.TicketsAhead != 0 {
+				t.Errorf("%+v", p)
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
+			t.Errorf("reported %v", told)
+		}
+		locktest.ReleaseAll(t, locks)
+
+		// And a panic of it leaves all queues.
+		held = locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		func() {
+			defer func() {
+				if recover() != "boom" {
+					t.Error("the panic is gone")
+				}
+			}()
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b", "c"), waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
+			t.Errorf("%v, %v", locks, err)
+		}()
+		locktest.ReleaseAll(t, held)
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, table)
+	})
+}
+
+// TestNextQueue checks that the next queue is entered when the row in the one before is
+// written.
+func TestNextQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a")
+		gate := db.Inject(queuelocktest.HoldResponse().Of("PutItem").On("a", ""))
+		next := db.Inject(queuelocktest.DelayRequest(0).Of("UpdateItem").On("b", ""))
+		waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "b", "a")
+		<-gate.Reached()
+		time.Sleep(time.Second)
+		if next.Fired() != 0 {
+			t.Error("b was entered before the row in a was known to be there")
+		}
+		gate.Release()
+		time.Sleep(time.Second)
+		if next.Fired() != 1 {
+			t.Error("b was not gone to")
+		}
+		locktest.ReleaseAll(t, held)
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.ReleaseAll(t, got.Locks)
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, table)
+	})
+}
+
+// TestAcquireAllModes checks that several locks can be shared and counted.
+func TestAcquireAllModes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
+		take := func(c *queuelock.Client, opts ...queuelock.Option) *queuelock.Locks {
+			t.Helper()
+			locks, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return locks
+		}
+		first, second := take(a, queuelock.Shared()), take(b, queuelock.Shared())
+		writer := locktest.QueueUpAll(t.Context(), c, waitpolicy.For(time.Hour), "b", "a")
+		time.Sleep(time.Second)
+		if _, err := a.AcquireAll(t.Context(), locktest.KeysOf("b"), waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a reader passed a writer: %v", err)
+		}
+		locktest.ReleaseAll(t, first)
+		time.Sleep(time.Second)
+		select {
+		case <-writer:
+			t.Fatal("a writer was served beside a reader")
+		default:
+		}
+		locktest.ReleaseAll(t, second)
+		got := <-writer
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.ReleaseAll(t, got.Locks)
+		time.Sleep(time.Second)
+
+		pool := func(c *queuelock.Client, n int) (*queuelock.Locks, error) {
+			return c.AcquireAll(t.Context(), locktest.KeysOf("pool-1", "pool-2"), waitpolicy.For(time.Minute), queuelock.Permits(n))
+		}
+		var held []*queuelock.Locks
+		for _, c := range []*queuelock.Client{a, b} {
+			locks, err := pool(c, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, locks)
+		}
+		if _, err := pool(c, 2); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a third of two: %v", err)
+		}
+		if mismatch, ok := errors.AsType[*queue.MismatchError](func() error { _, err := pool(c, 3); return err }()); !ok || !strings.Contains(mismatch.Is, "2") {
+			t.Errorf("another number of permits: %v", mismatch)
+		}
+		for _, locks := range held {
+			locktest.ReleaseAll(t, locks)
+		}
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, table)
+	})
+}

@@ -1,0 +1,205 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestAcquireAllCrash checks that a crash in the middle of AcquireAll delays others by its leases.
+// A process that dies in the middle holds up the others for its leases and no longer:
+// that of its locks, and that of its rows.
+func TestAcquireAllCrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := queuelock.Config{Scope: ticket.ScopeTable, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
+		locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b", "c", "d")
+		time.Sleep(15 * time.Second)
+		db.Partition() // b holds a, b and d, and waits for c
+		died := time.Now()
+		time.Sleep(time.Second)
+		locktest.ReleaseAll(t, held)
+		locks := locktest.AcquireAll(t, a, waitpolicy.Forever, "d", "c", "b", "a")
+		if took := time.Since(died); took > 22*time.Second {
+			t.Errorf("all were had after %v", took)
+		}
+		locktest.ReleaseAll(t, locks)
+	})
+}
+
+// TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it
+// waits for the others.
+func TestLossWhileWaiting(t *testing.T) {
+	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
+		t.Run(scope.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
+				b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
+				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+				waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+				time.Sleep(time.Second)
+				locktest.Evict(t, table, "a")
+				time.Sleep(40 * time.Second)
+				locktest.ReleaseAll(t, held)
+				got := <-waiting
+				if got.Err != nil || got.Locks.Err() != nil {
+					t.Fatalf("%v, %v", got.Err, got.Locks.Err())
+				}
+				if n, ok := got.Locks.Ticket(); ok && n != ticket.FromUint64(3) {
+					t.Errorf("ticket %s, want a new one", n)
+				}
+				locktest.ReleaseAll(t, got.Locks)
+				locktest.NothingLeft(t, table)
+			})
+		})
+	}
+}
+
+// TestContextEndsWithLoss checks that the context of several locks ends with the first
+// lock that is lost.
+func TestContextEndsWithLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
+		locktest.Evict(t, table, "b")
+		select {
+		case <-locks.Context().Done():
+		case <-time.After(time.Minute):
+			t.Error("the context goes on, with a lock that was lost a minute ago")
+		}
+		lost, ok := errors.AsType[*queuelock.LostError](locks.Err())
+		if !ok || lost.Key.Entity != "b" || !errors.Is(context.Cause(locks.Context()), queuelock.ErrLost) || locks.All()[0].Err() != nil {
+			t.Errorf("%v, %v", locks.Err(), context.Cause(locks.Context()))
+		}
+		for range 2 {
+			err := locks.Release(t.Context())
+			if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" {
+				t.Errorf("%v, want that b was lost", err)
+			}
+		}
+		locktest.NothingLeft(t, table)
+
+		// One that is released by itself ends it as well.
+		locks = locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b")
+		locktest.Release(t, locks.All()[0])
+		<-locks.Context().Done()
+		if !errors.Is(locks.Err(), queuelock.ErrReleased) {
+			t.Errorf("%v", locks.Err())
+		}
+		locktest.ReleaseAll(t, locks)
+	})
+}
+
+// TestExtendAll checks that Extend renews each lease by one request, also beside a lock that is lost.
+func TestExtendAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b", "c"), waitpolicy.NoWait, queuelock.NoHeartbeat())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(40 * time.Second)
+			spent := locktest.Cost(table, func() {
+				if err := locks.Extend(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			if spent.Sent != 3 || locks.Err() != nil {
+				t.Errorf("%+v, %v", spent, locks.Err())
+			}
+		}
+		locktest.Evict(t, table, "b")
+		time.Sleep(40 * time.Second)
+		err = locks.Extend(t.Context())
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" || !errors.Is(locks.Err(), queuelock.ErrLost) {
+			t.Errorf("%v, want that b was lost", err)
+		}
+		for _, i := range []int{0, 2} {
+			if left := locks.All()[i].Remaining(); left < 50*time.Second {
+				t.Errorf("lock %d was not extended: %v", i, left)
+			}
+		}
+		if err := locks.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReleaseTriesEach checks that Release tries each of several locks. What cannot be
+// released does not keep the others from it.
+func TestReleaseTriesEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
+		time.Sleep(2 * time.Second)
+		bad := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).On("b", ""))
+		err := locks.Release(t.Context())
+		if err == nil || errors.Is(err, queuelock.ErrLost) || strings.Contains(err.Error(), `"a"`) || !strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("%v, want that b could not be released", err)
+		}
+		other, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		locktest.ReleaseAll(t, locktest.AcquireAll(t, other, waitpolicy.NoWait, "a", "c"))
+		bad.Remove()
+		locktest.ReleaseAll(t, locks)
+		locktest.NothingLeft(t, table)
+	})
+}
+
+// TestTransactOfSeveral checks that Transact is conditional on all locks.
+func TestTransactOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c")
+		note := func(n string) types.TransactWriteItem {
+			return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: map[string]types.AttributeValue{
+				"pk": &types.AttributeValueMemberS{Value: "note"}, "sk": &types.AttributeValueMemberS{Value: n},
+			}}}
+		}
+		if err := locks.Transact(t.Context(), note("1")); err != nil {
+			t.Fatal(err)
+		}
+		many := make([]types.TransactWriteItem, 98)
+		for _, items := range [][]types.TransactWriteItem{nil, many} {
+			if err := locks.Transact(t.Context(), items...); err == nil || !strings.Contains(err.Error(), "100 in all") {
+				t.Errorf("%d items: %v", len(items), err)
+			}
+		}
+		locktest.Evict(t, table, "b")
+		err := locks.Transact(t.Context(), note("2"))
+		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" {
+			t.Errorf("%v, want that b was lost", err)
+		}
+		if err := locks.Transact(t.Context(), note("3")); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v", err)
+		}
+		for _, item := range table.Items() {
+			if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk == "2" || sk == "3" {
+				t.Errorf("written without the lock: %v", item)
+			}
+		}
+		if err := locks.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v", err)
+		}
+	})
+}

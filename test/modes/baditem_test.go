@@ -1,0 +1,140 @@
+package modes_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestBadItems checks that bad items are refused without a request.
+func TestBadItems(t *testing.T) {
+	locktest.InBubble(t, "arguments", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, _ := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		var nothing types.AttributeValue
+		good := u.Key(key)
+		spent := locktest.Cost(table, func() {
+			for _, bad := range []struct {
+				item queuelock.ItemKey
+				wait waitpolicy.Wait
+				opts []queuelock.ItemOption
+				says string
+			}{
+				{queuelock.ItemKey{Key: key}, waitpolicy.NoWait, nil, "table is empty"},
+				{queuelock.ItemKey{Table: "x y", Key: key}, waitpolicy.NoWait, nil, `the item's table is "x y": 3 to 255`},
+				{queuelock.ItemKey{Table: "orders"}, waitpolicy.NoWait, nil, "key is empty"},
+				{u.Key(attr.Item{"a": attr.Num(1), "b": attr.Num(1), "c": attr.Num(1)}), waitpolicy.NoWait, nil, "3 attributes"},
+				{u.Key(attr.Item{"": attr.Num(1)}), waitpolicy.NoWait, nil, "named \"\""},
+				{u.Key(attr.Item{"a[0]": attr.Num(1)}), waitpolicy.NoWait, nil, "cannot name"},
+				{u.Key(attr.Item{"lock_granted": attr.Num(1)}), waitpolicy.NoWait, nil, "ItemPrefix"},
+				{u.Key(attr.Item{"id": nothing}), waitpolicy.NoWait, nil, "a string, a number or binary"},
+				{u.Key(attr.Item{"id": (*types.AttributeValueMemberS)(nil)}), waitpolicy.NoWait, nil, "\"id\" is a nil *types.AttributeValueMemberS"},
+				{u.Key(attr.Item{"id": (*types.AttributeValueMemberN)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.Key(attr.Item{"id": (*types.AttributeValueMemberB)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.Key(attr.Item{"id": (*types.AttributeValueMemberBOOL)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.Key(attr.Item{"id": attr.Object(nil)}), waitpolicy.NoWait, nil, "is a map"},
+				{u.Key(attr.Item{"id": attr.Str("")}), waitpolicy.NoWait, nil, "is empty"},
+				{u.Key(attr.Item{"id": attr.Str("\xff")}), waitpolicy.NoWait, nil, "UTF-8"},
+				{u.Key(attr.Item{"id": attr.Bin()}), waitpolicy.NoWait, nil, "is empty"},
+				{u.Key(attr.Item{"id": attr.Num("seven")}), waitpolicy.NoWait, nil, "no number"},
+				{u.Key(attr.Item{"id": attr.Num("1e999999999")}), waitpolicy.NoWait, nil, "no number"},
+				{good, waitpolicy.For(-1), nil, "negative"},
+				{good, waitpolicy.NoWait, []queuelock.ItemOption{queuelock.WithTTL(1)}, "TTL"},
+			} {
+				_, err := c.LockItem(t.Context(), bad.item, bad.wait, bad.opts...)
+				locktest.Says(t, err, "queuelock: ", bad.says)
+				_ = bad.item.String() // it prints whatever it is given
+				if bad.opts == nil && bad.wait == waitpolicy.NoWait {
+					_, err := c.Viewer().Inspect(t.Context(), bad.item)
+					locktest.Says(t, err, bad.says)
+				}
+			}
+			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.CreateItem())
+			locktest.Says(t, err, "CreateItem is for LockItem")
+			for prefix, want := range map[string]string{strings.Repeat("x", 201): "201 bytes", "\xff": "UTF-8", "l[0]": "bracket"} {
+				_, err := queuelock.New(u.DB, table.Name(), queuelock.Config{ItemPrefix: prefix})
+				locktest.Says(t, err, "ItemPrefix", want)
+			}
+		})
+		if spent.Sent != 0 {
+			t.Errorf("%d requests were sent", spent.Sent)
+		}
+		// What only the table knows.
+		_, err := c.LockItem(t.Context(), u.Key(attr.Item{"name": attr.Str("order-7")}), waitpolicy.NoWait)
+		if _, schema := errors.AsType[*queue.TableError](err); !schema {
+			t.Errorf("a key of another schema: %v", err)
+		}
+		locktest.Says(t, err, u.Name, `partition key "id" (S)`, `key "name" (S)`)
+		_, err = c.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Num(7)}), waitpolicy.NoWait)
+		locktest.Says(t, err, u.Name, `"id" (N)`)
+		_, err = c.LockItem(t.Context(), queuelock.ItemKey{Table: "ordres", Key: key}, waitpolicy.NoWait)
+		locktest.Says(t, err, "ordres", "no such table", `key "id" (S)`)
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.LockItem(t.Context(), good, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+// TestUpdateOfBadEntry checks that no update is made if the ticket of the holder's entry cannot be read, and that the error
+// says so. Release removes the entry.
+func TestUpdateOfBadEntry(t *testing.T) {
+	locktest.InBubble(t, "a bad ticket", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		item := u.Get(key)
+		for _, entry := range item["lock_holders"].(*types.AttributeValueMemberM).Value {
+			entry.(*types.AttributeValueMemberM).Value["ticket"] = attr.Num(-3)
+		}
+		u.Put(item)
+		spent := locktest.CostTo(db, func() {
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v, want a MalformedError of a lock that is held", err)
+			}
+		})
+		if spent.Sent != 1 {
+			t.Errorf("%d requests, want one", spent.Sent)
+		}
+		locktest.EqualItems(t, "the item", u.Get(key), item)
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("released with %v", err)
+		}
+		locktest.Updated(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), locktest.AddOne())
+	})
+}
+
+// TestOptionsOfItems checks that LockItem does not take an option that cannot apply to an item, and that its lock has no
+// method that cannot work.
+func TestOptionsOfItems(t *testing.T) {
+	for name, opt := range map[string]queuelock.Option{
+		"Shared": queuelock.Shared(), "Permits": queuelock.Permits(2), "FailClosed": queuelock.FailClosed(), "OnHandle": queuelock.OnHandle(nil),
+	} {
+		if _, is := opt.(queuelock.ItemOption); is {
+			t.Errorf("LockItem takes %s", name)
+		}
+	}
+	for _, name := range []string{"Downgrade", "Handle", "Key", "Shared"} {
+		if _, has := reflect.TypeFor[*queuelock.ItemLock]().MethodByName(name); has {
+			t.Errorf("an ItemLock has the method %s", name)
+		}
+	}
+}

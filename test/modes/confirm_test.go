@@ -1,0 +1,252 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+const (
+	claimed = "size (holders) = 0) AND (granted <"
+	// grace is the lease of a grant that is not confirmed yet, under tenSeconds:
+	// four times RequestTimeout, which is a second.
+	grace = 4 * time.Second
+)
+
+// TestConfirmation checks that a confirmation gets through. Every grant is confirmed,
+// whatever becomes of the requests and answers.
+func TestConfirmation(t *testing.T) {
+	for name, fault := range map[string]queuelocktest.Fault{
+		"no fault":             queuelocktest.DelayRequest(0),
+		"request lost":         queuelocktest.LoseRequest().Times(5),
+		"response lost":        queuelocktest.LoseResponse().Times(1),
+		"all responses lost":   queuelocktest.LoseResponse().Times(5),
+		"response never comes": queuelocktest.SwallowResponse().Times(1),
+		"throttled":            queuelocktest.Refuse(queuelocktest.Throttling).Times(5),
+		"twice":                queuelocktest.Duplicate(500 * time.Millisecond),
+		"lands late":           queuelocktest.LandLate(300 * time.Millisecond).Times(1),
+		"lands later":          queuelocktest.LandLate(20 * time.Second).Times(1),
+	} {
+		for _, queued := range []bool{false, true} {
+			locktest.InBubble(t, fmt.Sprint(name, ", queued: ", queued), func(t *testing.T) {
+				table := locktest.Watched(t)
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				first := locktest.Acquire(t, other, waitpolicy.NoWait)
+				if !queued {
+					locktest.Release(t, first)
+				}
+				injected := db.Inject(fault.Mentioning(locktest.Confirmation))
+				done := make(chan *queuelock.Lock, 1)
+				go func() {
+					lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.FailClosed())
+					if err != nil {
+						t.Error(err)
+					}
+					done <- lock
+				}()
+				time.Sleep(time.Second)
+				if queued {
+					locktest.Release(t, first)
+				}
+				lock := <-done
+				if injected.Fired() == 0 {
+					t.Error("no confirmation met the fault")
+				}
+				confirmed(t, table)
+				time.Sleep(time.Minute)
+				confirmed(t, table)
+				locktest.Release(t, lock)
+				time.Sleep(time.Second)
+				takenWithin(t, other, time.Second)
+			})
+		}
+	}
+}
+
+// TestUnconfirmedGrant checks that a grant that is not confirmed ends by its lease. A
+// client that crashes or is partitioned between its grant and its confirmation delays
+// others by the grant's short lease. Then it takes a new number.
+func TestUnconfirmedGrant(t *testing.T) {
+	for how, options := range locktest.Judged {
+		for _, late := range []bool{false, true} {
+			locktest.InBubble(t, fmt.Sprint(how, ", the confirmation lands late: ", late), func(t *testing.T) {
+				table := queuelocktest.NewTable(t, options...)
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+				lost := queuelocktest.SwallowRequest()
+				if late {
+					lost = queuelocktest.HoldRequest().LandingAnyway()
+				}
+				held := db.Inject(lost.Mentioning(locktest.Confirmation))
+				waiting := make(chan locktest.Outcome, 1)
+				go func() {
+					lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.FailClosed())
+					waiting <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
+				}()
+				<-held.Reached()
+				begun := time.Now()
+				lock := locktest.Acquire(t, other, waitpolicy.Forever)
+				if took := time.Since(begun); took > grace+1500*time.Millisecond || took < grace-time.Second {
+					t.Errorf("served %v after the grant, want %v", took, grace)
+				}
+				held.Release()
+				held.Remove()
+				time.Sleep(3 * time.Second)
+				if err := lock.Err(); err != nil || len(holderEntries(t, table)) != 1 {
+					t.Errorf("%v; %v", err, holderEntries(t, table))
+				}
+				locktest.Release(t, lock)
+				got := <-waiting
+				if got.Err != nil || !lock.Ticket().Less(got.Lock.Ticket()) {
+					t.Fatalf("%+v, want a ticket after %s", got, lock.Ticket())
+				}
+				confirmed(t, table)
+				locktest.Release(t, got.Lock)
+				if err := c.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if rows, holders := locktest.RowsAndHolders(t, other); rows != 0 || holders != 0 {
+					t.Errorf("%d rows and %d holders are left", rows, holders)
+				}
+			})
+		}
+	}
+}
+
+// TestWaiterThatGaveUp checks that a waiter that gave up leaves nothing that an operator
+// must remove. Whenever a waiter gives up, and whatever of its requests lands after that,
+// no holder without a lease is left.
+func TestWaiterThatGaveUp(t *testing.T) {
+	for _, what := range []struct{ name, part string }{{"TAKE", "SET ticketNumber"}, {"CLAIM", claimed}, {"CONFIRM", locktest.Confirmation}} {
+		for name, fault := range map[string]queuelocktest.Fault{
+			"applied when it has left":   queuelocktest.HoldRequest().LandingAnyway(),
+			"answered when it has left":  queuelocktest.HoldResponse(),
+			"applied, and never heard":   queuelocktest.SwallowResponse(),
+			"applied twice, late":        queuelocktest.HoldDuplicate(),
+			"answered as it gives up":    queuelocktest.DelayResponse(1500 * time.Millisecond),
+			"lost, and lands much later": queuelocktest.LandLate(30 * time.Second),
+		} {
+			locktest.InBubble(t, what.name+" "+name, func(t *testing.T) {
+				table := locktest.Watched(t)
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				first := locktest.Acquire(t, other, waitpolicy.NoWait)
+				if what.name != "CLAIM" {
+					locktest.Release(t, first)
+				}
+				met := db.Inject(fault.Mentioning(what.part))
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() {
+					lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.FailClosed())
+					if err == nil {
+						err = lock.Release(t.Context())
+					}
+					done <- err
+				}()
+				if what.name == "CLAIM" {
+					time.Sleep(2 * time.Second)
+					locktest.Release(t, first)
+				}
+				<-met.Reached()
+				time.Sleep(time.Second)
+				cancel()
+				if _, orphan := errors.AsType[*queuelock.UnreleasedError](<-done); orphan {
+					t.Error("it asks for an operator")
+				}
+				met.Release()
+				time.Sleep(100 * time.Millisecond)
+				takenWithin(t, other, grace+1500*time.Millisecond)
+				time.Sleep(time.Minute)
+				takenWithin(t, other, grace+1500*time.Millisecond)
+				if all := holderEntries(t, table); len(all) != 0 {
+					t.Errorf("left %v", all)
+				}
+			})
+		}
+	}
+}
+
+// TestDuplicateConfirmation checks that a confirmation that arrives twice confirms no
+// orphaned entry. An id that a duplicate TAKE writes again has no owner, and a duplicate
+// confirmation must not make it a permanent holder.
+func TestDuplicateConfirmation(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := locktest.Watched(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		takes := db.Inject(queuelocktest.HoldDuplicate().Mentioning("SET ticketNumber").Times(1))
+		confirms := db.Inject(queuelocktest.HoldDuplicate().Mentioning(locktest.Confirmation).Times(1))
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		locktest.Release(t, lock)
+		takes.Release()
+		synctest.Wait()
+		time.Sleep(100 * time.Millisecond)
+		if n := len(holderEntries(t, table)); n != 1 {
+			t.Fatalf("%d holders: want the orphaned entry", n)
+		}
+		confirms.Release()
+		time.Sleep(100 * time.Millisecond)
+		takenWithin(t, other, grace+1500*time.Millisecond)
+	})
+}
+
+// TestUnknownConfirmation checks that a confirmation of unknown outcome that cannot be
+// undone is reported. The confirmation was made, its answer was lost, and the table is
+// gone: nothing but an operator is left.
+func TestUnknownConfirmation(t *testing.T) {
+	for name, wait := range map[string]waitpolicy.Wait{
+		"no wait": waitpolicy.NoWait, "attempts": waitpolicy.Attempts(20, time.Second), "a time": waitpolicy.For(20 * time.Second), "for ever": waitpolicy.Forever,
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+			db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation))
+			db.Inject(queuelocktest.LoseRequest().Mentioning("REMOVE holders"))
+			_, err := c.Acquire(t.Context(), locktest.Order, wait, queuelock.FailClosed())
+			orphan, ok := errors.AsType[*queuelock.UnreleasedError](err)
+			if !ok {
+				t.Fatalf("%v, want an *UnreleasedError", err)
+			}
+			locktest.Says(t, orphan, "order-7", "ticket 2", "may still be held", "evict")
+			if limit, limited := wait.Limit(); limited && limit > 0 && !errors.Is(err, queuelock.ErrUnavailable) {
+				t.Errorf("%v, want ErrUnavailable", err)
+			}
+			confirmed(t, table)
+			time.Sleep(time.Hour)
+			if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("an orphan does not fail closed: %v", err)
+			}
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, orphan.Ticket)); err != nil {
+				t.Error(err)
+			}
+			locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait))
+		})
+	}
+	locktest.InBubble(t, "taken back", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation).Times(20))
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(10*time.Second), queuelock.FailClosed())
+		if _, orphan := errors.AsType[*queuelock.UnreleasedError](err); orphan || !errors.Is(err, queuelock.ErrUnavailable) {
+			t.Errorf("%v", err)
+		}
+		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
+			t.Errorf("after that a cycle cost %+v", spent)
+		}
+	})
+}

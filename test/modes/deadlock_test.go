@@ -1,0 +1,133 @@
+package modes_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestNoDeadlock checks that processes that take several locks in any order never
+// deadlock. Two that want the same locks, named in different orders, while others take
+// single ones of them.
+func TestNoDeadlock(t *testing.T) {
+	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
+		for seed := range locktest.Scaled[uint64](12, 1) {
+			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					random := rand.New(rand.NewPCG(seed, 7))
+					watch := audit.New(embedded.Config{}, "queuelock", time.Now)
+					table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(2*time.Millisecond))
+					table.Inject(queuelocktest.DelayRequest(9*time.Millisecond).WithProbability(0.3, seed))
+					table.Inject(queuelocktest.DelayResponse(7*time.Millisecond).WithProbability(0.3, seed+1))
+					entities := []string{"a", "b", "c", "d", "e"}
+					use := map[string]string{}
+					last := map[string]ticket.Number{}
+					var mu sync.Mutex
+					var wg sync.WaitGroup
+					for p := range 5 {
+						name := fmt.Sprint("p", p)
+						c, _ := locktest.Open(t, table, name, queuelock.Config{Scope: scope})
+						var turns [][]string
+						for range 6 {
+							mine := slices.Clone(entities)
+							random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+							turns = append(turns, mine[:1+random.IntN(4)])
+						}
+						wg.Go(func() {
+							for _, mine := range turns {
+								locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(mine...), waitpolicy.For(10*time.Minute))
+								if err != nil {
+									t.Errorf("%s: %v", name, err)
+									return
+								}
+								mu.Lock()
+								for _, lock := range locks.All() {
+									entity := lock.Key().Entity
+									if other := use[entity]; other != "" {
+										t.Errorf("%s and %s hold %s", name, other, entity)
+									}
+									if !last[entity].Less(lock.Ticket()) {
+										t.Errorf("%s: ticket %s after %s", entity, lock.Ticket(), last[entity])
+									}
+									use[entity], last[entity] = name, lock.Ticket()
+								}
+								mu.Unlock()
+								time.Sleep(time.Duration(len(mine)) * 5 * time.Millisecond)
+								mu.Lock()
+								for _, entity := range mine {
+									use[entity] = ""
+								}
+								mu.Unlock()
+								if err := locks.Release(t.Context()); err != nil {
+									t.Errorf("%s: %v", name, err)
+								}
+							}
+						})
+					}
+					wg.Wait()
+					time.Sleep(time.Second)
+					locktest.NothingLeft(t, table)
+					for _, v := range watch.Violations() {
+						t.Error(v)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestManyLocks checks that AcquireAll takes any number of locks.
+func TestManyLocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		var entities []string
+		count := locktest.Scaled(300, 101) // more than a transaction has items
+		for i := range count {
+			entities = append(entities, fmt.Sprint("e", i))
+		}
+		var held *queuelock.Locks
+		if n := locktest.Cost(table, func() { held = locktest.AcquireAll(t, a, waitpolicy.Forever, entities...) }).Sent; n != count+2 {
+			t.Errorf("%d idle locks took %d requests, want one for each, one for the number and one for the first number", count, n)
+		}
+		waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.For(time.Hour), entities...)
+		time.Sleep(10 * time.Second)
+		if looks := locktest.Cost(table, func() { time.Sleep(time.Minute) }).ReadUnits; looks > 3000 {
+			t.Errorf("%v looks in a minute, want those of sixteen queues, and few more", looks)
+		}
+		if held.Err() != nil {
+			t.Fatal(held.Err())
+		}
+		released := time.Now()
+		if n := locktest.Cost(table, func() { locktest.ReleaseAll(t, held) }).Sent; n > 7*count/3 {
+			t.Errorf("the release of %d locks took %d requests", count, n)
+		}
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		if took := got.At.Sub(released); took > 5*time.Second {
+			t.Errorf("handed over in %v", took)
+		}
+		if len(got.Locks.All()) != count || got.Locks.Err() != nil {
+			t.Errorf("%d locks, %v", len(got.Locks.All()), got.Locks.Err())
+		}
+		time.Sleep(time.Minute)
+		locktest.ReleaseAll(t, got.Locks)
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, table)
+	})
+}

@@ -1,0 +1,219 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// shown is the one holder as Inspect shows it.
+func shown(t *testing.T, c *queuelock.Client) queue.Holder {
+	t.Helper()
+	serving := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving
+	if len(serving) != 1 {
+		t.Fatalf("%+v", serving)
+	}
+	return serving[0]
+}
+
+// renewed reports whether an eviction was refused because the holder has renewed its lease, and not because it is gone.
+func renewed(t *testing.T, err error) bool {
+	t.Helper()
+	refused, ok := errors.AsType[*sweeper.EvictError](err)
+	if !ok {
+		t.Fatalf("%v, want a refusal", err)
+	}
+	_, renewed := refused.Renewed()
+	return renewed
+}
+
+// TestEvictHolder checks that an operator ends the turn of a holder that renews its lease,
+// in each mode, and that the holder's fenced writes are refused at once.
+func TestEvictHolder(t *testing.T) {
+	for name, options := range map[string][]queuelock.Option{
+		"exclusive":   nil,
+		"shared":      {queuelock.Shared()},
+		"lock delay":  {queuelock.LockDelay(time.Hour)},
+		"fail closed": {queuelock.FailClosed()},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.Forever, options...)
+			waiting := locktest.LockBy(t, operator)
+			time.Sleep(time.Minute + time.Second)
+			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+				t.Fatal(err)
+			}
+			evicted := time.Now()
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+				t.Fatal(err)
+			}
+			got := <-waiting
+			if took := got.At.Sub(evicted); got.Err != nil || took > 100*time.Millisecond {
+				t.Fatalf("the waiter was served after %v: %v", took, got.Err)
+			}
+			if e := locktest.Must(operator.Viewer().Inspect(t.Context(), locktest.Order)).LastEviction; e.Ticket != lock.Ticket() {
+				t.Errorf("the mark of the eviction: %+v", e)
+			}
+			if lock.Err() != nil {
+				t.Error("the holder cannot know of it yet")
+			}
+			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
+				t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
+			}
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
+				t.Errorf("%v, want evicted", lock.Err())
+			}
+			time.Sleep(time.Minute)
+			locktest.Release(t, got.Lock)
+		})
+	}
+	locktest.InBubble(t, "the holder learns of it by its next heartbeat", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		time.Sleep(time.Minute + time.Second)
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
+			t.Fatal(err)
+		}
+		evicted := time.Now()
+		<-lock.Context().Done()
+		loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
+		if took := time.Since(evicted); !ok || loss.Cause != heartbeat.Evicted || took > locktest.TTL/2 {
+			t.Errorf("%v after %v", context.Cause(lock.Context()), took)
+		}
+	})
+}
+
+// TestEvictHolderSpares checks that a holder that is not as it was shown is spared.
+func TestEvictHolderSpares(t *testing.T) {
+	refused := func(t *testing.T, operator *queuelock.Client, h queue.Holder, want bool) {
+		t.Helper()
+		if got := renewed(t, operator.Operator().Evict(t.Context(), locktest.Order, h)); got != want {
+			t.Errorf("renewed: %t, want %t", got, want)
+		}
+	}
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		before := shown(t, operator)
+		time.Sleep(locktest.TTL)
+		refused(t, operator, before, true)
+		before = shown(t, operator)
+
+		db.Partition() // a process that continues the lock has the same ticket
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		resumed, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait)
+		if err != nil || resumed.Ticket() != before.Ticket {
+			t.Fatal(err)
+		}
+		refused(t, operator, before, false)
+		before = shown(t, operator)
+		locktest.Release(t, resumed)
+		next := locktest.Acquire(t, other, waitpolicy.Forever)
+		refused(t, operator, before, false)
+		if err := next.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		locktest.Release(t, next)
+		refused(t, operator, before, false)
+	})
+}
+
+// TestEvictHolderFaults checks that an Evict that arrives late spares a holder that has renewed its lease, and that one
+// without answers ends.
+func TestEvictHolderFaults(t *testing.T) {
+	locktest.InBubble(t, "late, after a renewal", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+		operator, db := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
+		result := make(chan error, 1)
+		h := shown(t, operator)
+		go func() { result <- operator.Operator().Evict(t.Context(), locktest.Order, h) }()
+		<-held.Reached()
+		time.Sleep(locktest.TTL)
+		held.Release()
+		if !renewed(t, <-result) {
+			t.Error("it has renewed its lease")
+		}
+		time.Sleep(locktest.TTL)
+		if err := lock.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		locktest.Release(t, lock)
+	})
+	locktest.InBubble(t, "no table", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
+		operator, db := locktest.Open(t, table, "operator", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.LoseRequest().Mentioning("evicted").Of("UpdateItem"))
+		begun := time.Now()
+		locktest.Says(t, operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)), "may be gone", "ticket 1")
+		if took := time.Since(begun); took > 40*time.Second {
+			t.Errorf("after %v", took)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestEvictOfItem checks that an operator ends the turn of an item's holder, whose
+// updates are refused then.
+func TestEvictOfItem(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		item := queuelock.ItemKey{Table: table.Name(), Key: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"},
+		}}
+		lock, err := c.LockItem(t.Context(), item, waitpolicy.Forever, queuelock.CreateItem())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := make(chan *queuelock.ItemLock, 1)
+		go func() {
+			lock, err := operator.LockItem(t.Context(), item, waitpolicy.Forever)
+			if err != nil {
+				t.Error(err)
+			}
+			next <- lock
+		}()
+		time.Sleep(time.Minute + time.Second)
+		before := locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
+		time.Sleep(locktest.TTL)
+		if !renewed(t, operator.Operator().Evict(t.Context(), item, before)) {
+			t.Error("it has renewed its lease")
+		}
+		before = locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
+		if err := operator.Operator().Evict(t.Context(), item, before); err != nil {
+			t.Fatal(err)
+		}
+		got := <-next
+		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("the update of the evicted holder: %v", err)
+		}
+		if err := got.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

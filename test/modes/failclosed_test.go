@@ -1,0 +1,325 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// holderEntries are the entries of holders, as they are in the table.
+func holderEntries(t *testing.T, table *queuelocktest.Table) []attr.Item {
+	t.Helper()
+	var all []attr.Item
+	for _, record := range table.Items() {
+		if holders, ok := record["holders"].(*types.AttributeValueMemberM); ok {
+			for _, entry := range holders.Value {
+				all = append(all, entry.(*types.AttributeValueMemberM).Value)
+			}
+		}
+	}
+	return all
+}
+
+// confirmed checks that there is one holder, which has no lease.
+func confirmed(t *testing.T, table *queuelocktest.Table) {
+	t.Helper()
+	all := holderEntries(t, table)
+	if len(all) != 1 || all[0]["failClosed"] == nil || all[0]["ttl"] != nil || all[0]["until"] != nil {
+		t.Errorf("holders %v, want one without a lease", all)
+	}
+}
+
+// takenWithin has another client acquire a lease, and returns how long it took.
+func takenWithin(t *testing.T, c *queuelock.Client, most time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(24*time.Hour))
+	if took := time.Since(begun); err != nil || took > most {
+		t.Fatalf("served after %v, %v, want %v at most", took, err, most)
+	}
+	locktest.Release(t, lock)
+}
+
+// TestNoDeadline checks that a fail-closed lock has no deadline.
+func TestNoDeadline(t *testing.T) {
+	locktest.InBubble(t, "at all", func(t *testing.T) {
+		table := locktest.Watched(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		var lock *queuelock.Lock
+		if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed()) }); spent.Sent != 2 || spent.WriteUnits != 2 {
+			t.Errorf("an idle lock cost %+v, want two requests", spent)
+		}
+		confirmed(t, table)
+		beats := locktest.Cost(table, func() { time.Sleep(time.Hour) })
+		if beats.Sent < 719 || beats.Sent > 801 { // none late, each up to half a second early
+			t.Errorf("%d requests in an hour, want a heartbeat each five seconds", beats.Sent)
+		}
+		db.Partition()
+		time.Sleep(4 * time.Hour)
+		if err := lock.Err(); err != nil || lock.Context().Err() != nil || lock.Remaining() != math.MaxInt64 {
+			t.Errorf("after four hours without a table: %v, %v left", err, lock.Remaining())
+		}
+		db.Heal()
+		if err := lock.Extend(t.Context()); err != nil {
+			t.Error(err)
+		}
+		h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
+		if !h.Endless() || h.TTL != 0 || h.Remaining != math.MaxInt64 || h.Age < 5*time.Hour-time.Second {
+			t.Errorf("Inspect says %+v", h)
+		}
+		if locked, err := c.IsLocked(t.Context(), locktest.Order); err != nil || !locked {
+			t.Errorf("%t, %v", locked, err)
+		}
+		if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
+			t.Errorf("its release cost %+v, want one request", spent)
+		}
+		if lock.Remaining() != 0 || !errors.Is(lock.Err(), queuelock.ErrReleased) {
+			t.Errorf("released: %v, %v left", lock.Err(), lock.Remaining())
+		}
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+	})
+}
+
+// TestCrashedFailClosedHolder checks that waiters wait for a crashed fail-closed holder until it is
+// evicted.
+func TestCrashedFailClosedHolder(t *testing.T) {
+	for how, options := range locktest.Judged {
+		locktest.InBubble(t, how, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, options...)
+			c, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
+			db.Partition()
+			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			for range locktest.Scaled(10, 4) {
+				time.Sleep(3 * time.Minute)
+				if swept, err := operator.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 0 {
+					t.Errorf("swept %+v, %v", swept, err)
+				}
+				if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Fatal(err)
+				}
+			}
+			select {
+			case got := <-waiting:
+				t.Fatalf("the waiter came back with %v", got.Err)
+			default:
+			}
+			if err := lock.Err(); err != nil {
+				t.Errorf("the holder lost it: %v", err)
+			}
+			evicted := time.Now()
+			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+				t.Fatal(err)
+			}
+			got := <-waiting
+			if took := got.At.Sub(evicted); got.Err != nil || took > 1500*time.Millisecond || !lock.Ticket().Less(got.Lock.Ticket()) {
+				t.Errorf("served %v after the eviction: %+v", took, got)
+			}
+			db.Heal()
+			<-lock.Context().Done()
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
+				t.Errorf("%v, want evicted", lock.Err())
+			}
+			if err := got.Lock.Err(); err != nil {
+				t.Error(err)
+			}
+			locktest.Release(t, got.Lock)
+		})
+	}
+}
+
+// TestEvictedHolder checks that a fail-closed holder that is alive learns of its
+// eviction.
+func TestEvictedHolder(t *testing.T) {
+	locktest.InBubble(t, "by its next heartbeat", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
+		time.Sleep(time.Minute + time.Second)
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+			t.Fatal(err)
+		}
+		evicted := time.Now()
+		<-lock.Context().Done()
+		if took := time.Since(evicted); took > locktest.TTL/2 {
+			t.Errorf("it learned of it after %v", took)
+		}
+		if loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context())); !ok || loss.Cause != heartbeat.Evicted {
+			t.Errorf("%v", context.Cause(lock.Context()))
+		}
+	})
+	locktest.InBubble(t, "by a protected write", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Fatal(err)
+		}
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
+			t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
+		}
+	})
+	locktest.InBubble(t, "by its release", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
+		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
+			t.Fatal(err)
+		}
+		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
+		db.Inject(queuelocktest.DelayRequest(time.Millisecond))
+		for range 2 {
+			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
+				t.Errorf("%v, want evicted", lock.Release(t.Context()))
+			}
+		}
+	})
+}
+
+// TestInvalidOptions checks that options with a deadline are refused together with
+// FailClosed.
+func TestInvalidOptions(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}))
+		locktest.Says(t, err, "FailClosed", "OnExpiring", "no deadline")
+		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.LockDelay(time.Second), queuelock.FailClosed())
+		locktest.Says(t, err, "FailClosed", "LockDelay")
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.LockDelay(0), queuelock.WithTTL(20*time.Second))
+		if beats := locktest.Cost(table, func() { time.Sleep(101 * time.Second) }); beats.Sent < 10 || beats.Sent > 11 { // none late, each up to a second early
+			t.Errorf("%d heartbeats in 101 s, want one each ten", beats.Sent)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestFailClosedModes checks that fail-closed holders can share a lock and count as permits.
+func TestFailClosedModes(t *testing.T) {
+	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			first := locktest.Acquire(t, c, waitpolicy.Forever, opt, queuelock.FailClosed())
+			second := locktest.Acquire(t, other, waitpolicy.Forever, opt, queuelock.FailClosed())
+			for _, e := range holderEntries(t, table) {
+				if e["ttl"] != nil || e["until"] != nil {
+					t.Errorf("%v has a lease", e)
+				}
+			}
+			if err := c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+			if first.Err() != nil || !errors.Is(second.Err(), queuelock.ErrLost) {
+				t.Errorf("%v, %v, want that the second was evicted", first.Err(), second.Err())
+			}
+			locktest.Release(t, first)
+		})
+	}
+}
+
+// TestFailClosedResume checks that a fail-closed lock is not resumed.
+func TestFailClosedResume(t *testing.T) {
+	locktest.InBubble(t, "all", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		db.Partition()
+		_, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait, queuelock.FailClosed())
+		locktest.Says(t, err, "Resume", "FailClosed")
+		_, err = other.Resume(t.Context(), lock.Handle(), waitpolicy.Forever)
+		locktest.Says(t, err, "ticket 1", "without a lease", "evict")
+		confirmed(t, table)
+		db.Heal()
+		if err := lock.Extend(t.Context()); err != nil {
+			t.Errorf("the holder has lost it: %v", err)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestFailClosedSeveral checks that several fail-closed locks are all confirmed. Several locks of
+// one call are confirmed each.
+func TestFailClosedSeveral(t *testing.T) {
+	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
+		locktest.InBubble(t, fmt.Sprint("scope ", scope), func(t *testing.T) {
+			cfg := locktest.TenSeconds
+			cfg.Scope = scope
+			table := queuelocktest.NewTable(t)
+			c, db := locktest.Open(t, table, "a", cfg)
+			other, _ := locktest.Open(t, table, "b", cfg)
+			keys := []queuelock.Key{{Entity: "x"}, {Entity: "y"}, {Entity: "z"}}
+			busy, err := other.Acquire(t.Context(), keys[1], waitpolicy.NoWait)
+			if err != nil {
+				t.Fatal(err)
+			}
+			db.Inject(queuelocktest.LoseResponse().Mentioning(locktest.Confirmation).Times(2))
+			done := make(chan *queuelock.Locks, 1)
+			go func() {
+				locks, err := c.AcquireAll(t.Context(), keys, waitpolicy.Forever, queuelock.FailClosed())
+				if err != nil {
+					t.Error(err)
+				}
+				done <- locks
+			}()
+			time.Sleep(time.Minute)
+			locktest.Release(t, busy)
+			locks := <-done
+			db.Partition()
+			time.Sleep(time.Minute)
+			all := holderEntries(t, table)
+			for _, e := range all {
+				if e["ttl"] != nil || e["until"] != nil {
+					t.Errorf("%v has a lease", e)
+				}
+			}
+			if len(all) != 3 {
+				t.Errorf("%d holders, want three", len(all))
+			}
+			db.Heal()
+			if err := locks.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	locktest.InBubble(t, "one that cannot be taken back", func(t *testing.T) {
+		cfg := locktest.TenSeconds
+		cfg.Scope = ticket.ScopeTable
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", cfg)
+		db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation))
+		db.Inject(queuelocktest.LoseRequest().Mentioning("REMOVE holders"))
+		_, err := c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "x"}, {Entity: "y"}}, waitpolicy.For(20*time.Second), queuelock.FailClosed())
+		if orphan, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || orphan.Key.Entity != "x" {
+			t.Errorf("%v, want an *UnreleasedError of x", err)
+		}
+	})
+}

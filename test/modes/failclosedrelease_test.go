@@ -1,0 +1,133 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestReleaseUntilAnswered checks that the release of a fail-closed lock is tried until
+// it is answered.
+func TestReleaseUntilAnswered(t *testing.T) {
+	const releasing = "turn ="
+	for name, test := range map[string]struct {
+		fault queuelocktest.Fault
+		err   bool
+	}{
+		"responses lost":       {queuelocktest.LoseResponse().Times(4), false},
+		"response never comes": {queuelocktest.SwallowResponse().Times(2), false},
+		"for minutes":          {queuelocktest.LoseRequest(), true},
+		"unheard for minutes":  {queuelocktest.LoseResponse(), true},
+	} {
+		for _, queued := range []bool{false, true} {
+			locktest.InBubble(t, fmt.Sprint(name, ", others wait: ", queued), func(t *testing.T) {
+				table := locktest.Watched(t)
+				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+				var waiting <-chan locktest.Outcome
+				if queued {
+					waiting = locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+					time.Sleep(time.Minute)
+				}
+				injected := db.Inject(test.fault.Mentioning(releasing))
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+				defer cancel()
+				begun := time.Now()
+				err := lock.Release(ctx)
+				if test.err {
+					unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err)
+					if took := time.Since(begun); !ok || unreleased.Ticket != lock.Ticket() || took < 5*time.Minute || took > 5*time.Minute+2*time.Second {
+						t.Fatalf("after %v: %v", took, err)
+					}
+					locktest.Says(t, err, "order-7", "release it again", "evict it")
+					if !errors.Is(lock.Err(), queuelock.ErrReleased) {
+						t.Errorf("%v", lock.Err())
+					}
+					injected.Remove()
+					err = c.Close(t.Context()) // which tries it again
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				locktest.Release(t, lock)
+				if queued {
+					got := <-waiting
+					if got.Err != nil {
+						t.Fatal(got.Err)
+					}
+					locktest.Release(t, got.Lock)
+				}
+				takenWithin(t, other, time.Second)
+			})
+		}
+	}
+	locktest.InBubble(t, "the context has ended", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		db.Partition()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		begun := time.Now()
+		if _, ok := errors.AsType[*queuelock.UnreleasedError](lock.Release(ctx)); !ok || time.Since(begun) > 2*time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), lock.Err())
+		}
+		db.Heal()
+		locktest.Release(t, lock)
+	})
+}
+
+// TestLostLockNotRemoved checks that a lost fail-closed lock that could not be removed is
+// reported. A lock that was lost, and could not be removed, may still be there: a
+// late TAKE brings an id back. That is said beside the loss, and Release may be called
+// again.
+func TestLostLockNotRemoved(t *testing.T) {
+	locktest.InBubble(t, "by its Release", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		locktest.Evict(t, table, locktest.Order.Entity)
+		<-lock.Context().Done()
+		db.Partition()
+		for range 2 {
+			err := lock.Release(t.Context())
+			if _, stands := errors.AsType[*queuelock.UnreleasedError](err); !stands || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		}
+		db.Heal()
+		for range 2 {
+			err := lock.Release(t.Context())
+			if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+	locktest.InBubble(t, "ByWaitingAcquireAll", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
+		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		locktest.Evict(t, table, "a")
+		db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("REMOVE").Times(db.Options().Retryer.MaxAttempts()))
+		err := <-done
+		if unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || unreleased.Key.Entity != "a" {
+			t.Errorf("%v", err)
+		}
+		locktest.ReleaseAll(t, held)
+	})
+}

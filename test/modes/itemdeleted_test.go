@@ -1,0 +1,181 @@
+package modes_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestDeletedItem checks that a holder and its waiters notice that their item is deleted.
+func TestDeletedItem(t *testing.T) {
+	locktest.InBubble(t, "HolderLosesItAndWaitersFail", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
+		synctest.Wait()
+		u.Delete(key)
+		if got := <-waiting; !errors.Is(got.Err, queuelock.ErrNoItem) {
+			t.Errorf("a waiter got %v", got.Err)
+		}
+		<-lock.Context().Done()
+		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != heartbeat.Evicted {
+			t.Errorf("the holder got %v", lock.Err())
+		}
+		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("UpdateAndRelease gave %v", err)
+		}
+		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("Release gave %v", err)
+		}
+		time.Sleep(time.Minute)
+		if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
+			t.Errorf("it was made again, or rows are left: %v, %v", u.Get(key), table.Items())
+		}
+	})
+	locktest.InBubble(t, "by its holder, under the lock", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		u.Delete(key)
+		locktest.Release(t, lock)
+		if len(u.Get(key)) != 0 {
+			t.Error("the release made it again")
+		}
+	})
+	locktest.InBubble(t, "and UpdateAndRelease comes first", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		u.Delete(key)
+		_, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("amount"), expression.Value(1)))
+		// Made by an attempt that the client's transport repeated, and deleted
+		// then, it would look the same.
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || !errors.Is(lock.Err(), queuelock.ErrLost) {
+			t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
+		}
+		if len(u.Get(key)) != 0 {
+			t.Error("the update made it again")
+		}
+	})
+	// A new item counts from 1 again. Tickets of the old one must not be claimed
+	// of it.
+	for _, turns := range []int{0, 3} {
+		locktest.InBubble(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, dbB := locktest.Open(t, table, "b", queuelock.Config{})
+			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+			for range 9 {
+				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
+			}
+			old := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) // ticket 10
+			waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
+			synctest.Wait()
+			dbB.Partition() // it does not see what happens now
+			u.Delete(key)
+			u.Put(whole)
+			for range turns {
+				locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait))
+			}
+			held := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+			dbB.Heal()
+			third := locktest.QueueUpForItem(t.Context(), a, u.Key(key), waitpolicy.Forever)
+			time.Sleep(2 * time.Second)
+			locktest.Updated(t, held, locktest.AddOne())
+			for range 2 {
+				var got locktest.ItemOutcome
+				select {
+				case got = <-waiting:
+				case got = <-third:
+				}
+				if got.Err != nil {
+					t.Fatal(got.Err)
+				}
+				if !held.Ticket().Less(got.Lock.Ticket()) {
+					t.Errorf("ticket %s after %s of the same item", got.Lock.Ticket(), held.Ticket())
+				}
+				held = got.Lock
+				locktest.Updated(t, held, locktest.AddOne())
+			}
+			if !errors.Is(old.Err(), queuelock.ErrLost) {
+				<-old.Context().Done()
+			}
+			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(103)) {
+				t.Errorf("the amount is %v", got)
+			}
+			time.Sleep(time.Minute)
+			if rows := table.Items(); len(rows) != 0 {
+				t.Errorf("rows are left: %v", rows)
+			}
+		})
+	}
+}
+
+// TestSeed checks that a seed is written only to an item that is as it was read. Between
+// the look at an item without a counter and its seed, anything may come.
+func TestSeed(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(u locktest.ItemTable, key, whole attr.Item)
+		opts    []queuelock.ItemOption
+		is      func(err error) bool
+	}{
+		"deleted": {func(u locktest.ItemTable, key, _ attr.Item) { u.Delete(key) }, nil, func(err error) bool { return errors.Is(err, queuelock.ErrNoItem) }},
+		"another name of the lock's": {func(u locktest.ItemTable, _, whole attr.Item) {
+			u.Put(attr.With(whole, attr.Item{"lock_permits": attr.Num(3)}))
+		}, nil, func(err error) bool {
+			_, malformed := errors.AsType[*queue.MalformedError](err)
+			return malformed
+		}},
+		"another name, where a missing item may be made": {func(u locktest.ItemTable, _, whole attr.Item) {
+			u.Put(attr.With(whole, attr.Item{"lock_turn": attr.Num(3)}))
+		}, []queuelock.ItemOption{queuelock.CreateItem()}, func(err error) bool {
+			_, malformed := errors.AsType[*queue.MalformedError](err)
+			return malformed
+		}},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			u.Put(whole)
+			a, db := locktest.Open(t, table, "a", queuelock.Config{})
+			seed := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("attribute_not_exists (lock_ticketNumber)").Times(1))
+			waiting := locktest.QueueUpForItem(t.Context(), a, u.Key(key), waitpolicy.NoWait, c.opts...)
+			<-seed.Reached()
+			c.between(u, key, whole)
+			before := u.Get(key)
+			seed.Release()
+			if got := <-waiting; !c.is(got.Err) {
+				t.Errorf("got %v", got.Err)
+			}
+			locktest.EqualItems(t, "the item", u.Get(key), before)
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package modes_test
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// locksOf are the lock's attributes of an item.
+func locksOf(i attr.Item, prefix string) []string {
+	var names []string
+	for _, name := range []string{"ticketNumber", "servingAfter", "granted", "holders", "turn", "holdMode", "permits", "scope", "released", "evicted", "unsettled"} {
+		if _, ok := i[prefix+name]; ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestItemLock checks that an item is read under its lock and written with its release.
+func TestItemLock(t *testing.T) {
+	for name, key := range map[string]attr.Item{
+		"S":       {"id": attr.Str("order-7")},
+		"N":       {"id": attr.Num(7)},
+		"B":       {"id": attr.Bin(0, 255, 7)},
+		"S and N": {"id": attr.Str("order/7"), "sort": attr.Num("1.50")},
+		"N and B": {"id": attr.Num(-7), "sort": attr.Bin(0)},
+		"B and S": {"id": attr.Bin(1), "sort": attr.Str("lock/0")},
+	} {
+		for _, prefix := range []string{"", "l.k_", "ÄÖ ", "#:"} {
+			locktest.InBubble(t, name+" "+prefix, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				u := locktest.NewItemTable(t, table, key)
+				_, whole := locktest.OrderItem()
+				whole = attr.With(whole, key)
+				u.Put(whole)
+				whole = u.Get(key)                                                                                   // numbers as the engine prints them
+				c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix, Scope: ticket.ScopeTable}) // which does not apply
+				other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
+				attributes := prefix
+				if prefix == "" {
+					attributes = "lock_"
+				}
+				want := maps.Clone(whole)
+				for turn := range 4 {
+					lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+					locktest.EqualItems(t, "the item at its lock", lock.Item(), want)
+					if _, err := other.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+						t.Errorf("a locked item was locked: %v", err)
+					}
+					waiting := locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.For(time.Minute))
+					synctest.Wait()
+					want = maps.Clone(want)
+					want["amount"] = attr.Num(101 + 2*turn)
+					locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne()), want)
+					next := <-waiting
+					if next.Err != nil {
+						t.Fatal(next.Err)
+					}
+					locktest.EqualItems(t, "the item at the next lock", next.Lock.Item(), want)
+					if !lock.Ticket().Less(next.Lock.Ticket()) {
+						t.Errorf("ticket %s after %s", next.Lock.Ticket(), lock.Ticket())
+					}
+					want = maps.Clone(want)
+					want["amount"] = attr.Num(102 + 2*turn)
+					locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, next.Lock, locktest.AddOne()), want)
+					time.Sleep(time.Second) // RESET
+					now := u.Get(key)
+					left := locksOf(now, attributes)
+					slices.Sort(left)
+					if want := []string{"evicted", "granted", "released", "ticketNumber"}; !slices.Equal(left, want) {
+						t.Errorf("a released item has the lock's attributes %q", left)
+					}
+					for _, name := range left {
+						delete(now, attributes+name)
+					}
+					locktest.EqualItems(t, "the item in its table", now, want)
+					if n := len(table.Items()); n != 0 {
+						t.Errorf("%d items are left in the lock's table", n)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestWithoutDates checks that item locks work with engines that send no dates.
+func TestWithoutDates(t *testing.T) {
+	locktest.InBubble(t, "no dates", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		for range 3 {
+			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+			if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("a locked item was locked: %v", err)
+			}
+			waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
+			synctest.Wait()
+			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
+			if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok || len(refused.Current) != len(whole) {
+				t.Errorf("got %v", err)
+			}
+			locktest.Updated(t, lock, locktest.AddOne())
+			got := <-waiting
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			locktest.Updated(t, got.Lock, locktest.AddOne())
+		}
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(106)) {
+			t.Errorf("the amount is %v", got)
+		}
+		lock := locktest.LockItem(t, a, u.Key(attr.Item{"id": attr.Str("new")}), waitpolicy.NoWait, queuelock.CreateItem())
+		if _, err := b.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Str("new")}), waitpolicy.NoWait, queuelock.CreateItem()); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a locked item was locked: %v", err)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestReservedNames checks that the attribute names of the lock are not overwritten on an
+// item.
+func TestReservedNames(t *testing.T) {
+	for name, value := range map[string]types.AttributeValue{
+		"lock_granted": attr.Str("x"), "lock_holders": attr.Num(1), "lock_servingAfter": attr.Num(1), "lock_ticketNumber": attr.Str("seven"), "lock_holdMode": attr.Num(3), "lock_permits": attr.Num(3), "lock_scope": attr.Str("x"),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			key, whole := locktest.OrderItem()
+			u := locktest.NewItemTable(t, table, key)
+			whole[name] = value
+			u.Put(whole)
+			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+			_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait, queuelock.CreateItem())
+			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed {
+				t.Errorf("got %v", err)
+			}
+			locktest.EqualItems(t, "the item", u.Get(key), whole)
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: "mutex:"})
+			locktest.Release(t, locktest.LockItem(t, other, u.Key(key), waitpolicy.NoWait))
+		})
+	}
+}
+
+// TestCrashedItemHolder checks that the item of a crashed holder is taken over. A holder that
+// dies is evicted from the item, and its item is as it was.
+func TestCrashedItemHolder(t *testing.T) {
+	locktest.InBubble(t, "crash", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		dbA.Partition()
+		next := locktest.LockItem(t, b, u.Key(key), waitpolicy.For(3*time.Minute))
+		locktest.EqualItems(t, "the item", next.Item(), whole)
+		dbA.Heal()
+		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("the killed holder's update gave %v", err)
+		}
+		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, next, locktest.AddOne()), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+	})
+}

@@ -1,0 +1,239 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestRequestsOfItemLocks(t *testing.T) {
+	locktest.InBubble(t, "budget", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		spends := func(what string, requests int, units float64, f func()) {
+			t.Helper()
+			if spent := locktest.Cost(table, func() { f(); time.Sleep(100 * time.Millisecond) }); spent.Sent != requests || spent.WriteUnits != units || spent.ReadUnits != 0 {
+				t.Errorf("%s: %+v, want %d requests, %g WCU, 0 RCU", what, spent, requests, units)
+			}
+		}
+		var lock *queuelock.ItemLock
+		spends("the first lock of an item", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) })
+		spends("a release", 1, 1, func() { locktest.Release(t, lock) })
+		spends("an idle lock", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
+		spends("a busy item", 1, 1, func() {
+			if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Error(err)
+			}
+		})
+		spends("an update and release", 1, 1, func() { locktest.Updated(t, lock, locktest.AddOne()) })
+		spends("read, modify, write", 2, 2, func() {
+			locktest.Updated(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever), locktest.AddOne(), expression.AttributeExists(expression.Name("amount")))
+		})
+		spends("a missing item", 1, 1, func() {
+			if _, err := b.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Str("none")}), waitpolicy.Forever); !errors.Is(err, queuelock.ErrNoItem) {
+				t.Error(err)
+			}
+		})
+		spends("a missing item that is created", 1, 1, func() {
+			lock = locktest.LockItem(t, b, u.Key(attr.Item{"id": attr.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
+		})
+		locktest.EqualItems(t, "the created item", lock.Item(), attr.Item{"id": attr.Str("none")})
+		locktest.Release(t, lock)
+
+		// A waiter, without its polls.
+		lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
+		before := dbB.Counts()
+		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
+		time.Sleep(time.Second)
+		locktest.Updated(t, lock, locktest.AddOne())
+		got := <-waiting
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		locktest.Updated(t, got.Lock, locktest.AddOne())
+		time.Sleep(time.Second)
+		spent := dbB.Counts().Sub(before)
+		polls := locktest.Plus(spent["GetItem"], spent["Query"])
+		if rest := locktest.Minus(spent.Total(), polls); rest.Sent != 6 || rest.WriteUnits != 6 {
+			t.Errorf("a turn of a waiter took %d requests and %g write units beside polls", rest.Sent, rest.WriteUnits)
+		}
+		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
+	})
+	locktest.InBubble(t, "ProcessNotRefusedBefore", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, _ := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		spent := locktest.Cost(table, func() {
+			_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever)
+			if !errors.Is(err, queuelock.ErrNoItem) {
+				t.Error(err)
+			}
+			locktest.Says(t, err, "no such item", "order-7", u.Name)
+		})
+		if spent.Sent != 1 || spent.WriteUnits != 1 {
+			t.Errorf("a missing item: %+v", spent)
+		}
+		if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
+			t.Error("something was created")
+		}
+	})
+}
+
+// TestLookAtItem checks that a look at an item is one read or two. The record is the
+// item, so the rows are read beside it. A waiter with no ticket ahead reads no rows.
+func TestLookAtItem(t *testing.T) {
+	locktest.InBubble(t, "three who wait", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		u.Put(whole)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		locktest.LockItem(t, holder, u.Key(key), waitpolicy.NoWait)
+		for i, name := range []string{"next", "second", "third"} {
+			c, db := locktest.Open(t, table, name, queuelock.Config{})
+			locktest.QueueUpForItem(t.Context(), c, u.Key(key), waitpolicy.Forever)
+			time.Sleep(time.Second) // a process's first request of all is a read
+			before := db.Counts()
+			time.Sleep(20 * time.Second)
+			spent := db.Counts().Sub(before)
+			looks, rows := spent["GetItem"].Sent, spent["Query"].Sent
+			// A look may begin before a count and end after it: one more or less on either side.
+			if looks < 5 || i == 0 && rows != 0 || i > 0 && (rows < looks-1 || rows > looks+1) {
+				t.Errorf("%s read the item %d times, and the rows %d times", name, looks, rows)
+			}
+		}
+	})
+}
+
+// TestQueueOfItem checks that each item has a queue of its own. The queue of an item is
+// found by every way of writing its key, and by no other item's.
+func TestQueueOfItem(t *testing.T) {
+	locktest.InBubble(t, "entities", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		prefixed, _ := locktest.Open(t, table, "prefixed", queuelock.Config{ItemPrefix: "l_"})
+		entity := func(c *queuelock.Client, name string, key attr.Item) string {
+			state, err := c.Viewer().Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})
+			if err != nil {
+				t.Error(err)
+				return ""
+			}
+			return state.Entity
+		}
+		long := strings.Repeat("ä", 1000)
+		keys := []attr.Item{
+			{"id": attr.Str("a")}, {"id": attr.Str(`a" "sort" S:"b`)}, {"id": attr.Str("a"), "sort": attr.Str("b")}, {"id": attr.Num(1)}, {"id": attr.Str("1")}, {"id": attr.Bin('1')},
+			{"id": attr.Num(10)}, {"id": attr.Num(-1)}, {"id": attr.Str("a"), "sort": attr.Num(1)}, {"sort": attr.Str("a")},
+			{"id": attr.Str(long)}, {"id": attr.Str(long + "x")}, {"id": attr.Str(long), "sort": attr.Str(long[:1000])}, {"id": attr.Str(long), "sort": attr.Str(long[:998])},
+		}
+		seen := map[string]attr.Item{}
+		for _, key := range keys {
+			u := locktest.ItemTable{T: t, Name: "orders", DB: table.Client("user")}
+			in := &dynamodb.CreateTableInput{TableName: &u.Name, BillingMode: types.BillingModePayPerRequest}
+			for _, attribute := range []string{"id", "sort"} {
+				if v := key[attribute]; v != nil {
+					kind := types.KeyTypeHash
+					if len(in.KeySchema) > 0 {
+						kind = types.KeyTypeRange
+					}
+					scalar := map[string]types.ScalarAttributeType{"*types.AttributeValueMemberS": "S", "*types.AttributeValueMemberN": "N", "*types.AttributeValueMemberB": "B"}[fmt.Sprintf("%T", v)]
+					in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(attribute), KeyType: kind})
+					in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(attribute), AttributeType: scalar})
+				}
+			}
+			if _, err := u.DB.CreateTable(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			got := entity(c, "orders", key)
+			if other, ok := seen[got]; ok || got == "" || len(got) > 2048 {
+				t.Errorf("%s has the queue %q of %s", locktest.PlainItem(key), got, locktest.PlainItem(other))
+			}
+			seen[got] = key
+			if entity(prefixed, "orders", key) == got {
+				t.Errorf("another prefix has the same queue")
+			}
+			if n, ok := key["id"].(*types.AttributeValueMemberN); ok {
+				for _, same := range []string{n.Value + ".0", n.Value + "0e-1", n.Value + ".00E+0"} {
+					if again := entity(c, "orders", attr.With(key, attr.Item{"id": attr.Num(same)})); again != got {
+						t.Errorf("%s has the queue %q, and %s %q", n.Value, got, same, again)
+					}
+				}
+			}
+			if _, err := u.DB.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &u.Name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestInspectItem checks that Inspect shows the holder and the waiters of an item.
+func TestInspectItem(t *testing.T) {
+	locktest.InBubble(t, "state", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		key, whole := locktest.OrderItem()
+		u := locktest.NewItemTable(t, table, key)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		inspect := func() *queue.State {
+			t.Helper()
+			var state *queue.State
+			spent := locktest.Cost(table, func() {
+				var err error
+				if state, err = a.Viewer().Inspect(t.Context(), u.Key(key)); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if spent.Sent != 2 || spent.WriteUnits != 0 {
+				t.Errorf("it took %+v", spent)
+			}
+			return state
+		}
+		for range 2 {
+			if s := inspect(); !s.Issued.IsZero() || len(s.Serving)+len(s.Waiting) != 0 {
+				t.Errorf("an item that was never locked: %+v", s)
+			}
+			u.Put(whole)
+		}
+		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait, queuelock.WithData([]byte("job 1")))
+		ctx, cancel := context.WithCancel(t.Context())
+		waiting := locktest.QueueUpForItem(ctx, b, u.Key(key), waitpolicy.Forever)
+		synctest.Wait()
+		if s := inspect(); len(s.Serving) != 1 || s.Serving[0].Owner != "a" || string(s.Serving[0].Data) != "job 1" || len(s.Waiting) != 1 || s.Waiting[0].Owner != "b" {
+			t.Errorf("a locked item: %+v", s)
+		}
+		if s := inspect(); s.Reason != queuelock.ItemReason || lock.ItemKey().Table != u.Name {
+			t.Errorf("the lock's key is %v, the queue's %q and %q", lock.ItemKey(), s.Entity, s.Reason)
+		}
+		cancel()
+		if got := <-waiting; !errors.Is(got.Err, context.Canceled) || !errors.Is(got.Err, queuelock.ErrNotAcquired) {
+			t.Errorf("the waiter that gave up got %v", got.Err)
+		}
+		// The lock is kept, and its data changed, without a change of the item.
+		time.Sleep(5 * time.Minute)
+		if err := lock.SetData(t.Context(), nil); err != nil || lock.Err() != nil {
+			t.Error(err, lock.Err())
+		}
+		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne()), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+	})
+}

@@ -1,0 +1,189 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+const lockDelay = 7 * time.Second
+
+// TestLockDelayAfterLoss checks that a lost lock keeps its queue closed for its delay.
+func TestLockDelayAfterLoss(t *testing.T) {
+	for how, options := range locktest.Judged {
+		locktest.InBubble(t, how, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, options...)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
+			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			time.Sleep(63 * time.Second) // it is renewed, and not at this very instant; the delay stays
+			if h := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != lockDelay || h.TTL != locktest.TTL || h.Remaining < locktest.TTL/2+lockDelay-2*time.Second || h.Remaining > locktest.TTL+lockDelay+time.Second {
+				t.Errorf("Inspect says %+v", h)
+			}
+			if left := lock.Remaining(); left > locktest.TTL {
+				t.Errorf("its own deadline is in %v, and the lease is of %v", left, locktest.TTL)
+			}
+			renewed := time.Now().Add(lock.Remaining() - 9*time.Second) // the deadline is a lease less a second after it
+			db.Partition()
+			<-lock.Context().Done()
+			if took := time.Since(renewed); took > locktest.TTL || took < locktest.TTL-2*time.Second {
+				t.Errorf("the loss was known %v after the last renewal", took)
+			}
+			time.Sleep(2 * time.Second)
+			db.Heal()
+			// What the former holder does about its loss does not open the queue.
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+			if locked, err := other.IsLocked(t.Context(), locktest.Order); err != nil || !locked {
+				t.Errorf("in its delay it is locked: %t, %v", locked, err)
+			}
+			if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("in its delay: %v", err)
+			}
+			got := <-waiting
+			if took := got.At.Sub(renewed); got.Err != nil || took < locktest.TTL+lockDelay-10*time.Millisecond || took > locktest.TTL+lockDelay+locktest.TakenOverWithin {
+				t.Fatalf("taken over %v after the last renewal (%v), want %v", took, got.Err, locktest.TTL+lockDelay)
+			}
+			locktest.Release(t, got.Lock)
+		})
+	}
+}
+
+// TestLockDelayAfterRelease checks that a released lock has no delay.
+func TestLockDelayAfterRelease(t *testing.T) {
+	locktest.InBubble(t, "at once", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)))
+		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
+		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))
+		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		closed := time.Now()
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := <-waiting; got.Err != nil || got.At.Sub(closed) > time.Second {
+			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
+		}
+	})
+	locktest.InBubble(t, "ReleasedAfterEndOfContext", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		given := make(chan error, 1)
+		go func() {
+			_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.LockDelay(time.Hour))
+			given <- err
+		}()
+		<-held.Reached()
+		cancel()
+		held.Release()
+		if err := <-given; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+	})
+}
+
+// TestLockDelayBeforeReturn checks that a lock that was never returned has no delay. A lock
+// that is lost while an AcquireAll waits for the others was never returned, and so
+// nothing was done under it: its queue is opened, or its own AcquireAll would wait for
+// it.
+func TestLockDelayBeforeReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, db := locktest.Open(t, table, "b", cfg)
+		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+		done := make(chan locktest.SeveralOutcome, 1)
+		go func() {
+			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
+			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
+		}()
+		time.Sleep(time.Second)
+		cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
+		time.Sleep(15 * time.Second)
+		cut.Remove()
+		locktest.ReleaseAll(t, held)
+		free := time.Now()
+		got := <-done
+		if got.Err != nil {
+			t.Fatal(got.Err)
+		}
+		if took := got.At.Sub(free); took > time.Minute {
+			t.Errorf("all were free, and it took %v", took)
+		}
+		locktest.ReleaseAll(t, got.Locks)
+	})
+}
+
+// TestLockDelayAfterLateRelease checks that a Release that did not get through in time leaves the
+// delay. A Release that came too late is a loss.
+func TestLockDelayAfterLateRelease(t *testing.T) {
+	for how, options := range locktest.Judged {
+		locktest.InBubble(t, how, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, options...)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+			granted := time.Now()
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
+			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			db.Partition()
+			if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("released without a network: %v", err)
+			}
+			time.Sleep(time.Until(granted.Add(locktest.TTL + time.Second)))
+			db.Heal()
+			locktest.Says(t, lock.Release(t.Context()), "lost", "lease of 10s", "delay of 7s")
+			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("%v", err)
+			}
+			got := <-waiting
+			if took := got.At.Sub(granted); got.Err != nil || took < locktest.TTL+lockDelay-10*time.Millisecond || took > locktest.TTL+lockDelay+locktest.TakenOverWithin {
+				t.Errorf("taken over %v after the grant (%v), want %v", took, got.Err, locktest.TTL+lockDelay)
+			}
+		})
+	}
+}
+
+// TestInvalidLockDelay checks that an invalid lock delay is refused.
+func TestInvalidLockDelay(t *testing.T) {
+	locktest.InBubble(t, "at once", func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		for d, words := range map[time.Duration][]string{
+			-time.Second:            {"LockDelay", "-1s", "24h"},
+			24*time.Hour + 1:        {"LockDelay", "24h0m0.000000001s", "24h0m0s"},
+			1500 * time.Microsecond: {"LockDelay", "1.5ms", "whole milliseconds"},
+		} {
+			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.LockDelay(d))
+			locktest.Says(t, err, words...)
+		}
+		if n := db.Counts().Total().Sent; n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+		for _, d := range []time.Duration{0, time.Millisecond, 24 * time.Hour} {
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(d)))
+		}
+		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))) }); spent.Sent != 2 {
+			t.Errorf("a cycle cost %+v, want two requests", spent)
+		}
+	})
+}

@@ -1,0 +1,11 @@
+// Package modes_test tests the other ways to hold: Shared, Permits and Downgrade, AcquireAll and the wider scopes, locks
+// on the caller's own items, locks that only an operator ends, and the delay after a lost lock.
+package modes_test
+
+import (
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }

@@ -1,0 +1,196 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestSemaphore checks that a semaphore admits as many holders as it has permits, in
+// order.
+func TestSemaphore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		var now, most, done atomic.Int64
+		var mu sync.Mutex
+		var tickets []string // guarded by mu
+		for i := range 10 {
+			c, _ := locktest.Open(t, table, fmt.Sprint("p", i), queuelock.Config{})
+			go func() {
+				err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(_ context.Context, l *queuelock.Lock) error {
+					mu.Lock()
+					tickets = append(tickets, l.Ticket().Padded())
+					mu.Unlock()
+					n := now.Add(1)
+					if m := most.Load(); n > m {
+						most.Store(n)
+					}
+					time.Sleep(5 * time.Second)
+					now.Add(-1)
+					done.Add(1)
+					return nil
+				}, queuelock.Permits(3))
+				if err != nil {
+					t.Error(err)
+				}
+			}()
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Minute)
+		if most.Load() != 3 || done.Load() != 10 {
+			t.Errorf("at most %d at once, %d turns; want 3 and 10", most.Load(), done.Load())
+		}
+		if !slices.IsSorted(tickets) {
+			t.Errorf("tickets in the order %q", tickets)
+		}
+	})
+}
+
+// TestKindOfQueue checks that a queue remains a lock or a semaphore.
+func TestKindOfQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			first, then []queuelock.Option
+			says        []string
+		}{
+			"another number": {[]queuelock.Option{queuelock.Permits(3)}, []queuelock.Option{queuelock.Permits(5)}, []string{"is a semaphore of 3, and a semaphore of 5 is asked for", "pass Permits(3), or use another Reason"}},
+			"a lock":         {[]queuelock.Option{queuelock.Permits(3)}, nil, []string{"is a semaphore of 3, and a lock is asked for", "pass Permits(3), or use another Reason"}},
+			"a semaphore":    {nil, []queuelock.Option{queuelock.Permits(1)}, []string{"is a lock, and a semaphore of 1 is asked for", "leave Permits out, or use another Reason"}},
+			"a reader":       {[]queuelock.Option{queuelock.Permits(2)}, []queuelock.Option{queuelock.Shared()}, []string{"a semaphore of 2", "a lock"}},
+		} {
+			table := queuelocktest.NewTable(t)
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			for _, held := range []bool{true, false} {
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait, test.first...)
+				if !held {
+					locktest.Release(t, lock)
+				}
+				before, removals := table.Items(), table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Of("UpdateItem").Mentioning("REMOVE holders."))
+				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+					_, err := b.Acquire(t.Context(), locktest.Order, wait, test.then...)
+					if _, ok := errors.AsType[*queue.MismatchError](err); !ok {
+						t.Fatalf("%s, %v: %v, want a MismatchError", name, wait, err)
+					}
+					locktest.Says(t, err, test.says...)
+					if !strings.HasPrefix(err.Error(), `queuelock: "order-7" (lock) is `) || strings.Count(err.Error(), "order-7") != 1 {
+						t.Errorf("%s: %v, want the key once", name, err)
+					}
+				}
+				if removals.Remove(); removals.Fired() != 0 {
+					t.Errorf("%s: it removed what it had not put", name)
+				}
+				if after := table.Items(); !reflect.DeepEqual(before, after) {
+					t.Errorf("%s: it has changed %v to %v", name, before, after)
+				}
+				if held {
+					locktest.Release(t, lock)
+				}
+			}
+		}
+	})
+}
+
+// TestBadModes checks that bad modes are refused without a request.
+func TestBadModes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		for word, opts := range map[string][]queuelock.Option{
+			"Permits(0): between 1 and 500 are": {queuelock.Permits(0)},
+			"Permits(-3): between":              {queuelock.Permits(-3)},
+			"Permits(501): between":             {queuelock.Permits(501)},
+			"cannot be combined":                {queuelock.Permits(2), queuelock.Shared()},
+			"semaphore has no write":            {queuelock.Shared(), queuelock.Permits(1)},
+		} {
+			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
+			if word != "at" {
+				locktest.Says(t, err, word)
+			} else if err == nil {
+				t.Error("Permits(-3) is taken")
+			}
+		}
+		if sent := db.Counts().Total().Sent; sent != 0 {
+			t.Errorf("%d requests were sent", sent)
+		}
+	})
+}
+
+// TestSharedRequests checks that shared locks and semaphores cost the documented requests.
+func TestSharedRequests(t *testing.T) {
+	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			b, db := locktest.Open(t, table, "b", queuelock.Config{})
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt))
+			var held *queuelock.Lock
+			if spent := locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.NoWait, opt) }); spent.Sent != 1 {
+				t.Errorf("idle: %+v, want one request", spent)
+			}
+			second := locktest.Acquire(t, b, waitpolicy.Forever, opt)
+			locktest.Release(t, held)
+			locktest.Release(t, second)
+			time.Sleep(time.Second)
+			counts := db.Counts()
+			polls := counts["Query"].Sent + counts["GetItem"].Sent
+			if spent := counts.Total(); spent.Sent-polls > 6 || polls > 1 {
+				t.Errorf("joining and leaving took %d requests and %d polls, want at most 6 and 1\n%s", spent.Sent-polls, polls, table.Log())
+			}
+			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt)) }); spent.Sent != 2 {
+				t.Errorf("idle again: %+v, want two requests", spent)
+			}
+		})
+	}
+}
+
+// TestRecordWithoutMode checks that a reader gets an error that names a record without
+// the mode of its holders. Such a record refuses readers permanently. They get this error
+// in every scope, and do not ask again.
+func TestRecordWithoutMode(t *testing.T) {
+	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
+		for _, entries := range []attr.Item{{}, {"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(60000), "owner": attr.Str("old")})}} {
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				locktest.InBubble(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T) {
+					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+					c, _ := locktest.Open(t, table, "c", cfg)
+					for range 3 {
+						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
+					}
+					record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(2), "granted": attr.Num(0), "holders": attr.Object(entries)})
+					if cfg.Scope == ticket.ScopeTable {
+						record["scope"] = attr.Str("shared")
+					}
+					locktest.Write(t, table, record)
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					spent := locktest.Cost(table, func() {
+						_, err := c.Acquire(ctx, locktest.Order, wait, queuelock.Shared())
+						if malformed, ok := errors.AsType[*queue.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
+							t.Errorf("%v", err)
+						}
+					})
+					if spent.Sent > 3 {
+						t.Errorf("%d requests", spent.Sent)
+					}
+				})
+			}
+		}
+	}
+}

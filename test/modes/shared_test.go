@@ -1,0 +1,214 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestReadersAndWriters checks that readers share a lock, and a writer holds it alone.
+func TestReadersAndWriters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		client := func(name string) *queuelock.Client {
+			c, _ := locktest.Open(t, table, name, queuelock.Config{})
+			return c
+		}
+		first := locktest.Acquire(t, client("r1"), waitpolicy.NoWait, queuelock.Shared())
+		second := locktest.Acquire(t, client("r2"), waitpolicy.For(time.Second), queuelock.Shared())
+		writer := locktest.LockBy(t, client("w"))
+		time.Sleep(time.Second)
+		third := locktest.LockBy(t, client("r3"), queuelock.Shared())
+		time.Sleep(10 * time.Second)
+		locktest.StillWaits(t, "a writer beside readers", writer)
+		locktest.StillWaits(t, "a reader behind a writer", third)
+		if !first.Shared() || !second.Shared() {
+			t.Error("a shared lock says that it is not")
+		}
+		locktest.Release(t, first)
+		time.Sleep(3 * time.Second)
+		locktest.StillWaits(t, "a writer beside one reader", writer)
+		locktest.Release(t, second)
+		time.Sleep(3 * time.Second)
+		w := locktest.Granted(t, "the writer", writer)
+		locktest.StillWaits(t, "a reader beside a writer", third)
+		if w.Shared() {
+			t.Error("a writer says that it shares")
+		}
+		locktest.Release(t, w)
+		time.Sleep(3 * time.Second)
+		locktest.Release(t, locktest.Granted(t, "the last reader", third))
+	})
+}
+
+// TestConsecutiveReaders checks that consecutive readers are admitted together. Readers
+// that follow each other are all admitted, each with a request or two of its own, and
+// none waits for another's work.
+func TestConsecutiveReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
+		held := locktest.Acquire(t, w, waitpolicy.NoWait)
+		readers := locktest.Scaled(12, 5)
+		var waiting []<-chan locktest.Outcome
+		for i := range readers {
+			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
+			waiting = append(waiting, locktest.LockBy(t, c, queuelock.Shared()))
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(30 * time.Second)
+		locktest.Release(t, held)
+		begun := time.Now()
+		time.Sleep(20 * time.Second)
+		for i, done := range waiting {
+			got := <-done
+			if got.Err != nil {
+				t.Fatal(got.Err)
+			}
+			if took := got.At.Sub(begun); took > 5*time.Second {
+				t.Errorf("reader %d was admitted after %v", i, took)
+			}
+		}
+	})
+}
+
+// TestWriterBehindReaders checks that readers do not starve writers. A stream of readers,
+// of whom one always holds, does not keep a writer out.
+func TestWriterBehindReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		stop := make(chan struct{})
+		var reads atomic.Int64
+		for i := range 4 {
+			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
+			go func() {
+				time.Sleep(time.Duration(i) * 700 * time.Millisecond)
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+						reads.Add(1)
+						time.Sleep(3 * time.Second)
+						return nil
+					}, queuelock.Shared())
+					if err != nil && t.Context().Err() == nil {
+						t.Error(err)
+						return
+					}
+				}
+			}()
+		}
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
+		time.Sleep(10 * time.Second)
+		for range 5 {
+			begun := time.Now()
+			lock := locktest.Acquire(t, w, waitpolicy.For(time.Minute))
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("a writer waited for %v behind turns of 3 s", took)
+			}
+			locktest.Release(t, lock)
+			time.Sleep(5 * time.Second)
+		}
+		close(stop)
+		if reads.Load() < 10 {
+			t.Errorf("%d reads: too few to starve anybody", reads.Load())
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestWriterAfterReaders checks that a writer holds a queue that readers have left alone.
+// The hold mode goes with the holders: a writer that comes to an idle queue after readers
+// is alone.
+func TestWriterAfterReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		r, _ := locktest.Open(t, table, "r", queuelock.Config{})
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
+		one, two := locktest.Acquire(t, r, waitpolicy.NoWait, queuelock.Shared()), locktest.Acquire(t, r, waitpolicy.Forever, queuelock.Shared())
+		locktest.Release(t, one)
+		locktest.Release(t, two)
+		time.Sleep(time.Second)
+		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
+		if _, err := r.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a reader beside a writer: %v", err)
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestNoWaitBesideReaders checks how NoWait treats a client that would join the holders.
+func TestNoWaitBesideReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
+		busy := func(what string, requests int, opts ...queuelock.Option) {
+			t.Helper()
+			spent := locktest.CostTo(dbB, func() {
+				if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...); !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+			if spent.Sent != requests {
+				t.Errorf("%s: %+v, want %d requests", what, spent, requests)
+			}
+		}
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		busy("a reader beside a writer", 1, queuelock.Shared())
+		locktest.Release(t, lock)
+		reads := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
+		joins := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Shared())
+		busy("a writer beside readers", 1)
+		locktest.Release(t, joins)
+		writer := locktest.LockBy(t, w)
+		time.Sleep(time.Second)
+		busy("a reader behind a writer", 2, queuelock.Shared())
+		locktest.Release(t, reads)
+		time.Sleep(5 * time.Second)
+		locktest.Release(t, locktest.Granted(t, "the writer", writer))
+	})
+}
+
+// TestStateOfSharedLock checks that the state of a queue lists the holders that share it.
+func TestStateOfSharedLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
+		writer := locktest.LockBy(t, b)
+		time.Sleep(time.Second)
+		reader := locktest.LockBy(t, c, queuelock.Shared())
+		time.Sleep(time.Second)
+		s, err := a.Viewer().Inspect(t.Context(), locktest.Order)
+		if err != nil || s.Permits != 0 || len(s.Serving) != 1 || !s.Serving[0].Shared || len(s.Waiting) != 2 || s.Waiting[0].Shared || !s.Waiting[1].Shared {
+			t.Errorf("%+v, %v", s, err)
+		}
+		locktest.Release(t, held)
+		time.Sleep(3 * time.Second)
+		locktest.Release(t, locktest.Granted(t, "the writer", writer))
+		time.Sleep(3 * time.Second)
+		locktest.Release(t, locktest.Granted(t, "the reader", reader))
+		permits := queuelock.Key{Entity: "order-7", Reason: "permits"}
+		if err := a.Do(t.Context(), permits, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }, queuelock.Permits(7)); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := a.Viewer().Inspect(t.Context(), permits); err != nil || s.Permits != 7 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
