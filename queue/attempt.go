@@ -25,14 +25,14 @@ type Attempt struct {
 }
 
 // Named reports whether it is a grant by the name in the row.
-func (a Attempt) Named() bool { return !a.named.IsZero() }
+func (a *Attempt) Named() bool { return !a.named.IsZero() }
 
 // delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
 // under way, and its lock delay keeps the queue closed.
-func (a Attempt) delayed() bool { return a.Resumed && a.Lease.Delay > 0 }
+func (a *Attempt) delayed() bool { return a.Resumed && a.Lease.Delay > 0 }
 
 // mayStay reports whether the attempt may be in the record without a lease that would end it.
-func (a Attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
+func (a *Attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
 
 // attempt returns the entry of a new attempt, which is sent now.
 func (w *Wait) attempt(c Clock, claimed bool) Entry {
@@ -130,8 +130,11 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 		}
 		a.given, a.unknown, late = true, true, &h
 	}
-	if i := slices.IndexFunc(w.attempts, func(a Attempt) bool { return w.remains(a) && a.removed.Before(w.Snapshot.ReadAt) }); i >= 0 {
+	for i := range w.attempts {
 		a := &w.attempts[i]
+		if !w.remains(a) || !a.removed.Before(w.Snapshot.ReadAt) {
+			continue
+		}
 		a.removed, a.unknown = w.Snapshot.ReadAt, true
 		return Do{State: Removing, IDs: []string{a.ID}, Late: late}, true
 	}
@@ -160,13 +163,20 @@ func (w *Wait) giveUpNamed() {
 
 // remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late
 // request can put it there again after it was removed.
-func (w *Wait) remains(a Attempt) bool {
+func (w *Wait) remains(a *Attempt) bool {
 	_, shown := w.Snapshot.Record.Mine(a.ID)
 	return shown && a.given && !a.delayed()
 }
 
 // MustRemove reports whether the snapshot shows an entry that is to be removed. That is tried once for each snapshot.
-func (w *Wait) MustRemove() bool { return slices.ContainsFunc(w.attempts, w.remains) }
+func (w *Wait) MustRemove() bool {
+	for i := range w.attempts {
+		if w.remains(&w.attempts[i]) {
+			return true
+		}
+	}
+	return false
+}
 
 // clean notes that the ids that were to be removed are not in the record.
 func (w *Wait) clean() {

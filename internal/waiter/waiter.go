@@ -257,12 +257,7 @@ func (w *Waiter) AwaitRow(ctx context.Context) error {
 // Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the ticket cannot be granted
 // any more.
 func (w *Waiter) Await(ctx context.Context) (grant *Grant, err error) {
-	w.turn.waits = true
-	named := w.turn.place != nil && w.turn.place.row.EntryID != ""
-	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
-	// ended since, before the waiter could be woken.
-	fresh := w.wait.Open() || !w.wait.Before(w.cfg.Local.Ended(w.cfg.Queue))
-	do, err := w.play(ctx, w.step(queue.Joined{ByName: named, Fresh: fresh, Put: w.turn.put}))
+	do, err := w.play(ctx, w.joined())
 	if !w.turn.arrived {
 		w.depart()
 	}
@@ -273,6 +268,18 @@ func (w *Waiter) Await(ctx context.Context) (grant *Grant, err error) {
 		return nil, &GoneError{w.wait.Ticket, "its place was lost, or resumed by another process"}
 	}
 	return grant, err
+}
+
+// joined begins to wait.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (w *Waiter) joined() *queue.Do {
+	w.turn.waits = true
+	named := w.turn.place != nil && w.turn.place.row.EntryID != ""
+	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
+	// ended since, before the waiter could be woken.
+	fresh := w.wait.Open() || !w.wait.Before(w.cfg.Local.Ended(w.cfg.Queue))
+	return w.step(queue.Joined{ByName: named, Fresh: fresh, Put: w.turn.put})
 }
 
 // end returns what the machine says at the end of a wait.
