@@ -60,7 +60,7 @@ func newSearch(w World, plant func(clause.Write) clause.Write) *search {
 func (s *search) start() world {
 	w := world{left: s.Faults.left()}
 	for i, c := range s.Clients {
-		w.nodes[i].turns = int8(c.Turns)
+		w.nodes[i].turns, w.nodes[i].gen = int8(c.Turns), 1
 	}
 	return w
 }
