@@ -15,4 +15,9 @@ const (
 	ReplyLost                 // it was refused, and will never be applied
 	ReplyFailed               // it was not applied, and never will be
 	ReplyUnknown              // it had no answer: it may have been applied, or may yet be
+	// ReplyContradicted: it was refused by what meets all of its conditions, and is not applied.
+	ReplyContradicted
 )
+
+// refused reports whether the request returned what it met.
+func (r Reply) refused() bool { return r == ReplyMade || r == ReplyRefused || r == ReplyLost }

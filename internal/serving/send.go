@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -31,6 +33,48 @@ func Get(ctx context.Context, q table.Queue) (queue.Record, error) {
 	}
 	rec, err := queue.DecodeRecord(q.Items, item)
 	return rec.Timed(sent, time.Now()), err
+}
+
+// Send sends a write of the record. It returns the record that it left or that refused it, what was learned of it, and the
+// error unless it was applied.
+func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
+	rec, err := send(ctx, q, w)
+	return rec, replyOf(err), err
+}
+
+// SendBlind is Send for a write after which the record is not needed.
+func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
+	err := q.Record().Apply(ctx, q.RecordKey(), q.Record().Express(w, q.Names()))
+	if err == nil {
+		return queue.Record{}, queue.ReplyApplied, nil
+	}
+	rec, err := written(ctx, q, nil, err)
+	return rec, replyOf(err), err
+}
+
+// SendWith is Send for a write of a record on a user's item, and the user's own update of that item, on both conditions. users
+// has an update, and may have a condition.
+func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expression.Expression) (queue.Record, queue.Reply, error) {
+	rec, err := sendExpressions(ctx, q, table.Join(q.Record().Express(w, q.Names()), users))
+	return rec, replyOf(err), err
+}
+
+func replyOf(err error) queue.Reply {
+	switch {
+	case err == nil:
+		return queue.ReplyApplied
+	case errors.Is(err, ErrMade):
+		return queue.ReplyMade
+	case errors.Is(err, ErrLost):
+		return queue.ReplyLost
+	case errors.Is(err, ErrRefused):
+		return queue.ReplyRefused
+	case table.Contradicted(err):
+		return queue.ReplyContradicted
+	case table.Applied(err):
+		return queue.ReplyUnknown
+	}
+	return queue.ReplyFailed
 }
 
 // send sends a write of the record.

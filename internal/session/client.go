@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -39,11 +40,11 @@ type Client struct {
 	renewals chan struct{}       // guarded by mu, see renewing; an element for each heartbeat under way
 }
 
-// listHeld lists a session unless it was lost already: move has unlisted it, or will.
+// listHeld lists a session unless it was lost already: step has unlisted it, or will.
 func (c *Client) listHeld(s *Session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.current().Phase.held() {
+	if s.current().Phase.Held() {
 		c.add(s)
 	}
 }
@@ -102,7 +103,7 @@ func (c *Client) Holds(id string) bool {
 	c.mu.Lock()
 	s := c.sessions[id]
 	c.mu.Unlock()
-	return s != nil && s.current().Phase == Held
+	return s != nil && s.current().Phase == queue.PhaseHeld
 }
 
 // Reset sends RESET of the protocol, after which the next Acquire of an idle queue is one

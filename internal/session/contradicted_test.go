@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -60,7 +61,7 @@ func TestContradicted(t *testing.T) {
 	inWorld(t, "FastRelease", heartbeat.Terms{}, func(w *world) {
 		w.contradict("size (") // in no condition of the hand-off
 		err := w.session.Release(w.Context())
-		if err != nil || w.session.State().Phase != Released {
+		if err != nil || w.session.State().Phase != queue.PhaseReleased {
 			w.Errorf("%v, %+v", err, w.session.State())
 		}
 		is(w, err, 1)
@@ -72,7 +73,7 @@ func TestContradicted(t *testing.T) {
 		w.contradict("")
 		begun := time.Now()
 		err := w.session.Release(w.Context())
-		if st := w.session.State(); err == nil || st.Phase != Releasing || time.Since(begun) > time.Second {
+		if st := w.session.State(); err == nil || st.Phase != queue.PhaseReleasing || time.Since(begun) > time.Second {
 			w.Errorf("%v, %+v after %v", err, st, time.Since(begun))
 		}
 		is(w, err, 2)

@@ -3,12 +3,12 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -47,11 +47,6 @@ func (s *Session) keep(ctx context.Context) {
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }
 
-// errReleasing is the error of a heartbeat that a write which releases the lock may have refused.
-var errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
-
-var errOutrun = errors.New("a later heartbeat was applied first")
-
 // renew is the lock's heartbeat: HEARTBEAT of the protocol, one request.
 func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error {
 	renewing := s.client.renewing()
@@ -63,41 +58,24 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	renewal := queue.Renewal{Until: until}
-	if !s.dated() {
-		renewal.Since = q.Clock().Middle(s.grant.Sent)
+	since := q.Clock().Middle(s.grant.Sent)
+	w := of(s, func(h *queue.Hold) clause.Write { return h.Heartbeat(until, since) })
+	rec, reply, err := serving.Send(ctx, q, w)
+	do := s.step(queue.HoldEvent{
+		Kind: queue.HoldBeaten, Reply: reply, Record: rec, Err: err,
+		TooEarly: !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()),
+	})
+	if do.Accepted {
+		s.grant.Leave()
 	}
-	if s.grant.Leave != nil {
-		renewal.TTL = s.config.Terms.TTL // it was that of the row
-	}
-	rec, err := serving.Heartbeat(ctx, q, s.grant.ID, s.grant.Ticket, renewal)
-	if errors.Is(err, serving.ErrLost) {
-		if s.confirmRelease(rec) {
-			return errReleasing
-		}
+	switch do.Result {
+	case queue.HoldMade:
+		s.renewed()
+		return nil
+	case queue.HoldLost:
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
 	}
-	switch {
-	case errors.Is(err, serving.ErrMade):
-		return errOutrun
-	case err != nil:
-		return err
-	}
-	s.saw(rec)
-	if !s.config.Terms.OwnerEndsFirst(q.Clock(), until, sent, time.Now()) {
-		return errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
-	}
-	s.leave()
-	s.renewed()
-	return nil
-}
-
-// dated reports whether the entry is known to have the time of the grant.
-func (s *Session) dated() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	me, _ := s.seen.Mine(s.grant.ID)
-	return !me.Since.IsZero()
+	return do.Err
 }
 
 // leave deletes the row of a grant by name, which has been accepted, or has ended.
@@ -114,7 +92,7 @@ func (s *Session) renewed() {
 	}
 	s.mu.Lock()
 	keeper := s.keeper // see keep
-	me, _ := s.seen.Mine(s.grant.ID)
+	me := s.hold.Entry()
 	s.mu.Unlock()
 	terms, e := s.config.Terms, event.Renewed{Origin: s.config.Log.Origin(s.grant.Ticket)}
 	if !terms.FailClosed {
@@ -126,43 +104,9 @@ func (s *Session) renewed() {
 	notify.Send(s.config.Log, e)
 }
 
-// saw keeps a record with the lock that a request has returned, unless another one has shown a later one.
-func (s *Session) saw(rec queue.Record) {
-	if rec.Problem != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if me, ok := rec.Mine(s.grant.ID); ok && me.Shared {
-		s.sharing = shared
-	}
-	if rec.Follows(s.seen) {
-		s.seen, s.seen.Item = rec, nil
-	}
-}
-
-// lose ends a session that is still held (see moves), because its lease is lost.
+// lose ends a session that is still held, because its lease is lost.
 func (s *Session) lose(loss *heartbeat.LossError) {
-	s.move(s.lost(Lost, loss))
-}
-
-// lost returns the state of a session that was lost.
-func (s *Session) lost(p Phase, loss *heartbeat.LossError) State {
-	return State{Phase: p, Reason: s.client.Lost(s.config.Queue, s.grant.Ticket, loss), Loss: loss}
-}
-
-// fenced ends a session whose record has refused a protected write, and returns the reason.
-func (s *Session) fenced(rec queue.Record) error {
-	if s.confirmRelease(rec) {
-		return cmp.Or(s.current().Reason, s.client.Released)
-	}
-	return s.evicted()
-}
-
-// evicted ends a session whose record shows that it is not held any more.
-func (s *Session) evicted() error {
-	s.lose(&heartbeat.LossError{Cause: heartbeat.Evicted, Err: errors.New("a protected write was refused by the serving record")})
-	return s.current().Reason
+	s.step(queue.HoldEvent{Kind: queue.HoldEnded, Err: loss})
 }
 
 // Remaining returns the time until the lease expires locally if no further renewal

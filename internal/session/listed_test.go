@@ -49,7 +49,9 @@ func TestListedSessions(t *testing.T) {
 			if len(c.Sessions()) != 1 {
 				t.Error("a session that is held is not listed")
 			}
-			s.move(State{Phase: Released, Reason: errReleased})
+			s.step(queue.HoldEvent{Kind: queue.HoldUpdate})
+			s.step(queue.HoldEvent{})
+			s.step(queue.HoldEvent{Reply: queue.ReplyApplied})
 		}
 		cancel()
 		reader.Wait()

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -34,33 +33,32 @@ type Session struct {
 	ctx    sessionContext
 	keeper *heartbeat.Keeper
 
-	releases   turnstile // one call at a time releases the lock, and guards unreadable
-	unreadable error     // why a Release had to remove the entry, which cannot be read, and failed
-	transacts  turnstile // lets one transaction at a time through, and guards last
-	last       lastTransaction
+	releases  turnstile    // one call at a time releases the lock
+	transacts turnstile    // lets one transaction at a time through, and guards tx
+	tx        *transaction // the last one
 
 	mu       sync.Mutex
-	state    State        // guarded by mu; move changes it
-	handover handover     // guarded by mu
-	seen     queue.Record // guarded by mu; the record as last seen, without its item
-	sharing  sharing      // guarded by mu
-	calls    int64        // guarded by mu; number of the last release call
-	dataSet  int64        // guarded by mu; number of the last SetData
+	hold     *queue.Hold // guarded by mu; step changes it
+	state    State       // guarded by mu; that of hold
+	handover handover    // guarded by mu
 }
 
 // Hold returns the session of a grant, which must be released, and starts its heartbeat.
 func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	s := &Session{
-		client: c, config: config, grant: grant, seen: grant.Record, sharing: sharingOf(config.Mode),
+		client: c, config: config, grant: grant,
 		releases: newTurnstile(), transacts: newTurnstile(), handover: handover{decided: make(chan struct{})},
 	}
 	grant.Held = time.Now()
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
-	s.seen.Item = nil
-	if me, ok := grant.Record.Mine(grant.ID); ok {
-		s.dataSet = me.DataSet
-	}
+	terms := s.config.Terms
+	s.hold = queue.NewHold(queue.Grant{
+		ID: grant.ID, Ticket: grant.Ticket, Mode: config.Mode, Record: grant.Record, Sent: grant.Sent,
+		Claimed: grant.Claimed, Resumed: grant.Resumed, Named: grant.Leave != nil, FailClosed: terms.FailClosed,
+		TTL: terms.TTL, Margin: terms.Margin, Delay: terms.Delay,
+		Forget: config.Queue.Forget, Home: config.Queue.Home != nil, Patience: c.Timeout,
+	})
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, s, cancel}
 	s.keep(ctx)
@@ -100,15 +98,6 @@ func (s *Session) Within(ctx context.Context) (context.Context, func()) {
 	return sessionContext{inner, s, cancel}, func() { unhook(); cancel(nil) }
 }
 
-// latest returns the latest time that a local instant can be on DynamoDB's clock. The host's clock
-// says nothing about that, so it is Someday if the time is not known.
-func (s *Session) latest(local time.Time) time.Time {
-	if _, latest, known := s.config.Queue.Clock().At(local); known {
-		return latest
-	}
-	return queue.Someday(s.grant.ID)
-}
-
 // turnstile is a mutex that may be held during a request. Waiting for it ends with a context.
 type turnstile chan struct{}
 
@@ -131,35 +120,13 @@ func (t turnstile) Lock(ctx context.Context) error {
 
 func (t turnstile) Unlock() { <-t }
 
-// Phase is a phase of a session.
-type Phase int
-
-// The phases.
-const (
-	Held      Phase = iota // the lease runs
-	Updating               // held, and an UpdateAndRelease is under way, which a heartbeat may meet
-	Releasing              // Release was called, and the table has not confirmed it
-	Released               // the table shows that a call of the session released the lock
-	Lost                   // the lease is over, or the record does not hold the lock; an entry may be left
-	Cleared                // lost, and Release has removed what it may have left
-	Unknown                // not in the table, and the marks of its end were replaced
-)
-
-// moves lists the changes that are possible. Released, Cleared and Unknown are final.
-var moves = map[Phase][]Phase{
-	Held:      {Updating, Releasing, Released, Lost},
-	Updating:  {Held, Released, Lost},
-	Releasing: {Released, Cleared, Unknown},
-	Lost:      {Released, Cleared},
-}
-
-// State is a phase and its reason.
+// State is a phase of the hold, and its reason.
 type State struct {
-	Phase   Phase
+	Phase   queue.Phase
 	Reason  error                // the Client's, of the loss or the release; nil while the lock is held
 	Loss    *heartbeat.LossError // how the lock was lost; nil if it was not
 	unknown error                // the Client's, of the phase Unknown; else nil
-	since   time.Time            // of the phase; see move
+	since   time.Time            // of the phase
 }
 
 // result returns the result of Release in a final state.
@@ -170,49 +137,76 @@ func (st State) result() error {
 	return st.unknown
 }
 
-// held reports whether the lock is held, as far as the session knows.
-func (p Phase) held() bool { return p == Held || p == Updating }
-
-// Lost reports whether the lock was lost.
-func (p Phase) Lost() bool { return p == Lost || p == Cleared }
-
-// Final reports whether the lock has ended and nothing of it has to be removed.
-func (p Phase) Final() bool { return len(moves[p]) == 0 }
-
-// move changes the state if that is possible, and reports whether it was. A session that is
-// not held any more ends its context with the reason. No other function changes the state.
-func (s *Session) move(to State) bool {
-	to.since = time.Now()
+// step plays what has happened. A session that is not held any more ends its context with the reason. No other function
+// changes the state.
+func (s *Session) step(e queue.HoldEvent) queue.HoldDo {
+	now := s.now()
 	s.mu.Lock()
 	from := s.state
-	possible := slices.Contains(moves[from.Phase], to.Phase)
-	if possible {
-		s.state = to
-		if from.Phase.held() && !to.Phase.held() {
-			s.ctx.cancel(to.Reason)
-			if to.Phase != Releasing { // Release stops the heartbeat itself
-				s.client.Background(s.keeper.Stop)
-			}
-		}
-		if to.Phase == Released {
-			s.handover.decide(&s.handover.returned)
+	do := s.hold.Step(now, e)
+	to := s.hold.Phase()
+	if to == from.Phase {
+		s.mu.Unlock()
+		return do
+	}
+	s.state = s.become(from, to, e, do)
+	s.state.since = now.Local
+	if from.Phase.Held() && !to.Held() {
+		s.ctx.cancel(s.state.Reason)
+		if to != queue.PhaseReleasing { // Release stops the heartbeat itself
+			s.client.Background(s.keeper.Stop)
 		}
 	}
+	if to == queue.PhaseReleased {
+		s.handover.decide(&s.handover.returned)
+	}
+	state := s.state
 	s.mu.Unlock()
-	if possible && (to.Phase == Lost || to.Phase.Final()) {
+	if to == queue.PhaseLost || to.Final() {
 		s.leave()
 		s.client.unlist(s)
 	}
-	if possible && !from.Phase.Lost() {
-		s.report(from, to)
+	if !from.Phase.Lost() {
+		s.report(from, state)
 	}
-	return possible
+	return do
+}
+
+// now returns the time for the hold.
+func (s *Session) now() queue.HoldTimes {
+	clock, now := s.config.Queue.Clock(), queue.HoldTimes{Local: time.Now()}
+	now.Earliest, now.Latest, _ = clock.At(now.Local)
+	_, now.Began, _ = clock.At(s.grant.Held)
+	return now
+}
+
+// become returns the state in a new phase.
+func (s *Session) become(from State, to queue.Phase, e queue.HoldEvent, do queue.HoldDo) State {
+	st := State{Phase: to, Reason: s.client.Released}
+	switch loss, ended := e.Err.(*heartbeat.LossError); {
+	case to.Held():
+		st.Reason = nil
+	case to == queue.PhaseUnknown:
+		st.unknown = s.unknown(errOverwritten, nil, nil)
+	case !to.Lost():
+	case from.Phase.Lost():
+		st.Reason, st.Loss = from.Reason, from.Loss
+	default:
+		if !ended {
+			loss = &heartbeat.LossError{Cause: heartbeat.Evicted, Err: do.Err}
+		}
+		if do.Result == queue.HoldUnreachable {
+			loss.Cause = heartbeat.Unreachable
+		}
+		st.Reason, st.Loss = s.client.Lost(s.config.Queue, s.grant.Ticket, loss), loss
+	}
+	return st
 }
 
 // report reports the end of the lock.
 func (s *Session) report(from, to State) {
 	o, begun := s.config.Log.Origin(s.grant.Ticket), to.since
-	if from.Phase != Held {
+	if from.Phase != queue.PhaseHeld {
 		begun = from.since // of the call that released it
 	}
 	switch {
@@ -272,4 +266,11 @@ func (s *Session) wasDelivered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.handover.delivered
+}
+
+// of returns what f returns for the hold.
+func of[T any](s *Session, f func(*queue.Hold) T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f(s.hold)
 }

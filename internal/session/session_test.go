@@ -120,7 +120,7 @@ func (w *world) agree(err error) {
 func TestReleaseAgreesWithErr(t *testing.T) {
 	inWorld(t, "Released", heartbeat.Terms{}, func(w *world) {
 		err := w.session.Release(w.Context())
-		if err != nil || w.session.State().Phase != Released || context.Cause(w.session.Context()) != errReleased {
+		if err != nil || w.session.State().Phase != queue.PhaseReleased || context.Cause(w.session.Context()) != errReleased {
 			w.Errorf("%v, %+v", err, w.session.State())
 		}
 		w.agree(err)
@@ -137,7 +137,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		w.evict()
 		held.Release()
 		err := <-done
-		if st := w.session.State(); !isLoss(err) || st.Phase != Cleared || st.Loss.Cause != heartbeat.Evicted {
+		if st := w.session.State(); !isLoss(err) || st.Phase != queue.PhaseCleared || st.Loss.Cause != heartbeat.Evicted {
 			w.Errorf("%v, %+v", err, st)
 		}
 		w.agree(err)
@@ -148,7 +148,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Minute)
 		defer cancel()
 		err := w.session.Release(ctx)
-		if st := w.session.State(); err == nil || isLoss(err) || st.Phase != Releasing || lost.Fired() == 0 {
+		if st := w.session.State(); err == nil || isLoss(err) || st.Phase != queue.PhaseReleasing || lost.Fired() == 0 {
 			w.Errorf("%v, %+v", err, st)
 		}
 		w.agree(err)
@@ -163,7 +163,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		}
 		refuse.Remove()
 		err := w.session.Release(w.Context())
-		if err != nil || w.session.State().Phase != Released {
+		if err != nil || w.session.State().Phase != queue.PhaseReleased {
 			w.Errorf("%v, %+v", err, w.session.State())
 		}
 		w.agree(err)
@@ -178,7 +178,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		w.evict()
 		w.holder.Heal()
 		err := w.session.Release(w.Context())
-		if !isLoss(err) || w.session.State().Phase != Cleared {
+		if !isLoss(err) || w.session.State().Phase != queue.PhaseCleared {
 			w.Errorf("%v, %+v", err, w.session.State())
 		}
 		w.agree(err)
@@ -188,7 +188,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 		<-w.session.Context().Done()
 		w.holder.Heal()
 		err := w.session.Release(w.Context())
-		if st := w.session.State(); !isLoss(err) || st.Phase != Cleared || st.Loss.Cause != heartbeat.Unreachable {
+		if st := w.session.State(); !isLoss(err) || st.Phase != queue.PhaseCleared || st.Loss.Cause != heartbeat.Unreachable {
 			w.Errorf("%v, %+v", err, st)
 		}
 		if rec, err := serving.Get(w.Context(), w.queue); err != nil || len(rec.Holders) != 0 {
@@ -199,22 +199,22 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 	inWorld(t, "UpdateMadeAfterLocalLoss", heartbeat.Terms{}, func(w *world) {
 		s := w.session
 		s.config.Queue.Home = &queue.Home{}
-		s.move(State{Phase: Updating})
+		s.step(queue.HoldEvent{Kind: queue.HoldUpdate})
+		s.step(queue.HoldEvent{})
 		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})
 		if !isLoss(s.Err()) {
 			w.Errorf("Err is %v", s.Err())
 		}
-		if _, err := s.updated(w.Context(), &call{session: s}, released, queue.Record{}); err != nil {
-			w.Error(err)
-		}
-		if s.State().Phase != Released || !isLoss(context.Cause(s.Context())) {
+		s.step(queue.HoldEvent{Reply: queue.ReplyApplied})
+		if s.State().Phase != queue.PhaseReleased || !isLoss(context.Cause(s.Context())) {
 			w.Errorf("%+v, %v", s.State(), context.Cause(s.Context()))
 		}
 		w.agree(nil)
 	})
 	inWorld(t, "RecordShowsTheReleaseOfLostLock", heartbeat.Terms{}, func(w *world) {
 		s := w.session
-		if _, err := serving.Release(w.Context(), w.queue, queue.FormFast, s.newCall(updates).ending); err != nil {
+		s.step(queue.HoldEvent{Kind: queue.HoldUpdate})
+		if _, _, err := serving.Send(w.Context(), w.queue, s.step(queue.HoldEvent{}).Write); err != nil {
 			w.Fatal(err)
 		}
 		s.lose(&heartbeat.LossError{Cause: heartbeat.Expired})
@@ -240,7 +240,7 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 			w.Fatal(err)
 		}
 		err := w.session.Release(w.Context())
-		if !errors.Is(err, errUnknown) || w.session.State().Phase != Unknown {
+		if !errors.Is(err, errUnknown) || w.session.State().Phase != queue.PhaseUnknown {
 			w.Errorf("%v, %+v", err, w.session.State())
 		}
 		w.agree(err)

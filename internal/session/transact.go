@@ -18,22 +18,6 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// lastTransaction is the last fenced transaction that a session has sent.
-type lastTransaction struct {
-	tx     *transaction
-	number int64 // by which the record says whether it was made; see queue.NextTransaction
-	state  transactionState
-}
-
-// transactionState is in the order of what is known, from most to least.
-type transactionState int
-
-const (
-	settled   transactionState = iota // made and visible, or never made
-	refused                           // refused; a late copy may still be made
-	unsettled                         // it may have been made, may yet be, or is not visible yet
-)
-
 // transaction is one Transact, under one session or several.
 type transaction struct {
 	caller, held context.Context // held ends with caller and with each session
@@ -108,11 +92,12 @@ func (t *transaction) number(s *Session) error {
 	if err := t.end(); err != nil {
 		return err
 	}
-	if err := cmp.Or(s.settle(t.held, refused), t.caller.Err()); err != nil {
+	if err := cmp.Or(s.settle(t.held, queue.TransactionRefused), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
-	s.last = lastTransaction{tx: t, number: queue.NextTransaction(s.last.number)}
-	fence, err := serving.NumberedFence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone), s.last.number)
+	q := s.config.Queue
+	s.tx = t
+	fence, err := q.Record().InTransaction(q.RecordKey(), of(s, (*queue.Hold).Transact), q.Names())
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
 	}
@@ -211,7 +196,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
 			return queue.MadeNotYet, malformed
 		}
-		switch m := rec.Made(s.grant.ID, s.grant.Ticket, s.last.number); {
+		switch m := s.made(rec); {
 		case m == queue.MadeYes:
 			return m, nil
 		case why != nil:
@@ -245,7 +230,7 @@ func (t *transaction) visible(ctx context.Context) bool {
 // it asks the table first. Nil: the transaction was made.
 func (t *transaction) failed(err error) error {
 	if t.doubt == none {
-		t.leave(refused)
+		t.leave(queue.TransactionRefused)
 	} else {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
@@ -261,20 +246,38 @@ func (t *transaction) failed(err error) error {
 
 // unknown returns the error of a transaction that may have been made, or may not be visible yet.
 func (t *transaction) unknown(err error) error {
-	t.leave(unsettled)
+	t.leave(queue.TransactionUnsettled)
 	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
 }
 
 // leave records the state of the transaction in the sessions. Their turnstiles are held.
-func (t *transaction) leave(state transactionState) {
+func (t *transaction) leave(state queue.TransactionState) {
 	for _, s := range t.sessions {
-		s.last.state = state
+		s.leaveTransaction(state)
 	}
+}
+
+func (s *Session) leaveTransaction(state queue.TransactionState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold.Leave(state)
+}
+
+// made returns what a record says of the last transaction.
+func (s *Session) made(rec queue.Record) queue.Made {
+	return of(s, func(h *queue.Hold) queue.Made { return h.Made(rec) })
+}
+
+// fenced ends a session whose record has refused a protected write, and returns the reason.
+func (s *Session) fenced(rec queue.Record) error {
+	s.step(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: rec})
+	return s.reason()
 }
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (s *Session) Condition() types.ConditionCheck {
-	check, err := serving.Fence(s.config.Queue, s.grant.ID, s.grant.Ticket, s.shares(alone))
+	q := s.config.Queue
+	check, err := q.Record().Check(q.RecordKey(), of(s, (*queue.Hold).Fence), q.Names())
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
@@ -303,11 +306,16 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Ma
 
 // askMade asks the record about the last transaction, and uses its number.
 func (s *Session) askMade(ctx context.Context) (made queue.Made) {
-	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) (err error) {
-		var rec queue.Record
-		made, rec, err = serving.Settle(ctx, s.config.Queue, s.grant.ID, s.grant.Ticket, s.last.number)
-		if made == queue.MadeUnknown && err == nil {
-			_ = s.fenced(rec)
+	w := of(s, (*queue.Hold).Settle)
+	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) error {
+		rec, reply, err := serving.Send(ctx, s.config.Queue, w)
+		switch {
+		case reply == queue.ReplyApplied:
+			made = queue.MadeNever
+		case errors.Is(err, serving.ErrRefused):
+			if made, err = s.made(rec), nil; made == queue.MadeUnknown {
+				_ = s.fenced(rec)
+			}
 		}
 		return err
 	})
@@ -318,22 +326,22 @@ func (s *Session) askMade(ctx context.Context) (made queue.Made) {
 var errUnsettled = errors.New("an earlier transaction of the lock may still be made or become visible")
 
 // settle settles the last transaction if its state is that or worse. The turnstile is held.
-func (s *Session) settle(ctx context.Context, state transactionState) error {
-	if s.last.state < state {
+func (s *Session) settle(ctx context.Context, state queue.TransactionState) error {
+	if of(s, (*queue.Hold).Left) < state {
 		return nil
 	}
-	if s.last.tx.settle(ctx, s) == queue.MadeUnknown {
-		s.last.state = unsettled // it may have used the number
+	if s.tx.settle(ctx, s) == queue.MadeUnknown {
+		s.leaveTransaction(queue.TransactionUnsettled) // it may have used the number
 		return cmp.Or(s.Err(), errUnsettled)
 	}
-	s.last.state = settled
+	s.leaveTransaction(queue.TransactionSettled)
 	return nil
 }
 
 // settleTransactions waits for a transaction under way, and settles the last one if its state
 // is that or worse, because other holders would not see its writes. No transaction begins until
 // resume is called. resume is nil if a transaction outlasted ctx.
-func (s *Session) settleTransactions(ctx context.Context, state transactionState) (resume func(), err error) {
+func (s *Session) settleTransactions(ctx context.Context, state queue.TransactionState) (resume func(), err error) {
 	if err := s.transacts.Lock(ctx); err != nil {
 		return nil, err
 	}

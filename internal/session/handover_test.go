@@ -1,37 +1,6 @@
 package session
 
-import (
-	"slices"
-	"testing"
-)
-
-var phases = []Phase{Held, Updating, Releasing, Released, Lost, Cleared, Unknown}
-
-// A session that is not held never becomes held again, and a final state stays.
-func TestMoves(t *testing.T) {
-	for _, from := range phases {
-		for _, to := range phases {
-			possible := slices.Contains(moves[from], to)
-			switch {
-			case possible && from.Final():
-				t.Errorf("%d is final, and becomes %d", from, to)
-			case possible && !from.held() && to.held():
-				t.Errorf("%d is over, and becomes %d", from, to)
-			case possible && to == Lost && !from.held():
-				t.Errorf("%d becomes lost: Err would report a loss beside a Release that returns nil", from)
-			case possible && to == Unknown && from.Lost():
-				t.Errorf("%d is lost, and becomes unknown: Err would forget the loss", from)
-			case !possible && to == Released && !from.Final():
-				t.Errorf("%d does not become released when the table shows it", from)
-			}
-		}
-	}
-	for _, final := range []Phase{Released, Cleared, Unknown} {
-		if !final.Final() {
-			t.Errorf("%d is not final", final)
-		}
-	}
-}
+import "testing"
 
 func TestHandover(t *testing.T) {
 	deliver := func(h *handover) { h.decide(&h.delivered) }

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// end is one call that releases the lock, as it is played: the hold decides what comes next. The turnstile of the releases
+// is held.
+type end struct {
+	*Session
+	users  *expression.Expression // of UpdateAndRelease; nil: it is Release
+	policy retry.Policy
+	pauses *retry.Schedule
+	resume func()                  // lets transactions begin again; nil: they may
+	next   queue.Next              // the waiter that was looked for last
+	answer func(localqueue.Answer) // to that waiter's offer; nil: the next request does not take one
+	record queue.Record            // of the last answer
+}
+
+// releasing is the policy of a request that ends the lock. It waits for new credentials, too.
+var releasing = retry.Policy{Retryable: func(err error) bool { return table.Retryable.Retryable(err) || table.Renewable(err) }}
+
+// play does what the hold asks for, until the call is over.
+func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
+	c.pauses = retry.For(0)
+	defer func() {
+		if c.resume != nil {
+			c.resume()
+		}
+	}()
+	for do.Do != queue.HoldDone {
+		e := c.perform(ctx, do)
+		e.Deadline = c.keeper.Deadline()
+		do = c.step(e)
+	}
+	return do
+}
+
+// perform does one thing, and returns what has happened.
+func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
+	if !do.Limit.IsZero() {
+		var cancel func()
+		ctx, cancel = context.WithDeadline(ctx, do.Limit)
+		defer cancel()
+	}
+	switch do.Do {
+	case queue.HoldSettle:
+		resume, err := c.settleTransactions(ctx, queue.TransactionUnsettled)
+		if c.resume = resume; resume != nil {
+			err = nil // the release says that it is unsettled
+		}
+		return queue.HoldEvent{Err: err, Delivered: c.wasDelivered()}
+	case queue.HoldShow:
+		soon, cancel := context.WithTimeout(ctx, settleLimit)
+		defer cancel()
+		if !c.tx.visible(soon) {
+			return queue.HoldEvent{Err: errUnsettled}
+		}
+	case queue.HoldOffer:
+		return c.offer(do.HoldTime)
+	case queue.HoldPause:
+		if !c.policy.Retryable(do.Err) || !c.pauses.Pause(ctx) {
+			return queue.HoldEvent{Err: do.Err}
+		}
+	case queue.HoldWait:
+		if !retry.Sleep(ctx, time.Until(do.At)) {
+			return queue.HoldEvent{Err: ctx.Err()}
+		}
+	case queue.HoldRead:
+		rec, err := serving.Get(ctx, c.config.Queue)
+		return queue.HoldEvent{Record: rec, Err: err}
+	case queue.HoldSend:
+		return c.send(ctx, do)
+	}
+	return queue.HoldEvent{}
+}
+
+// offer looks for a waiter to pass the lock to: one of this client that sleeps, or else one that is named by its row.
+func (c *end) offer(turn queue.HoldTime) queue.HoldEvent {
+	q, named := c.config.Queue, false
+	if c.next, c.answer = c.client.Local.Take(q, c.grant.Ticket); c.answer == nil {
+		if c.next, named = c.grant.Successor(turn, q.Clock(), time.Now()); !named {
+			return queue.HoldEvent{}
+		}
+	}
+	return queue.HoldEvent{Next: &c.next, Named: named}
+}
+
+// errPanic is the answer to a request that ended with a panic.
+var errPanic = errors.New("the DynamoDB client has panicked")
+
+// send sends one request. The waiter whose offer was taken gets its answer.
+func (c *end) send(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
+	if answer := c.answer; answer != nil {
+		c.answer = nil
+		answered := localqueue.Answer{Err: errPanic}
+		defer func() { answer(answered) }()
+		e := c.request(ctx, do)
+		answered = localqueue.Answer{Record: e.Record, Err: e.Err}
+		return e
+	}
+	return c.request(ctx, do)
+}
+
+func (c *end) request(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
+	q := c.config.Queue
+	if do.Hint {
+		c.client.Local.Hint(q)
+	}
+	switch {
+	case c.users != nil:
+		e.Record, e.Reply, e.Err = serving.SendWith(ctx, q, do.Write, *c.users)
+	case do.Blind:
+		e.Record, e.Reply, e.Err = serving.SendBlind(ctx, q, do.Write)
+	default:
+		e.Record, e.Reply, e.Err = serving.Send(ctx, q, do.Write)
+	}
+	c.record = e.Record
+	return e
+}
+
+// passOn wakes the waiters that may be next after the end of a turn, and puts an idle queue back on the path where the next Acquire is
+// one request.
+func (c *end) passOn(do queue.HoldDo) {
+	q, local := c.config.Queue, c.client.Local
+	switch do.After {
+	case queue.AfterNamed:
+		local.Named(q, c.next.Ticket)
+	case queue.AfterPassed:
+		local.Passed(q)
+	case queue.AfterWake, queue.AfterHint:
+		local.Wake(q, do.After == queue.AfterHint)
+	}
+	if do.Reset {
+		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Ticket) })
+	}
+}
+
+// Release releases the lock. It cancels the context of the session before it sends a request.
+// It returns nil if this call or an earlier one released the lock, and the reason if the lock
+// was lost; what is left of it is removed. It returns Client.Unknown's error if the record does
+// not show which, and *UnreleasedError if a lock without a lease may still be in the table.
+// After any other error Release may be called again. Transient failures are repeated until the
+// lease ends, or for Client.Timeout after ctx.
+func (s *Session) Release(ctx context.Context) error {
+	ctx, cancel := retry.Outlive(ctx, s.client.Timeout)
+	defer cancel()
+	if err := s.releases.Lock(ctx); err != nil {
+		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", s.config.Name, err)
+	}
+	defer s.releases.Unlock()
+	_ = s.Err() // a lease that has run out is a loss, not a release
+	s.mu.Lock()
+	s.handover.decide(&s.handover.returned)
+	s.mu.Unlock()
+	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease})
+	s.keeper.Stop()
+	c := end{Session: s, policy: releasing}
+	do = c.play(ctx, do)
+	c.passOn(do)
+	st := s.current()
+	if st.Phase.Final() {
+		return st.result()
+	}
+	s.leave()
+	s.keepForClose()
+	return s.unreleased(do, st)
+}
+
+// unreleased returns the error of a Release after which the lock may still be in the table.
+func (s *Session) unreleased(do queue.HoldDo, st State) error {
+	err := do.Err
+	if do.Result == queue.HoldOutlasted {
+		err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
+	}
+	switch {
+	case s.config.Terms.FailClosed:
+		e := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
+		if st.Phase.Lost() {
+			e.Loss = st.Reason
+		}
+		return e
+	case do.Result == queue.HoldOutlasted && st.Phase.Lost():
+		return errors.Join(st.Reason, err)
+	case do.Result == queue.HoldOutlasted:
+		return err
+	case do.Hidden != nil && st.Phase.Lost():
+		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, st.Reason, err)
+	case do.Hidden != nil:
+		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, do.Hidden, err)
+	}
+	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", s.config.Name, s.config.Terms.TTL, err)
+}

@@ -1,0 +1,380 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+)
+
+// call is one call that releases the lock, or what is left of a lost one. The mark of the release has its number.
+type call struct {
+	kind      callKind
+	asked     HoldAction // what it waits for
+	removing  bool       // the entry
+	ending    Ending
+	first     Form // FormFast if the queue is believed to be empty
+	form      Form // of the next request
+	asks      bool // the requests have a condition of the caller's
+	unsettled bool // a transaction of the holder may not be visible yet
+	bounds    bool // times of earlier ones that are far ahead are replaced by that of this turn's end
+	times     []time.Time
+	crowded   int  // refusals after which times, those of the record, were read again
+	open      bool // a request had no answer: it may have been applied, or may yet be
+	idle      bool // it was applied, and RESET would be applied
+	offered   bool // it has looked for a waiter to pass the lock to
+	named     bool // that waiter was named by its row
+	hinted    bool // other clients got a hint with the last request
+	limit     time.Time
+}
+
+// callKind is the kind of a call.
+type callKind int
+
+const (
+	releases callKind = iota // Release
+	clears                   // Release of a lock that was lost
+	updates                  // UpdateAndRelease
+)
+
+const (
+	// lateFor is how late a request may arrive that DynamoDB does not refuse for the age of its signature. A release that is
+	// so late finds a transaction open that is as late.
+	lateFor = 15 * time.Minute
+	// maxCrowded is how often a call is sent with a condition on the set of times, which other holders change. The next
+	// request has none, so a refusal has another reason.
+	maxCrowded = 4
+)
+
+// releaseStep is one step of a call.
+type releaseStep struct {
+	*Hold
+	c   *call
+	now HoldTimes
+}
+
+// take takes a call, or what has become of what it was asked for.
+func (s releaseStep) take(e HoldEvent) HoldDo {
+	c := s.c
+	switch e.Kind {
+	case HoldRelease:
+		s.move(PhaseReleasing)
+		*c = call{}
+	case HoldUpdate:
+		s.move(PhaseUpdating)
+		*c = call{kind: updates, asks: e.Asks}
+	default:
+		return s.next(e)
+	}
+	if s.phase.Final() || c.kind == updates && s.phase != PhaseUpdating {
+		return s.end(s.phase, HoldLost, nil)
+	}
+	return HoldDo{Do: HoldSettle}
+}
+
+// next goes on after what the call was asked for.
+func (s releaseStep) next(e HoldEvent) HoldDo {
+	c := s.c
+	switch c.asked {
+	case HoldSettle:
+		return s.settled(e)
+	case HoldShow:
+		return s.shown(e.Err == nil)
+	case HoldRead:
+		return s.read(e)
+	case HoldOffer:
+		if e.Next != nil {
+			c.form, c.ending.Next, c.named = FormPass, *e.Next, e.Named
+		}
+		return s.request()
+	case HoldPause, HoldWait:
+		switch {
+		case e.Err != nil:
+			return s.end(PhaseHeld, HoldFailed, e.Err)
+		case c.removing:
+			return s.remove()
+		}
+		return s.send()
+	}
+	if c.removing {
+		return s.removed(e)
+	}
+	return s.answered(e)
+}
+
+// settled begins a call after the transactions of the lock.
+func (s releaseStep) settled(e HoldEvent) HoldDo {
+	c, g := s.c, s.grant
+	// The entry stays after a loss, for its lock delay. A lock that was never delivered has no request under way, unless it
+	// was resumed.
+	keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)
+	switch {
+	case e.Err != nil:
+		return s.end(PhaseHeld, HoldOutlasted, e.Err)
+	case s.phase.Final(), c.kind == updates && s.phase != PhaseUpdating: // a transaction, or the end of the lease, has shown it
+		return s.end(s.phase, HoldLost, nil)
+	case c.kind == updates:
+		return s.begin()
+	case s.phase.Lost():
+		c.kind = clears // no waiter should wait for its lease; an eviction refuses the call
+	case keepsClosed && !e.Delivered:
+		// A Resume gave up. Requests of the earlier holder may be under way.
+		return s.end(PhaseReleased, HoldMade, nil)
+	case g.FailClosed:
+		keepsClosed = false
+	case s.now.Local.Before(e.Deadline):
+		c.limit, keepsClosed = e.Deadline, false
+	default: // an earlier Release failed
+		c.limit = s.now.Local.Add(g.Patience)
+	}
+	if keepsClosed {
+		return HoldDo{Do: HoldRead, Limit: c.limit}
+	}
+	return s.begin()
+}
+
+// begin numbers a call, and sends its first request.
+func (s releaseStep) begin() HoldDo {
+	c, g := s.c, s.grant
+	s.calls++
+	c.first, c.ending = FormHandOff, Ending{
+		ID: g.ID, Ticket: g.Ticket, Call: s.calls, HoldTime: s.seen.HoldTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
+		Replaces: s.sharing == isAlone,
+	}
+	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock idle
+	// for a round trip. RESET follows if none wait.
+	if c.kind != clears && !g.Claimed && s.seen.Fast(g.ID, g.Ticket) {
+		c.first = FormFast
+	}
+	c.form, c.unsettled = c.first, s.left == TransactionUnsettled
+	switch {
+	case s.left == TransactionRefused:
+		c.ending.Unmade = s.made
+	case c.kind == updates: // it must not arrive after the next transaction
+		c.ending.Unmade = NextTransaction(s.made)
+	}
+	s.tidyMarks()
+	return s.send()
+}
+
+// tidyMarks lets the call remove times of the record that no longer matter. An exclusive holder replaces times that are far
+// ahead. A holder that shares the lock removes those that were there for a minute of its own turn.
+func (s releaseStep) tidyMarks() {
+	c, now := s.c, s.now
+	if now.Latest.IsZero() {
+		return
+	}
+	for _, at := range s.grant.Record.Marks.Unsettled {
+		switch {
+		case now.Earliest.Sub(at) >= unsettledFor, now.Earliest.Sub(now.Began) >= unsettledFor:
+			c.ending.Settled = append(c.ending.Settled, at)
+		case at.After(now.Latest):
+			c.bounds = c.ending.Replaces
+		}
+	}
+}
+
+// send sends the next request. The first Release of an exclusive lock looks for a waiter to pass it to. Its further requests
+// leave the lock to all waiters.
+func (s releaseStep) send() HoldDo {
+	c, latest := s.c, s.now.Latest
+	if latest.IsZero() { // the host's clock says nothing about it
+		latest = Someday(s.grant.ID)
+	}
+	switch {
+	case c.unsettled:
+		c.ending.Bounded = !c.ending.Replaces && c.crowded < maxCrowded
+		c.ending.Add(latest.Add(lateFor), c.times)
+	case c.bounds:
+		c.ending.Unsettled = latest
+	}
+	if c.kind == releases && !c.offered && s.sharing == isAlone {
+		c.offered = true
+		return HoldDo{Do: HoldOffer, HoldTime: c.ending.HoldTime}
+	}
+	return s.request()
+}
+
+// request sends RELEASE in its present form.
+func (s releaseStep) request() HoldDo {
+	c, e, forget := s.c, s.c.ending, time.Time{}
+	if s.grant.Forget > 0 && !s.now.Latest.IsZero() {
+		forget = s.now.Latest.Add(s.grant.Forget)
+	}
+	if s.grant.Home {
+		e.HoldTime = HoldTime{}
+	}
+	c.hinted = c.kind != clears && !c.asks && c.form != FormFast
+	return HoldDo{
+		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
+		Blind: c.form == FormFast && c.kind != updates, Hint: c.hinted,
+	}
+}
+
+// answered takes the answer to RELEASE.
+func (s releaseStep) answered(e HoldEvent) HoldDo {
+	c := s.c
+	switch {
+	case e.Reply == ReplyApplied:
+		c.idle = c.first == FormHandOff && e.Record.Resettable(s.grant.Ticket)
+		return s.judged(released, e.Record)
+	case e.Reply.refused():
+		return s.judged(s.judge(e.Record), e.Record)
+	case c.form == FormPass && e.Reply != ReplyUnknown, // what it writes for the waiter may be the reason
+		c.form == FormFast && e.Reply == ReplyContradicted: // the record does not show the reason
+		return s.judged(handOff, e.Record)
+	case c.kind == clears && s.unseen(e.Err):
+		return s.remove()
+	case c.kind == clears && s.grant.FailClosed:
+		return s.end(PhaseHeld, HoldFailed, e.Err)
+	case c.kind == clears:
+		return s.end(PhaseCleared, HoldLost, nil)
+	case c.kind == releases:
+		c.form = c.first // other holders that share may have left since it was refused
+	}
+	c.open = c.open || e.Reply == ReplyUnknown
+	return HoldDo{Do: HoldPause, Limit: c.limit, Err: e.Err}
+}
+
+// unseen reports whether a request that failed with err has not shown an entry which could not be read before.
+func (s releaseStep) unseen(err error) bool {
+	_, record := errors.AsType[*clause.MalformedError](err)
+	return err != nil && !record && s.hidden != nil
+}
+
+// judged goes on after an answer to RELEASE by what it means.
+func (s releaseStep) judged(v verdict, rec Record) HoldDo {
+	c := s.c
+	entry, _ := rec.Mine(s.grant.ID)
+	switch v {
+	case crowded:
+		c.crowded, c.times = c.crowded+1, rec.Marks.Unsettled
+		return s.send()
+	case resend:
+		return HoldDo{Do: HoldShow}
+	case handOff:
+		c.form = FormHandOff
+		return s.send()
+	case unreadable:
+		return s.end(PhaseHeld, HoldFailed, entry.Problem)
+	case orphaned:
+		if s.hidden = nil; entry.Unreadable() {
+			s.hidden = entry.Problem
+		}
+		return s.remove()
+	case released:
+		if c.kind != clears {
+			do := s.end(PhaseReleased, HoldMade, nil)
+			do.After, do.Reset = c.after(), c.idle
+			return do
+		}
+		do := s.end(PhaseCleared, HoldLost, nil)
+		do.After = AfterHint
+		return do
+	}
+	c.open = c.open || v == unknown
+	to := ends[v][c.kind]
+	do := s.end(to.phase, to.result, nil)
+	if to.phase == PhaseLost {
+		do.Err = errRefused
+	}
+	return do
+}
+
+// after returns what others learn of a release that was applied.
+func (c *call) after() HoldAfter {
+	switch {
+	case c.form == FormPass && c.named:
+		return AfterNamed
+	case c.form == FormPass:
+		return AfterPassed
+	case !c.hinted && c.form != FormFast && !c.idle:
+		return AfterHint
+	}
+	return AfterWake
+}
+
+// shown sends the call again without asking for the transaction that was made after all.
+func (s releaseStep) shown(visible bool) HoldDo {
+	c := s.c
+	c.unsettled = c.unsettled || !visible
+	c.ending.Unmade = 0
+	if c.kind == updates {
+		c.ending.Unmade = NextTransaction(s.made)
+	}
+	if c.form == FormPass {
+		c.form = FormHandOff // the offer was answered
+	}
+	return s.send()
+}
+
+// read takes the record after the loss of a lock with a lock delay, which counts from the end of the lease: the entry keeps
+// the queue closed. If it cannot be read, it is removed: after the delay, or at once if the caller has released the lock in
+// time, but no request got through.
+func (s releaseStep) read(e HoldEvent) HoldDo {
+	c, g := s.c, s.grant
+	entry, _ := e.Record.Mine(g.ID)
+	if entry.Unreadable() {
+		s.hidden = entry.Problem
+	}
+	switch remains := entry.Unreadable() || s.unseen(e.Err); {
+	case c.kind == clears && !remains:
+		return s.end(PhaseCleared, HoldLost, nil)
+	case c.kind == clears:
+		c.removing = true
+		if at := e.Deadline.Add(g.Margin + g.Delay); at.After(s.now.Local) {
+			return HoldDo{Do: HoldWait, At: at}
+		}
+		return s.remove()
+	case e.Err == nil && s.outcome(e.Record).Released():
+		return s.end(PhaseReleased, HoldMade, nil)
+	case entry.Unreadable():
+		return s.remove()
+	case e.Err != nil && s.hidden != nil:
+		c.removing = true
+		return s.end(PhaseHeld, HoldFailed, e.Err)
+	}
+	return s.end(PhaseCleared, HoldUnreachable, fmt.Errorf(
+		"its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", g.TTL, g.Delay))
+}
+
+// remove removes the entry: one that a late TAKE has put into the record after the lock had left, or one that cannot be read.
+// No other client removes that, and no lease ends it, so the lock has not ended until it is removed.
+func (s releaseStep) remove() HoldDo {
+	c := s.c
+	if c.kind == clears && s.hidden != nil {
+		c.limit = s.now.Local.Add(s.grant.Patience)
+	}
+	c.removing = true
+	return HoldDo{Do: HoldSend, Write: Remove(s.grant.ID), Limit: c.limit}
+}
+
+// removed takes the answer to the removal of the entry.
+func (s releaseStep) removed(e HoldEvent) HoldDo {
+	done := e.Reply == ReplyApplied || e.Reply.refused()
+	switch {
+	case !done && s.hidden != nil:
+		return HoldDo{Do: HoldPause, Limit: s.c.limit, Err: e.Err}
+	case !done && s.grant.FailClosed:
+		return s.end(PhaseHeld, HoldFailed, e.Err)
+	}
+	do := s.end(PhaseCleared, HoldLost, nil)
+	if s.hidden != nil {
+		do.Result, do.Err = HoldUnreachable, s.hidden
+	}
+	if done && (e.Reply == ReplyApplied || len(e.Record.Holders) == 0) { // perhaps by a copy of itself
+		do.After = AfterHint
+	}
+	return do
+}
+
+// end ends the call, and the lock if p is another phase that it may have. After PhaseHeld, a call has not ended it.
+func (s releaseStep) end(p Phase, r HoldResult, err error) HoldDo {
+	s.move(p)
+	do := HoldDo{Do: HoldDone, Result: r, Err: err, Open: s.c.open}
+	if p == PhaseHeld && s.c.removing {
+		do.Hidden = s.hidden
+	}
+	return do
+}
