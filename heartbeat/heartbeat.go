@@ -79,52 +79,36 @@ type Config struct {
 
 // Keeper keeps one lease. Its methods are safe for concurrent use.
 type Keeper struct {
-	config Config
-	renew  Renew
-	ctx    context.Context // ends with Stop or the loss; cancelled under mu
-	cancel context.CancelFunc
-	lost   chan struct{}
+	renew   Renew
+	ctx     context.Context // carries values
+	lost    chan struct{}
+	sending sync.WaitGroup // the goroutine of the renewal under way
 
 	// mu guards the fields below. It is not held during a renewal.
-	mu       sync.Mutex
-	next     *time.Timer // makes the renewal that is due
-	due      time.Time   // of next
-	alarm    *time.Timer // at a warning or the deadline; nil if the lease has no end
-	deadline time.Time
-	warnings []warning // none after Stop
-	current  *renewal  // under way; nil: none
-	asked    *renewal  // of Extend, to follow; nil: none
-	failure  struct {
-		err   error         // of the last renewal since the last success
-		pause time.Duration // after it
-	}
-	loss error
+	mu      sync.Mutex
+	machine machine
+	timer   *time.Timer // makes the step that is due
+	armed   time.Time   // when it fires; zero: it has fired, or is stopped
+	current *renewal    // under way; nil: none
+	asked   *renewal    // of Extend, to follow; nil: none
 }
 
 // renewal is one call of Renew.
 type renewal struct {
-	done chan struct{} // closed when it has returned
-	err  error         // set before
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has returned, or the lease is not kept any more
+	err    error         // set before
 }
 
 // Start begins to keep a lease that was taken or renewed by a request sent at that
-// instant. Each renewal has a goroutine, and there is none in between. Timers end with
+// instant. Each renewal has a goroutine, and there is none in between. The timer ends with
 // Stop or the loss. ctx carries values to Renew; its end does not end the lease.
 func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
-	k := &Keeper{config: c, renew: renew, lost: make(chan struct{})}
-	k.ctx, k.cancel = context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
+	k := &Keeper{renew: renew, ctx: random.Fork(context.WithoutCancel(ctx)), lost: make(chan struct{})}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.due = sent.Add(k.early(c.First))
-	k.next = time.AfterFunc(time.Until(k.due), k.run)
-	if c.Endless {
-		return k
-	}
-	k.deadline = cmp.Or(c.Deadline, sent.Add(c.TTL-c.Margin))
-	for _, w := range c.Warnings {
-		k.warnings = append(k.warnings, warning{Warning: w})
-	}
-	k.alarm = time.AfterFunc(k.untilAlarm(), k.ring)
+	k.machine = begin(sent, c, k.random)
+	k.arm()
 	return k
 }
 
@@ -136,14 +120,14 @@ func (k *Keeper) Lost() <-chan struct{} { return k.lost }
 func (k *Keeper) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.loss
+	return k.err()
 }
 
 // Deadline returns when the lease is lost unless it is renewed; zero if it has no end.
 func (k *Keeper) Deadline() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.deadline
+	return k.machine.deadline
 }
 
 // Check returns Err after reading the clock, so that a process that was paused past the
@@ -151,7 +135,8 @@ func (k *Keeper) Deadline() time.Time {
 func (k *Keeper) Check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.check()
+	k.follow(k.machine.step(time.Now()))
+	return k.err()
 }
 
 // Stop ends the renewals and the warnings, and waits for the renewal under way. It does
@@ -159,13 +144,10 @@ func (k *Keeper) Check() error {
 // safe.
 func (k *Keeper) Stop() {
 	k.mu.Lock()
-	k.warnings = nil
-	k.end()
-	last := k.current
+	k.machine.stop()
+	k.follow(todo{})
 	k.mu.Unlock()
-	if last != nil {
-		<-last.done
-	}
+	k.sending.Wait()
 }
 
 // Extend renews the lease now by one renewal, sent after the call and after the answer
@@ -182,165 +164,115 @@ func (k *Keeper) Extend(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	if k.asked == nil {
-		k.asked = &renewal{done: make(chan struct{})}
-		go k.run()
+		k.asked = newRenewal()
 	}
 	mine := k.asked
+	k.follow(k.machine.extend(time.Now()))
 	k.mu.Unlock()
 	var err error
 	select {
 	case <-mine.done:
 		err = mine.err
-	case <-k.ctx.Done():
-		err = ErrStopped
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if loss := k.Check(); loss != nil {
-		return loss
-	}
-	return err
+	return cmp.Or(k.Check(), err)
 }
 
-// The functions below are called with k.mu held, except run, ring and send.
+func newRenewal() *renewal { return &renewal{done: make(chan struct{})} }
 
-// check is Check.
-func (k *Keeper) check() error {
-	if k.loss != nil || k.config.Endless {
-		return k.loss
+func (r *renewal) end(err error) {
+	r.err = err
+	close(r.done)
+}
+
+// The functions below are called with k.mu held, except ring, send and random.
+
+func (k *Keeper) err() error {
+	if k.machine.loss == nil {
+		return nil
 	}
-	now := time.Now()
-	k.warn(now)
-	if !now.Before(k.deadline) {
-		loss := &LossError{Cause: Expired}
-		if k.failure.err != nil || k.current != nil {
-			loss = &LossError{Cause: Unreachable, Err: k.failure.err}
+	return k.machine.loss
+}
+
+// follow does what follows from a step.
+func (k *Keeper) follow(do todo) {
+	for _, w := range do.warn {
+		w.Func()
+	}
+	if k.machine.over() {
+		k.end()
+	}
+	if do.lost {
+		close(k.lost)
+		if report := k.machine.config.OnLoss; report != nil {
+			report(k.machine.loss)
 		}
-		k.lose(loss)
 	}
-	return k.loss
+	if do.renew {
+		if k.asked == nil {
+			k.asked = newRenewal()
+		}
+		r, ctx := k.asked, k.ctx
+		k.current, k.asked = r, nil
+		if deadline := k.machine.deadline; deadline.IsZero() {
+			ctx, r.cancel = context.WithCancel(ctx)
+		} else {
+			ctx, r.cancel = context.WithDeadline(ctx, deadline)
+		}
+		k.sending.Go(func() { k.send(ctx, r) })
+	}
+	k.arm()
 }
 
-// lose reports the loss. It is called once.
-func (k *Keeper) lose(loss *LossError) {
-	k.loss = loss
-	k.end()
-	close(k.lost)
-	if k.config.OnLoss != nil {
-		k.config.OnLoss(loss)
-	}
-}
-
-// end ends the renewals and the timers.
+// end ends the renewal under way, and the calls of Extend that wait.
 func (k *Keeper) end() {
-	k.cancel()
-	k.next.Stop()
-	if k.alarm != nil {
-		k.alarm.Stop()
+	if k.current != nil {
+		k.current.cancel()
+		k.current.end(ErrStopped)
+	}
+	if k.asked != nil {
+		k.asked.end(ErrStopped)
+	}
+	k.current, k.asked = nil, nil
+}
+
+// arm sets the timer.
+func (k *Keeper) arm() {
+	switch at := k.machine.wake(); {
+	case at.Equal(k.armed):
+	case at.IsZero():
+		k.timer.Stop()
+		k.armed = at
+	case k.timer == nil:
+		k.timer, k.armed = time.AfterFunc(time.Until(at), k.ring), at
+	default:
+		k.timer.Reset(time.Until(at))
+		k.armed = at
 	}
 }
 
-// kept reports whether the lease is still to be kept. It reads the clock: the deadline may
-// have passed if the process was paused.
-func (k *Keeper) kept() bool { return k.ctx.Err() == nil && k.check() == nil }
-
-// ring gives the warnings that are due, and reports the loss at the deadline.
+// ring is the timer's step. It may come late, after the timer was set again, or after Stop.
 func (k *Keeper) ring() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.kept() {
-		k.alarm.Reset(k.untilAlarm())
+	k.armed = time.Time{}
+	if !k.machine.over() {
+		k.follow(k.machine.step(time.Now()))
 	}
 }
 
-// run makes the renewals that are due or asked for, one by one, unless another run does.
-func (k *Keeper) run() {
+// send makes one renewal.
+func (k *Keeper) send(ctx context.Context, r *renewal) {
+	err := k.renew(ctx)
+	r.cancel()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current != nil {
-		return
-	}
-	for k.kept() {
-		switch wait := time.Until(k.due); {
-		case k.asked != nil:
-			k.current, k.asked = k.asked, nil
-		case k.config.Interval == 0:
-			return
-		case wait > 0:
-			k.next.Reset(wait)
-			return
-		default:
-			k.current = &renewal{done: make(chan struct{})}
-		}
-		k.next.Stop()
-		sent, r, deadline := time.Now(), k.current, k.deadline
-		k.mu.Unlock()
-		err := k.send(deadline)
-		k.mu.Lock()
+	if k.current == r {
 		k.current = nil
-		if r.err = err; !k.settle(sent, err) && err == nil {
-			r.err = ErrStopped // or lost: its answer came too late
-		}
-		close(r.done)
+		r.end(err)
 	}
+	k.follow(k.machine.answer(time.Now(), err, k.random))
 }
 
-// send renews once, at most until the deadline.
-func (k *Keeper) send(deadline time.Time) error {
-	if k.config.Endless {
-		return k.renew(k.ctx)
-	}
-	ctx, cancel := context.WithDeadline(k.ctx, deadline)
-	defer cancel()
-	return k.renew(ctx)
-}
-
-// settle applies the answer to a renewal that was sent at that instant, and reports whether
-// the lease is still kept.
-func (k *Keeper) settle(sent time.Time, err error) (kept bool) {
-	if k.ctx.Err() != nil {
-		return false
-	}
-	k.warn(time.Now()) // a process that was paused is warned even if this answer renews the lease
-	switch {
-	case err == nil:
-		// An answer after the deadline counts if the timer has not fired yet: the new
-		// deadline is taken from the time at which the renewal was sent.
-		k.failure.err, k.failure.pause = nil, 0
-		k.due = sent.Add(k.early(k.config.Interval))
-		if !k.config.Endless {
-			k.deadline = sent.Add(k.config.TTL - k.config.Margin)
-			k.alarm.Reset(k.untilAlarm())
-		}
-	case errors.Is(err, ErrEvicted):
-		k.lose(&LossError{Cause: Evicted, Err: err})
-		return false
-	default:
-		// One that the deadline has cut short says less than the failure before it.
-		if k.failure.err == nil || k.config.Endless || time.Now().Before(k.deadline) {
-			k.failure.err = err
-		}
-		k.due = time.Now().Add(k.soon())
-	}
-	return true
-}
-
-// early shortens a wait at random, so that leases taken together are not renewed together.
-func (k *Keeper) early(wait time.Duration) time.Duration {
-	return wait - time.Duration(float64(wait)*k.config.Spread*random.Float64(k.ctx))
-}
-
-// soon returns the time until the next attempt after a failure: short at first, and for
-// some twenty in half a lease. Without an end the attempts slow down to the interval.
-func (k *Keeper) soon() time.Duration {
-	longest := k.config.TTL / 40
-	if k.config.Endless {
-		longest = k.config.Interval
-	}
-	if k.failure.pause == 0 {
-		k.failure.pause = k.config.TTL / 200
-	} else {
-		k.failure.pause = min(2*k.failure.pause, longest)
-	}
-	return random.Around(k.ctx, k.failure.pause)
-}
+func (k *Keeper) random() float64 { return random.Float64(k.ctx) }

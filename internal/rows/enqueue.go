@@ -9,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // ErrTaken reports that another row has that ticket. A counter issues each number
@@ -18,6 +19,33 @@ var ErrTaken = errors.New("another row has that ticket")
 
 // ErrGone reports that the row was swept, or is not the caller's.
 var ErrGone = errors.New("the queue row is gone")
+
+// Send sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error says why
+// the reply is not known.
+func Send(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply queue.Reply, id string, err error) {
+	key, e := q.Key(q.SortKey(t)), express(q, w)
+	switch w.Kind {
+	case clause.Put:
+		err = q.Put(ctx, w.Item, e)
+	case clause.Delete:
+		err = q.Delete(ctx, key, e)
+	default:
+		err = q.Apply(ctx, key, e)
+	}
+	refused, ok := errors.AsType[*table.Refused](err)
+	switch {
+	case err == nil:
+		return queue.ReplyApplied, "", nil
+	case !ok:
+		return queue.ReplyUnknown, "", err
+	case refused.Means == clause.Made:
+		r := clause.Reader{Item: refused.Item}
+		return queue.ReplyMade, r.Text(queue.AttrID), nil
+	case refused.Means == clause.Lost:
+		return queue.ReplyLost, "", nil
+	}
+	return queue.ReplyRefused, "", nil
+}
 
 func express(q table.Queue, w clause.Write) table.Expressions { return q.Express(w, q.RowNames()) }
 

@@ -64,7 +64,7 @@ func (a *attempt) delayed() bool { return a.resumed && a.lease.Delay > 0 }
 func (a *attempt) usable(entry queue.Holder, terms heartbeat.Terms, clock *dbclock.Clock, now time.Time) bool {
 	if a.place != nil {
 		// The entry has the lease of the row as it was read, and ends with it at the earliest.
-		sent, known := a.place.ends.sent(entry.Lease.Until)
+		sent, known := a.place.sent(entry.Lease.Until)
 		if !known {
 			return false
 		}

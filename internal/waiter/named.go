@@ -2,8 +2,6 @@ package waiter
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/dbclock"
@@ -38,34 +36,6 @@ func (w *Waiter) nameable() bool {
 
 // entryID returns the id of the entry by which the lock may be granted to ticket t.
 func (w *Waiter) entryID(t ticket.Number) string { return w.id + "-n" + t.String() }
-
-// ends are the ends of a row's lease that were written, and when their requests were sent. It is safe for concurrent use.
-type ends struct {
-	mu  sync.Mutex
-	all []end // guarded by mu
-}
-
-type end struct{ until, sent time.Time }
-
-// add adds the end of a lease of that length, and drops those that are over.
-func (e *ends) add(until, sent time.Time, ttl time.Duration) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all = slices.DeleteFunc(e.all, func(old end) bool { return sent.Sub(old.sent) > ttl })
-	e.all = append(e.all, end{until, sent})
-}
-
-// sent returns when the first request with that end was sent.
-func (e *ends) sent(until time.Time) (at time.Time, ok bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, end := range e.all {
-		if end.until.UnixMilli() == until.UnixMilli() {
-			return end.sent, true
-		}
-	}
-	return at, false
-}
 
 // expected reports whether the present holder has probably read the waiter's row, and will name it: the row was there
 // before its turn. A CLAIM would be refused.

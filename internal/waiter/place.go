@@ -4,177 +4,262 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
 
-// errInactive ends the renewals of a row whose waiter is stuck.
-var errInactive = errors.New("the waiter has not looked at the queue for too long")
+var (
+	// errInactive ends the renewals of a row whose waiter is stuck.
+	errInactive = errors.New("the waiter has not looked at the queue for too long")
+	errLeft     = errors.New("the waiter has left the queue")
+)
 
-// place keeps the waiter's row in the table. One goroutine sends all requests for it, so that no heartbeat, second
-// ENQUEUE or delete is sent while an ENQUEUE is unanswered.
+// place keeps the waiter's row in the table: it plays a queue.Place. It has a goroutine while a request is under way, before one
+// is repeated, and while the waiter of a row that has ended is inactive, and none while the row is in the table.
 type place struct {
 	cfg    *Config // the waiter's
 	local  *localqueue.Waiter
-	cancel context.CancelFunc // deletes the row in the background
+	ctx    context.Context // with the caller's values; it ends when the row is to be deleted
+	finish context.CancelFunc
+	unhook func() bool // from the caller's context
+	over   func()      // called when the row is deleted
 
-	prefix   string // of the row's ids
-	row      queue.Waiter
-	from     string   // prefix of the id of the row that is resumed; empty after that
-	ids      []string // of all attempts; ENQUEUE of all but the last may arrive late
+	mu       sync.Mutex
+	machine  queue.Place       // guarded by mu
+	keeper   *heartbeat.Keeper // guarded by mu
 	renewals *heartbeat.Renewals
-	ends     ends        // of its lease
-	unhook   func() bool // see hold; nil if the row is not to be named
+	row      *queue.Waiter // of the machine; others may read its EntryID
 
-	inserted   chan struct{} // closed when the row was put for the first time
-	failed     chan struct{} // closed when the row cannot be put, with the reason in err
-	err        error         // written before failed is closed
-	undeleted  error         // why the row could not be deleted; set when keep has returned
-	belowFloor atomic.Bool   // as the waiter last saw it: the row is not put again
+	inserted  chan struct{} // closed when the row was put for the first time
+	failed    chan struct{} // closed when the row cannot be put, with the reason in err
+	err       error         // written before failed is closed
+	undeleted error         // why the row could not be deleted; set when it is over
 }
 
 // startPlace starts to put the waiter's row and to keep it until ctx ends. cancel must be called in the end.
 func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *place {
-	caller := ctx
-	if w.nameable() {
-		ctx = context.WithoutCancel(ctx)
-	}
-	ctx, cancel := context.WithCancel(random.Fork(ctx))
 	p := &place{
-		cfg: w.cfg, local: local, cancel: cancel, prefix: w.id,
-		row:      queue.Waiter{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared},
+		cfg: w.cfg, local: local, over: w.places.Done,
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
+	p.ctx, p.finish = context.WithCancel(random.Fork(context.WithoutCancel(ctx)))
+	row, from := queue.Waiter{Ticket: w.ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared}, ""
 	if w.nameable() {
-		p.row.EntryID = w.entryID(w.ticket)
-		p.unhook = context.AfterFunc(caller, cancel)
+		row.EntryID = w.entryID(w.ticket)
 	}
 	if w.cfg.Resume != nil {
-		p.from = w.cfg.Resume.ID
+		from = w.cfg.Resume.ID
 	}
-	w.places.Go(func() { p.keep(ctx) })
+	p.machine = queue.NewPlace(&w.cfg.Queue.Items, row, w.id, from)
+	p.row = &p.machine.Row
+	w.places.Add(1)
+	p.mu.Lock()
+	p.unhook = context.AfterFunc(ctx, func() { p.end(queue.PlaceEnd) })
+	p.mu.Unlock()
+	if ctx.Err() == nil { // else it ends at once
+		p.follow(queue.PlaceTodo{Do: queue.PlaceAgain})
+	}
 	return p
 }
+
+// cancel deletes the row in the background.
+func (p *place) cancel() { p.end(queue.PlaceLeave) }
 
 // hold keeps the row beyond the end of the caller's context, until cancel. It returns false if that has ended: the row is
 // being deleted.
 func (p *place) hold() bool {
-	p.belowFloor.Store(true)
-	return p.unhook()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.machine.Hold()
 }
 
-// keep puts the row, again if it was swept or if the waiter was inactive, and deletes it when ctx ends.
-func (p *place) keep(ctx context.Context) {
-	defer p.local.RowDeleted()
+// below says whether the ticket is at or below the floor, as the waiter last saw it.
+func (p *place) below(floor bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.machine.Below(floor)
+}
+
+// sent returns when the first request was sent that wrote a lease of the row with that end.
+func (p *place) sent(until time.Time) (at time.Time, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.machine.Sent(until)
+}
+
+// step is one of the machine.
+func (p *place) step(e queue.PlaceEvent) queue.PlaceTodo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.machine.Step(e)
+}
+
+// end deletes the row once the request under way has ended: a heartbeat at once, and ENQUEUE with its answer.
+func (p *place) end(why queue.PlaceEventKind) {
+	p.mu.Lock()
+	todo := p.machine.Step(queue.PlaceEvent{Is: why})
+	first := p.machine.Left() && p.ctx.Err() == nil
+	if first {
+		p.finish()
+	}
+	keeper, unhook := p.keeper, p.unhook
+	p.mu.Unlock()
+	if !first {
+		return
+	}
+	unhook()
+	p.local.Leave()
+	if keeper != nil {
+		go keeper.Stop()
+	}
+	p.follow(todo)
+}
+
+// follow does what follows from a step, in the background.
+func (p *place) follow(todo queue.PlaceTodo) {
+	if todo.Do != queue.PlaceWait {
+		go p.run(todo)
+	}
+}
+
+// run does what follows from a step, until there is nothing to do before another event.
+func (p *place) run(todo queue.PlaceTodo) {
+	var err error // of the last request
+	var sent time.Time
+	var series *retry.Schedule
 	for {
-		lost, err := p.occupy(ctx)
-		if ctx.Err() != nil {
-			break
-		}
-		if err != nil {
+		switch todo.Do {
+		case queue.PlaceSend:
+			var answer queue.PlaceEvent
+			answer, err = p.request(todo.Write)
+			if todo = p.step(answer); todo.First {
+				close(p.inserted)
+				p.local.RowInserted()
+			}
+		case queue.PlaceRetry:
+			if series == nil {
+				series = retry.For(p.cfg.RetryTimeout)
+			}
+			if !p.pause(series, err) {
+				todo = p.step(queue.PlaceEvent{Is: queue.PlaceGiveUp})
+				continue
+			}
+			todo, sent = p.put()
+		case queue.PlaceAgain:
+			p.awaitActive()
+			todo, sent = p.put()
+		case queue.PlaceKeep:
+			p.keep(todo, sent)
+			return
+		case queue.PlaceFail:
 			p.err = err
 			close(p.failed)
-			break
-		}
-		p.cfg.Log.Warn("queuelock: a waiter lost its row and puts it again",
-			"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "cause", lost)
-		if !p.reactivated(ctx) {
-			break
-		}
-		if errors.Is(lost, rows.ErrGone) && p.belowFloor.Load() {
+			return
+		case queue.PlaceOver:
+			p.undeleted = err
+			p.unhook()
+			p.finish()
+			p.local.RowDeleted()
+			p.over()
+			return
+		default:
 			return
 		}
 	}
-	<-ctx.Done() // after a failure, until the waiter leaves
-	p.local.Leave()
-	p.undeleted = p.delete(ctx)
 }
 
-// occupy puts the row and renews it until ctx ends, or until it is lost for the reason that is returned. err
-// reports that the row could not be put.
-func (p *place) occupy(ctx context.Context) (lost, err error) {
-	again := p.renewals != nil
-	sent, fresh, err := p.put(ctx)
-	if errors.Is(err, rows.ErrTaken) {
-		return nil, ErrNewTicket // another row has the ticket
-	} else if err != nil {
-		return nil, err
+func (p *place) put() (todo queue.PlaceTodo, sent time.Time) {
+	sent = time.Now()
+	e := queue.PlaceEvent{Is: queue.PlacePut, Sent: sent}
+	e.Lease, e.CreatedAt = p.cfg.Row.Begin(p.cfg.Queue.Clock(), sent)
+	if e.CreatedAt.IsZero() {
+		e.CreatedAt = sent
 	}
-	if !again {
-		close(p.inserted)
-		p.local.RowInserted()
-	}
-	terms := p.cfg.Row
-	c := heartbeat.Config{TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, Spread: heartbeat.Spread}
-	if fresh {
-		c.First = c.Interval
-	}
-	keeper := heartbeat.Start(ctx, sent, c, p.renew)
-	select {
-	case <-ctx.Done():
-	case <-keeper.Lost():
-	}
-	keeper.Stop()
-	return keeper.Err(), nil
+	return p.step(e), sent
 }
 
-// put sends ENQUEUE until it is answered, each time with a new id. sent is of the answered request. fresh reports
-// that it was the first, so that the row in the table is not an older one.
-func (p *place) put(ctx context.Context) (sent time.Time, fresh bool, err error) {
-	if ctx.Err() != nil {
-		return sent, false, ctx.Err()
+// request sends ENQUEUE, or the delete.
+func (p *place) request(w clause.Write) (answer queue.PlaceEvent, err error) {
+	answer.Is = queue.PlaceReply
+	if w.Kind == clause.Delete {
+		err = detached(p.ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) error {
+			answer.Reply, _, err = rows.Send(ctx, q, p.row.Ticket, w)
+			return err
+		})
+		if err != nil {
+			p.cfg.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
+				"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "ttl", p.cfg.Row.TTL, "error", err)
+		}
+		return answer, err
 	}
-	repeated := table.Retryable.Within(p.cfg.RetryTimeout)
-	repeated.Grace = answerGrace
-	repeated.OnRetry = func(err error) {
-		p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
-	}
-	err = repeated.Do(ctx, func(ctx context.Context) (err error) {
-		sent, fresh, err = p.enqueue(ctx)
+	err = answered.Do(p.ctx, func(ctx context.Context) error {
+		answer.Reply, answer.ID, err = rows.Send(ctx, p.cfg.Queue, p.row.Ticket, w)
 		return err
 	})
-	if err == nil {
-		p.from = ""
-		p.renewals = heartbeat.NewRenewals(p.cfg.Row, p.cfg.Queue.Clock(), p.row.Lease)
+	if answer.Reply == queue.ReplyLost {
+		err = ErrNewTicket // another row has the ticket
 	}
-	return sent, fresh, err
+	return answer, err
 }
 
-func (p *place) enqueue(ctx context.Context) (sent time.Time, fresh bool, err error) {
-	sent = time.Now()
-	id := fmt.Sprintf("%s-r%d-%s", p.prefix, len(p.ids), p.row.Ticket)
-	p.row.ID = id
-	p.row.Lease, p.row.CreatedAt = p.cfg.Row.Begin(p.cfg.Queue.Clock(), sent)
-	p.ends.add(p.row.Lease.Until, sent, p.cfg.Row.TTL)
-	if p.row.CreatedAt.IsZero() {
-		p.row.CreatedAt = sent
+// pause waits before the ENQUEUE after one that has failed. It returns false if there is to be none.
+func (p *place) pause(series *retry.Schedule, err error) bool {
+	if !table.Retryable.Retryable(err) {
+		return false
 	}
-	earlier := p.ids
-	p.ids = append(p.ids, id)
-	var present string
-	if p.from != "" {
-		present, err = rows.Resume(ctx, p.cfg.Queue, p.row, p.from, earlier...)
-	} else {
-		present, err = rows.Enqueue(ctx, p.cfg.Queue, p.row, earlier...)
+	p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
+	return series.Pause(p.ctx)
+}
+
+// keep begins to renew the row's lease, unless the row is to be deleted by now.
+func (p *place) keep(todo queue.PlaceTodo, sent time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ctx.Err() != nil {
+		return
 	}
-	if err == nil {
-		p.row.ID = present
+	terms := p.cfg.Row
+	p.renewals = heartbeat.NewRenewals(terms, p.cfg.Queue.Clock(), p.row.Lease)
+	c := heartbeat.Config{TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, Spread: heartbeat.Spread}
+	if todo.Fresh {
+		c.First = c.Interval
 	}
-	return sent, err == nil && present == id && len(earlier) == 0, err
+	c.OnLoss = func(loss *heartbeat.LossError) { go p.lost(loss) }
+	p.keeper = heartbeat.Start(p.ctx, sent, c, p.renew)
+}
+
+// lost puts the row again, after the end of the heartbeat under way.
+func (p *place) lost(loss error) {
+	p.mu.Lock()
+	keeper := p.keeper
+	p.mu.Unlock()
+	keeper.Stop()
+	todo := p.step(queue.PlaceEvent{Is: queue.PlaceLost})
+	if todo.Do == queue.PlaceWait {
+		return
+	}
+	p.cfg.Log.Warn("queuelock: a waiter lost its row and puts it again",
+		"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "cause", loss)
+	p.run(todo)
 }
 
 // stuckGrace is how long a waiter whose row has ended may still become active, as after a pause of its process.
 const stuckGrace = 2 * time.Second
 
-// reactivated waits until the waiter is active. It returns false if ctx ends first.
-func (p *place) reactivated(ctx context.Context) bool {
+// awaitActive waits until the waiter is active, or the row is to be deleted.
+func (p *place) awaitActive() {
+	if p.local.Active() {
+		return
+	}
 	stuck := time.After(stuckGrace)
 	for !p.local.Active() {
 		select {
@@ -183,11 +268,10 @@ func (p *place) reactivated(ctx context.Context) bool {
 			if p.cfg.Several.Stuck != nil {
 				p.cfg.Several.Stuck()
 			}
-		case <-ctx.Done():
-			return false
+		case <-p.ctx.Done():
+			return
 		}
 	}
-	return true
 }
 
 // renew sends a heartbeat of the row unless the waiter is stuck: it would block all waiters behind it.
@@ -196,26 +280,14 @@ func (p *place) renew(ctx context.Context) error {
 		return errInactive
 	}
 	sent := time.Now()
-	until := p.renewals.Next(sent)
-	p.ends.add(until, sent, p.cfg.Row.TTL)
-	err := rows.Heartbeat(ctx, p.cfg.Queue, p.row, until)
-	if errors.Is(err, rows.ErrGone) {
-		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, err)
+	todo := p.step(queue.PlaceEvent{Is: queue.PlaceRenew, Sent: sent, Lease: queue.Lease{Until: p.renewals.Next(sent)}})
+	if todo.Do != queue.PlaceSend {
+		return errLeft
 	}
-	return err
-}
-
-// delete deletes the row with any of its ids, even if no ENQUEUE was answered.
-func (p *place) delete(ctx context.Context) error {
-	if len(p.ids) == 0 {
-		return nil
-	}
-	err := detached(ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) error {
-		return rows.Leave(ctx, q, p.row, p.ids...)
-	})
-	if err != nil {
-		p.cfg.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
-			"queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "ttl", p.cfg.Row.TTL, "error", err)
+	reply, _, err := rows.Send(ctx, p.cfg.Queue, p.row.Ticket, todo.Write)
+	p.follow(p.step(queue.PlaceEvent{Is: queue.PlaceReply, Reply: reply}))
+	if reply == queue.ReplyLost {
+		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, rows.ErrGone)
 	}
 	return err
 }

@@ -142,7 +142,7 @@ func (w *Waiter) act(ctx context.Context) (*Grant, step, error) {
 		w.progress.pace.Decided(d)
 		if w.turn.place != nil {
 			w.turn.local.Record(w.snapshot, d.Ahead)
-			w.turn.place.belowFloor.Store(w.ticket.Compare(w.snapshot.Record.Floor()) <= 0)
+			w.turn.place.below(w.ticket.Compare(w.snapshot.Record.Floor()) <= 0)
 		}
 		if step, err := w.follow(ctx, d); err != nil || step != actAgain {
 			return nil, step, err

@@ -1,0 +1,99 @@
+package heartbeat
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestMachine checks a machine after all sequences of up to eight events, with and without renewals of its own.
+func TestMachine(t *testing.T) {
+	start := time.Now()
+	failed := errors.New("failed")
+	const second = time.Second
+	walk := 0
+	type state struct {
+		machine
+		now       time.Time
+		confirmed time.Time // when the last renewal that succeeded was sent
+		sending   int
+		deadlines map[time.Time]int // warnings of each
+		wait      bool              // Extend waits for a renewal that is sent from now on
+	}
+	var visit func(story string, s state, depth int)
+	visit = func(story string, s state, depth int) {
+		walk++
+		wrong := func(format string, args ...any) { t.Fatalf("%s: %s", story, fmt.Sprintf(format, args...)) }
+		if at := s.wake(); !at.IsZero() && !at.After(s.now) {
+			wrong("the next step is due in the past")
+		} else if at.IsZero() != s.over() {
+			wrong("over %v, but the next step is at %v", s.over(), at)
+		}
+		if s.loss != nil && s.loss.Cause != Evicted && s.now.Before(s.confirmed.Add(8*second)) {
+			wrong("lost before its deadline")
+		} else if s.loss == nil && !s.stopped && !s.now.Before(s.confirmed.Add(8*second)) {
+			wrong("not lost at its deadline")
+		}
+		if s.wait && !s.over() && s.sending == 0 {
+			wrong("Extend waits for nothing")
+		}
+		if depth == 0 {
+			return
+		}
+		event := func(name string, change func(s *state) todo) {
+			n := s
+			n.warned = append([]time.Time(nil), s.warned...)
+			n.deadlines = map[time.Time]int{}
+			for at, times := range s.deadlines {
+				n.deadlines[at] = times
+			}
+			over, before := s.over(), s.machine.deadline
+			do := change(&n)
+			story, wrong := story+" "+name, func(format string, args ...any) { t.Fatalf("%s %s: %s", story, name, fmt.Sprintf(format, args...)) }
+			if do.lost != (n.loss != nil && s.loss == nil) {
+				wrong("the loss is reported: %v", do.lost)
+			}
+			if len(do.warn) > 0 && s.stopped || len(do.warn) > 1 {
+				wrong("%d warnings", len(do.warn))
+			}
+			if len(do.warn) > 0 {
+				if n.deadlines[before]++; n.deadlines[before] > 1 {
+					wrong("warned twice of one deadline")
+				}
+			}
+			if do.renew {
+				if n.sending++; n.sending > 1 || over || n.loss != nil {
+					wrong("sent a renewal: %d are under way, over %v", n.sending, n.over())
+				}
+				if !n.wait && (n.config.Interval == 0 || n.now.Before(n.due)) {
+					wrong("sent a renewal that was neither due nor asked for")
+				}
+				n.wait = false
+			}
+			visit(story, n, depth-1)
+		}
+		for _, d := range []time.Duration{3 * second, 10 * second} {
+			event(fmt.Sprint(d), func(s *state) todo { s.now = s.now.Add(d); return s.step(s.now) })
+		}
+		event("extend", func(s *state) todo { s.wait = true; return s.extend(s.now) })
+		event("stop", func(s *state) todo { s.stop(); return todo{} })
+		if s.sending > 0 {
+			for _, err := range []error{nil, failed, ErrEvicted} {
+				event(fmt.Sprint("answer ", err), func(s *state) todo {
+					s.sending--
+					if err == nil && !s.over() {
+						s.confirmed = s.sent
+					}
+					return s.answer(s.now, err, func() float64 { return 0.5 })
+				})
+			}
+		}
+	}
+	for _, interval := range []time.Duration{0, 4 * second} {
+		c := Config{TTL: 10 * second, Margin: 2 * second, Interval: interval, First: interval, Warnings: []Warning{{Margin: 3 * second}}}
+		s := state{machine: begin(start, c, func() float64 { return 0 }), now: start, confirmed: start}
+		visit("", s, 8)
+	}
+	t.Logf("%d states", walk)
+}

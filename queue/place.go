@@ -1,0 +1,216 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+)
+
+// Place is the machine of a waiter's row, from ENQUEUE to its delete:
+//
+//	absent ──► putting ──► there ◄──► renewing        deleting ──► gone
+//	   ▲          │          │                           ▲
+//	   └──────────┴──────────┘                           └── from any, after PlaceLeave
+//	   no answer; its lease has ended, or it was swept
+//
+// It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is unanswered.
+// Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
+type Place struct {
+	Row    Waiter // as it was put last; with the id that is in the table, once that is known
+	items  *Items
+	prefix string // of the row's ids
+	from   string // prefix of the id of the row that is resumed; empty after that
+
+	state     placeState
+	ids       []string   // of all ENQUEUEs; all but the last may arrive late
+	puts      int        // their number
+	ends      []leaseEnd // of the leases that the row may have
+	inserted  bool       // the row was put
+	unsure    bool       // an ENQUEUE had no answer
+	swept     bool       // a HEARTBEAT has found no row since it was put
+	below     bool       // see Below
+	held      bool       // see Hold
+	withdrawn bool       // the row is to be deleted
+}
+
+type placeState uint8
+
+const (
+	rowAbsent placeState = iota
+	rowPutting
+	rowThere
+	rowRenewing
+	rowFailed // it cannot be put
+	rowDeleting
+	rowGone
+)
+
+// leaseEnd is the end of a lease, and when the request was sent that writes it.
+type leaseEnd struct{ until, sent time.Time }
+
+// maxRowIDs is how many ids of a row count, the last.
+const maxRowIDs = 40
+
+// NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to replace.
+func NewPlace(items *Items, row Waiter, prefix, from string) Place {
+	return Place{Row: row, items: items, prefix: prefix, from: from}
+}
+
+// PlaceEvent is what has happened to a row.
+type PlaceEvent struct {
+	Is PlaceEventKind
+	// With PlacePut and PlaceRenew: the lease that begins or goes on with a request sent now, and the host's time. Of a lease
+	// that goes on, the end counts.
+	Lease           Lease
+	CreatedAt, Sent time.Time
+	Reply           Reply  // with PlaceReply: to the request under way
+	ID              string // with PlaceReply: the row's id, if it was put before
+}
+
+// PlaceEventKind is a kind of PlaceEvent.
+type PlaceEventKind uint8
+
+// The events.
+const (
+	PlacePut    PlaceEventKind = iota // it is time to put the row, and the waiter is active
+	PlaceGiveUp                       // the row is not to be tried any more
+	PlaceRenew                        // it is time to renew its lease
+	PlaceLost                         // its lease has ended by the waiter's own clock, or it was swept; no HEARTBEAT is under way any more
+	PlaceReply                        // a request was answered, or will not be
+	PlaceEnd                          // the caller waits no longer: PlaceLeave, unless the row is held
+	PlaceLeave                        // the row is not needed any more
+)
+
+// PlaceTodo is what to do next with a row.
+type PlaceTodo struct {
+	Do    PlaceAction
+	Write clause.Write // with PlaceSend
+	First bool         // after the answer that shows the row in the table for the first time
+	Fresh bool         // with PlaceKeep: the lease is that of the last PlacePut, and not of an ENQUEUE before
+}
+
+// PlaceAction is what to do.
+type PlaceAction uint8
+
+// The actions.
+const (
+	PlaceWait  PlaceAction = iota // nothing, until the next event
+	PlaceSend                     // send the write, and say what came of it
+	PlaceAgain                    // PlacePut, as soon as the waiter is active
+	PlaceRetry                    // PlacePut after a pause, or PlaceGiveUp
+	PlaceKeep                     // the row is in the table: PlaceRenew in time
+	PlaceFail                     // the row cannot be put: the waiter's wait has failed
+	PlaceOver                     // nothing follows
+)
+
+// Step takes what has happened, and returns what to do. An event that has no meaning any more changes nothing.
+func (p *Place) Step(e PlaceEvent) PlaceTodo {
+	switch {
+	case e.Is == PlaceReply:
+		return p.answered(e)
+	case e.Is == PlaceLeave, e.Is == PlaceEnd && !p.held:
+		p.withdrawn = true
+		return p.leave()
+	case e.Is == PlacePut && p.state == rowAbsent:
+		if p.swept && p.below {
+			return p.leave()
+		}
+		return p.put(e)
+	case e.Is == PlaceRenew && p.state == rowThere:
+		p.state = rowRenewing
+		p.writes(e.Lease.Until, e.Sent)
+		return PlaceTodo{Do: PlaceSend, Write: p.Row.Renew(e.Lease.Until, e.Sent)}
+	case e.Is == PlaceLost && p.state == rowThere:
+		p.state = rowAbsent
+		return PlaceTodo{Do: PlaceAgain}
+	case e.Is == PlaceGiveUp && p.state == rowAbsent:
+		p.state = rowFailed
+		return PlaceTodo{Do: PlaceFail}
+	}
+	return PlaceTodo{}
+}
+
+// put sends ENQUEUE with a new id.
+func (p *Place) put(e PlaceEvent) PlaceTodo {
+	p.state, p.swept = rowPutting, false
+	p.Row.ID = fmt.Sprintf("%s-r%d-%s", p.prefix, p.puts, p.Row.Ticket)
+	p.Row.Lease, p.Row.CreatedAt = e.Lease, e.CreatedAt
+	p.puts++
+	p.writes(e.Lease.Until, e.Sent)
+	w := Enqueue(p.Row.Item(*p.items), p.from, p.ids...)
+	p.ids = append(p.ids[max(0, len(p.ids)+1-maxRowIDs):], p.Row.ID)
+	return PlaceTodo{Do: PlaceSend, Write: w}
+}
+
+// answered is what the answer to the request under way means.
+func (p *Place) answered(e PlaceEvent) PlaceTodo {
+	before, do := p.state, PlaceTodo{}
+	switch lost := e.Reply == ReplyLost || e.Reply == ReplyRefused; {
+	case before == rowDeleting:
+		p.state = rowGone
+		return PlaceTodo{Do: PlaceOver}
+	case before == rowPutting && lost: // another row has the ticket
+		p.state, do = rowFailed, PlaceTodo{Do: PlaceFail}
+	case before == rowPutting && e.Reply > ReplyMade:
+		p.state, p.unsure, do = rowAbsent, true, PlaceTodo{Do: PlaceRetry}
+	case before == rowPutting:
+		do = PlaceTodo{Do: PlaceKeep, First: !p.inserted, Fresh: e.Reply == ReplyApplied || e.ID == p.Row.ID}
+		if e.Reply == ReplyMade {
+			p.Row.ID = e.ID
+		}
+		p.state, p.inserted, p.from = rowThere, true, ""
+	case before == rowRenewing: // PlaceLost follows if it is lost
+		p.state, p.swept = rowThere, lost
+	}
+	if p.withdrawn {
+		first := do.First
+		do = p.leave()
+		do.First = first
+	}
+	return do
+}
+
+// leave deletes the row with any of its ids, once no other request is under way.
+func (p *Place) leave() PlaceTodo {
+	switch p.state {
+	case rowPutting, rowRenewing, rowDeleting, rowGone:
+		return PlaceTodo{}
+	}
+	if len(p.ids) == 0 || p.swept && !p.unsure {
+		p.state = rowGone
+		return PlaceTodo{Do: PlaceOver}
+	}
+	p.state = rowDeleting
+	return PlaceTodo{Do: PlaceSend, Write: Leave(p.ids...)}
+}
+
+// writes remembers the end of a lease that is written, and drops those that are over.
+func (p *Place) writes(until, sent time.Time) {
+	p.ends = slices.DeleteFunc(p.ends, func(old leaseEnd) bool { return sent.Sub(old.sent) > p.Row.Lease.TTL })
+	p.ends = append(p.ends, leaseEnd{until, sent})
+}
+
+// Sent returns when the first request was sent that wrote a lease with that end: an entry granted by name has the lease of
+// the row as it was read.
+func (p *Place) Sent(until time.Time) (at time.Time, known bool) {
+	for _, end := range p.ends {
+		if end.until.UnixMilli() == until.UnixMilli() {
+			return end.sent, true
+		}
+	}
+	return at, false
+}
+
+// Below says whether the waiter's ticket is at or below the floor, as it last saw it: a row that is swept then is not put again.
+func (p *Place) Below(floor bool) { p.below = floor }
+
+// Hold keeps the row beyond the caller's wait, until PlaceLeave. It returns false if that has ended: the row is being deleted.
+func (p *Place) Hold() bool {
+	p.held, p.below = p.held || !p.withdrawn, true
+	return !p.withdrawn
+}
+
+// Left reports whether the row is to be deleted, or is.
+func (p *Place) Left() bool { return p.withdrawn }
