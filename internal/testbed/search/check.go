@@ -131,10 +131,10 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 			continue
 		}
 		n := &w.nodes[ownerOf(h.ID)]
-		if n.hold.state == noHold || s.ids[n.hold.number] != h.ID || tickets[n.hold.ticket] != h.Ticket {
+		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.ticket] != h.Ticket {
 			continue
 		}
-		own := s.items.writes[m.write[0]].say == h.ID
+		own := int(m.node) == ownerOf(h.ID) // another client of its name has ended
 		switch {
 		case m.role == byOperator:
 			n.hold.end, n.hold.excused = byOther, true

@@ -68,6 +68,8 @@ func (e *encoder) time(t time.Time) {
 	e.ticks, e.latest = append(e.ticks, tick), max(e.latest, tick)
 }
 
+func (e *encoder) item(i clause.Item) { e.num(int64(e.items.of(i))) }
+
 // ranks ends an encoding: it writes the order of the times.
 func (e *encoder) ranks() {
 	sorted := slices.Clone(e.ticks)
@@ -82,7 +84,6 @@ func (e *encoder) ranks() {
 var (
 	timeType   = reflect.TypeFor[time.Time]()
 	recordType = reflect.TypeFor[queue.Record]()
-	rowType    = reflect.TypeFor[queue.Waiter]()
 	itemType   = reflect.TypeFor[clause.Item]()
 )
 
@@ -93,11 +94,11 @@ func compile(t reflect.Type) codec {
 	case timeType:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.time(*(*time.Time)(p)) }
 		return c
-	case recordType, rowType: // immutable, and made from an item
-		off := itemField(t)
-		c.encode = func(e *encoder, p unsafe.Pointer) {
-			e.num(int64(e.items.of(*(*clause.Item)(unsafe.Add(p, off)))))
-		}
+	case recordType: // immutable, and made from an item
+		c.encode = func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(unsafe.Add(p, recordItemField))) }
+		return c
+	case itemType:
+		c.encode = func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(p)) }
 		return c
 	}
 	switch t.Kind() {
@@ -223,19 +224,20 @@ func compileSlice(t reflect.Type) codec {
 	}
 }
 
-// itemField returns where in a Record or a Waiter the item is of which it was made.
-func itemField(t reflect.Type) uintptr {
-	for _, name := range []string{"item", "raw"} {
-		if f, ok := t.FieldByName(name); ok && f.Type == itemType {
-			off := f.Offset
-			if len(f.Index) == 2 {
-				off += t.Field(f.Index[0]).Offset
-			}
-			return off
-		}
+// recordItemField is where in a Record the item is of which it was made.
+var recordItemField = func() uintptr {
+	f, ok := recordType.FieldByName("item")
+	if !ok || f.Type != itemType {
+		panic("search: a record has no item")
 	}
-	panic(fmt.Sprintf("search: %s has no item", t))
-}
+	off := uintptr(0)
+	t := recordType
+	for _, i := range f.Index {
+		off += t.Field(i).Offset
+		t = t.Field(i).Type
+	}
+	return off
+}()
 
 // machines are the states of machines of type T that were met. Each has a number.
 type machines[T any] struct {
@@ -272,8 +274,6 @@ func (m *machines[T]) add(v *T) int32 {
 	}
 	return n
 }
-
-var recordItemField = itemField(recordType)
 
 func recordItem(r *queue.Record) *clause.Item {
 	return (*clause.Item)(unsafe.Add(unsafe.Pointer(r), recordItemField))

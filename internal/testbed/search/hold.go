@@ -1,105 +1,229 @@
 package search
 
 import (
+	"errors"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 
+// holdKey is a step of the machine of a held lock, in numbers.
+type holdKey struct {
+	m        int32
+	kind     queue.HoldEventKind
+	reply    queue.Reply
+	rec      int32
+	next     int32
+	named    bool
+	err      bool
+	clock    int8
+	deadline int8 // below zero: none
+}
+
+type heldStep struct {
+	m        int32
+	do       queue.HoldAction
+	write    int32
+	late     bool // the limit is over
+	phase    queue.Phase
+	result   queue.HoldResult
+	accepted bool
+	reset    bool
+}
+
+var errLost = errors.New("no answer")
+
+func (s *search) stepHold(k holdKey) *heldStep {
+	if r, ok := s.holdSteps[k]; ok {
+		return r
+	}
+	h := s.holds.copy(k.m)
+	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Named: k.named}
+	if k.err || k.reply >= queue.ReplyFailed {
+		e.Err = errLost
+	}
+	if k.deadline >= 0 {
+		e.Deadline = at(k.deadline, 0)
+	}
+	if k.next != none {
+		e.Next = &s.nexts[k.next]
+	}
+	now := at(k.clock, 0)
+	do := h.Step(queue.HoldTimes{Local: now}, e)
+	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset}
+	r.late = !do.Limit.IsZero() && !now.Before(do.Limit)
+	if do.Do == queue.HoldSend {
+		r.write = s.items.send(do.Write, false, "", s.plant)
+	}
+	r.m = s.holds.add(h)
+	s.holdSteps[k] = r
+	return r
+}
+
 // granted begins a held lock.
 func (s *search) granted(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	rec := s.waits.all[r.m].Snapshot.Record
-	n.hold = hold{
-		state: held, claimed: r.claimed, named: r.named, accepted: !r.named, endless: r.endless,
-		ticket: r.ticket, sent: r.sent, until: r.until, number: r.id, seen: s.items.of(s.itemOf(rec)),
-	}
+	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id}
+	m := queue.NewHold(queue.Grant{
+		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: s.Clients[i].Mode, Record: rec, Sent: at(r.sent, 0),
+		Claimed: r.claimed, Named: r.named, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
+	})
+	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
 	s.tokens(w, i, r.ticket)
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
 	n.hold.excused = !in && (w.has(evict) || w.has(deletes))
 	n.caller, n.wait = holds, none
-	if r.named {
-		return // its row stays until the grant is accepted
+	if !r.named { // else its row stays until the grant is accepted
+		s.withdraw(w, i)
 	}
-	s.withdraw(w, i)
 }
 
 // believes reports whether a node relies on its lock.
 func (s *search) believes(n *node) bool {
 	h := &n.hold
-	return !n.dead && h.state == held && !h.lost && (h.endless || n.clock < h.sent+s.ttl)
+	return !n.dead && h.m != none && !h.calling && !h.lost && (h.endless || n.clock < h.sent+s.ttl)
+}
+
+// deadline is the clock at which the lease ends for its holder; below zero: it does not end.
+func (s *search) deadline(h *hold) int8 {
+	if h.endless {
+		return -1
+	}
+	return h.sent + s.ttl
 }
 
 // heartbeat sends a heartbeat, which also accepts a grant by name.
 func (s *search) heartbeat(w *world, i int) {
 	n := &w.nodes[i]
 	h := &n.hold
-	r := queue.Renewal{}
+	until := time.Time{}
 	if !h.endless {
 		h.until = max(h.until, n.clock+s.ttl)
-		r.Until = at(h.until, 0)
-	}
-	if h.named {
-		r.TTL = time.Duration(s.ttl) * unit
+		until = at(h.until, 0)
 	}
 	h.beating = true
 	m := msg{role: byBeat, node: int8(i), clock: n.clock}
-	m.write[0] = s.items.send(r.Heartbeat(s.ids[h.number], tickets[h.ticket]), false, s.ids[h.number], s.plant)
+	m.write[0] = s.items.send(s.holds.all[h.m].Heartbeat(until, time.Time{}), false, s.ids[h.number], s.plant)
 	s.say("    %s sends HEARTBEAT until %d", nameOf(i), h.until)
 	s.post(w, m)
 }
 
+// hears gives an event to a held lock. The lock is lost if its heartbeat says so.
+func (s *search) hears(w *world, i int, kind queue.HoldEventKind, reply queue.Reply, rec int32) *heldStep {
+	h := &w.nodes[i].hold
+	r := s.stepHold(holdKey{m: h.m, kind: kind, reply: reply, rec: rec, clock: w.nodes[i].clock, deadline: s.deadline(h)})
+	h.m = r.m
+	return r
+}
+
 func (s *search) answeredBeat(w *world, m *msg) {
-	n := &w.nodes[m.node]
+	i := int(m.node)
+	n := &w.nodes[i]
 	h := &n.hold
-	if h.state == noHold || s.items.writes[m.write[0]].say != s.ids[h.number] {
+	if h.m == none || s.items.writes[m.write[0]].say != s.ids[h.number] {
 		return
 	}
 	h.beating = false
-	switch queue.Reply(m.reply) {
-	case queue.ReplyApplied:
+	r := s.hears(w, i, queue.HoldBeaten, queue.Reply(m.reply), m.rec)
+	switch {
+	case queue.Reply(m.reply) == queue.ReplyApplied:
 		h.sent, h.accepted = max(h.sent, m.clock), true
-		if h.named {
-			s.withdraw(w, int(m.node))
+		if r.accepted {
+			s.withdraw(w, i)
 		}
-	case queue.ReplyLost, queue.ReplyRefused:
-		if h.state == held && !h.lost {
-			s.say("    %s has lost the lock", nameOf(int(m.node)))
-			h.lost = true
-			if h.end == running && !h.excused {
-				s.fail("told: %s hears that ticket %d is lost, and its entry is in the record", nameOf(int(m.node)), h.ticket)
-			}
+	case r.result == queue.HoldLost && !h.calling:
+		s.lose(w, i)
+		if h.end == running && !h.excused {
+			s.fail("told: %s hears that ticket %d is lost, and its entry is in the record", nameOf(i), h.ticket)
 		}
 	}
 }
 
-// release sends RELEASE. pass is the node to which the lock is passed, and one, or below zero for the row that was read.
-func (s *search) release(w *world, i, pass int) {
-	n := &w.nodes[i]
-	h := &n.hold
-	n.caller = ended
-	if h.lost || !h.endless && n.clock >= h.sent+s.ttl {
-		s.sendRelease(w, i, queue.FormHandOff, queue.Next{}, true)
+// lose ends the lease of a held lock, for its holder.
+func (s *search) lose(w *world, i int) {
+	h := &w.nodes[i].hold
+	if h.lost || h.calling {
 		return
 	}
+	s.say("    %s has lost the lock", nameOf(i))
+	h.lost = true
+	s.hears(w, i, queue.HoldEnded, queue.ReplyApplied, none)
+}
+
+// release calls Release. pass is the node to which the lock is passed, and one, or below zero for the row that was read.
+func (s *search) release(w *world, i, pass int) {
+	h := &w.nodes[i].hold
+	w.nodes[i].caller = ended
+	h.calling, h.pass = true, int8(pass)
+	s.holding(w, i, s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none))
+}
+
+// holding does what a call of Release does next.
+func (s *search) holding(w *world, i int, r *heldStep) {
+	for {
+		n := &w.nodes[i]
+		h := &n.hold
+		k := holdKey{kind: queue.HoldAnswered, clock: n.clock, deadline: s.deadline(h)}
+		switch r.do {
+		case queue.HoldSend:
+			m := msg{role: byHold, node: int8(i)}
+			m.write[0] = r.write
+			if s.log != nil {
+				s.say("    %s sends %s", nameOf(i), s.name(&m))
+			}
+			s.post(w, m)
+			return
+		case queue.HoldRead:
+			s.post(w, msg{role: byHold, node: int8(i), look: 1, bare: true})
+			return
+		case queue.HoldOffer:
+			k.next, k.named = s.offer(w, i)
+		case queue.HoldPause:
+			k.err = r.late
+		case queue.HoldDone:
+			s.released(w, i, r)
+			return
+		}
+		k.m = h.m
+		r = s.stepHold(k)
+		h.m = r.m
+	}
+}
+
+// offer returns the waiter to which the lock is passed, if there is one.
+func (s *search) offer(w *world, i int) (next int32, named bool) {
+	h := &w.nodes[i].hold
+	pass := int(h.pass)
+	h.pass = 0
 	switch {
 	case pass > 0:
 		to := &w.nodes[pass-1]
 		r := s.stepWait(to.wait, event{kind: evPassing}, s.view(w, pass-1))
 		to.wait, to.taken, to.offered, h.passTo = r.m, true, false, int8(pass)
-		s.sendRelease(w, i, queue.FormPass, queue.Next{Entry: *r.entry, Ticket: tickets[h.ticket+1]}, false)
-		return
+		return s.next(queue.Next{Entry: *r.entry, Ticket: tickets[h.ticket+1]}), false
 	case pass < 0:
 		row := s.items.rows[h.next]
 		owner := ownerOf(row.ID)
 		if next, ok := row.GrantByName(s.ids[h.number], at(w.nodes[owner].clock, 0), s.middle()); ok {
-			s.sendRelease(w, i, queue.FormPass, next, false)
-			return
+			return s.next(next), true
 		}
 	}
-	s.sendRelease(w, i, s.firstForm(h), queue.Next{}, false)
+	return none, false
+}
+
+// next returns the number of a waiter that a lock is passed to.
+func (s *search) next(n queue.Next) int32 {
+	key := n.Entry.ID + n.Entry.Lease.Until.String()
+	num, ok := s.nextNums[key]
+	if !ok {
+		num = int32(len(s.nexts))
+		s.nextNums[key] = num
+		s.nexts = append(s.nexts, n)
+	}
+	return num
 }
 
 func (s *search) middle() time.Time {
@@ -109,127 +233,49 @@ func (s *search) middle() time.Time {
 	return time.Time{}
 }
 
-func (s *search) firstForm(h *hold) queue.Form {
-	if seen := s.items.recs[h.seen]; !h.claimed && seen.Fast(s.ids[h.number], tickets[h.ticket]) {
-		return queue.FormFast
-	}
-	return queue.FormHandOff
-}
-
-func (s *search) sendRelease(w *world, i int, f queue.Form, next queue.Next, lost bool) {
-	h := &w.nodes[i].hold
-	id := s.ids[h.number]
-	e := queue.Ending{ID: id, Ticket: tickets[h.ticket], Call: 1, Next: next, Lost: lost}
-	h.state, h.form = releasing, uint8(f)
-	if lost {
-		h.state = clearing
-	}
-	m := msg{role: byRelease_, node: int8(i)}
-	m.write[0] = s.items.send(e.Release(f, time.Time{}), false, id, s.plant)
-	if s.log != nil {
-		s.say("    %s sends %s", nameOf(i), s.name(&m))
-	}
-	s.post(w, m)
-}
-
-func (s *search) answeredRelease(w *world, m *msg) {
+func (s *search) answeredHold(w *world, m *msg) {
 	i := int(m.node)
-	n := &w.nodes[i]
-	h := &n.hold
-	reply, rec := queue.Reply(m.reply), s.items.recs[m.rec]
-	id, t := s.ids[h.number], tickets[h.ticket]
-	if h.passTo != 0 { // its waiter gets the same answer
+	reply := queue.Reply(m.reply)
+	if h := &w.nodes[i].hold; h.passTo != 0 { // its waiter gets the same answer
 		to := int(h.passTo - 1)
 		h.passTo, w.nodes[to].taken = 0, false
 		s.step(w, to, event{kind: evRested, also: true, reply: reply, rec: m.rec})
-		n = &w.nodes[i]
-		h = &n.hold
 	}
-	if h.state == clearing {
-		_, left := rec.Mine(id)
-		if reply > queue.ReplyApplied && reply < queue.ReplyFailed && left {
-			s.clear(w, i)
-			return
-		}
-		s.over(w, i)
-		return
-	}
-	form := queue.Form(h.form)
-	switch {
-	case reply == queue.ReplyApplied:
-		s.toldReleased(i, h)
-		reset := form != queue.FormFast && s.firstForm(h) == queue.FormHandOff && rec.Resettable(t)
-		s.over(w, i)
-		if reset {
-			s.reset(w, i, t)
-		}
-	case reply == queue.ReplyFailed && form == queue.FormPass:
-		s.sendRelease(w, i, queue.FormHandOff, queue.Next{}, false)
-	case reply >= queue.ReplyFailed:
-		s.sendRelease(w, i, s.firstForm(h), queue.Next{}, false)
-	default:
-		s.refusedRelease(w, i, rec)
-	}
+	s.holding(w, i, s.hears(w, i, queue.HoldAnswered, reply, m.rec))
 }
 
-// refusedRelease goes on by what the record says of the turn.
-func (s *search) refusedRelease(w *world, i int, rec queue.Record) {
-	h := &w.nodes[i].hold
-	id, t := s.ids[h.number], tickets[h.ticket]
-	outcome := rec.Outcome(id, t, 1, s.items.recs[h.seen].Marks)
-	_, left := rec.Mine(id)
+// released ends a call of Release. If it has failed, the lease is over by now, and it is called again.
+func (s *search) released(w *world, i int, r *heldStep) {
+	n := &w.nodes[i]
+	h := &n.hold
 	switch {
-	case outcome == queue.OutcomeHeld && queue.Form(h.form) != queue.FormHandOff:
-		s.sendRelease(w, i, queue.FormHandOff, queue.Next{}, false)
-	case outcome.Released():
-		s.toldReleased(i, h)
-		s.over(w, i)
-	case outcome == queue.OutcomeHeld, outcome == queue.OutcomeEvicted:
+	case r.phase == queue.PhaseReleased:
+		s.say("    %s hears that it released the lock", nameOf(i))
+		if h.end != byRelease && !h.excused {
+			s.fail("told: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
+		}
+	case r.phase == queue.PhaseUnknown:
+		s.say("    %s does not learn how its turn ended", nameOf(i))
+	case r.phase == queue.PhaseCleared && !h.lost:
 		s.say("    %s hears that it had lost the lock", nameOf(i))
-		if h.end == byRelease {
+		if h.end == byRelease && !h.excused {
 			s.fail("told: %s hears that ticket %d was lost, and its release was applied", nameOf(i), h.ticket)
 		}
-		if left {
-			s.clear(w, i)
-			return
-		}
-		s.over(w, i)
-	default:
-		s.say("    %s does not learn how its turn ended", nameOf(i))
-		s.over(w, i)
+	case !r.phase.Final():
+		h.calling = false
+		s.lose(w, i)
+		s.release(w, i, 0)
+		return
 	}
-}
-
-func (s *search) toldReleased(i int, h *hold) {
-	s.say("    %s hears that it released the lock", nameOf(i))
-	if h.end != byRelease && !h.excused {
-		s.fail("told: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
-	}
-}
-
-// clear removes an entry that is left of a lost lock.
-func (s *search) clear(w *world, i int) {
-	h := &w.nodes[i].hold
-	h.state = clearing
-	m := msg{role: byClear, node: int8(i)}
-	m.write[0] = s.items.send(queue.Remove(s.ids[h.number]), false, s.ids[h.number], s.plant)
-	s.say("    %s sends CLEAN UP of %s", nameOf(i), s.ids[h.number])
-	s.post(w, m)
-}
-
-// over ends a turn.
-func (s *search) over(w *world, i int) {
-	n := &w.nodes[i]
+	t := tickets[h.ticket]
 	n.hold, n.caller = hold{}, idle
 	s.withdraw(w, i)
-}
-
-// reset sends RESET, for which its sender does not wait.
-func (s *search) reset(w *world, i int, t queueTicket) {
-	m := msg{role: byReset, node: int8(i)}
-	m.write[0] = s.items.send(queue.Reset(t, time.Time{}), false, "", s.plant)
-	s.say("    %s sends RESET", nameOf(i))
-	s.post(w, m)
+	if r.reset {
+		m := msg{role: byReset, node: int8(i)}
+		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), false, "", s.plant)
+		s.say("    %s sends RESET", nameOf(i))
+		s.post(w, m)
+	}
 }
 
 // evictNow lets an operator evict a holder, as the record shows it.

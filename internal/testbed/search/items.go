@@ -76,6 +76,10 @@ func (it *items) add(item clause.Item, row bool) int32 {
 	if item == nil {
 		return none
 	}
+	if _, ok := item[queue.AttrTurn]; ok { // of which nothing depends
+		item = maps.Clone(item)
+		delete(item, queue.AttrTurn)
+	}
 	it.b = appendItem(it.b[:0], item)
 	n, ok := it.nums[string(it.b)]
 	if ok {

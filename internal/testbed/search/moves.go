@@ -52,7 +52,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		}
 		doing := n.doing(s)
 		switch {
-		case n.caller == idle && n.turns > 0 && n.hold.state == noHold:
+		case n.caller == idle && n.turns > 0 && n.hold.m == none:
 			add(wants, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
@@ -119,7 +119,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if n.dead {
 			continue
 		}
-		active := n.caller != idle || n.hold.state != noHold
+		active := n.caller != idle || n.hold.m != none
 		doing := n.doing(s)
 		if may(crash) && (active || s.rowsOf(n)) {
 			add(dies, i, 0)
@@ -160,7 +160,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 
 func (s *search) rowsOf(n *node) bool {
 	for k := range n.places {
-		if st := n.places[k].state; st != noPlace && st != gone {
+		if n.places[k].state != noPlace {
 			return true
 		}
 	}
@@ -186,7 +186,7 @@ func (s *search) passings(w *world, i int, add func(moveKind, int, int)) {
 	for j := range s.Clients {
 		to := &w.nodes[j]
 		p := to.current()
-		if j != i && !to.dead && to.offered && p != nil && p.ticket == h.ticket+1 && (p.state == there || p.state == renewing) {
+		if j != i && !to.dead && to.offered && p != nil && p.ticket == h.ticket+1 && p.inTable() {
 			add(passes, i, j)
 		}
 	}
@@ -261,6 +261,9 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 func (s *search) give(w *world, i int) {
 	n := &w.nodes[i]
 	n.caller = leaves
+	if p := n.current(); p != nil {
+		s.stepRow(w, i, int(n.place-1), rowEnd, 0, 0, 0)
+	}
 	if !s.outstanding(w, i) && !n.taken {
 		s.leaving(w, i)
 	}
@@ -272,8 +275,11 @@ func (s *search) sleep(w *world, i int) {
 	n.clock++
 	for k := range n.places {
 		if p := &n.places[k]; p.state == there && !p.withdrawn && p.until <= n.clock {
-			s.keep(w, i, k)
+			s.stepRow(w, i, k, rowLost, 0, 0, 0)
 		}
+	}
+	if h := &n.hold; h.m != none && !h.endless && n.clock >= h.sent+s.ttl {
+		s.lose(w, i)
 	}
 }
 
@@ -282,7 +288,7 @@ func (s *search) erase(w *world) {
 	w.rec, w.grant = none, 0
 	w.before = [maxTicket + 1]uint16{}
 	for i := range w.nodes {
-		if h := &w.nodes[i].hold; h.state != noHold {
+		if h := &w.nodes[i].hold; h.m != none {
 			h.excused, h.end = true, byOther
 		}
 	}
@@ -402,10 +408,10 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	return o
 }
 
-// rowTicket returns the ticket of the row that a write is of, which ends the row's id.
+// rowTicket returns the ticket of the row that a write is of.
 func (s *search) rowTicket(n int32) uint8 {
-	id := strings.Trim(s.items.writes[n].say, "[]")
-	id = id[strings.LastIndexByte(id, '-')+1:]
+	id := s.items.writes[n].say
+	id = id[strings.LastIndexByte(id, ' ')+1:]
 	t := uint8(0)
 	for _, c := range []byte(id) {
 		t = t*10 + c - '0'
@@ -459,10 +465,8 @@ func (s *search) hear(w *world, m *msg) {
 		s.answeredPlace(w, m)
 	case byBeat:
 		s.answeredBeat(w, m)
-	case byRelease_:
-		s.answeredRelease(w, m)
-	case byClear:
-		s.over(w, i)
+	case byHold:
+		s.answeredHold(w, m)
 	case byOperator:
 		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
 			r := msg{role: byNone, node: m.node}

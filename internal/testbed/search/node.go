@@ -62,12 +62,12 @@ const (
 	evPassing // Wait.Passing
 )
 
-// view is what the clock of a waiter shows at a step: the clocks of all, and the ends of its row's lease that it has sent.
+// view is what the clock of a waiter shows at a step.
 type view struct {
 	node   int8
 	clocks [maxNodes]int8
 	dead   [maxNodes]bool
-	sent   uint16
+	place  int32 // the machine of its row
 }
 
 type stepKey struct {
@@ -95,6 +95,7 @@ type stepped struct {
 	endless bool
 	entry   *queue.Entry // evPassing
 	err     string
+	below   bool // the ticket cannot be granted any more
 }
 
 // clock implements queue.Clock.
@@ -121,11 +122,10 @@ func (c clock) Usable(_ queue.Lease, sent time.Time, _ bool) bool {
 }
 
 func (c clock) RowSent(until time.Time) (time.Time, bool) {
-	sent := clockOf(until) - c.s.ttl
-	if until.IsZero() || sent < 0 || c.v.sent&(1<<sent) == 0 {
+	if c.v.place == none {
 		return time.Time{}, false
 	}
-	return at(sent, 0), true
+	return c.s.rows.all[c.v.place].Sent(until)
 }
 
 func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
@@ -167,7 +167,7 @@ func (s *search) view(w *world, i int) (v view) {
 		v.clocks[j], v.dead[j] = w.nodes[j].clock, w.nodes[j].dead
 	}
 	if p := w.nodes[i].current(); p != nil {
-		v.sent = p.sent
+		v.place = p.m
 	}
 	return v
 }
@@ -254,6 +254,7 @@ var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames
 // done writes down what a wait does.
 func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	r.state, r.why, r.ticket = do.State, do.Why, small(w.Ticket)
+	r.below = w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0
 	if do.Err != nil {
 		r.err = do.Err.Error()
 	}
@@ -277,7 +278,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 				r.more = true
 				break
 			}
-			r.write[k] = s.items.send(do.Rows[k].Sweep(), true, do.Rows[k].ID, s.plant)
+			r.write[k] = s.items.send(do.Rows[k].Sweep(), true, fmt.Sprintf("%s, row %s", do.Rows[k].ID, do.Rows[k].Ticket), s.plant)
 		}
 	case queue.Evicting:
 		h := do.Holders[len(do.Holders)-1]
@@ -344,6 +345,7 @@ func (s *search) step(w *world, i int, e event) {
 		n.offered = false
 		r := s.stepWait(n.wait, e, s.view(w, i))
 		n.wait = r.m
+		s.below(w, i, r.below)
 		if r.more {
 			s.fail("bounds: a sweep of more than two rows")
 		}
@@ -360,16 +362,18 @@ func (s *search) step(w *world, i int, e event) {
 			}
 			continue
 		case queue.Putting:
-			if p := n.current(); p.state == there || p.state == renewing {
+			if p := n.current(); p != nil && p.inTable() {
 				e = event{kind: evPut}
 				continue
 			}
 			s.say("    %s waits until its row is in the table", nameOf(i))
 			return
 		case queue.Keeping:
-			p := n.current()
-			p.held = p.held || !p.withdrawn
-			e = event{kind: evKept, flag: !p.withdrawn}
+			e = event{kind: evKept}
+			if p := n.current(); p != nil {
+				kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
+				p.m, e.flag = kept.m, kept.ok
+			}
 			continue
 		case queue.Pausing:
 			e = event{kind: evAgain}
@@ -444,7 +448,7 @@ func (s *search) left(w *world, i int) {
 		return
 	}
 	for k := range n.places {
-		if st := n.places[k].state; st != noPlace && st != gone && st != taken {
+		if n.places[k].state != noPlace {
 			return
 		}
 	}

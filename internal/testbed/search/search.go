@@ -31,9 +31,17 @@ type search struct {
 	dated bool // DynamoDB's time is known
 	crowd bool // several may hold at once
 
-	items  *items
-	waits  *machines[queue.Wait]
-	steps  map[stepKey]*stepped
+	items *items
+	waits *machines[queue.Wait]
+	rows  *machines[queue.Place]
+	holds *machines[queue.Hold]
+	steps map[stepKey]*stepped
+
+	placeSteps map[placeKey]*placed
+	holdSteps  map[holdKey]*heldStep
+	nexts      []queue.Next
+	nextNums   map[string]int32
+
 	ids    []string
 	idNums map[string]int16
 
@@ -52,7 +60,11 @@ func newSearch(w World, plant func(clause.Write) clause.Write) *search {
 		s.dated = s.dated || c.NoWait && w.Names
 	}
 	s.waits = machinesOf[queue.Wait](s.items)
+	s.rows, s.holds = machinesOf[queue.Place](s.items), machinesOf[queue.Hold](s.items)
+	s.placeSteps, s.holdSteps, s.nextNums, s.nexts = map[placeKey]*placed{}, map[holdKey]*heldStep{}, map[string]int32{}, make([]queue.Next, 1)
 	s.waits.add(&queue.Wait{}) // none
+	s.rows.add(&queue.Place{})
+	s.holds.add(&queue.Hold{})
 	s.id("")
 	return s
 }
@@ -201,7 +213,7 @@ func (s *search) matters(w *world, i int) bool {
 		return false
 	}
 	for _, h := range s.items.recs[w.rec].Holders {
-		own := n.hold.state != noHold && s.ids[n.hold.number] == h.ID
+		own := n.hold.m != none && s.ids[n.hold.number] == h.ID
 		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < clockOf(h.Lease.Until) {
 			return true
 		}

@@ -131,17 +131,11 @@ type node struct {
 
 // place is a row of a waiter.
 type place struct {
+	m         int32 // its machine
 	state     placeState
 	ticket    uint8
-	gen       int8
-	puts      int8
-	until     int8   // as it is in the table, so far as its waiter knows
-	sent      uint16 // the clocks at which an end of its lease was sent, by bits
-	byName    bool
+	until     int8 // the clock at which its lease ends, so far as its waiter knows
 	withdrawn bool // to be deleted
-	held      bool // kept until the grant is accepted
-	swept     bool
-	unsure    bool
 }
 
 type placeState uint8
@@ -152,40 +146,28 @@ const (
 	there
 	renewing
 	deleting
-	gone // or it was never put
-	taken
+	taken // another row has the ticket
 )
 
 // hold is a held lock.
 type hold struct {
-	state    holdState
-	claimed  bool
+	m        int32 // its machine
 	named    bool
 	accepted bool
 	endless  bool
 	beating  bool // a heartbeat is under way
+	calling  bool // Release was called
 	lost     bool // so far as it knows
 	excused  bool // an operator evicted it, or the record was deleted
 	ticket   uint8
 	sent     int8 // the clock at which its lease began
 	until    int8 // the last end that it has written
-	form     uint8
 	end      turnEnd
 	number   int16 // of its id: see search.id
-	seen     int32 // the record with the grant
 	next     int32 // the row that it has read
-	passTo   int8  // the waiter that it passes the lock to, and one
+	pass     int8  // the waiter that it is to pass the lock to, and one; below zero: the row that it has read
+	passTo   int8  // the waiter that gets the answer too, and one
 }
-
-type holdState uint8
-
-const (
-	noHold holdState = iota
-	held
-	releasing // RELEASE is under way
-	clearing  // the rest of a lost lock is removed
-	resetting
-)
 
 type turnEnd uint8
 
@@ -203,8 +185,7 @@ const (
 	byWait
 	byPlace
 	byBeat
-	byRelease_
-	byClear
+	byHold
 	byReset
 	byOperator
 	byNone // a late request, or a copy: no answer is awaited
