@@ -54,7 +54,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset}
 	r.late = !do.Limit.IsZero() && !now.Before(do.Limit)
 	if do.Do == queue.HoldSend {
-		r.write = s.items.send(do.Write, false, "", s.plant)
+		r.write = s.items.send(do.Write, 0, "", s.plant)
 	}
 	r.m = s.holds.add(h)
 	s.holdSteps[k] = r
@@ -106,7 +106,7 @@ func (s *search) heartbeat(w *world, i int) {
 	}
 	h.beating = true
 	m := msg{role: byBeat, node: int8(i), clock: n.clock}
-	m.write[0] = s.items.send(s.holds.all[h.m].Heartbeat(until, time.Time{}), false, s.ids[h.number], s.plant)
+	m.write[0] = s.items.send(s.holds.all[h.m].Heartbeat(until, time.Time{}), 0, s.ids[h.number], s.plant)
 	s.say("    %s sends HEARTBEAT until %d", nameOf(i), h.until)
 	s.post(w, m)
 }
@@ -272,7 +272,7 @@ func (s *search) released(w *world, i int, r *heldStep) {
 	s.withdraw(w, i)
 	if r.reset {
 		m := msg{role: byReset, node: int8(i)}
-		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), false, "", s.plant)
+		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), 0, "", s.plant)
 		s.say("    %s sends RESET", nameOf(i))
 		s.post(w, m)
 	}
@@ -289,6 +289,6 @@ func (s *search) evictNow(w *world, k int) {
 		c = queue.Evict(mark, h)
 	}
 	m := msg{role: byOperator, node: int8(ownerOf(h.ID))}
-	m.write[0] = s.items.send(c, false, h.ID, s.plant)
+	m.write[0] = s.items.send(c, 0, h.ID, s.plant)
 	s.post(w, m)
 }

@@ -37,7 +37,7 @@ type items struct {
 type write struct {
 	clause.Write
 	planted clause.Write // as it is sent
-	row     bool
+	row     uint8        // the ticket of the row that it is of; zero: it is of the record
 	say     string
 }
 
@@ -146,7 +146,7 @@ func appendValue(b []byte, v clause.Value) []byte {
 var recordNames = theQueue.Names()
 
 // send returns the number of a write. plant may leave out conditions.
-func (it *items) send(w clause.Write, row bool, say string, plant func(clause.Write) clause.Write) int32 {
+func (it *items) send(w clause.Write, row uint8, say string, plant func(clause.Write) clause.Write) int32 {
 	b, ids, values := w.Shape(append(it.b[:0], w.Name...), recordNames)
 	for _, id := range ids {
 		b = append(append(b, '#'), id...)
@@ -158,7 +158,7 @@ func (it *items) send(w clause.Write, row bool, say string, plant func(clause.Wr
 	if w.Item != nil {
 		b = appendItem(b, w.Item)
 	}
-	b = append(b, say...)
+	b = append(append(b, row), say...)
 	it.b = b
 	n, ok := it.writeNums[string(b)]
 	if ok {
@@ -188,7 +188,7 @@ func (it *items) apply(wn, in int32) outcome {
 		if w.Kind == clause.Update && in == none {
 			after["pk"], after["sk"] = theQueue.RecordKey()["pk"], theQueue.RecordKey()["sk"]
 		}
-		o.item = it.add(after, w.row)
+		o.item = it.add(after, w.row > 0)
 	case clause.Invalid:
 		o.reply, o.invalid = queue.ReplyFailed, true
 	default:

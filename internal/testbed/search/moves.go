@@ -371,7 +371,7 @@ func (s *search) apply(w *world, m *msg) {
 
 func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	wr := &s.items.writes[n]
-	if !wr.row {
+	if wr.row == 0 {
 		was := w.rec
 		o := s.items.apply(n, was)
 		if o.item != was {
@@ -381,7 +381,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 		m.rec = w.rec
 		return o
 	}
-	t := s.rowTicket(n)
+	t := wr.row
 	k, ok := s.rowOf(w, t)
 	was := int32(none)
 	if ok {
@@ -406,17 +406,6 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 		s.rowChanged(w, wr.Name, was)
 	}
 	return o
-}
-
-// rowTicket returns the ticket of the row that a write is of.
-func (s *search) rowTicket(n int32) uint8 {
-	id := s.items.writes[n].say
-	id = id[strings.LastIndexByte(id, ' ')+1:]
-	t := uint8(0)
-	for _, c := range []byte(id) {
-		t = t*10 + c - '0'
-	}
-	return t
 }
 
 // look reads the record and the rows.
@@ -457,7 +446,7 @@ func (s *search) hear(w *world, m *msg) {
 		switch {
 		case m.look > 0 && m.reply == uint8(queue.ReplyApplied):
 			e = event{kind: evSeen, rec: m.rec, rows: m.rows, own: m.own, next: m.shown, whole: !m.bare}
-		case m.write[0] != none && s.items.writes[m.write[0]].row:
+		case m.write[0] != none && s.items.writes[m.write[0]].row > 0:
 			e.rec = none
 		}
 		s.step(w, i, e)
@@ -470,7 +459,7 @@ func (s *search) hear(w *world, m *msg) {
 	case byOperator:
 		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
 			r := msg{role: byNone, node: m.node}
-			r.write[0] = s.items.send(queue.Reset(rec.FirstServed(), zeroTime), false, "", s.plant)
+			r.write[0] = s.items.send(queue.Reset(rec.FirstServed(), zeroTime), 0, "", s.plant)
 			s.post(w, r)
 		}
 	}
@@ -624,7 +613,7 @@ func (s *search) nameAnswer(m *msg) string {
 	if m.look > 0 {
 		fate = ""
 	}
-	if m.write[0] != none && s.items.writes[m.write[0]].row {
+	if m.write[0] != none && s.items.writes[m.write[0]].row > 0 {
 		return fate
 	}
 	text := strings.TrimPrefix(fate+"; "+s.nameRecord(m.rec), "; ")
@@ -650,6 +639,8 @@ func (s *search) nameRecord(n int32) string {
 	for _, h := range rec.Holders {
 		text := h.ID + ":" + h.Ticket.String()
 		switch {
+		case s.Half && !h.Lease.Endless():
+			text += fmt.Sprintf(" until %d", clockOf(h.Lease.Until))
 		case h.Lease.Endless():
 			text += " without a lease"
 		case h.Shared:

@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
@@ -258,7 +259,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	if do.Err != nil {
 		r.err = do.Err.Error()
 	}
-	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, false, say, s.plant) }
+	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say, s.plant) }
 	switch do.State {
 	case queue.Taking:
 		send(master.Take(queue.Take(do.Entry, w.Config.NoWait), ticket.Number{}).Write, do.Entry.ID)
@@ -278,7 +279,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 				r.more = true
 				break
 			}
-			r.write[k] = s.items.send(do.Rows[k].Sweep(), true, fmt.Sprintf("%s, row %s", do.Rows[k].ID, do.Rows[k].Ticket), s.plant)
+			r.write[k] = s.items.send(do.Rows[k].Sweep(), small(do.Rows[k].Ticket), do.Rows[k].ID, s.plant)
 		}
 	case queue.Evicting:
 		h := do.Holders[len(do.Holders)-1]
@@ -289,7 +290,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 		h := do.Holders[0]
 		send(queue.Resume(do.Entry, h, queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}), do.Entry.ID)
 	case queue.Removing:
-		send(queue.Remove(do.IDs...), fmt.Sprint(do.IDs))
+		send(queue.Remove(do.IDs...), strings.Join(do.IDs, " and "))
 	case queue.Resetting:
 		send(queue.Reset(w.Snapshot.Record.FirstServed(), time.Time{}), "")
 	case queue.Confirming:

@@ -61,11 +61,7 @@ func (s *search) stepPlace(k placeKey) *placed {
 		todo := p.Step(e)
 		r.do, r.fresh = todo.Do, todo.Fresh
 		if todo.Do == queue.PlaceSend {
-			say := fmt.Sprintf("%s, row %s", p.Row.ID, p.Row.Ticket)
-			if todo.Write.Kind == clause.Delete {
-				say = fmt.Sprintf("row %s", p.Row.Ticket)
-			}
-			r.write = s.items.send(todo.Write, true, say, s.plant)
+			r.write = s.items.send(todo.Write, small(p.Row.Ticket), p.Row.ID, s.plant)
 		}
 	}
 	r.m = s.rows.add(p)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -32,6 +33,8 @@ func (s *search) decisive() map[[2]string]bool {
 	return all
 }
 
+var only = flag.String("search.only", "", "worlds")
+
 func TestExplore(t *testing.T) {
 	if !*explore {
 		t.Skip()
@@ -47,15 +50,24 @@ func TestExplore(t *testing.T) {
 	var wg sync.WaitGroup
 	slots := make(chan bool, 2)
 	for _, w := range Worlds() {
+		if *only != "" && !strings.Contains(w.Name, *only) {
+			continue
+		}
 		slots <- true
 		wg.Go(func() {
 			defer func() { <-slots }()
-			w.MaxStates = 400_000
+			w.MaxStates = 60_000
 			for p, is := range decisiveOf(w) {
-				if !is {
+				mu.Lock()
+				_, ok := best[p]
+				if is && ok {
+					decided[p] = append(decided[p], w.Name)
+				}
+				mu.Unlock()
+				if !is || ok {
 					continue
 				}
-				w.MaxStates = 300_000
+				w.MaxStates = 120_000
 				r := Run(w, plantOf(p[0], p[1]), nil)
 				mu.Lock()
 				decided[p] = append(decided[p], w.Name)
@@ -75,6 +87,7 @@ func TestExplore(t *testing.T) {
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(seen), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		b, ok := best[p]
+		b.bad, _, _ = strings.Cut(b.bad, "\n")
 		if !ok {
 			fmt.Printf("NOT %q %q decided in %q\n", p[0], p[1], decided[p])
 			continue
