@@ -95,9 +95,7 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 		if !ok {
 			continue
 		}
-		row := &s.items.rows[w.rows[k]]
-		i := ownerOf(row.ID)
-		if s.waitsFor(w, i) == u && w.nodes[i].clock < clockOf(row.Lease.Until) {
+		if i := ownerOf(s.items.rows[w.rows[k]].ID); s.relies(w, i, u) {
 			s.fail("fifo: ticket %d is granted before %d, whose row was there before", t, u)
 		}
 	}
@@ -161,9 +159,15 @@ func (s *search) rowChanged(w *world, name string, was int32) {
 	for k := range w.before {
 		w.before[k] &^= 1 << t
 	}
-	if s.waitsFor(w, i) == t && w.nodes[i].clock < clockOf(row.Lease.Until) {
+	if s.relies(w, i, t) {
 		s.fail("judged: the live row of ticket %d is swept", t)
 	}
+}
+
+// relies reports whether a node waits for a ticket, and relies on its row.
+func (s *search) relies(w *world, i int, t uint8) bool {
+	n := &w.nodes[i]
+	return s.waitsFor(w, i) == t && n.current().inTable() && n.clock < n.current().until
 }
 
 // check looks at every state.

@@ -54,7 +54,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset}
 	r.late = !do.Limit.IsZero() && !now.Before(do.Limit)
 	if do.Do == queue.HoldSend {
-		r.write = s.items.send(do.Write, 0, "", s.plant)
+		r.write = s.items.send(do.Write, 0, "")
 	}
 	r.m = s.holds.add(h)
 	s.holdSteps[k] = r
@@ -76,7 +76,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
 	n.hold.excused = !in && (w.has(evict) || w.has(deletes))
 	n.caller, n.wait = holds, none
-	if !r.named { // else its row stays until the grant is accepted
+	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
 	}
 }
@@ -84,7 +84,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 // believes reports whether a node relies on its lock.
 func (s *search) believes(n *node) bool {
 	h := &n.hold
-	return !n.dead && h.m != none && !h.calling && !h.lost && (h.endless || n.clock < h.sent+s.ttl)
+	return !n.dead && h.m != none && (!h.calling || s.mistake == StillHolds) && !h.lost && (h.endless || n.clock < h.sent+s.ttl)
 }
 
 // deadline is the clock at which the lease ends for its holder; below zero: it does not end.
@@ -106,7 +106,7 @@ func (s *search) heartbeat(w *world, i int) {
 	}
 	h.beating = true
 	m := msg{role: byBeat, node: int8(i), clock: n.clock}
-	m.write[0] = s.items.send(s.holds.all[h.m].Heartbeat(until, time.Time{}), 0, s.ids[h.number], s.plant)
+	m.write[0] = s.items.send(s.holds.all[h.m].Heartbeat(until, time.Time{}), 0, s.ids[h.number])
 	s.say("    %s sends HEARTBEAT until %d", nameOf(i), h.until)
 	s.post(w, m)
 }
@@ -203,7 +203,7 @@ func (s *search) offer(w *world, i int) (next int32, named bool) {
 		to := &w.nodes[pass-1]
 		r := s.stepWait(to.wait, event{kind: evPassing}, s.view(w, pass-1))
 		to.wait, to.taken, to.offered, h.passTo = r.m, true, false, int8(pass)
-		return s.next(queue.Next{Entry: *r.entry, Ticket: tickets[h.ticket+1]}), false
+		return s.next(queue.Next{Entry: *r.entry, Ticket: s.waits.all[to.wait].Ticket}), false
 	case pass < 0:
 		row := s.items.rows[h.next]
 		owner := ownerOf(row.ID)
@@ -270,9 +270,9 @@ func (s *search) released(w *world, i int, r *heldStep) {
 	t := tickets[h.ticket]
 	n.hold, n.caller = hold{}, idle
 	s.withdraw(w, i)
-	if r.reset {
+	if r.reset && s.mistake != NoReset {
 		m := msg{role: byReset, node: int8(i)}
-		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), 0, "", s.plant)
+		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), 0, "")
 		s.say("    %s sends RESET", nameOf(i))
 		s.post(w, m)
 	}
@@ -289,6 +289,6 @@ func (s *search) evictNow(w *world, k int) {
 		c = queue.Evict(mark, h)
 	}
 	m := msg{role: byOperator, node: int8(ownerOf(h.ID))}
-	m.write[0] = s.items.send(c, 0, h.ID, s.plant)
+	m.write[0] = s.items.send(c, 0, h.ID)
 	s.post(w, m)
 }

@@ -31,6 +31,7 @@ type items struct {
 	writeNums map[string]int32
 	applied   map[[2]int32]outcome
 	b         []byte
+	plant     Plant
 }
 
 // write is a write that was sent.
@@ -50,9 +51,10 @@ type outcome struct {
 
 const none = 0 // the number of no item, of no rows, and of no write
 
-func newItems() *items {
+func newItems(p Plant) *items {
 	it := &items{
-		nums: map[string]int32{"": none}, known: map[unsafe.Pointer]int32{nil: none}, listNums: map[string]int32{"": none},
+		plant: p,
+		nums:  map[string]int32{"": none}, known: map[unsafe.Pointer]int32{nil: none}, listNums: map[string]int32{"": none},
 		writeNums: map[string]int32{}, applied: map[[2]int32]outcome{},
 	}
 	it.all, it.recs, it.rows = []clause.Item{nil}, []queue.Record{{}}, []queue.Waiter{{}}
@@ -145,8 +147,8 @@ func appendValue(b []byte, v clause.Value) []byte {
 
 var recordNames = theQueue.Names()
 
-// send returns the number of a write. plant may leave out conditions.
-func (it *items) send(w clause.Write, row uint8, say string, plant func(clause.Write) clause.Write) int32 {
+// send returns the number of a write.
+func (it *items) send(w clause.Write, row uint8, say string) int32 {
 	b, ids, values := w.Shape(append(it.b[:0], w.Name...), recordNames)
 	for _, id := range ids {
 		b = append(append(b, '#'), id...)
@@ -166,11 +168,7 @@ func (it *items) send(w clause.Write, row uint8, say string, plant func(clause.W
 	}
 	n = int32(len(it.writes))
 	it.writeNums[string(b)] = n
-	planted := w
-	if plant != nil {
-		planted = plant(w)
-	}
-	it.writes = append(it.writes, write{Write: w, planted: planted, row: row, say: say})
+	it.writes = append(it.writes, write{Write: w, planted: it.plant.change(w), row: row, say: say})
 	return n
 }
 

@@ -110,7 +110,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if may(late) && write {
 			add(delays, k, 0)
 		}
-		if may(dup) && write && s.items.writes[m.write[0]].Repeat == clause.Freely && m.write[1] == none {
+		if may(dup) && write && (s.mistake == Repeated || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
 			add(copies, k, 0)
 		}
 	}
@@ -158,6 +158,14 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 	return all, fair
 }
 
+// nextRow returns the row with the ticket after t.
+func (s *search) nextRow(w *world, t uint8) (k int, ok bool) {
+	if s.mistake == NotNext {
+		t++
+	}
+	return s.rowOf(w, t+1)
+}
+
 func (s *search) rowsOf(n *node) bool {
 	for k := range n.places {
 		if n.places[k].state != noPlace {
@@ -177,7 +185,7 @@ func (s *search) passings(w *world, i int, add func(moveKind, int, int)) {
 	}
 	if h.next != none {
 		add(names, i, 0)
-	} else if k, ok := s.rowOf(w, h.ticket+1); ok && s.Names && s.items.rows[w.rows[k]].EntryID != "" {
+	} else if k, ok := s.nextRow(w, h.ticket); ok && s.Names && s.items.rows[w.rows[k]].EntryID != "" {
 		add(reads, i, 0)
 	}
 	if !s.Same {
@@ -186,7 +194,7 @@ func (s *search) passings(w *world, i int, add func(moveKind, int, int)) {
 	for j := range s.Clients {
 		to := &w.nodes[j]
 		p := to.current()
-		if j != i && !to.dead && to.offered && p != nil && p.ticket == h.ticket+1 && p.inTable() {
+		if j != i && !to.dead && to.offered && p != nil && (p.ticket == h.ticket+1 || s.mistake == PassNotNext) && p.inTable() {
 			add(passes, i, j)
 		}
 	}
@@ -218,7 +226,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.release(&w, i, -1)
 	case reads:
 		n := &w.nodes[i]
-		k, _ := s.rowOf(&w, n.hold.ticket+1)
+		k, _ := s.nextRow(&w, n.hold.ticket)
 		n.hold.next = w.rows[k]
 	case beats:
 		if h := &w.nodes[i].hold; h.accepted || h.endless {
@@ -341,7 +349,7 @@ func (s *search) network(w *world, kind moveKind, i int) {
 
 func (s *search) unanswered(w *world, m msg) {
 	m.reply, m.rec, m.rows = uint8(queue.ReplyUnknown), none, none
-	if m.look > 0 {
+	if m.look > 0 || s.mistake == LostIsApplied {
 		m.reply = uint8(queue.ReplyFailed)
 	}
 	s.hear(w, &m)
@@ -459,7 +467,7 @@ func (s *search) hear(w *world, m *msg) {
 	case byOperator:
 		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
 			r := msg{role: byNone, node: m.node}
-			r.write[0] = s.items.send(queue.Reset(rec.FirstServed(), zeroTime), 0, "", s.plant)
+			r.write[0] = s.items.send(queue.Reset(rec.FirstServed(), zeroTime), 0, "")
 			s.post(w, r)
 		}
 	}

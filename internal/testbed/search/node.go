@@ -118,8 +118,8 @@ func (s *search) lease(n, at_ int8) (queue.Lease, time.Time) {
 	return l, time.Time{}
 }
 
-func (c clock) Usable(_ queue.Lease, sent time.Time, _ bool) bool {
-	return c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
+func (c clock) Usable(_ queue.Lease, sent time.Time, named bool) bool {
+	return c.s.mistake == LateGrant || named && c.s.mistake == LateName || c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
 }
 
 func (c clock) RowSent(until time.Time) (time.Time, bool) {
@@ -145,7 +145,7 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 	switch {
 	case l.Endless():
 		return queue.Forever
-	case c.v.dead[n] || c.v.clocks[n] >= clockOf(l.Until):
+	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= clockOf(l.Until):
 		return 0
 	}
 	return unit
@@ -259,7 +259,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	if do.Err != nil {
 		r.err = do.Err.Error()
 	}
-	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say, s.plant) }
+	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say) }
 	switch do.State {
 	case queue.Taking:
 		send(master.Take(queue.Take(do.Entry, w.Config.NoWait), ticket.Number{}).Write, do.Entry.ID)
@@ -279,7 +279,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 				r.more = true
 				break
 			}
-			r.write[k] = s.items.send(do.Rows[k].Sweep(), small(do.Rows[k].Ticket), do.Rows[k].ID, s.plant)
+			r.write[k] = s.items.send(do.Rows[k].Sweep(), small(do.Rows[k].Ticket), do.Rows[k].ID)
 		}
 	case queue.Evicting:
 		h := do.Holders[len(do.Holders)-1]
@@ -363,7 +363,7 @@ func (s *search) step(w *world, i int, e event) {
 			}
 			continue
 		case queue.Putting:
-			if p := n.current(); p != nil && p.inTable() {
+			if p := n.current(); p != nil && p.inTable() || s.mistake == RowLast {
 				e = event{kind: evPut}
 				continue
 			}
@@ -395,6 +395,14 @@ func (s *search) step(w *world, i int, e event) {
 		case queue.Ended:
 			s.ended(w, i, r)
 			return
+		}
+		if r.state == queue.Removing && s.mistake == NoRemoval {
+			e = event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}
+			continue
+		}
+		if r.state == queue.Confirming && s.mistake == Unconfirmed {
+			e = event{kind: evReplied, reply: queue.ReplyMade, rec: w.rec}
+			continue
 		}
 		s.request(w, i, r)
 		return

@@ -61,7 +61,7 @@ func (s *search) stepPlace(k placeKey) *placed {
 		todo := p.Step(e)
 		r.do, r.fresh = todo.Do, todo.Fresh
 		if todo.Do == queue.PlaceSend {
-			r.write = s.items.send(todo.Write, small(p.Row.Ticket), p.Row.ID, s.plant)
+			r.write = s.items.send(todo.Write, small(p.Row.Ticket), p.Row.ID)
 		}
 	}
 	r.m = s.rows.add(p)
@@ -97,6 +97,7 @@ func (s *search) stepRow(w *world, i, k int, kind placeKind, reply queue.Reply, 
 		case queue.PlaceKeep:
 			p.state, p.until = there, sent+s.ttl
 			if !r.fresh { // whose lease may be over
+				p.until = n.clock
 				kind, reply, id = rowRenew, 0, 0
 				continue
 			}

@@ -68,7 +68,7 @@ func TestExplore(t *testing.T) {
 					continue
 				}
 				w.MaxStates = 120_000
-				r := Run(w, plantOf(p[0], p[1]), nil)
+				r := Run(w, Plant{Write: p[0], Condition: p[1]}, nil)
 				mu.Lock()
 				decided[p] = append(decided[p], w.Name)
 				if b, ok := best[p]; r.Bad != "" && (!ok || r.States < b.states) {
@@ -97,7 +97,7 @@ func TestExplore(t *testing.T) {
 }
 
 func decisiveOf(w World) map[[2]string]bool {
-	s := newSearch(w, nil)
+	s := newSearch(w, Plant{})
 	s.run(nil)
 	return s.decisive()
 }

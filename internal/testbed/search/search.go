@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -26,10 +25,10 @@ var zeroTime time.Time
 // search is the search of one world.
 type search struct {
 	World
-	plant func(clause.Write) clause.Write
-	ttl   int8 // steps of a clock in a lease
-	dated bool // DynamoDB's time is known
-	crowd bool // several may hold at once
+	mistake Mistake
+	ttl     int8 // steps of a clock in a lease
+	dated   bool // DynamoDB's time is known
+	crowd   bool // several may hold at once
 
 	items *items
 	waits *machines[queue.Wait]
@@ -50,8 +49,8 @@ type search struct {
 	strange string // an error that a wait has ended with
 }
 
-func newSearch(w World, plant func(clause.Write) clause.Write) *search {
-	s := &search{World: w, plant: plant, ttl: 1, items: newItems(), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
+func newSearch(w World, p Plant) *search {
+	s := &search{World: w, mistake: p.Mistake, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
 	if w.Half {
 		s.ttl = 2
 	}
@@ -107,9 +106,9 @@ const (
 	wide    = 800_000
 )
 
-// Run searches a world. plant, if not nil, changes each write as it is sent.
-func Run(w World, plant func(clause.Write) clause.Write, progress io.Writer) Result {
-	return newSearch(w, plant).run(progress)
+// Run searches a world with a planted mistake, if there is one.
+func Run(w World, p Plant, progress io.Writer) Result {
+	return newSearch(w, p).run(progress)
 }
 
 func (s *search) run(progress io.Writer) (r Result) {

@@ -23,7 +23,7 @@ func TestWorlds(t *testing.T) {
 			if *progress {
 				to = os.Stderr
 			}
-			r := Run(w, nil, to)
+			r := Run(w, Plant{}, to)
 			all := "of which all were searched"
 			if !r.Complete {
 				all = "and more"

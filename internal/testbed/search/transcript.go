@@ -63,7 +63,7 @@ func Play(script string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			s = newSearch(of, nil)
+			s = newSearch(of, Plant{})
 			w = s.start()
 			fmt.Fprintln(&b, line)
 			continue

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -265,13 +264,3 @@ func (s *search) rowOf(w *world, t uint8) (i int, ok bool) {
 }
 
 func (s *search) ticketOf(row int32) uint8 { return small(s.items.rows[row].Ticket) }
-
-// plantOf leaves a condition out of a write.
-func plantOf(name, condition string) func(clause.Write) clause.Write {
-	return func(w clause.Write) clause.Write {
-		if w.Name == name {
-			w, _ = w.Without(condition)
-		}
-		return w
-	}
-}
