@@ -27,7 +27,7 @@ func (s *search) itemOf(r queue.Record) clause.Item { return *recordItem(&r) }
 
 // tokens checks the ticket that a caller is told.
 func (s *search) tokens(w *world, i int, t uint8) {
-	if !s.crowd && t <= w.told && !w.has(deletes) {
+	if !s.crowd && t <= w.told && !w.has(deletes) && !s.resumes {
 		s.fail("fencing: %s is told ticket %d after %d", nameOf(i), t, w.told)
 	}
 	w.told = max(w.told, t)
@@ -134,7 +134,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		own := int(m.node) == ownerOf(h.ID) // another client of its name has ended
 		switch {
-		case m.role == byOperator:
+		case m.role == byOperator, name == "RESUME": // the process before should have ended
 			n.hold.end, n.hold.excused = byOther, true
 			continue
 		case (name == "RELEASE" || name == "PASS") && own && n.hold.end == running:
@@ -200,6 +200,7 @@ func (s *search) final(w *world) {
 		n := &w.nodes[i]
 		switch {
 		case n.dead:
+		case s.Clients[i].Resumes && n.caller == idle: // perhaps there was nothing to resume
 		case n.caller != idle || n.turns > 0:
 			s.fail("wedged: nothing can happen any more, and %s is %s", nameOf(i), n.doing(s))
 		case slices.ContainsFunc(n.places[:], func(p place) bool { return p.state != noPlace }):

@@ -68,14 +68,14 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id}
 	m := queue.NewHold(queue.Grant{
 		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: s.Clients[i].Mode, Record: rec, Sent: at(r.sent, 0),
-		Claimed: r.claimed, Named: r.named, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
+		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
 	})
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
 	s.tokens(w, i, r.ticket)
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
 	n.hold.excused = !in && (w.has(evict) || w.has(deletes))
-	n.caller, n.wait = holds, none
+	n.caller, n.wait, n.known = holds, none, r.ticket
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
 	}

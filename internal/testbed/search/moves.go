@@ -52,6 +52,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		}
 		doing := n.doing(s)
 		switch {
+		case s.Clients[i].Resumes && n.turns > 0 && n.caller == idle && (w.nodes[0].known == 0 || n.hold.m != none):
 		case n.caller == idle && n.turns > 0 && n.hold.m == none:
 			add(wants, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
@@ -241,7 +242,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.give(&w, i)
 	case dies:
 		w.spend(crash)
-		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, hold: hold{}}
+		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, gen: w.nodes[i].gen, known: w.nodes[i].known}
 		for k := range w.net {
 			if m := &w.net[k]; m.role != noMsg && int(m.node) == i && m.role != byOperator && m.answer {
 				w.take(k)

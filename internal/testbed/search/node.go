@@ -93,6 +93,7 @@ type stepped struct {
 	until   int8
 	claimed bool
 	named   bool
+	resumed bool
 	endless bool
 	entry   *queue.Entry // evPassing
 	err     string
@@ -180,14 +181,21 @@ func (n *node) current() *place {
 	return &n.places[n.place-1]
 }
 
+// handleOf returns the prefix of the ids of A's last wait.
+func handleOf(a *node) string { return fmt.Sprintf("A%d", a.gen-1) }
+
 // newWait returns the number of the machine of a new wait.
-func (s *search) newWait(i int, gen int8) int32 {
+func (s *search) newWait(w *world, i int, gen int8) int32 {
 	c := s.Clients[i]
 	config := queue.WaitConfig{
 		ID: fmt.Sprintf("%s%d", nameOf(i), gen), Items: theQueue, Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed,
 	}
 	if s.Wide {
 		config.Scope = ticket.ScopeEntity
+	}
+	if c.Resumes {
+		a := &w.nodes[0]
+		config.Resume = &queue.Handle{ID: handleOf(a), Ticket: tickets[a.known]}
 	}
 	return s.waits.add(&queue.Wait{Config: config})
 }
@@ -299,12 +307,13 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
 		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Attempt.Named(), do.Holder.Lease.Endless()
+		r.resumed = do.Attempt.Resumed
 	}
 }
 
 func (s *search) nameable(i int) bool {
 	c := s.Clients[i]
-	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !s.Wide
+	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !s.Wide
 }
 
 // id returns the number of an id.
@@ -322,7 +331,7 @@ func (s *search) id(id string) int16 {
 func (s *search) want(w *world, i int) {
 	n := &w.nodes[i]
 	n.caller, n.turns = waits, n.turns-1
-	n.wait = s.newWait(i, n.gen)
+	n.wait = s.newWait(w, i, n.gen)
 	n.gen++
 	s.begin(w, i, evBegin)
 }
@@ -331,6 +340,9 @@ func (s *search) want(w *world, i int) {
 func (s *search) begin(w *world, i int, kind eventKind) {
 	w.nodes[i].place = 0
 	e := event{kind: kind}
+	if s.Clients[i].Resumes {
+		e.ticket = small(s.waits.all[w.nodes[i].wait].Config.Resume.Ticket)
+	}
 	if s.Wide {
 		w.number++
 		e.ticket = w.number
@@ -354,8 +366,14 @@ func (s *search) step(w *world, i int, e event) {
 			s.leaving(w, i)
 			return
 		}
+		if p := n.current(); p != nil && p.state == taken && (r.state == queue.Putting || r.state == queue.Resting || r.state == queue.Pausing) {
+			s.say("    another row has the ticket of %s", nameOf(i))
+			s.ended(w, i, &stepped{why: queue.WhyNewTicket})
+			return
+		}
 		switch r.state {
 		case queue.Joining:
+			n.known = r.ticket
 			e = event{kind: evJoined, also: true}
 			if !s.Clients[i].NoWait {
 				e.flag = s.nameable(i)
@@ -426,6 +444,10 @@ func (s *search) ended(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	s.withdraw(w, i)
 	switch {
+	case s.Clients[i].Resumes && r.why != queue.WhyError:
+		s.say("    %s cannot resume it", nameOf(i))
+		n.caller = leaves
+		s.leaving(w, i)
 	case r.why == queue.WhyNewTicket:
 		s.say("    %s needs a new ticket", nameOf(i))
 		s.begin(w, i, evBegin)

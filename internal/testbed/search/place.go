@@ -127,7 +127,11 @@ func (s *search) placed(w *world, i int, t uint8, byName bool) {
 	if byName {
 		row.EntryID = fmt.Sprintf("%s-n%d", prefix, t)
 	}
-	m := queue.NewPlace(&theQueue, row, prefix, "")
+	from := ""
+	if s.Clients[i].Resumes {
+		from = s.waits.all[n.wait].Config.Resume.ID
+	}
+	m := queue.NewPlace(&theQueue, row, prefix, from)
 	n.places[k] = place{m: s.rows.add(&m), ticket: t}
 	n.place = int8(k + 1)
 	s.stepRow(w, i, k, rowPut, 0, 0, n.clock)

@@ -73,12 +73,14 @@ func TestExplore(t *testing.T) {
 				decided[p] = append(decided[p], w.Name)
 				if b, ok := best[p]; r.Bad != "" && (!ok || r.States < b.states) {
 					best[p] = found{w.Name, r.Bad, r.Steps, r.States}
+					fmt.Printf("{%q, %q, %q, %q, %d}, // %d states\n", p[0], p[1], w.Name, r.Bad, r.Steps, r.States)
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
+	fmt.Println("END")
 	seen := map[[2]string]bool{}
 	for _, w := range conditions.Shapes() {
 		for _, c := range w.Conditions() {

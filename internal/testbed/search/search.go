@@ -29,6 +29,7 @@ type search struct {
 	ttl     int8 // steps of a clock in a lease
 	dated   bool // DynamoDB's time is known
 	crowd   bool // several may hold at once
+	resumes bool // a process continues what another has left
 
 	items *items
 	waits *machines[queue.Wait]
@@ -55,6 +56,7 @@ func newSearch(w World, p Plant) *search {
 		s.ttl = 2
 	}
 	for _, c := range w.Clients {
+		s.resumes = s.resumes || c.Resumes
 		s.crowd = s.crowd || c.Mode != queue.Mode{}
 		s.dated = s.dated || c.NoWait && w.Names
 	}

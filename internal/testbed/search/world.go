@@ -24,6 +24,7 @@ type Client struct {
 	Mode       queue.Mode
 	NoWait     bool
 	FailClosed bool
+	Resumes    bool // it continues what the last wait of A has left, by its handle
 }
 
 // Faults are how often each fault may happen.
@@ -119,7 +120,8 @@ type node struct {
 	places  [maxPlaces]place
 	caller  caller
 	turns   int8
-	gen     int8 // number of its waits
+	gen     int8  // number of its waits
+	known   uint8 // the ticket of the last, so that another process can resume it
 	clock   int8
 	place   int8 // of the present ticket, and one; zero: none
 	dead    bool

@@ -11,6 +11,7 @@ var (
 	permit = Client{Turns: 1, Mode: queue.Mode{Permits: 2}}
 	quick  = Client{Turns: 1, NoWait: true}
 	closed = Client{Turns: 1, FailClosed: true}
+	resume = Client{Turns: 1, Resumes: true}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -66,6 +67,11 @@ func Worlds() []World {
 		{Name: "operator", About: "an operator evicts", Clients: []Client{two, one}, Faults: Faults{Evict: 1, Beat: 1}},
 		{Name: "operator, fail closed", About: "an operator evicts a holder that fails closed", Clients: []Client{closed, closed}, Faults: Faults{Evict: 1, Lost: 1}},
 		{Name: "operator, lost", About: "an operator evicts beside a release whose answer is lost", Clients: []Client{one, one}, Faults: Faults{Evict: 1, Lost: 1}},
+		{Name: "resumed", About: "another process resumes the lock or the place of A", Clients: []Client{one, resume, one}},
+		{Name: "resumed, crash", About: "and a client crashes", Clients: []Client{one, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "resumed, lost", About: "and a request is lost or late", Clients: []Client{one, resume}, Faults: Faults{Lost: 1, Late: 1, Crash: 1}},
+		{Name: "resumed twice", About: "two processes resume it", Clients: []Client{one, resume, resume}, Faults: Faults{Crash: 1, Beat: 1}},
+		{Name: "resumed, ended", About: "and a lease ends", Clients: []Client{one, resume, one}, Faults: Faults{Ends: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 	}
