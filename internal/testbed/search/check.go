@@ -207,7 +207,7 @@ func (s *search) final(w *world) {
 			s.fail("wedged: %s is not done with its rows", nameOf(i))
 		}
 	}
-	if w.has(giveUp) && s.Names || w.has(ends) || w.has(lost) || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) || w.has(failed) {
+	if w.has(giveUp) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

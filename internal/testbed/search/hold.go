@@ -73,6 +73,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
 	s.tokens(w, i, r.ticket)
+	if !r.endless && n.clock >= r.sent+s.ttl {
+		s.fail("told: %s hears of a grant whose lease is over", nameOf(i))
+	}
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
 	n.hold.excused = !in && (w.has(evict) || w.has(deletes))
 	n.caller, n.wait, n.known = holds, none, r.ticket
@@ -127,6 +130,9 @@ func (s *search) answeredBeat(w *world, m *msg) {
 		return
 	}
 	h.beating = false
+	if s.mistake == RowEarly && h.named {
+		s.withdraw(w, i)
+	}
 	r := s.hears(w, i, queue.HoldBeaten, queue.Reply(m.reply), m.rec)
 	switch {
 	case queue.Reply(m.reply) == queue.ReplyApplied:
@@ -216,7 +222,7 @@ func (s *search) offer(w *world, i int) (next int32, named bool) {
 
 // next returns the number of a waiter that a lock is passed to.
 func (s *search) next(n queue.Next) int32 {
-	key := n.Entry.ID + n.Entry.Lease.Until.String()
+	key := n.Ticket.String() + " " + n.Entry.ID + " " + n.Entry.Lease.Until.String()
 	num, ok := s.nextNums[key]
 	if !ok {
 		num = int32(len(s.nexts))

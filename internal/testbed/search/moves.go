@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/queuelock/queuelock/internal/clause"
@@ -111,7 +112,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if may(late) && write {
 			add(delays, k, 0)
 		}
-		if may(dup) && write && (s.mistake == Repeated || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
+		if may(dup) && write && (s.Any || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
 			add(copies, k, 0)
 		}
 	}
@@ -322,11 +323,11 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.hear(w, &m)
 	case drops:
 		if !w.nodes[m.node].dead {
-			w.spend(lost)
+			s.loses(w, &m)
 		}
 		s.unanswered(w, m)
 	case mutes:
-		w.spend(lost)
+		s.loses(w, &m)
 		s.apply(w, &m)
 		s.unanswered(w, m)
 	case fails:
@@ -348,9 +349,17 @@ func (s *search) network(w *world, kind moveKind, i int) {
 	}
 }
 
+// loses loses a request or its answer. If it was to remove something, that may stay.
+func (s *search) loses(w *world, m *msg) {
+	w.spend(lost)
+	if m.look == 0 && slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name) {
+		w.stays = true
+	}
+}
+
 func (s *search) unanswered(w *world, m msg) {
 	m.reply, m.rec, m.rows = uint8(queue.ReplyUnknown), none, none
-	if m.look > 0 || s.mistake == LostIsApplied {
+	if m.look > 0 || s.mistake == NotApplied {
 		m.reply = uint8(queue.ReplyFailed)
 	}
 	s.hear(w, &m)

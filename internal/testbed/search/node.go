@@ -362,7 +362,7 @@ func (s *search) step(w *world, i int, e event) {
 		if r.more {
 			s.fail("bounds: a sweep of more than two rows")
 		}
-		if n.caller == leaves && !n.over && r.state != queue.Granted {
+		if n.caller == leaves && !n.over && r.state != queue.Granted && r.state != queue.Keeping {
 			s.leaving(w, i)
 			return
 		}
@@ -381,7 +381,7 @@ func (s *search) step(w *world, i int, e event) {
 			}
 			continue
 		case queue.Putting:
-			if p := n.current(); p != nil && p.inTable() || s.mistake == RowLast {
+			if p := n.current(); p != nil && p.inTable() {
 				e = event{kind: evPut}
 				continue
 			}
@@ -391,7 +391,7 @@ func (s *search) step(w *world, i int, e event) {
 			e = event{kind: evKept}
 			if p := n.current(); p != nil {
 				kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
-				p.m, e.flag = kept.m, kept.ok
+				p.m, e.flag = kept.m, kept.ok || s.mistake == RowGone
 			}
 			continue
 		case queue.Pausing:
@@ -416,10 +416,6 @@ func (s *search) step(w *world, i int, e event) {
 		}
 		if r.state == queue.Removing && s.mistake == NoRemoval {
 			e = event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}
-			continue
-		}
-		if r.state == queue.Confirming && s.mistake == Unconfirmed {
-			e = event{kind: evReplied, reply: queue.ReplyMade, rec: w.rec}
 			continue
 		}
 		s.request(w, i, r)

@@ -13,6 +13,7 @@ type World struct {
 	Names       bool // a holder that has read the row with the next ticket may grant the lock by it
 	Same        bool // all are waiters of one client: a release may pass the lock to one that rests
 	Wide        bool // a wider counter issues the tickets
+	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
 	Faults      Faults
 	MaxStates   int // more are not searched; zero: all
@@ -89,6 +90,7 @@ type world struct {
 	net    [maxNet]msg // in order
 	left   [faults]int8
 	used   uint16 // the faults that have happened, by bits
+	stays  bool   // a removal was lost
 	number uint8  // of the wider counter
 	grant  uint8  // the highest ticket that the table has granted
 	told   uint8  // the highest that a caller was told

@@ -28,6 +28,9 @@ func Worlds() []World {
 		{Name: "late and ended", About: "a late request, and a suspended process", Clients: []Client{one, one}, Faults: Faults{Late: 1, Ends: 1}},
 		{Name: "copied", About: "a copy of a request that may be repeated comes later", Clients: []Client{two, one}, Faults: Faults{Dup: 1, Beat: 1}},
 		{Name: "copied of three", About: "the same, and another client waits", Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
+		{Name: "copied, any", About: "a copy of any request comes later", Any: true, Clients: []Client{two, one}, Faults: Faults{Dup: 1, Beat: 1}},
+		{Name: "copied, any, ended", About: "and a lease ends", Any: true, Clients: []Client{one, one}, Faults: Faults{Dup: 1, Ends: 1, Beat: 1}},
+		{Name: "copied twice, any", About: "two copies of any requests", Any: true, Clients: []Client{one, one}, Faults: Faults{Dup: 2, Beat: 1}},
 		{Name: "crash", About: "a client crashes", Clients: []Client{one, one, one}, Faults: Faults{Crash: 1}},
 		{Name: "suspended", About: "a process sleeps for a lease", Clients: []Client{two, one}, Faults: Faults{Ends: 1}},
 		{Name: "suspended before an answer", About: "it also gets an answer late", Clients: []Client{one, one}, Faults: Faults{Ends: 1, Slow: 1}},
@@ -40,13 +43,17 @@ func Worlds() []World {
 		{Name: "heartbeats of rows", About: "a late heartbeat of a row", Half: true, Clients: []Client{one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}, MaxStates: 1_000_000},
 		{Name: "names", About: "releases name the row of the next waiter", Names: true, Clients: []Client{one, one, one}},
 		{Name: "names, gives up", About: "and a waiter leaves", Names: true, Clients: []Client{one, one, one}, Faults: Faults{GiveUp: 1}},
+		{Name: "names, gives up, slow", About: "and an answer comes late", Names: true, Clients: []Client{one, one, one}, Faults: Faults{GiveUp: 1, Slow: 1}},
 		{Name: "names, lost", About: "and a request or its answer is lost", Names: true, Clients: []Client{one, one}, Faults: Faults{Lost: 1, GiveUp: 1}},
+		{Name: "names, lost of three", About: "and another client waits", Names: true, Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
+		{Name: "names, copied, any", About: "and a copy of any request comes later", Any: true, Names: true, Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
 		{Name: "names, late", About: "and a late request", Names: true, Clients: []Client{two, one}, Faults: Faults{Late: 1}},
 		{Name: "names, suspended", About: "and a process sleeps", Names: true, Clients: []Client{one, one}, Faults: Faults{Ends: 1, Slow: 1}},
 		{Name: "names, crash", About: "and a client crashes", Names: true, Clients: []Client{one, one, one}, Faults: Faults{Crash: 1}},
 		{Name: "passes", About: "one client, whose releases pass the lock on", Same: true, Clients: []Client{one, one, one}},
 		{Name: "passes, gives up", About: "and a waiter leaves, or a request is lost", Same: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
 		{Name: "passes, late", About: "and a late request", Same: true, Clients: []Client{two, one}, Faults: Faults{Late: 1}},
+		{Name: "passes, copied, any", About: "and a copy of any request comes later", Any: true, Same: true, Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
 		{Name: "readers", About: "a writer and two readers", Clients: []Client{one, reader, reader}},
 		{Name: "readers, crash", About: "and one crashes", Clients: []Client{one, reader, reader}, Faults: Faults{Crash: 1}},
 		{Name: "readers, lost", About: "and a request is lost", Clients: []Client{one, reader, reader}, Faults: Faults{Lost: 1}},
@@ -64,6 +71,7 @@ func Worlds() []World {
 		{Name: "wide, permits", About: "a semaphore with a wider counter", Wide: true, Clients: []Client{permit, permit, permit}},
 		{Name: "fail closed", About: "grants are confirmed", Clients: []Client{closed, closed}, Faults: Faults{Lost: 1, Ends: 1}},
 		{Name: "fail closed, late", About: "and a request is late", Clients: []Client{closed, one}, Faults: Faults{Late: 1, GiveUp: 1, Ends: 1}},
+		{Name: "fail closed, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{closed, one}, Faults: Faults{Dup: 1, Ends: 1}},
 		{Name: "operator", About: "an operator evicts", Clients: []Client{two, one}, Faults: Faults{Evict: 1, Beat: 1}},
 		{Name: "operator, fail closed", About: "an operator evicts a holder that fails closed", Clients: []Client{closed, closed}, Faults: Faults{Evict: 1, Lost: 1}},
 		{Name: "operator, lost", About: "an operator evicts beside a release whose answer is lost", Clients: []Client{one, one}, Faults: Faults{Evict: 1, Lost: 1}},
@@ -77,7 +85,7 @@ func Worlds() []World {
 	}
 }
 
-func world_(name string) World {
+func worldNamed(name string) World {
 	for _, w := range Worlds() {
 		if w.Name == name {
 			return w
