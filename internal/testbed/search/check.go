@@ -14,7 +14,7 @@ type queueTicket = ticket.Number
 
 // The invariants begin the sentence that says how one is broken.
 var invariants = []string{
-	"exclusion", "fencing", "fifo", "overtaking", "judged", "told", "wedged", "clean", "malformed", "livelock", "bounds",
+	"exclusion", "fencing", "fifo", "overtaking", "judged", "reported", "wedged", "clean", "malformed", "livelock", "bounds",
 }
 
 func (s *search) fail(format string, args ...any) {
@@ -25,12 +25,12 @@ func (s *search) fail(format string, args ...any) {
 
 func (s *search) itemOf(r queue.Record) clause.Item { return *recordItem(&r) }
 
-// tokens checks the ticket that a caller is told.
+// tokens checks the ticket of which a caller hears.
 func (s *search) tokens(w *world, i int, t uint8) {
-	if !s.crowd && t <= w.told && !w.has(deletes) && !s.resumes {
-		s.fail("fencing: %s is told ticket %d after %d", nameOf(i), t, w.told)
+	if !s.crowd && t <= w.heard && !w.has(deletes) && !s.resumes {
+		s.fail("fencing: %s hears of ticket %d after %d", nameOf(i), t, w.heard)
 	}
-	w.told = max(w.told, t)
+	w.heard = max(w.heard, t)
 }
 
 // recordChanged checks what a write has made of the record.
@@ -102,7 +102,7 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 	_ = h
 }
 
-// mode checks that those who hold together may.
+// mode checks that the holders may hold together.
 func (s *search) mode(rec *queue.Record) {
 	most, writers := 1, 0
 	for _, h := range rec.Holders {

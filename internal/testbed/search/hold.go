@@ -74,7 +74,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
 	s.tokens(w, i, r.ticket)
 	if !r.endless && n.clock >= r.sent+s.ttl {
-		s.fail("told: %s hears of a grant whose lease is over", nameOf(i))
+		s.fail("reported: %s hears of a grant whose lease is over", nameOf(i))
 	}
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
 	n.hold.excused = !in && (w.has(evict) || w.has(deletes))
@@ -143,7 +143,7 @@ func (s *search) answeredBeat(w *world, m *msg) {
 	case r.result == queue.HoldLost && !h.calling:
 		s.lose(w, i)
 		if h.end == running && !h.excused {
-			s.fail("told: %s hears that ticket %d is lost, and its entry is in the record", nameOf(i), h.ticket)
+			s.fail("reported: %s hears that ticket %d is lost, and its entry is in the record", nameOf(i), h.ticket)
 		}
 	}
 }
@@ -258,14 +258,14 @@ func (s *search) released(w *world, i int, r *heldStep) {
 	case r.phase == queue.PhaseReleased:
 		s.say("    %s hears that it released the lock", nameOf(i))
 		if h.end != byRelease && !h.excused {
-			s.fail("told: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
+			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
 		}
 	case r.phase == queue.PhaseUnknown:
 		s.say("    %s does not learn how its turn ended", nameOf(i))
 	case r.phase == queue.PhaseCleared && !h.lost:
 		s.say("    %s hears that it had lost the lock", nameOf(i))
 		if h.end == byRelease && !h.excused {
-			s.fail("told: %s hears that ticket %d was lost, and its release was applied", nameOf(i), h.ticket)
+			s.fail("reported: %s hears that ticket %d was lost, and its release was applied", nameOf(i), h.ticket)
 		}
 	case !r.phase.Final():
 		h.calling = false

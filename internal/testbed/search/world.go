@@ -93,7 +93,7 @@ type world struct {
 	stays  bool   // a removal was lost
 	number uint8  // of the wider counter
 	grant  uint8  // the highest ticket that the table has granted
-	told   uint8  // the highest that a caller was told
+	heard  uint8  // the highest of which a caller has heard
 	before [maxTicket + 1]uint16
 }
 
