@@ -16,6 +16,8 @@
 // an entry or a row, [Evict] and Sweep remove what has expired, and [Ending] ends a turn: so that the next TAKE is served at
 // once, so that the first waiter may claim, or by PASS, a grant to it.
 //
+// A [Hold] is a held lock: what its client knows of it, what it sends next to release it, and what each answer means.
+//
 // # Promises
 //
 // The record never has more holders than the [Mode] allows, and the tickets of successive holders rise. Both hold for any

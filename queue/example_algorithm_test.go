@@ -65,3 +65,16 @@ func ExampleClaim() {
 	// sets granted
 	// sets holdMode
 }
+
+// The phases of a held lock.
+func ExampleMoves() {
+	for _, m := range queue.Moves() {
+		if m.From == queue.PhaseReleasing {
+			fmt.Printf("%s to %s: %s\n", m.From, m.To, m.When)
+		}
+	}
+	// Output:
+	// releasing to released: the record shows that a call of the holder released the lock
+	// releasing to cleared: the record shows that the lock was lost, and an entry that was left is removed
+	// releasing to unknown: the lock is not in the record, and the marks of its end were replaced
+}

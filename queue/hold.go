@@ -2,7 +2,6 @@ package queue
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
@@ -110,13 +109,13 @@ func (h *Hold) SetData(data []byte) clause.Write {
 	return SetData(h.grant.ID, h.grant.Ticket, h.dataSet, data)
 }
 
-// Downgrade lets others share the lock. The last transaction must have been settled.
+// Downgrade is the write that lets others share the lock. The last transaction must have been settled.
 func (h *Hold) Downgrade() clause.Write {
 	h.sharing = max(h.sharing, notAlone)
 	return Downgrade(h.grant.ID, h.grant.Ticket, NextTransaction(h.made))
 }
 
-// Fence is the condition of a write that only the holder may make, and Transact that of its next transaction.
+// Fence is the condition of a write that only the holder may make.
 func (h *Hold) Fence() clause.Write {
 	return Fence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone)
 }
@@ -133,25 +132,11 @@ func (h *Hold) Settle() clause.Write { return Settle(h.grant.ID, h.grant.Ticket,
 // Made returns what a record says of the last transaction.
 func (h *Hold) Made(rec Record) Made { return rec.Made(h.grant.ID, h.grant.Ticket, h.made) }
 
-// Left returns the state of the last transaction, and Leave changes it.
+// Left returns the state of the last transaction.
 func (h *Hold) Left() TransactionState { return h.left }
 
 // Leave records the state of the last transaction.
 func (h *Hold) Leave(state TransactionState) { h.left = state }
-
-// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
-// recovery takes seconds.
-const unsettledFor = time.Minute
-
-// Unsettled reports whether a fenced transaction of an earlier turn may become visible while the lock is held. granted is the
-// earliest time of the grant on DynamoDB's clock, or zero.
-func (h *Hold) Unsettled(granted time.Time) bool {
-	marks := h.grant.Record.Marks
-	recent := func(at time.Time) bool { return !at.IsZero() && (granted.IsZero() || granted.Sub(at) < unsettledFor) }
-	evicted := !marks.Evicted.Ticket.IsZero()
-	last := marks.Released.Ticket.Less(marks.Evicted.Ticket) // no turn was released after the evicted one
-	return slices.ContainsFunc(marks.Unsettled, recent) || evicted && (last || marks.Evicted.At.IsZero() || recent(marks.Evicted.At))
-}
 
 // Step takes what has happened and returns what to do next. It has no other effect.
 func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {

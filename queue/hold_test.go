@@ -137,6 +137,15 @@ func TestHoldVerdicts(t *testing.T) {
 		w.item[queue.AttrTicketNumber] = clause.Int(9)
 		w.apply(forced(queue.Claim(queue.Entry{ID: "me"}, n(8))))
 	}
+	next := func(w *turn) { // a turn that begins and ends
+		w.item[queue.AttrTicketNumber] = clause.Int(6)
+		w.apply(queue.Claim(queue.Entry{ID: "next"}, n(6)))
+		w.apply(queue.Ending{ID: "next", Ticket: n(6), Call: 1}.Release(queue.FormHandOff, time.Time{}))
+	}
+	denied := func(w *turn) { // a call that was not applied
+		w.call("update").step(queue.HoldEvent{Reply: queue.ReplyFailed, Err: errors.New("denied")})
+		w.step(queue.HoldEvent{Err: errors.New("denied")})
+	}
 	both := func(of ...func(*turn)) func(*turn) {
 		return func(w *turn) {
 			for _, f := range of {
@@ -152,6 +161,8 @@ func TestHoldVerdicts(t *testing.T) {
 		"Held":                 {nil, nil, [3]string{"releasing: RELEASE", "lost: CLEAN UP", "updating: RELEASE"}},
 		"ReleasedByThisCall":   {nil, release(1), [3]string{"released", "cleared, lost", "released"}},
 		"ReleasedEarlier":      {nil, release(9), [3]string{"released", "cleared, lost", "released, earlier"}},
+		"ReleasedBySomeCall":   {nil, both(release(1), next), [3]string{"released", "cleared, lost", "released"}},
+		"ReleasedBySomeOfTwo":  {denied, both(release(1), next), [3]string{"released", "cleared, lost", "lost, overwritten"}},
 		"ReleasedAndOrphaned":  {nil, both(release(1), orphan), [3]string{"released", "lost: CLEAN UP", "released"}},
 		"Evicted":              {nil, (*turn).evict, [3]string{"cleared, lost", "cleared, lost", "lost, lost"}},
 		"EvictedAndOrphaned":   {nil, both((*turn).evict, orphan), [3]string{"releasing: CLEAN UP", "lost: CLEAN UP", "lost, lost"}},
@@ -223,6 +234,18 @@ func TestHoldAgain(t *testing.T) {
 	is(w, w.said(), "releasing: RELEASE")
 	if w.step(queue.HoldEvent{Reply: queue.ReplyContradicted, Err: errors.New("contradicted")}); w.do.Do != queue.HoldPause {
 		t.Errorf("the hand-off was contradicted: %q", w.said())
+	}
+}
+
+// TestHoldSaw checks that an answer which arrives late does not replace what a later one has shown.
+func TestHoldSaw(t *testing.T) {
+	w := newTurn(queue.Grant{})
+	first, second := w.apply(w.hold.Heartbeat(epoch, epoch)), w.apply(w.hold.Heartbeat(epoch, epoch))
+	for i, e := range []queue.HoldEvent{second, first} {
+		e.Kind, e.Record = queue.HoldBeaten, e.Record.Timed(epoch, epoch.Add(time.Duration(1+i)*time.Second))
+		if w.step(e); w.hold.Entry().Lease.Beat != 2 {
+			t.Errorf("answer %d: %+v is known", i, w.hold.Entry().Lease)
+		}
 	}
 }
 
@@ -432,6 +455,10 @@ func (l *life) play(kind queue.HoldEventKind) {
 		e := queue.HoldEvent{Deadline: deadline, Delivered: l.one(2)}
 		switch do := l.do; do.Do {
 		case queue.HoldSend:
+			if l.one(40) {
+				l.take(queue.HoldEvent{Kind: queue.HoldAbandoned})
+				continue
+			}
 			l.answer(queue.HoldAnswered, do.Write)
 			me, _ := l.answered.Mine("me")
 			l.shown = l.shown || kind == queue.HoldRelease && me.Unreadable()
@@ -488,5 +515,66 @@ func (l *life) end() {
 		{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: l.record()}, {Kind: queue.HoldBeaten, Reply: queue.ReplyLost, Record: l.record()},
 	} {
 		l.take(e)
+	}
+}
+
+// TestHoldAnyReply checks that Release ends in a final phase, or in an error, whatever the replies are, even if no table would
+// send them.
+func TestHoldAnyReply(t *testing.T) {
+	var records []queue.Record
+	for _, change := range []func(*turn){
+		func(*turn) {}, (*turn).evict, (*turn).spoil, lateCopy, func(w *turn) { w.item = nil },
+		func(w *turn) { w.apply(w.hold.Downgrade()) },
+		func(w *turn) {
+			w.apply(queue.Ending{ID: "me", Ticket: n(5), Call: 1}.Release(queue.FormFast, time.Time{}))
+		},
+		func(w *turn) {
+			times := []time.Time{epoch, epoch.Add(time.Hour), epoch.Add(2 * time.Hour), epoch.Add(3 * time.Hour), epoch.Add(4 * time.Hour)}
+			w.item[queue.AttrUnsettled] = clause.Times(times...)
+		},
+	} {
+		w := newTurn(queue.Grant{})
+		change(w)
+		records = append(records, w.record())
+	}
+	for seed := range uint64(20_000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		mode := []queue.Mode{{}, {Shared: true}, {Permits: 2}}[r.IntN(3)]
+		w := newTurn(queue.Grant{Mode: mode, FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
+		w.hold.Transact()
+		w.hold.Leave(queue.TransactionState(r.IntN(3)))
+		event := func() queue.HoldEvent {
+			e := queue.HoldEvent{
+				Reply: queue.Reply(r.IntN(int(queue.ReplyContradicted) + 1)), Record: records[r.IntN(len(records))], Delivered: r.IntN(2) == 0,
+				Deadline: epoch.Add(time.Duration(r.IntN(3)-1) * time.Minute),
+			}
+			if r.IntN(3) == 0 {
+				e.Record, e.Err = queue.Record{}, errors.New("failed")
+			}
+			return e
+		}
+		for range r.IntN(3) {
+			e := event()
+			e.Kind = []queue.HoldEventKind{queue.HoldBeaten, queue.HoldChanged, queue.HoldEnded, queue.HoldUpdate}[r.IntN(4)]
+			if w.step(e); e.Kind == queue.HoldUpdate {
+				w.step(event())
+				w.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
+			}
+		}
+		from, steps, same := w.hold.Phase(), 0, event()
+		for w.step(queue.HoldEvent{Kind: queue.HoldRelease}); w.do.Do != queue.HoldDone && steps < 1000; steps++ {
+			e := same // half of the seeds: a table that always says the same
+			if seed%2 == 0 {
+				e = event()
+			}
+			if w.do.Do == queue.HoldPause && r.IntN(3) == 0 {
+				e.Err = errors.New("gave up")
+			}
+			w.step(e)
+		}
+		failed := w.do.Result == queue.HoldFailed || w.do.Result == queue.HoldOutlasted
+		if steps == 1000 || w.hold.Phase().Final() == failed {
+			t.Fatalf("seed %d: Release from %s ended after %d steps: %s", seed, from, steps, w.said())
+		}
 	}
 }

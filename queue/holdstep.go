@@ -26,12 +26,13 @@ type HoldEventKind int
 
 // The kinds.
 const (
-	HoldAnswered HoldEventKind = iota // the call that releases the lock has done what it was asked for, or Err is why not
-	HoldRelease                       // the caller calls Release
-	HoldUpdate                        // the caller calls UpdateAndRelease
-	HoldBeaten                        // the answer to a heartbeat
-	HoldChanged                       // the answer to another write that only the holder may make
-	HoldEnded                         // the lease has ended, because of Err
+	HoldAnswered  HoldEventKind = iota // the call that releases the lock has done what it was asked for, or Err is why not
+	HoldRelease                        // the caller calls Release
+	HoldUpdate                         // the caller calls UpdateAndRelease
+	HoldAbandoned                      // the call that releases the lock has ended with a panic
+	HoldBeaten                         // the answer to a heartbeat
+	HoldChanged                        // the answer to another write that only the holder may make
+	HoldEnded                          // the lease has ended, because of Err
 )
 
 // HoldTimes are the time at which something happened, and what is known of DynamoDB's clock then.

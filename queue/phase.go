@@ -3,6 +3,17 @@ package queue
 import "slices"
 
 // Phase is a phase of a Hold.
+//
+//	          UpdateAndRelease
+//	  ┌──────────────────────────► updating ──┐
+//	held ◄──── declined, no answer ────┘      │
+//	  │                                       │
+//	  ├── Release ──► releasing ──┬──► released ◄── the record shows a release
+//	  │                           ├──► cleared      by the holder's own call,
+//	  │                           └──► unknown      from any phase that is not final
+//	  └── the lease ended, or evicted ──► lost ── Release ──► cleared
+//
+// A lock that is updating may become lost as one that is held does. Moves returns the table.
 type Phase int
 
 // The phases. PhaseReleased, PhaseCleared and PhaseUnknown are final.

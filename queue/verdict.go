@@ -54,9 +54,9 @@ var ends = map[verdict][3]struct {
 //	| says anything else                                        | verdicts   | each call                         |
 //
 // (1) Unless UpdateAndRelease sent the fast form, with a condition, and that form is possible: the condition was false.
-func (h *Hold) judge(rec Record) verdict {
-	c, id, t := &h.call, h.grant.ID, h.grant.Ticket
-	outcome, fast := h.outcome(rec), rec.Fast(id, t)
+func (s releaseStep) judge(rec Record) verdict {
+	c, id, t := s.c, s.grant.ID, s.grant.Ticket
+	outcome, fast := s.outcome(rec), rec.Fast(id, t)
 	_, left := rec.Mine(id)
 	v := verdicts[outcome][c.kind]
 	hidden := rec.Hides(id, t) != nil && c.kind != clears && !rec.Holds(id, t)
@@ -76,7 +76,7 @@ func (h *Hold) judge(rec Record) verdict {
 	case v == evicted && left && c.kind != updates:
 		return orphaned
 	case outcome == OutcomeReleasedSome && c.kind == updates && c.ending.Call == 1,
-		outcome == OutcomeGone && c.kind == releases && h.grant.Home && len(rec.Item) == 0:
+		outcome == OutcomeGone && c.kind == releases && s.grant.Home && len(rec.Item) == 0:
 		return released
 	}
 	return v

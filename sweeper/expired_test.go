@@ -148,7 +148,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		}
 		for id := range ends {
 			if renewed[id] {
-				if _, err := serving.Heartbeat(t.Context(), q, id, ticket.FromUint64(1), queue.Renewal{Until: now.Add(time.Hour)}); err != nil {
+				if _, _, err := serving.Send(t.Context(), q, queue.Renewal{Until: now.Add(time.Hour)}.Heartbeat(id, ticket.FromUint64(1))); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -212,7 +212,7 @@ func TestHundredHolders(t *testing.T) {
 
 	rec = record(t, tb, q, ends)
 	moved := rec.Holders[50].ID
-	if _, err := serving.Heartbeat(t.Context(), q, moved, ticket.FromUint64(1), queue.Renewal{}); err != nil {
+	if _, _, err := serving.Send(t.Context(), q, queue.Renewal{}.Heartbeat(moved, ticket.FromUint64(1))); err != nil {
 		t.Fatal(err)
 	}
 	left, evicted, err = sweeper.Holders(t.Context(), q, rec.Holders)

@@ -85,6 +85,7 @@ func TestProtocolExpressions(t *testing.T) {
 		}
 		return n
 	}
+	sent := func(rec queue.Record, _ queue.Reply, err error) (queue.Record, error) { return rec, err }
 	ending := func(id string, i int) queue.Ending { return queue.Ending{ID: id, Ticket: ticketOf(i), Call: 1} }
 	for _, step := range []struct {
 		what    string
@@ -96,33 +97,33 @@ func TestProtocolExpressions(t *testing.T) {
 		holder  string
 	}{
 		{"HEARTBEAT", func() (queue.Record, error) {
-			return serving.Heartbeat(ctx, q, "a", ticketOf(1), queue.Renewal{Until: time.Now().Add(2 * time.Minute)})
+			return sent(serving.Send(ctx, q, queue.Renewal{Until: time.Now().Add(2 * time.Minute)}.Heartbeat("a", ticketOf(1))))
 		}, false, true, 1, 1, "a"},
 		{"late HEARTBEAT", func() (queue.Record, error) {
-			rec, err := serving.Heartbeat(ctx, q, "a", ticketOf(1), queue.Renewal{Until: time.Now()})
+			rec, err := sent(serving.Send(ctx, q, queue.Renewal{Until: time.Now()}.Heartbeat("a", ticketOf(1))))
 			if errors.Is(err, serving.ErrMade) {
 				err = serving.ErrRefused
 			}
 			return rec, err
 		}, true, true, 1, 1, "a"},
 		{"fast RELEASE", func() (queue.Record, error) {
-			if rec, err := serving.Release(ctx, q, queue.FormFast, ending("a", 1)); err != nil {
+			if rec, err := sent(serving.Send(ctx, q, ending("a", 1).Release(queue.FormFast, time.Time{}))); err != nil {
 				return rec, err
 			}
 			return serving.Get(ctx, q)
 		}, false, false, 1, 1, ""},
 		{"HEARTBEAT after it", func() (queue.Record, error) {
-			return serving.Heartbeat(ctx, q, "a", ticketOf(1), queue.Renewal{Until: time.Now().Add(time.Hour)})
+			return sent(serving.Send(ctx, q, queue.Renewal{Until: time.Now().Add(time.Hour)}.Heartbeat("a", ticketOf(1))))
 		}, true, false, 1, 1, ""},
 		{"TAKE of an idle lock", func() (queue.Record, error) { return serving.Take(ctx, q, entry("b"), false) }, false, true, 2, 2, "b"},
 		{"TAKE of a busy lock", func() (queue.Record, error) { return serving.Take(ctx, q, entry("c"), false) }, false, true, 3, 2, "b"},
 		{"TAKE without waiting", func() (queue.Record, error) { return serving.Take(ctx, q, entry("d"), true) }, true, true, 3, 2, "b"},
 		{"fast RELEASE with a ticket out", func() (queue.Record, error) {
-			return serving.Release(ctx, q, queue.FormFast, ending("b", 2))
+			return sent(serving.Send(ctx, q, ending("b", 2).Release(queue.FormFast, time.Time{})))
 		}, true, true, 3, 2, "b"},
 		{"CLAIM of a busy lock", func() (queue.Record, error) { return serving.Claim(ctx, q, entry("c"), ticketOf(3)) }, true, true, 3, 2, "b"},
 		{"hand-off", func() (queue.Record, error) {
-			return serving.Release(ctx, q, queue.FormHandOff, ending("b", 2))
+			return sent(serving.Send(ctx, q, ending("b", 2).Release(queue.FormHandOff, time.Time{})))
 		}, false, true, 3, 2, ""},
 		{"RESET with a ticket out", func() (queue.Record, error) { return serving.Reset(ctx, q, ticketOf(2)) }, true, true, 3, 2, ""},
 		{"CLAIM of a served ticket", func() (queue.Record, error) { return serving.Claim(ctx, q, entry("e"), ticketOf(2)) }, true, true, 3, 2, ""},
@@ -131,7 +132,7 @@ func TestProtocolExpressions(t *testing.T) {
 		{"PASS", func() (queue.Record, error) {
 			e := ending("c", 3)
 			e.Next = queue.Next{Entry: entry("f"), Ticket: ticketOf(4)}
-			return serving.Release(ctx, q, queue.FormPass, e)
+			return sent(serving.Send(ctx, q, e.Release(queue.FormPass, time.Time{})))
 		}, false, true, 4, 4, "f"},
 		{"RESET while served", func() (queue.Record, error) { return serving.Reset(ctx, q, ticketOf(4)) }, true, true, 4, 4, "f"},
 		{"EVICT at another beat", func() (queue.Record, error) {

@@ -49,7 +49,7 @@ func TestConfirm(t *testing.T) {
 		if rec, err := serving.Evict(ctx, q, judged); !errors.Is(err, serving.ErrRefused) || len(rec.Holders) != 1 {
 			t.Errorf("an earlier observer evicted it: %+v, %v", rec, err)
 		}
-		rec, err := serving.Heartbeat(ctx, q, "a", n(1), queue.Renewal{Since: time.UnixMilli(77)})
+		rec, err := heartbeat(ctx, q, "a", n(1), queue.Renewal{Since: time.UnixMilli(77)})
 		if h, _ := rec.Mine("a"); err != nil || h.Lease != (queue.Lease{Beat: 2, FailClosed: true}) || h.Since.UnixMilli() != 5 {
 			t.Errorf("its heartbeat: %+v, %v", rec, err)
 		}
@@ -58,7 +58,7 @@ func TestConfirm(t *testing.T) {
 		}
 
 		take(t, q, "b") // ticket 2 waits
-		if _, err := serving.Release(ctx, q, queue.FormHandOff, endingOf("a", 1)); err != nil {
+		if _, err := sendRelease(ctx, q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Claim(ctx, q, failClosed("b-2"), n(2)); err != nil {
@@ -94,7 +94,7 @@ func TestEvictionBesideConfirmation(t *testing.T) {
 func TestConfirmOrphan(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		takeFailClosed(t, q, "a")
-		if _, err := serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 1)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormFast, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		takeFailClosed(t, q, "a")
@@ -131,7 +131,7 @@ func TestDismiss(t *testing.T) {
 		take(t, q, "leased")
 		stays("leased")
 		stays("missing")
-		if _, err := serving.Release(ctx, q, queue.FormFast, endingOf("leased", 1)); err != nil {
+		if _, err := sendRelease(ctx, q, queue.FormFast, endingOf("leased", 1)); err != nil {
 			t.Fatal(err)
 		}
 		takeFailClosed(t, q, "a")
@@ -146,7 +146,7 @@ func TestDismiss(t *testing.T) {
 		if _, err := serving.EvictFailClosed(ctx, q, queue.Holder{ID: "a", Ticket: n(2)}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("again: %v", err)
 		}
-		if _, err := serving.Heartbeat(ctx, q, "a", n(2), queue.Renewal{}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := heartbeat(ctx, q, "a", n(2), queue.Renewal{}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("its heartbeat gave %v, want ErrRefused", err)
 		}
 	})

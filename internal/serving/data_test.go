@@ -19,7 +19,7 @@ func TestSetData(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		set := func(id string, ticket int, nth int64, data string) (string, error) {
 			t.Helper()
-			rec, err := serving.SetData(t.Context(), q, id, n(ticket), nth, []byte(data))
+			rec, err := setData(t.Context(), q, id, n(ticket), nth, []byte(data))
 			h, _ := rec.Mine(id)
 			return string(h.Data), err
 		}
@@ -59,7 +59,7 @@ func TestSetData(t *testing.T) {
 		if rec, err := serving.Get(t.Context(), q); err != nil || len(rec.Holders) != 1 || string(rec.Holders[0].Data) != "five" || rec.Holders[0].DataSet != 5 || rec.Holders[0].Lease.Beat != 0 {
 			t.Errorf("the record is %+v, %v", rec, err)
 		}
-		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("a", 1)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := set("a", 1, 6, "late"); !errors.Is(err, serving.ErrRefused) {

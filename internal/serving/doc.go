@@ -1,6 +1,6 @@
 // Package serving sends the writes of the serving record, which package queue describes, and reads the record.
 //
-// Each function sends one request. A write returns the record as it is afterwards (not the fast form of Release), or the
+// Each function sends one request. A write returns the record as it is afterwards (not after [SendBlind]), or the
 // record that refused it and [ErrRefused], [ErrLost] or [ErrMade]. After any other error it may have been applied, or may
 // yet be. docs/writes.md has the conditions of each write, and what a refusal means.
 //

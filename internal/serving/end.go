@@ -2,62 +2,12 @@ package serving
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
-
-// Release sends RELEASE in that form. If it is refused, Record.Outcome says what became of the turn. If FormFast is
-// applied, the record is not returned. Returns a *clause.MalformedError, and the record, if the ticket of the holder's entry
-// cannot be read: no RELEASE will be applied, and no other client removes the entry.
-func Release(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending) (queue.Record, error) {
-	rec, err := release(ctx, q, f, e)
-	return rec, explain(rec, e, err)
-}
-
-// explain returns the error of a RELEASE that ended with err. A refusal is the problem of the holder's entry if its ticket
-// cannot be read.
-func explain(rec queue.Record, e queue.Ending, err error) error {
-	if problem := rec.Hides(e.ID, e.Ticket); errors.Is(err, ErrRefused) && problem != nil && !e.Lost && !rec.Holds(e.ID, e.Ticket) {
-		return table.NotApplied(problem)
-	}
-	return err
-}
-
-func release(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending) (queue.Record, error) {
-	if f != queue.FormFast {
-		return sendExpressions(ctx, q, ending(q, f, e))
-	}
-	err := q.Record().Apply(ctx, q.RecordKey(), ending(q, f, e))
-	if err == nil {
-		return queue.Record{}, nil
-	}
-	return written(ctx, q, nil, err)
-}
-
-// ending is RELEASE. Hold times are not written to a user's item.
-func ending(q table.Queue, f queue.Form, e queue.Ending) table.Expressions {
-	if q.Home != nil {
-		e.HoldTime = queue.HoldTime{}
-	}
-	return q.Record().Express(e.Release(f, forgetting(q)), q.Names())
-}
-
-// UpdateAndRelease applies a form of RELEASE and the user's own update of the item that
-// carries the record in one write, on both conditions. users has an update, and may
-// have a condition. If it is refused and the holder is in the record, the form was not possible (Fast)
-// or the user's condition was false. At most one of any number of calls is applied. Returns a *clause.MalformedError as
-// Release does.
-func UpdateAndRelease(ctx context.Context, q table.Queue, f queue.Form, e queue.Ending,
-	users expression.Expression) (queue.Record, error) {
-	rec, err := sendExpressions(ctx, q, table.Join(ending(q, f, e), users))
-	return rec, explain(rec, e, err)
-}
 
 // Reset sends RESET. t must be a ticket that was granted to the caller. The request may be late by any time.
 func Reset(ctx context.Context, q table.Queue, t ticket.Number) (queue.Record, error) {

@@ -170,7 +170,7 @@ func TestEnterOnce(t *testing.T) {
 				t.Errorf("again as %s: %+v, %v", id, rec, err)
 			}
 		}
-		if _, err := serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 3)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormFast, endingOf("a", 3)); err != nil {
 			t.Fatal(err)
 		}
 		for _, id := range []string{"a", "a-2"} {

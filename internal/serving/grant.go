@@ -83,3 +83,13 @@ func Claim(ctx context.Context, q table.Queue, e queue.Entry, t ticket.Number) (
 func Resume(ctx context.Context, q table.Queue, old queue.Holder, e queue.Entry) (queue.Record, error) {
 	return grant(ctx, q, queue.Resume(e, old, markEvicted(q, old)))
 }
+
+// Confirm sends CONFIRM. since is the time of the grant on DynamoDB's clock, or zero. ErrLost: the grant never comes back,
+// and a confirmation under way is refused too.
+func Confirm(ctx context.Context, q table.Queue, id string, t ticket.Number, since time.Time) (queue.Record, error) {
+	rec, err := send(ctx, q, queue.Confirm(id, t, since))
+	if errors.Is(err, ErrMade) {
+		return rec, nil
+	}
+	return rec, err
+}

@@ -117,14 +117,14 @@ func TestMarks(t *testing.T) {
 			t.Errorf("a new record has the marks %+v", m)
 		}
 		ending := queue.Ending{ID: "a", Ticket: n(1), Call: 3, Unsettled: time.UnixMilli(7)}
-		if _, err := serving.Release(ctx, q, queue.FormFast, ending); err != nil {
+		if _, err := sendRelease(ctx, q, queue.FormFast, ending); err != nil {
 			t.Fatal(err)
 		}
 		if m := marks(); m.Released != (queue.Released{ID: "a", Ticket: n(1), Call: 3}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || m.Evicted.ID != "a" {
 			t.Errorf("a fast release left the marks %+v", m)
 		}
 		take(t, q, "b")
-		if _, err := serving.Release(ctx, q, queue.FormHandOff, queue.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
+		if _, err := sendRelease(ctx, q, queue.FormHandOff, queue.Ending{ID: "b", Ticket: n(2), Call: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if m := marks(); m.Released != (queue.Released{ID: "b", Ticket: n(2), Call: 1}) || !slices.Equal(m.Unsettled, []time.Time{time.UnixMilli(7)}) || !m.Evicted.Ticket.IsZero() {
@@ -151,7 +151,7 @@ func TestMarks(t *testing.T) {
 		if m := marks(); m.Evicted.ID != "d-2" || m.Evicted.Ticket != n(4) {
 			t.Errorf("a resumption left the marks %+v", m)
 		}
-		if _, err := serving.Release(ctx, q, queue.FormHandOff, queue.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := sendRelease(ctx, q, queue.FormHandOff, queue.Ending{ID: "e", Ticket: n(3), Call: 1}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a release with another ticket gave %v", err)
 		}
 	})
@@ -163,7 +163,7 @@ func TestNumberedFence(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		client, name := tb.Client("user"), tb.Name()
 		send := func(id string, t1 int, call int64) error {
-			fence, err := serving.NumberedFence(q, id, n(t1), true, call)
+			fence, err := numberedFence(q, id, n(t1), true, call)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +188,7 @@ func TestNumberedFence(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != queue.MadeNever {
+			if made, _, err := settle(t.Context(), q, "a", n(1), 4); err != nil || made != queue.MadeNever {
 				t.Errorf("settling one that was not made gave %d, %v", made, err)
 			}
 		}
@@ -198,11 +198,11 @@ func TestNumberedFence(t *testing.T) {
 		if err := send("a", 1, 6); err != nil {
 			t.Errorf("the next gave %v", err)
 		}
-		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 6); err != nil || made != queue.MadeYes {
+		if made, _, err := settle(t.Context(), q, "a", n(1), 6); err != nil || made != queue.MadeYes {
 			t.Errorf("settling one that was made gave %d, %v", made, err)
 		}
 		// One that arrives late, after a later transaction, changes nothing.
-		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 4); err != nil || made != queue.MadeNever {
+		if made, _, err := settle(t.Context(), q, "a", n(1), 4); err != nil || made != queue.MadeNever {
 			t.Errorf("settling an earlier one late gave %d, %v", made, err)
 		}
 		rec, err := serving.Get(t.Context(), q)
@@ -218,7 +218,7 @@ func TestNumberedFence(t *testing.T) {
 		if err != nil || rec.Made("a", n(1), 6) != queue.MadeYes || rec.Made("a", n(1), 8) != queue.MadeNever {
 			t.Errorf("%+v, %v", rec.Marks, err)
 		}
-		if made, _, err := serving.Settle(t.Context(), q, "a", n(1), 8); err != nil || made != queue.MadeNever {
+		if made, _, err := settle(t.Context(), q, "a", n(1), 8); err != nil || made != queue.MadeNever {
 			t.Errorf("settling after the eviction gave %d, %v", made, err)
 		}
 	})
@@ -291,12 +291,12 @@ func TestCrowd(t *testing.T) {
 				stale := e
 				stale.Add(at, append(slices.Clone(read[1:]), time.UnixMilli(5)))
 				for name, e := range map[string]queue.Ending{"Full": full, "Changed": stale} {
-					if _, err := serving.Release(t.Context(), q, queue.FormHandOff, e); !errors.Is(err, serving.ErrRefused) {
+					if _, err := sendRelease(t.Context(), q, queue.FormHandOff, e); !errors.Is(err, serving.ErrRefused) {
 						t.Errorf("%s: %v", name, err)
 					}
 				}
 			}
-			rec, err := serving.Release(t.Context(), q, queue.FormHandOff, e)
+			rec, err := sendRelease(t.Context(), q, queue.FormHandOff, e)
 			left := rec.Marks.Unsettled
 			if err != nil || len(left) > queue.MaxUnsettled || !slices.Contains(left, e.Unsettled) {
 				t.Fatalf("%d: %v, left %v", i, err, left)

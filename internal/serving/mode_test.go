@@ -121,7 +121,7 @@ func TestHoldModeIsRemoved(t *testing.T) {
 		}
 		takeAs(t, q, "a", shared)
 		says("shared")
-		if _, err := serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 1)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormFast, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		says("")
@@ -131,14 +131,14 @@ func TestHoldModeIsRemoved(t *testing.T) {
 			t.Error("a reader's TAKE has changed how a writer holds")
 		}
 		says("exclusive")
-		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("w", 2)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormHandOff, endingOf("w", 2)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Claim(t.Context(), q, as("r", shared), n(3)); err != nil {
 			t.Fatal(err)
 		}
 		says("shared")
-		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("r", 3)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormHandOff, endingOf("r", 3)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := serving.Reset(t.Context(), q, n(3)); err != nil {
@@ -185,12 +185,12 @@ func TestDowngrade(t *testing.T) {
 			id     string
 			ticket int
 		}{"another id": {"x", 1}, "another ticket": {"w", 2}} {
-			if _, err := serving.Downgrade(t.Context(), q, who.id, n(who.ticket), 2); !errors.Is(err, serving.ErrRefused) {
+			if _, err := downgrade(t.Context(), q, who.id, n(who.ticket), 2); !errors.Is(err, serving.ErrRefused) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		for range 2 {
-			if rec, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); err != nil || !rec.Shared || !rec.Holders[0].Shared {
+			if rec, err := downgrade(t.Context(), q, "w", n(1), 2); err != nil || !rec.Shared || !rec.Holders[0].Shared {
 				t.Fatalf("%+v, %v", rec, err)
 			}
 		}
@@ -198,19 +198,19 @@ func TestDowngrade(t *testing.T) {
 		if _, err := serving.Claim(t.Context(), q, as("r", shared), rec.TicketNumber); err != nil {
 			t.Fatal(err)
 		}
-		if rec, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); err != nil || len(rec.Holders) != 2 {
+		if rec, err := downgrade(t.Context(), q, "w", n(1), 2); err != nil || len(rec.Holders) != 2 {
 			t.Errorf("once more, after others have joined: %+v, %v", rec, err)
 		}
 		// Heartbeats of both go on, whatever was granted since.
 		for id, ticket := range map[string]int{"w": 1, "r": 2} {
-			if _, err := serving.Heartbeat(t.Context(), q, id, n(ticket), queue.Renewal{}); err != nil {
+			if _, err := heartbeat(t.Context(), q, id, n(ticket), queue.Renewal{}); err != nil {
 				t.Errorf("heartbeat of %s: %v", id, err)
 			}
 		}
-		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("w", 1)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormHandOff, endingOf("w", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := serving.Downgrade(t.Context(), q, "w", n(1), 2); !errors.Is(err, serving.ErrRefused) {
+		if _, err := downgrade(t.Context(), q, "w", n(1), 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("after the release: %v", err)
 		}
 	})

@@ -237,7 +237,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 				r.Until = time.UnixMilli(int64(until))
 			}
 			write = r.Heartbeat(id, n(ticket))
-			send = func() (queue.Record, error) { return serving.Heartbeat(ctx, q, id, n(ticket), r) }
+			send = func() (queue.Record, error) { return heartbeat(ctx, q, id, n(ticket), r) }
 		case "release fast":
 			if len(ids) == 0 {
 				continue
@@ -245,7 +245,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			id, ticket := pick()
 			write = endingOf(id, ticket).Release(queue.FormFast, time.Time{})
 			send = func() (queue.Record, error) {
-				rec, err := serving.Release(ctx, q, queue.FormFast, endingOf(id, ticket))
+				rec, err := sendRelease(ctx, q, queue.FormFast, endingOf(id, ticket))
 				if err != nil {
 					return rec, err
 				}
@@ -258,7 +258,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			id, ticket := pick()
 			write = endingOf(id, ticket).Release(queue.FormHandOff, time.Time{})
 			send = func() (queue.Record, error) {
-				return serving.Release(ctx, q, queue.FormHandOff, endingOf(id, ticket))
+				return sendRelease(ctx, q, queue.FormHandOff, endingOf(id, ticket))
 			}
 		case "pass":
 			if len(ids) == 0 || len(c.tickets) == 0 {
@@ -271,7 +271,7 @@ func followsTheProtocol(t *testing.T, rt *rapid.T, tb *queuelocktest.Table, q ta
 			e.Next = queue.Next{Entry: entryOf(next), Ticket: n(w)}
 			write = e.Release(queue.FormPass, time.Time{})
 			send = func() (queue.Record, error) {
-				return serving.Release(ctx, q, queue.FormPass, e)
+				return sendRelease(ctx, q, queue.FormPass, e)
 			}
 		case "remove":
 			if len(ids) == 0 {

@@ -356,9 +356,9 @@ func TestWritesOfMalformedRecord(t *testing.T) {
 				"take idle":  func() (queue.Record, error) { return serving.Take(ctx, q, entryOf("x"), true) },
 				"claim":      func() (queue.Record, error) { return serving.Claim(ctx, q, entryOf("x"), n(7)) },
 				"reset":      func() (queue.Record, error) { return serving.Reset(ctx, q, n(7)) },
-				"heartbeat":  func() (queue.Record, error) { return serving.Heartbeat(ctx, q, "x", n(7), queue.Renewal{}) },
-				"hand off":   func() (queue.Record, error) { return serving.Release(ctx, q, queue.FormHandOff, endingOf("x", 7)) },
-				"fast":       func() (queue.Record, error) { return serving.Release(ctx, q, queue.FormFast, endingOf("x", 7)) },
+				"heartbeat":  func() (queue.Record, error) { return heartbeat(ctx, q, "x", n(7), queue.Renewal{}) },
+				"hand off":   func() (queue.Record, error) { return sendRelease(ctx, q, queue.FormHandOff, endingOf("x", 7)) },
+				"fast":       func() (queue.Record, error) { return sendRelease(ctx, q, queue.FormFast, endingOf("x", 7)) },
 				"evict":      func() (queue.Record, error) { return serving.Evict(ctx, q, queue.Holder{ID: "x"}) },
 				"first take": func() (queue.Record, error) { return serving.Take(ctx, q, entryOf("y"), false) },
 			} {

@@ -124,12 +124,12 @@ func TestContradiction(t *testing.T) {
 	q.Store = table.NewStore(refusing{tb.Client("c")}, q.Layout(), time.Second)
 	late := queue.Renewal{Until: time.UnixMilli(9)}
 	for name, send := range map[string]func() (queue.Record, error){
-		"HEARTBEAT": func() (queue.Record, error) { return serving.Heartbeat(t.Context(), q, "a", n(1), late) },
+		"HEARTBEAT": func() (queue.Record, error) { return heartbeat(t.Context(), q, "a", n(1), late) },
 		"EVICT": func() (queue.Record, error) {
 			return serving.Evict(t.Context(), q, queue.Holder{ID: "a", Ticket: n(1)})
 		},
 		"RELEASE": func() (queue.Record, error) {
-			return serving.Release(t.Context(), q, queue.FormFast, endingOf("a", 1))
+			return sendRelease(t.Context(), q, queue.FormFast, endingOf("a", 1))
 		},
 	} {
 		_, err := send()

@@ -88,7 +88,7 @@ func TestBusyLock(t *testing.T) {
 		if _, mine := rec.Mine("holder"); !errors.Is(err, serving.ErrRefused) || !mine || rec.TicketNumber != n(1) {
 			t.Errorf("got %+v, %v, want a refusal that shows the holder", rec, err)
 		}
-		if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("holder", 1)); err != nil {
+		if _, err := sendRelease(t.Context(), q, queue.FormHandOff, endingOf("holder", 1)); err != nil {
 			t.Fatal(err)
 		}
 		rec, err = serving.Take(t.Context(), q, entryOf("late"), true)
@@ -178,18 +178,18 @@ func TestLostAnswers(t *testing.T) {
 
 		take(t, q, "a")
 		rec, err := lose(func() (queue.Record, error) {
-			return serving.Heartbeat(ctx, q, "a", n(1), queue.Renewal{Until: time.UnixMilli(9000), Since: time.UnixMilli(5)})
+			return heartbeat(ctx, q, "a", n(1), queue.Renewal{Until: time.UnixMilli(9000), Since: time.UnixMilli(5)})
 		})
 		if h, mine := rec.Mine("a"); err != nil || !mine || h.Lease.Beat != 2 || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
 			t.Errorf("HEARTBEAT: %+v, %v, want two beats and no harm", rec, err)
 		}
-		rec, err = serving.Heartbeat(ctx, q, "a", n(1), queue.Renewal{Until: time.UnixMilli(8999), Since: time.UnixMilli(77)})
+		rec, err = heartbeat(ctx, q, "a", n(1), queue.Renewal{Until: time.UnixMilli(8999), Since: time.UnixMilli(77)})
 		if h, _ := rec.Mine("a"); !errors.Is(err, serving.ErrMade) || h.Lease.Until.UnixMilli() != 9000 || h.Since.UnixMilli() != 5 {
 			t.Errorf("a HEARTBEAT that comes late: %+v, %v", rec, err)
 		}
 		take(t, q, "b")
 		rec, err = lose(func() (queue.Record, error) {
-			return serving.Release(ctx, q, queue.FormHandOff, queue.Ending{ID: "a", Ticket: n(1), Call: 1, Lost: true})
+			return sendRelease(ctx, q, queue.FormHandOff, queue.Ending{ID: "a", Ticket: n(1), Call: 1, Lost: true})
 		})
 		if _, held := rec.Mine("a"); !errors.Is(err, serving.ErrRefused) || held || !idleAt(rec, 1) || !rec.Present {
 			t.Errorf("hand-off: %+v, %v, want a refusal without the id", rec, err)
@@ -203,7 +203,7 @@ func TestLostAnswers(t *testing.T) {
 			t.Errorf("the CLAIM after it: %+v, %v, want the first id with its ticket", rec, err)
 		}
 		rec, err = lose(func() (queue.Record, error) {
-			return serving.Release(ctx, q, queue.FormFast, queue.Ending{ID: "b-2", Ticket: n(2), HoldTime: queue.HoldTime{Mean: time.Second}, Lost: true})
+			return sendRelease(ctx, q, queue.FormFast, queue.Ending{ID: "b-2", Ticket: n(2), HoldTime: queue.HoldTime{Mean: time.Second}, Lost: true})
 		})
 		if !errors.Is(err, serving.ErrRefused) || !idleAt(rec, 2) || rec.Present || rec.HoldTime.Mean != time.Second {
 			t.Errorf("fast RELEASE: %+v, %v, want a refusal by an idle record", rec, err)
@@ -240,7 +240,7 @@ func TestLateClaim(t *testing.T) {
 		if err := claim("b-2", 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a claim of a busy lock gave %v", err)
 		}
-		if _, err := serving.Release(ctx, q, queue.FormHandOff, endingOf("a", 1)); err != nil {
+		if _, err := sendRelease(ctx, q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 		if err := claim("a-2", 1); !errors.Is(err, serving.ErrRefused) {
@@ -252,7 +252,7 @@ func TestLateClaim(t *testing.T) {
 		if err := claim("b-3", 2); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("a claim beside a holder gave %v", err)
 		}
-		if _, err := serving.Release(ctx, q, queue.FormHandOff, endingOf("c-2", 3)); err != nil {
+		if _, err := sendRelease(ctx, q, queue.FormHandOff, endingOf("c-2", 3)); err != nil {
 			t.Fatal(err)
 		}
 		// 57 was issued by an earlier record of the key.
@@ -269,7 +269,7 @@ func TestEvictionSpares(t *testing.T) {
 	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
 		rec := take(t, q, "alive")
 		judged := rec.Holders[0]
-		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), queue.Renewal{}); err != nil {
+		if _, err := heartbeat(t.Context(), q, "alive", n(1), queue.Renewal{}); err != nil {
 			t.Fatal(err)
 		}
 		rec, err := serving.Evict(t.Context(), q, judged)
@@ -279,7 +279,7 @@ func TestEvictionSpares(t *testing.T) {
 		if rec, err = serving.Evict(t.Context(), q, rec.Holders[0]); err != nil || len(rec.Holders) != 0 || !rec.Present {
 			t.Errorf("judged again it gave %+v, %v", rec, err)
 		}
-		if _, err := serving.Heartbeat(t.Context(), q, "alive", n(1), queue.Renewal{}); !errors.Is(err, serving.ErrRefused) {
+		if _, err := heartbeat(t.Context(), q, "alive", n(1), queue.Renewal{}); !errors.Is(err, serving.ErrRefused) {
 			t.Errorf("the evicted holder's heartbeat gave %v, want ErrRefused", err)
 		}
 	})
@@ -292,7 +292,7 @@ func TestFence(t *testing.T) {
 	q, client := queueOf(tb, "e"), tb.Client("user")
 	name := tb.Name()
 	fenced := func(id string, t1 int) error {
-		check, err := serving.Fence(q, id, n(t1), true)
+		check, err := fence(q, id, n(t1), true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestFence(t *testing.T) {
 	if err := fenced("b", 2); err == nil {
 		t.Error("a waiter's transaction was committed")
 	}
-	if _, err := serving.Release(t.Context(), q, queue.FormHandOff, endingOf("a", 1)); err != nil {
+	if _, err := sendRelease(t.Context(), q, queue.FormHandOff, endingOf("a", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := serving.Claim(t.Context(), q, entryOf("b-2"), n(2)); err != nil {
@@ -335,7 +335,7 @@ func TestIDsWithDots(t *testing.T) {
 	if _, mine := rec.Mine("a.b[0].c"); !mine {
 		t.Fatalf("got %+v", rec)
 	}
-	if rec, err := serving.Heartbeat(t.Context(), q, "a.b[0].c", n(1), queue.Renewal{}); err != nil || rec.Holders[0].Lease.Beat != 1 {
+	if rec, err := heartbeat(t.Context(), q, "a.b[0].c", n(1), queue.Renewal{}); err != nil || rec.Holders[0].Lease.Beat != 1 {
 		t.Errorf("its heartbeat gave %+v, %v", rec, err)
 	}
 	if rec, err := serving.Evict(t.Context(), q, queue.Holder{ID: "a.b[0].c", Lease: rec.Holders[0].Lease}); !errors.Is(err, serving.ErrRefused) {
@@ -347,11 +347,11 @@ func TestIDsWithDots(t *testing.T) {
 // that is refused, as a holder does. resettable says that RESET would now be granted.
 func release(ctx context.Context, q table.Queue, e queue.Ending, idle bool) (rec queue.Record, resettable bool, err error) {
 	if idle {
-		rec, err = serving.Release(ctx, q, queue.FormFast, e)
+		rec, err = sendRelease(ctx, q, queue.FormFast, e)
 		if !errors.Is(err, serving.ErrRefused) || !rec.Holds(e.ID, e.Ticket) {
 			return rec, false, err
 		}
 	}
-	rec, err = serving.Release(ctx, q, queue.FormHandOff, e)
+	rec, err = sendRelease(ctx, q, queue.FormHandOff, e)
 	return rec, err == nil && !idle && rec.Resettable(e.Ticket), err
 }

@@ -74,10 +74,10 @@ func (c *Client) renewing() chan struct{} {
 	return c.renewals
 }
 
-func (c *Client) unlist(s *Session) {
+func (c *Client) unlist(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.sessions, s.grant.ID)
+	delete(c.sessions, id)
 }
 
 // held returns the number of Sessions.
@@ -140,10 +140,6 @@ type ConditionError struct {
 }
 
 func (e *ConditionError) Error() string { return "the update's condition was false" }
-
-func (s *Session) unknown(err, ended, end error) error {
-	return s.client.Unknown(s.config.Queue, err, ended, end)
-}
 
 // errOverwritten reports that the marks of a record prove nothing about the lock.
 var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")

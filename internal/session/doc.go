@@ -18,19 +18,12 @@
 // A lock that was granted by name has the lease of its waiter's row at first. The session
 // accepts it by its first heartbeat, and keeps the row until then, or until it has ended.
 //
-// # States
+// # How
 //
-//	          UpdateAndRelease
-//	  ┌──────────────────────────► Updating ──┐
-//	Held ◄──── declined, no answer ────┘      │
-//	  │                                       │
-//	  ├── Release ──► Releasing ──┬──► Released ◄── the record shows a release
-//	  │                           ├──► Cleared      by the session's own call,
-//	  │                           └──► Unknown      from any state that is not final
-//	  └── expired, evicted, unreachable ──► Lost ── Release ──► Cleared
-//
-// Updating may become Lost as Held does. Released, Cleared and Unknown are final. To the
-// caller a lock is released when Release begins; Err says so unless the table shows a loss.
+// queue.Hold is the machine of the lock: it decides what is sent next, and what an answer means. A session plays it. It has
+// the clock, the contexts and the retries, lets one call at a time release the lock, and turns phases into errors and events.
+// To the caller a lock is released when Release begins; Err says so unless the table shows a loss. Transactions are not part
+// of the machine: one may be of several sessions.
 //
 // # Errors
 //

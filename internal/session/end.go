@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -35,6 +34,9 @@ var releasing = retry.Policy{Retryable: func(err error) bool { return table.Retr
 func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
 	c.pauses = retry.For(0)
 	defer func() {
+		if do.Do != queue.HoldDone {
+			c.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
+		}
 		if c.resume != nil {
 			c.resume()
 		}
@@ -56,7 +58,7 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 	}
 	switch do.Do {
 	case queue.HoldSettle:
-		resume, err := c.settleTransactions(ctx, queue.TransactionUnsettled)
+		resume, err := c.transacts.finish(ctx, queue.TransactionUnsettled)
 		if c.resume = resume; resume != nil {
 			err = nil // the release says that it is unsettled
 		}
@@ -64,7 +66,7 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 	case queue.HoldShow:
 		soon, cancel := context.WithTimeout(ctx, settleLimit)
 		defer cancel()
-		if !c.tx.visible(soon) {
+		if !c.transacts.last.visible(soon) {
 			return queue.HoldEvent{Err: errUnsettled}
 		}
 	case queue.HoldOffer:
@@ -101,20 +103,12 @@ func (c *end) offer(turn queue.HoldTime) queue.HoldEvent {
 var errPanic = errors.New("the DynamoDB client has panicked")
 
 // send sends one request. The waiter whose offer was taken gets its answer.
-func (c *end) send(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
-	if answer := c.answer; answer != nil {
-		c.answer = nil
-		answered := localqueue.Answer{Err: errPanic}
-		defer func() { answer(answered) }()
-		e := c.request(ctx, do)
-		answered = localqueue.Answer{Record: e.Record, Err: e.Err}
-		return e
-	}
-	return c.request(ctx, do)
-}
-
-func (c *end) request(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
+func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	q := c.config.Queue
+	if answer := c.answer; answer != nil {
+		c.answer, e.Err = nil, errPanic
+		defer func() { answer(localqueue.Answer{Record: e.Record, Err: e.Err}) }()
+	}
 	if do.Hint {
 		c.client.Local.Hint(q)
 	}
@@ -145,60 +139,4 @@ func (c *end) passOn(do queue.HoldDo) {
 	if do.Reset {
 		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Ticket) })
 	}
-}
-
-// Release releases the lock. It cancels the context of the session before it sends a request.
-// It returns nil if this call or an earlier one released the lock, and the reason if the lock
-// was lost; what is left of it is removed. It returns Client.Unknown's error if the record does
-// not show which, and *UnreleasedError if a lock without a lease may still be in the table.
-// After any other error Release may be called again. Transient failures are repeated until the
-// lease ends, or for Client.Timeout after ctx.
-func (s *Session) Release(ctx context.Context) error {
-	ctx, cancel := retry.Outlive(ctx, s.client.Timeout)
-	defer cancel()
-	if err := s.releases.Lock(ctx); err != nil {
-		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", s.config.Name, err)
-	}
-	defer s.releases.Unlock()
-	_ = s.Err() // a lease that has run out is a loss, not a release
-	s.mu.Lock()
-	s.handover.decide(&s.handover.returned)
-	s.mu.Unlock()
-	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease})
-	s.keeper.Stop()
-	c := end{Session: s, policy: releasing}
-	do = c.play(ctx, do)
-	c.passOn(do)
-	st := s.current()
-	if st.Phase.Final() {
-		return st.result()
-	}
-	s.leave()
-	s.keepForClose()
-	return s.unreleased(do, st)
-}
-
-// unreleased returns the error of a Release after which the lock may still be in the table.
-func (s *Session) unreleased(do queue.HoldDo, st State) error {
-	err := do.Err
-	if do.Result == queue.HoldOutlasted {
-		err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", s.config.Name, err)
-	}
-	switch {
-	case s.config.Terms.FailClosed:
-		e := &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err}
-		if st.Phase.Lost() {
-			e.Loss = st.Reason
-		}
-		return e
-	case do.Result == queue.HoldOutlasted && st.Phase.Lost():
-		return errors.Join(st.Reason, err)
-	case do.Result == queue.HoldOutlasted:
-		return err
-	case do.Hidden != nil && st.Phase.Lost():
-		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, st.Reason, err)
-	case do.Hidden != nil:
-		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", s.config.Name, do.Hidden, err)
-	}
-	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", s.config.Name, s.config.Terms.TTL, err)
 }

@@ -59,7 +59,7 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
 	since := q.Clock().Middle(s.grant.Sent)
-	w := of(s, func(h *queue.Hold) clause.Write { return h.Heartbeat(until, since) })
+	w := of(s.life, func(h *queue.Hold) clause.Write { return h.Heartbeat(until, since) })
 	rec, reply, err := serving.Send(ctx, q, w)
 	do := s.step(queue.HoldEvent{
 		Kind: queue.HoldBeaten, Reply: reply, Record: rec, Err: err,
@@ -76,13 +76,6 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 		return fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
 	}
 	return do.Err
-}
-
-// leave deletes the row of a grant by name, which has been accepted, or has ended.
-func (s *Session) leave() {
-	if s.grant.Leave != nil {
-		s.grant.Leave()
-	}
 }
 
 // renewed reports a renewal that was answered, before it moves the deadline.
@@ -102,11 +95,6 @@ func (s *Session) renewed() {
 		}
 	}
 	notify.Send(s.config.Log, e)
-}
-
-// lose ends a session that is still held, because its lease is lost.
-func (s *Session) lose(loss *heartbeat.LossError) {
-	s.step(queue.HoldEvent{Kind: queue.HoldEnded, Err: loss})
 }
 
 // Remaining returns the time until the lease expires locally if no further renewal

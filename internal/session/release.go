@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,21 +11,76 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
 
+// Release releases the lock. It cancels the context of the session before it sends a request.
+// It returns nil if this call or an earlier one released the lock, and the reason if the lock
+// was lost; what is left of it is removed. It returns Client.Unknown's error if the record does
+// not show which, and *UnreleasedError if a lock without a lease may still be in the table.
+// After any other error Release may be called again. Transient failures are repeated until the
+// lease ends, or for Client.Timeout after ctx.
+func (s *Session) Release(ctx context.Context) error {
+	ctx, cancel := retry.Outlive(ctx, s.client.Timeout)
+	defer cancel()
+	if err := s.releases.Lock(ctx); err != nil {
+		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", s.config.Name, err)
+	}
+	defer s.releases.Unlock()
+	_ = s.Err() // a lease that has run out is a loss, not a release
+	s.mu.Lock()
+	s.handover.decide(&s.handover.returned)
+	s.mu.Unlock()
+	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease})
+	s.keeper.Stop()
+	c := end{Session: s, policy: releasing}
+	do = c.play(ctx, do)
+	c.passOn(do)
+	st := s.current()
+	if st.Phase.Final() {
+		return st.result()
+	}
+	s.leave()
+	s.keepForClose()
+	return s.unreleased(do, st)
+}
+
+// unreleased returns the error of a Release after which the lock may still be in the table.
+func (s *Session) unreleased(do queue.HoldDo, st State) error {
+	name, err, loss := s.config.Name, do.Err, error(nil)
+	if st.Phase.Lost() {
+		loss = st.Reason
+	}
+	outlasted := do.Result == queue.HoldOutlasted
+	if outlasted {
+		err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", name, err)
+	}
+	switch {
+	case s.config.Terms.FailClosed:
+		return &UnreleasedError{Queue: s.config.Queue, Ticket: s.grant.Ticket, Err: err, Loss: loss}
+	case outlasted && loss != nil:
+		return errors.Join(loss, err)
+	case outlasted:
+		return err
+	case do.Hidden != nil:
+		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", name, cmp.Or(loss, do.Hidden), err)
+	}
+	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", name, s.config.Terms.TTL, err)
+}
+
 // keepForClose lets the client's Close try again, until the lease has ended.
 func (s *Session) keepForClose() {
 	s.client.list(s) // a loss has taken it off the list
-	if s.config.Terms.FailClosed || of(s, (*queue.Hold).Hidden) {
+	if s.config.Terms.FailClosed || of(s.life, (*queue.Hold).Hidden) {
 		return // nothing else ends it
 	}
 	time.AfterFunc(time.Until(s.keeper.Deadline())+s.config.Terms.Margin, func() {
 		_ = s.releases.Lock(context.Background())
 		defer s.releases.Unlock()
-		if !of(s, (*queue.Hold).Hidden) {
-			s.client.unlist(s)
+		if !of(s.life, (*queue.Hold).Hidden) {
+			s.client.unlist(s.grant.ID)
 		}
 	})
 }

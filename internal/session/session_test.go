@@ -236,7 +236,8 @@ func TestReleaseAgreesWithErr(t *testing.T) {
 			}
 			turn = w.take(w.queue, w.session.config.Terms, id).Ticket
 		}
-		if _, err := serving.Release(w.Context(), w.queue, queue.FormFast, queue.Ending{ID: "last", Ticket: turn, Call: 1}); err != nil {
+		last := queue.Ending{ID: "last", Ticket: turn, Call: 1}
+		if _, _, err := serving.Send(w.Context(), w.queue, last.Release(queue.FormFast, time.Time{})); err != nil {
 			w.Fatal(err)
 		}
 		err := w.session.Release(w.Context())

@@ -13,7 +13,6 @@ import (
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -92,12 +91,12 @@ func (t *transaction) number(s *Session) error {
 	if err := t.end(); err != nil {
 		return err
 	}
-	if err := cmp.Or(s.settle(t.held, queue.TransactionRefused), t.caller.Err()); err != nil {
+	if err := cmp.Or(s.transacts.settle(t.held, queue.TransactionRefused), t.caller.Err()); err != nil {
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", s.config.Name, err)
 	}
 	q := s.config.Queue
-	s.tx = t
-	fence, err := q.Record().InTransaction(q.RecordKey(), of(s, (*queue.Hold).Transact), q.Names())
+	s.transacts.last = t
+	fence, err := q.Record().InTransaction(q.RecordKey(), of(s.life, (*queue.Hold).Transact), q.Names())
 	if err != nil {
 		return fmt.Errorf("queuelock: %s: transact: %w", s.config.Name, err)
 	}
@@ -196,7 +195,7 @@ func (t *transaction) judge(ctx context.Context, err error, reasons []string) (m
 			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
 			return queue.MadeNotYet, malformed
 		}
-		switch m := s.made(rec); {
+		switch m := s.transacts.made(rec); {
 		case m == queue.MadeYes:
 			return m, nil
 		case why != nil:
@@ -234,7 +233,11 @@ func (t *transaction) failed(err error) error {
 	} else {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
 		defer cancel()
-		switch t.settle(ctx, t.sessions...) {
+		var of []*transactions
+		for _, s := range t.sessions {
+			of = append(of, s.transacts)
+		}
+		switch t.settle(ctx, of...) {
 		case queue.MadeYes:
 			return nil
 		case queue.MadeUnknown:
@@ -253,48 +256,26 @@ func (t *transaction) unknown(err error) error {
 // leave records the state of the transaction in the sessions. Their turnstiles are held.
 func (t *transaction) leave(state queue.TransactionState) {
 	for _, s := range t.sessions {
-		s.leaveTransaction(state)
+		s.transacts.leave(state)
 	}
-}
-
-func (s *Session) leaveTransaction(state queue.TransactionState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hold.Leave(state)
-}
-
-// made returns what a record says of the last transaction.
-func (s *Session) made(rec queue.Record) queue.Made {
-	return of(s, func(h *queue.Hold) queue.Made { return h.Made(rec) })
-}
-
-// fenced ends a session whose record has refused a protected write, and returns the reason.
-func (s *Session) fenced(rec queue.Record) error {
-	s.step(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: rec})
-	return s.reason()
 }
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (s *Session) Condition() types.ConditionCheck {
 	q := s.config.Queue
-	check, err := q.Record().Check(q.RecordKey(), of(s, (*queue.Hold).Fence), q.Names())
+	check, err := q.Record().Check(q.RecordKey(), of(s.life, (*queue.Hold).Fence), q.Names())
 	if err != nil {
 		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
 	}
 	return check
 }
 
-const (
-	settleLimit   = time.Second      // of settling a transaction after its caller has given up
-	settleTimeout = 30 * time.Second // of settling while a caller waits for it
-)
-
 // settle asks the table whether the transaction was made, and prevents it from being made
-// later. MadeYes reports that all writes are visible. The transaction is the last of those
-// sessions, one of which is enough. Their turnstiles are held.
-func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Made {
-	for _, s := range sessions {
-		switch made := s.askMade(ctx); {
+// later. MadeYes reports that all writes are visible. It is the last of those
+// transactions of sessions, one of which is enough. Their turnstiles are held.
+func (t *transaction) settle(ctx context.Context, of ...*transactions) queue.Made {
+	for _, one := range of {
+		switch made := one.ask(ctx); {
 		case made == queue.MadeYes && t.visible(ctx), made == queue.MadeNever:
 			return made
 		case made == queue.MadeYes:
@@ -302,50 +283,4 @@ func (t *transaction) settle(ctx context.Context, sessions ...*Session) queue.Ma
 		}
 	}
 	return queue.MadeUnknown
-}
-
-// askMade asks the record about the last transaction, and uses its number.
-func (s *Session) askMade(ctx context.Context) (made queue.Made) {
-	w := of(s, (*queue.Hold).Settle)
-	_ = table.Retryable.Within(settleTimeout).Do(ctx, func(ctx context.Context) error {
-		rec, reply, err := serving.Send(ctx, s.config.Queue, w)
-		switch {
-		case reply == queue.ReplyApplied:
-			made = queue.MadeNever
-		case errors.Is(err, serving.ErrRefused):
-			if made, err = s.made(rec), nil; made == queue.MadeUnknown {
-				_ = s.fenced(rec)
-			}
-		}
-		return err
-	})
-	return made
-}
-
-// errUnsettled reports that an earlier transaction may still be made or become visible.
-var errUnsettled = errors.New("an earlier transaction of the lock may still be made or become visible")
-
-// settle settles the last transaction if its state is that or worse. The turnstile is held.
-func (s *Session) settle(ctx context.Context, state queue.TransactionState) error {
-	if of(s, (*queue.Hold).Left) < state {
-		return nil
-	}
-	if s.tx.settle(ctx, s) == queue.MadeUnknown {
-		s.leaveTransaction(queue.TransactionUnsettled) // it may have used the number
-		return cmp.Or(s.Err(), errUnsettled)
-	}
-	s.leaveTransaction(queue.TransactionSettled)
-	return nil
-}
-
-// settleTransactions waits for a transaction under way, and settles the last one if its state
-// is that or worse, because other holders would not see its writes. No transaction begins until
-// resume is called. resume is nil if a transaction outlasted ctx.
-func (s *Session) settleTransactions(ctx context.Context, state queue.TransactionState) (resume func(), err error) {
-	if err := s.transacts.Lock(ctx); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
-	defer cancel()
-	return s.transacts.Unlock, s.settle(ctx, state)
 }

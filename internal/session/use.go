@@ -2,10 +2,7 @@ package session
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -23,7 +20,7 @@ func (s *Session) SetData(ctx context.Context, data []byte) error {
 		return err
 	}
 	data = bytes.Clone(data)
-	return s.change(ctx, "set data", of(s, func(h *queue.Hold) clause.Write { return h.SetData(data) }))
+	return s.change(ctx, "set data", of(s.life, func(h *queue.Hold) clause.Write { return h.SetData(data) }))
 }
 
 // change sends a change of the holder's entry until it is answered, or ctx or the session ends.
@@ -44,16 +41,8 @@ func (s *Session) change(ctx context.Context, what string, w clause.Write) error
 	return s.reason()
 }
 
-// reason returns why the lock is not held, after a record has shown that.
-func (s *Session) reason() error { return cmp.Or(s.current().Reason, s.client.Released) }
-
-// failed returns the error of a call of the holder that failed with err. ctx is the caller's.
-func (s *Session) failed(ctx context.Context, what string, err error) error {
-	return fmt.Errorf("queuelock: %s: %s: %w", s.config.Name, what, errors.Join(err, ctx.Err(), s.Err()))
-}
-
 // Shared reports whether the lock is known to be in shared mode.
-func (s *Session) Shared() bool { return of(s, (*queue.Hold).Shared) }
+func (s *Session) Shared() bool { return of(s.life, (*queue.Hold).Shared) }
 
 // Downgrade makes an exclusive lock a shared one. One request, repeated until ctx or the
 // session ends, and one that settles the last transaction first if that was not made; none if
@@ -66,14 +55,14 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	held, cancel := s.Within(ctx)
 	defer cancel()
 	// Others may join, and must see what was written under the exclusive lock.
-	resume, err := s.settleTransactions(held, queue.TransactionRefused)
+	resume, err := s.transacts.finish(held, queue.TransactionRefused)
 	if resume != nil {
 		defer resume()
 	}
 	if err != nil {
 		return s.failed(ctx, what, err)
 	}
-	if err = s.change(ctx, what, of(s, (*queue.Hold).Downgrade)); err == nil {
+	if err = s.change(ctx, what, of(s.life, (*queue.Hold).Downgrade)); err == nil {
 		s.client.Local.Wake(s.config.Queue, true)
 	}
 	return err
@@ -108,5 +97,5 @@ func transient(err error) bool {
 // while this lock is held.
 func (s *Session) Unsettled() bool {
 	earliest, _, _ := s.config.Queue.Clock().At(s.grant.Sent)
-	return of(s, func(h *queue.Hold) bool { return h.Unsettled(earliest) })
+	return s.grant.Record.Marks.MayAppear(earliest)
 }

@@ -167,8 +167,8 @@ var mutants = []mutant{
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 186, "",
 	},
 	{
-		"a plain read after an eviction", "queue/hold.go",
-		"	return slices.ContainsFunc(marks.Unsettled, recent) || evicted && ", "	return slices.ContainsFunc(marks.Unsettled[:0], recent) || false && evicted && ",
+		"a plain read after an eviction", "queue/marks.go",
+		"	return slices.ContainsFunc(m.Unsettled, recent) || evicted && ", "	return slices.ContainsFunc(m.Unsettled[:0], recent) || false && evicted && ",
 		`an update is lost`, 0, "./test/transact TestSplitAfterEviction",
 	},
 	{
