@@ -114,7 +114,7 @@ func (s *search) mode(rec *queue.Record) {
 	case rec.Permits > 0:
 		most = rec.Permits
 	case writers == 0:
-		most = len(rec.Holders)
+		most = s.readers
 	}
 	if len(rec.Holders) > most {
 		s.fail("exclusion: the record has %d holders", len(rec.Holders))
@@ -151,10 +151,16 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 
 // rowChanged checks a write of a row.
 func (s *search) rowChanged(w *world, name string, was int32) {
-	if name != "SWEEP" || was == none {
+	if name != "SWEEP" && name != "RESUME of a row" || was == none {
 		return
 	}
 	row := &s.items.rows[was]
+	if name != "SWEEP" { // it replaces the row of A alone
+		if i := ownerOf(row.ID); i != 0 && s.relies(w, i, small(row.Ticket)) {
+			s.fail("judged: the live row of %s is replaced", nameOf(i))
+		}
+		return
+	}
 	i, t := ownerOf(row.ID), small(row.Ticket)
 	for k := range w.before {
 		w.before[k] &^= 1 << t

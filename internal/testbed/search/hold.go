@@ -77,7 +77,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 		s.fail("reported: %s hears of a grant whose lease is over", nameOf(i))
 	}
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
-	n.hold.excused = !in && (w.has(evict) || w.has(deletes))
+	if n.hold.excused = !in && (w.has(evict) || w.has(deletes) || s.resumes); n.hold.excused {
+		n.hold.end = byOther
+	}
 	n.caller, n.wait, n.known = holds, none, r.ticket
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
@@ -142,7 +144,7 @@ func (s *search) answeredBeat(w *world, m *msg) {
 		}
 	case r.result == queue.HoldLost && !h.calling:
 		s.lose(w, i)
-		if h.end == running && !h.excused {
+		if h.end == running {
 			s.fail("reported: %s hears that ticket %d is lost, and its entry is in the record", nameOf(i), h.ticket)
 		}
 	}
@@ -257,14 +259,14 @@ func (s *search) released(w *world, i int, r *heldStep) {
 	switch {
 	case r.phase == queue.PhaseReleased:
 		s.say("    %s hears that it released the lock", nameOf(i))
-		if h.end != byRelease && !h.excused {
+		if h.end != byRelease && !w.has(deletes) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
 		}
 	case r.phase == queue.PhaseUnknown:
 		s.say("    %s does not learn how its turn ended", nameOf(i))
 	case r.phase == queue.PhaseCleared && !h.lost:
 		s.say("    %s hears that it had lost the lock", nameOf(i))
-		if h.end == byRelease && !h.excused {
+		if h.end == byRelease {
 			s.fail("reported: %s hears that ticket %d was lost, and its release was applied", nameOf(i), h.ticket)
 		}
 	case !r.phase.Final():

@@ -29,6 +29,7 @@ type search struct {
 	ttl     int8 // steps of a clock in a lease
 	dated   bool // DynamoDB's time is known
 	crowd   bool // several may hold at once
+	readers int  // the most that share
 	resumes bool // a process continues what another has left
 
 	items *items
@@ -51,11 +52,14 @@ type search struct {
 }
 
 func newSearch(w World, p Plant) *search {
-	s := &search{World: w, mistake: p.Mistake, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
+	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
 	if w.Half {
 		s.ttl = 2
 	}
 	for _, c := range w.Clients {
+		if r := c.Mode.Readers; r > 0 {
+			s.readers = min(s.readers, r)
+		}
 		s.resumes = s.resumes || c.Resumes
 		s.crowd = s.crowd || c.Mode != queue.Mode{}
 		s.dated = s.dated || c.NoWait && w.Names
