@@ -150,15 +150,17 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 }
 
 // rowChanged checks a write of a row.
-func (s *search) rowChanged(w *world, name string, was int32) {
-	if name != "SWEEP" && name != "RESUME of a row" || was == none {
-		return
-	}
+func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 	row := &s.items.rows[was]
-	if name != "SWEEP" { // it replaces the row of A alone
-		if i := ownerOf(row.ID); i != 0 && s.relies(w, i, small(row.Ticket)) {
-			s.fail("judged: the live row of %s is replaced", nameOf(i))
+	switch {
+	case was == none:
+		return
+	case name == "RESUME of a row", name == "CLEAN UP of a row": // of A, which is resumed, or of the sender
+		if i := ownerOf(row.ID); i != 0 && i != int(m.node) && s.relies(w, i, small(row.Ticket)) {
+			s.fail("judged: %s is of the live row of %s", name, nameOf(i))
 		}
+		return
+	case name != "SWEEP":
 		return
 	}
 	i, t := ownerOf(row.ID), small(row.Ticket)

@@ -323,15 +323,15 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.hear(w, &m)
 	case drops:
 		if !w.nodes[m.node].dead {
-			s.loses(w, &m)
+			s.loses(w, &m, lost)
 		}
 		s.unanswered(w, m)
 	case mutes:
-		s.loses(w, &m)
+		s.loses(w, &m, lost)
 		s.apply(w, &m)
 		s.unanswered(w, m)
 	case fails:
-		w.spend(failed)
+		s.loses(w, &m, failed)
 		m.reply, m.rec = uint8(queue.ReplyFailed), none
 		s.hear(w, &m)
 	case delays:
@@ -349,9 +349,9 @@ func (s *search) network(w *world, kind moveKind, i int) {
 	}
 }
 
-// loses loses a request or its answer. If it was to remove something, that may stay.
-func (s *search) loses(w *world, m *msg) {
-	w.spend(lost)
+// loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
+func (s *search) loses(w *world, m *msg, f fault) {
+	w.spend(f)
 	if m.look == 0 && slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name) {
 		w.stays = true
 	}
@@ -421,7 +421,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 		w.rows[k] = o.item
 	}
 	if o.item != was {
-		s.rowChanged(w, wr.Name, was)
+		s.rowChanged(w, m, wr.Name, was)
 	}
 	return o
 }

@@ -34,7 +34,7 @@ var planted = []struct {
 	{"CLEAN UP", "one is there", "late and ended", "malformed", 11},
 	{"RESUME", "holder", "resumed, lost", "exclusion", 8},
 	{"HEARTBEAT of a row", "its id", "late", "malformed", 18},
-	{"CLEAN UP of a row", "its id", "guesses", "clean", 19},
+	{"CLEAN UP of a row", "its id", "resumed twice", "judged", 9},
 	{"SWEEP", "beat as read", "late", "judged", 18},
 	{"RESUME of a row", "no row of another", "resumed twice", "judged", 10},
 }
