@@ -86,7 +86,7 @@ spec: spec-search spec-promela ## search the protocol within bounds, and find ea
 
 .PHONY: spec-search
 spec-search: ## play all interleavings of the machines of package queue, within bounds
-	$(GO) test -count=1 -v ./internal/testbed/search -search.states 400000
+	$(GO) test -count=1 -v ./internal/testbed/search -search.states 1000000
 
 .PHONY: spec-promela
 spec-promela: ## search the models in Promela (needs gcc)

@@ -35,7 +35,9 @@ var planted = []struct {
 	{"RESUME", "holder", "resumed, lost", "exclusion", 8},
 	{"HEARTBEAT of a row", "its id", "late", "malformed", 18},
 	{"CLEAN UP of a row", "its id", "resumed twice", "judged", 9},
+	{"ENQUEUE", "no row", "rows, copied", "judged", 14},
 	{"SWEEP", "beat as read", "late", "judged", 18},
+	{"SWEEP", "id as read", "resumed twice", "judged", 20},
 	{"RESUME of a row", "no row of another", "resumed twice", "judged", 10},
 }
 
@@ -58,8 +60,8 @@ var notFound = map[string][]string{
 		"CONFIRM/no later ticket", "CONFIRM/not evicted or confirmed", "EVICT of a fail-closed holder/ticket as read",
 	},
 	"is needed by a longer story than was searched": {
-		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "EVICT/ticket as read", "RESUME/ticket as read", "ENQUEUE/no row",
-		"HEARTBEAT of a row/not late", "SWEEP/id as read",
+		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "EVICT/ticket as read", "RESUME/ticket as read",
+		"HEARTBEAT of a row/not late",
 	},
 	"is of a write, or of transactions, that are not played": {
 		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no item",
