@@ -53,11 +53,12 @@ var notFound = map[string][]string{
 		"TAKE/mode known", "ENTER/scope", "ENTER/holders well formed", "ENTER/granted well formed", "ENTER/mode well formed",
 		"ENTER/kind", "ENTER/mode known", "SWEEP/there",
 	},
-	"asks an operator to confirm what was shown": {"EVICT of a fail-closed holder/no lease"},
+	"refuses a second CONFIRM, which would change nothing": {"CONFIRM/not evicted or confirmed"},
+	"asks an operator to confirm what was shown":           {"EVICT of a fail-closed holder/no lease"},
 	"decides alone in no story of the worlds that were tried": {
 		"CLAIM/after the first served", "CLAIM/issued", "PASS/holder", "PASS/its ticket", "PASS/alone", "PASS/not granted",
 		"PASS/after the first served", "PASS/issued", "RESUME/no later ticket", "HEARTBEAT/no later ticket", "CONFIRM/holder",
-		"CONFIRM/no later ticket", "CONFIRM/not evicted or confirmed", "EVICT of a fail-closed holder/ticket as read",
+		"CONFIRM/no later ticket", "EVICT of a fail-closed holder/ticket as read",
 	},
 	"is needed by a longer story than was searched": {
 		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "EVICT/ticket as read", "RESUME/ticket as read",
