@@ -88,11 +88,19 @@ captures: ## write docs/captures and what docs/observe.md shows of them, from th
 	$(GO) test -run TestCaptures -count=1 ./cmd/queuelock -update
 
 .PHONY: spec
-spec: ## search the protocol's model within bounds, and find each planted mistake (needs gcc)
+spec: spec-search spec-promela ## search the protocol within bounds, and find each planted mistake (needs gcc)
+
+.PHONY: spec-search
+spec-search: ## play all interleavings of the machines of package queue, within bounds
+	$(GO) test -count=1 -v ./internal/testbed/search -search.states 1000000
+
+.PHONY: spec-promela
+spec-promela: ## search the models in Promela (needs gcc)
 	sh docs/spec/run.sh quick
 
 .PHONY: spec-full
-spec-full: ## the same, and larger searches: hours, and up to 6 GB of memory
+spec-full: ## both, with larger searches: hours, and up to 6 GB of memory
+	$(GO) test -count=1 -v -timeout 10h -parallel 1 -run TestWorlds ./internal/testbed/search -search.states 0
 	sh docs/spec/run.sh full
 
 .PHONY: sim

@@ -1,0 +1,226 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+type queueTicket = ticket.Number
+
+// The invariants begin the sentence that says how one is broken.
+var invariants = []string{
+	"exclusion", "fencing", "fifo", "overtaking", "judged", "reported", "wedged", "clean", "malformed", "livelock", "bounds",
+}
+
+func (s *search) fail(format string, args ...any) {
+	if s.bad == "" {
+		s.bad = fmt.Sprintf(format, args...)
+	}
+}
+
+func (s *search) itemOf(r queue.Record) clause.Item { return *recordItem(&r) }
+
+// tokens checks the ticket of which a caller hears.
+func (s *search) tokens(w *world, i int, t uint8) {
+	if !s.crowd && t <= w.heard && !w.has(deletes) && !s.resumes {
+		s.fail("fencing: %s hears of ticket %d after %d", nameOf(i), t, w.heard)
+	}
+	w.heard = max(w.heard, t)
+}
+
+// recordChanged checks what a write has made of the record.
+func (s *search) recordChanged(w *world, m *msg, was int32) {
+	before, rec := &s.items.recs[was], &s.items.recs[w.rec]
+	name := s.items.writes[m.write[0]].Name
+	switch {
+	case rec.Problem != nil:
+		s.fail("malformed: after %s: %v", name, rec.Problem)
+		return
+	case rec.TicketNumber.Compare(before.TicketNumber) > 0:
+		s.issued(w, small(rec.TicketNumber), small(before.Floor()))
+	}
+	floor := small(before.Floor())
+	for k := range rec.Holders {
+		h := &rec.Holders[k]
+		if old, ok := before.Mine(h.ID); ok && old.Ticket == h.Ticket {
+			continue
+		}
+		s.grants(w, h, small(h.Ticket), floor, m)
+	}
+	s.mode(rec)
+	if name != "PASS" && len(rec.Holders) <= len(before.Holders) {
+		for u := floor + 1; u <= small(rec.Floor()); u++ {
+			for i := range s.Clients {
+				if s.waitsFor(w, i) == u && w.nodes[i].doing(s) != queue.Claiming {
+					s.fail("overtaking: %s raises the floor past ticket %d, for which %s waits", name, u, nameOf(i))
+				}
+			}
+		}
+	}
+	for t := range w.before {
+		if uint8(t) <= small(rec.Floor()) {
+			w.before[t] = 0
+		}
+	}
+	s.removed(w, m, before, rec, name)
+}
+
+// issued notes the rows that were there when a ticket was issued.
+func (s *search) issued(w *world, t, floor uint8) {
+	set := uint16(0)
+	for _, r := range w.rows {
+		if r != none && s.ticketOf(r) > floor && s.ticketOf(r) < t {
+			set |= 1 << s.ticketOf(r)
+		}
+	}
+	w.before[t] = set
+}
+
+// grants checks a grant by the table.
+func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
+	if t <= w.grant && s.items.writes[m.write[0]].Name != "RESUME" {
+		s.fail("fencing: the table grants ticket %d after %d", t, w.grant)
+	}
+	w.grant = max(w.grant, t)
+	for u := floor + 1; u < t; u++ {
+		if w.before[t]&(1<<u) == 0 {
+			continue
+		}
+		k, ok := s.rowOf(w, u)
+		if !ok {
+			continue
+		}
+		if i := ownerOf(s.items.rows[w.rows[k]].ID); s.relies(w, i, u) {
+			s.fail("fifo: ticket %d is granted before %d, whose row was there before", t, u)
+		}
+	}
+	_ = h
+}
+
+// mode checks that the holders may hold together.
+func (s *search) mode(rec *queue.Record) {
+	most, writers := 1, 0
+	for _, h := range rec.Holders {
+		if !h.Shared {
+			writers++
+		}
+	}
+	switch {
+	case rec.Permits > 0:
+		most = rec.Permits
+	case writers == 0:
+		most = s.readers
+	}
+	if len(rec.Holders) > most {
+		s.fail("exclusion: the record has %d holders", len(rec.Holders))
+	}
+}
+
+// removed checks the entries that a write has removed.
+func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name string) {
+	for k := range before.Holders {
+		h := &before.Holders[k]
+		if now, ok := rec.Mine(h.ID); ok && now.Ticket == h.Ticket {
+			continue
+		}
+		n := &w.nodes[ownerOf(h.ID)]
+		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.ticket] != h.Ticket {
+			continue
+		}
+		own := int(m.node) == ownerOf(h.ID) // another client of its name has ended
+		switch {
+		case m.role == byOperator, name == "RESUME": // the process before should have ended
+			n.hold.end, n.hold.excused = byOther, true
+			continue
+		case (name == "RELEASE" || name == "PASS") && own && n.hold.end == running:
+			n.hold.end = byRelease
+			continue
+		case n.hold.end == running:
+			n.hold.end = byOther
+		}
+		if s.believes(n) && !n.hold.excused {
+			s.fail("judged: %s removes %s, which holds the lock", name, h.ID)
+		}
+	}
+}
+
+// rowChanged checks a write of a row.
+func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
+	row := &s.items.rows[was]
+	switch {
+	case was == none:
+		return
+	case name == "RESUME of a row", name == "CLEAN UP of a row": // of A, which is resumed, or of the sender
+		if i := ownerOf(row.ID); i != 0 && i != int(m.node) && s.relies(w, i, small(row.Ticket)) {
+			s.fail("judged: %s is of the live row of %s", name, nameOf(i))
+		}
+		return
+	case name != "SWEEP":
+		return
+	}
+	i, t := ownerOf(row.ID), small(row.Ticket)
+	for k := range w.before {
+		w.before[k] &^= 1 << t
+	}
+	if s.relies(w, i, t) {
+		s.fail("judged: the live row of ticket %d is swept", t)
+	}
+}
+
+// relies reports whether a node waits for a ticket, and relies on its row.
+func (s *search) relies(w *world, i int, t uint8) bool {
+	n := &w.nodes[i]
+	return s.waitsFor(w, i) == t && n.current().inTable() && n.clock < n.current().until
+}
+
+// check looks at every state.
+func (s *search) check(w *world) {
+	var all []string
+	writers, most := 0, 1
+	for i := range s.Clients {
+		n := &w.nodes[i]
+		if !s.believes(n) || n.hold.excused {
+			continue
+		}
+		if !s.Clients[i].Mode.Shared {
+			writers++
+		}
+		most = max(most, s.Clients[i].Mode.Permits)
+		if s.crowd || len(all) > 0 || s.log != nil {
+			all = append(all, fmt.Sprintf("%s with ticket %d", nameOf(i), n.hold.ticket))
+		} else {
+			all = append(all, nameOf(i))
+		}
+	}
+	if len(all) > 1 && writers > 0 && len(all) > most {
+		s.fail("exclusion: several rely on the lock: %s", strings.Join(all, ", "))
+	}
+}
+
+// final checks a state in which only faults can happen.
+func (s *search) final(w *world) {
+	for i := range s.Clients {
+		n := &w.nodes[i]
+		switch {
+		case n.dead:
+		case s.Clients[i].Resumes && n.caller == idle: // perhaps there was nothing to resume
+		case n.caller != idle || n.turns > 0:
+			s.fail("wedged: nothing can happen any more, and %s is %s", nameOf(i), n.doing(s))
+		case slices.ContainsFunc(n.places[:], func(p place) bool { return p.state != noPlace }):
+			s.fail("wedged: %s is not done with its rows", nameOf(i))
+		}
+	}
+	if w.has(giveUp) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {
+		return
+	}
+	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {
+		s.fail("clean: all is over, and %d holders are left, and rows: %v", len(rec.Holders), w.rows[0] != none)
+	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait }); rec.Present && w.used == 0 && !s.crowd && !quick {
+		s.fail("clean: all is over, and the queue is not idle")
+	}
+}

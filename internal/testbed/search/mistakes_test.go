@@ -1,0 +1,39 @@
+package search
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMistakes plants mistakes of drivers, and transitions that are skipped, and finds each in a world.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		mistake Mistake
+		world   string
+		finds   string
+	}{
+		{RowLeft, "names", "judged"},
+		{RowEarly, "names, lost of three", "judged"},
+		{RowGone, "names, gives up, slow", "judged"},
+		{NotNext, "names", "fifo"},
+		{PassNotNext, "passes", "fifo"},
+		{NoReset, "two turns each", "clean"},
+		{LateGrant, "suspended before an answer", "reported"},
+		{LateName, "names, suspended", "reported"},
+		{EarlyEnd, "two turns each", "judged"},
+		{NoRemoval, "gives up", "clean"},
+		{StillHolds, "lost", "exclusion"},
+		{NotApplied, "gives up", "clean"},
+	} {
+		t.Run(string(c.mistake), func(t *testing.T) {
+			t.Parallel()
+			w := worldNamed(c.world)
+			w.MaxStates = 400_000
+			r := Run(w, Plant{Mistake: c.mistake}, nil)
+			if !strings.HasPrefix(r.Bad, c.finds+":") {
+				t.Errorf("in %q it finds %q in %d states, want %s:\n%s", c.world, r.Bad, r.States, c.finds, r.Story)
+			}
+			t.Logf("%d steps, %d states: %s", r.Steps, r.States, r.Bad)
+		})
+	}
+}

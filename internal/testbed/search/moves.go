@@ -1,0 +1,670 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// move is one thing that can happen.
+type move struct {
+	kind moveKind
+	i, j int8
+}
+
+type moveKind uint8
+
+const (
+	wants     moveKind = iota // i
+	polls                     // i rests, and looks
+	guesses                   // i rests, and sends CLAIM
+	releases                  // i
+	passes                    // i to the waiter j of its client
+	names                     // i by the row that it has read
+	reads                     // i the row with the next ticket
+	beats                     // i
+	renews                    // i, of its place j
+	gives                     // i gives up
+	dies                      // i
+	sleeps                    // i
+	evicts                    // the holder i of the record
+	erases                    // the record
+	delivers                  // message i: the table applies it and answers, or its sender takes the answer
+	slows                     // the table applies message i, and the answer takes long
+	drops                     // message i is lost
+	mutes                     // its answer is lost
+	fails                     // the table does not apply it, and says so
+	delays                    // message i has no answer, and may be applied later
+	copies                    // a copy of message i may be applied later
+	slowPolls                 // i rests, and looks; the answer takes long
+)
+
+// moves returns what can happen. fair is how many of them, at the start, are no faults.
+func (s *search) moves(w *world, all []move) (_ []move, fair int) {
+	add := func(k moveKind, i, j int) { all = append(all, move{k, int8(i), int8(j)}) }
+	may := func(f fault) bool { return w.left[f] > 0 }
+	for i := range s.Clients {
+		n := &w.nodes[i]
+		if n.dead {
+			continue
+		}
+		doing := n.doing(s)
+		switch {
+		case s.Clients[i].Resumes && n.turns > 0 && n.caller == idle && (w.nodes[0].known == 0 || n.hold.m != none):
+		case n.caller == idle && n.turns > 0 && n.hold.m == none:
+			add(wants, i, 0)
+		case n.caller == waits && doing == queue.Resting && !n.taken:
+			add(polls, i, 0)
+		case n.caller == holds:
+			add(releases, i, 0)
+			if h := &n.hold; !h.accepted && !h.beating && !h.lost {
+				add(beats, i, 0)
+			}
+			if s.believes(n) && (s.Names || s.Same) {
+				s.passings(w, i, add)
+			}
+		}
+	}
+	for k := range w.net {
+		if w.net[k].role == noMsg {
+			break
+		}
+		add(delivers, k, 0)
+	}
+	fair = len(all)
+	for k := range w.net {
+		m := &w.net[k]
+		if m.role == noMsg {
+			break
+		}
+		if m.answer {
+			continue
+		}
+		write, dead := m.look == 0, w.nodes[m.node].dead && m.role != byOperator
+		waited := m.role != byNone && m.role != byOperator && !dead
+		if dead || m.role == byNone || m.role == byReset {
+			if dead || may(lost) {
+				add(drops, k, 0)
+			}
+			if m.role == byReset && !dead && may(late) { // as a late one
+				continue
+			}
+			continue
+		}
+		if !waited {
+			continue
+		}
+		if may(slow) {
+			add(slows, k, 0)
+		}
+		if may(lost) {
+			add(drops, k, 0)
+			if write {
+				add(mutes, k, 0)
+			}
+		}
+		if may(failed) {
+			add(fails, k, 0)
+		}
+		if may(late) && write {
+			add(delays, k, 0)
+		}
+		if may(dup) && write && (s.Any || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
+			add(copies, k, 0)
+		}
+	}
+	for i := range s.Clients {
+		n := &w.nodes[i]
+		if n.dead {
+			continue
+		}
+		active := n.caller != idle || n.hold.m != none
+		doing := n.doing(s)
+		if may(crash) && (active || s.rowsOf(n)) {
+			add(dies, i, 0)
+		}
+		if may(ends) && (active || s.rowsOf(n)) {
+			add(sleeps, i, 0)
+		}
+		if may(giveUp) && n.caller == waits && doing != queue.Idle {
+			add(gives, i, 0)
+		}
+		if n.caller == waits && doing == queue.Resting && !n.taken {
+			if may(guess) && s.isNext(n) {
+				add(guesses, i, 0)
+			}
+			if may(slow) {
+				add(slowPolls, i, 0)
+			}
+		}
+		if h := &n.hold; may(beat) && s.believes(n) && !h.beating && (h.accepted || h.endless) {
+			add(beats, i, 0)
+		}
+		for k := range n.places {
+			if p := &n.places[k]; may(rowBeat) && p.state == there && !p.withdrawn {
+				add(renews, i, k)
+			}
+		}
+	}
+	if may(evict) {
+		for k := range s.items.recs[w.rec].Holders {
+			add(evicts, k, 0)
+		}
+	}
+	if may(deletes) && w.rec != none {
+		add(erases, 0, 0)
+	}
+	return all, fair
+}
+
+// nextRow returns the row with the ticket after t.
+func (s *search) nextRow(w *world, t uint8) (k int, ok bool) {
+	if s.mistake == NotNext {
+		t++
+	}
+	return s.rowOf(w, t+1)
+}
+
+func (s *search) rowsOf(n *node) bool {
+	for k := range n.places {
+		if n.places[k].state != noPlace {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *search) isNext(n *node) bool { return s.waits.all[n.wait].Next() }
+
+// passings adds the ways in which a holder can pass the lock on.
+func (s *search) passings(w *world, i int, add func(moveKind, int, int)) {
+	h := &w.nodes[i].hold
+	if s.Clients[i].Mode != (queue.Mode{}) || h.ticket >= maxTicket {
+		return
+	}
+	if h.next != none {
+		add(names, i, 0)
+	} else if k, ok := s.nextRow(w, h.ticket); ok && s.Names && s.items.rows[w.rows[k]].EntryID != "" {
+		add(reads, i, 0)
+	}
+	if !s.Same {
+		return
+	}
+	for j := range s.Clients {
+		to := &w.nodes[j]
+		p := to.current()
+		if j != i && !to.dead && to.offered && p != nil && (p.ticket == h.ticket+1 || s.mistake == PassNotNext) && p.inTable() {
+			add(passes, i, j)
+		}
+	}
+}
+
+// follow returns the world after a move; false if the move changes nothing.
+func (s *search) follow(old *world, v move) (w world, ok bool) {
+	w = *old
+	i, j := int(v.i), int(v.j)
+	if s.log != nil && v.kind != polls && v.kind != slowPolls {
+		s.log("%s", s.nameMove(old, v))
+	}
+	switch v.kind {
+	case wants:
+		s.want(&w, i)
+	case polls:
+		return w, s.poll(&w, i, false)
+	case slowPolls:
+		w.spend(slow)
+		return w, s.poll(&w, i, true)
+	case guesses:
+		w.spend(guess)
+		s.step(&w, i, event{kind: evRested, flag: true})
+	case releases:
+		s.release(&w, i, 0)
+	case passes:
+		s.release(&w, i, j+1)
+	case names:
+		s.release(&w, i, -1)
+	case reads:
+		n := &w.nodes[i]
+		k, _ := s.nextRow(&w, n.hold.ticket)
+		n.hold.next = w.rows[k]
+	case beats:
+		if h := &w.nodes[i].hold; h.accepted || h.endless {
+			w.spend(beat)
+		}
+		s.heartbeat(&w, i)
+	case renews:
+		w.spend(rowBeat)
+		s.renew(&w, i, j)
+	case gives:
+		w.spend(giveUp)
+		s.give(&w, i)
+	case dies:
+		w.spend(crash)
+		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, gen: w.nodes[i].gen, known: w.nodes[i].known}
+		for k := range w.net {
+			if m := &w.net[k]; m.role != noMsg && int(m.node) == i && m.role != byOperator && m.answer {
+				w.take(k)
+				return w, true
+			}
+		}
+	case sleeps:
+		if w.left[ends] > 0 {
+			w.spend(ends)
+		}
+		s.sleep(&w, i)
+	case evicts:
+		w.spend(evict)
+		s.evictNow(&w, i)
+	case erases:
+		w.spend(deletes)
+		s.erase(&w)
+	default:
+		s.network(&w, v.kind, i)
+	}
+	return w, true
+}
+
+// give lets a caller give up: at once if no request of the wait is under way, else with its answer.
+func (s *search) give(w *world, i int) {
+	n := &w.nodes[i]
+	n.caller = leaves
+	if p := n.current(); p != nil {
+		s.stepRow(w, i, int(n.place-1), rowEnd, 0, 0, 0)
+	}
+	if !s.outstanding(w, i) && !n.taken {
+		s.leaving(w, i)
+	}
+}
+
+// sleep lets the clock of a node go on.
+func (s *search) sleep(w *world, i int) {
+	n := &w.nodes[i]
+	n.clock++
+	for k := range n.places {
+		if p := &n.places[k]; p.state == there && !p.withdrawn && p.until <= n.clock {
+			s.stepRow(w, i, k, rowLost, 0, 0, 0)
+		}
+	}
+	if h := &n.hold; h.m != none && !h.endless && n.clock >= h.sent+s.ttl {
+		s.lose(w, i)
+	}
+}
+
+// erase deletes the record. What its holders believe is no concern of the search any more.
+func (s *search) erase(w *world) {
+	w.rec, w.grant = none, 0
+	w.before = [maxTicket + 1]uint16{}
+	for i := range w.nodes {
+		if h := &w.nodes[i].hold; h.m != none {
+			h.excused, h.end = true, byOther
+		}
+	}
+}
+
+// network plays what happens to message i.
+func (s *search) network(w *world, kind moveKind, i int) {
+	m := w.take(i)
+	switch kind {
+	case delivers, slows:
+		if m.answer {
+			s.hear(w, &m)
+			return
+		}
+		s.apply(w, &m)
+		if kind == slows {
+			w.spend(slow)
+			m.answer = true
+			s.post(w, m)
+			return
+		}
+		s.hear(w, &m)
+	case drops:
+		if !w.nodes[m.node].dead {
+			s.loses(w, &m, lost)
+		}
+		s.unanswered(w, m)
+	case mutes:
+		s.loses(w, &m, lost)
+		s.apply(w, &m)
+		s.unanswered(w, m)
+	case fails:
+		s.loses(w, &m, failed)
+		m.reply, m.rec = uint8(queue.ReplyFailed), none
+		s.hear(w, &m)
+	case delays:
+		w.spend(late)
+		l := m
+		l.role = byNone
+		s.post(w, l)
+		s.unanswered(w, m)
+	case copies:
+		w.spend(dup)
+		l := m
+		l.role = byNone
+		s.post(w, m)
+		s.post(w, l)
+	}
+}
+
+// loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
+func (s *search) loses(w *world, m *msg, f fault) {
+	w.spend(f)
+	if m.look == 0 && slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name) {
+		w.stays = true
+	}
+}
+
+func (s *search) unanswered(w *world, m msg) {
+	m.reply, m.rec, m.rows = uint8(queue.ReplyUnknown), none, none
+	if m.look > 0 || s.mistake == NotApplied {
+		m.reply = uint8(queue.ReplyFailed)
+	}
+	s.hear(w, &m)
+}
+
+// apply lets the table judge a request, and writes the answer into m.
+func (s *search) apply(w *world, m *msg) {
+	if m.look > 0 {
+		s.look(w, m)
+		return
+	}
+	m.reply = uint8(queue.ReplyApplied)
+	for _, n := range m.write {
+		if n == none {
+			continue
+		}
+		o := s.applyOne(w, m, n)
+		if o.invalid {
+			s.fail("malformed: the table refuses %s as invalid", s.name(m))
+		}
+		m.reply = max(m.reply, uint8(o.reply))
+	}
+	if s.log != nil {
+		s.say("    table: %s", s.nameAnswer(m))
+	}
+}
+
+func (s *search) applyOne(w *world, m *msg, n int32) outcome {
+	wr := &s.items.writes[n]
+	if wr.row == 0 {
+		was := w.rec
+		o := s.items.apply(n, was)
+		if o.item != was {
+			w.rec = o.item
+			s.recordChanged(w, m, was)
+		}
+		m.rec = w.rec
+		return o
+	}
+	t := wr.row
+	k, ok := s.rowOf(w, t)
+	was := int32(none)
+	if ok {
+		was = w.rows[k]
+	}
+	o := s.items.apply(n, was)
+	m.row = o.item
+	switch {
+	case o.item == was:
+	case ok && o.item == none:
+		copy(w.rows[k:], w.rows[k+1:])
+		w.rows[maxRows-1] = none
+	case ok:
+		w.rows[k] = o.item
+	case w.rows[maxRows-1] != none:
+		s.fail("bounds: more than %d rows", maxRows)
+	default:
+		copy(w.rows[k+1:], w.rows[k:])
+		w.rows[k] = o.item
+	}
+	if o.item != was {
+		s.rowChanged(w, m, wr.Name, was)
+	}
+	return o
+}
+
+// look reads the record and the rows.
+func (s *search) look(w *world, m *msg) {
+	m.reply, m.rec = uint8(queue.ReplyApplied), w.rec
+	if m.bare {
+		return
+	}
+	var rows []int32
+	for _, r := range w.rows {
+		if r == none {
+			break
+		}
+		switch t := s.ticketOf(r); {
+		case t < m.look-1:
+			rows = append(rows, r)
+		case m.next > 0 && t == m.next:
+			m.own = true
+		case m.next > 0 && t == m.next+1:
+			m.shown = r
+		}
+	}
+	m.rows = s.items.list(rows)
+	if s.log != nil {
+		s.say("    table: %s", s.nameAnswer(m))
+	}
+}
+
+// hear gives an answer to its sender.
+func (s *search) hear(w *world, m *msg) {
+	i := int(m.node)
+	if w.nodes[i].dead && m.role != byOperator {
+		return
+	}
+	switch m.role {
+	case byWait:
+		e := event{kind: evReplied, reply: queue.Reply(m.reply), rec: m.rec}
+		switch {
+		case m.look > 0 && m.reply == uint8(queue.ReplyApplied):
+			e = event{kind: evSeen, rec: m.rec, rows: m.rows, own: m.own, next: m.shown, whole: !m.bare}
+		case m.write[0] != none && s.items.writes[m.write[0]].row > 0:
+			e.rec = none
+		}
+		s.step(w, i, e)
+	case byPlace:
+		s.answeredPlace(w, m)
+	case byBeat:
+		s.answeredBeat(w, m)
+	case byHold:
+		s.answeredHold(w, m)
+	case byOperator:
+		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
+			r := msg{role: byNone, node: m.node}
+			r.write[0] = s.items.send(queue.Reset(rec.FirstServed(), zeroTime), 0, "")
+			s.post(w, r)
+		}
+	}
+}
+
+// poll lets a wait that rests look, if the look would lead to anything now. The answer may arrive later.
+func (s *search) poll(w *world, i int, slowly bool) bool {
+	said := s.log
+	s.log = nil
+	before := *w
+	s.step(w, i, event{kind: evRested})
+	s.log = said
+	if w.nodes[i].doing(s) == queue.Putting {
+		return false // once its row is there
+	}
+	k := 0
+	for ; k < maxNet && w.net[k].role != noMsg; k++ {
+		if m := &w.net[k]; m.role == byWait && int(m.node) == i && !m.answer {
+			break
+		}
+	}
+	if k == maxNet || w.net[k].role == noMsg || w.net[k].look == 0 {
+		s.fail("bounds: a rest is not followed by a look")
+		return true
+	}
+	m := w.take(k)
+	try := *w
+	t := m
+	s.log = nil
+	bad := s.bad
+	s.look(&try, &t)
+	s.hear(&try, &t)
+	s.log = said
+	after := try
+	if after.nodes[i].doing(s) == queue.Resting && w.left[guess] == 0 {
+		after.nodes[i].wait = before.nodes[i].wait
+		after.nodes[i].offered = before.nodes[i].offered
+		if after == before {
+			s.bad = bad
+			return false
+		}
+	}
+	if s.log != nil {
+		if slowly {
+			s.log("%s", s.nameMove(&before, move{slowPolls, int8(i), 0}))
+		} else {
+			s.log("%s", s.nameMove(&before, move{polls, int8(i), 0}))
+		}
+	}
+	s.look(w, &m)
+	if slowly {
+		m.answer = true
+		s.post(w, m)
+		return true
+	}
+	s.hear(w, &m)
+	return true
+}
+
+// name names a request.
+func (s *search) name(m *msg) string {
+	switch {
+	case m.look > 0 && m.bare:
+		return "LOOK at the record"
+	case m.next > 0:
+		return fmt.Sprintf("LOOK up to ticket %d", m.next+1)
+	case m.look > 0:
+		return fmt.Sprintf("LOOK up to ticket %d", max(m.look, 2)-2)
+	}
+	w := &s.items.writes[m.write[0]]
+	name := w.Name
+	if w.say != "" {
+		name += " of " + w.say
+	}
+	if m.write[1] != none {
+		name += " and of " + s.items.writes[m.write[1]].say
+	}
+	return name
+}
+
+// nameMove names a move, so that it can be found again by its name.
+func (s *search) nameMove(w *world, v move) string {
+	i, j := int(v.i), int(v.j)
+	a := nameOf(i)
+	switch v.kind {
+	case wants:
+		return a + " wants the lock"
+	case polls:
+		return a + " looks"
+	case slowPolls:
+		return a + " looks, and the answer takes long"
+	case guesses:
+		return a + " claims"
+	case releases:
+		return a + " releases"
+	case passes:
+		return a + " passes the lock to " + nameOf(j)
+	case names:
+		return a + " passes the lock by name"
+	case reads:
+		return a + " reads the next row"
+	case beats:
+		return a + " sends a heartbeat"
+	case renews:
+		return a + " sends a heartbeat of its row"
+	case gives:
+		return a + " gives up"
+	case dies:
+		return a + " crashes"
+	case sleeps:
+		return a + " sleeps"
+	case evicts:
+		return "an operator evicts " + s.items.recs[w.rec].Holders[i].ID
+	case erases:
+		return "another program deletes the record"
+	}
+	m := &w.net[i]
+	what := s.name(m) + " of " + nameOf(int(m.node))
+	if k := strings.LastIndex(what, " of "); strings.Contains(what[:k], " of ") {
+		what = s.name(m) // the id says whose it is
+	}
+	switch {
+	case m.role == byNone:
+		what = "the late " + what
+	case m.role == byOperator:
+		what = "the operator's " + what
+	}
+	switch v.kind {
+	case delivers:
+		if m.answer {
+			return "the answer arrives: " + what
+		}
+		return "arrives: " + what
+	case slows:
+		return "arrives, and the answer takes long: " + what
+	case drops:
+		return "is lost: " + what
+	case mutes:
+		return "arrives, and the answer is lost: " + what
+	case fails:
+		return "is throttled: " + what
+	case delays:
+		return "takes long, and has no answer: " + what
+	}
+	return "is copied: " + what
+}
+
+// nameAnswer names an answer.
+func (s *search) nameAnswer(m *msg) string {
+	fate := [...]string{"applied", "made before", "refused", "refused", "not applied", "no answer"}[m.reply]
+	if m.look > 0 {
+		fate = ""
+	}
+	if m.write[0] != none && s.items.writes[m.write[0]].row > 0 {
+		return fate
+	}
+	text := strings.TrimPrefix(fate+"; "+s.nameRecord(m.rec), "; ")
+	var rows []string
+	for _, r := range s.items.lists[m.rows] {
+		rows = append(rows, s.items.rows[r].ID)
+	}
+	if m.look > 0 && !m.bare {
+		text += fmt.Sprintf(", rows ahead %v", rows)
+	}
+	return text
+}
+
+func (s *search) nameRecord(n int32) string {
+	rec := &s.items.recs[n]
+	switch {
+	case !rec.Exists:
+		return "no record"
+	case !rec.Present:
+		return fmt.Sprintf("ticketNumber %s, granted %s, holders absent", rec.TicketNumber, rec.Granted)
+	}
+	var all []string
+	for _, h := range rec.Holders {
+		text := h.ID + ":" + h.Ticket.String()
+		switch {
+		case s.Half && !h.Lease.Endless():
+			text += fmt.Sprintf(" until %d", clockOf(h.Lease.Until))
+		case h.Lease.Endless():
+			text += " without a lease"
+		case h.Shared:
+			text += " shared"
+		}
+		all = append(all, text)
+	}
+	return fmt.Sprintf("ticketNumber %s, granted %s, holders {%s}", rec.TicketNumber, rec.Granted, strings.Join(all, ", "))
+}

@@ -1,0 +1,512 @@
+package search
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+var (
+	tickets = func() (all [maxTicket + 2]ticket.Number) {
+		for i := range all {
+			all[i] = ticket.FromUint64(uint64(i))
+		}
+		return all
+	}()
+	numbers = func() map[ticket.Number]uint8 {
+		all := map[ticket.Number]uint8{}
+		for i, t := range tickets {
+			all[t] = uint8(i)
+		}
+		return all
+	}()
+)
+
+// small returns a ticket as a small number.
+func small(t ticket.Number) uint8 {
+	n, ok := numbers[t]
+	if !ok {
+		panic("search: a ticket beyond the bounds: " + t.String())
+	}
+	return n
+}
+
+// event is an Event of a wait, in numbers.
+type event struct {
+	kind       eventKind
+	flag, also bool // Joined: ByName, Fresh. Rested: Guess, Taken. Kept: OK
+	own, whole bool
+	ticket     uint8
+	reply      queue.Reply
+	rec, rows  int32
+	next       int32
+}
+
+type eventKind uint8
+
+const (
+	evBegin eventKind = iota
+	evJoined
+	evPut
+	evReplied
+	evSeen
+	evAgain
+	evRested
+	evKept
+	evGiveUp
+	evCareful // Wait.Careful, and evBegin
+	evOffer   // Wait.Offer
+	evPassing // Wait.Passing
+)
+
+// view is what the clock of a waiter shows at a step.
+type view struct {
+	node   int8
+	clocks [maxNodes]int8
+	dead   [maxNodes]bool
+	place  int32 // the machine of its row
+}
+
+type stepKey struct {
+	m int32
+	event
+	view
+}
+
+// stepped is what a step returns: the next state of the machine, and what it does.
+type stepped struct {
+	m       int32
+	state   queue.Doing
+	write   [2]int32
+	more    bool // there are more writes than two: bounds
+	look    uint8
+	bare    bool
+	next    uint8
+	why     queue.Why
+	id      int16 // of a grant or an offer
+	ticket  uint8
+	sent    int8
+	until   int8
+	claimed bool
+	named   bool
+	resumed bool
+	endless bool
+	entry   *queue.Entry // evPassing
+	err     string
+	below   bool // the ticket cannot be granted any more
+}
+
+// clock implements queue.Clock.
+type clock struct {
+	s *search
+	v *view
+	// now is later than all times in the machine.
+	now time.Time
+}
+
+func (c clock) Begin() (queue.Lease, time.Time) { return c.s.lease(c.v.node, c.v.clocks[c.v.node]) }
+
+// lease returns the lease of an entry or a row that begins at a clock.
+func (s *search) lease(n, at_ int8) (queue.Lease, time.Time) {
+	l := queue.Lease{TTL: time.Duration(s.ttl) * unit, Until: at(at_+s.ttl, 0), FailClosed: s.Clients[n].FailClosed}
+	if s.dated {
+		return l, at(0, 1)
+	}
+	return l, time.Time{}
+}
+
+func (c clock) Usable(_ queue.Lease, sent time.Time, named bool) bool {
+	return c.s.mistake == LateGrant || named && c.s.mistake == LateName || c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
+}
+
+func (c clock) RowSent(until time.Time) (time.Time, bool) {
+	if c.v.place == none {
+		return time.Time{}, false
+	}
+	return c.s.rows.all[c.v.place].Sent(until)
+}
+
+func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
+	for i := range snap.Record.Holders {
+		h := &snap.Record.Holders[i]
+		l.Holders = append(l.Holders, c.left(h.ID, &h.Lease))
+	}
+	for i := range snap.Rows {
+		l.Rows = append(l.Rows, c.left(snap.Rows[i].ID, &snap.Rows[i].Lease))
+	}
+	return l
+}
+
+func (c clock) left(id string, l *queue.Lease) time.Duration {
+	n := ownerOf(id)
+	switch {
+	case l.Endless():
+		return queue.Forever
+	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= clockOf(l.Until):
+		return 0
+	}
+	return unit
+}
+
+// Earliest is long after each grant: a caller that will not wait looks after the first sign.
+func (c clock) Earliest() (time.Time, bool) { return at(100, 0), c.s.dated }
+
+func (c clock) Now() time.Time { return c.now }
+
+// ownerOf returns the node of an id.
+func ownerOf(id string) int { return int(id[0] - 'A') }
+
+func nameOf(i int) string { return string(rune('A' + i)) }
+
+// view returns what node i sees of time.
+func (s *search) view(w *world, i int) (v view) {
+	v.node = int8(i)
+	for j := range s.Clients {
+		v.clocks[j], v.dead[j] = w.nodes[j].clock, w.nodes[j].dead
+	}
+	if p := w.nodes[i].current(); p != nil {
+		v.place = p.m
+	}
+	return v
+}
+
+func (n *node) current() *place {
+	if n.place == 0 {
+		return nil
+	}
+	return &n.places[n.place-1]
+}
+
+// handleOf returns the prefix of the ids of A's last wait.
+func handleOf(a *node) string { return fmt.Sprintf("A%d", a.gen-1) }
+
+// newWait returns the number of the machine of a new wait.
+func (s *search) newWait(w *world, i int, gen int8) int32 {
+	c := s.Clients[i]
+	config := queue.WaitConfig{
+		ID: fmt.Sprintf("%s%d", nameOf(i), gen), Items: theQueue, Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed,
+	}
+	if s.Wide {
+		config.Scope = ticket.ScopeEntity
+	}
+	if c.Resumes {
+		a := &w.nodes[0]
+		config.Resume = &queue.Handle{ID: handleOf(a), Ticket: tickets[a.known]}
+	}
+	return s.waits.add(&queue.Wait{Config: config})
+}
+
+// step steps a machine, unless it has made that step before.
+func (s *search) stepWait(m int32, e event, v view) *stepped {
+	key := stepKey{m, e, v}
+	if r, ok := s.steps[key]; ok {
+		return r
+	}
+	w := s.waits.copy(m)
+	c := clock{s, &v, at(v.clocks[v.node], s.waits.ticks[m]+1)}
+	r := &stepped{}
+	switch e.kind {
+	case evOffer:
+		w.Offer()
+		r.state = w.State
+	case evPassing:
+		entry := w.Passing(c)
+		r.entry, r.state = &entry, w.State
+	default:
+		if e.kind == evCareful {
+			w.Careful = true
+		}
+		s.done(r, w, w.Step(c, s.eventOf(e)), int(v.node))
+	}
+	r.m = s.waits.add(w)
+	s.steps[key] = r
+	return r
+}
+
+func (s *search) eventOf(e event) queue.Event {
+	rec := s.items.recs[e.rec]
+	switch e.kind {
+	case evBegin, evCareful:
+		return queue.Begin{Ticket: tickets[e.ticket]}
+	case evJoined:
+		return queue.Joined{ByName: e.flag, Fresh: e.also}
+	case evPut:
+		return queue.Put{}
+	case evReplied:
+		return queue.Replied{Reply: e.reply, Record: rec}
+	case evSeen:
+		snap := queue.Snapshot{Record: rec, Own: e.own, Whole: e.whole}
+		for _, r := range s.items.lists[e.rows] {
+			snap.Rows = append(snap.Rows, s.items.rows[r])
+		}
+		if e.next != none {
+			snap.Next = &s.items.rows[e.next]
+		}
+		return queue.Seen{Snapshot: snap}
+	case evAgain:
+		return queue.Again{}
+	case evRested:
+		return queue.Rested{Guess: e.flag, Taken: e.also, Reply: e.reply, Record: rec}
+	case evKept:
+		return queue.Kept{OK: e.flag}
+	}
+	return queue.GiveUp{}
+}
+
+// master is the counter of the record.
+var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames, Beside: queue.RecordNames()}
+
+// done writes down what a wait does.
+func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
+	r.state, r.why, r.ticket = do.State, do.Why, small(w.Ticket)
+	r.below = w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0
+	if do.Err != nil {
+		r.err = do.Err.Error()
+	}
+	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say) }
+	switch do.State {
+	case queue.Taking:
+		send(master.Take(queue.Take(do.Entry, w.Config.NoWait), ticket.Number{}).Write, do.Entry.ID)
+	case queue.Entering:
+		send(queue.Enter(do.Entry, w.Ticket, w.Config.Scope, w.Config.NoWait), do.Entry.ID)
+	case queue.Checking:
+		r.look = small(do.Floor)
+	case queue.Looking:
+		t := small(w.Ticket)
+		r.look, r.bare = t, do.Floor == w.Ticket.Previous() && !do.Floor.IsZero()
+		if s.nameable(i) && w.Config.Resume == nil {
+			r.next, r.bare = t, false
+		}
+	case queue.Sweeping:
+		for k := range do.Rows {
+			if k == len(r.write) {
+				r.more = true
+				break
+			}
+			r.write[k] = s.items.send(do.Rows[k].Sweep(), small(do.Rows[k].Ticket), do.Rows[k].ID)
+		}
+	case queue.Evicting:
+		h := do.Holders[len(do.Holders)-1]
+		send(queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...), h.ID)
+	case queue.Claiming:
+		send(queue.Claim(do.Entry, w.Ticket), do.Entry.ID)
+	case queue.TakingOver:
+		h := do.Holders[0]
+		send(queue.Resume(do.Entry, h, queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}), do.Entry.ID)
+	case queue.Removing:
+		send(queue.Remove(do.IDs...), strings.Join(do.IDs, " and "))
+	case queue.Resetting:
+		send(queue.Reset(w.Snapshot.Record.FirstServed(), time.Time{}), "")
+	case queue.Confirming:
+		send(queue.Confirm(do.Attempt.ID, do.Holder.Ticket, time.Time{}), do.Attempt.ID)
+	case queue.Granted:
+		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
+		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
+		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Attempt.Named(), do.Holder.Lease.Endless()
+		r.resumed = do.Attempt.Resumed
+	}
+}
+
+func (s *search) nameable(i int) bool {
+	c := s.Clients[i]
+	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !s.Wide
+}
+
+// id returns the number of an id.
+func (s *search) id(id string) int16 {
+	n, ok := s.idNums[id]
+	if !ok {
+		n = int16(len(s.ids))
+		s.idNums[id] = n
+		s.ids = append(s.ids, id)
+	}
+	return n
+}
+
+// want begins a wait.
+func (s *search) want(w *world, i int) {
+	n := &w.nodes[i]
+	n.caller, n.turns = waits, n.turns-1
+	n.wait = s.newWait(w, i, n.gen)
+	n.gen++
+	s.begin(w, i, evBegin)
+}
+
+// begin begins with a ticket.
+func (s *search) begin(w *world, i int, kind eventKind) {
+	w.nodes[i].place = 0
+	e := event{kind: kind}
+	if s.Clients[i].Resumes {
+		e.ticket = small(s.waits.all[w.nodes[i].wait].Config.Resume.Ticket)
+	}
+	if s.Wide {
+		w.number++
+		e.ticket = w.number
+		s.say("    %s takes number %d of the counter", nameOf(i), w.number)
+	}
+	s.step(w, i, e)
+}
+
+// step gives an event to the wait of a node, and does what the wait then does.
+func (s *search) step(w *world, i int, e event) {
+	n := &w.nodes[i]
+	for {
+		n.offered = false
+		r := s.stepWait(n.wait, e, s.view(w, i))
+		n.wait = r.m
+		s.below(w, i, r.below)
+		if r.more {
+			s.fail("bounds: a sweep of more than two rows")
+		}
+		if n.caller == leaves && !n.over && r.state != queue.Granted && r.state != queue.Keeping {
+			s.leaving(w, i)
+			return
+		}
+		if p := n.current(); p != nil && p.state == taken && (r.state == queue.Putting || r.state == queue.Resting || r.state == queue.Pausing) {
+			s.say("    another row has the ticket of %s", nameOf(i))
+			s.ended(w, i, &stepped{why: queue.WhyNewTicket})
+			return
+		}
+		switch r.state {
+		case queue.Joining:
+			n.known = r.ticket
+			e = event{kind: evJoined, also: true}
+			if !s.Clients[i].NoWait {
+				e.flag = s.nameable(i)
+				s.placed(w, i, r.ticket, e.flag)
+			}
+			continue
+		case queue.Putting:
+			if p := n.current(); p != nil && p.inTable() {
+				e = event{kind: evPut}
+				continue
+			}
+			s.say("    %s waits until its row is in the table", nameOf(i))
+			return
+		case queue.Keeping:
+			e = event{kind: evKept}
+			if p := n.current(); p != nil {
+				kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
+				p.m, e.flag = kept.m, kept.ok || s.mistake == RowGone
+			}
+			continue
+		case queue.Pausing:
+			e = event{kind: evAgain}
+			continue
+		case queue.Resting:
+			s.say("    %s rests", nameOf(i))
+			if s.Same {
+				n.wait, n.offered = s.stepWait(n.wait, event{kind: evOffer}, s.view(w, i)).m, true
+			}
+			return
+		case queue.Granted:
+			s.granted(w, i, r)
+			return
+		case queue.Left:
+			s.say("    %s has left", nameOf(i))
+			n.caller, n.over, n.wait, n.place = idle, false, none, 0
+			return
+		case queue.Ended:
+			s.ended(w, i, r)
+			return
+		}
+		if r.state == queue.Removing && s.mistake == NoRemoval {
+			e = event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}
+			continue
+		}
+		s.request(w, i, r)
+		return
+	}
+}
+
+// request sends what a wait sends.
+func (s *search) request(w *world, i int, r *stepped) {
+	m := msg{role: byWait, node: int8(i), write: r.write, clock: w.nodes[i].clock}
+	if r.write[0] == none {
+		m.look, m.bare, m.next = r.look+1, r.bare, r.next
+	}
+	if s.log != nil {
+		s.say("    %s sends %s", nameOf(i), s.name(&m))
+	}
+	s.post(w, m)
+}
+
+// ended goes on after a wait that was not granted: with a new ticket, or not.
+func (s *search) ended(w *world, i int, r *stepped) {
+	n := &w.nodes[i]
+	s.withdraw(w, i)
+	switch {
+	case s.Clients[i].Resumes && r.why != queue.WhyError:
+		s.say("    %s cannot resume it", nameOf(i))
+		n.caller = leaves
+		s.leaving(w, i)
+	case r.why == queue.WhyNewTicket:
+		s.say("    %s needs a new ticket", nameOf(i))
+		s.begin(w, i, evBegin)
+	case r.why == queue.WhyOvertaken:
+		s.say("    %s was overtaken", nameOf(i))
+		s.begin(w, i, evCareful)
+	default:
+		if r.err != "" && s.strange == "" {
+			s.strange = r.err
+		}
+		s.say("    %s ends its wait without the lock %s", nameOf(i), r.err)
+		n.caller = leaves
+		s.leaving(w, i)
+	}
+}
+
+// leaving gives up a wait: first its rows are deleted.
+func (s *search) leaving(w *world, i int) {
+	n := &w.nodes[i]
+	n.over, n.offered = true, false
+	s.withdraw(w, i)
+	s.left(w, i)
+}
+
+// left gives up a wait whose rows are deleted.
+func (s *search) left(w *world, i int) {
+	n := &w.nodes[i]
+	if !n.over || n.caller != leaves || s.outstanding(w, i) {
+		return
+	}
+	for k := range n.places {
+		if n.places[k].state != noPlace {
+			return
+		}
+	}
+	s.step(w, i, event{kind: evGiveUp})
+}
+
+// outstanding reports whether a request of the wait is under way.
+func (s *search) outstanding(w *world, i int) bool {
+	for k := range w.net {
+		if w.net[k].role == byWait && int(w.net[k].node) == i {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *node) doing(s *search) queue.Doing {
+	if n.wait == none {
+		return queue.Idle
+	}
+	return s.waits.all[n.wait].State
+}
+
+// waitsFor returns the ticket for which a node waits, with a row or on the way to one; zero: none.
+func (s *search) waitsFor(w *world, i int) uint8 {
+	n := &w.nodes[i]
+	if n.dead || n.caller != waits || n.wait == none || s.Clients[i].NoWait {
+		return 0
+	}
+	if p := n.current(); p == nil || p.state == taken {
+		return 0
+	}
+	return small(s.waits.all[n.wait].Ticket)
+}

@@ -1,0 +1,205 @@
+package search
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/conditions"
+)
+
+// planted are the conditions without which a search finds that an invariant is broken: the world, the invariant, and the
+// number of steps of the shortest story.
+var planted = []struct {
+	write, condition, world, finds string
+	steps                          int
+}{
+	{"CLAIM", "room", "three", "exclusion", 15},
+	{"CLAIM", "not granted", "three", "fencing", 17},
+	{"CLAIM", "holders share", "readers", "exclusion", 15},
+	{"CLAIM", "few readers", "few readers", "exclusion", 15},
+	{"ENTER", "first with its ticket", "wide", "malformed", 4},
+	{"HEARTBEAT", "holder", "copied", "malformed", 9},
+	{"HEARTBEAT", "not late", "heartbeats", "judged", 12},
+	{"RELEASE", "holder", "lost", "judged", 11},
+	{"RELEASE", "alone", "readers", "judged", 7},
+	{"RELEASE", "none outstanding", "three", "overtaking", 6},
+	{"RELEASE", "its ticket", "operator, copied, any", "reported", 17},
+	{"RESET", "no holder", "three", "judged", 16},
+	{"RESET", "none outstanding", "two turns each", "overtaking", 17},
+	{"EVICT", "beat as read", "copied, any, ended", "reported", 14},
+	{"EVICT of a fail-closed holder", "fail closed", "operator, fail closed", "reported", 16},
+	{"CLEAN UP", "one is there", "late and ended", "malformed", 11},
+	{"RESUME", "holder", "resumed, lost", "exclusion", 8},
+	{"HEARTBEAT of a row", "its id", "late", "malformed", 18},
+	{"CLEAN UP of a row", "its id", "resumed twice", "judged", 9},
+	{"ENQUEUE", "no row", "rows, copied", "judged", 14},
+	{"SWEEP", "beat as read", "late", "judged", 18},
+	{"SWEEP", "id as read", "resumed twice", "judged", 20},
+	{"RESUME of a row", "no row of another", "resumed twice", "judged", 10},
+}
+
+// notFound are the other conditions, and why no world needs them. Package conditions has a story for each.
+var notFound = map[string][]string{
+	// Without it the write is refused where it is the alternative that holds.
+	"an alternative": {"TAKE/no item", "ENTER/no item"},
+	"saves a ticket": {
+		"TAKE/room", "TAKE/holders share", "TAKE/few readers", "ENTER/room", "ENTER/holders share", "ENTER/few readers",
+	},
+	"needs an item of another program, or of another kind of queue": {
+		"TAKE/counter", "TAKE/holders well formed", "TAKE/granted well formed", "TAKE/mode well formed", "TAKE/scope", "TAKE/kind",
+		"TAKE/mode known", "ENTER/scope", "ENTER/holders well formed", "ENTER/granted well formed", "ENTER/mode well formed",
+		"ENTER/kind", "ENTER/mode known", "SWEEP/there",
+	},
+	"refuses a second CONFIRM, which would change nothing": {"CONFIRM/not evicted or confirmed"},
+	"asks an operator to confirm what was shown":           {"EVICT of a fail-closed holder/no lease"},
+	"decides alone in no story of the worlds that were tried": {
+		"CLAIM/after the first served", "CLAIM/issued", "PASS/holder", "PASS/its ticket", "PASS/alone", "PASS/not granted",
+		"PASS/after the first served", "PASS/issued", "RESUME/no later ticket", "HEARTBEAT/no later ticket", "CONFIRM/holder",
+		"CONFIRM/no later ticket", "EVICT of a fail-closed holder/ticket as read",
+	},
+	"is needed by a longer story than was searched": {
+		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "EVICT/ticket as read", "RESUME/ticket as read",
+		"HEARTBEAT of a row/not late",
+	},
+	"is of a write, or of transactions, that are not played": {
+		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no item",
+		"TAKE that seeds/no counter", "TAKE/no counter", "FENCE/holder", "FENCE/its ticket", "FENCE/transaction not made",
+		"FENCE/no later ticket", "SETTLE/holder", "SETTLE/its ticket", "SETTLE/transaction not made", "SETDATA/holder",
+		"SETDATA/no later ticket", "SETDATA/its ticket", "SETDATA/not late", "DOWNGRADE/holder", "DOWNGRADE/no later ticket",
+		"DOWNGRADE/its ticket", "DOWNGRADE/alone", "DOWNGRADE/transaction not made", "RELEASE/transaction not made",
+		"RELEASE/few times", "RELEASE/times as read", "PASS/transaction not made", "RESUME/transactions as read",
+		"RESUME/not downgraded", "EVICT/transactions as read", "EVICT of a fail-closed holder/transactions as read",
+	},
+}
+
+// TestLists finds each condition of each write in one of the lists, and nothing else.
+func TestLists(t *testing.T) {
+	listed := map[string]int{}
+	for _, c := range planted {
+		listed[c.write+"/"+c.condition]++
+	}
+	for _, names := range notFound {
+		for _, name := range names {
+			listed[name]++
+		}
+	}
+	for _, p := range pairs() {
+		name := p[0] + "/" + p[1]
+		if listed[name] != 1 {
+			t.Errorf("%s is in %d lists", name, listed[name])
+		}
+		delete(listed, name)
+	}
+	for name := range listed {
+		t.Errorf("no write has the condition %s", name)
+	}
+}
+
+// TestPlanted leaves out each condition of planted, and finds a story of that length.
+func TestPlanted(t *testing.T) {
+	for _, c := range planted {
+		t.Run(c.write+"/"+c.condition, func(t *testing.T) {
+			t.Parallel()
+			w := worldNamed(c.world)
+			w.MaxStates = 400_000
+			r := Run(w, Plant{Write: c.write, Condition: c.condition}, nil)
+			if !strings.HasPrefix(r.Bad, c.finds+":") || r.Steps != c.steps {
+				t.Errorf("in %q it finds %q in %d steps and %d states, want %s in %d:\n%s", c.world, r.Bad, r.Steps, r.States, c.finds, c.steps, r.Story)
+			}
+			t.Logf("%d steps, %d states: %s", r.Steps, r.States, r.Bad)
+		})
+	}
+}
+
+// decisive returns the conditions that alone decided what became of a write in a search.
+func (s *search) decisive() map[[2]string]bool {
+	all := map[[2]string]bool{}
+	for key := range s.items.applied {
+		w := &s.items.writes[key[0]]
+		for _, c := range w.Conditions() {
+			p := [2]string{w.Name, c}
+			if all[p] {
+				continue
+			}
+			without, _ := w.Write.Without(c)
+			_, fate := without.Apply(recordNames, s.items.all[key[1]])
+			_, was := w.Write.Apply(recordNames, s.items.all[key[1]])
+			all[p] = fate != was
+		}
+	}
+	return all
+}
+
+// pairs returns each write and condition, in order.
+func pairs() (all [][2]string) {
+	seen := map[[2]string]bool{}
+	for _, w := range conditions.Shapes() {
+		for _, c := range w.Conditions() {
+			if p := [2]string{w.Name, c}; !seen[p] {
+				seen[p] = true
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+var (
+	explore = flag.Bool("search.explore", false, "look for a story of each condition that is in no list, in all worlds")
+	only    = flag.String("search.only", "", "in the worlds with that in their names")
+)
+
+// TestExplore looks for what TestPlanted does not know. A search without a condition can differ only where the condition
+// decides what becomes of a write in the search with it.
+func TestExplore(t *testing.T) {
+	if !*explore {
+		t.Skip("only with -search.explore")
+	}
+	done, decided := map[[2]string]bool{}, map[[2]string][]string{}
+	for _, c := range planted {
+		done[[2]string{c.write, c.condition}] = true
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan bool, 2)
+	for _, w := range Worlds() {
+		if !strings.Contains(w.Name, *only) {
+			continue
+		}
+		slots <- true
+		wg.Go(func() {
+			defer func() { <-slots }()
+			w.MaxStates = min(*most, 60_000)
+			s := newSearch(w, Plant{})
+			s.run(nil)
+			for p, is := range s.decisive() {
+				mu.Lock()
+				skip := !is || done[p]
+				if !skip {
+					decided[p] = append(decided[p], w.Name)
+				}
+				mu.Unlock()
+				if skip {
+					continue
+				}
+				w.MaxStates = 2 * min(*most, 60_000)
+				if r := Run(w, Plant{Write: p[0], Condition: p[1]}, nil); r.Bad != "" {
+					mu.Lock()
+					done[p] = true
+					mu.Unlock()
+					bad, _, _ := strings.Cut(r.Bad, ":")
+					fmt.Printf("\t{%q, %q, %q, %q, %d},\n", p[0], p[1], w.Name, bad, r.Steps)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range pairs() {
+		if !done[p] {
+			fmt.Printf("not found: %q %q, which decides in %q\n", p[0], p[1], decided[p])
+		}
+	}
+}

@@ -1,0 +1,327 @@
+// Package search plays all interleavings of the machines of package queue, a table, a network and time, within bounds,
+// and checks the invariants of docs/protocol.md after each step.
+//
+// The machines are those that the library ships, and the table does what [clause.Write.Apply] says of the writes that are
+// shipped: the search has no model of its own but of the network, of time and of callers. A request, its application and its
+// answer are three steps. Between them anything may happen, within the bounds of a [World].
+//
+// A violation is printed as its shortest story. Such a story can be kept as a transcript: see testdata.
+package search
+
+import (
+	"fmt"
+	"hash/maphash"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+)
+
+var zeroTime time.Time
+
+// search is the search of one world.
+type search struct {
+	World
+	mistake Mistake
+	ttl     int8 // steps of a clock in a lease
+	dated   bool // DynamoDB's time is known
+	crowd   bool // several may hold at once
+	readers int  // the most that share
+	resumes bool // a process continues what another has left
+
+	items *items
+	waits *machines[queue.Wait]
+	rows  *machines[queue.Place]
+	holds *machines[queue.Hold]
+	steps map[stepKey]*stepped
+
+	placeSteps map[placeKey]*placed
+	holdSteps  map[holdKey]*heldStep
+	nexts      []queue.Next
+	nextNums   map[string]int32
+
+	ids    []string
+	idNums map[string]int16
+
+	log     func(string, ...any) // of a story; else nil
+	bad     string
+	strange string // an error that a wait has ended with
+}
+
+func newSearch(w World, p Plant) *search {
+	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
+	if w.Half {
+		s.ttl = 2
+	}
+	for _, c := range w.Clients {
+		if r := c.Mode.Readers; r > 0 {
+			s.readers = min(s.readers, r)
+		}
+		s.resumes = s.resumes || c.Resumes
+		s.crowd = s.crowd || c.Mode != queue.Mode{}
+		s.dated = s.dated || c.NoWait && w.Names
+	}
+	s.waits = machinesOf[queue.Wait](s.items)
+	s.rows, s.holds = machinesOf[queue.Place](s.items), machinesOf[queue.Hold](s.items)
+	s.placeSteps, s.holdSteps, s.nextNums, s.nexts = map[placeKey]*placed{}, map[holdKey]*heldStep{}, map[string]int32{}, make([]queue.Next, 1)
+	s.waits.add(&queue.Wait{}) // none
+	s.rows.add(&queue.Place{})
+	s.holds.add(&queue.Hold{})
+	s.id("")
+	return s
+}
+
+func (s *search) start() world {
+	w := world{left: s.Faults.left()}
+	for i, c := range s.Clients {
+		w.nodes[i].turns, w.nodes[i].gen = int8(c.Turns), 1
+	}
+	return w
+}
+
+func (s *search) say(format string, args ...any) {
+	if s.log != nil {
+		s.log(format, args...)
+	}
+}
+
+// cpu returns the time that the process has computed.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// Result is what a search has found.
+type Result struct {
+	States, Depth int
+	Took          time.Duration
+	Complete      bool   // no state is left out
+	Bad           string // an invariant that is broken, and how; "" if none is
+	Story         string // how that happens, in the fewest steps
+	Steps         int    // of the story
+}
+
+// breadth is up to how many states a search goes breadth first, so that a story is the shortest. Then it goes depth first,
+// with less memory. It also does so once more than wide states are open.
+const (
+	breadth = 3_000_000
+	wide    = 800_000
+)
+
+// Run searches a world with a planted mistake, if there is one.
+func Run(w World, p Plant, progress io.Writer) Result {
+	return newSearch(w, p).run(progress)
+}
+
+func (s *search) run(progress io.Writer) (r Result) {
+	begun, seed := cpu(), maphash.MakeSeed()
+	type open struct {
+		world
+		at uint32
+	}
+	first := s.start()
+	seen := newSet()
+	seen.add(maphash.Comparable(seed, first) | 1)
+	parents, by := []uint32{0}, []move{{}}
+	var edges, good []uint32
+	level := []open{{first, 0}}
+	r.Complete = true
+	limit := s.MaxStates
+	if limit == 0 {
+		limit = 1 << 30
+	}
+	var all []move
+	for ; len(level) > 0 && s.bad == ""; r.Depth++ {
+		var next []open
+		now := level
+		if deep := len(parents) > breadth || len(level) > wide; deep {
+			now, next = []open{level[len(level)-1]}, level[:len(level)-1]
+		}
+		for k := range now {
+			o := &now[k]
+			var fair int
+			all, fair = s.moves(&o.world, all[:0])
+			ways := 0
+			try := func(m move) bool {
+				w, ok := s.follow(&o.world, m)
+				if !ok {
+					return false
+				}
+				s.check(&w)
+				at, fresh := seen.add(maphash.Comparable(seed, w) | 1)
+				edges = append(edges, o.at, at)
+				if fresh {
+					parents, by = append(parents, o.at), append(by, m)
+					next = append(next, open{w, at})
+				}
+				if s.bad != "" && !fresh {
+					parents, by = append(parents, o.at), append(by, m)
+					at = uint32(len(parents) - 1)
+				}
+				if s.bad != "" {
+					r.Story, r.Steps = s.replay(parents, by, at)
+				}
+				return true
+			}
+			for k, m := range all {
+				if try(m) && k < fair {
+					ways++
+				}
+				if s.bad != "" {
+					break
+				}
+			}
+			// Time goes on where nothing else happens.
+			for i := 0; ways == 0 && s.bad == "" && i < len(s.Clients); i++ {
+				if s.matters(&o.world, i) && try(move{sleeps, int8(i), 0}) {
+					ways++
+				}
+			}
+			if ways == 0 && s.bad == "" {
+				if s.final(&o.world); s.bad != "" {
+					r.Story, r.Steps = s.replay(parents, by, o.at)
+				}
+				good = append(good, o.at)
+			}
+			if s.bad != "" || len(parents) >= limit {
+				break
+			}
+		}
+		level = next
+		if len(parents) >= limit && s.bad == "" {
+			r.Complete = false
+			break
+		}
+		if progress != nil && (r.Depth < 1000 && r.Depth%10 == 9 || r.Depth%200_000 == 0) {
+			fmt.Fprintf(progress, "depth %d: %d states, %d open, %.0f/s\n", r.Depth, len(parents), len(level), float64(len(parents))/(cpu()-begun).Seconds())
+		}
+	}
+	r.States, r.Bad = len(parents), s.bad
+	if r.Bad == "" && r.Complete {
+		if n, at := stuck(len(parents), edges, good); n > 0 {
+			r.Bad = fmt.Sprintf("livelock: from %d states no continuation ends", n)
+			r.Story, r.Steps = s.replay(parents, by, at)
+		}
+	}
+	r.Took = cpu() - begun
+	return r
+}
+
+// matters reports whether a node has left something that nothing but the end of its lease ends.
+func (s *search) matters(w *world, i int) bool {
+	n := &w.nodes[i]
+	if n.dead {
+		return false
+	}
+	for _, h := range s.items.recs[w.rec].Holders {
+		own := n.hold.m != none && s.ids[n.hold.number] == h.ID
+		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < clockOf(h.Lease.Until) {
+			return true
+		}
+	}
+	for _, r := range w.rows {
+		if r == none || ownerOf(s.items.rows[r].ID) != i {
+			continue
+		}
+		wanted := slices.ContainsFunc(n.places[:], func(p place) bool { return p.state != noPlace && p.ticket == s.ticketOf(r) })
+		if !wanted && n.clock < clockOf(s.items.rows[r].Lease.Until) {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck returns how many states cannot reach an end, and the first of them.
+func stuck(states int, edges, good []uint32) (n int, first uint32) {
+	start := make([]uint32, states+2)
+	for k := 1; k < len(edges); k += 2 {
+		start[edges[k]+2]++
+	}
+	for k := 2; k < len(start); k++ {
+		start[k] += start[k-1]
+	}
+	from := make([]uint32, len(edges)/2)
+	for k := 0; k < len(edges); k += 2 {
+		to := edges[k+1]
+		from[start[to+1]] = edges[k]
+		start[to+1]++
+	}
+	ok := make([]bool, states)
+	for _, g := range good {
+		ok[g] = true
+	}
+	for len(good) > 0 {
+		at := good[len(good)-1]
+		good = good[:len(good)-1]
+		for _, f := range from[start[at]:start[at+1]] {
+			if !ok[f] {
+				ok[f] = true
+				good = append(good, f)
+			}
+		}
+	}
+	for k := states - 1; k >= 0; k-- {
+		if !ok[k] {
+			n, first = n+1, uint32(k)
+		}
+	}
+	return n, first
+}
+
+// replay plays how a state was reached, and writes it down.
+func (s *search) replay(parents []uint32, by []move, at uint32) (story string, steps int) {
+	var path []move
+	for ; at > 0; at = parents[at] {
+		path = append(path, by[at])
+	}
+	var b strings.Builder
+	bad := s.bad
+	s.log = func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	w := s.start()
+	for k := len(path) - 1; k >= 0; k-- {
+		w, _ = s.follow(&w, path[k])
+	}
+	s.log, s.bad = nil, bad
+	return b.String(), len(path)
+}
+
+// set is a set of hashes that gives each a number.
+type set struct {
+	keys []uint64
+	nums []uint32
+	n    uint32
+}
+
+func newSet() *set { return &set{keys: make([]uint64, 1<<16), nums: make([]uint32, 1<<16)} }
+
+func (s *set) add(h uint64) (num uint32, fresh bool) {
+	if int(s.n)*2 > len(s.keys) {
+		old := *s
+		s.keys, s.nums = make([]uint64, 2*len(old.keys)), make([]uint32, 2*len(old.keys))
+		for i, k := range old.keys {
+			if k != 0 {
+				j := s.slot(k)
+				s.keys[j], s.nums[j] = k, old.nums[i]
+			}
+		}
+	}
+	i := s.slot(h)
+	if s.keys[i] == h {
+		return s.nums[i], false
+	}
+	s.keys[i], s.nums[i] = h, s.n
+	s.n++
+	return s.nums[i], true
+}
+
+func (s *set) slot(h uint64) int {
+	i := int(h>>7) & (len(s.keys) - 1)
+	for s.keys[i] != 0 && s.keys[i] != h {
+		i = (i + 1) & (len(s.keys) - 1)
+	}
+	return i
+}

@@ -1,0 +1,37 @@
+package search
+
+import (
+	"flag"
+	"io"
+	"os"
+	"testing"
+)
+
+var (
+	most     = flag.Int("search.states", 20_000, "how many states of each world TestWorlds searches; 0: all")
+	progress = flag.Bool("search.progress", false, "print the progress of searches")
+)
+
+// TestWorlds searches each world.
+func TestWorlds(t *testing.T) {
+	for _, w := range Worlds() {
+		t.Run(w.Name, func(t *testing.T) {
+			if *most > 0 {
+				w.MaxStates = *most
+			}
+			var to io.Writer
+			if *progress {
+				to = os.Stderr
+			}
+			r := Run(w, Plant{}, to)
+			all := "all"
+			if !r.Complete {
+				all = "more"
+			}
+			t.Logf("%-28s %8d states, %4s  depth %3d  %5.1f s", w.Name, r.States, all, r.Depth, r.Took.Seconds())
+			if r.Bad != "" {
+				t.Errorf("%s\n%s", r.Bad, r.Story)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+package search
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// kinds are the words for clients in a transcript.
+var kinds = map[string]Client{
+	"one": {Turns: 9}, "reader": {Turns: 9, Mode: reader.Mode}, "permit": {Turns: 9, Mode: permit.Mode},
+	"quick": {Turns: 9, NoWait: true}, "closed": {Turns: 9, FailClosed: true},
+}
+
+// worldOf reads the line of a transcript that says what is played, such as "world: one, one; names".
+func worldOf(line string) (w World, err error) {
+	clients, options, _ := strings.Cut(strings.TrimPrefix(line, "world:"), ";")
+	for name := range strings.SplitSeq(clients, ",") {
+		c, ok := kinds[strings.TrimSpace(name)]
+		if !ok {
+			return w, fmt.Errorf("no client is called %q", name)
+		}
+		w.Clients = append(w.Clients, c)
+	}
+	for option := range strings.FieldsSeq(options) {
+		switch option {
+		case "names":
+			w.Names = true
+		case "same":
+			w.Same = true
+		case "wide":
+			w.Wide = true
+		case "half":
+			w.Half = true
+		default:
+			return w, fmt.Errorf("no option is called %q", option)
+		}
+	}
+	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
+	return w, nil
+}
+
+// Play plays a transcript, and returns it with what happens. Its lines are
+//
+//   - "#" and text for people,
+//   - "world:", the clients A, B and so on, and options,
+//   - steps, in the words of a story,
+//   - indented: what follows from the step.
+func Play(script string) (string, error) {
+	var s *search
+	var w world
+	var b strings.Builder
+	for line := range strings.Lines(script) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, " "):
+			continue
+		case line == "", strings.HasPrefix(line, "#"):
+			fmt.Fprintln(&b, line)
+			continue
+		case strings.HasPrefix(line, "world:"):
+			of, err := worldOf(line)
+			if err != nil {
+				return "", err
+			}
+			s = newSearch(of, Plant{})
+			w = s.start()
+			fmt.Fprintln(&b, line)
+			continue
+		case s == nil:
+			return "", fmt.Errorf("%q comes before the world", line)
+		}
+		next, err := s.play(&w, line, &b)
+		if err != nil {
+			return "", err
+		}
+		w = next
+	}
+	return b.String(), nil
+}
+
+func (s *search) play(w *world, line string, b *strings.Builder) (world, error) {
+	all, _ := s.moves(w, nil)
+	for i := range s.Clients {
+		all = append(all, move{sleeps, int8(i), 0})
+	}
+	k := slices.IndexFunc(all, func(m move) bool { return s.nameMove(w, m) == line })
+	if k < 0 {
+		var names []string
+		for _, m := range all {
+			names = append(names, s.nameMove(w, m))
+		}
+		return *w, fmt.Errorf("%q cannot happen here, but:\n  %s", line, strings.Join(names, "\n  "))
+	}
+	fmt.Fprintln(b, line)
+	s.log = func(format string, args ...any) {
+		if text := fmt.Sprintf(format, args...); text != line {
+			fmt.Fprintln(b, text)
+		}
+	}
+	next, ok := s.follow(w, all[k])
+	s.log = nil
+	if !ok {
+		fmt.Fprintln(b, "    nothing has changed")
+		return *w, nil
+	}
+	s.check(&next)
+	if s.bad != "" {
+		return *w, fmt.Errorf("after %q: %s", line, s.bad)
+	}
+	return next, nil
+}

@@ -1,0 +1,98 @@
+package search
+
+import "github.com/queuelock/queuelock/queue"
+
+// The clients of worlds.
+var (
+	one    = Client{Turns: 1}
+	two    = Client{Turns: 2}
+	reader = Client{Turns: 1, Mode: queue.Mode{Shared: true}}
+	alone  = Client{Turns: 1, Mode: queue.Mode{Shared: true, Readers: 1}}
+	permit = Client{Turns: 1, Mode: queue.Mode{Permits: 2}}
+	quick  = Client{Turns: 1, NoWait: true}
+	closed = Client{Turns: 1, FailClosed: true}
+	resume = Client{Turns: 1, Resumes: true}
+)
+
+// Worlds are what "make spec" searches. The first of each kind are small.
+func Worlds() []World {
+	return []World{
+		{Name: "two turns each", About: "two clients without a fault", Clients: []Client{two, two}},
+		{Name: "three", About: "three clients without a fault", Clients: []Client{one, one, one}},
+		{Name: "lost", About: "a request or its answer is lost", Clients: []Client{two, one}, Faults: Faults{Lost: 1}},
+		{Name: "lost twice", About: "the same, twice", Clients: []Client{one, one}, Faults: Faults{Lost: 2}},
+		{Name: "lost of three", About: "a request or its answer is lost, and another client waits", Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
+		{Name: "late", About: "a request has no answer, and is applied later", Clients: []Client{two, one}, Faults: Faults{Late: 1}},
+		{Name: "late twice", About: "the same, twice", Clients: []Client{one, one}, Faults: Faults{Late: 2}},
+		{Name: "late of three", About: "a late request, and another client waits", Clients: []Client{one, one, one}, Faults: Faults{Late: 1}},
+		{Name: "late and ended", About: "a late request, and a suspended process", Clients: []Client{one, one}, Faults: Faults{Late: 1, Ends: 1}},
+		{Name: "copied", About: "a copy of a request that may be repeated comes later", Clients: []Client{two, one}, Faults: Faults{Dup: 1, Beat: 1}},
+		{Name: "copied of three", About: "the same, and another client waits", Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
+		{Name: "copied, any", About: "a copy of any request comes later", Any: true, Clients: []Client{two, one}, Faults: Faults{Dup: 1, Beat: 1}},
+		{Name: "copied, any, ended", About: "and a lease ends", Any: true, Clients: []Client{one, one}, Faults: Faults{Dup: 1, Ends: 1, Beat: 1}},
+		{Name: "copied twice, any", About: "two copies of any requests", Any: true, Clients: []Client{one, one}, Faults: Faults{Dup: 2, Beat: 1}},
+		{Name: "crash", About: "a client crashes", Clients: []Client{one, one, one}, Faults: Faults{Crash: 1}},
+		{Name: "suspended", About: "a process sleeps for a lease", Clients: []Client{two, one}, Faults: Faults{Ends: 1}},
+		{Name: "suspended before an answer", About: "it also gets an answer late", Clients: []Client{one, one}, Faults: Faults{Ends: 1, Slow: 1}},
+		{Name: "suspended of three", About: "a process sleeps for a lease, and two others wait", Clients: []Client{one, one, one}, Faults: Faults{Ends: 1}},
+		{Name: "slow", About: "two answers come late", Clients: []Client{one, one}, Faults: Faults{Slow: 2, Lost: 1}},
+		{Name: "gives up", About: "a caller gives up, and a request is lost or late", Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1, Late: 1}},
+		{Name: "gives up of three", About: "a caller gives up", Clients: []Client{one, one, one}, Faults: Faults{GiveUp: 1}},
+		{Name: "guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, one}, Faults: Faults{Guess: 2, Failed: 1}},
+		{Name: "heartbeats", About: "a late heartbeat", Half: true, Clients: []Client{one, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 2}},
+		{Name: "heartbeats of rows", About: "a late heartbeat of a row", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}},
+		{Name: "rows, copied", About: "a copy of a request for a row comes later", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Dup: 1, Ends: 2}},
+		{Name: "names", About: "releases name the row of the next waiter", Names: true, Clients: []Client{one, one, one}},
+		{Name: "names, gives up", About: "and a waiter leaves", Names: true, Clients: []Client{one, one, one}, Faults: Faults{GiveUp: 1}},
+		{Name: "names, gives up, slow", About: "and an answer comes late", Names: true, Clients: []Client{one, one, one}, Faults: Faults{GiveUp: 1, Slow: 1}},
+		{Name: "names, lost", About: "and a request or its answer is lost", Names: true, Clients: []Client{one, one}, Faults: Faults{Lost: 1, GiveUp: 1}},
+		{Name: "names, lost of three", About: "and another client waits", Names: true, Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
+		{Name: "names, copied, any", About: "and a copy of any request comes later", Any: true, Names: true, Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
+		{Name: "names, late", About: "and a late request", Names: true, Clients: []Client{two, one}, Faults: Faults{Late: 1}},
+		{Name: "names, suspended", About: "and a process sleeps", Names: true, Clients: []Client{one, one}, Faults: Faults{Ends: 1, Slow: 1}},
+		{Name: "names, crash", About: "and a client crashes", Names: true, Clients: []Client{one, one, one}, Faults: Faults{Crash: 1}},
+		{Name: "passes", About: "one client, whose releases pass the lock on", Same: true, Clients: []Client{one, one, one}},
+		{Name: "passes, gives up", About: "and a waiter leaves, or a request is lost", Same: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
+		{Name: "passes, late", About: "and a late request", Same: true, Clients: []Client{two, one}, Faults: Faults{Late: 1}},
+		{Name: "passes, copied, any", About: "and a copy of any request comes later", Any: true, Same: true, Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
+		{Name: "readers", About: "a writer and two readers", Clients: []Client{one, reader, reader}},
+		{Name: "readers, crash", About: "and one crashes", Clients: []Client{one, reader, reader}, Faults: Faults{Crash: 1}},
+		{Name: "readers, lost", About: "and a request is lost", Clients: []Client{one, reader, reader}, Faults: Faults{Lost: 1}},
+		{Name: "readers, late", About: "and a request is late", Clients: []Client{one, reader, reader}, Faults: Faults{Late: 1}},
+		{Name: "few readers", About: "only one reader holds at once", Clients: []Client{alone, alone, alone}, Faults: Faults{Lost: 1}},
+		{Name: "permits", About: "a semaphore of two", Clients: []Client{permit, permit, permit}, Faults: Faults{Lost: 1}},
+		{Name: "permits, crash", About: "and a client crashes", Clients: []Client{permit, permit, permit}, Faults: Faults{Crash: 1}},
+		{Name: "no wait", About: "two callers will not wait", Clients: []Client{one, quick, quick}, Faults: Faults{Crash: 1}},
+		{Name: "no wait, lost", About: "and a request is lost or late", Clients: []Client{one, quick}, Faults: Faults{Lost: 1, Late: 1}},
+		{Name: "no wait, names", About: "a caller that will not wait meets a grant to a waiter that has left", Names: true, Clients: []Client{one, one, quick}, Faults: Faults{GiveUp: 1}},
+		{Name: "no wait, readers", About: "and others share", Clients: []Client{alone, {Turns: 1, NoWait: true, Mode: queue.Mode{Shared: true, Readers: 1}}, one}},
+		{Name: "wide", About: "a wider counter issues the tickets", Wide: true, Clients: []Client{one, one, one}},
+		{Name: "wide, lost", About: "and requests are lost or late", Wide: true, Clients: []Client{one, one}, Faults: Faults{Lost: 1, Late: 1}},
+		{Name: "wide, readers", About: "and some share", Wide: true, Clients: []Client{one, alone, {Turns: 1, NoWait: true, Mode: queue.Mode{Shared: true, Readers: 1}}}},
+		{Name: "wide, permits", About: "a semaphore with a wider counter", Wide: true, Clients: []Client{permit, permit, permit}},
+		{Name: "fail closed", About: "grants are confirmed", Clients: []Client{closed, closed}, Faults: Faults{Lost: 1, Ends: 1}},
+		{Name: "fail closed, late", About: "and a request is late", Clients: []Client{closed, one}, Faults: Faults{Late: 1, GiveUp: 1, Ends: 1}},
+		{Name: "fail closed, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{closed, one}, Faults: Faults{Dup: 1, Ends: 1}},
+		{Name: "operator", About: "an operator evicts", Clients: []Client{two, one}, Faults: Faults{Evict: 1, Beat: 1}},
+		{Name: "operator, fail closed", About: "an operator evicts a holder that fails closed", Clients: []Client{closed, closed}, Faults: Faults{Evict: 1, Lost: 1}},
+		{Name: "operator, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{one, one}, Faults: Faults{Evict: 1, Dup: 1, Beat: 1}},
+		{Name: "operator, fail closed, copied, any", About: "the same of a holder that fails closed", Any: true, Clients: []Client{closed, one}, Faults: Faults{Evict: 1, Dup: 1}},
+		{Name: "operator, lost", About: "an operator evicts beside a release whose answer is lost", Clients: []Client{one, one}, Faults: Faults{Evict: 1, Lost: 1}},
+		{Name: "resumed", About: "another process resumes the lock or the place of A", Clients: []Client{one, resume, one}},
+		{Name: "resumed, crash", About: "and a client crashes", Clients: []Client{one, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "resumed, lost", About: "and a request is lost or late", Clients: []Client{one, resume}, Faults: Faults{Lost: 1, Late: 1, Crash: 1}},
+		{Name: "resumed twice", About: "two processes resume it", Clients: []Client{one, resume, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "resumed, ended", About: "and a lease ends", Clients: []Client{one, resume, one}, Faults: Faults{Ends: 1}},
+		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
+		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
+	}
+}
+
+func worldNamed(name string) World {
+	for _, w := range Worlds() {
+		if w.Name == name {
+			return w
+		}
+	}
+	panic("search: no world " + name)
+}
