@@ -75,8 +75,8 @@ examples-test: ## vet and test the examples that need other modules, in a module
 	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
-docs: ## write docs/writes.md, the tables and prices of docs/costs.md, and the golden file of expressions
-	$(GO) test -run 'TestWrites|TestExpressions|TestCosts' -count=1 ./test/docs -update
+docs: ## write docs/writes.md, the tables of docs/costs.md and docs/protocol.md, and the golden file of expressions
+	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates' -count=1 ./test/docs -update
 
 .PHONY: pictures
 pictures: bin/queuelock ## draw docs/pictures/demo.svg by a run of the demo

@@ -66,7 +66,7 @@ func between(t *testing.T, page, begin, text string) string {
 	before, rest, begins := strings.Cut(page, begin)
 	_, after, ends := strings.Cut(rest, costsEnd)
 	if !begins || !ends {
-		t.Fatalf("docs/costs.md has no marks around what is generated: %q, %q", begin, costsEnd)
+		t.Fatalf("it has no marks around what is generated: %q, %q", begin, costsEnd)
 	}
 	return before + begin + text + costsEnd + after
 }

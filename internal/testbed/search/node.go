@@ -220,7 +220,10 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 		if e.kind == evCareful {
 			w.Careful = true
 		}
-		s.done(r, w, w.Step(c, s.eventOf(e)), int(v.node))
+		before := w.State
+		do := w.Step(c, s.eventOf(e))
+		s.follows[[2]queue.Doing{before, do.State}] = true
+		s.done(r, w, do, int(v.node))
 	}
 	r.m = s.waits.add(w)
 	s.steps[key] = r

@@ -46,6 +46,8 @@ type search struct {
 	ids    []string
 	idNums map[string]int16
 
+	follows map[[2]queue.Doing]bool // what waits did one after the other
+
 	log     func(string, ...any) // of a story; else nil
 	bad     string
 	strange string // an error that a wait has ended with
@@ -67,6 +69,7 @@ func newSearch(w World, p Plant) *search {
 	s.waits = machinesOf[queue.Wait](s.items)
 	s.rows, s.holds = machinesOf[queue.Place](s.items), machinesOf[queue.Hold](s.items)
 	s.placeSteps, s.holdSteps, s.nextNums, s.nexts = map[placeKey]*placed{}, map[holdKey]*heldStep{}, map[string]int32{}, make([]queue.Next, 1)
+	s.follows = map[[2]queue.Doing]bool{}
 	s.waits.add(&queue.Wait{}) // none
 	s.rows.add(&queue.Place{})
 	s.holds.add(&queue.Hold{})
@@ -103,6 +106,8 @@ type Result struct {
 	Bad           string // an invariant that is broken, and how; "" if none is
 	Story         string // how that happens, in the fewest steps
 	Steps         int    // of the story
+	// Follows has each pair of things that a waiter did one after the other.
+	Follows map[[2]queue.Doing]bool
 }
 
 // breadth is up to how many states a search goes breadth first, so that a story is the shortest. Then it goes depth first,
@@ -118,6 +123,7 @@ func Run(w World, p Plant, progress io.Writer) Result {
 }
 
 func (s *search) run(progress io.Writer) (r Result) {
+	r.Follows = s.follows
 	begun, seed := cpu(), maphash.MakeSeed()
 	type open struct {
 		world
