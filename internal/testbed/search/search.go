@@ -114,7 +114,7 @@ type Result struct {
 // with less memory. It also does so once more than wide states are open.
 const (
 	breadth = 3_000_000
-	wide    = 800_000
+	wide    = 300_000
 )
 
 // Run searches a world with a planted mistake, if there is one.
