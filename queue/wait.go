@@ -176,7 +176,6 @@ type turn struct {
 	lost     bool  // its grant was not confirmed in time
 	check    Holder
 	evict    bool // to make room for a caller that will not wait
-	reset    bool
 }
 
 // quickTries is how often a caller that will not wait tries again after the queue has moved, before the lock
