@@ -166,7 +166,6 @@ type turn struct {
 	ticketed bool  // it has the ticket
 	joined   bool  // it waits
 	byName   bool  // a release may grant the lock by its row
-	kept     bool  // its row stays
 	asked    bool  // a request was sent that may run beside the ENQUEUE; the next may not
 	put      bool  // the row was put
 	then     Doing // Looking or Claiming, after Putting
@@ -175,6 +174,7 @@ type turn struct {
 	offered  int   // number of the present offer and one; zero: none
 	lost     bool  // its grant was not confirmed in time
 	check    Holder
+	sweeping []Waiter
 	evict    bool // to make room for a caller that will not wait
 	reset    bool
 }
@@ -224,10 +224,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Rested:
 		return w.rested(c, e)
 	case Kept:
-		if w.turn.kept = e.OK; !e.OK {
-			w.giveUpNamed()
-		}
-		return w.act(c)
+		return w.kept(c, e.OK)
 	}
 	return w.leave() // GiveUp
 }
