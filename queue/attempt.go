@@ -123,7 +123,7 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 	if i, h := w.mine(w.Snapshot.Record); i >= 0 {
 		a := &w.attempts[i]
 		switch usable := w.usable(c, a, h); {
-		case usable && a.Named() && !w.turn.kept:
+		case usable && a.Named():
 			return Do{State: Keeping}, true
 		case usable:
 			return w.grant(a, h), true
@@ -154,11 +154,16 @@ func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
 	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, a.Named())
 }
 
-// giveUpNamed gives up the grant by name: its row is being deleted.
-func (w *Wait) giveUpNamed() {
-	if i, _ := w.mine(w.Snapshot.Record); i >= 0 {
-		w.attempts[i].given, w.attempts[i].unknown = true, true
+// kept continues with a grant by name whose row stays, or gives it up: its row is being deleted. A row that stays is let go by
+// the end of the lock alone, so nothing but the grant follows, even if the lease has ended meanwhile.
+func (w *Wait) kept(c Clock, stays bool) Do {
+	i, h := w.mine(w.Snapshot.Record)
+	a := &w.attempts[i]
+	if stays {
+		return w.grant(a, h)
 	}
+	a.given, a.unknown = true, true
+	return w.act(c)
 }
 
 // remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late
@@ -191,7 +196,6 @@ func (w *Wait) clean() {
 func (w *Wait) grant(a *Attempt, h Holder) Do {
 	a.unknown = w.Config.FailClosed
 	if w.Config.FailClosed {
-		a.confirming = h.Ticket
 		return Do{State: Confirming, Attempt: a, Holder: &h}
 	}
 	return Do{State: Granted, Attempt: a, Holder: &h}
@@ -206,8 +210,9 @@ func (w *Wait) confirm() Do {
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
 // entry there again.
 func (w *Wait) confirmed(r Replied) Do {
-	i, _ := w.mine(w.Snapshot.Record)
+	i, h := w.mine(w.Snapshot.Record)
 	a := &w.attempts[i]
+	a.confirming = h.Ticket
 	switch r.Reply {
 	case ReplyApplied, ReplyMade:
 		w.Snapshot.Record = r.Record

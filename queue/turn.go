@@ -70,6 +70,7 @@ func (w *Wait) act(c Clock) Do {
 func (w *Wait) follow(c Clock, d Decision) Do {
 	switch {
 	case len(d.ExpiredRows) > 0:
+		w.turn.sweeping = d.ExpiredRows
 		return Do{State: Sweeping, Rows: d.ExpiredRows}
 	case len(d.ExpiredHolders) > 0:
 		return Do{State: Evicting, Holders: d.ExpiredHolders}
@@ -123,10 +124,10 @@ func (w *Wait) swept(c Clock, r Replied) Do {
 	if r.Reply != ReplyApplied {
 		return w.lookAgain()
 	}
-	expired := w.decide(c, w.Ticket, nil).ExpiredRows
 	w.Snapshot.Rows = slices.DeleteFunc(slices.Clone(w.Snapshot.Rows), func(row Waiter) bool {
-		return slices.ContainsFunc(expired, row.Same)
+		return slices.ContainsFunc(w.turn.sweeping, row.Same)
 	})
+	w.turn.sweeping = nil
 	return w.act(c)
 }
 

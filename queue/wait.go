@@ -165,7 +165,6 @@ type turn struct {
 	entered  int   // attempts before
 	ticketed bool  // it has the ticket
 	joined   bool  // it waits
-	kept     bool  // its row stays
 	asked    bool  // the next request must not run beside the ENQUEUE, as the first may
 	put      bool  // the row was put
 	then     Doing // Looking or Claiming, after Putting
@@ -174,6 +173,7 @@ type turn struct {
 	offered  int   // number of the present offer and one; zero: none
 	lost     bool  // its grant was not confirmed in time
 	check    Holder
+	sweeping []Waiter
 	evict    bool // to make room for a caller that will not wait
 }
 
@@ -222,10 +222,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Rested:
 		return w.rested(c, e)
 	case Kept:
-		if w.turn.kept = e.OK; !e.OK {
-			w.giveUpNamed()
-		}
-		return w.act(c)
+		return w.kept(c, e.OK)
 	}
 	return w.leave() // GiveUp
 }

@@ -232,6 +232,79 @@ func TestEveryReply(t *testing.T) {
 	}
 }
 
+// moving is a Clock whose leases end while it is asked.
+type moving struct {
+	stopped
+	usable, shown *int // how often more a grant is usable, and the leases of a snapshot last
+}
+
+func (c moving) Usable(Lease, time.Time, bool) bool {
+	*c.usable--
+	return *c.usable >= 0
+}
+
+func (c moving) Leases(s Snapshot) Leases {
+	*c.shown--
+	l := c.stopped.Leases(s)
+	for i := range l.Rows[min(1, len(l.Rows)):] {
+		l.Rows[i+1] = max(0, time.Duration(*c.shown)) * time.Minute
+	}
+	return l
+}
+
+// TestKept checks that a wait which was told that its row stays is granted the lock, even if its lease ends meanwhile: nothing
+// else lets the row go.
+func TestKept(t *testing.T) {
+	usable, shown := 1, 9
+	w, c := waitOf(WaitConfig{}), moving{clock, &usable, &shown}
+	named := held("p-n7", 7)
+	named.Named = true
+	w.Step(c, Begin{})
+	w.Step(c, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
+	w.Step(c, Joined{ByName: true})
+	if do := w.Step(c, Seen{SnapshotOf(recordOf(7, named), clock.now)}); do.State != Keeping {
+		t.Fatalf("it does %v", do.State)
+	}
+	if do := w.Step(c, Kept{OK: true}); do.State != Granted || do.Attempt.ID != "p-n7" {
+		t.Errorf("it does %v", do.State)
+	}
+}
+
+// TestSwept checks that a row whose lease ends while others are swept is swept too.
+func TestSwept(t *testing.T) {
+	usable, shown := 0, 2
+	c := moving{clock, &usable, &shown}
+	c.left = 0
+	w := waitOf(WaitConfig{})
+	w.Step(c, Begin{})
+	w.Step(c, Replied{ReplyApplied, read(9, 6, 0)})
+	w.Step(c, Joined{})
+	rows := []Waiter{{ID: "a", Ticket: num(7), Lease: Lease{TTL: time.Minute}}, {ID: "b", Ticket: num(8), Lease: Lease{TTL: time.Minute}}}
+	do := w.Step(c, Seen{Snapshot{Record: read(9, 6, 0), Rows: rows, Whole: true, ReadAt: clock.now}})
+	if do.State != Sweeping || len(do.Rows) != 1 {
+		t.Fatalf("it does %v with rows %v", do.State, do.Rows)
+	}
+	if do = w.Step(c, Replied{ReplyApplied, w.Snapshot.Record}); do.State != Sweeping || len(do.Rows) != 1 || do.Rows[0].ID != "b" {
+		t.Errorf("it does %v with rows %v", do.State, do.Rows)
+	}
+}
+
+// TestUnsentConfirm checks that a CONFIRM which was never sent leaves nothing without a lease.
+func TestUnsentConfirm(t *testing.T) {
+	for _, sent := range []bool{false, true} {
+		w := waitOf(WaitConfig{FailClosed: true})
+		w.Step(clock, Begin{})
+		w.Step(clock, Replied{ReplyApplied, recordOf(7, held("p-0", 7))})
+		if sent {
+			w.Step(clock, Replied{Reply: ReplyUnknown})
+		}
+		do := w.Step(clock, GiveUp{})
+		if ids, _ := w.Orphans(); (len(ids) > 0) != sent || do.State != Removing || !slices.Equal(do.IDs, []string{"p-0"}) {
+			t.Errorf("sent %v: orphans %v, it does %v of %v", sent, ids, do.State, do.IDs)
+		}
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	many := make([]Attempt, MaxEvicted+5)
 	var last []string
