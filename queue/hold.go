@@ -14,16 +14,17 @@ import (
 //
 // One call at a time releases the lock. Heartbeats, changes of the entry and transactions overlap with it and with each other.
 type Hold struct {
-	grant   Grant
-	phase   Phase
-	seen    Record // the last one with the lock, without its item
-	sharing sharing
-	calls   int64 // number of the last call that releases the lock
-	dataSet int64 // number of the last SetData
-	made    int64 // number of the last transaction
-	left    TransactionState
-	hidden  error // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
-	call    call  // the last one that releases the lock
+	grant     Grant
+	phase     Phase
+	seen      Record      // the last one with the lock, without its item
+	unsettled []time.Time // of the marks of the record with the grant
+	sharing   sharing
+	calls     int64 // number of the last call that releases the lock
+	dataSet   int64 // number of the last SetData
+	made      int64 // number of the last transaction
+	left      TransactionState
+	hidden    error // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
+	call      *call // the last one that releases the lock; a step replaces it. Nil: there was none
 }
 
 // Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on DynamoDB's.
@@ -31,7 +32,6 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number
 	Mode   Mode
-	Record Record    // with the grant
 	Sent   time.Time // the request that was granted
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
 	Claimed, Resumed, Named bool
@@ -61,9 +61,9 @@ const (
 	shares                  // the record is in shared mode
 )
 
-// NewHold returns a Hold.
-func NewHold(g Grant) *Hold {
-	h := &Hold{grant: g, seen: g.Record}
+// NewHold returns a Hold. The record shows the grant.
+func NewHold(g Grant, rec Record) *Hold {
+	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled}
 	switch {
 	case g.Mode.Shared:
 		h.sharing = shares
@@ -152,8 +152,12 @@ func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {
 		h.move(PhaseLost)
 		return HoldDo{Do: HoldDone, Result: HoldLost}
 	}
-	do := releaseStep{h, &h.call, now}.take(e)
-	h.call.asked = do.Do
+	c := call{}
+	if h.call != nil {
+		c = *h.call
+	}
+	do := releaseStep{h, &c, now}.take(e)
+	c.asked, h.call = do.Do, &c
 	return do
 }
 

@@ -38,8 +38,7 @@ func newTurn(g queue.Grant) *turn {
 	g.ID, g.Ticket, g.Sent = "me", n(5), epoch.Add(-time.Minute)
 	g.TTL, g.Margin, g.Patience = time.Minute, time.Second, time.Second
 	t.apply(queue.Claim(queue.Entry{ID: g.ID, Lease: queue.Lease{TTL: g.TTL}}, g.Ticket))
-	g.Record = t.record()
-	t.hold = queue.NewHold(g)
+	t.hold = queue.NewHold(g, t.record())
 	return t
 }
 

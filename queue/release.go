@@ -163,7 +163,7 @@ func (s releaseStep) tidyMarks() {
 	if now.Latest.IsZero() {
 		return
 	}
-	for _, at := range s.grant.Record.Marks.Unsettled {
+	for _, at := range s.unsettled {
 		switch {
 		case now.Earliest.Sub(at) >= unsettledFor, now.Earliest.Sub(now.Began) >= unsettledFor:
 			c.ending.Settled = append(c.ending.Settled, at)

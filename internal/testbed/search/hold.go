@@ -67,9 +67,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	rec := s.waits.all[r.m].Snapshot.Record
 	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id}
 	m := queue.NewHold(queue.Grant{
-		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: s.Clients[i].Mode, Record: rec, Sent: at(r.sent, 0),
+		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: s.Clients[i].Mode, Sent: at(r.sent, 0),
 		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
-	})
+	}, rec)
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
 	s.tokens(w, i, r.ticket)
