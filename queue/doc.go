@@ -1,6 +1,6 @@
 // Package queue is the algorithm: what the items of a queue say, what each conditional write of them asks for and leaves,
-// and what follows for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. Internal packages send its
-// writes (serving those of the record, rows those of rows) and decide when (waiter, session).
+// and what follows for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. Internal packages play
+// its machines (waiter, session) and send its writes (serving those of the record, rows those of rows).
 //
 //	serving record   holders, and which tickets were issued and granted: a Record
 //	row of ticket 8  a Waiter and its Lease
@@ -27,6 +27,12 @@
 //
 // It does not promise that a holder knows at once that it was evicted (package heartbeat). A Record in memory is only a hint
 // at what to try: the table decides.
+//
+// # Machines
+//
+// [Wait] is one acquire in one queue, [Place] its row, and [Hold] the lock that it was granted. Each is a plain value with a
+// method Step: what has happened goes in, and what to do next comes out. They have no goroutine, clock, channel, lock or random
+// number, and send nothing. So a program can play all interleavings of them: docs/spec has the search, and transcripts to read.
 //
 // # State
 //

@@ -1,10 +1,7 @@
 package queue
 
-// The machines of this package (of a wait, of a row and of a held lock) are plain values. Each has a method Step: what
-// has happened goes in, and what to do next comes out. They have no goroutine, clock, channel, lock or random number, and send
-// nothing. A driver plays them.
-
-// Reply is what a client has learned of a request that it sent.
+// Reply is what a client has learned of a request that it sent: that is what machines are told of it. Those before ReplyFailed
+// show the record.
 type Reply int
 
 // The replies.

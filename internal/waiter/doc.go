@@ -8,6 +8,9 @@
 //	             │ granted └──► Leave, on any error
 //	             └────────────► Grant
 //
+// queue.Wait is the machine of a wait: it decides what is sent next, and what an answer means. A player plays it, and a sight
+// says when the next request is sent. queue.Place is the machine of the row.
+//
 // Run takes these steps for one lock, and package multilock for several locks with one number. Without a wider
 // counter Enter also takes the number (TAKE). With one it enters with the number of Number (ENTER). Await puts
 // the row (ENQUEUE), and then looks, removes what has expired, and claims or sleeps, as docs/protocol.md says. A
