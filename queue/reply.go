@@ -1,6 +1,6 @@
 package queue
 
-// Reply is what a client has learned of a request that it sent: that is what machines are told of it. Those before ReplyFailed
+// Reply is what a client has learned of a request that it sent: that is what a machine hears of it. Those before ReplyFailed
 // show the record.
 type Reply int
 
