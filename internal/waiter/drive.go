@@ -70,7 +70,8 @@ func (w *Waiter) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 			return do, nil
 		case queue.Keeping, queue.Removing, queue.Resetting:
 		default:
-			if ctx.Err() != nil {
+			failed := do.State == queue.Pausing && !table.Unanswered(w.err) // says more than the end of ctx
+			if ctx.Err() != nil && !failed {
 				return do, ctx.Err()
 			}
 		}
@@ -122,11 +123,11 @@ func (w *Waiter) do(ctx context.Context, do *queue.Do) (queue.Event, error) {
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) request(ctx context.Context, do *queue.Do) queue.Event {
-	ctx, cancel := retry.Outlive(ctx, answerGrace)
+	extended, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	w.sent = true
 	sent := time.Now()
-	rec, err := w.write(ctx, do)
+	rec, err := w.write(extended, do)
 	w.progress.pace.Timed(sent, time.Now())
 	return w.replied(ctx, do, rec, err)
 }
