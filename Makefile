@@ -88,14 +88,11 @@ captures: ## write docs/captures and what docs/observe.md shows of them, from th
 	$(GO) test -run TestCaptures -count=1 ./cmd/queuelock -update
 
 .PHONY: spec
-spec: spec-search spec-promela ## search the protocol within bounds, and find each planted mistake (needs gcc)
-
-.PHONY: spec-search
-spec-search: ## play all interleavings of the machines of package queue, within bounds
+spec: ## play all interleavings of the machines of package queue within bounds, and find each planted mistake
 	$(GO) test -count=1 -v ./internal/testbed/search -search.states 1000000
 
-.PHONY: spec-promela
-spec-promela: ## search the models in Promela (needs gcc)
+.PHONY: spec-models
+spec-models: ## search the models of what "make spec" does not play yet, such as transactions (needs gcc)
 	sh docs/spec/run.sh quick
 
 .PHONY: spec-full

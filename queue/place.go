@@ -13,7 +13,7 @@ import (
 //	absent ──► putting ──► there ◄──► renewing        deleting ──► gone
 //	   ▲          │          │                           ▲
 //	   └──────────┴──────────┘                           └── from any, after PlaceLeave
-//	   no answer; its lease has ended, or it was swept
+//	   it failed, or had no answer; its lease has ended, or it was swept
 //
 // It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is unanswered.
 // Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
@@ -28,7 +28,7 @@ type Place struct {
 	puts      int        // their number
 	ends      []leaseEnd // of the leases that the row may have
 	inserted  bool       // the row was put
-	unsure    bool       // an ENQUEUE had no answer
+	unsure    bool       // an ENQUEUE has failed, or had no answer
 	swept     bool       // a HEARTBEAT has found no row since it was put
 	below     bool       // see Below
 	held      bool       // see Hold

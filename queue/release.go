@@ -117,7 +117,7 @@ func (s releaseStep) settled(e HoldEvent) HoldDo {
 	case s.phase.Lost():
 		c.kind = clears // no waiter should wait for its lease; an eviction refuses the call
 	case keepsClosed && !e.Delivered:
-		// A Resume gave up. Requests of the earlier holder may be under way.
+		// A Resume gave up. Requests of the earlier holder may be under way: the entry is left to its lease.
 		return s.end(PhaseReleased, HoldMade, nil)
 	case g.FailClosed:
 		keepsClosed = false
@@ -156,8 +156,8 @@ func (s releaseStep) begin() HoldDo {
 	return s.send()
 }
 
-// tidyMarks lets the call remove times of the record that no longer matter. An exclusive holder replaces times that are far
-// ahead. A holder that shares the lock removes those that were there for a minute of its own turn.
+// tidyMarks lists times of the record for removal: those that are a minute old, and all once this turn has lasted a minute.
+// An exclusive holder also replaces those that are in the future.
 func (s releaseStep) tidyMarks() {
 	c, now := s.c, s.now
 	if now.Latest.IsZero() {
@@ -173,8 +173,8 @@ func (s releaseStep) tidyMarks() {
 	}
 }
 
-// send sends the next request. The first Release of an exclusive lock looks for a waiter to pass it to. Its further requests
-// leave the lock to all waiters.
+// send sends the next request. The first request of each Release of an exclusive lock looks for a waiter to pass it to. Its
+// further requests leave the lock to all waiters.
 func (s releaseStep) send() HoldDo {
 	c, latest := s.c, s.now.Latest
 	if latest.IsZero() { // the host's clock says nothing about it

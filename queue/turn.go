@@ -17,7 +17,7 @@ func (w *Wait) Open() bool { return len(w.Snapshot.Record.Holders) == 0 }
 
 // look reads the queue. The first look, or claim, runs beside the ENQUEUE.
 func (w *Wait) look() Do {
-	if w.mustPut(Looking) {
+	if w.awaitsRow(Looking) {
 		return Do{State: Putting}
 	}
 	floor := w.Snapshot.Record.Floor()
@@ -28,12 +28,12 @@ func (w *Wait) look() Do {
 	return Do{State: Looking, Floor: floor}
 }
 
-// mustPut reports whether the row must be in the table before the next request.
-func (w *Wait) mustPut(then Doing) bool {
+// awaitsRow notes which request follows, and reports whether the row must be in the table before it.
+func (w *Wait) awaitsRow(then Doing) bool {
 	t := &w.turn
-	wait := t.joined && t.asked && !t.put && !w.Config.NoWait
+	awaits := t.joined && t.asked && !t.put && !w.Config.NoWait
 	t.asked, t.then = t.asked || t.joined, then
-	return wait
+	return awaits
 }
 
 // seen continues after a look.
@@ -100,7 +100,7 @@ func (w *Wait) lookAgain() Do {
 
 // claim sends CLAIM with a new id.
 func (w *Wait) claim(c Clock) Do {
-	if w.mustPut(Claiming) {
+	if w.awaitsRow(Claiming) {
 		return Do{State: Putting}
 	}
 	return Do{State: Claiming, Entry: w.attempt(c, true)}

@@ -52,7 +52,7 @@ type Why int
 const (
 	WhyError     Why = iota // Do.Err: what a record says cannot be waited for
 	WhyNewTicket            // the ticket can never be granted
-	WhyOvertaken            // neither, because the waiter was too slow
+	WhyOvertaken            // nor can this one, because the waiter was too slow: it must be quicker with the next
 	WhyBusy                 // the caller will not wait
 	WhyGone                 // Do.Err: what was to be resumed is gone
 )
@@ -97,7 +97,7 @@ type (
 		Record       Record
 	}
 	Kept   struct{ OK bool } // whether the row stays
-	GiveUp struct{}          // the caller leaves, after a request of unknown outcome once more
+	GiveUp struct{}          // the caller leaves. Once it has left: the removal is repeated
 )
 
 func (Begin) event()   {}
@@ -114,7 +114,7 @@ func (GiveUp) event()  {}
 type Do struct {
 	State   Doing
 	Entry   Entry         // Taking, Entering, Claiming, TakingOver
-	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: up to this ticket
+	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
 	Rows    []Waiter      // Sweeping
 	Holders []Holder      // Evicting; TakingOver: that which is replaced
 	IDs     []string      // Removing
@@ -135,7 +135,7 @@ type Wait struct {
 	State    Doing
 	Ticket   ticket.Number
 	Snapshot Snapshot // the last: each request is sent after the answer to the one before
-	Careful  bool     // no look before the row is put: it was overtaken before
+	Careful  bool     // no look before the row is put: it was overtaken before, or resumes a place
 
 	attempts  []Attempt
 	worthless int            // numbers in succession that were at or below the floor
@@ -165,8 +165,7 @@ type turn struct {
 	entered  int   // attempts before
 	ticketed bool  // it has the ticket
 	joined   bool  // it waits
-	byName   bool  // a release may grant the lock by its row
-	asked    bool  // a request was sent that may run beside the ENQUEUE; the next may not
+	asked    bool  // the next request must not run beside the ENQUEUE, as the first may
 	put      bool  // the row was put
 	then     Doing // Looking or Claiming, after Putting
 	repeat   Doing // after Pausing
@@ -176,7 +175,6 @@ type turn struct {
 	check    Holder
 	sweeping []Waiter
 	evict    bool // to make room for a caller that will not wait
-	reset    bool
 }
 
 // quickTries is how often a caller that will not wait tries again after the queue has moved, before the lock
@@ -202,7 +200,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Begin:
 		return w.begin(c, e.Ticket)
 	case Joined:
-		w.turn.joined, w.turn.byName, w.turn.asked = true, e.ByName, e.Put || w.Careful
+		w.turn.joined, w.turn.asked = true, e.Put || w.Careful
 		if e.ByName {
 			w.attempts = append(w.attempts, Attempt{ID: w.NameID(), Sent: w.attempts[len(w.attempts)-1].Sent, Claimed: true, named: w.Ticket})
 		}
@@ -401,7 +399,7 @@ func (w *Wait) proceed(c Clock) Do {
 	switch {
 	case w.Config.Resume != nil:
 		return w.resume()
-	case !w.turn.ticketed: // an own id was in the record, too late to be used
+	case !w.turn.ticketed, w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0: // an own id was in the record, too late to be used
 		return w.fail(WhyNewTicket, nil)
 	}
 	return Do{State: Joining}

@@ -146,8 +146,8 @@ func TestLife(t *testing.T) {
 		},
 		"RemovesAGrantThatCameTooLate": {
 			clock:  stopped{now: clock.now, ended: true, left: time.Minute},
-			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7))), reply(ReplyApplied, recordOf(7))},
-			want:   []Doing{Taking, Removing, Joining},
+			events: []Event{Begin{}, reply(ReplyApplied, read(7, 7, 0, held("p-0", 7))), reply(ReplyApplied, read(7, 7, 0)), reply(ReplyFailed, Record{})},
+			want:   []Doing{Taking, Removing, Resetting, Ended}, why: WhyNewTicket,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

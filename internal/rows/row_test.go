@@ -68,7 +68,7 @@ func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 	}
 }
 
-var errTaken, errGone = errors.New("taken"), errors.New("gone")
+var errTaken = errors.New("taken")
 
 // enqueueAgain returns the id of the row that is there.
 func enqueueAgain(ctx context.Context, q table.Queue, row queue.Waiter, earlier ...string) (id string, err error) {
@@ -84,19 +84,6 @@ func resume(ctx context.Context, q table.Queue, row queue.Waiter, from string, e
 		err = errTaken
 	}
 	return id, err
-}
-
-func renew(ctx context.Context, q table.Queue, row queue.Waiter, until time.Time) error {
-	reply, _, err := rows.Send(ctx, q, row.Ticket, row.Renew(until, time.Now()))
-	if reply == queue.ReplyLost {
-		return errGone
-	}
-	return err
-}
-
-func leave(ctx context.Context, q table.Queue, row queue.Waiter) error {
-	_, _, err := rows.Send(ctx, q, row.Ticket, queue.Leave(row.ID))
-	return err
 }
 
 func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {

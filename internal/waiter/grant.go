@@ -37,14 +37,14 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	a := do.Attempt
 	g := &Grant{
 		ID: a.ID, Ticket: do.Holder.Ticket, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
-		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, next: w.turn.next, nextAt: w.turn.nextAt,
+		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, next: w.sight.turn.next, nextAt: w.sight.turn.nextAt,
 	}
 	switch {
 	case w.cfg.Entry.Terms.FailClosed:
 		g.Lease = do.Holder.Lease
 	case a.Named():
 		g.Leave = w.turn.place.cancel
-		g.Sent, g.Deadline = w.wait.Snapshot.ReadAt.Add(-w.progress.pace.Trip()), w.cfg.Row.Deadline(a.Sent)
+		g.Sent, g.Deadline = w.wait.Snapshot.ReadAt.Add(-w.sight.pace.Trip()), w.cfg.Row.Deadline(a.Sent)
 	}
 	return g
 }

@@ -11,28 +11,28 @@ import (
 )
 
 // hints returns what the waiter knows of hints.
-func (w *Waiter) hints() waitpolicy.Hints {
-	h := waitpolicy.Hints{Came: w.turn.hints, Early: w.turn.early, Last: w.turn.hinted}
-	if w.turn.local != nil {
-		h.Trust = w.turn.local.Trust()
+func (s *sight) hints() waitpolicy.Hints {
+	h := waitpolicy.Hints{Came: s.turn.hints, Early: s.turn.early, Last: s.turn.hinted}
+	if s.turn.local != nil {
+		h.Trust = s.turn.local.Trust()
 	}
 	return h
 }
 
 // heed returns when a sleep ends after a hint, at the latest at until.
-func (w *Waiter) heed(ctx context.Context, until time.Time) time.Time {
-	w.turn.hints++
-	w.turn.hinted = time.Now()
-	h := w.hints()
-	h.Stagger = w.turn.local.Stagger()
-	at, heeded := w.progress.pace.Heed(w.cfg.Schedule, h, w.wait.Snapshot.Record.HoldTime.Mean, until,
+func (s *sight) heed(ctx context.Context, until time.Time) time.Time {
+	s.turn.hints++
+	s.turn.hinted = time.Now()
+	h := s.hints()
+	h.Stagger = s.turn.local.Stagger()
+	at, heeded := s.pace.Heed(s.cfg.Schedule, h, s.wait.Snapshot.Record.HoldTime.Mean, until,
 		func() float64 { return random.Float64(ctx) })
-	w.turn.heeded = w.turn.heeded || heeded && w.turn.early == 0
+	s.turn.heeded = s.turn.heeded || heeded && s.turn.early == 0
 	return at
 }
 
 // take takes a hint that has come.
-func (t *turn) take() {
+func (t *sightOfTurn) take() {
 	select {
 	case <-t.local.Hinted():
 		t.hints, t.hinted = 1, time.Now()
@@ -42,8 +42,8 @@ func (t *turn) take() {
 
 // judge compares the hints since the last verdict with what the present snapshot shows: before are the holders of the
 // last. A turn that ended in this process says nothing about them. A present turn began after the last true hint.
-func (w *Waiter) judge(before, now []queue.Holder) {
-	t, p := &w.turn, &w.progress.pace
+func (s *sight) judge(before, now []queue.Holder) {
+	t, p := &s.turn, &s.pace
 	if t.local != nil && t.local.Hinted() != nil && !t.woken {
 		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
 			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })

@@ -51,7 +51,7 @@ func (w *Waiter) Leave(ctx context.Context) {
 	if w.cfg.NoWait && w.failure != nil && endless == 0 {
 		ctx, cleaned := random.Fork(ctx), make(chan struct{})
 		w.cleaned = cleaned
-		rest := &Waiter{cfg: w.cfg, wait: w.wait} // the caller reads the status of the waiter meanwhile
+		rest := &Waiter{player: player{sender: sender{cfg: w.cfg, wait: w.wait}}} // the caller reads the status of w meanwhile
 		w.cfg.Background(func() {
 			_, _ = rest.play(ctx, do)
 			close(cleaned)
@@ -89,24 +89,24 @@ func (w *Waiter) abandon(ids []string) {
 }
 
 // cleanUp removes own ids that may be in the record, or resets it, and wakes the other waiters of the client.
-func (w *Waiter) cleanUp(ctx context.Context, do *queue.Do) queue.Event {
+func (p *player) cleanUp(ctx context.Context, do *queue.Do) queue.Event {
 	if do.State == queue.Resetting {
-		q := w.cfg.Queue
+		q := p.cfg.Queue
 		q.Store = q.Until(time.Time{})
-		rec, err := serving.MakeIdle(context.WithoutCancel(ctx), q, w.wait.Snapshot.Record)
+		rec, err := serving.MakeIdle(context.WithoutCancel(ctx), q, p.wait.Snapshot.Record)
 		return queue.Replied{Reply: reply(err), Record: rec}
 	}
 	var rec queue.Record
-	err := detached(ctx, w.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
+	err := detached(ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
 		rec, err = serving.Remove(ctx, q, do.IDs...)
 		return err
 	})
 	r := queue.Replied{Reply: reply(err), Record: rec}
 	switch {
 	case r.Reply >= queue.ReplyFailed:
-		w.err = err
+		p.err = err
 	case r.Reply == queue.ReplyApplied || len(rec.Holders) == 0: // refused: perhaps by a copy of itself
-		w.cfg.Local.Wake(w.cfg.Queue, !rec.CanIdle())
+		p.cfg.Local.Wake(p.cfg.Queue, !rec.CanIdle())
 	}
 	return r
 }

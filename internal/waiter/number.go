@@ -8,7 +8,6 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -21,9 +20,9 @@ type Highest struct {
 }
 
 // raise records that tickets up to h were issued.
-func (w *Waiter) raise(h Highest) {
-	if w.highest.Ticket.Less(h.Ticket) {
-		w.highest = h
+func (p *player) raise(h Highest) {
+	if p.highest.Ticket.Less(h.Ticket) {
+		p.highest = h
 	}
 }
 
@@ -77,36 +76,4 @@ func (w *Waiter) date(ctx context.Context) error {
 		return nil // and the last failure stays
 	}
 	return w.persist(ctx, "find out the time", w.cfg.Queue.Date)
-}
-
-// persist sends a request that is not the machine's, and repeats it while it fails transiently. Its answer is awaited for
-// answerGrace after the end of ctx, whose error persist then returns.
-func (w *Waiter) persist(ctx context.Context, what string, request func(context.Context) error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	err := retry.Policy{
-		Retryable: func(err error) bool { return table.Unanswered(err) && ctx.Err() == nil },
-		Schedule:  w.series, Grace: answerGrace,
-		OnRetry: func(err error) { w.repeated(what, err) },
-	}.Do(ctx, func(ctx context.Context) error {
-		sent := time.Now()
-		defer func() { w.progress.pace.Timed(sent, time.Now()) }()
-		return request(ctx)
-	})
-	switch {
-	case err == nil:
-		w.failure = nil
-	case ctx.Err() != nil && table.Unanswered(err):
-		w.unanswered(err) // no answer came in all that time
-		return ctx.Err()
-	}
-	return err
-}
-
-// repeated records a failure of a request that is sent again.
-func (w *Waiter) repeated(what string, err error) {
-	w.failure = err
-	w.cfg.Log.Debug("queuelock: a request failed and is tried again",
-		"queue", w.cfg.Queue.String(), "what", what, "error", err)
 }

@@ -53,7 +53,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *plac
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
 	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared}, ""
-	if w.nameable() {
+	if w.cfg.nameable() {
 		row.EntryID = w.wait.NameID()
 	}
 	if w.cfg.Resume != nil {
@@ -296,4 +296,19 @@ func (p *place) renew(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, errSwept)
 	}
 	return err
+}
+
+// Hand-over by name: a holder that has read the row with the next ticket grants the lock to it as it releases. The entry
+// has the lease of that row. Its waiter holds the lock when a look shows the entry, without a request. It keeps the row
+// until its session has accepted the grant by a heartbeat, or has ended, so that a grant to a waiter that has left is
+// known by its missing row.
+
+// nameable reports whether a release may grant the lock to a waiter's row. Not if its entry has more than a row
+// says, if it may see it too late, or if the tickets between are of other queues.
+func (c *Config) nameable() bool {
+	e, t := c.Entry, c.Entry.Terms
+	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && !t.FailClosed && !e.Unnamed
+	own := c.Counter == nil && c.Queue.Home == nil && c.Resume == nil
+	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
+	return plain && own && prompt
 }

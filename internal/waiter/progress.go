@@ -42,14 +42,32 @@ type Progress struct {
 	Wait    waitpolicy.Estimate
 }
 
-// progress is what a waiter has seen of its queue and reported.
-type progress struct {
+// sight is what a waiter has seen of its queue, what it reports of that, and when it acts next. It sends nothing, and steps no
+// machine.
+type sight struct {
+	cfg  *Config
+	wait *queue.Wait // is read only
+
 	status   Status
 	pace     waitpolicy.Pace
-	gaps     bool           // a wider counter issues the tickets
-	seen     queue.Record   // that status shows
-	report   func(Progress) // nil: nothing is reported
-	reported reported       // last
+	seen     queue.Record // that status shows
+	reported reported     // last
+	own      ownHolder    // of the last look
+	turn     sightOfTurn
+}
+
+// sightOfTurn is what was seen in the wait of one ticket.
+type sightOfTurn struct {
+	local    *localqueue.Waiter // nil with NoWait, and before the row is put
+	byName   bool               // a release may grant the lock by the row
+	hints    int                // since the last verdict on them, see judge
+	hinted   time.Time          // the last of them
+	early    int                // requests since then that were too early, if the hints are true
+	heeded   bool               // the first of them was sent because of a hint
+	woken    bool               // since the last snapshot: turns may have ended without a hint
+	foreseen bool               // a look has shown the row before the turn of the ticket before began
+	next     *queue.Waiter      // with the ticket after, as the last look showed it
+	nextAt   time.Time          // of that look
 }
 
 // reported is the part of a report that must differ from the last one.
@@ -61,33 +79,34 @@ type reported struct {
 }
 
 // record keeps what was seen with ticket t, for errors and the schedule.
-func (p *progress) record(t ticket.Number, snapshot queue.Snapshot, ahead int) {
-	p.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
-	p.seen = snapshot.Record
-	p.pace.Saw(snapshot, ahead)
+func (s *sight) record(t ticket.Number, snapshot queue.Snapshot, ahead int) {
+	s.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
+	s.seen = snapshot.Record
+	s.pace.Saw(snapshot, ahead)
 }
 
 // update adds what the other waiters of this client have seen.
-func (p *progress) update(local *localqueue.Waiter) {
-	p.status.Ahead = local.Ahead()
-	if rec, at := local.LastSeen(); rec.Follows(p.seen) {
-		p.status.Serving, p.status.SeenAt, p.seen = rec.Holders, at, rec
+func (s *sight) update() {
+	local := s.turn.local
+	s.status.Ahead = local.Ahead()
+	if rec, at := local.LastSeen(); rec.Follows(s.seen) {
+		s.status.Serving, s.status.SeenAt, s.seen = rec.Holders, at, rec
 	}
 }
 
 // send reports the progress if it differs from the last report.
-func (p *progress) send(t ticket.Number, rec queue.Record, wait waitpolicy.Estimate) {
+func (s *sight) send(t ticket.Number, rec queue.Record, wait waitpolicy.Estimate) {
 	tickets := ticketsAhead(t, rec)
-	if p.gaps { // the tickets between are mostly of other queues
-		tickets = p.status.Ahead
+	if s.cfg.Counter != nil { // the tickets between are mostly of other queues
+		tickets = s.status.Ahead
 	}
-	now := reported{ticket: t, ahead: p.status.Ahead, tickets: tickets}
-	if len(p.status.Serving) > 0 {
-		now.serving, now.data = p.status.Serving[0].ID, p.status.Serving[0].DataSet
+	now := reported{ticket: t, ahead: s.status.Ahead, tickets: tickets}
+	if len(s.status.Serving) > 0 {
+		now.serving, now.data = s.status.Serving[0].ID, s.status.Serving[0].DataSet
 	}
-	if now != p.reported {
-		p.reported = now
-		p.report(Progress{Status: p.status, Tickets: tickets, Wait: wait})
+	if now != s.reported {
+		s.reported = now
+		s.cfg.Progress(Progress{Status: s.status, Tickets: tickets, Wait: wait})
 	}
 }
 

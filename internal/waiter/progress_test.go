@@ -10,7 +10,7 @@ import (
 
 func TestReports(t *testing.T) {
 	var got []Progress
-	p := &progress{report: func(p Progress) { got = append(got, p) }}
+	p := &sight{cfg: &Config{Progress: func(p Progress) { got = append(got, p) }}}
 	holder := queue.Holder{ID: "h", Ticket: n(3)}
 	see := func(ahead int, h queue.Holder) queue.Record {
 		rec := record(3, h)
@@ -42,7 +42,7 @@ func TestReports(t *testing.T) {
 		})
 	}
 	t.Run("CountsWaitersInWiderScopes", func(t *testing.T) {
-		p.gaps = true
+		p.cfg.Counter = &Counter{}
 		p.send(n(7), see(1, holder), waitpolicy.Estimate{})
 		if last := got[len(got)-1]; last.Tickets != 1 {
 			t.Errorf("report %+v", last)

@@ -85,20 +85,9 @@ type Counter struct {
 	Scope ticket.Scope // of those queues
 }
 
-// Waiter is one acquire in one queue: it plays the machine of the wait, and paces it. Call either Run or its steps, once.
+// Waiter is one acquire in one queue. Call either Run or its steps, once.
 type Waiter struct {
-	cfg      *Config
-	wait     queue.Wait
-	progress *progress
-	series   *retry.Schedule // of the step under way
-	err      error           // of the request that has failed last
-	what     queue.Doing     // it was
-	failure  error           // of the last request, if the table did not answer
-	sent     bool            // a write of the machine was
-	highest  Highest         // ticketNumber of a record that was seen
-
-	own     ownHolder      // of the last look
-	turn    turn           // of the last ticket
+	player
 	places  sync.WaitGroup // rows that are kept or not yet deleted
 	orphan  *OrphanError
 	cleaned chan struct{} // closed when the ids are removed in the background, or cannot be; nil: they are not
@@ -114,16 +103,28 @@ type turn struct {
 	announced bool               // a resumed place was
 	slot      bool               // the turn has one of the Slots
 	left      bool               // it is not to be left again: its local place is out of date
-	hints     int                // since the last verdict on them, see judge
-	hinted    time.Time          // the last of them
-	early     int                // requests since then that were too early, if the hints are true
-	heeded    bool               // the first of them was sent because of a hint
-	woken     bool               // since the last snapshot: turns may have ended without a hint
 	kept      bool               // the row stays: the lock was granted by its name
-	foreseen  bool               // a look has shown the row before the turn of the ticket before began
-	next      *queue.Waiter      // with the ticket after, as the last look showed it
-	nextAt    time.Time          // of that look
 	handover  time.Duration      // see event.Granted
+}
+
+// touch says that the waiter takes part.
+func (t *turn) touch() {
+	if t.local != nil {
+		t.local.Touch()
+	}
+}
+
+// failed returns why the row cannot be put; nil if it can.
+func (t *turn) failed() error {
+	if t.place == nil {
+		return nil
+	}
+	select {
+	case <-t.place.failed:
+		return t.place.err
+	default:
+		return nil
+	}
 }
 
 // TryLimit is the time from the begin of a try with NoWait to Until.
@@ -143,10 +144,10 @@ func New(ctx context.Context, c *Config) *Waiter {
 	if c.Counter != nil {
 		machine.Scope = c.Counter.Scope
 	}
-	return &Waiter{
-		cfg: c, series: series, wait: queue.Wait{Config: machine},
-		progress: &progress{pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue)), gaps: c.Counter != nil, report: c.Progress},
-	}
+	w := &Waiter{player: player{sender: sender{cfg: c, series: series, wait: queue.Wait{Config: machine}}}}
+	w.pace = &w.sight.pace
+	w.sight = sight{cfg: c, wait: &w.wait, pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue))}
+	return w
 }
 
 // until returns the Config with requests that end at Until.
@@ -170,7 +171,7 @@ func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (w *Waiter, g
 		c.Until = until
 		w = New(ctx, c)
 		grant, err = w.Run(ctx)
-		return []*Waiter{w}, err != nil && w.mayTry(err)
+		return []*Waiter{w}, err != nil && w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
 	})
 	return w, grant, err
 }
@@ -204,11 +205,6 @@ func awaitCleanUp(ctx context.Context, before []*Waiter) {
 	}
 }
 
-// mayTry reports whether another waiter may succeed after the error of this one.
-func (w *Waiter) mayTry(err error) bool {
-	return w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
-}
-
 // Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while ctx ended is returned
 // as well, and the caller releases it.
 func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
@@ -236,7 +232,7 @@ func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 // once. Otherwise it returns nil, begins to put and keep the row, and Await continues. Returns ErrNewTicket if the
 // ticket cannot be granted here.
 func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (*Grant, error) {
-	w.turn = turn{}
+	w.turn, w.sight.turn, w.row = turn{}, sightOfTurn{}, false
 	do, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))
 	switch {
 	case err != nil:
@@ -275,11 +271,10 @@ func (w *Waiter) Await(ctx context.Context) (grant *Grant, err error) {
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) joined() *queue.Do {
 	w.turn.waits = true
-	named := w.turn.place != nil && w.turn.place.row.EntryID != ""
 	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
 	// ended since, before the waiter could be woken.
 	fresh := w.wait.Open() || !w.wait.Before(w.cfg.Local.Ended(w.cfg.Queue))
-	return w.step(queue.Joined{ByName: named, Fresh: fresh, Put: w.turn.put})
+	return w.step(queue.Joined{ByName: w.sight.turn.byName, Fresh: fresh, Put: w.turn.put})
 }
 
 // end returns what the machine says at the end of a wait.
@@ -304,34 +299,34 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 }
 
 // arrive ends the wait of a ticket that was granted.
-func (w *Waiter) arrive(do *queue.Do) {
-	w.turn.arrived = true
-	if len(w.progress.status.Serving) > 0 {
-		w.judge(w.progress.status.Serving, nil)
+func (p *player) arrive(do *queue.Do) {
+	p.turn.arrived = true
+	if len(p.sight.status.Serving) > 0 {
+		p.sight.judge(p.sight.status.Serving, nil)
 	}
-	w.turn.local.Granted(do.Attempt.ID, w.wait.Snapshot) // for the next waiter of the client
-	w.depart()
-	ended := w.cfg.Local.Ended(w.cfg.Queue)
-	if ended.Before(w.turn.hinted) {
-		ended = w.turn.hinted // what another process says
+	p.turn.local.Granted(do.Attempt.ID, p.wait.Snapshot) // for the next waiter of the client
+	p.depart()
+	ended := p.cfg.Local.Ended(p.cfg.Queue)
+	if ended.Before(p.sight.turn.hinted) {
+		ended = p.sight.turn.hinted // what another process says
 	}
 	if do.Attempt.Passed {
 		ended = do.Attempt.Sent // by the release
 	}
-	w.turn.handover = w.progress.pace.Handover(ended, time.Now())
+	p.turn.handover = p.sight.pace.Handover(ended, time.Now())
 }
 
 // depart ends the wait of a ticket.
-func (w *Waiter) depart() {
-	if w.turn.slot {
-		<-w.cfg.Several.Slots
-		w.turn.slot = false
+func (p *player) depart() {
+	if p.turn.slot {
+		<-p.cfg.Several.Slots
+		p.turn.slot = false
 	}
-	w.leave()
+	p.leave()
 }
 
-func (w *Waiter) handle() queue.Handle {
-	return queue.Handle{ID: w.wait.Config.ID, Ticket: w.wait.Ticket}
+func (p *player) handle() queue.Handle {
+	return queue.Handle{ID: p.wait.Config.ID, Ticket: p.wait.Ticket}
 }
 
 // join begins the wait of the waiter's ticket: it puts the ticket into the queue and the local queue.
@@ -352,30 +347,25 @@ func (w *Waiter) join(ctx context.Context) error {
 		ahead = ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
-	w.turn.place, w.turn.woken = w.startPlace(ctx, w.turn.local), true
+	w.turn.place, w.row = w.startPlace(ctx, w.turn.local), true
+	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != "", woken: true}
 	if w.cfg.Resume != nil {
-		w.progress.record(w.wait.Ticket, w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
+		w.sight.record(w.wait.Ticket, w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
 	}
-	w.progress.update(w.turn.local) // before a look, nothing else is known
-	w.progress.pace.Behind(w.progress.status.Ahead)
+	w.sight.update() // before a look, nothing else is known
+	w.sight.pace.Behind(w.sight.status.Ahead)
 	return nil
 }
 
 // leave removes the ticket from both, the row in the background.
-func (w *Waiter) leave() {
-	if w.turn.place != nil && !w.turn.left {
-		w.turn.left = true
-		w.progress.update(w.turn.local)
-		if !w.turn.kept {
-			w.turn.place.cancel()
+func (p *player) leave() {
+	if p.turn.place != nil && !p.turn.left {
+		p.turn.left = true
+		p.sight.update()
+		if !p.turn.kept {
+			p.turn.place.cancel()
 		}
-		w.turn.local.Leave()
-	}
-}
-
-func (w *Waiter) touch() {
-	if w.turn.local != nil {
-		w.turn.local.Touch()
+		p.turn.local.Leave()
 	}
 }
 
@@ -384,8 +374,8 @@ func (w *Waiter) Wait() { w.places.Wait() }
 
 // Status returns what the waiter last saw, after Run, Await or Leave.
 func (w *Waiter) Status() Status {
-	status := w.progress.status
-	status.Failure, status.Wait = w.failure, w.estimate()
+	status := w.sight.status
+	status.Failure, status.Wait = w.failure, w.sight.estimate()
 	return status
 }
 
@@ -397,7 +387,7 @@ func (w *Waiter) Mode() queue.Mode { return w.wait.Config.Mode }
 
 // Tried reports whether a request for the lock was made.
 func (w *Waiter) Tried() bool {
-	return w.sent || !w.progress.status.SeenAt.IsZero()
+	return w.sent || !w.sight.status.SeenAt.IsZero()
 }
 
 // Orphan returns what a failure may have left that no lease ends; nil if there is nothing.

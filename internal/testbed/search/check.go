@@ -5,25 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
-
-type queueTicket = ticket.Number
-
-// The invariants begin the sentence that says how one is broken.
-var invariants = []string{
-	"exclusion", "fencing", "fifo", "overtaking", "judged", "reported", "wedged", "clean", "malformed", "livelock", "bounds",
-}
 
 func (s *search) fail(format string, args ...any) {
 	if s.bad == "" {
 		s.bad = fmt.Sprintf(format, args...)
 	}
 }
-
-func (s *search) itemOf(r queue.Record) clause.Item { return *recordItem(&r) }
 
 // tokens checks the ticket of which a caller hears.
 func (s *search) tokens(w *world, i int, t uint8) {

@@ -274,7 +274,3 @@ func (m *machines[T]) add(v *T) int32 {
 	}
 	return n
 }
-
-func recordItem(r *queue.Record) *clause.Item {
-	return (*clause.Item)(unsafe.Add(unsafe.Pointer(r), recordItemField))
-}

@@ -154,7 +154,7 @@ const fastestPoll = 400 * time.Millisecond
 // sends arrives.
 func (n *node) shutDown() {
 	n.ending.Store(true)
-	limit, dead := 2*n.plan.TTL+time.Minute, n.isDead()
+	limit, dead, stood := 2*n.plan.TTL+time.Minute, n.isDead(), n.stood.Load()
 	ctx, cancel := context.WithTimeout(random.Seed(context.Background(), n.plan.Seed, 99), limit)
 	defer cancel()
 	err := n.client.Close(ctx)
@@ -162,7 +162,7 @@ func (n *node) shutDown() {
 		n.world.mu.Lock()
 		n.undead = append(n.undead, n)
 		n.world.mu.Unlock()
-	} else if ctx.Err() != nil {
+	} else if ctx.Err() != nil && n.stood.Load() == stood { // it was not paused meanwhile
 		n.violate("%s: Close took more than %v: %v", n.name, limit, err)
 	}
 	n.mu.Lock()

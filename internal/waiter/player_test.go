@@ -163,9 +163,9 @@ func TestRead(t *testing.T) {
 				defer cancel()
 				w := newTestWaiter(t, Config{})
 				if test.row {
-					w.turn.place = &place{}
+					w.row = true
 				}
-				e, err := w.read(ctx, 0, func(context.Context) (queue.Snapshot, error) {
+				e, err := w.read(ctx, func(context.Context) (queue.Snapshot, error) {
 					if test.ended {
 						cancel()
 					}
@@ -210,7 +210,7 @@ func TestUsable(t *testing.T) {
 					w.cfg.Queue.Clock().Observe(sent, sent, sent.Add(time.Hour))
 				}
 				time.Sleep(test.after)
-				if got := (clock{w}).Usable(lease, sent, false); got != test.want {
+				if got := (clock{&w.player}).Usable(lease, sent, false); got != test.want {
 					t.Errorf("usable is %v", got)
 				}
 			})
@@ -236,10 +236,10 @@ func TestDelayOfTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTestWaiter(t, Config{Schedule: schedule, Several: Several{Slots: test.slots}})
-			w.turn.slot, w.wait.Snapshot = test.slot, queue.SnapshotOf(record(6), time.Now())
-			w.progress.pace.Decided(queue.Decision{Joins: true})
-			w.progress.status.Ahead = test.ahead
-			d, waits := w.delay(t.Context())
+			w.wait.Snapshot = queue.SnapshotOf(record(6), time.Now())
+			w.sight.pace.Decided(queue.Decision{Joins: true})
+			w.sight.status.Ahead = test.ahead
+			d, waits := w.sight.delay(t.Context(), test.slot)
 			if d < test.min || d > test.max || (waits != nil) != test.waits {
 				t.Errorf("%v, waits for a slot %v, want %v to %v, %v", d, waits != nil, test.min, test.max, test.waits)
 			}

@@ -1,0 +1,261 @@
+package waiter
+
+import (
+	"context"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// clock answers what the machine asks about leases.
+type clock struct{ *player }
+
+func (c clock) Now() time.Time { return time.Now() }
+
+func (c clock) Begin() (queue.Lease, time.Time) {
+	return c.cfg.Entry.Terms.Begin(c.cfg.Queue.Clock(), time.Now())
+}
+
+func (c clock) Usable(lease queue.Lease, sent time.Time, named bool) bool {
+	terms, now := c.cfg.Entry.Terms, time.Now()
+	if named {
+		terms = c.cfg.Row
+	}
+	return now.Before(terms.Deadline(sent)) && terms.OwnerEndsFirst(c.cfg.Queue.Clock(), lease.Until, sent, now)
+}
+
+func (c clock) RowSent(until time.Time) (time.Time, bool) {
+	if c.turn.place == nil {
+		return time.Time{}, false
+	}
+	return c.turn.place.sent(until)
+}
+
+func (c clock) Leases(s queue.Snapshot) queue.Leases {
+	return c.cfg.Observer.Leases(c.cfg.Queue.Items, s)
+}
+
+func (c clock) Earliest() (time.Time, bool) {
+	earliest, _, known := c.cfg.Queue.Clock().At(time.Now())
+	return earliest, known
+}
+
+// player plays the machine of the wait, and paces it.
+type player struct {
+	sender
+	sight   sight
+	turn    turn    // of the last ticket
+	highest Highest // ticketNumber of a record that was seen
+}
+
+// step steps the machine.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) step(e queue.Event) *queue.Do {
+	before := p.wait.State
+	do := p.wait.Step(clock{p}, e)
+	p.note(before, e, &do)
+	return &do
+}
+
+// play plays the machine until it has joined the queue, or the wait is over. If ctx ends, what is under way is answered first,
+// and a lock that was granted meanwhile is returned.
+func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
+	for {
+		switch do.State {
+		case queue.Joining, queue.Granted, queue.Ended, queue.Left:
+			return do, nil
+		case queue.Keeping, queue.Removing, queue.Resetting:
+		default:
+			failed := do.State == queue.Pausing && !table.Unanswered(p.err) // says more than the end of ctx
+			if ctx.Err() != nil && !failed {
+				return do, ctx.Err()
+			}
+		}
+		e, err := p.do(ctx, do)
+		if err != nil && !taken(e) {
+			return do, err
+		}
+		do = p.step(e) // a release that has taken the offer may have granted the lock
+	}
+}
+
+// taken reports whether the event is that a release has taken the offer.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func taken(e queue.Event) bool {
+	rested, ok := e.(queue.Rested)
+	return ok && rested.Taken
+}
+
+// do does what the machine says, and returns what has happened.
+func (p *player) do(ctx context.Context, do *queue.Do) (queue.Event, error) {
+	p.turn.touch()
+	switch do.State {
+	case queue.Resting:
+		return p.rest(ctx)
+	case queue.Pausing:
+		if err := p.turn.failed(); err != nil { // another attempt does not help
+			return nil, err
+		}
+		return queue.Again{}, p.pause(ctx)
+	case queue.Putting:
+		return queue.Put{}, p.awaitRow(ctx)
+	case queue.Keeping:
+		p.turn.kept = p.turn.place != nil && !p.turn.left && p.turn.place.hold()
+		return queue.Kept{OK: p.turn.kept}, nil
+	case queue.Looking:
+		return p.look(ctx, do.Floor)
+	case queue.Checking:
+		return p.read(ctx, func(ctx context.Context) (queue.Snapshot, error) {
+			return rows.Look(ctx, p.cfg.Queue, do.Floor, ticket.Number{})
+		})
+	case queue.Removing, queue.Resetting:
+		return p.cleanUp(ctx, do), nil
+	}
+	return p.request(ctx, do), nil
+}
+
+// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next, unless they have an
+// entry to remove. It reads nothing if the lock is passed to the waiter, or if the line has just seen the turn before its
+// own begin.
+func (p *player) look(ctx context.Context, floor ticket.Number) (queue.Event, error) {
+	for p.turn.local != nil && !p.turn.local.First() && !p.wait.MustRemove() {
+		p.sight.pace.Behind(p.turn.local.Ahead())
+		p.sight.report()
+		_, err := p.sleep(ctx, p.cfg.Schedule.Slowest, nil)
+		if passed := p.passed(ctx); passed != nil || err != nil {
+			return passed, err
+		}
+	}
+	return p.lookNow(ctx, floor)
+}
+
+// passed ends the offer, and returns the event if a release has taken it; nil if none has.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) passed(ctx context.Context) queue.Event {
+	if rested := p.withdraw(ctx); rested.Taken {
+		return rested
+	}
+	return nil
+}
+
+// lookNow is look of the first waiter.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) lookNow(ctx context.Context, floor ticket.Number) (queue.Event, error) {
+	if shown, ok := p.shown(); ok {
+		return queue.Seen{Snapshot: shown}, nil
+	}
+	return p.read(ctx, func(ctx context.Context) (s queue.Snapshot, err error) {
+		switch {
+		case p.sight.turn.byName:
+			s, err = rows.LookNext(ctx, p.cfg.Queue, p.wait.Ticket)
+		default:
+			s, err = rows.Look(ctx, p.cfg.Queue, p.wait.Ticket, floor)
+		}
+		if err == nil {
+			p.sight.turn.next, p.sight.turn.nextAt = s.Next, s.ReadAt
+			p.sight.turn.foreseen = p.sight.turn.foreseen || s.Own && s.Record.Floor().Less(p.wait.Ticket.Previous())
+		}
+		return s, err
+	})
+}
+
+// shown returns the latest record that the line has seen, if it is new and no waiter can be ahead.
+func (p *player) shown() (s queue.Snapshot, ok bool) {
+	if p.turn.local == nil {
+		return s, false
+	}
+	rec, at := p.turn.local.LastSeen()
+	recent := p.wait.Snapshot.ReadAt.Before(at) && time.Since(at) <= p.cfg.Schedule.Fastest
+	ok = recent && rec.Floor() == p.wait.Ticket.Previous() && rec.Follows(p.wait.Snapshot.Record)
+	return queue.Snapshot{Record: rec, ReadAt: at}, ok
+}
+
+// awaitRow waits until the waiter's row is in the table.
+func (p *player) awaitRow(ctx context.Context) error {
+	t := &p.turn
+	if t.place == nil {
+		return nil
+	}
+	select {
+	case <-t.place.inserted:
+		if p.cfg.Placed != nil && p.cfg.Resume != nil && !t.announced {
+			t.announced = true // until here the old handle is valid
+			p.cfg.Placed(p.handle())
+		}
+		return nil
+	case <-t.place.failed:
+		return t.place.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// note keeps what a step has shown: for reports, for the pace, and for the other waiters of the client.
+func (p *player) note(before queue.Doing, e queue.Event, do *queue.Do) {
+	p.numbered(before, e, do)
+	if d := do.Decision; d != nil {
+		p.decided(d)
+	}
+	q, t := p.cfg.Queue.String(), p.wait.Ticket
+	replied, _ := e.(queue.Replied)
+	switch {
+	case do.Late != nil:
+		p.cfg.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
+			"queue", q, "ticket", t, "problem", do.Late.Problem)
+	case before == queue.Confirming && replied.Reply == queue.ReplyLost:
+		p.cfg.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", q, "ticket", t)
+	case do.State == queue.Ended && do.Why == queue.WhyOvertaken && before != queue.Removing && before != queue.Resetting:
+		p.cfg.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", q, "ticket", t)
+	}
+	switch do.State {
+	case queue.Confirming, queue.Granted:
+		if p.turn.local != nil && !p.turn.arrived {
+			p.arrive(do)
+		}
+		if do.State == queue.Confirming && before != queue.Pausing {
+			p.series.Reset()
+		}
+	}
+}
+
+// numbered notes the ticket with which the waiter enters the queue, and the record that a request to enter has shown.
+func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
+	r, ok := e.(queue.Replied)
+	if !ok || before != queue.Taking && before != queue.Entering || r.Reply >= queue.ReplyFailed {
+		return
+	}
+	if before == queue.Entering {
+		p.raise(Highest{r.Record.TicketNumber, p.cfg.Queue})
+		p.sight.record(p.wait.Ticket, p.wait.Snapshot, 0)
+	}
+	if r.Reply == queue.ReplyRefused || do.State == queue.Ended {
+		return
+	}
+	if before == queue.Taking {
+		p.sight.record(p.wait.Ticket, p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
+	}
+	p.cfg.Log.Ticket(p.wait.Ticket)
+}
+
+// decided notes a decision of the machine.
+func (p *player) decided(d *queue.Decision) {
+	s, before := p.wait.Snapshot, p.sight.status.Serving
+	p.sight.record(p.wait.Ticket, s, d.Ahead)
+	if !p.turn.waits {
+		return // not in the queue yet
+	}
+	p.sight.judge(before, s.Record.Holders)
+	p.sight.status.Blocked = d.Blocked
+	p.sight.pace.Decided(*d)
+	if p.turn.place != nil {
+		p.turn.local.Record(s, d.Ahead)
+		p.turn.place.below(p.wait.Ticket.Compare(s.Record.Floor()) <= 0)
+	}
+}
