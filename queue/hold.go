@@ -23,7 +23,7 @@ type Hold struct {
 	made    int64 // number of the last transaction
 	left    TransactionState
 	hidden  error // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
-	call    call  // the last one that releases the lock
+	call    *call // the one under way that releases the lock; nil: none. A lock without one needs no memory for it
 }
 
 // Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on DynamoDB's.
@@ -152,8 +152,14 @@ func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {
 		h.move(PhaseLost)
 		return HoldDo{Do: HoldDone, Result: HoldLost}
 	}
-	do := releaseStep{h, &h.call, now}.take(e)
-	h.call.asked = do.Do
+	var c call
+	if h.call != nil {
+		c = *h.call
+	}
+	do := releaseStep{h, &c, now}.take(e)
+	if c.asked, h.call = do.Do, nil; do.Do != HoldDone {
+		h.call = &c
+	}
 	return do
 }
 
