@@ -5,9 +5,11 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -35,5 +37,42 @@ func TestLeaveInTheBackground(t *testing.T) {
 		if at := w.wait.Snapshot.ReadAt; !at.IsZero() {
 			t.Errorf("the snapshot of the wait is of %v", at)
 		}
+	})
+}
+
+func (applying) PutItem(context.Context, *dynamodb.PutItemInput, ...table.Option) (*dynamodb.PutItemOutput, error) {
+	return &dynamodb.PutItemOutput{}, nil
+}
+
+// DeleteItem takes a second.
+func (applying) DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...table.Option) (*dynamodb.DeleteItemOutput, error) {
+	time.Sleep(time.Second)
+	return &dynamodb.DeleteItemOutput{}, nil
+}
+
+// TestRowOfAnEarlierTicket checks that Close waits for the delete of the row of a ticket that was given up, if the next one was
+// granted at once.
+func TestRowOfAnEarlierTicket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var background sync.WaitGroup
+		w := newTestWaiter(t, Config{Background: func(f func()) { background.Go(f) }})
+		w.cfg.Queue = table.NewStore(applying{}, table.Layout{Table: "t"}, TryLimit).Queue("e", "lock", nil)
+		w.cfg.Row = heartbeat.Terms{TTL: time.Minute, Interval: 20 * time.Second, Margin: 6 * time.Second}
+		w.wait.Ticket = n(7)
+		if err := w.join(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		w.depart()
+		w.turn, w.sight.turn = turn{}, sightOfTurn{} // of the next
+		begun := time.Now()
+		if _, err := w.end(&queue.Do{State: queue.Granted, Attempt: &queue.Attempt{}, Holder: &queue.Holder{}}); err != nil {
+			t.Fatal(err)
+		}
+		background.Wait()
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("it waits %v for the delete, which takes a second", took)
+		}
+		w.Wait()
 	})
 }
