@@ -157,7 +157,9 @@ func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {
 		c = *h.call
 	}
 	do := releaseStep{h, &c, now}.take(e)
-	c.asked, h.call = do.Do, &c
+	if c.asked, h.call = do.Do, nil; do.Do != HoldDone {
+		h.call = &c
+	}
 	return do
 }
 

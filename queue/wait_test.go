@@ -252,7 +252,7 @@ func (c moving) Leases(s Snapshot) Leases {
 	return l
 }
 
-// TestKept checks that a wait which was told that its row stays is granted the lock, even if its lease ends meanwhile: nothing
+// TestKept checks that a wait whose row stays is granted the lock, even if its lease ends meanwhile: nothing
 // else lets the row go.
 func TestKept(t *testing.T) {
 	usable, shown := 1, 9

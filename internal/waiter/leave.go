@@ -51,15 +51,15 @@ func (w *Waiter) Leave(ctx context.Context) {
 	if w.cfg.NoWait && w.failure != nil && endless == 0 {
 		ctx, cleaned := random.Fork(ctx), make(chan struct{})
 		w.cleaned = cleaned
+		rest := &Waiter{player: player{sender: sender{cfg: w.cfg, wait: w.wait}}} // the caller reads the status of w meanwhile
 		w.cfg.Background(func() {
-			w.err = nil
-			_, _ = w.play(ctx, do)
+			_, _ = rest.play(ctx, do)
 			close(cleaned)
-			if w.err == nil { // the requests were given up early, and may still arrive
+			if rest.err == nil { // the requests were given up early, and may still arrive
 				retry.Sleep(context.WithoutCancel(ctx), leaveLimit)
-				_, _ = w.play(ctx, w.step(queue.GiveUp{}))
+				_, _ = rest.play(ctx, rest.step(queue.GiveUp{}))
 			}
-			w.abandon(ids)
+			rest.abandon(ids)
 		})
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -69,7 +70,8 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 			return do, nil
 		case queue.Keeping, queue.Removing, queue.Resetting:
 		default:
-			if ctx.Err() != nil {
+			failed := do.State == queue.Pausing && !table.Unanswered(p.err) // says more than the end of ctx
+			if ctx.Err() != nil && !failed {
 				return do, ctx.Err()
 			}
 		}

@@ -37,11 +37,11 @@ type sender struct {
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
-	ctx, cancel := retry.Outlive(ctx, answerGrace)
+	extended, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	s.sent = true
 	sent := time.Now()
-	rec, err := s.write(ctx, do)
+	rec, err := s.write(extended, do)
 	s.pace.Timed(sent, time.Now())
 	return s.replied(ctx, do, rec, err)
 }

@@ -89,6 +89,7 @@ type Counter struct {
 type Waiter struct {
 	player
 	places  sync.WaitGroup // rows that are kept or not yet deleted
+	queued  bool           // there was one, of this ticket or an earlier one
 	orphan  *OrphanError
 	cleaned chan struct{} // closed when the ids are removed in the background, or cannot be; nil: they are not
 }
@@ -280,7 +281,7 @@ func (w *Waiter) joined() *queue.Do {
 // end returns what the machine says at the end of a wait.
 func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 	if do.State == queue.Granted {
-		if w.turn.place != nil {
+		if w.queued {
 			w.cfg.Background(w.places.Wait)
 		}
 		return w.grant(do), nil
@@ -347,7 +348,7 @@ func (w *Waiter) join(ctx context.Context) error {
 		ahead = ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
-	w.turn.place, w.row = w.startPlace(ctx, w.turn.local), true
+	w.turn.place, w.row, w.queued = w.startPlace(ctx, w.turn.local), true, true
 	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != "", woken: true}
 	if w.cfg.Resume != nil {
 		w.sight.record(w.wait.Ticket, w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
