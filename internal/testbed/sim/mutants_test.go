@@ -50,7 +50,7 @@ var mutants = []mutant{
 	},
 	{
 		"a row that is deleted when the lock is granted by its name", "internal/waiter/waiter.go",
-		"\t\tif !w.turn.kept {\n\t\t\tw.turn.place.cancel()\n\t\t}\n", "\t\tw.turn.place.cancel()\n",
+		"\t\tif !p.turn.kept {\n\t\t\tp.turn.place.cancel()\n\t\t}\n", "\t\tp.turn.place.cancel()\n",
 		`believed to hold`, 30021, "",
 	},
 	{
