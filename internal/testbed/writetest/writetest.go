@@ -30,8 +30,9 @@ type Suite struct {
 	Implied map[string]string
 }
 
-// draws bounds the search for an item that a write applies to, or that one condition decides alone.
-const draws = 100_000
+// draws bounds the search for an item that a write applies to, or that one condition decides alone. The rarest is found in one
+// of some 30,000 draws.
+const draws = 400_000
 
 // Run checks of each write: that the table applies it exactly if Apply does, with the same result, and that each named
 // condition decides the fate of an item alone, so that it could not be left out unseen. Of a write that may be
@@ -78,7 +79,7 @@ func (s Suite) Run(t *testing.T) {
 			for _, c := range slices.Compact(conditions) {
 				why, draws := s.Implied[name+": "+c], draws
 				if why != "" {
-					draws /= 10
+					draws /= 40
 				}
 				if find(c, draws) != (why == "") {
 					t.Errorf("condition %q decides alone: %v (%s)", c, why != "", why)
@@ -89,7 +90,7 @@ func (s Suite) Run(t *testing.T) {
 				_, fate := w.Apply(s.Names, item)
 				compare(t, w, item, fate)
 			}
-			for range locktest.Scaled(draws/10, draws/100) {
+			for range locktest.Scaled(draws/40, draws/400) {
 				w := s.Write[name](rnd)
 				once, fate := w.Apply(s.Names, s.item(rnd))
 				if fate != clause.Applied {
