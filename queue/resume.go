@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Handle names a wait, or the lock that it was granted, for the process that continues it.
+type Handle struct {
+	ID     string // prefix of all its ids
+	Ticket ticket.Number
+}
+
+// resume joins if the ticket can still be granted.
+func (w *Wait) resume() Do {
+	rec := w.Snapshot.Record
+	if rec.Present && rec.Floor().Less(w.Ticket) {
+		return Do{State: Joining}
+	}
+	why := "it was released, evicted, overtaken, or resumed by another process"
+	if slices.ContainsFunc(rec.Holders, func(h Holder) bool { return h.Ticket == w.Ticket }) {
+		why = "another process holds the lock with this ticket, as after an earlier Resume"
+	}
+	return w.fail(WhyGone, errors.New(why))
+}
+
+// takeOver replaces a holder that the handle names by an own id: a CLAIM of a process that has ended may still arrive.
+func (w *Wait) takeOver(c Clock) (do Do, found bool) {
+	if w.Config.Resume == nil {
+		return do, false
+	}
+	old, found, why, err := w.Config.Resume.holder(w.Snapshot.Record)
+	switch {
+	case !found:
+		return do, false
+	case err != nil:
+		return w.fail(why, err), true
+	}
+	w.Config.Mode.Shared = old.Shared
+	entry := w.attempt(c, true)
+	a := w.last()
+	a.Resumed = true
+	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
+	a.Lease = entry.Lease
+	if len(entry.Data) == 0 {
+		entry.Data = old.Data
+	}
+	return Do{State: TakingOver, Entry: entry, Holders: []Holder{old}}, true
+}
+
+// holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.
+func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err error) {
+	for _, holder := range rec.Holders {
+		switch {
+		case !strings.HasPrefix(holder.ID, h.ID+"-"):
+			continue
+		case holder.Unreadable():
+			return holder, true, WhyError, holder.Problem
+		case holder.Ticket != h.Ticket:
+			continue
+		case holder.Lease.FailClosed && !holder.Lease.Endless():
+			why, err = WhyGone, errors.New("the lock fails closed, and its process ended before it was confirmed")
+		case holder.Lease.FailClosed:
+			// A process that resumed it and gave up would open the queue.
+			err = fmt.Errorf("ticket %s is held without a lease, and is not resumed: an operator must evict it", holder.Ticket)
+		}
+		return holder, true, why, err
+	}
+	return Holder{}, false, why, nil
+}
+
+// hides returns what is wrong with a record that refuses to replace an entry as it was read.
+func (w *Wait) hides(rec Record) error {
+	old, found, _, err := w.Config.Resume.holder(w.Snapshot.Record)
+	again, present := rec.Mine(old.ID)
+	if !found || err != nil || !present || again.Shared != old.Shared || again.Made != old.Made {
+		return nil
+	}
+	q := w.Config.Items
+	return &clause.MalformedError{
+		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(AttrHolders) + "." + old.ID,
+		Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
+	}
+}
