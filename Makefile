@@ -90,6 +90,7 @@ captures: ## write docs/captures and what docs/observe.md shows of them, from th
 .PHONY: spec
 spec: ## play all interleavings of the machines of package queue within bounds, and find each planted mistake
 	$(GO) test -count=1 -v ./internal/testbed/search -search.states 1000000
+	$(GO) test -count=1 -run TestExplore ./internal/testbed/search -search.explore
 
 .PHONY: spec-models
 spec-models: ## search the models of what "make spec" does not play yet, such as transactions (needs gcc)
