@@ -41,7 +41,10 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 		s.logs = append(s.logs, c.logOf(ctx, s.cfg, q, acquire))
 		s.queues[i] = reporting(q, s.logs[i])
 	}
-	locks, err := attempt(ctx, c, s.cfg, wait, s.try)
+	locks, tried, err := s.try(ctx, wait)
+	if s.cfg.again(ctx, tried, err) {
+		locks, _, err = s.try(ctx, waitpolicy.NoWait)
+	}
 	s.in(s.failed).reportFailure(err)
 	return locks, err
 }
@@ -95,14 +98,20 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 }
 
 // try makes one attempt. tried reports whether a request was made.
-func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
+func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, tried bool, _ error) {
+	call, err := s.client.begin(ctx, wait)
+	if err != nil {
+		return nil, false, err
+	}
+	defer call.end()
+	ctx = call.ctx
 	config := multilock.Config{
 		Numbered: s.cfg.Scope != ticket.ScopeQueue, Log: s.cfg.Logger,
 		Hold: func(ctx context.Context, i int, grant *waiter.Grant) multilock.Held {
 			return s.client.hold(ctx, s.in(i), s.queues[i], grant)
 		},
 		Ready: func() error {
-			if calls.Close() {
+			if call.callbacks.Close() {
 				return callback.ErrFailed
 			}
 			if cause := s.client.over(ctx); cause != nil {
@@ -112,7 +121,7 @@ func (s *several) try(ctx context.Context, calls *callback.Caller, wait waitpoli
 		},
 	}
 	for i, q := range s.queues {
-		config.Waiters = append(config.Waiters, *s.client.waiter(s.in(i), q, calls))
+		config.Waiters = append(config.Waiters, *s.client.waiter(s.in(i), q, call.callbacks))
 	}
 	held, err := multilock.Acquire(ctx, config, wait)
 	if failed, ok := errors.AsType[*multilock.Error](err); ok {

@@ -45,7 +45,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	if err != nil {
 		return nil, err
 	}
-	lock, err := c.serve(ctx, cfg, q, wait)
+	lock, err := c.serve(ctx, cfg, c.logged(ctx, cfg, q), wait)
 	switch {
 	case errors.Is(err, ticket.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)

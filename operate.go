@@ -48,10 +48,14 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 	if isNil(key) {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
-	if q, err = key.prepare(c, waitpolicy.NoWait, with[Option](c, nil)); err == nil {
-		bounded, end, err = c.begin(ctx, waitpolicy.Forever)
+	if q, err = key.prepare(c, waitpolicy.NoWait, with[Option](c, nil)); err != nil {
+		return nil, q, nil, err
 	}
-	return bounded, q, end, err
+	call, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return nil, q, nil, err
+	}
+	return call.ctx, q, call.end, nil
 }
 
 // Inspect returns the holders and the waiters, in order, as one consistent query shows them. It changes
@@ -104,13 +108,13 @@ func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.Sta
 			yield(nil, fmt.Errorf("queuelock: %w", err))
 			return
 		}
-		ctx, end, err := c.begin(ctx, waitpolicy.Forever)
+		call, err := c.begin(ctx, waitpolicy.Forever)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer end()
-		for found, err := range listing.Queues(ctx, c.store, scan) {
+		defer call.end()
+		for found, err := range listing.Queues(call.ctx, c.store, scan) {
 			var state *queue.State
 			switch q := found.Queue; {
 			case err != nil:

@@ -43,6 +43,7 @@ type settings struct {
 	given  time.Duration // Config.HeartbeatInterval, zero if it was not set
 	ownTTL bool          // WithTTL was given
 	begun  time.Time
+	second bool          // see again
 	log    *notify.Log   // of the call in one queue
 	resume *queue.Handle // nil: the call is not Resume
 

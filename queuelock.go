@@ -184,29 +184,40 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	if err != nil {
 		return nil, err
 	}
-	return c.serve(ctx, cfg, q, wait)
+	return c.serve(ctx, cfg, c.logged(ctx, cfg, q), wait)
 }
 
 // acquires counts the calls of this process, also for an Observer of several Clients.
 var acquires atomic.Uint64
 
+// logged gives the settings their log, and the queue its reports to that.
+func (c *Client) logged(ctx context.Context, cfg *settings, q table.Queue) table.Queue {
+	cfg.log = c.logOf(ctx, cfg, q, acquires.Add(1))
+	return reporting(q, cfg.log)
+}
+
 // serve waits in the queue and returns the lock.
 func (c *Client) serve(ctx context.Context, cfg *settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
-	cfg.log = c.logOf(ctx, cfg, q, acquires.Add(1))
-	q = reporting(q, cfg.log)
-	try := func(ctx context.Context, calls *callback.Caller, wait waitpolicy.Wait) (*Lock, bool, error) {
-		w, grant, err := waiter.Acquire(ctx, c.waiter(cfg, q, calls), wait)
-		return c.waited(ctx, cfg, q, calls, w, grant, err)
+	call, err := c.begin(ctx, wait)
+	if err != nil {
+		cfg.reportFailure(err)
+		return nil, err
 	}
-	lock, err := attempt(ctx, c, cfg, wait, try)
+	defer call.end()
+	w, grant, err := waiter.Acquire(call.ctx, c.waiter(cfg, q, call.callbacks), wait)
+	lock, tried, err := c.waited(call, cfg, q, w, grant, err)
+	if cfg.again(ctx, tried, err) {
+		call.end()
+		return c.serve(ctx, cfg, q, waitpolicy.NoWait)
+	}
 	cfg.reportFailure(err)
 	return lock, err
 }
 
 // waited makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
-func (c *Client) waited(ctx context.Context, cfg *settings, q table.Queue, calls *callback.Caller, w *waiter.Waiter,
-	grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
-	last := w.Status()
+func (c *Client) waited(call *call, cfg *settings, q table.Queue, w *waiter.Waiter, grant *waiter.Grant,
+	err error) (lock *Lock, tried bool, _ error) {
+	ctx, last := call.ctx, w.Status()
 	if err != nil {
 		err = c.acquireError(ctx, cfg, q, err, last)
 		if orphan := w.Orphan(); orphan != nil {
@@ -216,7 +227,7 @@ func (c *Client) waited(ctx context.Context, cfg *settings, q table.Queue, calls
 	}
 	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
 	held := c.hold(ctx, cfg, q, grant)
-	failed := calls.Close()
+	failed := call.callbacks.Close()
 	if failed || c.over(ctx) != nil {
 		// Served while the caller gave up: give it back.
 		last.Serving = nil
@@ -228,27 +239,6 @@ func (c *Client) waited(ctx context.Context, cfg *settings, q table.Queue, calls
 		return nil, true, err
 	}
 	return c.deliver(held, cfg), true, nil
-}
-
-// attempt makes an attempt within the wait, and one without waiting if the wait was over before the first
-// request. try reports whether it made a request.
-func attempt[T any](ctx context.Context, c *Client, cfg *settings, wait waitpolicy.Wait,
-	try func(context.Context, *callback.Caller, waitpolicy.Wait) (T, bool, error)) (T, error) {
-	once := func(wait waitpolicy.Wait) (held T, tried bool, err error) {
-		ctx, end, err := c.begin(ctx, wait)
-		if err != nil {
-			return held, false, err
-		}
-		defer end()
-		ctx, calls := callback.New(ctx, c.background.Run)
-		defer calls.Raise()
-		return try(ctx, calls, wait)
-	}
-	held, tried, err := once(wait)
-	if !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(cfg.begun) < cfg.RequestTimeout {
-		held, _, err = once(waitpolicy.NoWait)
-	}
-	return held, err
 }
 
 // Do runs fn while it holds the lock, and releases the lock afterwards, also after a panic. fn's context is
@@ -326,12 +316,19 @@ func (c *Client) releaseAll(ctx context.Context) error {
 // errWaitOver is the cause of a context that ended because the wait is over.
 var errWaitOver = errors.New("the wait is over")
 
-// begin enters a call, which ends with end. wait and Close bound its context.
-func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded context.Context, end func(), err error) {
+// call is an acquire under way.
+type call struct {
+	ctx       context.Context // that of the caller, bounded by the wait, by Close, and by a callback that panics
+	callbacks *callback.Caller
+	leave     func()
+}
+
+// begin enters a call, which ends with end.
+func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (*call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, nil, ErrClosed
+		return nil, ErrClosed
 	}
 	bounded, cancel := context.WithCancelCause(ctx)
 	c.calls.Enter()
@@ -340,7 +337,24 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (bounded conte
 	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
 		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
 	}
-	return bounded, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }, nil
+	bounded, callbacks := callback.New(bounded, c.background.Run)
+	return &call{bounded, callbacks, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }}, nil
+}
+
+// end ends the call once. The panic of a callback continues in its goroutine.
+func (c *call) end() {
+	if leave := c.leave; leave != nil {
+		c.leave = nil
+		defer leave()
+		c.callbacks.Raise()
+	}
+}
+
+// again reports whether another attempt follows, without waiting: the wait was over before the first request.
+func (s *settings) again(ctx context.Context, tried bool, err error) bool {
+	again := !s.second && !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(s.begun) < s.RequestTimeout
+	s.second = s.second || again
+	return again
 }
 
 // over returns why the caller of an acquire wants no lock any more, or nil. The end of the client reaches ctx a moment

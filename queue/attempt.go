@@ -126,7 +126,7 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 		case usable && a.Named():
 			return Do{State: Keeping}, true
 		case usable:
-			return w.grant(a, h), true
+			return w.grant(c, a, h), true
 		}
 		a.given, a.unknown, late = true, true, &h
 	}
@@ -136,7 +136,9 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 			continue
 		}
 		a.removed, a.unknown = w.Snapshot.ReadAt, true
-		return Do{State: Removing, IDs: []string{a.ID}, Late: late}, true
+		do = remove(a.ID)
+		do.Late = late
+		return do, true
 	}
 	return w.takeOver(c)
 }
@@ -160,7 +162,7 @@ func (w *Wait) kept(c Clock, stays bool) Do {
 	i, h := w.mine(w.Snapshot.Record)
 	a := &w.attempts[i]
 	if stays {
-		return w.grant(a, h)
+		return w.grant(c, a, h)
 	}
 	a.given, a.unknown = true, true
 	return w.act(c)
@@ -193,18 +195,22 @@ func (w *Wait) clean() {
 }
 
 // grant ends the wait with a lock that is held, or confirms it first.
-func (w *Wait) grant(a *Attempt, h Holder) Do {
-	a.unknown = w.Config.FailClosed
+func (w *Wait) grant(c Clock, a *Attempt, h Holder) Do {
 	if w.Config.FailClosed {
-		return Do{State: Confirming, Attempt: a, Holder: &h}
+		a.unknown = true
+		return w.confirm(c)
 	}
+	a.unknown = false
 	return Do{State: Granted, Attempt: a, Holder: &h}
 }
 
-// confirm sends CONFIRM again.
-func (w *Wait) confirm() Do {
+// confirm sends CONFIRM.
+func (w *Wait) confirm(c Clock) Do {
 	i, h := w.mine(w.Snapshot.Record)
-	return Do{State: Confirming, Attempt: &w.attempts[i], Holder: &h}
+	a := &w.attempts[i]
+	earliest, latest, _ := c.At(a.Sent)
+	since := earliest.Add(latest.Sub(earliest) / 2) // zero if it is not known
+	return Do{State: Confirming, Attempt: a, Holder: &h, Write: Confirm(a.ID, h.Ticket, since)}
 }
 
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
@@ -229,5 +235,5 @@ func (w *Wait) confirmed(r Replied) Do {
 		return w.fail(WhyOvertaken, nil)
 	}
 	a.removed = w.Snapshot.ReadAt
-	return Do{State: Removing, IDs: []string{a.ID}}
+	return remove(a.ID)
 }

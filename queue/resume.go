@@ -50,7 +50,9 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
 	}
-	return Do{State: TakingOver, Entry: entry, Holders: []Holder{old}}, true
+	mark := Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
+	_, mark.At, _ = c.At(c.Now()) // no transaction of the holder began later
+	return Do{State: TakingOver, Attempt: a, Write: Resume(entry, old, mark), Holders: []Holder{old}}, true
 }
 
 // holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.

@@ -103,7 +103,8 @@ func (w *Wait) claim(c Clock) Do {
 	if w.awaitsRow(Claiming) {
 		return Do{State: Putting}
 	}
-	return Do{State: Claiming, Entry: w.attempt(c, true)}
+	entry := w.attempt(c, true)
+	return Do{State: Claiming, Attempt: w.last(), Write: Claim(entry, w.Ticket)}
 }
 
 // refused continues after a CLAIM that was refused.

@@ -3,6 +3,7 @@ package queue
 import (
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -62,8 +63,8 @@ type Clock interface {
 	RowSent(until time.Time) (sent time.Time, known bool)
 	// Leases returns what is left of the leases of a snapshot.
 	Leases(s Snapshot) Leases
-	// Earliest returns the earliest that DynamoDB's time can be.
-	Earliest() (earliest time.Time, known bool)
+	// At returns the bounds of DynamoDB's time at a local time.
+	At(local time.Time) (earliest, latest time.Time, known bool)
 	Now() time.Time // local and monotonic
 }
 
@@ -108,13 +109,14 @@ func (GiveUp) event()  {}
 // Do is what to do next: it is what the wait then does, with what that needs.
 type Do struct {
 	State   Doing
-	Entry   Entry         // Taking, Entering, Claiming, TakingOver
+	Rider   ticket.Rider  // Taking: what goes with the increment
+	Write   clause.Write  // Entering, Claiming, TakingOver, Removing, Resetting, Confirming: is sent, as Taking is, once
 	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
 	Rows    []Waiter      // Sweeping
 	Holders []Holder      // Evicting; TakingOver: that which is replaced
 	IDs     []string      // Removing
-	Attempt *Attempt      // Granted, Confirming
-	Holder  *Holder       // the same: its entry
+	Attempt *Attempt      // Taking, Entering, Claiming, TakingOver, Confirming, Granted
+	Holder  *Holder       // Confirming, Granted: its entry
 	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
 	Why     Why           // Ended
 	Err     error
@@ -150,9 +152,10 @@ type WaitConfig struct {
 	Mode   Mode
 	NoWait bool
 
-	FailClosed bool         // a grant must be confirmed
-	Scope      ticket.Scope // of the counter that issues the tickets
-	Resume     *Handle      // of what is continued; nil: take a number
+	FailClosed bool          // a grant must be confirmed
+	Scope      ticket.Scope  // of the counter that issues the tickets
+	Resume     *Handle       // of what is continued; nil: take a number
+	Forget     time.Duration // after which an idle record may be deleted; zero: never
 }
 
 // turn is the wait of one ticket.
@@ -240,11 +243,11 @@ func (w *Wait) wider() bool { return w.Config.Scope != ticket.ScopeQueue }
 
 // enter sends TAKE or ENTER, each time with a new id.
 func (w *Wait) enter(c Clock) Do {
-	state := Taking
+	entry := w.attempt(c, false)
 	if w.wider() {
-		state = Entering
+		return Do{State: Entering, Attempt: w.last(), Write: Enter(entry, w.Ticket, w.Config.Scope, w.Config.NoWait)}
 	}
-	return Do{State: state, Entry: w.attempt(c, false)}
+	return Do{State: Taking, Attempt: w.last(), Rider: Take(entry, w.Config.NoWait)}
 }
 
 // replied continues after the reply to a request.
@@ -263,6 +266,8 @@ func (w *Wait) replied(c Clock, r Replied) Do {
 	switch {
 	case failed:
 		return w.pause()
+	case r.Record.Problem != nil && (w.State == Claiming || w.State == TakingOver):
+		return w.unreadable(r.Record)
 	case w.State == Sweeping:
 		return w.swept(c, r)
 	case w.State == Evicting && w.turn.evict:
@@ -300,9 +305,15 @@ func (w *Wait) again(c Clock) Do {
 	case Taking, Entering:
 		return w.enter(c)
 	case Confirming:
-		return w.confirm()
+		return w.confirm(c)
 	}
 	return w.look()
+}
+
+// unreadable ends a wait whose request was applied, and has returned a record that cannot be read: what was granted is not known.
+func (w *Wait) unreadable(rec Record) Do {
+	w.last().unknown = true
+	return w.fail(WhyError, rec.Problem)
 }
 
 // entered continues after the reply to TAKE or ENTER.
@@ -313,7 +324,14 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 	case r.Reply >= ReplyFailed:
 		w.last().unknown = r.Reply == ReplyUnknown
 		return w.pause()
-	case r.Reply == ReplyRefused && i < 0:
+	case rec.Problem != nil:
+		return w.unreadable(rec)
+	case r.Reply != ReplyApplied:
+		if err := rec.Refuses(w.Config.Items, w.Config.Mode, w.Config.Scope); err != nil {
+			return w.fail(WhyError, err)
+		}
+	}
+	if r.Reply == ReplyRefused && i < 0 {
 		w.Snapshot = SnapshotOf(rec, c.Now())
 		if w.Config.NoWait {
 			return w.makeRoom(c)
@@ -371,7 +389,7 @@ func (w *Wait) room(c Clock, d Decision, gone []Holder) Do {
 
 // overdue returns the holder whose grant by name should have been accepted for long.
 func (w *Wait) overdue(c Clock) (overdue Holder, ok bool) {
-	earliest, known := c.Earliest()
+	earliest, _, known := c.At(c.Now())
 	for _, h := range w.Snapshot.Record.Holders {
 		if known && !h.Accepted() && !h.Since.IsZero() && earliest.Sub(h.Since) > acceptedWithin {
 			return h, true
@@ -408,9 +426,22 @@ func (w *Wait) leave() Do {
 		w.leaving, w.left = true, w.Unknown()
 	}
 	if len(w.left) > 0 {
-		return Do{State: Removing, IDs: w.left}
+		return remove(w.left...)
 	}
 	return Do{State: Left}
+}
+
+// remove sends CLEAN UP.
+func remove(ids ...string) Do { return Do{State: Removing, IDs: ids, Write: Remove(ids...)} }
+
+// reset sends RESET after a removal. If the record is of a wider scope, the table's TTL must not delete it.
+func (w *Wait) reset(c Clock) Do {
+	var forget time.Time
+	_, latest, known := c.At(c.Now())
+	if rec := w.Snapshot.Record; known && w.Config.Forget > 0 && rec.Scope == ticket.ScopeQueue {
+		forget = latest.Add(w.Config.Forget)
+	}
+	return Do{State: Resetting, Write: Reset(w.Snapshot.Record.FirstServed(), forget)}
 }
 
 // removed continues after the reply to CLEAN UP, or to the RESET after it.
@@ -423,7 +454,7 @@ func (w *Wait) removed(c Clock, r Replied) Do {
 		w.clean()
 		w.Snapshot.Saw(rec, c.Now())
 		if (r.Reply == ReplyApplied || len(rec.Holders) == 0) && rec.CanIdle() { // refused: perhaps by a copy of itself
-			return Do{State: Resetting}
+			return w.reset(c)
 		}
 	}
 	if w.leaving {

@@ -17,11 +17,11 @@ type stopped struct {
 	left  time.Duration // of all that a snapshot shows
 }
 
-func (c stopped) Now() time.Time                      { return c.now }
-func (c stopped) Begin() (Lease, time.Time)           { return Lease{TTL: time.Minute}, time.Time{} }
-func (c stopped) Earliest() (time.Time, bool)         { return c.now, true }
-func (c stopped) RowSent(time.Time) (time.Time, bool) { return c.now, true }
-func (c stopped) Usable(Lease, time.Time, bool) bool  { return !c.ended }
+func (c stopped) Now() time.Time                                        { return c.now }
+func (c stopped) Begin() (Lease, time.Time)                             { return Lease{TTL: time.Minute}, time.Time{} }
+func (c stopped) At(time.Time) (earliest, latest time.Time, known bool) { return c.now, c.now, true }
+func (c stopped) RowSent(time.Time) (time.Time, bool)                   { return c.now, true }
+func (c stopped) Usable(Lease, time.Time, bool) bool                    { return !c.ended }
 func (c stopped) Leases(s Snapshot) (l Leases) {
 	return Leases{Holders: slices.Repeat([]time.Duration{c.left}, len(s.Record.Holders)), Rows: slices.Repeat([]time.Duration{c.left}, len(s.Rows))}
 }
@@ -137,7 +137,7 @@ func TestLife(t *testing.T) {
 		},
 		"IsWorthlessAtTheFloor": {
 			cfg:    WaitConfig{Scope: ticket.ScopeTable},
-			events: []Event{Begin{num(7)}, reply(ReplyMade, recordOf(7, held("other", 7)))},
+			events: []Event{Begin{num(7)}, reply(ReplyMade, inScope(recordOf(7, held("other", 7))))},
 			want:   []Doing{Entering, Ended}, why: WhyNewTicket,
 		},
 		"IsPassedTheLock": {
@@ -419,8 +419,9 @@ func TestNoWait(t *testing.T) {
 	})
 	t.Run("WithWorthlessNumbers", func(t *testing.T) {
 		w, n := waitOf(WaitConfig{NoWait: true, Scope: ticket.ScopeTable}), 0
-		for do := w.Step(clock, Begin{num(7)}); do.Why != WhyBusy; n++ {
-			if do = w.Step(clock, Replied{ReplyMade, recordOf(7)}); do.Why == WhyNewTicket {
+		passed := inScope(recordOf(7))
+		for do := w.Step(clock, Begin{num(7)}); do.Why != WhyBusy && n < 100; n++ {
+			if do = w.Step(clock, Replied{ReplyMade, passed}); do.Why == WhyNewTicket {
 				w.Step(clock, Begin{num(7)})
 			}
 		}
@@ -482,4 +483,10 @@ func TestHandle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inScope returns the record of a queue whose tickets the table's counter issues.
+func inScope(rec Record) Record {
+	rec.Scope = ticket.ScopeTable
+	return rec
 }

@@ -72,27 +72,23 @@ func Of(q table.Queue, scope ticket.Scope) Counter {
 //
 // After any other error MayHaveTaken reports whether a number may have been issued.
 func (c Counter) Take(ctx context.Context, rider ticket.Rider) (clause.Item, error) {
-	base := c.base()
-	if !c.Store.Nests() {
-		return c.send(ctx, c.Master.TakeThenSeed(rider, base))
+	base, nests := c.base(), c.Store.Nests()
+	take := c.Master.TakeThenSeed(rider, base)
+	if nests {
+		take = c.Master.Take(rider, base)
 	}
-	item, err := c.send(ctx, c.Master.Take(rider, base))
-	if c.Store.RefusesNesting(err) {
-		return c.send(ctx, c.Master.TakeThenSeed(rider, base))
-	}
-	return item, err
-}
-
-// send sends a take, and a seed after it if there is no counter.
-func (c Counter) send(ctx context.Context, take ticket.Take) (clause.Item, error) {
 	for {
-		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names))
+		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names), false)
 		refused, ok := errors.AsType[*table.Refused](err)
-		if !ok {
+		switch {
+		case !ok && nests && c.Store.RefusesNesting(err):
+			take, nests = c.Master.TakeThenSeed(rider, base), false
+			continue
+		case !ok:
 			return item, err
 		}
 		switch take, err = take.Refused(refused.Item); {
-		case err == nil:
+		case err == nil: // a seed follows
 		case errors.Is(err, ticket.ErrSeeded), errors.Is(err, ticket.ErrRefused):
 			return refused.Item, err
 		case errors.Is(err, ticket.ErrNoItem):
@@ -170,7 +166,7 @@ func (c Counter) Raise(ctx context.Context, issued, to ticket.Number) error {
 	if to.After(issued) > MaxRaise {
 		return ErrFar
 	}
-	err := c.Store.Apply(ctx, c.Key, c.Store.Express(c.Master.Raise(to), c.Names))
+	_, err := c.Store.Update(ctx, c.Key, c.Store.Express(c.Master.Raise(to), c.Names), true)
 	if refused, ok := errors.AsType[*table.Refused](err); ok && refused.Means == clause.Made {
 		return nil
 	}

@@ -93,14 +93,14 @@ type acquisition struct {
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
 func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (held []Held, _ error) {
-	tries, _ := wait.Tries()
-	a := &acquisition{cfg: c, noWait: tries > 0}
+	tries := waiter.Tries{Wait: wait}
+	a := &acquisition{cfg: c, noWait: tries.NoWait()}
 	var err *Error
-	waiter.Try(ctx, wait, func(until time.Time) (left []*waiter.Waiter, again bool) {
-		a.until = until
+	for again := true; again && tries.Next(ctx, a.before...); {
+		a.until = tries.Until
 		held, err = a.acquire(ctx)
-		return a.before, err != nil && !a.endless(err.Left) && (errors.Is(err.Err, waiter.ErrBusy) || table.Transient(err.Err))
-	})
+		again = err != nil && !a.endless(err.Left) && (errors.Is(err.Err, waiter.ErrBusy) || table.Transient(err.Err))
+	}
 	if err != nil {
 		err.Tried = a.tried
 		return nil, err

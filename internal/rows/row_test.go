@@ -230,7 +230,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	}
 	put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("0"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
 	before := tb.Counts()
-	snapshot, err := rows.Look(t.Context(), q, n(100), n(1))
+	snapshot, err := rows.Look(t.Context(), q, n(100), n(1), false)
 	if err != nil || len(snapshot.Rows) != all || !snapshot.Record.Exists {
 		t.Fatalf("saw %d rows, record %v, %v", len(snapshot.Rows), snapshot.Record.Exists, err)
 	}
@@ -242,7 +242,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	if sent := tb.Counts().Sub(before)["Query"].Sent; sent != 3 {
 		t.Errorf("%d queries were sent, want 3", sent)
 	}
-	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1)); err != nil || len(snapshot.Rows) != 5 {
+	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1), false); err != nil || len(snapshot.Rows) != 5 {
 		t.Errorf("ahead of 7 are %d rows, %v, want 5", len(snapshot.Rows), err)
 	}
 }
@@ -264,7 +264,7 @@ func TestLookOfNext(t *testing.T) {
 			operation string
 		}{{8, 7, "GetItem"}, {9, 7, "Query"}, {1, 0, "Query"}, {8, 0, "Query"}, {7, 7, "Query"}, {7, 8, "Query"}} {
 			before := tb.Counts()
-			snapshot, err := rows.Look(t.Context(), q, n(test.t), n(test.floor))
+			snapshot, err := rows.Look(t.Context(), q, n(test.t), n(test.floor), false)
 			if err != nil || snapshot.Record.TicketNumber != n(50) || snapshot.ReadAt.IsZero() {
 				t.Errorf("ticket %d, floor %d: saw %+v, %v", test.t, test.floor, snapshot, err)
 			}
@@ -290,7 +290,7 @@ func TestLookSeesOneQueue(t *testing.T) {
 		q := queueOf(tb, "e", reason)
 		for _, look := range []func() (queue.Snapshot, error){
 			func() (queue.Snapshot, error) { return rows.LookAll(t.Context(), q) },
-			func() (queue.Snapshot, error) { return rows.Look(t.Context(), q, ticket.Max, n(1)) },
+			func() (queue.Snapshot, error) { return rows.Look(t.Context(), q, n(0), n(1), false) },
 		} {
 			snapshot, err := look()
 			if err != nil || len(snapshot.Rows) != 1 || snapshot.Rows[0].ID != "e"+reason || snapshot.Record.TicketNumber != n(100+i) {
@@ -309,7 +309,7 @@ func TestLookWithoutRecord(t *testing.T) {
 	}
 	put(t, tb, withKey(q, clause.Item{"ticketNumber": clause.String("7")}))
 	for _, floor := range []int{0, 4} {
-		if _, err := rows.Look(t.Context(), q, n(5), n(floor)); err == nil {
+		if _, err := rows.Look(t.Context(), q, n(5), n(floor), false); err == nil {
 			t.Error("a malformed record was no error")
 		}
 	}

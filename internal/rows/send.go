@@ -24,7 +24,7 @@ func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (
 	case clause.Delete:
 		err = q.Delete(ctx, key, e)
 	default:
-		err = q.Apply(ctx, key, e)
+		_, err = q.Update(ctx, key, e, true)
 	}
 	refused, ok := errors.AsType[*table.Refused](err)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -40,7 +41,7 @@ func TestWithoutNesting(t *testing.T) {
 		q.Reason = "permits"
 		e := entryOf("a")
 		e.Mode.Permits = 2
-		if rec, err := serving.Take(t.Context(), q, e, false); err != nil || rec.Permits != 2 || len(rec.Holders) != 1 {
+		if rec, _, err := serving.Take(t.Context(), q, queue.Take(e, false)); err != nil || rec.Permits != 2 || len(rec.Holders) != 1 {
 			t.Errorf("a semaphore: %+v, %v", rec, err)
 		}
 	})

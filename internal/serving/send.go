@@ -38,28 +38,33 @@ func Get(ctx context.Context, q table.Queue) (queue.Record, error) {
 // Send sends a write of the record. It returns the record that it left or that refused it, what was learned of it, and the
 // error unless it was applied.
 func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
-	rec, err := send(ctx, q, w)
-	return rec, replyOf(err), err
+	sent := time.Now()
+	item, err := q.Record().Update(ctx, q.RecordKey(), q.Record().Express(w, q.Names()), false)
+	rec, err := written(q, item, err)
+	return rec.Timed(sent, time.Now()), ReplyOf(err), err
 }
 
 // SendBlind is Send for a write after which the record is not needed.
 func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
-	err := q.Record().Apply(ctx, q.RecordKey(), q.Record().Express(w, q.Names()))
+	_, err := q.Record().Update(ctx, q.RecordKey(), q.Record().Express(w, q.Names()), true)
 	if err == nil {
 		return queue.Record{}, queue.ReplyApplied, nil
 	}
 	rec, err := written(q, nil, err)
-	return rec, replyOf(err), err
+	return rec, ReplyOf(err), err
 }
 
 // SendWith is Send for a write of a record on a user's item, and the user's own update of that item, on both conditions. users
 // has an update, and may have a condition.
 func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expression.Expression) (queue.Record, queue.Reply, error) {
-	rec, err := sendExpressions(ctx, q, table.Join(q.Record().Express(w, q.Names()), users))
-	return rec, replyOf(err), err
+	sent := time.Now()
+	item, err := q.Record().Update(ctx, q.RecordKey(), table.Join(q.Record().Express(w, q.Names()), users), false)
+	rec, err := written(q, item, err)
+	return rec.Timed(sent, time.Now()), ReplyOf(err), err
 }
 
-func replyOf(err error) queue.Reply {
+// ReplyOf returns what the error of a request says about it.
+func ReplyOf(err error) queue.Reply {
 	switch {
 	case err == nil:
 		return queue.ReplyApplied
@@ -77,16 +82,10 @@ func replyOf(err error) queue.Reply {
 	return queue.ReplyFailed
 }
 
-// send sends a write of the record.
+// send is Send for a caller that judges by the error.
 func send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, error) {
-	return sendExpressions(ctx, q, q.Record().Express(w, q.Names()))
-}
-
-func sendExpressions(ctx context.Context, q table.Queue, e table.Expressions) (queue.Record, error) {
-	sent := time.Now()
-	item, err := q.Record().Update(ctx, q.RecordKey(), e)
-	rec, err := written(q, item, err)
-	return rec.Timed(sent, time.Now()), err
+	rec, _, err := Send(ctx, q, w)
+	return rec, err
 }
 
 // written returns the record that a write has returned, or that refused it. A write
@@ -113,14 +112,4 @@ func written(q table.Queue, item clause.Item, err error) (queue.Record, error) {
 		return queue.Record{Exists: true, Item: rec.Item, Problem: problem}, nil
 	}
 	return rec, nil
-}
-
-// grant is send for a request that puts an entry into the record. The caller must be
-// able to read what was granted, so a malformed record is an error.
-func grant(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, error) {
-	rec, err := send(ctx, q, w)
-	if err == nil && rec.Problem != nil {
-		return queue.Record{}, rec.Problem
-	}
-	return rec, err
 }

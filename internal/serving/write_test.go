@@ -13,7 +13,7 @@ import (
 func take(t *testing.T, q table.Queue, id string) queue.Record {
 	t.Helper()
 	for {
-		rec, err := serving.Take(t.Context(), q, entryOf(id), false)
+		rec, _, err := serving.Take(t.Context(), q, queue.Take(entryOf(id), false))
 		if errors.Is(err, serving.ErrRefused) {
 			continue
 		}

@@ -79,7 +79,7 @@ func (w *world) take(q table.Queue, terms heartbeat.Terms, id string) *waiter.Gr
 	w.Helper()
 	sent := time.Now()
 	begun, since := terms.Begin(q.Clock(), sent)
-	rec, err := serving.Take(w.Context(), q, queue.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false)
+	rec, _, err := serving.Take(w.Context(), q, queue.Take(queue.Entry{ID: id, Owner: id, Since: since, Lease: begun}, false))
 	if err != nil && !errors.Is(err, serving.ErrRefused) {
 		w.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/smithy-go/middleware"
 )
 
 // Date finds out DynamoDB's time, if the clock needs it to begin a lease: DATE of the
@@ -31,14 +30,15 @@ func (q Queue) Date(ctx context.Context) error {
 		if !s.clock.Needed(time.Now()) {
 			return nil
 		}
-		_, err := send(ctx, s, "GetItem", s.db.GetItem, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: q.RecordKey()},
-			func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata }, once)
-		switch {
-		case Unanswered(err) && s.clock.Needed(time.Now()):
-			return err
-		case err != nil:
+		r := s.begin(ctx, "GetItem", once)
+		out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: q.RecordKey()}, r.options...)
+		if err != nil {
+			if err = r.failed(err); Unanswered(err) && s.clock.Needed(time.Now()) {
+				return err
+			}
 			return nil
 		}
+		r.answered(out.ResultMetadata)
 	}
 	return nil
 }

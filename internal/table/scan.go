@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/queuelock/queuelock/internal/clause"
 )
@@ -50,11 +49,12 @@ func (s *Store) Scan(ctx context.Context, p Page) (items []clause.Item, next cla
 		}
 		in.FilterExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Filter(), e.Names(), e.Values()
 	}
-	out, err := send(ctx, s, "Scan", db.Scan, in,
-		func(out *dynamodb.ScanOutput) middleware.Metadata { return out.ResultMetadata })
+	r := s.begin(ctx, "Scan")
+	out, err := db.Scan(r.ctx, in, r.options...)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, 0, r.failed(err)
 	}
+	r.answered(out.ResultMetadata)
 	if out.ConsumedCapacity != nil {
 		units = aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
 	}

@@ -96,32 +96,28 @@ func (s *Store) Clock() *dbclock.Clock { return s.clock }
 
 func (s *Store) Layout() Layout { return s.layout }
 
-// Update updates the item and returns it as it is afterwards. Returns *Refused if the
-// condition was false, as do all writes.
-func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions) (clause.Item, error) {
-	return s.update(ctx, key, e, types.ReturnValueAllNew)
-}
-
-// Apply is Update for a caller that needs the item of a refusal only.
-func (s *Store) Apply(ctx context.Context, key clause.Item, e Expressions) error {
-	_, err := s.update(ctx, key, e, types.ReturnValueNone)
-	return err
-}
-
-func (s *Store) update(ctx context.Context, key clause.Item, e Expressions, returned types.ReturnValue) (clause.Item, error) {
+// Update updates the item and returns it as it is afterwards. blind: it returns only the item of a refusal, by *Refused, as
+// all writes do whose condition is false.
+func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions, blind bool) (clause.Item, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	out, err := send(ctx, s, "UpdateItem", s.db.UpdateItem, &dynamodb.UpdateItemInput{
+	returned := types.ReturnValueAllNew
+	if blind {
+		returned = types.ReturnValueNone
+	}
+	r := s.begin(ctx, "UpdateItem", e.options()...)
+	out, err := s.db.UpdateItem(r.ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.layout.Table, Key: key,
 		UpdateExpression: e.update, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValues:                        returned,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, func(out *dynamodb.UpdateItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
+	}, r.options...)
 	if err != nil {
-		return nil, s.explain(e, err)
+		return nil, s.explain(e, r.failed(err))
 	}
+	r.answered(out.ResultMetadata)
 	return out.Attributes, nil
 }
 
@@ -129,34 +125,44 @@ func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions) error 
 	if e.err != nil {
 		return e.err
 	}
-	_, err := send(ctx, s, "PutItem", s.db.PutItem, &dynamodb.PutItemInput{
+	r := s.begin(ctx, "PutItem", e.options()...)
+	out, err := s.db.PutItem(r.ctx, &dynamodb.PutItemInput{
 		TableName: &s.layout.Table, Item: item, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, func(out *dynamodb.PutItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
-	return s.explain(e, err)
+	}, r.options...)
+	if err != nil {
+		return s.explain(e, r.failed(err))
+	}
+	r.answered(out.ResultMetadata)
+	return nil
 }
 
 func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) error {
 	if e.err != nil {
 		return e.err
 	}
-	_, err := send(ctx, s, "DeleteItem", s.db.DeleteItem, &dynamodb.DeleteItemInput{
+	r := s.begin(ctx, "DeleteItem", e.options()...)
+	out, err := s.db.DeleteItem(r.ctx, &dynamodb.DeleteItemInput{
 		TableName: &s.layout.Table, Key: key, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}, func(out *dynamodb.DeleteItemOutput) middleware.Metadata { return out.ResultMetadata }, e.options()...)
-	return s.explain(e, err)
+	}, r.options...)
+	if err != nil {
+		return s.explain(e, r.failed(err))
+	}
+	r.answered(out.ResultMetadata)
+	return nil
 }
 
 // Get reads the item consistently. It is nil if there is none.
 func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
-	out, err := send(ctx, s, "GetItem", s.db.GetItem,
-		&dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)},
-		func(out *dynamodb.GetItemOutput) middleware.Metadata { return out.ResultMetadata })
+	r := s.begin(ctx, "GetItem")
+	out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)}, r.options...)
 	if err != nil {
-		return nil, err
+		return nil, r.failed(err)
 	}
+	r.answered(out.ResultMetadata)
 	return out.Item, nil
 }
 
@@ -165,15 +171,17 @@ func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
 func (q Queue) Range(ctx context.Context, from, to string) ([]clause.Item, error) {
 	var items []clause.Item
 	for next := (clause.Item)(nil); ; {
-		out, err := send(ctx, q.Store, "Query", q.db.Query, &dynamodb.QueryInput{
+		r := q.begin(ctx, "Query")
+		out, err := q.db.Query(r.ctx, &dynamodb.QueryInput{
 			TableName: &q.layout.Table, KeyConditionExpression: aws.String("(#pk = :pk) AND (#sk BETWEEN :from AND :to)"),
 			ExpressionAttributeNames:  map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
 			ExpressionAttributeValues: clause.Item{":pk": clause.String(q.Entity), ":from": clause.String(from), ":to": clause.String(to)},
 			ConsistentRead:            aws.Bool(true), ExclusiveStartKey: next,
-		}, func(out *dynamodb.QueryOutput) middleware.Metadata { return out.ResultMetadata })
+		}, r.options...)
 		if err != nil {
-			return items, err
+			return items, r.failed(err)
 		}
+		r.answered(out.ResultMetadata)
 		items, next = append(items, out.Items...), out.LastEvaluatedKey
 		if len(next) == 0 {
 			return items, nil
@@ -189,29 +197,45 @@ func (s *Store) left() time.Duration {
 	return min(s.timeout, time.Until(s.end))
 }
 
-// send sends a request with the timeout, feeds the clock with its answer, and translates
-// its error. metadata returns the metadata of an answer.
-func send[In, Out any](ctx context.Context, s *Store, operation string,
-	request func(context.Context, *In, ...Option) (*Out, error), in *In,
-	metadata func(*Out) middleware.Metadata, opts ...Option) (*Out, error) {
-	sent, timeout := time.Now(), s.left()
-	bounded, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	out, err := request(bounded, in, append([]Option{pausing(bounded, timeout, func(err error) { s.reportThrottle(operation, err) })}, opts...)...)
+// request is one call of the SDK, with the timeout of the store. Either answered or failed ends it.
+type request struct {
+	*Store
+	caller    context.Context
+	ctx       context.Context // of the request
+	cancel    func()
+	operation string
+	options   []Option
+	sent      time.Time
+	timeout   time.Duration
+}
+
+func (s *Store) begin(ctx context.Context, operation string, options ...Option) *request {
+	r := &request{Store: s, caller: ctx, operation: operation, sent: time.Now(), timeout: s.left()}
+	r.ctx, r.cancel = context.WithTimeout(ctx, r.timeout)
+	r.options = append([]Option{pausing(r.ctx, r.timeout, r.throttled)}, options...)
+	return r
+}
+
+func (r *request) throttled(err error) { r.reportThrottle(r.operation, err) }
+
+// answered feeds the clock.
+func (r *request) answered(metadata middleware.Metadata) {
 	received := time.Now()
-	date, ok := dateOfError(err)
-	if err == nil {
-		date, ok = dateOfAnswer(metadata(out))
+	r.cancel()
+	if date, ok := dateOfAnswer(metadata); ok {
+		r.clock.Observe(r.sent, received, date)
+	} else {
+		r.clock.Undated(received)
 	}
-	switch {
-	case ok:
-		s.clock.Observe(sent, received, date)
-	case err == nil:
-		s.clock.Undated(received)
+}
+
+// failed feeds the clock, and translates the error.
+func (r *request) failed(err error) error {
+	if date, ok := dateOfError(err); ok {
+		r.clock.Observe(r.sent, time.Now(), date)
 	}
-	if err != nil {
-		s.reportThrottle(operation, err)
-		return nil, s.translate(ctx, bounded, timeout, operation, err)
-	}
-	return out, nil
+	r.throttled(err)
+	err = r.translate(r.caller, r.ctx, r.timeout, r.operation, err)
+	r.cancel()
+	return err
 }

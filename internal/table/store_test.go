@@ -62,7 +62,7 @@ var (
 func calls(q table.Queue) map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"UpdateItem": func(ctx context.Context) error {
-			_, err := q.Update(ctx, q.RecordKey(), table.Build(onTrue.WithUpdate(setN)))
+			_, err := q.Update(ctx, q.RecordKey(), table.Build(onTrue.WithUpdate(setN)), false)
 			return err
 		},
 		"PutItem":    func(ctx context.Context) error { return q.Put(ctx, q.RecordKey(), always) },
@@ -165,7 +165,7 @@ func TestRefusal(t *testing.T) {
 		if err := q.Put(t.Context(), item, always); err != nil {
 			t.Fatal(err)
 		}
-		_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)))
+		_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)), false)
 		for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
 			refused, ok := errors.AsType[*table.Refused](err)
 			if !ok || table.Transient(err) || table.Applied(err) || err.Error() == "" {
@@ -206,7 +206,7 @@ func TestRepeat(t *testing.T) {
 		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
 		set := []clause.Change{clause.At("n").Set(clause.V(clause.Int(1)))}
 		for kind, send := range map[clause.Kind]func(table.Expressions) error{
-			clause.Update: func(e table.Expressions) error { return q.Apply(t.Context(), q.RecordKey(), e) },
+			clause.Update: func(e table.Expressions) error { _, err := q.Update(t.Context(), q.RecordKey(), e, true); return err },
 			clause.Put:    func(e table.Expressions) error { return q.Put(t.Context(), q.RecordKey(), e) },
 			clause.Delete: func(e table.Expressions) error { return q.Delete(t.Context(), q.RecordKey(), e) },
 		} {

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/queuelock/queuelock/internal/clause"
 )
@@ -45,11 +44,12 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	if !ok {
 		return nil, fmt.Errorf("the DynamoDB client %T has no method TransactGetItems", s.db)
 	}
-	out, err := send(ctx, s, transactGetItems, db.TransactGetItems, &dynamodb.TransactGetItemsInput{TransactItems: items},
-		func(out *dynamodb.TransactGetItemsOutput) middleware.Metadata { return out.ResultMetadata })
+	request := s.begin(ctx, transactGetItems)
+	out, err := db.TransactGetItems(request.ctx, &dynamodb.TransactGetItemsInput{TransactItems: items}, request.options...)
 	if err != nil {
-		return nil, err
+		return nil, request.failed(err)
 	}
+	request.answered(out.ResultMetadata)
 	read := make([]clause.Item, len(out.Responses))
 	for i, r := range out.Responses {
 		read[i] = r.Item
@@ -67,10 +67,13 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	if !ok {
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
-	_, err := send(ctx, s, transactWriteItems, db.TransactWriteItems,
-		&dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items},
-		func(out *dynamodb.TransactWriteItemsOutput) middleware.Metadata { return out.ResultMetadata }, once)
-	return err
+	r := s.begin(ctx, transactWriteItems, once)
+	out, err := db.TransactWriteItems(r.ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, r.options...)
+	if err != nil {
+		return r.failed(err)
+	}
+	r.answered(out.ResultMetadata)
+	return nil
 }
 
 // Reasons returns the code of each item of a cancelled transaction, "None" for items

@@ -90,25 +90,25 @@ func (w *Waiter) abandon(ids []string) {
 
 // cleanUp removes own ids that may be in the record, or resets it, and wakes the other waiters of the client.
 func (p *player) cleanUp(ctx context.Context, do *queue.Do) queue.Event {
+	var rec queue.Record
+	var reply queue.Reply
 	if do.State == queue.Resetting {
 		q := p.cfg.Queue
 		q.Store = q.Until(time.Time{})
-		rec, err := serving.MakeIdle(context.WithoutCancel(ctx), q, p.wait.Snapshot.Record)
-		return queue.Replied{Reply: reply(err), Record: rec}
+		rec, reply, _ = serving.Send(context.WithoutCancel(ctx), q, do.Write)
+		return queue.Replied{Reply: reply, Record: rec}
 	}
-	var rec queue.Record
 	err := detached(ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
-		rec, err = serving.Remove(ctx, q, do.IDs...)
+		rec, reply, err = serving.Send(ctx, q, do.Write)
 		return err
 	})
-	r := queue.Replied{Reply: reply(err), Record: rec}
 	switch {
-	case r.Reply >= queue.ReplyFailed:
+	case reply >= queue.ReplyFailed:
 		p.err = err
-	case r.Reply == queue.ReplyApplied || len(rec.Holders) == 0: // refused: perhaps by a copy of itself
+	case reply == queue.ReplyApplied || len(rec.Holders) == 0: // refused: perhaps by a copy of itself
 		p.cfg.Local.Wake(p.cfg.Queue, !rec.CanIdle())
 	}
-	return r
+	return queue.Replied{Reply: reply, Record: rec}
 }
 
 // Remove removes a grant that its owner could not release. It is repeated until it is answered, for RetryTimeout

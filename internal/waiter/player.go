@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -38,9 +37,8 @@ func (c clock) Leases(s queue.Snapshot) queue.Leases {
 	return c.cfg.Observer.Leases(c.cfg.Queue.Items, s)
 }
 
-func (c clock) Earliest() (time.Time, bool) {
-	earliest, _, known := c.cfg.Queue.Clock().At(time.Now())
-	return earliest, known
+func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
+	return c.cfg.Queue.Clock().At(local)
 }
 
 // player plays the machine of the wait, and paces it.
@@ -75,7 +73,32 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 				return do, ctx.Err()
 			}
 		}
-		e, err := p.do(ctx, do)
+		p.turn.touch()
+		var e queue.Event
+		var err error
+		switch do.State {
+		case queue.Resting:
+			e, err = p.rest(ctx)
+		case queue.Pausing:
+			if err = p.turn.failed(); err == nil { // else another attempt does not help
+				e, err = queue.Again{}, p.pause(ctx)
+			}
+		case queue.Putting:
+			e, err = queue.Put{}, p.awaitRow(ctx)
+		case queue.Keeping:
+			p.turn.kept = p.turn.place != nil && !p.turn.left && p.turn.place.hold()
+			e = queue.Kept{OK: p.turn.kept}
+		case queue.Looking:
+			if e, err = p.behind(ctx); e == nil && err == nil {
+				e = p.look(ctx, do.Floor)
+			}
+		case queue.Checking:
+			e = p.read(ctx, false, do.Floor)
+		case queue.Removing, queue.Resetting:
+			e = p.cleanUp(ctx, do)
+		default:
+			e = p.request(ctx, do)
+		}
 		if err != nil && !taken(e) {
 			return do, err
 		}
@@ -91,38 +114,9 @@ func taken(e queue.Event) bool {
 	return ok && rested.Taken
 }
 
-// do does what the machine says, and returns what has happened.
-func (p *player) do(ctx context.Context, do *queue.Do) (queue.Event, error) {
-	p.turn.touch()
-	switch do.State {
-	case queue.Resting:
-		return p.rest(ctx)
-	case queue.Pausing:
-		if err := p.turn.failed(); err != nil { // another attempt does not help
-			return nil, err
-		}
-		return queue.Again{}, p.pause(ctx)
-	case queue.Putting:
-		return queue.Put{}, p.awaitRow(ctx)
-	case queue.Keeping:
-		p.turn.kept = p.turn.place != nil && !p.turn.left && p.turn.place.hold()
-		return queue.Kept{OK: p.turn.kept}, nil
-	case queue.Looking:
-		return p.look(ctx, do.Floor)
-	case queue.Checking:
-		return p.read(ctx, func(ctx context.Context) (queue.Snapshot, error) {
-			return rows.Look(ctx, p.cfg.Queue, do.Floor, ticket.Number{})
-		})
-	case queue.Removing, queue.Resetting:
-		return p.cleanUp(ctx, do), nil
-	}
-	return p.request(ctx, do), nil
-}
-
-// look reads the queue. All but the first waiter of the client sleep first, as they cannot be next, unless they have an
-// entry to remove. It reads nothing if the lock is passed to the waiter, or if the line has just seen the turn before its
-// own begin.
-func (p *player) look(ctx context.Context, floor ticket.Number) (queue.Event, error) {
+// behind sleeps while the waiter is not the first of its client, which alone can be next, unless it has an entry to remove. The
+// event is nil unless the lock is passed to it.
+func (p *player) behind(ctx context.Context) (queue.Event, error) {
 	for p.turn.local != nil && !p.turn.local.First() && !p.wait.MustRemove() {
 		p.sight.pace.Behind(p.turn.local.Ahead())
 		p.sight.report()
@@ -131,7 +125,7 @@ func (p *player) look(ctx context.Context, floor ticket.Number) (queue.Event, er
 			return passed, err
 		}
 	}
-	return p.lookNow(ctx, floor)
+	return nil, nil
 }
 
 // passed ends the offer, and returns the event if a release has taken it; nil if none has.
@@ -144,26 +138,20 @@ func (p *player) passed(ctx context.Context) queue.Event {
 	return nil
 }
 
-// lookNow is look of the first waiter.
+// look reads the queue. It reads nothing if the line has just seen the turn before its own begin.
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (p *player) lookNow(ctx context.Context, floor ticket.Number) (queue.Event, error) {
+func (p *player) look(ctx context.Context, floor ticket.Number) queue.Event {
 	if shown, ok := p.shown(); ok {
-		return queue.Seen{Snapshot: shown}, nil
+		return queue.Seen{Snapshot: shown}
 	}
-	return p.read(ctx, func(ctx context.Context) (s queue.Snapshot, err error) {
-		switch {
-		case p.sight.turn.byName:
-			s, err = rows.LookNext(ctx, p.cfg.Queue, p.wait.Ticket)
-		default:
-			s, err = rows.Look(ctx, p.cfg.Queue, p.wait.Ticket, floor)
-		}
-		if err == nil {
-			p.sight.turn.next, p.sight.turn.nextAt = s.Next, s.ReadAt
-			p.sight.turn.foreseen = p.sight.turn.foreseen || s.Own && s.Record.Floor().Less(p.wait.Ticket.Previous())
-		}
-		return s, err
-	})
+	e := p.read(ctx, p.sight.turn.byName, floor)
+	if seen, ok := e.(queue.Seen); ok {
+		t, s := &p.sight.turn, &seen.Snapshot
+		t.next, t.nextAt = s.Next, s.ReadAt
+		t.foreseen = t.foreseen || s.Own && s.Record.Floor().Less(p.wait.Ticket.Previous())
+	}
+	return e
 }
 
 // shown returns the latest record that the line has seen, if it is new and no waiter can be ahead.

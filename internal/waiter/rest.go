@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -92,7 +93,7 @@ func (p *player) withdraw(ctx context.Context) (r queue.Rested) {
 	defer cancel()
 	select {
 	case got := <-answer:
-		return queue.Rested{Taken: true, Reply: reply(got.Err), Record: got.Record}
+		return queue.Rested{Taken: true, Reply: serving.ReplyOf(got.Err), Record: got.Record}
 	case <-ctx.Done():
 		return queue.Rested{Taken: true, Reply: queue.ReplyUnknown}
 	}

@@ -3,17 +3,17 @@ package waiter
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -33,84 +33,82 @@ type sender struct {
 	sent    bool             // a write of the machine was
 }
 
-// request sends a write, whose answer is awaited for answerGrace after the end of ctx.
+// request sends the write that the machine asks for. Its answer is awaited for answerGrace after the end of ctx.
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
 	extended, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	s.sent = true
-	sent := time.Now()
-	rec, err := s.write(extended, do)
-	s.pace.Timed(sent, time.Now())
-	return s.replied(ctx, do, rec, err)
-}
-
-// write sends the write that the machine asks for.
-func (s *sender) write(ctx context.Context, do *queue.Do) (rec queue.Record, err error) {
-	q := s.cfg.Queue
+	q, sent := s.cfg.Queue, time.Now()
+	var rec queue.Record
+	var reply queue.Reply
+	var err error
 	switch do.State {
 	case queue.Taking:
-		return serving.Take(ctx, q, do.Entry, s.cfg.NoWait)
-	case queue.Entering:
-		return serving.Enter(ctx, q, do.Entry, s.wait.Ticket, s.cfg.Counter.Scope, s.cfg.NoWait)
-	case queue.TakingOver:
-		return serving.Resume(ctx, q, do.Holders[0], do.Entry)
-	case queue.Confirming:
-		return serving.Confirm(ctx, q, do.Attempt.ID, do.Holder.Ticket, q.Clock().Middle(do.Attempt.Sent))
+		rec, reply, err = serving.Take(extended, q, do.Rider)
 	case queue.Evicting:
-		rec, evicted, err := sweeper.Holders(ctx, q, do.Holders)
-		if evicted > 0 {
+		var evicted int
+		rec, evicted, err = sweeper.Holders(extended, q, do.Holders)
+		if reply = serving.ReplyOf(err); evicted > 0 {
 			notify.Send(s.cfg.Log, event.Evicted{
 				Origin: s.cfg.Log.Origin(s.wait.Ticket), Count: evicted, Holder: do.Holders[0].Ticket, Owner: do.Holders[0].Owner,
 			})
 		}
-		return rec, err
 	case queue.Sweeping:
-		removed, err := sweeper.Rows(ctx, q, do.Rows)
-		notify.Send(s.cfg.Log, event.Swept{Origin: s.cfg.Log.Origin(s.wait.Ticket), Expired: len(do.Rows), Removed: removed})
-		if err == nil && removed < len(do.Rows) {
-			err = serving.ErrRefused
+		var removed int
+		removed, err = sweeper.Rows(extended, q, do.Rows)
+		if rec, reply = s.wait.Snapshot.Record, serving.ReplyOf(err); err == nil && removed < len(do.Rows) {
+			reply = queue.ReplyRefused
 		}
-		return s.wait.Snapshot.Record, err
+		notify.Send(s.cfg.Log, event.Swept{Origin: s.cfg.Log.Origin(s.wait.Ticket), Expired: len(do.Rows), Removed: removed})
+	default:
+		rec, reply, err = serving.Send(extended, q, do.Write)
 	}
-	return serving.Claim(ctx, q, do.Entry, s.wait.Ticket)
+	s.pace.Timed(sent, time.Now())
+	return s.replied(ctx, do.State, rec, reply, err)
 }
 
-// replied returns the reply to a request that has returned the record, or has failed with err.
-func (s *sender) replied(ctx context.Context, do *queue.Do, rec queue.Record, err error) queue.Replied {
-	r := queue.Replied{Reply: reply(err), Record: rec}
-	if r.Reply < queue.ReplyFailed {
+// replied returns the reply to a request.
+func (s *sender) replied(ctx context.Context, what queue.Doing, rec queue.Record, reply queue.Reply, err error) queue.Event {
+	if reply < queue.ReplyFailed {
 		s.failure = nil
-		return r
+	} else {
+		s.err, s.what = err, what
+		if ctx.Err() != nil && !s.row {
+			s.unanswered(err) // no answer came in all that time. Else the delete of the row shows whether the table answers
+		}
 	}
-	if do.State == queue.Taking && !counter.MayHaveTaken(err) {
-		r.Reply = queue.ReplyFailed
-	}
-	s.err, s.what = err, do.State
-	if ctx.Err() != nil && !s.row {
-		s.unanswered(err) // no answer came in all that time. Else the delete of the row shows whether the table answers
-	}
-	return r
+	return queue.Replied{Reply: reply, Record: rec}
 }
 
 // read sends a look. Its answer is awaited after the end of ctx to learn whether the table answers, unless the row's delete
 // will show that.
-func (s *sender) read(ctx context.Context, look func(context.Context) (queue.Snapshot, error)) (queue.Event, error) {
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (s *sender) read(ctx context.Context, byName bool, floor ticket.Number) queue.Event {
 	answered := ctx
 	if !s.row {
 		extended, cancel := retry.Outlive(ctx, answerGrace)
 		defer cancel()
 		answered = extended
 	}
-	sent := time.Now()
-	seen, err := look(answered)
+	t, sent := s.wait.Ticket, time.Now()
+	if s.wait.State == queue.Checking {
+		t, floor = floor, ticket.Number{}
+	}
+	seen, err := rows.Look(answered, s.cfg.Queue, t, floor, byName)
 	s.pace.Timed(sent, time.Now())
+	return s.looked(ctx, seen, err)
+}
+
+// looked returns what a look has come to.
+func (s *sender) looked(ctx context.Context, seen queue.Snapshot, err error) queue.Event {
 	if err != nil {
-		return s.replied(ctx, &queue.Do{State: queue.Looking}, queue.Record{}, err), nil
+		return s.replied(ctx, queue.Looking, queue.Record{}, serving.ReplyOf(err), err)
 	}
 	s.failure = nil
-	return queue.Seen{Snapshot: seen}, nil
+	return queue.Seen{Snapshot: seen}
 }
 
 // pause waits before the attempt that follows a failed request. Any error that it returns ends the series.
@@ -163,21 +161,4 @@ func (s *sender) repeated(what string, err error) {
 	s.failure = err
 	s.cfg.Log.Debug("queuelock: a request failed and is tried again",
 		"queue", s.cfg.Queue.String(), "what", what, "error", err)
-}
-
-// reply returns what an error of a request says about it.
-func reply(err error) queue.Reply {
-	switch {
-	case err == nil:
-		return queue.ReplyApplied
-	case errors.Is(err, serving.ErrMade):
-		return queue.ReplyMade
-	case errors.Is(err, serving.ErrLost):
-		return queue.ReplyLost
-	case errors.Is(err, serving.ErrRefused):
-		return queue.ReplyRefused
-	case table.Applied(err):
-		return queue.ReplyUnknown
-	}
-	return queue.ReplyFailed
 }

@@ -140,7 +140,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	e := c.Entry
 	machine := queue.WaitConfig{
 		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait,
-		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume,
+		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget,
 	}
 	if c.Counter != nil {
 		machine.Scope = c.Counter.Scope
@@ -166,29 +166,42 @@ func (c *Config) until() *Config {
 // Acquire runs a Waiter, and returns it. With waitpolicy.Attempts it runs one after the other, each without a
 // place in the queue, after a busy lock and after a table that does not answer, and returns the last.
 func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (w *Waiter, grant *Grant, err error) {
-	tries, _ := wait.Tries()
-	c.NoWait = tries > 0
-	Try(ctx, wait, func(until time.Time) (left []*Waiter, again bool) {
-		c.Until = until
+	tries := Tries{Wait: wait}
+	c.NoWait = tries.NoWait()
+	for again := true; again && tries.Next(ctx, w); {
+		c.Until = tries.Until
 		w = New(ctx, c)
 		grant, err = w.Run(ctx)
-		return []*Waiter{w}, err != nil && w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
-	})
+		again = err != nil && w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
+	}
 	return w, grant, err
 }
 
-// Try calls try, and once more for each further attempt of wait while try asks for that. The requests of a call end at
-// until. It returns the waiters that may have left something.
-func Try(ctx context.Context, wait waitpolicy.Wait, try func(until time.Time) (left []*Waiter, again bool)) {
-	tries, _ := wait.Tries()
-	var left []*Waiter
-	for n, again := 1, true; ; n++ {
-		until := time.Now().Add(TryLimit)
-		awaitCleanUp(ctx, left)
-		if left, again = try(until); !again || n >= tries || !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
-			return
-		}
+// Tries are the attempts of a caller that will not wait. Others make one.
+type Tries struct {
+	Wait  waitpolicy.Wait
+	Until time.Time // when the requests of the present one end
+	made  int
+}
+
+// NoWait reports whether the caller will not wait.
+func (t *Tries) NoWait() bool {
+	tries, _ := t.Wait.Tries()
+	return tries > 0
+}
+
+// Next begins the first attempt, or another one after a pause. It returns false if there is none. left are waiters of the last
+// one that may have left something.
+func (t *Tries) Next(ctx context.Context, left ...*Waiter) bool {
+	if tries, _ := t.Wait.Tries(); t.made > 0 && (t.made >= tries || !retry.Sleep(ctx, t.Wait.Pause(random.Float64(ctx)))) {
+		return false
 	}
+	t.made++
+	t.Until = time.Now().Add(TryLimit)
+	if t.made > 1 {
+		awaitCleanUp(ctx, left)
+	}
+	return true
 }
 
 // awaitCleanUp waits until what a try has left is removed, as it may be in the way of the next. A table that does not
@@ -211,12 +224,15 @@ func awaitCleanUp(ctx context.Context, before []*Waiter) {
 func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 	for {
 		var grant *Grant
+		var do *queue.Do
 		t, err := w.Number(ctx, Highest{})
 		if err == nil {
-			grant, err = w.Enter(ctx, t)
+			do, err = w.play(ctx, w.begin(t))
+			grant, err = w.entered(ctx, do, err)
 		}
 		if err == nil && grant == nil {
-			grant, err = w.Await(ctx)
+			do, err = w.play(ctx, w.joined())
+			grant, err = w.awaited(do, err)
 		}
 		switch {
 		case err == nil:
@@ -233,8 +249,18 @@ func (w *Waiter) Run(ctx context.Context) (*Grant, error) {
 // once. Otherwise it returns nil, begins to put and keep the row, and Await continues. Returns ErrNewTicket if the
 // ticket cannot be granted here.
 func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (*Grant, error) {
+	do, err := w.play(ctx, w.begin(t))
+	return w.entered(ctx, do, err)
+}
+
+// begin begins with a ticket.
+func (w *Waiter) begin(t ticket.Number) *queue.Do {
 	w.turn, w.sight.turn, w.row = turn{}, sightOfTurn{}, false
-	do, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))
+	return w.step(queue.Begin{Ticket: t})
+}
+
+// entered returns what an attempt to enter has come to.
+func (w *Waiter) entered(ctx context.Context, do *queue.Do, err error) (*Grant, error) {
 	switch {
 	case err != nil:
 		return nil, err
@@ -253,8 +279,13 @@ func (w *Waiter) AwaitRow(ctx context.Context) error {
 
 // Await waits, after Enter, for the grant, until ctx ends. Returns ErrNewTicket if the ticket cannot be granted
 // any more.
-func (w *Waiter) Await(ctx context.Context) (grant *Grant, err error) {
+func (w *Waiter) Await(ctx context.Context) (*Grant, error) {
 	do, err := w.play(ctx, w.joined())
+	return w.awaited(do, err)
+}
+
+// awaited returns what a wait has come to.
+func (w *Waiter) awaited(do *queue.Do, err error) (grant *Grant, _ error) {
 	if !w.turn.arrived {
 		w.depart()
 	}

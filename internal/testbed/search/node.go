@@ -152,8 +152,13 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 	return unit
 }
 
-// Earliest is long after each grant: a caller that will not wait looks after the first sign.
-func (c clock) Earliest() (time.Time, bool) { return at(100, 0), c.s.dated }
+// At is long after each grant now: a caller that will not wait looks after the first sign. The time of a request is not known.
+func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
+	if !c.s.dated || local != c.now {
+		return time.Time{}, time.Time{}, false
+	}
+	return at(100, 0), time.Time{}, true
+}
 
 func (c clock) Now() time.Time { return c.now }
 
@@ -273,9 +278,9 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say) }
 	switch do.State {
 	case queue.Taking:
-		send(master.Take(queue.Take(do.Entry, w.Config.NoWait), ticket.Number{}).Write, do.Entry.ID)
-	case queue.Entering:
-		send(queue.Enter(do.Entry, w.Ticket, w.Config.Scope, w.Config.NoWait), do.Entry.ID)
+		send(master.Take(do.Rider, ticket.Number{}).Write, do.Attempt.ID)
+	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Confirming:
+		send(do.Write, do.Attempt.ID)
 	case queue.Checking:
 		r.look = small(do.Floor)
 	case queue.Looking:
@@ -295,17 +300,8 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Evicting:
 		h := do.Holders[len(do.Holders)-1]
 		send(queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...), h.ID)
-	case queue.Claiming:
-		send(queue.Claim(do.Entry, w.Ticket), do.Entry.ID)
-	case queue.TakingOver:
-		h := do.Holders[0]
-		send(queue.Resume(do.Entry, h, queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}), do.Entry.ID)
-	case queue.Removing:
-		send(queue.Remove(do.IDs...), strings.Join(do.IDs, " and "))
-	case queue.Resetting:
-		send(queue.Reset(w.Snapshot.Record.FirstServed(), time.Time{}), "")
-	case queue.Confirming:
-		send(queue.Confirm(do.Attempt.ID, do.Holder.Ticket, time.Time{}), do.Attempt.ID)
+	case queue.Removing, queue.Resetting:
+		send(do.Write, strings.Join(do.IDs, " and "))
 	case queue.Granted:
 		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)

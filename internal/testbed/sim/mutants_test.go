@@ -179,7 +179,7 @@ var mutants = []mutant{
 	},
 	{
 		"a Resume that gives nothing back when it is cancelled", "internal/waiter/waiter.go",
-		"\tdo, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))\n", "\tdo, err := w.play(ctx, w.step(queue.Begin{Ticket: t}))\n\tif ctx.Err() != nil {\n\t\treturn nil, ctx.Err()\n\t}\n",
+		"\t\t\tgrant, err = w.entered(ctx, do, err)\n", "\t\t\tgrant, err = w.entered(ctx, do, err)\n\t\t\tif ctx.Err() != nil {\n\t\t\t\treturn nil, ctx.Err()\n\t\t\t}\n",
 		`has left \[holder`, 0, "./test/acquire TestCancelledResume",
 	},
 	{

@@ -27,5 +27,5 @@ const timed = `
 Not in the table: the times of "make test" and "make spec", and the processor time of a cycle, which is to be at most
 0.85 of that of 5f426da. Run this here and in a copy of that commit, and compare "cpu-ms/1000cycles":
 
-  go test ./test/load -run '^$' -bench BenchmarkKeys/Stub -benchtime 20000x -count 5
+  go test ./test/faults -run '^$' -bench BenchmarkKeys/Stub -benchtime 20000x -count 5
 `
