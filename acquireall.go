@@ -13,10 +13,8 @@ import (
 
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/multilock"
-	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -37,33 +35,23 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 		return nil, err
 	}
 	acquire := acquires.Add(1)
-	for i, q := range s.queues {
-		s.logs = append(s.logs, c.logOf(ctx, s.cfg, q, acquire))
-		s.queues[i] = reporting(q, s.logs[i])
+	for _, cfg := range s.each {
+		c.observe(ctx, cfg, acquire)
 	}
 	locks, tried, err := s.try(ctx, wait)
-	if s.cfg.again(ctx, tried, err) {
+	if s.each[0].again(ctx, tried, err) {
 		locks, _, err = s.try(ctx, waitpolicy.NoWait)
 	}
-	s.in(s.failed).reportFailure(err)
+	s.each[s.failed].reportFailure(err)
 	return locks, err
 }
 
 // several is one AcquireAll.
 type several struct {
 	client *Client
-	cfg    *settings
-	given  []Key         // as they were given, each once
-	queues []table.Queue // in the order in which they are entered
-	logs   []*notify.Log // by queue
-	failed int           // the queue that was in the way last
-}
-
-// in returns the settings in a queue.
-func (s *several) in(queue int) *settings {
-	cfg := *s.cfg
-	cfg.log = s.logs[queue]
-	return &cfg
+	given  []Key       // as they were given, each once
+	each   []*settings // by queue, in the order in which they are entered
+	failed int         // the queue that was in the way last
 }
 
 func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*several, error) {
@@ -71,10 +59,9 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 		return nil, errors.New("queuelock: AcquireAll: there are no keys: name what is to be locked")
 	}
 	s := &several{client: c}
-	for i, key := range keys {
+	for _, key := range keys {
 		cfg := with(c, opts)
-		q, err := key.prepare(c, wait, cfg)
-		switch {
+		switch err := key.prepare(c, wait, cfg); {
 		case err != nil:
 			return nil, err
 		case cfg.placed != nil:
@@ -83,16 +70,13 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, "+
 				"which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)
 		}
-		if i == 0 {
-			s.cfg = cfg
-		}
-		if key = keyOf(q); !slices.Contains(s.given, key) {
+		if key = keyOf(cfg.queue); !slices.Contains(s.given, key) {
 			s.given = append(s.given, key)
-			s.queues = append(s.queues, q)
+			s.each = append(s.each, cfg)
 		}
 	}
-	slices.SortFunc(s.queues, func(a, b table.Queue) int {
-		return cmp.Or(cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Reason, b.Reason))
+	slices.SortFunc(s.each, func(a, b *settings) int {
+		return cmp.Or(cmp.Compare(a.queue.Entity, b.queue.Entity), cmp.Compare(a.queue.Reason, b.queue.Reason))
 	})
 	return s, nil
 }
@@ -106,9 +90,9 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 	defer call.end()
 	ctx = call.ctx
 	config := multilock.Config{
-		Numbered: s.cfg.Scope != ticket.ScopeQueue, Log: s.cfg.Logger,
+		Numbered: s.each[0].Scope != ticket.ScopeQueue, Log: s.each[0].Logger,
 		Hold: func(ctx context.Context, i int, grant *waiter.Grant) multilock.Held {
-			return s.client.hold(ctx, s.in(i), s.queues[i], grant)
+			return s.client.hold(ctx, s.each[i], grant)
 		},
 		Ready: func() error {
 			if call.callbacks.Close() {
@@ -120,8 +104,8 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 			return nil
 		},
 	}
-	for i, q := range s.queues {
-		config.Waiters = append(config.Waiters, *s.client.waiter(s.in(i), q, call.callbacks))
+	for _, cfg := range s.each {
+		config.Waiters = append(config.Waiters, *s.client.waiter(cfg, call.callbacks))
 	}
 	held, err := multilock.Acquire(ctx, config, wait)
 	if failed, ok := errors.AsType[*multilock.Error](err); ok {
@@ -130,17 +114,17 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 	}
 	locks := make([]*Lock, len(held))
 	for i, h := range held {
-		locks[slices.Index(s.given, keyOf(s.queues[i]))] = s.client.deliver(h.(*session.Session), s.cfg)
+		locks[slices.Index(s.given, keyOf(s.each[i].queue))] = s.client.deliver(h.(*session.Session), s.each[i])
 	}
 	return newLocks(ctx, locks, config.Numbered), true, nil
 }
 
 // failure makes the error of a failed attempt, joined with what it could not undo.
 func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
-	errs := []error{s.client.acquireError(ctx, s.cfg, s.queues[failed.Queue], failed.Err, failed.Status)}
+	errs := []error{s.client.acquireError(ctx, s.each[failed.Queue], failed.Err, failed.Status)}
 	for i, err := range failed.Left {
 		if orphan, ok := errors.AsType[*waiter.OrphanError](err); ok {
-			err = &UnreleasedError{Key: keyOf(s.queues[i]), Ticket: orphan.Ticket, Err: orphan.Err}
+			err = &UnreleasedError{Key: keyOf(s.each[i].queue), Ticket: orphan.Ticket, Err: orphan.Err}
 		}
 		errs = append(errs, publicError(err))
 	}

@@ -113,7 +113,7 @@ func thisProcess() string {
 func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	client, err := bare(nil, tableName, c)
 	if err == nil && key != nil {
-		_, err = key.prepare(client, waitpolicy.Forever, with(client, opts))
+		err = key.prepare(client, waitpolicy.Forever, with(client, opts))
 	}
 	return err
 }

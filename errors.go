@@ -166,8 +166,8 @@ func (e *ConditionError) Error() string {
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
 // waiter saw last.
-func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue, err error, last waiter.Status) error {
-	key, waited, cause := keyOf(q), time.Since(cfg.begun), c.over(ctx)
+func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, last waiter.Status) error {
+	key, waited, cause := keyOf(cfg.queue), time.Since(cfg.begun), c.over(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
@@ -199,7 +199,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, q table.Queue,
 		return fmt.Errorf("queuelock: acquire %s: %w", key, err)
 	}
 	e := &NotAcquiredError{
-		Key: key, Waited: waited, Serving: last.Served(q, c.observer), Own: c.own(last), Holders: len(last.Serving),
+		Key: key, Waited: waited, Serving: last.Served(cfg.queue, c.observer), Own: c.own(last), Holders: len(last.Serving),
 		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
 	}
 	if !last.Ticket.IsZero() {

@@ -41,27 +41,28 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // Errors are those of Acquire. Returns ErrNoItem for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
 	cfg := with(c, opts)
-	q, err := item.prepare(c, wait, cfg)
-	if err != nil {
+	if err := item.prepare(c, wait, cfg); err != nil {
 		return nil, err
 	}
-	lock, err := c.serve(ctx, cfg, c.logged(ctx, cfg, q), wait)
+	lock, err := c.serve(ctx, cfg, wait)
 	switch {
 	case errors.Is(err, ticket.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
 	case err != nil:
 		return nil, err
 	}
-	return &ItemLock{lock.held, ItemKey{item.Table, q.Home.Key}, q.Home.Strip(lock.session.Grant().Record.Item)}, nil
+	home := cfg.queue.Home
+	return &ItemLock{lock.held, ItemKey{item.Table, home.Key}, home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
-func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.Queue, error) {
+func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) error {
 	cfg.Scope = ticket.ScopeQueue
 	home := &queue.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate()); err != nil {
-		return table.Queue{}, fmt.Errorf("queuelock: %w", err)
+		return fmt.Errorf("queuelock: %w", err)
 	}
-	return c.store.Within(cfg.RequestTimeout).Queue(itemkey.Entity(home), ItemReason, home), nil
+	cfg.queue = c.store.Within(cfg.RequestTimeout).Queue(itemkey.Entity(home), ItemReason, home)
+	return nil
 }
 
 // UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns

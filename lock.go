@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/session"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -27,7 +26,8 @@ type held struct {
 }
 
 // hold makes the session of a grant and starts its heartbeat.
-func (c *Client) hold(ctx context.Context, cfg *settings, q table.Queue, grant *waiter.Grant) *session.Session {
+func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *session.Session {
+	q := cfg.queue
 	var margins []time.Duration
 	for _, w := range cfg.warnings {
 		margins = append(margins, w.margin)
@@ -44,26 +44,22 @@ func (c *Client) hold(ctx context.Context, cfg *settings, q table.Queue, grant *
 	return c.sessions.Hold(ctx, terms, grant)
 }
 
-// logOf returns the Log of a call that acquires the lock of a queue.
-func (c *Client) logOf(ctx context.Context, cfg *settings, q table.Queue, acquire uint64) *notify.Log {
-	mode := event.Exclusive
+// observe gives a call in its queue a log, to which the queue reports throttled requests. acquire is the number of the call.
+func (c *Client) observe(ctx context.Context, cfg *settings, acquire uint64) {
+	mode, q := event.Exclusive, &cfg.queue
 	switch {
 	case cfg.mode.Shared:
 		mode = event.Shared
 	case cfg.mode.Permits > 0:
 		mode = event.Semaphore
 	}
-	return c.log.Of(event.Origin{
+	log := c.log.Of(event.Origin{
 		Context: ctx, Acquire: acquire, Entity: q.Entity, Reason: q.Reason, Mode: mode, Owner: cfg.Owner,
 	})
-}
-
-// reporting returns the queue with the report of its throttled requests to a log.
-func reporting(q table.Queue, log *notify.Log) table.Queue {
-	q.Store = q.Store.OnThrottle(func(operation string, err error) {
+	cfg.log = log
+	q.Store = q.OnThrottle(func(operation string, err error) {
 		notify.Send(log, event.Throttled{Origin: log.Origin(ticket.Number{}), Operation: operation, Limit: event.LimitOf(err)})
 	})
-	return q
 }
 
 // reportFailure reports the error of a call that acquires a lock.

@@ -24,7 +24,7 @@ import (
 // AnyKey names a queue: a Key, or an ItemKey for that of an item's lock.
 type AnyKey interface {
 	fmt.Stringer
-	prepare(*Client, waitpolicy.Wait, *settings) (table.Queue, error)
+	prepare(*Client, waitpolicy.Wait, *settings) error
 }
 
 // Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue of an
@@ -48,14 +48,15 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 	if isNil(key) {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
-	if q, err = key.prepare(c, waitpolicy.NoWait, with[Option](c, nil)); err != nil {
+	cfg := with[Option](c, nil)
+	if err := key.prepare(c, waitpolicy.NoWait, cfg); err != nil {
 		return nil, q, nil, err
 	}
 	call, err := c.begin(ctx, waitpolicy.Forever)
 	if err != nil {
 		return nil, q, nil, err
 	}
-	return call.ctx, q, call.end, nil
+	return call.ctx, cfg.queue, call.end, nil
 }
 
 // Inspect returns the holders and the waiters, in order, as one consistent query shows them. It changes
@@ -158,8 +159,10 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 		return sweeper.Swept{}, err
 	}
 	defer end()
-	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
-	swept, err := sweeper.Queue(ctx, reporting(q, log), c.observer)
+	cfg := &settings{Config: c.cfg, queue: q}
+	c.observe(ctx, cfg, 0)
+	log := cfg.log
+	swept, err := sweeper.Queue(ctx, cfg.queue, c.observer)
 	if swept.Waiters > 0 {
 		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
 	}
@@ -195,7 +198,9 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	if h.Endless() {
 		by = event.ByOperator
 	}
-	log := c.logOf(ctx, &settings{Config: c.cfg}, q, 0)
+	cfg := &settings{Config: c.cfg, queue: q}
+	c.observe(ctx, cfg, 0)
+	log := cfg.log
 	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
 	c.local.Wake(q, !rec.CanIdle())
 	if rec.CanIdle() {

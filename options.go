@@ -44,7 +44,8 @@ type settings struct {
 	ownTTL bool          // WithTTL was given
 	begun  time.Time
 	second bool          // see again
-	log    *notify.Log   // of the call in one queue
+	queue  table.Queue   // of the call
+	log    *notify.Log   // of the call in that queue
 	resume *queue.Handle // nil: the call is not Resume
 
 	data                   []byte
@@ -308,9 +309,10 @@ type Progress struct {
 }
 
 // waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
-func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *waiter.Config {
+func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
+	q := &cfg.queue
 	config := &waiter.Config{
-		Queue: q, Counter: cfg.counter(q), Observer: c.observer, Local: c.local, Log: cfg.log,
+		Queue: *q, Counter: cfg.counter(*q), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:      heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
@@ -319,13 +321,13 @@ func (c *Client) waiter(cfg *settings, q table.Queue, calls *callback.Caller) *w
 		// A grant by name may have a fifteenth of the lease of a row left, and should not begin with a warning.
 		config.Entry.Unnamed = config.Entry.Unnamed || w.margin > cfg.WaiterTTL/16
 	}
-	key, mode := keyOf(q), cfg.mode
+	key, mode := keyOf(*q), cfg.mode
 	if cfg.progress != nil || cfg.log.Observed() {
 		var queued ticket.Number // the last
 		config.Progress = func(w waiter.Progress) {
 			p := Progress{
 				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
-				Serving: w.Status.Served(q, c.observer), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
+				Serving: w.Status.Served(*q, c.observer), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
 				EstimatedWait: w.Wait.Wait, Estimated: w.Wait.Known,
 			}
 			if cfg.progress != nil {

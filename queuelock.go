@@ -180,58 +180,53 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //     too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	cfg := with(c, opts)
-	q, err := key.prepare(c, wait, cfg)
-	if err != nil {
+	if err := key.prepare(c, wait, cfg); err != nil {
 		return nil, err
 	}
-	return c.serve(ctx, cfg, c.logged(ctx, cfg, q), wait)
+	return c.serve(ctx, cfg, wait)
 }
 
 // acquires counts the calls of this process, also for an Observer of several Clients.
 var acquires atomic.Uint64
 
-// logged gives the settings their log, and the queue its reports to that.
-func (c *Client) logged(ctx context.Context, cfg *settings, q table.Queue) table.Queue {
-	cfg.log = c.logOf(ctx, cfg, q, acquires.Add(1))
-	return reporting(q, cfg.log)
-}
-
 // serve waits in the queue and returns the lock.
-func (c *Client) serve(ctx context.Context, cfg *settings, q table.Queue, wait waitpolicy.Wait) (*Lock, error) {
+func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait) (*Lock, error) {
+	if cfg.log == nil {
+		c.observe(ctx, cfg, acquires.Add(1))
+	}
 	call, err := c.begin(ctx, wait)
 	if err != nil {
 		cfg.reportFailure(err)
 		return nil, err
 	}
 	defer call.end()
-	w, grant, err := waiter.Acquire(call.ctx, c.waiter(cfg, q, call.callbacks), wait)
-	lock, tried, err := c.waited(call, cfg, q, w, grant, err)
+	w, grant, err := waiter.Acquire(call.ctx, c.waiter(cfg, call.callbacks), wait)
+	lock, tried, err := c.waited(call, cfg, w, grant, err)
 	if cfg.again(ctx, tried, err) {
 		call.end()
-		return c.serve(ctx, cfg, q, waitpolicy.NoWait)
+		return c.serve(ctx, cfg, waitpolicy.NoWait)
 	}
 	cfg.reportFailure(err)
 	return lock, err
 }
 
 // waited makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
-func (c *Client) waited(call *call, cfg *settings, q table.Queue, w *waiter.Waiter, grant *waiter.Grant,
-	err error) (lock *Lock, tried bool, _ error) {
+func (c *Client) waited(call *call, cfg *settings, w *waiter.Waiter, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
 	ctx, last := call.ctx, w.Status()
 	if err != nil {
-		err = c.acquireError(ctx, cfg, q, err, last)
+		err = c.acquireError(ctx, cfg, err, last)
 		if orphan := w.Orphan(); orphan != nil {
-			err = errors.Join(err, &UnreleasedError{Key: keyOf(q), Ticket: orphan.Ticket, Err: orphan.Err})
+			err = errors.Join(err, &UnreleasedError{Key: keyOf(cfg.queue), Ticket: orphan.Ticket, Err: orphan.Err})
 		}
 		return nil, w.Tried(), err
 	}
 	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
-	held := c.hold(ctx, cfg, q, grant)
+	held := c.hold(ctx, cfg, grant)
 	failed := call.callbacks.Close()
 	if failed || c.over(ctx) != nil {
 		// Served while the caller gave up: give it back.
 		last.Serving = nil
-		err = c.acquireError(ctx, cfg, q, ctx.Err(), last)
+		err = c.acquireError(ctx, cfg, ctx.Err(), last)
 		if end := held.Release(ctx); !held.State().Phase.Final() {
 			err = errors.Join(err, publicError(end))
 		}
@@ -337,8 +332,7 @@ func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (*call, error)
 	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
 		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
 	}
-	bounded, callbacks := callback.New(bounded, c.background.Run)
-	return &call{bounded, callbacks, func() { unhook(); stop(); cancel(nil); c.calls.Leave() }}, nil
+	return &call{bounded, callback.New(cancel, c.background.Run), func() { unhook(); stop(); cancel(nil); c.calls.Leave() }}, nil
 }
 
 // end ends the call once. The panic of a callback continues in its goroutine.
@@ -366,19 +360,19 @@ func (c *Client) over(ctx context.Context) error {
 	return context.Cause(c.ctx)
 }
 
-// prepare checks the arguments of a call, and returns the queue.
-func (k Key) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) (table.Queue, error) {
+// prepare checks the arguments of a call, and sets its queue.
+func (k Key) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) error {
 	key := k.normal()
 	var misuse error
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")
 	}
 	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), wait.Validate(), cfg.validate(), misuse); err != nil {
-		return table.Queue{}, fmt.Errorf("queuelock: %w", err)
+		return fmt.Errorf("queuelock: %w", err)
 	}
-	q := c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)
-	q.Forget = cfg.Forget
-	return q, nil
+	cfg.queue = c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)
+	cfg.queue.Forget = cfg.Forget
+	return nil
 }
 
 // made refuses a Client that New has not made.

@@ -87,6 +87,7 @@ func (w *Wait) follow(c Clock, d Decision) Do {
 	case w.Config.NoWait:
 		return w.fail(WhyBusy, nil)
 	}
+	w.Snapshot.Record = w.Snapshot.Record.Bare()
 	return Do{State: Resting}
 }
 

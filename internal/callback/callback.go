@@ -40,11 +40,10 @@ type call struct {
 	f     func()
 }
 
-// New returns a Caller, and ctx with an end when one of its functions panics. run starts a goroutine. Raise must be
+// New returns a Caller. cancel ends the context of the wait, when a function panics. run starts a goroutine. Raise must be
 // called in the end.
-func New(ctx context.Context, run func(func())) (context.Context, *Caller) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &Caller{run: run, cancel: cancel}
+func New(cancel context.CancelCauseFunc, run func(func())) *Caller {
+	return &Caller{run: run, cancel: cancel}
 }
 
 // Call calls f soon, in place of a call about the same thing that has not begun. A call about nil replaces none.

@@ -16,7 +16,8 @@ func bubble(t *testing.T, name string, f func(*testing.T)) {
 }
 
 func start(t *testing.T) (context.Context, *callback.Caller) {
-	return callback.New(t.Context(), func(f func()) { go f() })
+	ctx, cancel := context.WithCancelCause(t.Context())
+	return ctx, callback.New(cancel, func(f func()) { go f() })
 }
 
 func TestCaller(t *testing.T) {

@@ -81,7 +81,7 @@ type reported struct {
 // record keeps what was seen with ticket t, for errors and the schedule.
 func (s *sight) record(t ticket.Number, snapshot queue.Snapshot, ahead int) {
 	s.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
-	s.seen = snapshot.Record
+	s.seen = snapshot.Record.Bare()
 	s.pace.Saw(snapshot, ahead)
 }
 

@@ -184,7 +184,7 @@ var mutants = []mutant{
 	},
 	{
 		"an AcquireAll in the caller's order", "acquireall.go",
-		"\t\treturn cmp.Or(cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Reason, b.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.Entity, b.Entity))\n",
+		"\t\treturn cmp.Or(cmp.Compare(a.queue.Entity, b.queue.Entity), cmp.Compare(a.queue.Reason, b.queue.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.queue.Entity, b.queue.Entity))\n",
 		`some still wait`, 561, "",
 	},
 	{
