@@ -25,6 +25,7 @@ func (w *Wait) look() Do {
 		floor = ticket.Number{} // the row of the holder is of interest too
 	}
 	w.looks++
+	w.Snapshot.Record = w.Snapshot.Record.Bare()
 	return Do{State: Looking, Floor: floor}
 }
 

@@ -168,13 +168,19 @@ func (c *Config) until() *Config {
 func Acquire(ctx context.Context, c *Config, wait waitpolicy.Wait) (w *Waiter, grant *Grant, err error) {
 	tries := Tries{Wait: wait}
 	c.NoWait = tries.NoWait()
-	for again := true; again && tries.Next(ctx, w); {
+	for again := true; again && tries.Next(ctx, w); again = w.mayTry(err) {
 		c.Until = tries.Until
 		w = New(ctx, c)
 		grant, err = w.Run(ctx)
-		again = err != nil && w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
 	}
 	return w, grant, err
+}
+
+// mayTry reports whether another attempt may succeed where this one has not.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (w *Waiter) mayTry(err error) bool {
+	return err != nil && w.orphan == nil && (errors.Is(err, ErrBusy) || table.Transient(err))
 }
 
 // Tries are the attempts of a caller that will not wait. Others make one.
@@ -192,6 +198,8 @@ func (t *Tries) NoWait() bool {
 
 // Next begins the first attempt, or another one after a pause. It returns false if there is none. left are waiters of the last
 // one that may have left something.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (t *Tries) Next(ctx context.Context, left ...*Waiter) bool {
 	if tries, _ := t.Wait.Tries(); t.made > 0 && (t.made >= tries || !retry.Sleep(ctx, t.Wait.Pause(random.Float64(ctx)))) {
 		return false
@@ -254,12 +262,16 @@ func (w *Waiter) Enter(ctx context.Context, t ticket.Number) (*Grant, error) {
 }
 
 // begin begins with a ticket.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) begin(t ticket.Number) *queue.Do {
 	w.turn, w.sight.turn, w.row = turn{}, sightOfTurn{}, false
 	return w.step(queue.Begin{Ticket: t})
 }
 
 // entered returns what an attempt to enter has come to.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) entered(ctx context.Context, do *queue.Do, err error) (*Grant, error) {
 	switch {
 	case err != nil:
@@ -285,6 +297,8 @@ func (w *Waiter) Await(ctx context.Context) (*Grant, error) {
 }
 
 // awaited returns what a wait has come to.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (w *Waiter) awaited(do *queue.Do, err error) (grant *Grant, _ error) {
 	if !w.turn.arrived {
 		w.depart()
