@@ -24,9 +24,6 @@ type Attempt struct {
 	removed    time.Time     // ReadAt of the snapshot for which a removal was tried last
 }
 
-// Named reports whether it is a grant by the name in the row.
-func (a *Attempt) Named() bool { return !a.named.IsZero() }
-
 // delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
 // under way, and its lock delay keeps the queue closed.
 func (a *Attempt) delayed() bool { return a.Resumed && a.Lease.Delay > 0 }
@@ -50,9 +47,6 @@ func (w *Wait) entry(c Clock, a *Attempt) Entry {
 	a.Lease = entry.Lease
 	return entry
 }
-
-// NameID is the id of the entry by which the lock may be granted to the ticket.
-func (w *Wait) NameID() string { return w.Config.ID + "-n" + w.Ticket.String() }
 
 // Offer prepares an offer to the releases of this client, which may pass the lock to the wait while it rests. One that takes
 // it calls Passing.
@@ -143,29 +137,12 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 	return w.takeOver(c)
 }
 
-// usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock. A grant by name has the
-// lease of the row as it was read, and ends with it at the earliest. That of an earlier ticket is none.
+// usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
 func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
-	if a.Named() {
-		sent, known := c.RowSent(h.Lease.Until)
-		if !known || a.named != w.Ticket || !w.turn.joined {
-			return false
-		}
-		a.Sent, a.Lease = sent, h.Lease
+	if a.Named() && !w.dated(c, a, h) {
+		return false
 	}
 	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, a.Named())
-}
-
-// kept continues with a grant by name whose row stays, or gives it up: its row is being deleted. A row that stays is let go by
-// the end of the lock alone, so nothing but the grant follows, even if the lease has ended meanwhile.
-func (w *Wait) kept(c Clock, stays bool) Do {
-	i, h := w.mine(w.Snapshot.Record)
-	a := &w.attempts[i]
-	if stays {
-		return w.grant(c, a, h)
-	}
-	a.given, a.unknown = true, true
-	return w.act(c)
 }
 
 // remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late

@@ -18,23 +18,6 @@ const malformedLease = time.Minute
 // used, and a live row that is removed is put again.
 const expiryGrace = time.Hour
 
-// GrantByName returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
-// lease of the row as it was read, and ends with it. ok is false unless half of that lease is left: the waiter needs
-// some of it to see the entry. latest and middle are the latest time and the best guess of DynamoDB's clock, zero if unknown. It is also false for a row that this library does not write, such as one with the id of
-// the holder's entry.
-func (w Waiter) GrantByName(holder string, latest, middle time.Time) (next Next, ok bool) {
-	if w.EntryID == "" || w.Problem != nil || latest.IsZero() || w.Lease.Until.Sub(latest) < w.Lease.TTL/2 {
-		return Next{}, false
-	}
-	if w.EntryID == holder || len(w.EntryID) > MaxID || len(w.Owner) > MaxOwner || w.Shared {
-		return Next{}, false
-	}
-	return Next{Ticket: w.Ticket, Entry: Entry{
-		ID: w.EntryID, Owner: w.Owner, Since: middle, Named: true,
-		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until},
-	}}, true
-}
-
 // Same reports whether two reads of one queue showed the same row.
 func (w Waiter) Same(o Waiter) bool { return w.Ticket == o.Ticket && w.ID == o.ID }
 

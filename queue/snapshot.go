@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
@@ -36,13 +35,4 @@ func (s *Snapshot) Add(q Items, item clause.Item) (err error) {
 		s.Record, err = DecodeRecord(q, item)
 	}
 	return err
-}
-
-// Abandoned reports whether a holder ahead, which a release has named, shows no sign of life: it has not accepted the
-// grant, and its row is not there. It keeps the row until it has accepted the grant or ended its turn, so its waiter has
-// left before it saw the grant. Only a look that was sent after an answer with the entry proves that: the row may have
-// been put and named while this one was under way.
-func (s Snapshot) Abandoned(h Holder) bool {
-	return !h.Accepted() && s.Whole &&
-		!slices.ContainsFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
 }

@@ -135,10 +135,6 @@ func (h Holder) Expired() bool { return h.Remaining <= 0 }
 // map. Its lease is then zero, and never judged to have ended.
 func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == Lease{} }
 
-// Accepted reports whether the holder has written to its entry itself, if a release has named it. It may have written
-// to one that cannot be read.
-func (h Holder) Accepted() bool { return !h.Named || h.Lease.Beat > 0 || h.Problem != nil }
-
 // LeaseID returns the name of the holder's lease for an Observer.
 func (h Holder) LeaseID(q Items) string { return q.Entity + "/" + q.Reason + "/" + h.ID }
 

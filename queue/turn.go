@@ -21,10 +21,9 @@ func (w *Wait) look() Do {
 		return Do{State: Putting}
 	}
 	floor := w.Snapshot.Record.Floor()
-	if slices.ContainsFunc(w.Snapshot.Record.Holders, func(h Holder) bool { return !h.Accepted() }) {
-		floor = ticket.Number{} // the row of the holder is of interest too
+	if w.suspect = w.Snapshot.Record.unaccepted(); w.suspect != "" {
+		floor = ticket.Number{} // the row of that holder is of interest too
 	}
-	w.looks++
 	w.Snapshot.Record = w.Snapshot.Record.Bare()
 	return Do{State: Looking, Floor: floor}
 }
@@ -40,12 +39,7 @@ func (w *Wait) awaitsRow(then Doing) bool {
 // seen continues after a look.
 func (w *Wait) seen(c Clock, s Snapshot) Do {
 	if w.State == Checking {
-		h := w.turn.check
-		gone := []Holder(nil)
-		if now, ok := s.Record.Mine(h.ID); ok && s.Abandoned(now) {
-			gone = append(gone, now)
-		}
-		return w.room(c, w.decide(c, w.Snapshot.Record.Floor(), nil), gone)
+		return w.checked(c, s)
 	}
 	w.Snapshot = s
 	if !w.turn.joined { // resumed
@@ -155,30 +149,12 @@ func (w *Wait) rested(c Clock, r Rested) Do {
 // as expired.
 func (w *Wait) decide(c Clock, t ticket.Number, ids []string) Decision {
 	leases := c.Leases(w.Snapshot)
-	var suspects map[string]int
 	for i, h := range w.Snapshot.Record.Holders {
-		if h.Accepted() {
-			continue
-		}
-		look, known := w.suspects[h.ID]
-		switch {
-		case !known:
-			look = w.looks
-		case look < w.looks && w.doubts(h):
+		if h.ID == w.suspect && w.doubts(h) {
 			leases.Holders[i] = 0
 		}
-		if suspects == nil {
-			suspects = map[string]int{}
-		}
-		suspects[h.ID] = look
 	}
-	w.suspects = suspects
 	return w.Snapshot.Decide(leases, t, w.Config.Mode, ids)
-}
-
-// doubts reports whether the snapshot shows no sign of life of a holder. A second look proves it.
-func (w *Wait) doubts(h Holder) bool {
-	return h.Ticket.Less(w.Ticket) && w.Snapshot.Abandoned(h)
 }
 
 // Fits returns a *MismatchError if the record is of another kind of queue.

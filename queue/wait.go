@@ -135,9 +135,8 @@ type Wait struct {
 	Careful  bool     // no look before the row is put: it was overtaken before, or resumes a place
 
 	attempts  []Attempt
-	worthless int            // numbers in succession that were at or below the floor
-	looks     int            // that were sent
-	suspects  map[string]int // holders that have not accepted their grant, and the number of the look when they were first seen
+	worthless int    // numbers in succession that were at or below the floor
+	suspect   string // the holder that has not accepted its grant, in the answer before the last look; empty: none
 	leaving   bool
 	left      []string // the ids that were removed as it left
 	turn      turn
@@ -170,7 +169,6 @@ type turn struct {
 	rounds   int   // looks at a queue that has moved
 	offered  int   // number of the present offer and one; zero: none
 	lost     bool  // its grant was not confirmed in time
-	check    Holder
 	sweeping []Waiter
 	evict    bool // to make room for a caller that will not wait
 }
@@ -178,13 +176,6 @@ type turn struct {
 // quickTries is how often a caller that will not wait tries again after the queue has moved, before the lock
 // counts as busy.
 const quickTries = 5
-
-// acceptedWithin is when a grant by name has usually been accepted. After that a caller that will not wait looks
-// whether its waiter has left.
-const acceptedWithin = AcceptAfter + time.Second
-
-// AcceptAfter is when a holder accepts a grant by name, at the latest.
-const AcceptAfter = 2 * time.Second
 
 // Step takes what has happened and returns what to do next. It has no other effect.
 func (w *Wait) Step(c Clock, e Event) Do {
@@ -200,7 +191,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Joined:
 		w.turn.joined, w.turn.asked = true, e.Put || w.Careful
 		if e.ByName {
-			w.attempts = append(w.attempts, Attempt{ID: w.NameID(), Sent: w.attempts[len(w.attempts)-1].Sent, Claimed: true, named: w.Ticket})
+			w.mayBeNamed()
 		}
 		if w.Next() && e.Fresh {
 			return w.act(c)
@@ -362,13 +353,10 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 // cannot succeed. A record that another client seeded first may have room.
 func (w *Wait) makeRoom(c Clock) Do {
 	d := w.decide(c, w.Snapshot.Record.Floor(), nil)
-	if h, overdue := w.overdue(c); overdue && len(d.ExpiredHolders) == 0 {
-		if next, err := h.Ticket.Next(); err == nil {
-			w.turn.check = h
-			return Do{State: Checking, Floor: next, Decision: &d}
-		}
+	do, overdue := w.check(c)
+	if !overdue || len(d.ExpiredHolders) > 0 {
+		do = w.room(c, d, d.ExpiredHolders)
 	}
-	do := w.room(c, d, d.ExpiredHolders)
 	do.Decision = &d
 	return do
 }
@@ -385,17 +373,6 @@ func (w *Wait) room(c Clock, d Decision, gone []Holder) Do {
 		return w.fail(WhyError, d.Stuck)
 	}
 	return w.fail(WhyBusy, nil)
-}
-
-// overdue returns the holder whose grant by name should have been accepted for long.
-func (w *Wait) overdue(c Clock) (overdue Holder, ok bool) {
-	earliest, _, known := c.At(c.Now())
-	for _, h := range w.Snapshot.Record.Holders {
-		if known && !h.Accepted() && !h.Since.IsZero() && earliest.Sub(h.Since) > acceptedWithin {
-			return h, true
-		}
-	}
-	return overdue, false
 }
 
 // proceed continues after the record was seen: by the grant, the removal of what is no grant, or what the queue requires.

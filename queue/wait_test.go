@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -39,6 +41,9 @@ func read(number, granted, permits int, holders ...Holder) Record {
 	entries := clause.Item{}
 	for _, h := range holders {
 		entry := clause.Item{AttrTicket: h.Ticket.Attribute()}
+		if h.Named {
+			entry[AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+		}
 		if h.Lease.Fill(entry); h.Problem != nil {
 			entry = clause.Item{AttrBeat: clause.String("x")}
 		}
@@ -358,33 +363,45 @@ func TestRemains(t *testing.T) {
 	}
 }
 
-// TestSuspects checks that each holder that was granted by name is doubted by looks of its own: one that shows it, and
-// a later one.
+// TestSuspects checks that a holder that was granted by name counts as gone after a look without its row that was sent after
+// an answer with its entry, and after no other.
 func TestSuspects(t *testing.T) {
-	w := waitOf(WaitConfig{})
-	w.Ticket = num(9)
-	for i, test := range []struct {
-		ids  []string
-		over []string
+	named := func(id string) Record {
+		return recordOf(8, Holder{ID: id, Ticket: num(7), Named: true, Lease: Lease{TTL: time.Minute}})
+	}
+	accepted := recordOf(8, Holder{ID: "a-n7", Ticket: num(7), Named: true, Lease: Lease{TTL: time.Minute, Beat: 1}})
+	row := Waiter{ID: "a-r0-7", Ticket: num(7), Lease: Lease{TTL: time.Minute}}
+	for name, test := range map[string]struct {
+		before, now Record
+		rows        []Waiter
+		part        bool // the answer shows the record alone
+		want        Doing
 	}{
-		{ids: []string{"a-n7"}},
-		{ids: []string{"a-n7", "b-n7"}, over: []string{"a-n7"}},
-		{ids: []string{"b-n7"}, over: []string{"b-n7"}},
-		{ids: []string{"a-n7"}}, // it was gone meanwhile: forgotten
+		"Gone":       {before: named("a-n7"), now: named("a-n7"), want: Evicting},
+		"FirstSeen":  {before: recordOf(8, held("x", 6)), now: named("a-n7"), want: Looking},
+		"Another":    {before: named("b-n7"), now: named("a-n7"), want: Looking},
+		"WithRow":    {before: named("a-n7"), now: named("a-n7"), rows: []Waiter{row}, want: Resting},
+		"Accepted":   {before: named("a-n7"), now: accepted, want: Resting},
+		"RecordOnly": {before: named("a-n7"), now: named("a-n7"), part: true, want: Resting},
 	} {
-		w.looks++
-		rec := recordOf(8)
-		for _, id := range test.ids {
-			rec.Holders = append(rec.Holders, Holder{ID: id, Ticket: num(7), Named: true, Lease: Lease{TTL: time.Minute}})
-		}
-		w.Snapshot = Snapshot{Record: rec, Whole: true, ReadAt: clock.now}
-		var over []string
-		for _, h := range w.decide(clock, w.Ticket, nil).ExpiredHolders {
-			over = append(over, h.ID)
-		}
-		if !slices.Equal(over, test.over) {
-			t.Errorf("look %d: %v count as expired, want %v", i+1, over, test.over)
-		}
+		t.Run(name, func(t *testing.T) {
+			w := waitOf(WaitConfig{})
+			w.Ticket, w.turn.joined, w.turn.put, w.State = num(9), true, true, Resting
+			w.Snapshot = SnapshotOf(test.before, clock.now)
+			if do := w.Step(clock, Rested{}); do.State != Looking {
+				t.Fatalf("it does %v", do.State)
+			}
+			s := Snapshot{Record: test.now, Rows: test.rows, Whole: !test.part, ReadAt: clock.now.Add(time.Second)}
+			do := w.Step(clock, Seen{s})
+			if do.State != test.want {
+				t.Fatalf("it does %v, want %v", do.State, test.want)
+			}
+			if do.State == Looking && test.now.Holders[0].ID == "a-n7" {
+				if do = w.Step(clock, Seen{s}); do.State != Evicting || do.Holders[0].ID != "a-n7" {
+					t.Errorf("after another look it does %v", do.State)
+				}
+			}
+		})
 	}
 }
 

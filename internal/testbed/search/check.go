@@ -118,6 +118,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 			continue
 		}
 		n := &w.nodes[ownerOf(h.ID)]
+		s.lasts(w, m, h, name)
 		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.ticket] != h.Ticket {
 			continue
 		}
@@ -135,6 +136,19 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		if s.believes(n) && !n.hold.excused {
 			s.fail("judged: %s removes %s, which holds the lock", name, h.ID)
 		}
+	}
+}
+
+// lasts checks that a grant by name lasts as long as the row that was read: a waiter that looks in that time keeps its turn.
+func (s *search) lasts(w *world, m *msg, h *queue.Holder, name string) {
+	i, t := ownerOf(h.ID), small(h.Ticket)
+	k, ok := s.rowOf(w, t)
+	if !ok || !h.Named || m.role == byOperator || s.waitsFor(w, i) != t {
+		return
+	}
+	row := &s.items.rows[w.rows[k]]
+	if row.Lease.Beat == 0 && w.nodes[i].clock < clockOf(row.Lease.Until) { // it was not renewed since it was read
+		s.fail("turn: %s ends the turn of ticket %d, and %s still waits with the row that was named", name, t, nameOf(i))
 	}
 }
 

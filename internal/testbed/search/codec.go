@@ -3,7 +3,6 @@ package search
 import (
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -17,7 +16,7 @@ import (
 // states which it encodes alike behave alike: a field that is added later is never forgotten.
 type codec struct {
 	encode func(*encoder, unsafe.Pointer)
-	clone  func(unsafe.Pointer) // gives a shallow copy its own slices and maps
+	clone  func(unsafe.Pointer) // gives a shallow copy its own slices
 }
 
 // encoder writes a machine. Of times only the order counts, and in which lease they are. Of records and rows it writes the
@@ -27,15 +26,14 @@ type encoder struct {
 	items  *items
 	ticks  []int32 // of the times, in the order in which they were met
 	latest int32   // the highest tick
-	looks  int
 	noWait bool
 }
 
 // Each field that is left out, or encoded by less than its value.
 var (
 	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true}
-	// A wait compares the numbers of looks only to the last. With NoWait it gives up after some rounds.
-	counted = map[[2]string]bool{{"Wait", "looks"}: true, {"turn", "rounds"}: true, {"Wait", "worthless"}: true}
+	// With NoWait a wait gives up after some rounds.
+	counted = map[[2]string]bool{{"turn", "rounds"}: true, {"Wait", "worthless"}: true}
 )
 
 func (e *encoder) num(n int64) { e.b = binary.AppendVarint(e.b, n) }
@@ -137,19 +135,6 @@ func compile(t reflect.Type) codec {
 			}
 			e.text("")
 		}
-	case reflect.Map:
-		if t != reflect.TypeFor[map[string]int]() {
-			panic(fmt.Sprintf("search: a machine has a field of type %s", t))
-		}
-		c.encode = func(e *encoder, p unsafe.Pointer) { // Wait.suspects
-			m := *(*map[string]int)(p)
-			e.num(int64(len(m)))
-			for _, k := range slices.Sorted(maps.Keys(m)) {
-				e.text(k)
-				e.num(int64(max(m[k]-e.looks, -1)))
-			}
-		}
-		c.clone = func(p unsafe.Pointer) { m := (*map[string]int)(p); *m = maps.Clone(*m) }
 	default:
 		panic(fmt.Sprintf("search: a machine has a field of type %s", t))
 	}
@@ -170,8 +155,6 @@ func compileStruct(t reflect.Type) codec {
 		}
 		c := compile(f.Type)
 		switch {
-		case name == [2]string{"Wait", "looks"}:
-			c.encode = func(e *encoder, p unsafe.Pointer) { e.looks = *(*int)(p) }
 		case name == [2]string{"WaitConfig", "NoWait"}:
 			c.encode = func(e *encoder, p unsafe.Pointer) { e.noWait = *(*bool)(p) }
 		case counted[name]:

@@ -216,6 +216,9 @@ func (s *search) offer(w *world, i int) (next int32, named bool) {
 		row := s.items.rows[h.next]
 		owner := ownerOf(row.ID)
 		if next, ok := row.GrantByName(s.ids[h.number], at(w.nodes[owner].clock, 0), s.middle()); ok {
+			if s.mistake == ShortName {
+				next.Entry.Lease.Until = at(w.nodes[owner].clock+1, 0)
+			}
 			return s.next(next), true
 		}
 	}

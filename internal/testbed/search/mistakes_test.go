@@ -15,6 +15,7 @@ func TestMistakes(t *testing.T) {
 		{RowLeft, "names", "judged"},
 		{RowEarly, "names, lost of three", "judged"},
 		{RowGone, "names, gives up, slow", "judged"},
+		{ShortName, "names, paused", "turn"},
 		{NotNext, "names", "fifo"},
 		{PassNotNext, "passes", "fifo"},
 		{NoReset, "two turns each", "clean"},

@@ -24,6 +24,7 @@ const (
 	RowLeft     Mistake = "a grant by name is accepted after its row was deleted"
 	RowEarly    Mistake = "the row is deleted after an acceptance without an answer"
 	RowGone     Mistake = "a grant by name is used though the row is being deleted"
+	ShortName   Mistake = "a grant by name ends before the lease of the row"
 	NotNext     Mistake = "a release names a row that is not the next"
 	PassNotNext Mistake = "a release passes the lock to a waiter that is not the next"
 	NoReset     Mistake = "no RESET is sent"

@@ -50,6 +50,7 @@ func Worlds() []World {
 		{Name: "names, copied, any", About: "and a copy of any request comes later", Any: true, Names: true, Clients: []Client{one, one, one}, Faults: Faults{Dup: 1}},
 		{Name: "names, late", About: "and a late request", Names: true, Clients: []Client{two, one}, Faults: Faults{Late: 1}},
 		{Name: "names, suspended", About: "and a process sleeps", Names: true, Clients: []Client{one, one}, Faults: Faults{Ends: 1, Slow: 1}},
+		{Name: "names, paused", About: "and a process sleeps for half a lease", Half: true, Names: true, Clients: []Client{one, one, one}, Faults: Faults{Ends: 1}},
 		{Name: "names, crash", About: "and a client crashes", Names: true, Clients: []Client{one, one, one}, Faults: Faults{Crash: 1}},
 		{Name: "passes", About: "one client, whose releases pass the lock on", Same: true, Clients: []Client{one, one, one}},
 		{Name: "passes, gives up", About: "and a waiter leaves, or a request is lost", Same: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
