@@ -114,9 +114,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("the entry is %v, beside rows %v", e, rowsAt(r.table))
 		}
 		time.Sleep(10 * time.Minute)
-		if err := got.Err(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, got.Err())
 		locktest.Release(t, got)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, r.table)
@@ -161,11 +159,7 @@ func TestNamedWaiterHasLeft(t *testing.T) {
 		third := r.third()
 		leave(t, r)
 		locktest.Release(t, r.holder)
-		got := locktest.Within(t, "the third", 2*time.Second, third)
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.Release(t, got.Lock)
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Second, third)))
 	})
 	locktest.InBubble(t, "WithoutWaiting", func(t *testing.T) {
 		r := newRelay(t)
@@ -196,9 +190,7 @@ func TestNamedHolderLives(t *testing.T) {
 				t.Fatal(err)
 			}
 			locktest.StillWaits(t, "the third", third)
-			if err := got.Err(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, got.Err())
 		}
 		<-got.Context().Done() // it could not renew the lease of its row
 		locktest.StillWaits(t, "the third", third)
@@ -258,9 +250,7 @@ func TestNamedSuspended(t *testing.T) {
 				t.Fatalf("%v was served while the other's lock says %v", got.Lock, second.Lock.Err())
 			default:
 			}
-			if err := second.Lock.Err(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, second.Lock.Err())
 		}
 		locktest.Release(t, second.Lock)
 		locktest.Release(t, locktest.Within(t, "the third", 20*time.Second, third).Lock)
@@ -308,10 +298,7 @@ func TestNamedMalformed(t *testing.T) {
 			rows := rowsAt(r.table)
 			change(rows[1], attr.Text(rows[0]["entryId"])) // by which the second will hold the lock
 			tableName := r.table.Name()
-			_, err := r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]}))
 			time.Sleep(300 * time.Millisecond) // the second looks
 			locktest.Release(t, r.holder)
 			second := locktest.Within(t, "the second", 1100*time.Millisecond, r.second).Lock
@@ -371,9 +358,7 @@ func TestNamedSleeper(t *testing.T) {
 					t.Fatalf("got %+v after %s", got, before.Ticket())
 				}
 				time.Sleep(5 * time.Second)
-				if err := got.Lock.Err(); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, got.Lock.Err())
 				locktest.StillWaits(t, "the third", waiting[2])
 				locktest.Release(t, got.Lock)
 			})
@@ -396,9 +381,7 @@ func TestNamedReleaseLate(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		locktest.StillWaits(t, "the third", third)
 		held.Release()
-		if err := <-released; err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, <-released)
 		locktest.Release(t, locktest.Within(t, "the third", 2*time.Second, third).Lock)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, r.table)

@@ -44,11 +44,7 @@ func TestCancelledResume(t *testing.T) {
 		c, db := reborn(t, table, "new")
 		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
 		ctx, cancel := context.WithCancel(t.Context())
-		resumed := make(chan locktest.Outcome, 1)
-		go func() {
-			lock, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever)
-			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
-		}()
+		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, before.Handle(), waitpolicy.Forever) })
 		<-answer.Reached()
 		cancel()
 		time.Sleep(100 * time.Millisecond)
@@ -151,9 +147,7 @@ func TestLongerLockDelay(t *testing.T) {
 			<-lock.Context().Done()
 			db.Heal()
 			lost := time.Now()
-			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
+			locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 			locktest.Release(t, locktest.Acquire(t, other, waitpolicy.Forever))
 			if took := time.Since(lost); took < test.want || took > test.want+30*time.Second {
