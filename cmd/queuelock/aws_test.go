@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestMissingSettings checks that missing settings are one error that names them.
@@ -79,15 +81,12 @@ func TestSettings(t *testing.T) {
 // what is needed.
 func TestUnusableTable(t *testing.T) {
 	e := newEngine(t)
-	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	locktest.Must(e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:            aws.String("other"),
 		BillingMode:          types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for table, parts := range map[string][]string{
 		"nowhere": {`no table "nowhere"`, "check --table", "'queuelock table create --table nowhere'"},
 		"other":   {`table "other"`, `partition key "name" (S) and no sort key`, `partition key "pk" (S) and sort key "sk" (S)`},
@@ -173,9 +172,7 @@ func TestProfile(t *testing.T) {
 	url, signed := signatures(t)
 	file := filepath.Join(t.TempDir(), "config")
 	text := "[profile work]\nregion = eu-west-3\naws_access_key_id = worker\naws_secret_access_key = secret\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	t.Setenv("AWS_CONFIG_FILE", file)
 	t.Setenv("AWS_PROFILE", "work")
 	invoke(t, "status", "x", "--endpoint", url)

@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -17,10 +17,7 @@ import (
 // at the end of the test.
 func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
 	t.Helper()
-	lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed()))
 	return lock
 }
 
@@ -51,9 +48,7 @@ func TestEvict(t *testing.T) {
 	if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1"); o.code != exitFailed || !strings.Contains(o.stderr, "the lock has no holder") {
 		t.Errorf("again: %+v", o)
 	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	if o := invoke(t, "status", "pay roll", "--reason", "it's due"); !strings.HasSuffix(o.stdout, "idle; the last ticket was 1\n") {
 		t.Errorf("stdout %q", o.stdout)
 	}
@@ -67,9 +62,7 @@ func TestEvictSparesLease(t *testing.T) {
 	if o.code != exitFailed || !strings.Contains(o.stderr, "a lease: stop its process, or repeat the command with --force") || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("%+v", o)
 	}
-	if err := lock.Extend(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, lock.Extend(t.Context()))
 	if o := invoke(t, "evict", "never/used", "--ticket", "1"); o.code != exitFailed {
 		t.Errorf("%+v", o)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -57,9 +58,7 @@ func TestOwner(t *testing.T) {
 func TestDefaultWait(t *testing.T) {
 	for flags, want := range map[string]waitpolicy.Wait{"": waitpolicy.Forever, "-n": waitpolicy.NoWait, "-w 3": waitpolicy.For(3 * time.Second)} {
 		cmd := newRun()
-		if err := cmd.ParseFlags(strings.Fields(flags)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, cmd.ParseFlags(strings.Fields(flags)))
 		f := lockFlags{waitFlags: waitFlags{wait: cmd.Flag("wait").Value.String(), nonblock: flags == "-n"}}
 		if got, err := f.waiting(cmd); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", flags, got, err, want)
@@ -88,6 +87,9 @@ func TestConflict(t *testing.T) {
 		}
 		if (o.stderr == "") != want.silent || !want.silent && !strings.Contains(o.stderr, `"x" (lock) is held by other owner (ticket 1)`) {
 			t.Errorf("%s: stderr %q", flags, o.stderr)
+		}
+		if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
+			t.Errorf("%s: %d served, %d waiting; want the holder alone", flags, len(s.Serving), len(s.Waiting))
 		}
 	}
 }
@@ -225,10 +227,7 @@ func TestTitle(t *testing.T) {
 func TestNested(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	inner := func(args ...string) []string { return append(append([]string{self}, "run"), args...) }
 	for name, test := range map[string]struct {
 		args []string
@@ -246,9 +245,7 @@ func TestNested(t *testing.T) {
 			cmd := e.program(t, append([]string{"run", "x", "--"}, test.args...)...)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Start())
 			if code := codeAfter(t, cmd); code != test.code {
 				t.Errorf("exit code %d, want %d (stderr %q)", code, test.code, stderr.String())
 			}
@@ -263,26 +260,18 @@ func TestNested(t *testing.T) {
 // TestIdiom checks the line by which a script takes its own lock.
 func TestIdiom(t *testing.T) {
 	newEngine(t)
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	const line = `[ "$QUEUELOCK_ENTITY" = nightly ] || exec queuelock run nightly -- "$0" "$@"`
 	if !strings.Contains(string(text), line+"\n") {
 		t.Fatal("docs/cli.md does not have the line")
 	}
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	for name, body := range map[string]string{
 		"queuelock": fmt.Sprintf("%s=1 exec '%s' \"$@\"", asProgram, self),
 		"script":    line + "\necho \"$QUEUELOCK_TICKET $1\"",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755))
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	for _, want := range []string{"1 a b\n", "2 a b\n"} {

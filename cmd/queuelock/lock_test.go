@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // locked acquires the lock of x, and returns the handle. The keeper is killed at the end
@@ -35,10 +36,7 @@ func (e *engine) locked(t *testing.T, flags ...string) string {
 
 func pidOf(t *testing.T, owner string) int {
 	t.Helper()
-	pid, err := strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := locktest.Must(strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:]))
 	return pid
 }
 
@@ -99,9 +97,7 @@ func TestKeeperKilled(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
-	if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL))
 	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
 		t.Errorf("after the lease: %+v", o)
 	}
@@ -137,9 +133,7 @@ func TestPausedKeeper(t *testing.T) {
 	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
 	pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 	until(t, "the keeper is stopped", func() bool { return crew.StandsStill(pid) }) // else it may make the socket again
 	if err := os.Remove(handle); err != nil {                                       // as a cleaner of temporary files does
 		t.Fatal(err)
@@ -155,12 +149,8 @@ func TestPausedKeeper(t *testing.T) {
 	cmd := e.program(t, "unlock", handle)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
+	locktest.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 	if code := codeAfter(t, cmd); code != exitLost || !strings.Contains(stderr.String(), "the lock was lost") {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
@@ -182,13 +172,9 @@ func TestKeeperLimits(t *testing.T) {
 		t.Parallel()
 		e := newServer(t)
 		parent := exec.Command("sleep", "1000")
-		if err := parent.Start(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, parent.Start())
 		handle := e.locked(t, "--parent-pid", fmt.Sprint(parent.Process.Pid))
-		if err := parent.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, parent.Process.Kill())
 		_ = parent.Wait()
 		until(t, "the release", e.idle(t))
 		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "of --parent-pid has ended") {
@@ -199,9 +185,7 @@ func TestKeeperLimits(t *testing.T) {
 		t.Parallel()
 		e := newServer(t)
 		handle := e.locked(t)
-		if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM))
 		until(t, "the release", e.idle(t))
 		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "received the signal") {
 			t.Errorf("unlock: %+v", o)
@@ -222,14 +206,10 @@ func TestLockInterrupted(t *testing.T) {
 			read, write := errorPipe(t)
 			cmd := e.program(t, "lock", "x")
 			cmd.Stderr = write
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Start())
 			write.Close()
 			expect(t, read, "waiting for \"x\" (lock): position 1")
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Process.Signal(sig))
 			if got := codeAfter(t, cmd); got != code {
 				t.Errorf("exit code %d, want %d", got, code)
 			}
@@ -271,14 +251,8 @@ func TestLockExport(t *testing.T) {
 	e.keepers(t)
 	const entity = "a b; echo 'no' $(echo no)"
 	cmd := e.program(t, "lock", entity, "--export")
-	lines, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("/bin/sh", "-c", `eval "$1"; printf '%s\n%s\n%s\n' "$QUEUELOCK_ENTITY" "$QUEUELOCK_HELD" "$QUEUELOCK_HANDLE"`, "sh", string(lines)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := locktest.Must(cmd.Output())
+	out := locktest.Must(exec.Command("/bin/sh", "-c", `eval "$1"; printf '%s\n%s\n%s\n' "$QUEUELOCK_ENTITY" "$QUEUELOCK_HELD" "$QUEUELOCK_HANDLE"`, "sh", string(lines)).Output())
 	got := strings.Split(string(out), "\n")
 	if len(got) != 4 || got[0] != entity || !json.Valid([]byte(got[1])) {
 		t.Fatalf("%q", got)
@@ -297,12 +271,8 @@ func TestKeeperDirectory(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	dir := filepath.Join(e.keepers(t), fmt.Sprintf("queuelock-%d", os.Getuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.Mkdir(dir, 0o700))
+	locktest.OK(t, os.Chmod(dir, 0o750))
 	if o := e.execute(t, "lock", "x"); o.code != exitFailed || !strings.Contains(o.stderr, "not a directory of yours alone") {
 		t.Errorf("%+v", o)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -84,9 +85,7 @@ func TestTableDelete(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
 	mustBeShort(t, invoke(t, "table", "delete", "--yes"), exitFailed, `locks in use (1), such as "x" (lock)`, "--force")
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	for _, stdin := range []string{"", "y\n", "queuelock2\n"} {
 		if o := answer(t, stdin, "table", "delete"); o.code != exitFailed || !strings.HasSuffix(o.stderr, "pass --yes\n") || !strings.Contains(o.stderr, `the table "queuelock" with about`) {
 			t.Errorf("%q: %+v", stdin, o)
@@ -96,16 +95,9 @@ func TestTableDelete(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	mustBeShort(t, answer(t, "", "table", "delete"), exitUnavailable, `no table "queuelock"`)
-	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
-		t.Fatal(err)
-	}
-	client, err := queuelock.New(e.db, "queuelock", queuelock.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, createTable(t.Context(), e.db, "queuelock"))
+	client := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{}))
+	locktest.Must(client.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait))
 	if o := answer(t, "", "table", "delete", "--yes", "--force"); o.code != 0 {
 		t.Errorf("%+v", o)
 	}
