@@ -98,15 +98,9 @@ func TestUnusableTable(t *testing.T) {
 			})
 		}
 	}
-	if o := invoke(t, "create-table", "--table", "other"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no sort key") {
-		t.Errorf("create-table over another's table: exit code %d, stderr %q", o.code, o.stderr)
-	}
-	if o := invoke(t, "create-table", "--table", "nowhere"); o.code != 0 || o.stdout != "table \"nowhere\" is created, and is ready\n" {
-		t.Errorf("create-table: exit code %d, stdout %q", o.code, o.stdout)
-	}
-	if o := invoke(t, "run", "x", "--table", "nowhere", "--", "true"); o.code != 0 {
-		t.Errorf("run in a created table: exit code %d, stderr %q", o.code, o.stderr)
-	}
+	invoke(t, "create-table", "--table", "other").ends(t, exitUnavailable, "no sort key")
+	invoke(t, "create-table", "--table", "nowhere").prints(t, 0, "table \"nowhere\" is created, and is ready\n")
+	invoke(t, "run", "x", "--table", "nowhere", "--", "true").ends(t, 0)
 }
 
 // TestNoServer checks that an endpoint without a server is reported.

@@ -69,9 +69,7 @@ func TestBenchAsksForConsent(t *testing.T) {
 			t.Errorf("%v: exit code %d, stderr %q", args, o.code, o.stderr)
 		}
 	}
-	if o := invoke(t, "bench", "--yes"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no AWS region") {
-		t.Errorf("with --yes: exit code %d, stderr %q", o.code, o.stderr)
-	}
+	invoke(t, "bench", "--yes").ends(t, exitUnavailable, "no AWS region")
 }
 
 // TestBenchMistakes checks arguments that cannot be used, and a table that is missing.

@@ -137,9 +137,7 @@ func TestExclusive(t *testing.T) {
 	if o.code != 0 {
 		t.Fatalf("%+v", o)
 	}
-	if o := e.execute(t, "unlock", strings.TrimSpace(o.stdout)); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "unlock", strings.TrimSpace(o.stdout)).ends(t, 0)
 	if o := invoke(t, "help", "run", "--all"); strings.Contains(o.stdout, "--exclusive") {
 		t.Errorf("%s", o.stdout)
 	}
@@ -199,9 +197,7 @@ func TestHolderData(t *testing.T) {
 				t.Errorf("%d bytes of data, want at most %d", len(data), maxSharedTitle)
 			}
 			openFIFO(t)
-			if o := b.wait(t); o.code != 0 {
-				t.Errorf("%+v", o)
-			}
+			b.wait(t).ends(t, 0)
 		})
 	}
 	if cost["Nothing"] != cost["TheCommandLine"] {
@@ -286,9 +282,7 @@ func TestIdiom(t *testing.T) {
 func TestAll(t *testing.T) {
 	e := newEngine(t)
 	script := `echo "$QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS $QUEUELOCK_REASON ${QUEUELOCK_ENTITY-none} ${QUEUELOCK_TICKET-none}"`
-	if o := invoke(t, "run", "--all", "b", "a", "--", "sh", "-c", script); o.code != 0 || o.stdout != `["b","a"] ["1","1"] lock none none`+"\n" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "run", "--all", "b", "a", "--", "sh", "-c", script).prints(t, 0, `["b","a"] ["1","1"] lock none none`+"\n")
 	o := invoke(t, "run", "--all", "b", "a", "--reason", "wide", "--scope", "table", "--", "sh", "-c", script)
 	if o.code != 0 || !strings.HasSuffix(o.stdout, " wide none "+strings.Split(o.stdout, `"`)[5]+"\n") {
 		t.Errorf("a common ticket: %+v", o)
@@ -298,9 +292,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("one is busy: %+v", o)
 	}
 	e.mustBeIdle(t, "b")
-	if o := invoke(t, "run", "--all", "c", "--", "sh", "-c", script); o.code != 0 || o.stdout != `["c"] ["1"] lock c 1`+"\n" {
-		t.Errorf("of one: %+v", o)
-	}
+	invoke(t, "run", "--all", "c", "--", "sh", "-c", script).prints(t, 0, `["c"] ["1"] lock c 1`+"\n")
 }
 
 // TestAllLost checks that the loss of one lock stops the command.
@@ -309,9 +301,7 @@ func TestAllLost(t *testing.T) {
 	b := start(t, t.Context(), "run", "--all", "a", "b", "--ttl", "1s", "--", "sh", "-c", "echo ready; sleep 1000")
 	b.expect(t, "ready")
 	e.evict(t, "b")
-	if o := b.wait(t); o.code != exitLost {
-		t.Errorf("%+v", o)
-	}
+	b.wait(t).ends(t, exitLost)
 	b.mustEnd(t)
 	e.mustBeIdle(t, "a")
 }

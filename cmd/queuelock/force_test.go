@@ -52,9 +52,7 @@ func TestEvictForce(t *testing.T) {
 	locktest.OK(t, lock.Extend(t.Context()))
 	o := answer(t, "", append(evict, "--beat", "0")...)
 	mustBeShort(t, o, exitFailed, "has renewed its lease since", "status -o json")
-	if o := answer(t, "y\n", evict...); o.code != 0 || o.stdout != "\"x\" (lock): ticket 1 is evicted\n" {
-		t.Errorf("%+v", o)
-	}
+	answer(t, "y\n", evict...).prints(t, 0, "\"x\" (lock): ticket 1 is evicted\n")
 	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	mustBeShort(t, answer(t, "y\n", evict...), exitFailed, "no holder has this ticket")
 
@@ -151,12 +149,8 @@ func TestEvictShortTicket(t *testing.T) {
 	if !isShort {
 		t.Fatalf("the ticket %s is not shortened", lock.Ticket())
 	}
-	if o := invoke(t, "evict", "x", "--ticket", digits+"1"); o.code != exitFailed || !strings.Contains(o.stderr, "no holder has this ticket") {
-		t.Errorf("%+v", o)
-	}
-	if o := invoke(t, "evict", "x", "--ticket", digits); o.code != 0 || o.stdout != fmt.Sprintf("\"x\" (lock): ticket %s is evicted\n", lock.Ticket()) {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "evict", "x", "--ticket", digits+"1").ends(t, exitFailed, "no holder has this ticket")
+	invoke(t, "evict", "x", "--ticket", digits).prints(t, 0, fmt.Sprintf("\"x\" (lock): ticket %s is evicted\n", lock.Ticket()))
 	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 }
 

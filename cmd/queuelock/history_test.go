@@ -98,7 +98,5 @@ func TestHistoryUsage(t *testing.T) {
 			t.Errorf("%s: %+v", test.args, o)
 		}
 	}
-	if o := invoke(t, "history", "x", "--table", "missing"); o.code != exitUnavailable {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "history", "x", "--table", "missing").ends(t, exitUnavailable)
 }

@@ -88,9 +88,7 @@ func TestKeptLockIsRenewed(t *testing.T) {
 		}
 		return len(updates) == 2
 	})
-	if o := e.execute(t, "unlock", handle); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "unlock", handle).ends(t, 0)
 }
 
 func TestKeeperKilled(t *testing.T) {
@@ -98,15 +96,9 @@ func TestKeeperKilled(t *testing.T) {
 	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
 	locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL))
-	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
-		t.Errorf("after the lease: %+v", o)
-	}
-	if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "keeper was killed") {
-		t.Errorf("unlock: %+v", o)
-	}
-	if o := e.execute(t, "unlock", handle); o.code != exitFailed {
-		t.Errorf("again: %+v", o)
-	}
+	e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran").prints(t, 0, "ran\n")
+	e.execute(t, "unlock", handle).ends(t, exitLost, "keeper was killed")
+	e.execute(t, "unlock", handle).ends(t, exitFailed)
 }
 
 // TestKeptLockLost checks that unlock reports a loss that the keeper has noticed.
@@ -119,12 +111,8 @@ func TestKeptLockLost(t *testing.T) {
 		info, err := os.Lstat(handle)
 		return err == nil && info.Mode()&fs.ModeSocket == 0
 	})
-	if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "the lock was lost") {
-		t.Errorf("unlock: %+v", o)
-	}
-	if o := e.execute(t, "unlock", handle); o.code != exitFailed {
-		t.Errorf("again: %+v", o)
-	}
+	e.execute(t, "unlock", handle).ends(t, exitLost, "the lock was lost")
+	e.execute(t, "unlock", handle).ends(t, exitFailed)
 }
 
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
@@ -140,12 +128,8 @@ func TestPausedKeeper(t *testing.T) {
 	}
 	early := make(chan outcome, 1)
 	go func() { early <- e.execute(t, "unlock", handle) }()
-	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 {
-		t.Errorf("after the lease: %+v", o)
-	}
-	if o := <-early; o.code != exitUnavailable || !strings.Contains(o.stderr, fmt.Sprintf("'kill -CONT %d'", pid)) {
-		t.Errorf("without a socket: %+v", o)
-	}
+	e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran").ends(t, 0)
+	(<-early).ends(t, exitUnavailable, fmt.Sprintf("'kill -CONT %d'", pid))
 	cmd := e.program(t, "unlock", handle)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -164,9 +148,7 @@ func TestKeeperLimits(t *testing.T) {
 		e := newServer(t)
 		handle := e.locked(t, "--max-hold", "200ms")
 		until(t, "the release", e.idle(t))
-		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "--max-hold 200ms is over") {
-			t.Errorf("unlock: %+v", o)
-		}
+		e.execute(t, "unlock", handle).ends(t, exitLost, "--max-hold 200ms is over")
 	})
 	t.Run("Parent", func(t *testing.T) {
 		t.Parallel()
@@ -177,9 +159,7 @@ func TestKeeperLimits(t *testing.T) {
 		locktest.OK(t, parent.Process.Kill())
 		_ = parent.Wait()
 		until(t, "the release", e.idle(t))
-		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "of --parent-pid has ended") {
-			t.Errorf("unlock: %+v", o)
-		}
+		e.execute(t, "unlock", handle).ends(t, exitLost, "of --parent-pid has ended")
 	})
 	t.Run("Signal", func(t *testing.T) {
 		t.Parallel()
@@ -187,9 +167,7 @@ func TestKeeperLimits(t *testing.T) {
 		handle := e.locked(t)
 		locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM))
 		until(t, "the release", e.idle(t))
-		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "received the signal") {
-			t.Errorf("unlock: %+v", o)
-		}
+		e.execute(t, "unlock", handle).ends(t, exitLost, "received the signal")
 	})
 }
 
@@ -232,15 +210,9 @@ func TestLockEnvironment(t *testing.T) {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
 		e.env = append(e.env, name+"="+value)
 	}
-	if o := e.execute(t, "run", "x", "--", "true"); o.code != exitNested {
-		t.Errorf("inside itself: %+v", o)
-	}
-	if o := e.execute(t, "unlock"); o.code != 0 {
-		t.Errorf("unlock: %+v", o)
-	}
-	if o := e.execute(t, "run", "x", "--", "true"); o.code != 0 {
-		t.Errorf("after the unlock, with the same variables: %+v", o)
-	}
+	e.execute(t, "run", "x", "--", "true").ends(t, exitNested)
+	e.execute(t, "unlock").ends(t, 0)
+	e.execute(t, "run", "x", "--", "true").ends(t, 0)
 	e.mustBeIdle(t, "x")
 }
 
@@ -258,12 +230,8 @@ func TestLockExport(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 	e.env = append(e.env, "QUEUELOCK_HELD="+strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
-	if o := e.execute(t, "run", entity, "-n", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "QUEUELOCK_HELD cannot be read") {
-		t.Errorf("%+v", o)
-	}
-	if o := e.execute(t, "unlock", got[2]); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "run", entity, "-n", "--", "true").ends(t, exitUsage, "QUEUELOCK_HELD cannot be read")
+	e.execute(t, "unlock", got[2]).ends(t, 0)
 }
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.
@@ -273,8 +241,6 @@ func TestKeeperDirectory(t *testing.T) {
 	dir := filepath.Join(e.keepers(t), fmt.Sprintf("queuelock-%d", os.Getuid()))
 	locktest.OK(t, os.Mkdir(dir, 0o700))
 	locktest.OK(t, os.Chmod(dir, 0o750))
-	if o := e.execute(t, "lock", "x"); o.code != exitFailed || !strings.Contains(o.stderr, "not a directory of yours alone") {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "lock", "x").ends(t, exitFailed, "not a directory of yours alone")
 	e.mustBeIdle(t, "x")
 }

@@ -95,9 +95,7 @@ func TestLs(t *testing.T) {
 			t.Errorf("%s: %+v", test.args, o)
 		}
 	}
-	if o := invoke(t, "ls", "--table", "missing"); o.code != exitUnavailable || !strings.Contains(o.stderr, `there is no table "missing"`) {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "ls", "--table", "missing").ends(t, exitUnavailable, `there is no table "missing"`)
 	locktest.OK(t, c.Close(t.Context()))
 	waiter.wait(t)
 }

@@ -193,6 +193,24 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// ends checks the exit code, and that standard error contains each of the parts.
+func (o outcome) ends(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	for _, part := range append(parts, "") {
+		if o.code != code || !strings.Contains(o.stderr, part) {
+			t.Errorf("%+v, want exit code %d and %q", o, code, part)
+		}
+	}
+}
+
+// prints checks the exit code and standard output.
+func (o outcome) prints(t *testing.T, code int, stdout string) {
+	t.Helper()
+	if o.code != code || o.stdout != stdout {
+		t.Errorf("%+v, want exit code %d and %q", o, code, stdout)
+	}
+}
+
 // invoke runs the program in this process.
 func invoke(t *testing.T, args ...string) outcome {
 	t.Helper()

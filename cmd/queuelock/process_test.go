@@ -126,9 +126,7 @@ func TestLocal(t *testing.T) {
 			url = value
 		}
 	}
-	if o := invoke(t, "run", "x", "--", "sh", "-c", "echo $QUEUELOCK_TICKET"); o.code != 0 || o.stdout != "1\n" {
-		t.Errorf("run: exit code %d, stdout %q, stderr %q", o.code, o.stdout, o.stderr)
-	}
+	invoke(t, "run", "x", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "1\n")
 
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
 	o := invoke(t, "local", "--port", port)

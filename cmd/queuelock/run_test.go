@@ -95,9 +95,7 @@ func TestRunHoldsLock(t *testing.T) {
 		t.Errorf("%d are served while the command runs, want 1", len(s.Serving))
 	}
 	openFIFO(t)
-	if o := b.wait(t); o.code != 5 {
-		t.Errorf("exit code %d, want 5 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 5)
 	e.mustBeIdle(t, "x")
 }
 
@@ -126,9 +124,7 @@ func TestRunWaits(t *testing.T) {
 	<-queued
 	locktest.OK(t, lock.Release(t.Context()))
 	b.expect(t, "2\n")
-	if o := b.wait(t); o.code != 0 {
-		t.Errorf("exit code %d, want 0 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 0)
 }
 
 // mustEnd fails the test unless every process with the output ends.
@@ -161,9 +157,7 @@ func TestRunContext(t *testing.T) {
 	b := start(t, ctx, "run", "x", "--ttl", "10s", "--kill-after", "100ms", "--", "sh", "-c", stubborn)
 	b.expect(t, "ready")
 	cancel()
-	if o := b.wait(t); o.code != 137 {
-		t.Errorf("exit code %d, want 137 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 137)
 	b.mustEnd(t)
 	e.mustBeIdle(t, "x")
 }

@@ -76,9 +76,7 @@ func TestRunSetsScope(t *testing.T) {
 func TestEvictScopes(t *testing.T) {
 	e := newEngine(t)
 	lock := locktest.Must(e.ofScope(t, ticket.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed()))
-	if o := invoke(t, "evict", "x", "--ticket", "1"); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "evict", "x", "--ticket", "1").ends(t, 0)
 	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	e.mustBeIdle(t, "x")
 }

@@ -39,17 +39,13 @@ func TestSignals(t *testing.T) {
 		b.expect(t, "usr1")
 		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR2))
 		b.expect(t, "left") // which a signal that asks for an end would have ended
-		if o := b.wait(t); o.code != 7 {
-			t.Errorf("%+v", o)
-		}
+		b.wait(t).ends(t, 7)
 	})
 	t.Run("and what it has started", func(t *testing.T) {
 		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", `sleep 1000 & echo ready; wait`)
 		b.expect(t, "ready")
 		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
-		if o := b.wait(t); o.code != 143 {
-			t.Errorf("exit code %d, want 143", o.code)
-		}
+		b.wait(t).ends(t, 143)
 		b.mustEnd(t)
 	})
 }
@@ -93,9 +89,7 @@ func TestGroupMayCleanUp(t *testing.T) {
 	if rest, err := io.ReadAll(b.out); err != nil || string(rest) != "tidied\n" {
 		t.Errorf("it wrote %q, %v, want that it tidied up", rest, err)
 	}
-	if o := b.wait(t); o.code != 143 {
-		t.Errorf("exit code %d, want 143 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 143)
 	e.mustBeIdle(t, "x")
 }
 

@@ -22,9 +22,7 @@ import (
 func TestStatus(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
-	if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != "\"x\" (lock): no such queue in table \"queuelock\": it was never used, or has another name (see 'queuelock ls')\n" {
-		t.Errorf("before: exit code %d, stdout %q", o.code, o.stdout)
-	}
+	invoke(t, "status", "x").prints(t, 0, "\"x\" (lock): no such queue in table \"queuelock\": it was never used, or has another name (see 'queuelock ls')\n")
 	lock := e.occupied(t, "x")
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "true")
 	<-queued

@@ -53,9 +53,7 @@ func TestTableCreate(t *testing.T) {
 	if strings.Contains(strings.Join(asked, ""), "Continuous") {
 		t.Error("the settings of a table that was there are changed")
 	}
-	if o := invoke(t, "create-table", "--table", "other"); o.code != 0 || o.stdout != "table \"other\" is created, and is ready\n" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "create-table", "--table", "other").prints(t, 0, "table \"other\" is created, and is ready\n")
 	mustBeShort(t, invoke(t, "table", "create", "--tag", "x"), exitUsage, "--tag x: need KEY=VALUE")
 	mustBeShort(t, invoke(t, "table", "delete", "--yes"), exitFailed, "deletion protection: disable that first")
 }
@@ -91,16 +89,12 @@ func TestTableDelete(t *testing.T) {
 			t.Errorf("%q: %+v", stdin, o)
 		}
 	}
-	if o := answer(t, "queuelock\n", "table", "delete"); o.code != 0 || o.stdout != "table \"queuelock\" is deleted\n" {
-		t.Errorf("%+v", o)
-	}
+	answer(t, "queuelock\n", "table", "delete").prints(t, 0, "table \"queuelock\" is deleted\n")
 	mustBeShort(t, answer(t, "", "table", "delete"), exitUnavailable, `no table "queuelock"`)
 	locktest.OK(t, createTable(t.Context(), e.db, "queuelock"))
 	client := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{}))
 	locktest.Must(client.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait))
-	if o := answer(t, "", "table", "delete", "--yes", "--force"); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	answer(t, "", "table", "delete", "--yes", "--force").ends(t, 0)
 	if client.Close(t.Context()) == nil {
 		t.Error("the lock was released in a table that is deleted")
 	}
