@@ -13,26 +13,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestResumeGivesUp checks that a resume that gives up leaves nothing.
-func TestResumeGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
-		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
-		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
-		h := queueToDie(t, old)
-		dbOld.Partition()
-		c, _ := reborn(t, table, "new")
-		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("%v", err)
-		}
-		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
-			t.Errorf("%d rows are left", rows)
-		}
-		locktest.Release(t, held)
-	})
-}
-
 // TestCancelledResume checks that a resume that is cancelled gives the lock back. The
 // cancellation comes while the answer to its request is on the way.
 func TestCancelledResume(t *testing.T) {
