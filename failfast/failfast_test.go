@@ -20,6 +20,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/failfast"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -158,17 +159,9 @@ func TestDroppedConnections(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHost(t)
 				db := dynamodb.NewFromConfig(c.settings(h.config("http")))
-				if err := queuelock.CreateTable(t.Context(), db, "locks", queuelock.Config{}); err != nil {
-					t.Fatal(err)
-				}
-				locks, err := queuelock.New(db, "locks", queuelock.Config{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				lock, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
-				if err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, queuelock.CreateTable(t.Context(), db, "locks", queuelock.Config{}))
+				locks := locktest.Must(queuelock.New(db, "locks", queuelock.Config{}))
+				lock := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait))
 				time.Sleep(2 * time.Second) // until after the first heartbeat, which comes early
 				h.fill(t, db)
 				if n := h.cut(); n < pool {
@@ -249,9 +242,7 @@ func TestFaults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newHost(t)
 				setup := dynamodb.NewFromConfig(h.config("http"))
-				if err := queuelock.CreateTable(t.Context(), setup, "locks", queuelock.Config{}); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, queuelock.CreateTable(t.Context(), setup, "locks", queuelock.Config{}))
 				h.faults = []func(context.Context) net.Conn{c.fault(t)}
 				cfg := h.config(c.scheme)
 				cfg.RetryMaxAttempts = c.attempts
@@ -317,25 +308,15 @@ func TestPauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db := queuelocktest.NewTable(t)
-				locks, err := queuelock.New(db.Client("c", configured), db.Name(), queuelock.Config{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				locks := locktest.Must(queuelock.New(db.Client("c", configured), db.Name(), queuelock.Config{}))
 				longest := time.Duration(0)
 				for range 30 {
-					lock, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
-					if err != nil {
-						t.Fatal(err)
-					}
+					lock := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait))
 					db.Inject(c.fault.Times(1))
 					begun := time.Now()
-					if err := lock.Extend(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					locktest.OK(t, lock.Extend(t.Context()))
 					longest = max(longest, time.Since(begun))
-					if err := lock.Release(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					locktest.OK(t, lock.Release(t.Context()))
 				}
 				if longest < c.least || longest > c.most {
 					t.Errorf("the longest pause is %v, want %v to %v", longest, c.least, c.most)

@@ -196,34 +196,3 @@ func TestExtendContext(t *testing.T) {
 		}
 	})
 }
-
-// TestRenewalsOneByOne checks that renewals stay one by one whichever goroutines ask for
-// them. There is at most one renewal at a time, for all callers and outcomes.
-func TestRenewalsOneByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tb := newTable(func(_ context.Context, n int) error {
-			time.Sleep(time.Duration(n%7) * time.Second)
-			if n%3 == 0 {
-				return errNetwork
-			}
-			return nil
-		})
-		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
-		var wg sync.WaitGroup
-		for i := range 10 {
-			wg.Go(func() {
-				for range 50 {
-					time.Sleep(time.Duration(i*3+1) * time.Second)
-					if err := k.Extend(t.Context()); err != nil && !errors.Is(err, errNetwork) {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		k.Stop()
-		if sent, _, most := tb.seen(); most != 1 || len(sent) > 600 {
-			t.Errorf("%d renewals, %d at one time", len(sent), most)
-		}
-	})
-}

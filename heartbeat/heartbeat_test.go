@@ -185,36 +185,6 @@ func TestFirstRenewal(t *testing.T) {
 	})
 }
 
-// TestDeadline checks that the deadline counts from the sending of the last confirmed
-// renewal. Renewals that take their time: the next follows an interval after the last was
-// sent, and the deadline counts from there.
-func TestDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		tb := newTable(func(ctx context.Context, n int) error {
-			time.Sleep(4 * time.Second)
-			return nil
-		})
-		k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
-		for _, step := range []struct{ at, deadline time.Duration }{
-			{1 * time.Second, 58 * time.Second},
-			{33 * time.Second, 58 * time.Second}, // sent at 30, unanswered
-			{35 * time.Second, 88 * time.Second},
-			{63 * time.Second, 88 * time.Second},
-			{65 * time.Second, 118 * time.Second},
-		} {
-			time.Sleep(time.Until(start.Add(step.at)))
-			if got := k.Deadline().Sub(start); got != step.deadline {
-				t.Errorf("at %v the deadline is %v, want %v", step.at, got, step.deadline)
-			}
-		}
-		k.Stop()
-		if sent, _, _ := tb.seen(); fmt.Sprint(sent) != "[30s 1m0s]" {
-			t.Errorf("renewals were sent at %v", sent)
-		}
-	})
-}
-
 var errNetwork = errors.New("network is down")
 
 // TestFailedRenewals checks that failed renewals are retried quickly and recovery keeps
@@ -413,37 +383,6 @@ func TestStop(t *testing.T) {
 			default:
 			}
 			k.Stop()
-		})
-	}
-}
-
-// TestLossAfterStop checks that no loss is reported after Stop has returned. The answer
-// and Stop come at the same instant, in either order.
-func TestLossAfterStop(t *testing.T) {
-	for range 200 {
-		synctest.Test(t, func(t *testing.T) {
-			tb := newTable(func(ctx context.Context, n int) error {
-				select {
-				case <-ctx.Done():
-				case <-time.After(time.Second):
-				}
-				return heartbeat.ErrEvicted
-			})
-			k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
-			time.Sleep(31 * time.Second)
-			k.Stop()
-			before := k.Err()
-			time.Sleep(time.Hour)
-			if k.Err() != before {
-				t.Errorf("after Stop the loss was %v, an hour later %v", before, k.Err())
-			}
-			select {
-			case <-k.Lost():
-				if before == nil {
-					t.Error("Lost was closed after Stop")
-				}
-			default:
-			}
 		})
 	}
 }

@@ -1,11 +1,8 @@
 package heartbeat_test
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
@@ -61,29 +58,6 @@ func TestUnconfirmedLease(t *testing.T) {
 	}
 	if next := heartbeat.NewRenewals(terms, w.owner, begun).Next(w.now); !next.IsZero() {
 		t.Errorf("its heartbeats would end it at %v", next)
-	}
-}
-
-// TestIncompleteLease checks that an incomplete fail-closed lease is malformed.
-func TestIncompleteLease(t *testing.T) {
-	yes := &types.AttributeValueMemberBOOL{Value: true}
-	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	for name, test := range map[string]struct {
-		item      clause.Item
-		attribute string
-	}{
-		"no beat":             {clause.Item{"failClosed": yes}, "beat"},
-		"an end, no length":   {clause.Item{"failClosed": yes, "beat": n("1"), "until": n("5")}, "ttl"},
-		"it says no":          {clause.Item{"failClosed": &types.AttributeValueMemberBOOL{}, "beat": n("1")}, "ttl"},
-		"it is no boolean":    {clause.Item{"failClosed": n("1"), "beat": n("1"), "ttl": n("60000")}, "failClosed"},
-		"it is the word true": {clause.Item{"failClosed": clause.String("true"), "beat": n("1")}, "failClosed"},
-	} {
-		r := clause.Reader{Item: test.item}
-		got := queue.ReadHolderLease(&r)
-		malformed, ok := errors.AsType[*clause.MalformedError](r.Err)
-		if !ok || malformed.Attribute != test.attribute || got.Endless() && test.attribute != "beat" {
-			t.Errorf("%s: read %+v, %v, want an error of %s", name, got, r.Err, test.attribute)
-		}
 	}
 }
 

@@ -45,26 +45,6 @@ func (w *world) answer(c *dbclock.Clock) {
 
 const minute = time.Minute
 
-// TestEndByClock checks that by the clock a lease ends at its "until".
-func TestEndByClock(t *testing.T) {
-	w := newWorld(-3*time.Hour, 0)
-	observer := heartbeat.NewObserver(w.owner, false)
-	w.answer(w.owner)
-	l := queue.Lease{TTL: minute, Until: w.database().Add(10 * time.Second)}
-	if left := observer.See("h", l, w.now); left < 10*time.Second || left > 11*time.Second {
-		t.Errorf("%v is left, want 10 s and at most the clock's uncertainty", left)
-	}
-	w.now = w.now.Add(12 * time.Second)
-	if left := observer.See("h", l, w.now); left > 0 {
-		t.Errorf("%v is left, 2 s after the end", left)
-	}
-	// To another that comes only now it has ended as well: no client waits for a second
-	// lease.
-	if left := heartbeat.NewObserver(w.owner, false).See("h", l, w.now); left > 0 {
-		t.Errorf("to a newcomer %v is left, 2 s after the end", left)
-	}
-}
-
 // TestEndByObservation checks that a lease ends by observation when its beat does not
 // change.
 func TestEndByObservation(t *testing.T) {
@@ -131,20 +111,6 @@ func TestDelayAfterClockChange(t *testing.T) {
 	w.now = w.now.Add(minute)
 	if left := observer.See("h", l, w.now); left > 0 {
 		t.Errorf("%v is left after the delay", left)
-	}
-}
-
-// TestLeasesByID checks that leases are distinguished by their ids.
-func TestLeasesByID(t *testing.T) {
-	w := newWorld(0, 0)
-	observer := heartbeat.NewObserver(w.owner, false)
-	observer.See("a", queue.Lease{TTL: minute}, w.now)
-	w.now = w.now.Add(minute)
-	if left := observer.See("b", queue.Lease{TTL: minute}, w.now); left != minute {
-		t.Errorf("a lease seen for the first time has %v left, want %v", left, minute)
-	}
-	if left := observer.See("a", queue.Lease{TTL: minute}, w.now); left > 0 {
-		t.Errorf("a lease seen for a minute has %v left", left)
 	}
 }
 

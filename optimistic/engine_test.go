@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -35,14 +36,8 @@ func TestEngineKeys(t *testing.T) {
 					cfg.SortKey = c.keys[1][0]
 					key[cfg.SortKey] = c.values[1]
 				}
-				items, err := optimistic.New(table.Client("a"), table.Name(), c.keys[0][0], cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				made, err := items.Update(t.Context(), key, increment, optimistic.OrCreate())
-				if err != nil {
-					t.Fatal(err)
-				}
+				items := locktest.Must(optimistic.New(table.Client("a"), table.Name(), c.keys[0][0], cfg))
+				made := locktest.Must(items.Update(t.Context(), key, increment, optimistic.OrCreate()))
 				again, err := items.Update(t.Context(), key, increment)
 				if err != nil || again.Version() != 2 || counter(again) != 2 {
 					t.Fatalf("%+v: %v", again, err)
@@ -53,9 +48,7 @@ func TestEngineKeys(t *testing.T) {
 				if err := items.Delete(t.Context(), made); !errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("delete of what was changed: %v, want a conflict", err)
 				}
-				if err := items.Delete(t.Context(), again); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, items.Delete(t.Context(), again))
 			})
 		})
 	}
@@ -73,10 +66,7 @@ func TestEngineConflictsAndTransactions(t *testing.T) {
 			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(put)})
 			return saved, items.Outcome(err, 0, saved)
 		}
-		old, err := transact(fresh(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := locktest.Must(transact(fresh(1)))
 		now := save(t, items, old)
 		_, transactErr := transact(old)
 		_, saveErr := items.Save(t.Context(), old)
@@ -88,9 +78,7 @@ func TestEngineConflictsAndTransactions(t *testing.T) {
 				t.Errorf("current is %+v, want tag %s", conflict.Current, now.Tag())
 			}
 		}
-		if err := items.Delete(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, items.Delete(t.Context(), now))
 		if _, err := items.Save(t.Context(), now); !errors.Is(err, optimistic.ErrConflict) {
 			t.Errorf("save of what was deleted: %v", err)
 		}

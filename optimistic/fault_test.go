@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -21,6 +22,11 @@ func inBubble(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
 	synctest.Test(t, func(t *testing.T) {
 		f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)))
 	})
+}
+
+// bubble is inBubble in a subtest.
+func bubble(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) { inBubble(t, f) })
 }
 
 // TestLostAnswer checks that the outcome of a write whose answer was lost is found among
@@ -41,44 +47,42 @@ func TestLostAnswer(t *testing.T) {
 		{"not made, 16 later writes", queuelocktest.LoseRequest(), 16, optimistic.ErrUnknown},
 	} {
 		for _, written := range []int{0, 1, 40} {
-			t.Run(fmt.Sprintf("%s, of an item written %d times", c.name, written), func(t *testing.T) {
-				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-					items, db := open(t, table, "a", optimistic.Config{})
-					other, _ := open(t, table, "b", optimistic.Config{})
-					item := fresh(0)
-					for range written {
-						item = save(t, items, item)
+			bubble(t, fmt.Sprintf("%s, of an item written %d times", c.name, written), func(t *testing.T, table *queuelocktest.Table) {
+				items, db := open(t, table, "a", optimistic.Config{})
+				other, _ := open(t, table, "b", optimistic.Config{})
+				item := fresh(0)
+				for range written {
+					item = save(t, items, item)
+				}
+				db.Inject(c.fault.Of("PutItem").Times(1))
+				gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
+				item.Attributes["n"] = num(1)
+				type result struct {
+					item optimistic.Item
+					err  error
+				}
+				done := make(chan result, 1)
+				go func() {
+					got, err := items.Save(t.Context(), item)
+					done <- result{got, err}
+				}()
+				<-gate.Reached() // the repetition
+				for range c.others {
+					if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
+						t.Error(err)
 					}
-					db.Inject(c.fault.Of("PutItem").Times(1))
-					gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
-					item.Attributes["n"] = num(1)
-					type result struct {
-						item optimistic.Item
-						err  error
-					}
-					done := make(chan result, 1)
-					go func() {
-						got, err := items.Save(t.Context(), item)
-						done <- result{got, err}
-					}()
-					<-gate.Reached() // the repetition
-					for range c.others {
-						if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
-							t.Error(err)
-						}
-					}
-					gate.Release()
-					got, want := <-done, c.want
-					if written == 0 && want != nil {
-						want = optimistic.ErrUnknown // it may have been created, deleted, and created by another
-					}
-					if !errors.Is(got.err, want) {
-						t.Fatalf("%v, want %v", got.err, want)
-					}
-					if want == nil && (counter(got.item) != 1+c.others || got.item.Tag() != load(t, items).Tag()) {
-						t.Errorf("%+v, want the item as it is now", got.item)
-					}
-				})
+				}
+				gate.Release()
+				got, want := <-done, c.want
+				if written == 0 && want != nil {
+					want = optimistic.ErrUnknown // it may have been created, deleted, and created by another
+				}
+				if !errors.Is(got.err, want) {
+					t.Fatalf("%v, want %v", got.err, want)
+				}
+				if want == nil && (counter(got.item) != 1+c.others || got.item.Tag() != load(t, items).Tag()) {
+					t.Errorf("%+v, want the item as it is now", got.item)
+				}
 			})
 		}
 	}
@@ -90,27 +94,23 @@ func TestLostAnswer(t *testing.T) {
 func TestLostAnswerAfterDelete(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.LoseResponse(), "not made": queuelocktest.LoseRequest()} {
 		for _, remade := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T) {
-				inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-					items, db := open(t, table, "a", optimistic.Config{})
-					other, _ := open(t, table, "b", optimistic.Config{})
-					item := save(t, items, fresh(1))
-					db.Inject(fault.Of("PutItem", "DeleteItem").Times(1))
-					gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
-					done := make(chan error, 1)
-					go func() { _, err := items.Save(t.Context(), item); done <- err }()
-					<-gate.Reached()
-					if err := other.Delete(t.Context(), load(t, other)); err != nil {
-						t.Error(err)
-					}
-					if remade {
-						save(t, other, save(t, other, save(t, other, fresh(5))))
-					}
-					gate.Release()
-					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
-						t.Errorf("save: %v, want ErrUnknown", err)
-					}
-				})
+			bubble(t, fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T, table *queuelocktest.Table) {
+				items, db := open(t, table, "a", optimistic.Config{})
+				other, _ := open(t, table, "b", optimistic.Config{})
+				item := save(t, items, fresh(1))
+				db.Inject(fault.Of("PutItem", "DeleteItem").Times(1))
+				gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
+				done := make(chan error, 1)
+				go func() { _, err := items.Save(t.Context(), item); done <- err }()
+				<-gate.Reached()
+				locktest.Check(t, other.Delete(t.Context(), load(t, other)))
+				if remade {
+					save(t, other, save(t, other, save(t, other, fresh(5))))
+				}
+				gate.Release()
+				if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+					t.Errorf("save: %v, want ErrUnknown", err)
+				}
 			})
 		}
 	}
@@ -143,9 +143,7 @@ func TestLostAnswerAfterDelete(t *testing.T) {
 				t.Errorf("%s: %v, want %v", then, err, want)
 			}
 			if want != nil {
-				if err := items.Delete(t.Context(), load(t, items)); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, items.Delete(t.Context(), load(t, items)))
 			}
 		}
 	})
@@ -200,37 +198,33 @@ func TestLostAnswerOfAnotherItem(t *testing.T) {
 				if c.creates && operation == "DeleteItem" {
 					continue
 				}
-				t.Run(fmt.Sprint(name, "/", operation, "/", later), func(t *testing.T) {
-					inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-						items, db := open(t, table, "a", optimistic.Config{})
-						other, _ := open(t, table, "b", optimistic.Config{})
-						item := c.loaded(t, table, items)
-						db.Inject(queuelocktest.LoseResponse().Of(operation).Times(1))
-						gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
-						done := make(chan error, 1)
-						go func() {
-							if operation == "DeleteItem" {
-								done <- items.Delete(t.Context(), item)
-								return
-							}
-							_, err := items.Save(t.Context(), item)
-							done <- err
-						}()
-						<-gate.Reached()
-						if operation == "PutItem" {
-							if err := other.Delete(t.Context(), load(t, other)); err != nil {
-								t.Error(err)
-							}
+				bubble(t, fmt.Sprint(name, "/", operation, "/", later), func(t *testing.T, table *queuelocktest.Table) {
+					items, db := open(t, table, "a", optimistic.Config{})
+					other, _ := open(t, table, "b", optimistic.Config{})
+					item := c.loaded(t, table, items)
+					db.Inject(queuelocktest.LoseResponse().Of(operation).Times(1))
+					gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
+					done := make(chan error, 1)
+					go func() {
+						if operation == "DeleteItem" {
+							done <- items.Delete(t.Context(), item)
+							return
 						}
-						c.again(t, table, other)
-						for range later {
-							save(t, other, load(t, other))
-						}
-						gate.Release()
-						if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
-							t.Errorf("%v, want ErrUnknown", err)
-						}
-					})
+						_, err := items.Save(t.Context(), item)
+						done <- err
+					}()
+					<-gate.Reached()
+					if operation == "PutItem" {
+						locktest.Check(t, other.Delete(t.Context(), load(t, other)))
+					}
+					c.again(t, table, other)
+					for range later {
+						save(t, other, load(t, other))
+					}
+					gate.Release()
+					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+						t.Errorf("%v, want ErrUnknown", err)
+					}
 				})
 			}
 		}
@@ -249,35 +243,33 @@ func TestLostAnswerBesideOtherWriters(t *testing.T) {
 		"AddsToTheVersion": {fault: queuelocktest.LoseRequest(), want: optimistic.ErrConflict},
 		"RemovesTheTokens": {fault: queuelocktest.LoseResponse(), versioned: true, item: attributes{"version": num(8)}, want: optimistic.ErrUnknown},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-				items, db := open(t, table, "a", optimistic.Config{})
-				put := func(item attributes) {
-					write(t, table, attributes{"pk": order["pk"], "sk": order["sk"], "version": item["version"]})
-				}
-				item := save(t, items, save(t, items, fresh(1)))
-				if c.versioned {
-					put(attributes{"version": num(6)})
-					item = load(t, items)
-				}
-				db.Inject(c.fault.Of("PutItem").Times(1))
-				gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
-				done := make(chan error, 1)
-				go func() { _, err := items.Save(t.Context(), item); done <- err }()
-				<-gate.Reached()
-				if c.item != nil {
-					put(c.item)
-				} else if _, err := table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-					TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
-					ExpressionAttributeValues: attributes{":one": num(1)},
-				}); err != nil {
-					t.Fatal(err)
-				}
-				gate.Release()
-				if err := <-done; !errors.Is(err, c.want) {
-					t.Errorf("%v, want %v", err, c.want)
-				}
-			})
+		bubble(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			items, db := open(t, table, "a", optimistic.Config{})
+			put := func(item attributes) {
+				write(t, table, attributes{"pk": order["pk"], "sk": order["sk"], "version": item["version"]})
+			}
+			item := save(t, items, save(t, items, fresh(1)))
+			if c.versioned {
+				put(attributes{"version": num(6)})
+				item = load(t, items)
+			}
+			db.Inject(c.fault.Of("PutItem").Times(1))
+			gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
+			done := make(chan error, 1)
+			go func() { _, err := items.Save(t.Context(), item); done <- err }()
+			<-gate.Reached()
+			if c.item != nil {
+				put(c.item)
+			} else if _, err := table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+				TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
+				ExpressionAttributeValues: attributes{":one": num(1)},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			gate.Release()
+			if err := <-done; !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
 		})
 	}
 }
@@ -297,33 +289,31 @@ func TestPermanentFaults(t *testing.T) {
 		"broken":       {queuelocktest.LoseRequest(), true, 5},
 		"faults":       {queuelocktest.Refuse(queuelocktest.InternalError), true, 5},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-				items, db := open(t, table, "a", optimistic.Config{})
-				item := save(t, items, fresh(1))
-				injected := db.Inject(c.fault)
-				for what, f := range map[string]func() error{
-					"save":   func() error { _, err := items.Save(t.Context(), item); return err },
-					"delete": func() error { return items.Delete(t.Context(), item) },
-					"load":   func() error { _, err := items.Load(t.Context(), order); return err },
-				} {
-					begun, fired := time.Now(), injected.Fired()
-					err := f()
-					unknown := c.unknown && what != "load"
-					if err == nil || errors.Is(err, optimistic.ErrUnknown) != unknown || errors.Is(err, optimistic.ErrConflict) {
-						t.Errorf("%s: %v, want that it is unknown: %v", what, err, unknown)
-					}
-					if errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("%s: %v matches a deadline that no caller has set", what, err)
-					}
-					if n := injected.Fired() - fired; n != c.tries {
-						t.Errorf("%s: %d tries, want %d", what, n, c.tries)
-					}
-					if took := time.Since(begun); took > 11*time.Second {
-						t.Errorf("%s took %v", what, took)
-					}
+		bubble(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			items, db := open(t, table, "a", optimistic.Config{})
+			item := save(t, items, fresh(1))
+			injected := db.Inject(c.fault)
+			for what, f := range map[string]func() error{
+				"save":   func() error { _, err := items.Save(t.Context(), item); return err },
+				"delete": func() error { return items.Delete(t.Context(), item) },
+				"load":   func() error { _, err := items.Load(t.Context(), order); return err },
+			} {
+				begun, fired := time.Now(), injected.Fired()
+				err := f()
+				unknown := c.unknown && what != "load"
+				if err == nil || errors.Is(err, optimistic.ErrUnknown) != unknown || errors.Is(err, optimistic.ErrConflict) {
+					t.Errorf("%s: %v, want that it is unknown: %v", what, err, unknown)
 				}
-			})
+				if errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %v matches a deadline that no caller has set", what, err)
+				}
+				if n := injected.Fired() - fired; n != c.tries {
+					t.Errorf("%s: %d tries, want %d", what, n, c.tries)
+				}
+				if took := time.Since(begun); took > 11*time.Second {
+					t.Errorf("%s took %v", what, took)
+				}
+			}
 		})
 	}
 }
@@ -332,25 +322,23 @@ func TestPermanentFaults(t *testing.T) {
 // outcome unknown.
 func TestContextDuringWrite(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.SwallowResponse(), "not made": queuelocktest.SwallowRequest()} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-				items, db := open(t, table, "a", optimistic.Config{})
-				item := save(t, items, fresh(1))
-				db.Inject(fault)
-				for what, f := range map[string]func(context.Context) error{
-					"save":   func(ctx context.Context) error { _, err := items.Save(ctx, item); return err },
-					"delete": func(ctx context.Context) error { return items.Delete(ctx, item) },
-				} {
-					for _, limit := range []time.Duration{time.Second, 3 * time.Second} { // within the first try, and a later one
-						ctx, cancel := context.WithTimeout(t.Context(), limit)
-						begun := time.Now()
-						if err := f(ctx); !errors.Is(err, optimistic.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != limit {
-							t.Errorf("%s: %v after %v, want ErrUnknown and the deadline after %v", what, err, time.Since(begun), limit)
-						}
-						cancel()
+		bubble(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			items, db := open(t, table, "a", optimistic.Config{})
+			item := save(t, items, fresh(1))
+			db.Inject(fault)
+			for what, f := range map[string]func(context.Context) error{
+				"save":   func(ctx context.Context) error { _, err := items.Save(ctx, item); return err },
+				"delete": func(ctx context.Context) error { return items.Delete(ctx, item) },
+			} {
+				for _, limit := range []time.Duration{time.Second, 3 * time.Second} { // within the first try, and a later one
+					ctx, cancel := context.WithTimeout(t.Context(), limit)
+					begun := time.Now()
+					if err := f(ctx); !errors.Is(err, optimistic.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) != limit {
+						t.Errorf("%s: %v after %v, want ErrUnknown and the deadline after %v", what, err, time.Since(begun), limit)
 					}
+					cancel()
 				}
-			})
+			}
 		})
 	}
 }
@@ -390,9 +378,7 @@ func TestUpdateAttempts(t *testing.T) {
 		for _, attempts := range []int{1, 3, 0} {
 			items, db := open(t, table, fmt.Sprint("a", attempts), optimistic.Config{Attempts: attempts})
 			other, _ := open(t, table, "b", optimistic.Config{})
-			if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(other.Update(t.Context(), order, increment, optimistic.OrCreate()))
 			want := attempts
 			if want == 0 {
 				want = 10
@@ -434,9 +420,7 @@ func TestUpdateWithToken(t *testing.T) {
 			if err != nil || !got.Wrote("payment-17") || got.Wrote("payment-18") || counter(got) != 1+i {
 				t.Fatalf("%+v, %v after %d other writes", got, err, i)
 			}
-			if _, err := other.Update(t.Context(), order, increment); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(other.Update(t.Context(), order, increment))
 		}
 		// A save that is repeated as it was.
 		item := load(t, items)
@@ -464,13 +448,9 @@ func TestCreateAfterDelete(t *testing.T) {
 		items, db := open(t, table, "a", optimistic.Config{})
 		late := db.Inject(queuelocktest.HoldDuplicate().Of("PutItem").Times(1))
 		item := save(t, items, fresh(1))
-		if err := items.Delete(t.Context(), item); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, items.Delete(t.Context(), item))
 		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, table.Settle(t.Context()))
 		if again := load(t, items); again.Tag() != item.Tag() {
 			t.Errorf("%+v, want what was created", again)
 		}
@@ -495,10 +475,7 @@ func TestTransaction(t *testing.T) {
 			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(row, put)})
 			return saved, items.Outcome(err, 1, saved)
 		}
-		first, err := transact(fresh(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := locktest.Must(transact(fresh(1)))
 		if got := load(t, items); got.Tag() != first.Tag() || got.Version() != 1 {
 			t.Errorf("%+v, want what SaveItem returned", got)
 		}

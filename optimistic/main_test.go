@@ -35,10 +35,7 @@ func open(t *testing.T, table *queuelocktest.Table, name string, cfg optimistic.
 	if cfg.SortKey == "" {
 		cfg.SortKey = "sk"
 	}
-	items, err := optimistic.New(db, table.Name(), "pk", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := locktest.Must(optimistic.New(db, table.Name(), "pk", cfg))
 	return items, db
 }
 
@@ -49,19 +46,13 @@ func fresh(n int) optimistic.Item {
 
 func save(t *testing.T, items *optimistic.Table, item optimistic.Item, opts ...optimistic.Option) optimistic.Item {
 	t.Helper()
-	saved, err := items.Save(t.Context(), item, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	saved := locktest.Must(items.Save(t.Context(), item, opts...))
 	return saved
 }
 
 func load(t *testing.T, items *optimistic.Table) optimistic.Item {
 	t.Helper()
-	item, err := items.Load(t.Context(), order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	item := locktest.Must(items.Load(t.Context(), order))
 	return item
 }
 
@@ -87,9 +78,7 @@ func increment(item optimistic.Item) (optimistic.Item, error) {
 // write puts an item into the table as some other program does.
 func write(t *testing.T, table *queuelocktest.Table, item attributes) {
 	t.Helper()
-	if _, err := table.Client("other program").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new(table.Name()), Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(table.Client("other program").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new(table.Name()), Item: item}))
 }
 
 // cost is what f cost the whole table.
@@ -107,9 +96,7 @@ func onEveryEngine(t *testing.T, create func(name string) *dynamodb.CreateTableI
 		t.Parallel()
 		name, db := "version-"+strings.ToLower(rand.Text()[:12]), e.Client(t)
 		opts := []queuelocktest.Option{queuelocktest.WithEngine(e.Handler(t)), queuelocktest.WithName(name), queuelocktest.WithoutTable()}
-		if _, err := db.CreateTable(t.Context(), create(name)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.CreateTable(t.Context(), create(name)))
 		t.Cleanup(func() {
 			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 				t.Error(err)

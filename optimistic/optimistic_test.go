@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -44,15 +45,11 @@ func TestRequests(t *testing.T) {
 		}
 	}, 2, 1, 1)
 	check("refused delete", func() {
-		if err := items.Delete(t.Context(), item); !errors.Is(err, optimistic.ErrConflict) {
-			t.Error(err)
-		}
+		locktest.Is(t, items.Delete(t.Context(), item), optimistic.ErrConflict)
 	}, 1, 1, 0)
 	item = load(t, items)
 	check("delete", func() {
-		if err := items.Delete(t.Context(), item); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, items.Delete(t.Context(), item))
 	}, 1, 1, 0)
 	check("builders", func() {
 		if _, _, err := items.SaveItem(item); err != nil {
@@ -74,14 +71,12 @@ func TestRequestsOfConflict(t *testing.T) {
 	other, _ := open(t, table, "b", optimistic.Config{})
 	save(t, items, fresh(1))
 	calls := 0
-	if _, err := items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
+	locktest.Must(items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
 		if calls++; calls == 1 {
 			save(t, other, load(t, other))
 		}
 		return increment(item)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if spent := db.Counts().Total(); calls != 2 || spent.Sent != 1+4 {
 		t.Errorf("%d calls of change, %+v in all, want 2, and 4 requests beside the one that created it", calls, spent)
 	}
@@ -122,9 +117,7 @@ func TestConflict(t *testing.T) {
 		t.Errorf("version %d, want 3", saved.Version())
 	}
 
-	if err := items.Delete(t.Context(), load(t, items)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, items.Delete(t.Context(), load(t, items)))
 	_, err := items.Save(t.Context(), old)
 	var conflict *optimistic.ConflictError
 	if !errors.As(err, &conflict) || conflict.Current != nil || !strings.Contains(err.Error(), "not there") {
@@ -154,9 +147,7 @@ func TestRecreatedItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", optimistic.Config{})
 	old := save(t, items, fresh(1))
-	if err := items.Delete(t.Context(), old); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, items.Delete(t.Context(), old))
 	remade := save(t, items, fresh(1))
 	if remade.Version() != old.Version() || remade.Tag() == old.Tag() {
 		t.Fatalf("tags %q and %q: want the same version, and another tag", old.Tag(), remade.Tag())
@@ -232,9 +223,7 @@ func TestItemsWithoutVersion(t *testing.T) {
 			if err := items.Delete(t.Context(), second); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("delete: %v, want a conflict", err)
 			}
-			if err := items.Delete(t.Context(), saved); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, items.Delete(t.Context(), saved))
 			if _, err := items.Save(t.Context(), first); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("save of what was deleted: %v, want a conflict", err)
 			}
@@ -248,12 +237,10 @@ func TestOtherWriters(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", optimistic.Config{})
 	old := save(t, items, fresh(1))
-	if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
 		ExpressionAttributeValues: attributes{":one": num(1)},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if _, err := items.Save(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("%v, want a conflict", err)
 	}
@@ -340,10 +327,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 
-	items, err := optimistic.New(db, table.Name(), "pk", optimistic.Config{SortKey: "sk"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := locktest.Must(optimistic.New(db, table.Name(), "pk", optimistic.Config{SortKey: "sk"}))
 	var nilString *types.AttributeValueMemberS
 	ctx := t.Context()
 	saving := func(item optimistic.Item, opts ...optimistic.Option) func() error {
@@ -458,10 +442,7 @@ func TestWrongTable(t *testing.T) {
 			if len(c.key) == 2 {
 				partition, cfg.SortKey = "pk", "sk"
 			}
-			items, err := optimistic.New(lock.Client("a"), c.table, partition, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			items := locktest.Must(optimistic.New(lock.Client("a"), c.table, partition, cfg))
 			_, loadErr := items.Load(t.Context(), c.key)
 			_, saveErr := items.Save(t.Context(), optimistic.Item{Attributes: c.key})
 			_, updateErr := items.Update(t.Context(), c.key, increment, optimistic.OrCreate())

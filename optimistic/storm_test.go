@@ -85,9 +85,7 @@ func storm(t *testing.T, seed uint64) {
 		})
 	}
 	wg.Wait()
-	if err := table.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, table.Settle(t.Context()))
 	n := removed
 	if len(table.Items()) > 0 {
 		n += counter(load(t, first(t, table)))

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -66,9 +67,7 @@ func TestFaults(t *testing.T) {
 				if got := counter(table); got != test.applied {
 					t.Errorf("applied %d times when answered, want %d", got, test.applied)
 				}
-				if err := table.Settle(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, table.Settle(t.Context()))
 				if got := counter(table); got != test.late {
 					t.Errorf("applied %d times in the end, want %d", got, test.late)
 				}
@@ -145,9 +144,7 @@ func TestHeldRequestArrivesLate(t *testing.T) {
 				fault = fault.LandingAnyway()
 			}
 			gate := alice.Inject(fault)
-			if err := put(t, alice, "e", "s"); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, put(t, alice, "e", "s"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := alice.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")})
@@ -155,9 +152,7 @@ func TestHeldRequestArrivesLate(t *testing.T) {
 				t.Errorf("got %v, want the context's error", err)
 			}
 			gate.Release()
-			if err := table.Settle(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, table.Settle(t.Context()))
 			if landed := len(table.Items()) == 0; landed != anyway {
 				t.Errorf("landed = %v, want %v", landed, anyway)
 			}
@@ -305,9 +300,7 @@ func TestRetries(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
 		table.Inject(queuelocktest.LoseRequest().Where(func(r queuelocktest.Request) bool { return r.Attempt < 3 }))
-		if err := put(t, alice, "e", "s"); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, put(t, alice, "e", "s"))
 		if got := table.Counts()["PutItem"]; got.Sent != 3 || got.Applied != 1 {
 			t.Errorf("counted %+v, want 3 sent and 1 applied", got)
 		}

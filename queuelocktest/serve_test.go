@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -27,32 +28,24 @@ func TestServe(t *testing.T) {
 		} {
 			t.Setenv(name, value)
 		}
-		cfg, err := config.LoadDefaultConfig(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := locktest.Must(config.LoadDefaultConfig(t.Context()))
 		return dynamodb.NewFromConfig(cfg)
 	}
 	t.Run("CarriesLocksFaultsAndCounts", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		client := table.Client("program")
-		locks, err := queuelock.New(over(t, client), table.Name(), queuelock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		locks := locktest.Must(queuelock.New(over(t, client), table.Name(), queuelock.Config{}))
 		defer locks.Close(context.Background())
 		key := queuelock.Key{Entity: "order-7"}
 		lost := client.Inject(queuelocktest.LoseResponse().Times(2))
 		refused := client.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(1))
 		for range 2 {
-			if err := locks.Do(t.Context(), key, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+			locktest.Check(t, locks.Do(t.Context(), key, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
 				if !strings.Contains(table.Log(), "program") || len(table.Items()) != 1 {
 					t.Errorf("%d items, and the log:\n%s", len(table.Items()), table.Log())
 				}
 				return nil
-			}); err != nil {
-				t.Error(err)
-			}
+			}))
 		}
 		if sent := client.Counts().Total().Sent; lost.Fired() != 2 || refused.Fired() != 1 || sent < 4+3 {
 			t.Errorf("%d answers lost, %d requests refused, %d sent", lost.Fired(), refused.Fired(), sent)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -75,9 +76,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		seen, at := appearances(t, table, alice)
 		same(t, []string{"b", "ab"}, seen)
 		same(t, []int64{10, 20, 20}, at)
-		if err := put(t, alice, "e", "c"); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, put(t, alice, "e", "c"))
 		same(t, 1, injection.Fired()) // it splits nothing but transactions
 	})
 
@@ -126,9 +125,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		}
 		same(t, time.Minute, time.Since(start))
 		same(t, "a", sorts(table))
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, table.Settle(t.Context()))
 		same(t, time.Hour, time.Since(start))
 		same(t, "ab", sorts(table))
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -34,14 +35,8 @@ func TestTableSchema(t *testing.T) {
 	} {
 		table := queuelocktest.NewTable(t, test.opts...)
 		alice := table.Client("alice")
-		described, err := alice.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(table.Name())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ttl, err := alice.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(table.Name())})
-		if err != nil {
-			t.Fatal(err)
-		}
+		described := locktest.Must(alice.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(table.Name())}))
+		ttl := locktest.Must(alice.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(table.Name())}))
 		d := described.Table
 		got := []any{table.Name(), d.TableStatus, ttl.TimeToLiveDescription.TimeToLiveStatus, aws.ToString(ttl.TimeToLiveDescription.AttributeName)}
 		for _, k := range d.KeySchema {
@@ -70,9 +65,7 @@ func TestItems(t *testing.T) {
 	table.Inject(queuelocktest.LoseRequest().Of("Scan"))
 	for _, k := range []string{"b 2", "a 2", "b 1", "a 1", "a 10"} {
 		pk, sk, _ := strings.Cut(k, " ")
-		if err := put(t, alice, pk, sk); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, put(t, alice, pk, sk))
 	}
 	before := table.Counts()
 	var got []string
@@ -188,18 +181,13 @@ func TestDates(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, test.opts...)
 			alice := table.Client("alice")
-			if err := put(t, alice, "e", "s"); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, put(t, alice, "e", "s"))
 			var failed *types.ConditionalCheckFailedException
 			errors.As(put(t, alice, "e", "s"), &failed)
 			if failed == nil || failed.Item == nil {
 				t.Errorf("failed condition %+v, want its item", failed)
 			}
-			out, err := alice.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := locktest.Must(alice.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")}))
 			if date, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok != test.date {
 				t.Errorf("server time %v, %v; want one: %v", date, ok, test.date)
 			}
@@ -217,10 +205,7 @@ func TestClock(t *testing.T) {
 			t.Helper()
 			it := key("e", sk)
 			it["expiresAt"] = num(int(at.Unix()))
-			out, err := alice.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: it})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := locktest.Must(alice.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: it}))
 			if date, _ := awsmiddleware.GetServerTime(out.ResultMetadata); !date.Equal(ahead().Truncate(time.Second)) {
 				t.Errorf("server time is %v, want %v", date, ahead())
 			}
@@ -239,9 +224,7 @@ func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		start := time.Now()
-		if err := put(t, table.Client("alice"), "e", "s"); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, put(t, table.Client("alice"), "e", "s"))
 		if got := time.Since(start); got != 10*time.Millisecond {
 			t.Errorf("a request took %v", got)
 		}
@@ -290,9 +273,7 @@ func TestFailurePrintsRequests(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		fake := &fakeTB{TB: t, failed: failed}
 		table := queuelocktest.NewTable(fake)
-		if err := put(t, table.Client("alice"), "order-7", "s"); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, put(t, table.Client("alice"), "order-7", "s"))
 		fake.end()
 		printed := fake.printed.String()
 		if failed != strings.Contains(printed, "order-7") || !failed && printed != "" {
@@ -310,9 +291,7 @@ func TestEndOfTest(t *testing.T) {
 		alice.Inject(queuelocktest.Duplicate(time.Hour).Of("UpdateItem"))
 		alice.Inject(queuelocktest.HoldRequest().Of("PutItem"))
 		start := time.Now()
-		if _, err := count(t, alice, "e", "s"); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(count(t, alice, "e", "s"))
 		held := make(chan error, 1)
 		go func() { held <- put(t, alice, "e", "t") }()
 		synctest.Wait()
@@ -337,12 +316,8 @@ func TestTableOutsideBubble(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			defer alice.Inject(queuelocktest.Duplicate(time.Hour)).Remove()
 			start := time.Now()
-			if _, err := count(t, alice, "e", "s"); err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Settle(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(count(t, alice, "e", "s"))
+			locktest.OK(t, table.Settle(context.Background()))
 			if got := time.Since(start); got != time.Hour {
 				t.Errorf("the duplicate landed after %v", got)
 			}

@@ -3,7 +3,6 @@ package sweeper_test
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,44 +59,9 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 	item := q.RecordKey()
 	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = num(5000), num(0), num(0), clause.Map(holders)
 	name := tb.Name()
-	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-		t.Fatal(err)
-	}
-	rec, err := serving.Get(t.Context(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}))
+	rec := locktest.Must(serving.Get(t.Context(), q))
 	return rec
-}
-
-// TestThousandRows checks that a thousand expired rows are removed in one pass.
-func TestThousandRows(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	q := queueOf(tb, "e")
-	dead, alive := locktest.Scaled(1000, 200), 5
-	for i := 1; i <= dead; i++ {
-		enqueue(t, q, row(i*2, time.Now().Add(-time.Minute)))
-	}
-	for i := 1; i <= alive; i++ {
-		enqueue(t, q, row(i*7*2+1, time.Now().Add(time.Hour)))
-	}
-	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
-	before := tb.Counts()
-	swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false))
-	if err != nil || swept != (sweeper.Swept{Waiters: dead, Holders: 1}) {
-		t.Errorf("swept %+v, %v, want %d rows and a holder", swept, err, dead)
-	}
-	diff := tb.Counts().Sub(before)
-	if diff["DeleteItem"].Sent != dead || diff["UpdateItem"].Sent != 1 || diff["Query"].Sent != 1 {
-		t.Errorf("it took\n%v", diff)
-	}
-	if items := tb.Items(); len(items) != alive+1 {
-		t.Errorf("%d items are left, want %d rows and the record", len(items), alive)
-	}
-	swept, err = sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false))
-	if err != nil || swept != (sweeper.Swept{}) {
-		t.Errorf("a second pass swept %+v, %v", swept, err)
-	}
 }
 
 // TestLiveRowsRemain checks that no live row or holder is ever removed.
@@ -135,10 +99,7 @@ func TestLiveRowsRemain(t *testing.T) {
 			ends[id], kept[id], renewed[id] = end, !dead || renews, renews
 		}
 		record(t, tb, q, ends)
-		snapshot, err := rows.LookAll(t.Context(), q)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		snapshot := locktest.Must(rows.LookAll(t.Context(), q))
 		judged := snapshot.Decide(heartbeat.NewObserver(q.Clock(), false).Leases(q.Items, snapshot), ticket.Max, queue.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
@@ -173,10 +134,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		if evicted != wantHolders || err != nil {
 			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
 		}
-		left, err := rows.LookAll(t.Context(), q)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		left := locktest.Must(rows.LookAll(t.Context(), q))
 		found := map[string]bool{}
 		for _, r := range left.Rows {
 			found[r.ID] = true
@@ -190,36 +148,6 @@ func TestLiveRowsRemain(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestHundredHolders checks that a hundred expired holders are evicted with three
-// requests.
-func TestHundredHolders(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	q := queueOf(tb, "e")
-	ends := map[string]time.Time{}
-	for i := range 100 {
-		ends[fmt.Sprintf("%s-%03d", strings.Repeat("h", 30), i)] = time.Now().Add(-time.Hour)
-	}
-	rec := record(t, tb, q, ends)
-	before := tb.Counts()
-	left, evicted, err := sweeper.Holders(t.Context(), q, rec.Holders)
-	if err != nil || evicted != 100 || len(left.Holders) != 0 || !left.Present {
-		t.Errorf("evicted %d, %v, left %+v", evicted, err, left)
-	}
-	if sent := tb.Counts().Sub(before).Total().Sent; sent != 3 {
-		t.Errorf("it took %d requests, want 3", sent)
-	}
-
-	rec = record(t, tb, q, ends)
-	moved := rec.Holders[50].ID
-	if _, _, err := serving.Send(t.Context(), q, queue.Renewal{}.Heartbeat(moved, ticket.FromUint64(1))); err != nil {
-		t.Fatal(err)
-	}
-	left, evicted, err = sweeper.Holders(t.Context(), q, rec.Holders)
-	if err != nil || evicted != 99 || len(left.Holders) != 1 || left.Holders[0].ID != moved {
-		t.Errorf("evicted %d, %v, left %+v, want the one that moved", evicted, err, left.Holders)
-	}
 }
 
 // TestErrors checks that errors are reported together with the rows that were removed.

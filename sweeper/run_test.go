@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -21,10 +22,7 @@ var key = queuelock.Key{Entity: "order-7"}
 func client(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
 	t.Helper()
 	db := table.Client(name)
-	c, err := queuelock.New(db, table.Name(), queuelock.Config{Owner: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{Owner: name}))
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c, db
 }
@@ -33,9 +31,7 @@ func client(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.C
 func crash(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
 	c, db := client(t, table, "crashed")
-	if _, err := c.Acquire(t.Context(), key, waitpolicy.NoWait); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait))
 	go func() {
 		if _, err := c.Acquire(t.Context(), key, waitpolicy.For(time.Minute)); err == nil {
 			t.Error("a crashed client was served")
@@ -118,12 +114,8 @@ func TestRun(t *testing.T) {
 			ended <- sweeper.Run(t.Context(), c.Operator(), sweeper.Fixed(key), sweeper.Config{OnError: func(_ string, err error) { t.Error(err) }})
 		}()
 		synctest.Wait()
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := <-ended; !errors.Is(err, queuelock.ErrClosed) {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(t.Context()))
+		locktest.Is(t, <-ended, queuelock.ErrClosed)
 	})
 	bubble(t, "LeavesLiveAlone", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)

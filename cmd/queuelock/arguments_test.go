@@ -35,9 +35,7 @@ func TestTableNames(t *testing.T) {
 // TestReasonOfTwoDashes checks that a reason can consist of two dashes.
 func TestReasonOfTwoDashes(t *testing.T) {
 	newEngine(t)
-	if o := invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran").prints(t, 0, "ran\n")
 }
 
 // TestWrongName checks that a wrong name is refused before the settings are read.

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestMissingSettings checks that missing settings are one error that names them.
@@ -79,15 +81,12 @@ func TestSettings(t *testing.T) {
 // what is needed.
 func TestUnusableTable(t *testing.T) {
 	e := newEngine(t)
-	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	locktest.Must(e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:            aws.String("other"),
 		BillingMode:          types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("name"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("name"), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for table, parts := range map[string][]string{
 		"nowhere": {`no table "nowhere"`, "check --table", "'queuelock table create --table nowhere'"},
 		"other":   {`table "other"`, `partition key "name" (S) and no sort key`, `partition key "pk" (S) and sort key "sk" (S)`},
@@ -99,15 +98,9 @@ func TestUnusableTable(t *testing.T) {
 			})
 		}
 	}
-	if o := invoke(t, "create-table", "--table", "other"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no sort key") {
-		t.Errorf("create-table over another's table: exit code %d, stderr %q", o.code, o.stderr)
-	}
-	if o := invoke(t, "create-table", "--table", "nowhere"); o.code != 0 || o.stdout != "table \"nowhere\" is created, and is ready\n" {
-		t.Errorf("create-table: exit code %d, stdout %q", o.code, o.stdout)
-	}
-	if o := invoke(t, "run", "x", "--table", "nowhere", "--", "true"); o.code != 0 {
-		t.Errorf("run in a created table: exit code %d, stderr %q", o.code, o.stderr)
-	}
+	invoke(t, "create-table", "--table", "other").ends(t, exitUnavailable, "no sort key")
+	invoke(t, "create-table", "--table", "nowhere").prints(t, 0, "table \"nowhere\" is created, and is ready\n")
+	invoke(t, "run", "x", "--table", "nowhere", "--", "true").ends(t, 0)
 }
 
 // TestNoServer checks that an endpoint without a server is reported.
@@ -173,9 +166,7 @@ func TestProfile(t *testing.T) {
 	url, signed := signatures(t)
 	file := filepath.Join(t.TempDir(), "config")
 	text := "[profile work]\nregion = eu-west-3\naws_access_key_id = worker\naws_secret_access_key = secret\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	t.Setenv("AWS_CONFIG_FILE", file)
 	t.Setenv("AWS_PROFILE", "work")
 	invoke(t, "status", "x", "--endpoint", url)

@@ -12,16 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // leftovers returns the number of items in the engine's table.
 func (e *engine) leftovers(t *testing.T) int {
 	t.Helper()
 	table := "queuelock"
-	out, err := e.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := locktest.Must(e.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table}))
 	return len(out.Items)
 }
 
@@ -71,9 +69,7 @@ func TestBenchAsksForConsent(t *testing.T) {
 			t.Errorf("%v: exit code %d, stderr %q", args, o.code, o.stderr)
 		}
 	}
-	if o := invoke(t, "bench", "--yes"); o.code != exitUnavailable || !strings.Contains(o.stderr, "no AWS region") {
-		t.Errorf("with --yes: exit code %d, stderr %q", o.code, o.stderr)
-	}
+	invoke(t, "bench", "--yes").ends(t, exitUnavailable, "no AWS region")
 }
 
 // TestBenchMistakes checks arguments that cannot be used, and a table that is missing.
@@ -110,19 +106,13 @@ func TestInterruptedBench(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer errs.Close()
-	if err := errs.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, errs.SetReadDeadline(time.Now().Add(testLimit)))
 	cmd.Stderr = write
 	out := launch(t, cmd)
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, write.Close())
 	for lines := bufio.NewScanner(errs); lines.Scan() && !strings.Contains(lines.Text(), " contended "); {
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	go func() { _, _ = io.Copy(io.Discard, errs) }()
 	text, err := io.ReadAll(out)
 	if code := codeAfter(t, cmd); code != 130 || err != nil {
@@ -141,9 +131,7 @@ func TestInterruptedBench(t *testing.T) {
 // TestBenchBound checks that the announced bound of a full run is affordable.
 func TestBenchBound(t *testing.T) {
 	f := benchFlags{settings: settings{table: "queuelock"}}
-	if err := f.check(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, f.check())
 	if most := f.most(); most.Price() > 0.5 || most.Within(capacity.Count{Requests: 1e5, WriteUnits: 1e5, ReadUnits: 1e5}) {
 		t.Errorf("a full run takes at most %s", costs(most))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -34,30 +35,20 @@ func TestCaptures(t *testing.T) {
 		"run":     s.screen("run", "position", "run", "deploy/prod", "--", "make", "deploy"),
 		"history": s.history(),
 	}
-	page, err := os.ReadFile("../../docs/observe.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := locktest.Must(os.ReadFile("../../docs/observe.md"))
 	for name, now := range captures {
 		file := filepath.Join("../../docs/captures", name+".txt")
 		block := regexp.MustCompile("(?s)(<!-- begin capture " + name + " -->\n```text\n)(.*?)(```\n<!-- end capture -->)")
 		if *update {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			locktest.OK(t, os.WriteFile(file, []byte(now), 0o644))
 			page = block.ReplaceAllFunc(page, func(old []byte) []byte {
 				part := block.FindSubmatch(old)
 				return bytes.Join([][]byte{part[1], []byte(now), part[3]}, nil)
 			})
 			continue
 		}
-		old, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		old := locktest.Must(os.ReadFile(file))
 		if shown := block.FindSubmatch(page); shown == nil || !bytes.Equal(shown[2], old) {
 			t.Errorf("docs/observe.md does not show docs/captures/%s.txt: make captures", name)
 		}
@@ -66,9 +57,7 @@ func TestCaptures(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile("../../docs/observe.md", page, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.WriteFile("../../docs/observe.md", page, 0o644))
 	}
 }
 
@@ -100,10 +89,7 @@ type capturedScene struct {
 func newScene(t *testing.T, e *engine) *capturedScene {
 	t.Helper()
 	client := func(owner string) *queuelock.Client {
-		c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: owner})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{Owner: owner}))
 		if _, err := c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "clock"}); err != nil { // it knows the time from now on
 			t.Fatal(err)
 		}
@@ -111,10 +97,7 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 		return c
 	}
 	hold := func(owner string, entity string, opts ...queuelock.Option) *queuelock.Lock {
-		lock, err := client(owner).Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.For(testLimit), opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(client(owner).Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.For(testLimit), opts...))
 		return lock
 	}
 	hold("ci-7", "deploy/prod", queuelock.WithData([]byte("release 1.42 by ada")))
@@ -122,9 +105,7 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 		hold(owner, "report", queuelock.Shared())
 	}
 	hold("up-1", "upload", queuelock.Permits(3))
-	if err := hold("cron-1", "nightly").Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, hold("cron-1", "nightly").Release(t.Context()))
 	s := &capturedScene{t, e}
 	for _, owner := range []string{"ci-8", "ci-9"} {
 		queued := e.puts()

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -96,13 +97,9 @@ func TestEntityCompletion(t *testing.T) {
 	for _, entity := range []string{"deploy/prod", "deploy/test", "job:7", "deploy/\x1b[2J", "deploy/a\nb", "-deploy", "_activeHelp_ deploy"} {
 		e.occupied(t, entity)
 	}
-	if err := createTable(t.Context(), e.db, "other-table"); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, createTable(t.Context(), e.db, "other-table"))
 	build := queuelock.Key{Entity: "job:7", Reason: "build"}
-	if _, err := e.client(t).Acquire(t.Context(), build, waitpolicy.NoWait); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(e.client(t).Acquire(t.Context(), build, waitpolicy.NoWait))
 	for name, test := range map[string]struct{ args, want string }{
 		"Prefix":       {"run|dep", "deploy/prod deploy/test"},
 		"All":          {"ls|", "deploy/prod deploy/test job:7"},
@@ -128,15 +125,9 @@ func TestEntityCompletion(t *testing.T) {
 		})
 	}
 	shorten(t, &completionLimit, 100*time.Millisecond)
-	unused, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	unused := locktest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	unused.Close()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := locktest.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer silent.Close()
 	for name, listener := range map[string]net.Listener{"NothingListens": unused, "NoAnswer": silent} {
 		t.Run(name, func(t *testing.T) {
@@ -155,15 +146,10 @@ func TestBashCompletion(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	e.occupied(t, "job:7")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	dir := t.TempDir()
 	wrapper := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, self)
-	if err := os.WriteFile(filepath.Join(dir, "queuelock"), []byte(wrapper), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(filepath.Join(dir, "queuelock"), []byte(wrapper), 0o755))
 	script := "compopt() { return; }\nsource <(queuelock completion bash)\nCOMP_TYPE=9 COLUMNS=80\n"
 	var wants []string
 	add := func(line, words string, at int, want string) {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestDocumentedCommands runs the commands of docs/cli.md in a shell. Stubs stand
@@ -20,31 +22,20 @@ func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	e.keepers(t)
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	var block string
 	for _, found := range regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllSubmatch(text, -1) {
 		block += string(found[1])
 	}
 
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	dir, stubs := t.TempDir(), t.TempDir()
 	script := func(name, text string) {
-		if err := os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	}
 	script(filepath.Join(stubs, "program"), fmt.Sprintf("%s=1 exec '%s' \"$@\"", asProgram, self))
 	// Where the Makefile puts it is what its own rule says.
-	makefile, err := os.ReadFile("../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := locktest.Must(os.ReadFile("../../Makefile"))
 	target := regexp.MustCompile(`(?m)^build: (\S+)`).FindSubmatch(makefile)
 	if target == nil {
 		t.Fatal("the Makefile's build is not where it was")
@@ -88,10 +79,7 @@ func TestDocumentedCommands(t *testing.T) {
 // TestObservePage checks that docs/observe.md has each flag and each exit code of the
 // commands that it describes, and no other exit code.
 func TestObservePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/observe.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := locktest.Must(os.ReadFile("../../docs/observe.md"))
 	common := invoke(t, "help", "settings").stdout
 	for _, cmd := range []*cobra.Command{newStatus(), newLs(), newTop(), newHistory()} {
 		section := regexp.MustCompile("(?s)\n## " + cmd.Name() + "\n(.*?)(\n## |$)").FindString(string(page))

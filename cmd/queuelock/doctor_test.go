@@ -41,7 +41,5 @@ func TestDoctor(t *testing.T) {
 	if o.code != exitFailed || !strings.Contains(o.stdout, `there is no table "nosuch"`) || !strings.Contains(o.stdout, "skipped") {
 		t.Errorf("%+v", o)
 	}
-	if o := invoke(t, "doctor", "x"); o.code != exitUsage {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "doctor", "x").ends(t, exitUsage)
 }

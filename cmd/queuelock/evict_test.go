@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -17,10 +17,7 @@ import (
 // at the end of the test.
 func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
 	t.Helper()
-	lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed()))
 	return lock
 }
 
@@ -48,12 +45,8 @@ func TestEvict(t *testing.T) {
 	if want := `{"entity":"pay roll","reason":"it's due","ticket":"1","evicted":true}` + "\n"; o.code != 0 || o.stdout != want || o.stderr != "" {
 		t.Errorf("%+v, want %q", o, want)
 	}
-	if o := invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1"); o.code != exitFailed || !strings.Contains(o.stderr, "the lock has no holder") {
-		t.Errorf("again: %+v", o)
-	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1").ends(t, exitFailed, "the lock has no holder")
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	if o := invoke(t, "status", "pay roll", "--reason", "it's due"); !strings.HasSuffix(o.stdout, "idle; the last ticket was 1\n") {
 		t.Errorf("stdout %q", o.stdout)
 	}
@@ -67,15 +60,9 @@ func TestEvictSparesLease(t *testing.T) {
 	if o.code != exitFailed || !strings.Contains(o.stderr, "a lease: stop its process, or repeat the command with --force") || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("%+v", o)
 	}
-	if err := lock.Extend(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if o := invoke(t, "evict", "never/used", "--ticket", "1"); o.code != exitFailed {
-		t.Errorf("%+v", o)
-	}
-	if o := invoke(t, "evict", "x", "--ticket", "1", "--table", "nosuch"); o.code != exitUnavailable || !strings.Contains(o.stderr, "table create --table nosuch") {
-		t.Errorf("%+v", o)
-	}
+	locktest.Check(t, lock.Extend(t.Context()))
+	invoke(t, "evict", "never/used", "--ticket", "1").ends(t, exitFailed)
+	invoke(t, "evict", "x", "--ticket", "1", "--table", "nosuch").ends(t, exitUnavailable, "table create --table nosuch")
 }
 
 // TestRunFailClosed checks that run without a lease ends only with its release.
@@ -86,9 +73,7 @@ func TestRunFailClosed(t *testing.T) {
 	if h := e.state(t, "x").Serving; len(h) != 1 || !h[0].Endless() {
 		t.Errorf("%+v", h)
 	}
-	if o := invoke(t, "run", "x", "--wait", "2x10ms", "--", "echo", "ran"); o.code != exitNotAcquired || !strings.Contains(o.stderr, "without a lease") {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "run", "x", "--wait", "2x10ms", "--", "echo", "ran").ends(t, exitNotAcquired, "without a lease")
 	openFIFO(t)
 	if o := b.wait(t); o.code != 5 || o.stderr != "" {
 		t.Errorf("%+v, want exit code 5", o)
@@ -101,12 +86,8 @@ func TestRunOfEvictedHolder(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 100")
 	b.expect(t, "ready")
-	if o := invoke(t, "evict", "x", "--ticket", "1"); o.code != 0 || o.stdout != "\"x\" (lock): ticket 1 is evicted\n" {
-		t.Errorf("%+v", o)
-	}
-	if o := b.wait(t); o.code != exitLost || !strings.Contains(o.stderr, "evicted") {
-		t.Errorf("%+v, want exit code %d", o, exitLost)
-	}
+	invoke(t, "evict", "x", "--ticket", "1").prints(t, 0, "\"x\" (lock): ticket 1 is evicted\n")
+	b.wait(t).ends(t, exitLost, "evicted")
 	e.mustBeIdle(t, "x")
 }
 
@@ -118,9 +99,7 @@ func TestRunWithoutRelease(t *testing.T) {
 	b.expect(t, "ready")
 	close(e.stuck)
 	openFIFO(t)
-	if o := b.wait(t); o.code != exitUnavailable || !strings.Contains(o.stderr, "may still be held") || !strings.Contains(o.stderr, "evict") {
-		t.Errorf("%+v, want exit code %d and what to do", o, exitUnavailable)
-	}
+	b.wait(t).ends(t, exitUnavailable, "may still be held", "evict")
 }
 
 // TestRunLockDelay checks that run keeps the lock delay.
@@ -135,9 +114,7 @@ func TestRunLockDelay(t *testing.T) {
 		t.Errorf("stdout %q", o.stdout)
 	}
 	openFIFO(t)
-	if o := b.wait(t); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	b.wait(t).ends(t, 0)
 	e.mustBeIdle(t, "x")
 }
 

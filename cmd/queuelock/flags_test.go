@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -57,9 +58,7 @@ func TestOwner(t *testing.T) {
 func TestDefaultWait(t *testing.T) {
 	for flags, want := range map[string]waitpolicy.Wait{"": waitpolicy.Forever, "-n": waitpolicy.NoWait, "-w 3": waitpolicy.For(3 * time.Second)} {
 		cmd := newRun()
-		if err := cmd.ParseFlags(strings.Fields(flags)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, cmd.ParseFlags(strings.Fields(flags)))
 		f := lockFlags{waitFlags: waitFlags{wait: cmd.Flag("wait").Value.String(), nonblock: flags == "-n"}}
 		if got, err := f.waiting(cmd); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", flags, got, err, want)
@@ -88,6 +87,9 @@ func TestConflict(t *testing.T) {
 		}
 		if (o.stderr == "") != want.silent || !want.silent && !strings.Contains(o.stderr, `"x" (lock) is held by other owner (ticket 1)`) {
 			t.Errorf("%s: stderr %q", flags, o.stderr)
+		}
+		if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
+			t.Errorf("%s: %d served, %d waiting; want the holder alone", flags, len(s.Serving), len(s.Waiting))
 		}
 	}
 }
@@ -135,9 +137,7 @@ func TestExclusive(t *testing.T) {
 	if o.code != 0 {
 		t.Fatalf("%+v", o)
 	}
-	if o := e.execute(t, "unlock", strings.TrimSpace(o.stdout)); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "unlock", strings.TrimSpace(o.stdout)).ends(t, 0)
 	if o := invoke(t, "help", "run", "--all"); strings.Contains(o.stdout, "--exclusive") {
 		t.Errorf("%s", o.stdout)
 	}
@@ -197,9 +197,7 @@ func TestHolderData(t *testing.T) {
 				t.Errorf("%d bytes of data, want at most %d", len(data), maxSharedTitle)
 			}
 			openFIFO(t)
-			if o := b.wait(t); o.code != 0 {
-				t.Errorf("%+v", o)
-			}
+			b.wait(t).ends(t, 0)
 		})
 	}
 	if cost["Nothing"] != cost["TheCommandLine"] {
@@ -225,10 +223,7 @@ func TestTitle(t *testing.T) {
 func TestNested(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	inner := func(args ...string) []string { return append(append([]string{self}, "run"), args...) }
 	for name, test := range map[string]struct {
 		args []string
@@ -246,9 +241,7 @@ func TestNested(t *testing.T) {
 			cmd := e.program(t, append([]string{"run", "x", "--"}, test.args...)...)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Start())
 			if code := codeAfter(t, cmd); code != test.code {
 				t.Errorf("exit code %d, want %d (stderr %q)", code, test.code, stderr.String())
 			}
@@ -263,26 +256,18 @@ func TestNested(t *testing.T) {
 // TestIdiom checks the line by which a script takes its own lock.
 func TestIdiom(t *testing.T) {
 	newEngine(t)
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	const line = `[ "$QUEUELOCK_ENTITY" = nightly ] || exec queuelock run nightly -- "$0" "$@"`
 	if !strings.Contains(string(text), line+"\n") {
 		t.Fatal("docs/cli.md does not have the line")
 	}
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	for name, body := range map[string]string{
 		"queuelock": fmt.Sprintf("%s=1 exec '%s' \"$@\"", asProgram, self),
 		"script":    line + "\necho \"$QUEUELOCK_TICKET $1\"",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+body+"\n"), 0o755))
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	for _, want := range []string{"1 a b\n", "2 a b\n"} {
@@ -297,9 +282,7 @@ func TestIdiom(t *testing.T) {
 func TestAll(t *testing.T) {
 	e := newEngine(t)
 	script := `echo "$QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS $QUEUELOCK_REASON ${QUEUELOCK_ENTITY-none} ${QUEUELOCK_TICKET-none}"`
-	if o := invoke(t, "run", "--all", "b", "a", "--", "sh", "-c", script); o.code != 0 || o.stdout != `["b","a"] ["1","1"] lock none none`+"\n" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "run", "--all", "b", "a", "--", "sh", "-c", script).prints(t, 0, `["b","a"] ["1","1"] lock none none`+"\n")
 	o := invoke(t, "run", "--all", "b", "a", "--reason", "wide", "--scope", "table", "--", "sh", "-c", script)
 	if o.code != 0 || !strings.HasSuffix(o.stdout, " wide none "+strings.Split(o.stdout, `"`)[5]+"\n") {
 		t.Errorf("a common ticket: %+v", o)
@@ -309,9 +292,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("one is busy: %+v", o)
 	}
 	e.mustBeIdle(t, "b")
-	if o := invoke(t, "run", "--all", "c", "--", "sh", "-c", script); o.code != 0 || o.stdout != `["c"] ["1"] lock c 1`+"\n" {
-		t.Errorf("of one: %+v", o)
-	}
+	invoke(t, "run", "--all", "c", "--", "sh", "-c", script).prints(t, 0, `["c"] ["1"] lock c 1`+"\n")
 }
 
 // TestAllLost checks that the loss of one lock stops the command.
@@ -320,9 +301,7 @@ func TestAllLost(t *testing.T) {
 	b := start(t, t.Context(), "run", "--all", "a", "b", "--ttl", "1s", "--", "sh", "-c", "echo ready; sleep 1000")
 	b.expect(t, "ready")
 	e.evict(t, "b")
-	if o := b.wait(t); o.code != exitLost {
-		t.Errorf("%+v", o)
-	}
+	b.wait(t).ends(t, exitLost)
 	b.mustEnd(t)
 	e.mustBeIdle(t, "a")
 }

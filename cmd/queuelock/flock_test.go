@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // habit is a row of the table in docs/cli.md, as flock and queuelock do it. FILE and
@@ -60,13 +62,8 @@ func TestHabits(t *testing.T) {
 	e.keepers(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file("queuelock"), fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, self), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
+	locktest.OK(t, os.WriteFile(file("queuelock"), fmt.Appendf(nil, "#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, self), 0o755))
 	e.env = append(os.Environ(), append(e.env, "PATH="+dir+":"+os.Getenv("PATH"))...)
 	occupy(t, e.env, "flock", file("BUSY"), "-c", "echo ready; read -r line")
 	occupy(t, e.env, "flock", "-s", file("SHARED"), "-c", "echo ready; read -r line")
@@ -98,10 +95,7 @@ func occupy(t *testing.T, env []string, name string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Env = env
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdin := locktest.Must(cmd.StdinPipe())
 	out := launch(t, cmd)
 	expect(t, out, "ready\n")
 	t.Cleanup(func() {
@@ -112,10 +106,7 @@ func occupy(t *testing.T, env []string, name string, args ...string) {
 
 // TestHabitsTable compares the table in docs/cli.md with what TestHabits has found.
 func TestHabitsTable(t *testing.T) {
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	_, table, _ := strings.Cut(string(text), "| habit | flock | consul lock | kubectl | queuelock |\n|---|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := map[string][]string{}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -50,17 +49,11 @@ func TestEvictForce(t *testing.T) {
 			}
 		}
 	}
-	if err := lock.Extend(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Extend(t.Context()))
 	o := answer(t, "", append(evict, "--beat", "0")...)
 	mustBeShort(t, o, exitFailed, "has renewed its lease since", "status -o json")
-	if o := answer(t, "y\n", evict...); o.code != 0 || o.stdout != "\"x\" (lock): ticket 1 is evicted\n" {
-		t.Errorf("%+v", o)
-	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	answer(t, "y\n", evict...).prints(t, 0, "\"x\" (lock): ticket 1 is evicted\n")
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	mustBeShort(t, answer(t, "y\n", evict...), exitFailed, "no holder has this ticket")
 
 	for i, confirm := range []string{"--yes", "--beat=0"} {
@@ -69,9 +62,7 @@ func TestEvictForce(t *testing.T) {
 		if o.code != 0 || !strings.HasSuffix(o.stdout, `"evicted":true}`+"\n") {
 			t.Errorf("%s: %+v", confirm, o)
 		}
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	}
 	e.mustBeIdle(t, "x")
 }
@@ -86,9 +77,7 @@ func TestEvictForceRenewed(t *testing.T) {
 		e.onApplied(func(operation string) {
 			if operation == "Query" {
 				queries++
-				if err := lock.Extend(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, lock.Extend(t.Context()))
 			}
 		})
 		args := []string{"evict", "x", "--ticket", "1", "--force"}
@@ -99,9 +88,7 @@ func TestEvictForceRenewed(t *testing.T) {
 		if asked := strings.Count(o.stderr, "[y/N]"); o.code != 0 || queries != 1 || confirm && (asked != 2 || !strings.Contains(o.stderr, "beat 1?")) || !confirm && asked != 0 {
 			t.Errorf("%+v, after %d looks", o, queries)
 		}
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	}
 }
 
@@ -134,44 +121,11 @@ func TestEvictForceOfProcess(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-// TestOutageOfProcess checks what processes report of a DynamoDB that does not answer.
-func TestOutageOfProcess(t *testing.T) {
-	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := "http://" + listener.Addr().String()
-	cmd := program(t, "create-table", "--endpoint", endpoint)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, stderr, "waiting for DynamoDB at "+listener.Addr().String()+", for at most 30s\n")
-	if err := cmd.Process.Kill(); err != nil {
-		t.Error(err)
-	}
-	codeAfter(t, cmd)
-	listener.Close()
-	var text bytes.Buffer
-	cmd = program(t, "run", "x", "-w", "0", "--endpoint", endpoint, "--", "true")
-	cmd.Stderr = &text
-	launch(t, cmd)
-	code := codeAfter(t, cmd)
-	mustBeShort(t, outcome{code: code, stderr: text.String()}, exitUnavailable, "nothing listens at "+listener.Addr().String())
-}
-
 // TestEvictForceOfItem checks that evict --item ends the turn of an item's holder.
 func TestEvictForceOfItem(t *testing.T) {
 	e := newEngine(t)
 	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"}}
-	lock, err := e.client(t).LockItem(t.Context(), queuelock.ItemKey{Table: "queuelock", Key: key}, waitpolicy.NoWait, queuelock.CreateItem())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(e.client(t).LockItem(t.Context(), queuelock.ItemKey{Table: "queuelock", Key: key}, waitpolicy.NoWait, queuelock.CreateItem()))
 	evict := []string{"evict", "--item", "queuelock", "--key", "pk=order", "--key", "sk=7", "--ticket", "1"}
 	mustBeShort(t, invoke(t, evict...), exitUsage, "--item needs --force")
 	mustBeShort(t, invoke(t, append(evict, "--force", "x")...), exitUsage, "exclude each other")
@@ -179,9 +133,7 @@ func TestEvictForceOfItem(t *testing.T) {
 	if o.code != 0 || !strings.HasPrefix(o.stdout, "item ") || !strings.HasSuffix(o.stdout, ": ticket 1 is evicted\n") {
 		t.Errorf("%+v", o)
 	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	mustBeShort(t, answer(t, "y\n", append(evict, "--force")...), exitFailed, "no holder has this ticket")
 }
 
@@ -197,15 +149,9 @@ func TestEvictShortTicket(t *testing.T) {
 	if !isShort {
 		t.Fatalf("the ticket %s is not shortened", lock.Ticket())
 	}
-	if o := invoke(t, "evict", "x", "--ticket", digits+"1"); o.code != exitFailed || !strings.Contains(o.stderr, "no holder has this ticket") {
-		t.Errorf("%+v", o)
-	}
-	if o := invoke(t, "evict", "x", "--ticket", digits); o.code != 0 || o.stdout != fmt.Sprintf("\"x\" (lock): ticket %s is evicted\n", lock.Ticket()) {
-		t.Errorf("%+v", o)
-	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	invoke(t, "evict", "x", "--ticket", digits+"1").ends(t, exitFailed, "no holder has this ticket")
+	invoke(t, "evict", "x", "--ticket", digits).prints(t, 0, fmt.Sprintf("\"x\" (lock): ticket %s is evicted\n", lock.Ticket()))
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 }
 
 // TestEvictTicket checks how --ticket names a holder: whole, by its last digits as status
@@ -215,10 +161,7 @@ func TestEvictTicket(t *testing.T) {
 	key := queuelock.Key{Entity: "x"}
 	var locks []*queuelock.Lock
 	for range 12 {
-		lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.For(testLimit), queuelock.Permits(20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.For(testLimit), queuelock.Permits(20)))
 		locks = append(locks, lock)
 	}
 	force := []string{"evict", "x", "--force"}
@@ -240,16 +183,11 @@ func TestEvictTicket(t *testing.T) {
 			t.Errorf("ticket %d: %v", i+1, err)
 		}
 	}
-	lock, err := e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(20)))
 	if o := answer(t, "y\n", force...); o.code != 0 || !strings.HasSuffix(o.stdout, "ticket 13 is evicted\n") {
 		t.Errorf("%+v", o)
 	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 }
 
 // TestEvictUnreadable checks that evict does not ask about a holder that cannot be read, and
@@ -257,14 +195,11 @@ func TestEvictTicket(t *testing.T) {
 func TestEvictUnreadable(t *testing.T) {
 	e := newEngine(t)
 	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	_, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
+	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
 		"ticketNumber": number("1"), "servingAfter": number("0"), "granted": number("1"), "holdMode": &types.AttributeValueMemberS{Value: "exclusive"},
 		"holders": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"broken": number("1")}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	for _, more := range []string{"--force", "--force --ticket 1 --yes", "--force --ticket 1 --beat 3"} {
 		o := answer(t, "y\n", append([]string{"evict", "x"}, strings.Fields(more)...)...)
 		mustBeShort(t, o, exitFailed, "by hand")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // eachCommand visits the commands that users see, with the words that name them.
@@ -142,10 +143,7 @@ func mentioned(cmd *cobra.Command, name string) bool {
 // TestDocumentedFlags checks that docs/cli.md has each flag of run and lock, with its
 // default.
 func TestDocumentedFlags(t *testing.T) {
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	common := invoke(t, "help", "settings").stdout
 	for _, cmd := range []*cobra.Command{newRun(), newLock()} {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -172,10 +170,7 @@ func lastCell(row string) string {
 // TestDocumentedExitCodes checks that the tables of docs/cli.md and the help texts have the
 // exit codes of run and unlock.
 func TestDocumentedExitCodes(t *testing.T) {
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	for command, codes := range map[string][]int{
 		"run":    {exitUsage, exitUnavailable, exitLost, exitNotAcquired, exitNested, exitNotRunnable, exitNotFound},
 		"unlock": {0, exitFailed, exitUsage, exitUnavailable, exitLost},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/history"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -19,9 +20,7 @@ func TestHistory(t *testing.T) {
 	e := newEngine(t)
 	dir := t.TempDir()
 	svg, page := filepath.Join(dir, "x.svg"), filepath.Join(dir, "x.html")
-	if err := os.WriteFile(svg, []byte(strings.Repeat("old ", 10_000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(svg, []byte(strings.Repeat("old ", 10_000)), 0o600))
 	looks := make(chan struct{}, 4096)
 	e.onApplied(func(operation string) {
 		if operation == "Query" {
@@ -42,9 +41,7 @@ func TestHistory(t *testing.T) {
 	seen()
 	lock := e.occupied(t, "x")
 	seen()
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	text := b.expect(t, "ended\n")
 	e.occupied(t, "x")
 	seen()
@@ -60,10 +57,7 @@ func TestHistory(t *testing.T) {
 		t.Errorf("%+v, want %q", o, want)
 	}
 	for name, parts := range map[string][]string{svg: {"<svg ", `class="holding"`, "other owner", "</svg>"}, page: {"<html", "<td>1</td><td>other owner</td>", "<svg ", "</html>"}} {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := locktest.Must(os.ReadFile(name))
 		for _, part := range parts {
 			if !strings.Contains(string(content), part) {
 				t.Errorf("no %q in %s", part, content)
@@ -79,9 +73,7 @@ func TestHistory(t *testing.T) {
 func TestHistoryJSON(t *testing.T) {
 	e := newEngine(t)
 	item := e.items(t, "order-7")
-	if _, err := e.client(t).LockItem(t.Context(), item, waitpolicy.NoWait, queuelock.WithOwner("me")); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(e.client(t).LockItem(t.Context(), item, waitpolicy.NoWait, queuelock.WithOwner("me")))
 	o := invoke(t, "history", "--item", "orders", "--key", "id=order-7", "--for", "1s", "--interval", "100ms", "--json")
 	var report history.Report
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != 0 {
@@ -106,7 +98,5 @@ func TestHistoryUsage(t *testing.T) {
 			t.Errorf("%s: %+v", test.args, o)
 		}
 	}
-	if o := invoke(t, "history", "x", "--table", "missing"); o.code != exitUnavailable {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "history", "x", "--table", "missing").ends(t, exitUnavailable)
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -29,9 +30,7 @@ func (e *engine) plant(t *testing.T, entity, reason string) {
 	put := func(n uint64, item map[string]types.AttributeValue) {
 		t.Helper()
 		item["pk"], item["sk"] = text(entity), text(reason+"/"+ticket.FromUint64(n).Padded())
-		if _, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}))
 	}
 	holder := func(n string, more map[string]types.AttributeValue) types.AttributeValue {
 		fields := map[string]types.AttributeValue{
@@ -139,9 +138,7 @@ func FuzzFilter(f *testing.F) {
 				write = display.YAML
 			}
 			var plain, filtered strings.Builder
-			if err := write(&plain, []string{text}); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, write(&plain, []string{text}))
 			if err := write(display.NewFilter(&filtered), []string{text}); err != nil || plain.String() != filtered.String() {
 				t.Errorf("%s: %v: %q was changed: %q", form, err, plain.String(), filtered.String())
 			}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // locked acquires the lock of x, and returns the handle. The keeper is killed at the end
@@ -35,10 +36,7 @@ func (e *engine) locked(t *testing.T, flags ...string) string {
 
 func pidOf(t *testing.T, owner string) int {
 	t.Helper()
-	pid, err := strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	pid := locktest.Must(strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:]))
 	return pid
 }
 
@@ -90,27 +88,17 @@ func TestKeptLockIsRenewed(t *testing.T) {
 		}
 		return len(updates) == 2
 	})
-	if o := e.execute(t, "unlock", handle); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "unlock", handle).ends(t, 0)
 }
 
 func TestKeeperKilled(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
-	if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" {
-		t.Errorf("after the lease: %+v", o)
-	}
-	if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "keeper was killed") {
-		t.Errorf("unlock: %+v", o)
-	}
-	if o := e.execute(t, "unlock", handle); o.code != exitFailed {
-		t.Errorf("again: %+v", o)
-	}
+	locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL))
+	e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran").prints(t, 0, "ran\n")
+	e.execute(t, "unlock", handle).ends(t, exitLost, "keeper was killed")
+	e.execute(t, "unlock", handle).ends(t, exitFailed)
 }
 
 // TestKeptLockLost checks that unlock reports a loss that the keeper has noticed.
@@ -123,12 +111,8 @@ func TestKeptLockLost(t *testing.T) {
 		info, err := os.Lstat(handle)
 		return err == nil && info.Mode()&fs.ModeSocket == 0
 	})
-	if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "the lock was lost") {
-		t.Errorf("unlock: %+v", o)
-	}
-	if o := e.execute(t, "unlock", handle); o.code != exitFailed {
-		t.Errorf("again: %+v", o)
-	}
+	e.execute(t, "unlock", handle).ends(t, exitLost, "the lock was lost")
+	e.execute(t, "unlock", handle).ends(t, exitFailed)
 }
 
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
@@ -137,30 +121,20 @@ func TestPausedKeeper(t *testing.T) {
 	e := newServer(t)
 	handle := e.locked(t, "--ttl", "1s")
 	pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 	until(t, "the keeper is stopped", func() bool { return crew.StandsStill(pid) }) // else it may make the socket again
 	if err := os.Remove(handle); err != nil {                                       // as a cleaner of temporary files does
 		t.Fatal(err)
 	}
 	early := make(chan outcome, 1)
 	go func() { early <- e.execute(t, "unlock", handle) }()
-	if o := e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran"); o.code != 0 {
-		t.Errorf("after the lease: %+v", o)
-	}
-	if o := <-early; o.code != exitUnavailable || !strings.Contains(o.stderr, fmt.Sprintf("'kill -CONT %d'", pid)) {
-		t.Errorf("without a socket: %+v", o)
-	}
+	e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran").ends(t, 0)
+	(<-early).ends(t, exitUnavailable, fmt.Sprintf("'kill -CONT %d'", pid))
 	cmd := e.program(t, "unlock", handle)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
+	locktest.OK(t, syscall.Kill(pid, syscall.SIGCONT))
 	if code := codeAfter(t, cmd); code != exitLost || !strings.Contains(stderr.String(), "the lock was lost") {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
@@ -174,38 +148,26 @@ func TestKeeperLimits(t *testing.T) {
 		e := newServer(t)
 		handle := e.locked(t, "--max-hold", "200ms")
 		until(t, "the release", e.idle(t))
-		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "--max-hold 200ms is over") {
-			t.Errorf("unlock: %+v", o)
-		}
+		e.execute(t, "unlock", handle).ends(t, exitLost, "--max-hold 200ms is over")
 	})
 	t.Run("Parent", func(t *testing.T) {
 		t.Parallel()
 		e := newServer(t)
 		parent := exec.Command("sleep", "1000")
-		if err := parent.Start(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, parent.Start())
 		handle := e.locked(t, "--parent-pid", fmt.Sprint(parent.Process.Pid))
-		if err := parent.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, parent.Process.Kill())
 		_ = parent.Wait()
 		until(t, "the release", e.idle(t))
-		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "of --parent-pid has ended") {
-			t.Errorf("unlock: %+v", o)
-		}
+		e.execute(t, "unlock", handle).ends(t, exitLost, "of --parent-pid has ended")
 	})
 	t.Run("Signal", func(t *testing.T) {
 		t.Parallel()
 		e := newServer(t)
 		handle := e.locked(t)
-		if err := syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM))
 		until(t, "the release", e.idle(t))
-		if o := e.execute(t, "unlock", handle); o.code != exitLost || !strings.Contains(o.stderr, "received the signal") {
-			t.Errorf("unlock: %+v", o)
-		}
+		e.execute(t, "unlock", handle).ends(t, exitLost, "received the signal")
 	})
 }
 
@@ -222,14 +184,10 @@ func TestLockInterrupted(t *testing.T) {
 			read, write := errorPipe(t)
 			cmd := e.program(t, "lock", "x")
 			cmd.Stderr = write
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Start())
 			write.Close()
 			expect(t, read, "waiting for \"x\" (lock): position 1")
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Process.Signal(sig))
 			if got := codeAfter(t, cmd); got != code {
 				t.Errorf("exit code %d, want %d", got, code)
 			}
@@ -252,15 +210,9 @@ func TestLockEnvironment(t *testing.T) {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
 		e.env = append(e.env, name+"="+value)
 	}
-	if o := e.execute(t, "run", "x", "--", "true"); o.code != exitNested {
-		t.Errorf("inside itself: %+v", o)
-	}
-	if o := e.execute(t, "unlock"); o.code != 0 {
-		t.Errorf("unlock: %+v", o)
-	}
-	if o := e.execute(t, "run", "x", "--", "true"); o.code != 0 {
-		t.Errorf("after the unlock, with the same variables: %+v", o)
-	}
+	e.execute(t, "run", "x", "--", "true").ends(t, exitNested)
+	e.execute(t, "unlock").ends(t, 0)
+	e.execute(t, "run", "x", "--", "true").ends(t, 0)
 	e.mustBeIdle(t, "x")
 }
 
@@ -271,25 +223,15 @@ func TestLockExport(t *testing.T) {
 	e.keepers(t)
 	const entity = "a b; echo 'no' $(echo no)"
 	cmd := e.program(t, "lock", entity, "--export")
-	lines, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("/bin/sh", "-c", `eval "$1"; printf '%s\n%s\n%s\n' "$QUEUELOCK_ENTITY" "$QUEUELOCK_HELD" "$QUEUELOCK_HANDLE"`, "sh", string(lines)).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := locktest.Must(cmd.Output())
+	out := locktest.Must(exec.Command("/bin/sh", "-c", `eval "$1"; printf '%s\n%s\n%s\n' "$QUEUELOCK_ENTITY" "$QUEUELOCK_HELD" "$QUEUELOCK_HANDLE"`, "sh", string(lines)).Output())
 	got := strings.Split(string(out), "\n")
 	if len(got) != 4 || got[0] != entity || !json.Valid([]byte(got[1])) {
 		t.Fatalf("%q", got)
 	}
 	e.env = append(e.env, "QUEUELOCK_HELD="+strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
-	if o := e.execute(t, "run", entity, "-n", "--", "true"); o.code != exitUsage || !strings.Contains(o.stderr, "QUEUELOCK_HELD cannot be read") {
-		t.Errorf("%+v", o)
-	}
-	if o := e.execute(t, "unlock", got[2]); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	e.execute(t, "run", entity, "-n", "--", "true").ends(t, exitUsage, "QUEUELOCK_HELD cannot be read")
+	e.execute(t, "unlock", got[2]).ends(t, 0)
 }
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.
@@ -297,14 +239,8 @@ func TestKeeperDirectory(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	dir := filepath.Join(e.keepers(t), fmt.Sprintf("queuelock-%d", os.Getuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if o := e.execute(t, "lock", "x"); o.code != exitFailed || !strings.Contains(o.stderr, "not a directory of yours alone") {
-		t.Errorf("%+v", o)
-	}
+	locktest.OK(t, os.Mkdir(dir, 0o700))
+	locktest.OK(t, os.Chmod(dir, 0o750))
+	e.execute(t, "lock", "x").ends(t, exitFailed, "not a directory of yours alone")
 	e.mustBeIdle(t, "x")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -27,19 +28,14 @@ func TestLs(t *testing.T) {
 	}
 	c := e.client(t)
 	hold := func(key queuelock.Key, opts ...queuelock.Option) *queuelock.Lock {
-		lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait, opts...))
 		return lock
 	}
 	hold(queuelock.Key{Entity: "deploy/prod"})
 	hold(queuelock.Key{Entity: "deploy/prod", Reason: "report"}, queuelock.Shared())
 	hold(queuelock.Key{Entity: "deploy/prod", Reason: "report"}, queuelock.Shared())
 	hold(queuelock.Key{Entity: "upload"}, queuelock.Permits(3))
-	if err := hold(queuelock.Key{Entity: "idle"}).Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, hold(queuelock.Key{Entity: "idle"}).Release(t.Context()))
 	queued := e.puts()
 	waiter := start(t, t.Context(), "run", "deploy/prod", "--", "true")
 	<-queued
@@ -99,12 +95,8 @@ func TestLs(t *testing.T) {
 			t.Errorf("%s: %+v", test.args, o)
 		}
 	}
-	if o := invoke(t, "ls", "--table", "missing"); o.code != exitUnavailable || !strings.Contains(o.stderr, `there is no table "missing"`) {
-		t.Errorf("%+v", o)
-	}
-	if err := c.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	invoke(t, "ls", "--table", "missing").ends(t, exitUnavailable, `there is no table "missing"`)
+	locktest.OK(t, c.Close(t.Context()))
 	waiter.wait(t)
 }
 
@@ -126,12 +118,9 @@ func TestLsExpired(t *testing.T) {
 // TestLsOtherItems checks what ls shows of an unreadable record and of an item's lock.
 func TestLsOtherItems(t *testing.T) {
 	e := newEngine(t)
-	_, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
+	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "broken\n"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	if o := invoke(t, "ls", "-q"); o.code != 0 || !strings.Contains(o.stdout, `"broken\n"  lock    ?     unreadable: malformed`) {
 		t.Errorf("%+v", o)
 	}
@@ -174,9 +163,7 @@ func TestLsMany(t *testing.T) {
 				"ticketNumber": &types.AttributeValueMemberN{Value: "7"},
 			}}})
 		}
-		if _, err := e.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"queuelock": puts}}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(e.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"queuelock": puts}}))
 	}
 	o := invoke(t, "ls", "--max-rcu", "200")
 	if lines := strings.Split(o.stdout, "\n"); o.code != 0 || len(lines) != total+2 || !strings.HasPrefix(lines[total], "e0499 ") {

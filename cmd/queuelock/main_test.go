@@ -113,9 +113,7 @@ func newServer(t *testing.T) *engine {
 	e.env = []string{"AWS_ENDPOINT_URL_DYNAMODB=" + e.URL}
 	e.db = connectLocal(e.URL)
 	t.Cleanup(e.db.close)
-	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, createTable(t.Context(), e.db, "queuelock"))
 	return e
 }
 
@@ -140,16 +138,11 @@ func isolate() error {
 // client is a client of the library's own, beside the command line.
 func (e *engine) client(t *testing.T) *queuelock.Client {
 	t.Helper()
-	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "other owner"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "other owner"}))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
 		defer cancel()
-		if err := c.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(ctx))
 	})
 	return c
 }
@@ -171,10 +164,7 @@ func (e *engine) puts() <-chan struct{} {
 // state is what the table says of an entity.
 func (e *engine) state(t *testing.T, entity string) *queue.State {
 	t.Helper()
-	s, err := e.client(t).Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := locktest.Must(e.client(t).Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity}))
 	return s
 }
 
@@ -185,10 +175,7 @@ func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.Option)
 	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // else the lease has no end, and is renewed within a second
 		t.Fatal(err)
 	}
-	lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...))
 	return lock
 }
 
@@ -204,6 +191,24 @@ func (e *engine) mustBeIdle(t *testing.T, entity string) {
 type outcome struct {
 	code           int
 	stdout, stderr string
+}
+
+// ends checks the exit code, and that standard error contains each of the parts.
+func (o outcome) ends(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	for _, part := range append(parts, "") {
+		if o.code != code || !strings.Contains(o.stderr, part) {
+			t.Errorf("%+v, want exit code %d and %q", o, code, part)
+		}
+	}
+}
+
+// prints checks the exit code and standard output.
+func (o outcome) prints(t *testing.T, code int, stdout string) {
+	t.Helper()
+	if o.code != code || o.stdout != stdout {
+		t.Errorf("%+v, want exit code %d and %q", o, code, stdout)
+	}
 }
 
 // invoke runs the program in this process.
@@ -251,16 +256,11 @@ func start(t *testing.T, ctx context.Context, args ...string) *background {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, out.SetReadDeadline(time.Now().Add(testLimit)))
 	b := &background{out: out, done: make(chan outcome, 1)}
 	t.Cleanup(func() { out.Close() })
 	// Files, as in earnest: a command's pipes would be waited for.
-	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stderr := locktest.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))
 	go func() {
 		code := run(ctx, args, strings.NewReader(""), write, stderr)
 		write.Close()
@@ -307,10 +307,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
 	t.Cleanup(cancel)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	return cmd

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // Tests with the program as a process of its own.
@@ -31,16 +33,10 @@ func launch(t *testing.T, cmd *exec.Cmd) *os.File {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { out.Close() })
-	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, out.SetReadDeadline(time.Now().Add(testLimit)))
 	cmd.Stdout = write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
+	locktest.OK(t, write.Close())
 	return out
 }
 
@@ -60,9 +56,7 @@ func (e *engine) execute(t *testing.T, args ...string) outcome {
 	cmd := e.program(t, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	code := codeAfter(t, cmd)
 	return outcome{code, stdout.String(), stderr.String()}
 }
@@ -81,10 +75,7 @@ func until(t *testing.T, what string, reached func() bool) {
 // enough for sockets.
 func (e *engine) keepers(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := locktest.Must(os.MkdirTemp("/tmp", "ql"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	e.env = append(e.env, "TMPDIR="+dir)
 	return dir
@@ -103,9 +94,7 @@ func TestSecondInterrupt(t *testing.T) {
 	begun := time.Now()
 	// Two different ones: of one kind, the kernel keeps only one pending.
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		if err := cmd.Process.Signal(sig); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, cmd.Process.Signal(sig))
 	}
 	if code := codeAfter(t, cmd); code != 130 && code != 143 {
 		t.Errorf("exit code %d, want 130 or 143 (stderr %q)", code, stderr.String())
@@ -137,9 +126,7 @@ func TestLocal(t *testing.T) {
 			url = value
 		}
 	}
-	if o := invoke(t, "run", "x", "--", "sh", "-c", "echo $QUEUELOCK_TICKET"); o.code != 0 || o.stdout != "1\n" {
-		t.Errorf("run: exit code %d, stdout %q, stderr %q", o.code, o.stdout, o.stderr)
-	}
+	invoke(t, "run", "x", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "1\n")
 
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
 	o := invoke(t, "local", "--port", port)
@@ -147,9 +134,7 @@ func TestLocal(t *testing.T) {
 		t.Errorf("a second at the same port: exit code %d, stdout %q, stderr %q", o.code, o.stdout, o.stderr)
 	}
 
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	if code := codeAfter(t, cmd); code != 0 || stderr.Len() > 0 {
 		t.Errorf("after SIGTERM: exit code %d, stderr %q", code, stderr.String())
 	}
@@ -200,9 +185,7 @@ func TestDemoJSON(t *testing.T) {
 	}
 	decoder := json.NewDecoder(&stdout)
 	var got map[string]any
-	if err := decoder.Decode(&got); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, decoder.Decode(&got))
 	if err := decoder.Decode(&struct{}{}); err != io.EOF {
 		t.Errorf("there is more than one object: %v", err)
 	}
@@ -262,18 +245,12 @@ func TestInterruptedDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer errs.Close()
-	if err := errs.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, errs.SetReadDeadline(time.Now().Add(testLimit)))
 	cmd.Stderr = write
 	out := launch(t, cmd)
-	if err := write.Close(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, write.Close())
 	expect(t, out, "in memory.\n")
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	if code := codeAfter(t, cmd); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}

@@ -13,32 +13,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// TestRunExitCode checks that run returns the exit code of its command.
+// TestRunExitCode checks that run returns the exit code of its command, and looks for the
+// command before it asks for the lock.
 func TestRunExitCode(t *testing.T) {
 	e := newEngine(t)
 	broken := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(broken, []byte("#!/nonexistent/interpreter\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(broken, []byte("#!/nonexistent/interpreter\n"), 0o755))
 	plain := filepath.Join(t.TempDir(), "plain")
-	if err := os.WriteFile(plain, []byte("text\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct {
+	locktest.OK(t, os.WriteFile(plain, []byte("text\n"), 0o644))
+	for i, tc := range []struct {
 		name    string
 		command []string
 		code    int
 		stderr  string
 	}{
+		{"not found", []string{"no-such-command-anywhere"}, 127, "command not found: no-such-command-anywhere"},
 		{"success", []string{"true"}, 0, ""},
 		{"failure", []string{"sh", "-c", "exit 3"}, 3, ""},
 		{"a code that is also one of ours", []string{"sh", "-c", "exit 75"}, 75, ""},
 		{"its own flags", []string{"sh", "-c", "exit $#", "sh", "--ttl", "-x", "--"}, 3, ""},
 		{"a signal", []string{"sh", "-c", "kill -TERM $$"}, 143, ""},
 		{"killed", []string{"sh", "-c", "kill -KILL $$"}, 137, ""},
-		{"not found", []string{"no-such-command-anywhere"}, 127, "command not found: no-such-command-anywhere"},
 		{"no such file", []string{"/no/such/file"}, 127, "command not found: /no/such/file"},
 		{"not executable", []string{plain}, 126, "cannot be executed"},
 		{"a directory", []string{"/"}, 126, "cannot be executed"},
@@ -56,19 +55,10 @@ func TestRunExitCode(t *testing.T) {
 				t.Errorf("stderr has more than one line: %q", o.stderr)
 			}
 			e.mustBeIdle(t, "x")
+			if none := e.state(t, "x").Issued.IsZero(); none != (i == 0) {
+				t.Errorf("no ticket was taken: %v", none)
+			}
 		})
-	}
-}
-
-// TestRunMissingCommand checks that run looks for the command before it asks for the
-// lock.
-func TestRunMissingCommand(t *testing.T) {
-	e := newEngine(t)
-	if o := invoke(t, "run", "x", "--", "no-such-command-anywhere"); o.code != exitNotFound {
-		t.Fatalf("exit code %d, want %d", o.code, exitNotFound)
-	}
-	if s := e.state(t, "x"); !s.Issued.IsZero() {
-		t.Errorf("a ticket was taken: %s", s.Issued)
 	}
 }
 
@@ -105,9 +95,7 @@ func TestRunHoldsLock(t *testing.T) {
 		t.Errorf("%d are served while the command runs, want 1", len(s.Serving))
 	}
 	openFIFO(t)
-	if o := b.wait(t); o.code != 5 {
-		t.Errorf("exit code %d, want 5 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 5)
 	e.mustBeIdle(t, "x")
 }
 
@@ -124,29 +112,7 @@ func fifo(t *testing.T) string {
 
 func openFIFO(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(os.Getenv("QUEUELOCK_TEST_FIFO"), []byte("go on\n"), 0); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestRunTimesOut checks that run does not start the command when its wait is too short.
-func TestRunTimesOut(t *testing.T) {
-	e := newEngine(t)
-	e.occupied(t, "x")
-	for _, wait := range []string{"0", "50ms"} {
-		t.Run(wait, func(t *testing.T) {
-			o := invoke(t, "run", "x", "--wait", wait, "--", "echo", "ran")
-			if o.code != exitNotAcquired || o.stdout != "" {
-				t.Errorf("exit code %d, stdout %q; want %d and nothing", o.code, o.stdout, exitNotAcquired)
-			}
-			if !strings.Contains(o.stderr, "queuelock: lock not acquired") || !strings.Contains(o.stderr, "other owner") {
-				t.Errorf("stderr %q does not say who holds it", o.stderr)
-			}
-			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
-				t.Errorf("%d served, %d waiting; want the holder alone", len(s.Serving), len(s.Waiting))
-			}
-		})
-	}
+	locktest.OK(t, os.WriteFile(os.Getenv("QUEUELOCK_TEST_FIFO"), []byte("go on\n"), 0))
 }
 
 // TestRunWaits checks that run waits for its turn.
@@ -156,13 +122,9 @@ func TestRunWaits(t *testing.T) {
 	lock := e.occupied(t, "x")
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
 	<-queued
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	b.expect(t, "2\n")
-	if o := b.wait(t); o.code != 0 {
-		t.Errorf("exit code %d, want 0 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 0)
 }
 
 // mustEnd fails the test unless every process with the output ends.
@@ -176,16 +138,13 @@ func (b *background) mustEnd(t *testing.T) {
 // evict takes an entity's lock away, as an operator would.
 func (e *engine) evict(t *testing.T, entity string) {
 	t.Helper()
-	_, err := e.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+	locktest.Must(e.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
 		TableName: aws.String("queuelock"),
 		Key: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: entity},
 			"sk": &types.AttributeValueMemberS{Value: "lock/" + strings.Repeat("0", 38)},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // stubborn is a command that ignores SIGTERM, with a child that does so too.
@@ -198,9 +157,7 @@ func TestRunContext(t *testing.T) {
 	b := start(t, ctx, "run", "x", "--ttl", "10s", "--kill-after", "100ms", "--", "sh", "-c", stubborn)
 	b.expect(t, "ready")
 	cancel()
-	if o := b.wait(t); o.code != 137 {
-		t.Errorf("exit code %d, want 137 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 137)
 	b.mustEnd(t)
 	e.mustBeIdle(t, "x")
 }
@@ -212,18 +169,14 @@ func TestCrashedRun(t *testing.T) {
 	e := newServer(t)
 	cmd := e.program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	expect(t, launch(t, cmd), "ready")
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	killed := time.Now()
 	for {
 		next := e.program(t, "run", "x", "--wait", "0", "--ttl", "2s", "--", "true")
 		var stderr strings.Builder
 		next.Stderr = &stderr
-		if err := next.Start(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, next.Start())
 		code := codeAfter(t, next)
 		if code == 0 {
 			t.Logf("served %v after the kill", time.Since(killed).Round(time.Millisecond))

@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -14,16 +14,11 @@ import (
 // ofScope is a client of that scope, beside the command line.
 func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
 	t.Helper()
-	c, err := queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "a program", Scope: scope})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "a program", Scope: scope}))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
 		defer cancel()
-		if err := c.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(ctx))
 	})
 	return c
 }
@@ -31,13 +26,8 @@ func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
 // use takes a lock once, and releases it.
 func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.Option) {
 	t.Helper()
-	lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait, opts...))
+	locktest.OK(t, lock.Release(t.Context()))
 }
 
 // TestRunScopes checks that run takes a lock of any scope.
@@ -85,16 +75,9 @@ func TestRunSetsScope(t *testing.T) {
 // TestEvictScopes checks that evict works in any scope.
 func TestEvictScopes(t *testing.T) {
 	e := newEngine(t)
-	lock, err := e.ofScope(t, ticket.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o := invoke(t, "evict", "x", "--ticket", "1"); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("%v", err)
-	}
+	lock := locktest.Must(e.ofScope(t, ticket.ScopeTable).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.FailClosed()))
+	invoke(t, "evict", "x", "--ticket", "1").ends(t, 0)
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	e.mustBeIdle(t, "x")
 }
 

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestSignals checks that signals reach the command.
@@ -20,9 +22,7 @@ func TestSignals(t *testing.T) {
 			script := `trap "exit 7" INT TERM HUP; echo ready; while :; do sleep 0.01; done`
 			b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
 			b.expect(t, "ready")
-			if err := syscall.Kill(os.Getpid(), sig); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, syscall.Kill(os.Getpid(), sig))
 			o := b.wait(t)
 			slow := strings.Contains(o.stderr, "the command has ended; waiting for") // on a busy machine, for its last sleep
 			if o.code != 7 || strings.Contains(o.stderr, "queuelock:") && !slow {
@@ -35,27 +35,17 @@ func TestSignals(t *testing.T) {
 		script := `trap "echo usr1" USR1; trap "(sleep 0.1; echo left) & exit 7" USR2; echo ready; while :; do sleep 0.01; done`
 		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
 		b.expect(t, "ready")
-		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
 		b.expect(t, "usr1")
-		if err := syscall.Kill(os.Getpid(), syscall.SIGUSR2); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR2))
 		b.expect(t, "left") // which a signal that asks for an end would have ended
-		if o := b.wait(t); o.code != 7 {
-			t.Errorf("%+v", o)
-		}
+		b.wait(t).ends(t, 7)
 	})
 	t.Run("and what it has started", func(t *testing.T) {
 		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", `sleep 1000 & echo ready; wait`)
 		b.expect(t, "ready")
-		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if o := b.wait(t); o.code != 143 {
-			t.Errorf("exit code %d, want 143", o.code)
-		}
+		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+		b.wait(t).ends(t, 143)
 		b.mustEnd(t)
 	})
 }
@@ -72,9 +62,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 			}
 			b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "echo", "ran")
 			<-queued
-			if err := syscall.Kill(os.Getpid(), sig); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, syscall.Kill(os.Getpid(), sig))
 			o := b.wait(t)
 			if want := 128 + int(sig); o.code != want {
 				t.Errorf("exit code %d, want %d", o.code, want)
@@ -97,15 +85,11 @@ func TestGroupMayCleanUp(t *testing.T) {
 	b := start(t, t.Context(), "run", "x", "--kill-after", testLimit.String(), "--", "sh", "-c",
 		`(trap "sleep 0.03; echo tidied; exit" TERM; echo ready; while :; do sleep 0.01; done) & wait`)
 	b.expect(t, "ready\n")
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	if rest, err := io.ReadAll(b.out); err != nil || string(rest) != "tidied\n" {
 		t.Errorf("it wrote %q, %v, want that it tidied up", rest, err)
 	}
-	if o := b.wait(t); o.code != 143 {
-		t.Errorf("exit code %d, want 143 (stderr %q)", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 143)
 	e.mustBeIdle(t, "x")
 }
 
@@ -128,10 +112,7 @@ func TestKillAfter(t *testing.T) {
 	if want := fmt.Sprintf("3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)); !strings.Contains(flag.Usage, want) {
 		t.Errorf("the help says %q, want %q", flag.Usage, want)
 	}
-	page, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	want := fmt.Sprintf("at most %s; after a loss at most three quarters of a tenth of `--ttl`, and at most %v | %s |\n",
 		strings.TrimSuffix(maxKillAfter.String(), "0m0s"), grace(maxTTL), flag.DefValue)
 	if !strings.Contains(string(page), want) {
@@ -146,9 +127,7 @@ func TestSignalBeforeFirstAnswer(t *testing.T) {
 	close(e.stuck)
 	b := start(t, t.Context(), "run", "x", "--", "echo", "ran")
 	<-e.asked
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	if o := b.wait(t); o.code != 143 || strings.Contains(o.stderr, "queue of") || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
 	}

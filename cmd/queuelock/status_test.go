@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -21,9 +22,7 @@ import (
 func TestStatus(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
-	if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != "\"x\" (lock): no such queue in table \"queuelock\": it was never used, or has another name (see 'queuelock ls')\n" {
-		t.Errorf("before: exit code %d, stdout %q", o.code, o.stdout)
-	}
+	invoke(t, "status", "x").prints(t, 0, "\"x\" (lock): no such queue in table \"queuelock\": it was never used, or has another name (see 'queuelock ls')\n")
 	lock := e.occupied(t, "x")
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "true")
 	<-queued
@@ -44,9 +43,7 @@ func TestStatus(t *testing.T) {
 		t.Errorf("report %s", o.stdout)
 	}
 
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	if o := b.wait(t); o.code != 0 {
 		t.Fatalf("exit code %d, stderr %q", o.code, o.stderr)
 	}
@@ -59,9 +56,7 @@ func TestStatus(t *testing.T) {
 func TestStatusOfSharedLock(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
-	if _, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.Shared()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait, queuelock.Shared()))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	writer := start(t, ctx, "run", "x", "--wait", "forever", "--", "true")
@@ -116,10 +111,7 @@ func TestStatusKinds(t *testing.T) {
 			if len(locks) == 1 && len(test.opts) == 0 {
 				continue
 			}
-			lock, err := e.ofScope(t, test.scope).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.For(testLimit), test.opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lock := locktest.Must(e.ofScope(t, test.scope).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.For(testLimit), test.opts...))
 			locks = append(locks, lock)
 		}
 		if len(test.opts) > 0 {
@@ -130,9 +122,7 @@ func TestStatusKinds(t *testing.T) {
 			t.Errorf("%+v, want %q", o, want)
 		}
 		for _, lock := range locks {
-			if err := lock.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, lock.Release(t.Context()))
 		}
 		idle = fmt.Sprintf("\"x\" (lock): %sidle; the last ticket was %d\n", idle, len(locks))
 		if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != idle {
@@ -172,9 +162,7 @@ func TestStatusData(t *testing.T) {
 		{"\x1b[2J", "\ndata of 1 (base64): G1sySg==\n", `"data_base64":"G1sySg=="`},
 		{"\xde\xad\xbe\xef", "\ndata of 1 (base64): 3q2+7w==\n", `"data":null,"data_base64":"3q2+7w=="`},
 	} {
-		if err := lock.SetData(t.Context(), []byte(test.data)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.SetData(t.Context(), []byte(test.data)))
 		if o := invoke(t, "status", "x"); o.code != 0 || !strings.HasSuffix(o.stdout, test.printed) {
 			t.Errorf("exit code %d, stdout %q, want %q at its end", o.code, o.stdout, test.printed)
 		}
@@ -188,16 +176,13 @@ func TestStatusData(t *testing.T) {
 func TestStatusForeignRow(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
-	_, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{
+	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{
 		TableName: aws.String("queuelock"),
 		Item: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: "x"},
 			"sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.FromUint64(5).Padded()},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	o := invoke(t, "status", "x")
 	if o.code != 0 || !strings.Contains(o.stdout, "queue row 5") {
 		t.Errorf("exit code %d, stdout %q does not say what is wrong with row 5", o.code, o.stdout)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -25,16 +26,12 @@ func TestStatusExitCode(t *testing.T) {
 				t.Errorf("%+v, want exit code %d", o, want)
 			}
 		}
-		if o := invoke(t, "status", "x"); o.code != 0 {
-			t.Errorf("without --exit-code: %+v", o)
-		}
+		invoke(t, "status", "x").ends(t, 0)
 	}
 	code(exitUnused)
 	lock := e.occupied(t, "x")
 	code(0)
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	code(exitIdle)
 }
 
@@ -73,20 +70,15 @@ func TestStatusFormats(t *testing.T) {
 // items creates a table "orders" with the items, and returns the key of the first.
 func (e *engine) items(t *testing.T, ids ...string) queuelock.ItemKey {
 	t.Helper()
-	_, err := e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	locktest.Must(e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	var first queuelock.ItemKey
 	for _, id := range ids {
 		key := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: id}}
-		if _, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: key}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: key}))
 		if first.Key == nil {
 			first = queuelock.ItemKey{Table: "orders", Key: key}
 		}
@@ -99,9 +91,7 @@ func TestStatusItem(t *testing.T) {
 	e := newEngine(t)
 	key := e.items(t, "order-7", "order-8")
 	c := e.client(t)
-	if _, err := c.LockItem(t.Context(), key, waitpolicy.NoWait); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(c.LockItem(t.Context(), key, waitpolicy.NoWait))
 	ctx, cancel := context.WithCancel(t.Context())
 	queued, left := e.puts(), make(chan struct{})
 	go func() {
@@ -177,9 +167,7 @@ func TestStatusWatch(t *testing.T) {
 			if o := b.wait(t); o.code != 0 || o.stderr != "" {
 				t.Errorf("%+v", o)
 			}
-			if err := lock.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, lock.Release(t.Context()))
 		})
 	}
 }
@@ -197,18 +185,14 @@ func TestStatusWatchOutage(t *testing.T) {
 	defer cancel()
 	b := start(t, ctx, "status", "x", "--watch", "--interval", "100ms")
 	b.expect(t, "no such queue")
-	if _, err := e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}))
 	for len(looks) > 0 {
 		<-looks
 	}
 	for range 3 {
 		<-looks
 	}
-	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, createTable(t.Context(), e.db, "queuelock"))
 	e.occupied(t, "x")
 	b.expect(t, "1 served")
 	cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -29,10 +30,7 @@ func (e *engine) crashed(t *testing.T, entity string) {
 	<-queued
 	var row map[string]types.AttributeValue
 	for row == nil { // the row may be put after the first look
-		out, err := e.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("queuelock"), ConsistentRead: aws.Bool(true)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := locktest.Must(e.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("queuelock"), ConsistentRead: aws.Bool(true)}))
 		for _, item := range out.Items {
 			if item["pk"].(*types.AttributeValueMemberS).Value == entity && item["beat"] != nil {
 				row = item
@@ -44,11 +42,9 @@ func (e *engine) crashed(t *testing.T, entity string) {
 		t.Fatal(err)
 	}
 	row["until"] = &types.AttributeValueMemberN{Value: "1"}
-	if _, err := e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: row}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: row}))
 	sort := strings.TrimRight(row["sk"].(*types.AttributeValueMemberS).Value, "0123456789") + strings.Repeat("0", 38)
-	_, err := e.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	locktest.Must(e.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName:                aws.String("queuelock"),
 		Key:                      map[string]types.AttributeValue{"pk": row["pk"], "sk": &types.AttributeValueMemberS{Value: sort}},
 		UpdateExpression:         aws.String("SET holders.#id.#until = :until"),
@@ -57,10 +53,7 @@ func (e *engine) crashed(t *testing.T, entity string) {
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":until": &types.AttributeValueMemberN{Value: "1"},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Cleanup(func() { _ = lock.Release(context.Background()) }) // it was swept
 }
 

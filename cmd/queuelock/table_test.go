@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -52,9 +53,7 @@ func TestTableCreate(t *testing.T) {
 	if strings.Contains(strings.Join(asked, ""), "Continuous") {
 		t.Error("the settings of a table that was there are changed")
 	}
-	if o := invoke(t, "create-table", "--table", "other"); o.code != 0 || o.stdout != "table \"other\" is created, and is ready\n" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "create-table", "--table", "other").prints(t, 0, "table \"other\" is created, and is ready\n")
 	mustBeShort(t, invoke(t, "table", "create", "--tag", "x"), exitUsage, "--tag x: need KEY=VALUE")
 	mustBeShort(t, invoke(t, "table", "delete", "--yes"), exitFailed, "deletion protection: disable that first")
 }
@@ -84,31 +83,18 @@ func TestTableDelete(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
 	mustBeShort(t, invoke(t, "table", "delete", "--yes"), exitFailed, `locks in use (1), such as "x" (lock)`, "--force")
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	for _, stdin := range []string{"", "y\n", "queuelock2\n"} {
 		if o := answer(t, stdin, "table", "delete"); o.code != exitFailed || !strings.HasSuffix(o.stderr, "pass --yes\n") || !strings.Contains(o.stderr, `the table "queuelock" with about`) {
 			t.Errorf("%q: %+v", stdin, o)
 		}
 	}
-	if o := answer(t, "queuelock\n", "table", "delete"); o.code != 0 || o.stdout != "table \"queuelock\" is deleted\n" {
-		t.Errorf("%+v", o)
-	}
+	answer(t, "queuelock\n", "table", "delete").prints(t, 0, "table \"queuelock\" is deleted\n")
 	mustBeShort(t, answer(t, "", "table", "delete"), exitUnavailable, `no table "queuelock"`)
-	if err := createTable(t.Context(), e.db, "queuelock"); err != nil {
-		t.Fatal(err)
-	}
-	client, err := queuelock.New(e.db, "queuelock", queuelock.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait); err != nil {
-		t.Fatal(err)
-	}
-	if o := answer(t, "", "table", "delete", "--yes", "--force"); o.code != 0 {
-		t.Errorf("%+v", o)
-	}
+	locktest.OK(t, createTable(t.Context(), e.db, "queuelock"))
+	client := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{}))
+	locktest.Must(client.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait))
+	answer(t, "", "table", "delete", "--yes", "--force").ends(t, 0)
 	if client.Close(t.Context()) == nil {
 		t.Error("the lock was released in a table that is deleted")
 	}

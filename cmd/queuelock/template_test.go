@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -129,9 +129,7 @@ func TestRoles(t *testing.T) {
 	must(0, "history", "x", "--for", "1s")
 	e := &engine{db: db}
 	locks := e.client(t)
-	if _, err := locks.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(locks.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"}))
 	for _, err := range locks.Viewer().Queues(t.Context(), queuelock.ScanConfig{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -139,14 +137,8 @@ func TestRoles(t *testing.T) {
 	}
 	compare("observer")
 
-	held, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "held"}, waitpolicy.NoWait, queuelock.FailClosed())
-	if err != nil {
-		t.Fatal(err)
-	}
-	hung, err := locks.Acquire(t.Context(), queuelock.Key{Entity: "hung"}, waitpolicy.NoWait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "held"}, waitpolicy.NoWait, queuelock.FailClosed()))
+	hung := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "hung"}, waitpolicy.NoWait))
 	e.crashed(t, "crashed")
 	r.used()
 	must(0, "evict", "held", "--ticket", held.Ticket().String())
@@ -158,19 +150,14 @@ func TestRoles(t *testing.T) {
 	}
 	compare("operator")
 	for _, lock := range []*queuelock.Lock{held, hung} {
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Error(err)
-		}
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	}
 }
 
 // useLibrary uses each kind of request of the library that a worker may send.
 func useLibrary(t *testing.T, db *database) {
 	t.Helper()
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks := locktest.Must(queuelock.New(db, "queuelock", queuelock.Config{}))
 	key := queuelock.Key{Entity: "library"}
 	first, err := locks.Acquire(t.Context(), key, waitpolicy.Forever)
 	if err != nil {
@@ -193,9 +180,7 @@ func useLibrary(t *testing.T, db *database) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := locks.IsLocked(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(locks.IsLocked(t.Context(), key))
 	for _, err := range []error{first.Extend(t.Context()), first.SetData(t.Context(), []byte("x")), first.Release(t.Context()), <-next, locks.Close(t.Context())} {
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	creack "github.com/creack/pty"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // Tests of job control, at a pseudo-terminal.
@@ -49,12 +51,8 @@ func (e *engine) atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
 	master, slave := pty(t)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := slave.Close(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
+	locktest.OK(t, slave.Close())
 	limit := time.AfterFunc(testLimit, func() { master.Close() })
 	t.Cleanup(func() {
 		limit.Stop()
@@ -67,9 +65,7 @@ func (e *engine) atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
 // typed is typed at a terminal.
 func typed(t *testing.T, master *os.File, text string) {
 	t.Helper()
-	if _, err := io.WriteString(master, text); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(io.WriteString(master, text))
 }
 
 // TestTerminalWhenNeeded checks that a command that does not begin with the terminal gets
@@ -78,9 +74,7 @@ func TestTerminalWhenNeeded(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("first\nsecond\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(file, []byte("first\nsecond\n"), 0o600))
 	e.env = append(e.env, "F="+file)
 	password := `stty -echo < /dev/tty; echo prompt > /dev/tty; read -r word < /dev/tty; stty echo < /dev/tty; echo "got $word"`
 	for name, c := range map[string]struct{ script, expect, typed, after string }{
@@ -183,9 +177,7 @@ func TestInterruptAtTerminal(t *testing.T) {
 	cmd := e.program(t, "run", "x", "--", "sh", "-c", `trap "exit 5" INT; echo ready; while :; do sleep 0.05; done`)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
 	defer timer.Stop()
 	expect(t, master, "ready")

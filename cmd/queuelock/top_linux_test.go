@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -29,9 +30,7 @@ func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	slave.Close() // so that the terminal ends with the program
 	changes, ended := make(chan struct{}, 1), make(chan struct{})
 	go func() {
@@ -66,9 +65,7 @@ func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write
 	}
 	write = func(keys string) {
 		t.Helper()
-		if _, err := terminal.Write([]byte(keys)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(terminal.Write([]byte(keys)))
 	}
 	return shown, expect, write
 }
@@ -104,9 +101,7 @@ func TestTopTerminal(t *testing.T) {
 	cmd = e.program(t, "top")
 	_, expect, _ = screenOf(t, cmd)
 	expect("0 of 1 queues busy")
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(os.Interrupt))
 	if code := codeAfter(t, cmd); code != 0 {
 		t.Errorf("after SIGINT: exit code %d", code)
 	}
@@ -122,9 +117,7 @@ func TestStatusTerminal(t *testing.T) {
 	expect("no such queue")
 	lock := e.occupied(t, "x")
 	expect("1 served")
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	expect("idle; the last ticket was 1")
 	write("\x03")
 	if code := codeAfter(t, cmd); code != exitIdle {
@@ -146,9 +139,7 @@ func TestTopEvictsPresent(t *testing.T) {
 		}
 	}
 	release := func() {
-		if err := lock.Release(context.Background()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, lock.Release(context.Background()))
 	}
 	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // see occupied
 		t.Fatal(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestTop checks that top prints changes without a terminal, and ends with its context.
@@ -15,9 +17,7 @@ func TestTop(t *testing.T) {
 	b.expect(t, " 0 of 0 queues busy")
 	lock := e.occupied(t, "deploy")
 	b.expect(t, "deploy  lock    exclusive  other owner")
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	b.expect(t, " 0 of 1 queues busy")
 	cancel()
 	if o := b.wait(t); o.code != 0 || !strings.HasPrefix(o.stderr, "queuelock: each refresh is a scan of ") || strings.Count(o.stderr, "\n") != 1 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -30,31 +31,22 @@ const offspring = `(trap "" TERM; sleep 1000 & setsid sh -c 'sleep 1000 & sleep 
 func (e *engine) offspringOf(t *testing.T, command string, flags ...string) (cmd *exec.Cmd, out *os.File) {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, syscall.Mkfifo(pipe, 0o600))
 	args := append([]string{"run", "x"}, flags...)
 	cmd = e.program(t, append(args, "--", "sh", "-c", `exec >"$PIPE"; `+offspring+command)...)
 	cmd.Env = append(cmd.Env, "PIPE="+pipe)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	note(t, cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	limit := time.AfterFunc(testLimit, func() { // else a program that fails would never open it
 		if write, err := os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 			write.Close()
 		}
 	})
 	defer limit.Stop()
-	out, err := os.Open(pipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out = locktest.Must(os.Open(pipe))
 	t.Cleanup(func() { out.Close() })
-	if err := out.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, out.SetReadDeadline(time.Now().Add(testLimit)))
 	expect(t, out, "ready\n")
 	return cmd, out
 }
@@ -62,10 +54,7 @@ func (e *engine) offspringOf(t *testing.T, command string, flags ...string) (cmd
 // note keeps what a program will write to standard error.
 func note(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := locktest.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("stderr %q", said(t, cmd))
@@ -78,10 +67,7 @@ func note(t *testing.T, cmd *exec.Cmd) {
 // said is what a program wrote to standard error, see note.
 func said(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
-	text, err := os.ReadFile(cmd.Stderr.(*os.File).Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile(cmd.Stderr.(*os.File).Name()))
 	return string(text)
 }
 
@@ -155,15 +141,10 @@ func TestRunIsStopped(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	cmd, out := e.offspringOf(t, "exec sleep 1000", "--ttl", "4s")
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGSTOP))
 	ended := make(chan time.Time, 1)
 	go func() { _, _ = io.ReadAll(out); ended <- time.Now() }()
-	lock, err := e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.Forever)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(e.client(t).Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.Forever))
 	acquired := time.Now()
 	// The supervisor kills it 60 ms before, and a busy machine schedules it, and this test, later:
 	// by less than an eighth of the lease.
@@ -171,12 +152,8 @@ func TestRunIsStopped(t *testing.T) {
 	if end := <-ended; end.After(acquired.Add(late)) {
 		t.Errorf("the command ended %v after another client had the lock", end.Sub(acquired))
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Check(t, lock.Release(t.Context()))
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGCONT))
 	if code := codeAfter(t, cmd); code != exitLost || !strings.Contains(said(t, cmd), "run is stopped") {
 		t.Errorf("exit code %d, stderr %q; want %d", code, said(t, cmd), exitLost)
 	}
@@ -192,9 +169,7 @@ func TestWaitsForChildren(t *testing.T) {
 	if s := e.state(t, "x"); len(s.Serving) != 1 {
 		t.Errorf("%d hold the lock, want 1", len(s.Serving))
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	mustEnd(t, out)
 	if code := codeAfter(t, cmd); code != 3 {
 		t.Errorf("exit code %d, want 3 (stderr %q)", code, said(t, cmd))
@@ -207,16 +182,10 @@ func TestNoWaitChildren(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	cmd := e.program(t, "run", "x", "-o", "--", "sh", "-c", "sleep 1000 >&- 2>&- & echo $!; setsid sleep 1000 >&- 2>&- & echo $!")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := locktest.Must(cmd.Output())
 	e.mustBeIdle(t, "x")
 	for _, line := range strings.Fields(string(out)) {
-		pid, err := strconv.Atoi(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pid := locktest.Must(strconv.Atoi(line))
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Errorf("what the command has left is gone: %v", err)
 		}
@@ -233,9 +202,7 @@ func TestStoppedCommand(t *testing.T) {
 			e := newServer(t)
 			cmd, out := e.offspringOf(t, "kill -STOP $$; echo not reached", "--kill-after", "100ms")
 			mustSay(t, cmd, "the command is stopped by SIGSTOP and keeps the lock")
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, cmd.Process.Signal(sig))
 			mustEnd(t, out)
 			if code := codeAfter(t, cmd); code != 128+int(sig) {
 				t.Errorf("exit code %d, want %d (stderr %q)", code, 128+int(sig), said(t, cmd))
@@ -255,9 +222,7 @@ func TestExtraFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.WriteString(write, "token\n"); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(io.WriteString(write, "token\n"))
 	write.Close()
 	cmd.ExtraFiles = []*os.File{read}
 	out, err := cmd.Output()

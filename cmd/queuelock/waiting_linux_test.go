@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestProgressScreen checks that the wait is redrawn in place on a terminal, and erased
@@ -19,9 +21,7 @@ func TestProgressScreen(t *testing.T) {
 	cmd := e.program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
 	defer timer.Stop()
 	first := expect(t, master, "gives up in ")
@@ -33,9 +33,7 @@ func TestProgressScreen(t *testing.T) {
 	if second := expect(t, master, "gives up in "); !strings.Contains(second, "\r\x1b[3A\x1b[J") || !regexp.MustCompile(`\n  waited <?\d+s, `).MatchString(second) {
 		t.Errorf("it is not redrawn in place: %q", second)
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	if last := expect(t, master, "it runs"); !strings.HasSuffix(last, "\r\x1b[3A\x1b[Jit runs") {
 		t.Errorf("it is not erased: %q", last)
 	}
@@ -52,9 +50,7 @@ func TestProgressInBackground(t *testing.T) {
 	lock := e.occupied(t, "x")
 	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- true & wait; echo end`)
 	expect(t, master, "position 1, held by other owner")
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	if rest := expect(t, master, "end"); strings.Contains(rest, "\x1b") {
 		t.Errorf("it draws: %q", rest)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // waiter starts a run of "true" that waits for x, and returns when it has a
@@ -19,9 +21,7 @@ func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, f
 	t.Helper()
 	cmd := e.program(t, append(append([]string{"run", "x", "--wait", "forever"}, flags...), "--", "true")...)
 	cmd.Stderr = stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	stderr.Close()
 	select {
 	case <-queued:
@@ -39,9 +39,7 @@ func errorPipe(t *testing.T) (read, write *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { read.Close() })
-	if err := read.SetReadDeadline(time.Now().Add(testLimit)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, read.SetReadDeadline(time.Now().Add(testLimit)))
 	return read, write
 }
 
@@ -67,9 +65,7 @@ func TestRunReportsWait(t *testing.T) {
 	if got := expect(t, read, "\n"); !line.MatchString(got) {
 		t.Errorf("it says %q, want %s", got, line)
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 	for name, code := range map[string]int{"quiet": quiet(), "none": none(), "without a reader": broken(), "last": last()} {
 		if code != 0 {
 			t.Errorf("%s: exit code %d", name, code)
@@ -94,19 +90,13 @@ func TestProgressJSON(t *testing.T) {
 		write.Close()
 	}()
 	var waiting, acquired map[string]any
-	if err := json.Unmarshal([]byte(expect(t, read, "\n")), &waiting); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, json.Unmarshal([]byte(expect(t, read, "\n")), &waiting))
 	holder, _ := waiting["holder"].(map[string]any)
 	if waiting["event"] != "waiting" || waiting["position"] != 1.0 || waiting["deadline"] == nil || holder["owner"] != "other owner" {
 		t.Errorf("while waiting: %v", waiting)
 	}
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(expect(t, read, "\n")), &acquired); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
+	locktest.OK(t, json.Unmarshal([]byte(expect(t, read, "\n")), &acquired))
 	if acquired["event"] != "acquired" || fmt.Sprint(acquired["entities"], acquired["tickets"]) != "[x] [2]" {
 		t.Errorf("then: %v", acquired)
 	}
@@ -130,16 +120,12 @@ func TestSignalAfterLine(t *testing.T) {
 	cmd := e.program(t, "run", "x", "--wait", "forever", "--", "echo", "ran")
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, write
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	write.Close()
 	if line := expect(t, read, "\n"); !strings.Contains(line, "position 1, held by other owner (ticket 1) for ") {
 		t.Errorf("it says %q", line)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	if code := codeAfter(t, cmd); code != 143 || stdout.Len() > 0 {
 		t.Errorf("exit code %d, stdout %q", code, stdout.String())
 	}

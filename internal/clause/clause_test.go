@@ -36,9 +36,7 @@ func TestApply(t *testing.T) {
 		if rnd.IntN(8) > 0 {
 			item = randomItem(rnd)
 			item["pk"], item["sk"] = key["pk"], key["sk"]
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
 		}
 		w := clause.Write{If: []clause.Cond{randomCond(rnd, 2), randomCond(rnd, 1)}[:rnd.IntN(3)], Do: randomChanges(rnd)}
 		want, wantFate := w.Apply(names, item)
@@ -108,10 +106,7 @@ func TestWithout(t *testing.T) {
 
 func built(t *testing.T, b expression.Builder) [4]any {
 	t.Helper()
-	e, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := locktest.Must(b.Build())
 	return [4]any{aws.ToString(e.Update()), aws.ToString(e.Condition()), e.Names(), len(e.Values())}
 }
 
@@ -244,9 +239,6 @@ func randomChanges(r *rand.Rand) (changes []clause.Change) {
 
 func get(t *testing.T, db *queuelocktest.Client, name string, key clause.Item) clause.Item {
 	t.Helper()
-	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: key, ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := locktest.Must(db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: key, ConsistentRead: aws.Bool(true)}))
 	return out.Item
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 func numberOf(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
@@ -117,9 +118,7 @@ func TestLayoutsAreValidated(t *testing.T) {
 	const arn = "arn:aws:dynamodb:eu-central-1:123456789012:table/orders"
 	for _, name := range []string{"tab", "Queue-lock_1.x", strings.Repeat("t", 255), arn, "arn:aws:dynamodb:ddblocal:000000000000:table/tab"} {
 		good.Table = name
-		if err := good.Validate(); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, good.Validate())
 	}
 	for name, test := range map[string]struct {
 		change func(*table.Layout)

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -35,9 +36,7 @@ func TestBase(t *testing.T) {
 				time.Sleep(time.Until(test.at))
 				tb := queuelocktest.NewTable(t, test.options...)
 				c := newCounter(tb, "alice")
-				if _, err := c.Store.Get(t.Context(), c.Key); err != nil {
-					t.Fatal(err)
-				}
+				locktest.Must(c.Store.Get(t.Context(), c.Key))
 				first, err := c.Next(t.Context())
 				if err != nil || first.Less(ticket.FromUint64(test.low)) || ticket.FromUint64(test.to).Less(first) {
 					t.Fatalf("%s, %v, want %d to %d", first, err, test.low, test.to)
@@ -46,13 +45,9 @@ func TestBase(t *testing.T) {
 					t.Errorf("%s, %v follows %s", next, err, first)
 				}
 				time.Sleep(5 * time.Second)
-				if _, err := tb.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: new(tb.Name()), Key: c.Key}); err != nil {
-					t.Fatal(err)
-				}
+				locktest.Must(tb.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: new(tb.Name()), Key: c.Key}))
 				bob := newCounter(tb, "bob")
-				if _, err := bob.Store.Get(t.Context(), bob.Key); err != nil {
-					t.Fatal(err)
-				}
+				locktest.Must(bob.Store.Get(t.Context(), bob.Key))
 				again, err := bob.Next(t.Context())
 				if err != nil || test.low > 1 && again.After(first) < 2 {
 					t.Errorf("%s, %v follows %s after a deletion", again, err, first)

@@ -46,9 +46,7 @@ func given(t *testing.T, tb *queuelocktest.Table, attributes clause.Item) {
 		item[name] = value
 	}
 	name := tb.Name()
-	if _, err := tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}))
 }
 
 func number(t testing.TB, item clause.Item) ticket.Number {
@@ -73,15 +71,10 @@ func newSeeding(t *testing.T, tb *queuelocktest.Table, name string) counter.Coun
 	c := newCounter(tb, name)
 	other := c
 	other.Key = clause.Item{"pk": clause.String("other"), "sk": clause.String(name)}
-	_, err := other.Take(t.Context(), ticket.Rider{Do: func(last clause.Operand) []clause.Change {
+	locktest.Must(other.Take(t.Context(), ticket.Rider{Do: func(last clause.Operand) []clause.Change {
 		return []clause.Change{clause.At("from").Set(clause.At("from").Or(last))}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tb.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: new(tb.Name()), Key: other.Key}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
+	locktest.Must(tb.Client("operator").DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: new(tb.Name()), Key: other.Key}))
 	return c
 }
 

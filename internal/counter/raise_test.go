@@ -3,39 +3,16 @@ package counter_test
 import (
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
-
-// TestPlainCounter checks that a plain counter issues each number once.
-func TestPlainCounter(t *testing.T) {
-	tb := queuelocktest.NewTable(t)
-	var mu sync.Mutex
-	issued := map[ticket.Number]bool{}
-	var wg sync.WaitGroup
-	for range 8 {
-		m := newCounter(tb, "client")
-		wg.Go(func() {
-			for range 10 {
-				n, err := m.Next(t.Context())
-				mu.Lock()
-				if err != nil || issued[n] || n.After(ticket.FromUint64(80)) != 0 {
-					t.Errorf("%s, %v, issued before: %v", n, err, issued[n])
-				}
-				issued[n] = true
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // TestRaise checks that a counter is raised and never lowered.
 func TestRaise(t *testing.T) {
@@ -43,9 +20,7 @@ func TestRaise(t *testing.T) {
 	m := newCounter(tb, "client")
 	raise := func(to uint64) {
 		t.Helper()
-		if err := m.Raise(t.Context(), ticket.FromUint64(1), ticket.FromUint64(to)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, m.Raise(t.Context(), ticket.FromUint64(1), ticket.FromUint64(to)))
 	}
 	next := func(want uint64) {
 		t.Helper()
@@ -69,9 +44,7 @@ func TestRaise(t *testing.T) {
 	next(12)
 	raise(1 + counter.MaxRaise)
 	next(2 + counter.MaxRaise)
-	if err := m.Raise(t.Context(), ticket.Max.Previous(), ticket.Max); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, m.Raise(t.Context(), ticket.Max.Previous(), ticket.Max))
 	if _, err := m.Next(t.Context()); !errors.Is(err, ticket.ErrExhausted) {
 		t.Errorf("after the last number: %v", err)
 	}

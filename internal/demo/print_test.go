@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -52,9 +53,7 @@ func played() *Result {
 
 func TestPrint(t *testing.T) {
 	var b strings.Builder
-	if err := played().Print(&b, false); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, played().Print(&b, false))
 	want := `
 # holding  . waiting  - lease of a lost holder  X killed while holding
 
@@ -104,9 +103,7 @@ func TestProblems(t *testing.T) {
 				t.Errorf("problems %q, want %q", problems, tc.want)
 			}
 			var b strings.Builder
-			if err := r.Print(&b, true); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, r.Print(&b, true))
 			if failed := strings.Contains(b.String(), "FAILED"); failed == (tc.want == "") || failed == strings.Contains(b.String(), "\nOK:") {
 				t.Errorf("the summary does not tell:\n%s", b.String())
 			}

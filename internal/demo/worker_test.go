@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -28,10 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // until it is closed.
 func input(t *testing.T, a Assignment) (io.Reader, io.Closer) {
 	t.Helper()
-	line, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := locktest.Must(json.Marshal(a))
 	r, w := io.Pipe()
 	return io.MultiReader(bytes.NewReader(append(line, "\n\"go\"\n"...)), r), w
 }
@@ -69,9 +67,7 @@ func TestWorkerReports(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		in, stop := input(t, testAssignment(table.Name(), 2))
 		var out bytes.Buffer
-		if err := Work(t.Context(), table.Client("worker"), in, &out); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, Work(t.Context(), table.Client("worker"), in, &out))
 		stop.Close()
 		synctest.Wait()
 		all := records(t, &out)
@@ -91,30 +87,18 @@ func TestWorkerReports(t *testing.T) {
 func TestWaitingWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		other, err := queuelock.New(table.Client("other"), table.Name(), queuelock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		lock, err := other.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := locktest.Must(queuelock.New(table.Client("other"), table.Name(), queuelock.Config{}))
+		lock := locktest.Must(other.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait))
 		in, stop := input(t, testAssignment(table.Name(), 1))
 		var out bytes.Buffer
 		done := make(chan error)
 		client := table.Client("worker")
 		go func() { done <- Work(t.Context(), client, in, &out) }()
 		time.Sleep(1500 * time.Millisecond) // in the bubble: beyond the first renewal of the row, at half its life
-		if err := lock.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.Release(t.Context()))
+		locktest.OK(t, <-done)
 		stop.Close()
-		if err := other.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, other.Close(t.Context()))
 		all := records(t, &out)
 		got := slices.DeleteFunc(kinds(all), func(k turns.Kind) bool { return k == turns.Renewed })
 		if diff := cmp.Diff([]turns.Kind{turns.Ready, turns.Asked, turns.Took, turns.Queued, turns.Granted, turns.Ended, turns.Released, turns.Done}, got); diff != "" {
@@ -149,10 +133,7 @@ func TestWorkerCountsRetries(t *testing.T) {
 		var seen []turns.Record
 		w := &witness{db: table.Client("w"), report: func(r turns.Record) { seen = append(seen, r) }}
 		table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Times(2))
-		_, err := w.GetItem(t.Context(), getItem(table.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(w.GetItem(t.Context(), getItem(table.Name())))
 		if used := w.used(); used.Requests != 3 || used.ReadUnits != 0.5 {
 			t.Errorf("used %+v, want 3 requests and half a unit", used)
 		}
@@ -179,9 +160,7 @@ func TestWorkerEndsWithParent(t *testing.T) {
 		go func() { done <- Work(t.Context(), client, in, &out) }()
 		time.Sleep(5*time.Minute + 123*time.Millisecond) // in the bubble: a doomed turn does not end, and keeps its lease
 		stop.Close()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, <-done)
 		all := records(t, &out)
 		if diff := cmp.Diff([]turns.Kind{turns.Ready, turns.Asked, turns.Took, turns.Granted, turns.Ended, turns.Released, turns.Done}, kinds(all)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -215,9 +194,7 @@ func TestWorkerAfterLoss(t *testing.T) {
 		}()
 		result := make(chan []turns.Record)
 		go func() { result <- records(t, reader) }()
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, <-done)
 		all := <-result
 		i := slices.IndexFunc(all, func(r turns.Record) bool { return r.Kind == turns.Ended })
 		if all[i].Doubted == 0 || all[len(all)-1].Kind != turns.Done {

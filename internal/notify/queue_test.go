@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,9 +47,7 @@ func TestQueue(t *testing.T) {
 			log.Info("first", "n", 1)
 			log.Debug("below the level")
 			log.With("a", "b").WithGroup("g").Warn("second", "n", 2)
-			if err := q.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, q.Wait(t.Context()))
 			if got := fmt.Sprint(p.messages()); got != "[first n=1 second a=b g.n=2]" {
 				t.Error(got)
 			}
@@ -70,9 +69,7 @@ func TestQueue(t *testing.T) {
 				t.Error("a blocked queue counts as empty")
 			}
 			close(p.open)
-			if err := q.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, q.Wait(t.Context()))
 			got := p.messages()
 			if len(got) != 2+q.Capacity || got[0] != "taken" || !strings.HasSuffix(got[1], "dropped=3") || got[2] != "3" {
 				t.Errorf("%d records, the first are %q", len(got), got[:3])
@@ -91,9 +88,7 @@ func TestQueue(t *testing.T) {
 				}
 			}
 			close(p.open)
-			if err := q.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, q.Wait(t.Context()))
 			if got := fmt.Sprint(p.messages()); got != "[0 1 2]" {
 				t.Error(got)
 			}
@@ -114,9 +109,7 @@ func TestQueue(t *testing.T) {
 			log.Debug("step 2")
 			log.Warn("evicted again")
 			close(p.open)
-			if err := q.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, q.Wait(t.Context()))
 			got := p.messages()
 			if len(got) != 6 || !strings.HasSuffix(got[1], "dropped=3") {
 				t.Fatalf("%q", got)

@@ -16,9 +16,7 @@ import (
 func met(t *testing.T, tb *queuelocktest.Table) table.Queue {
 	t.Helper()
 	q := queueOf(tb, "e")
-	if _, err := serving.Get(t.Context(), q); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(serving.Get(t.Context(), q))
 	return q
 }
 

@@ -1,7 +1,6 @@
 package serving_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -91,80 +90,6 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestMalformedRecord checks that a malformed record gives an error that names the
-// attribute, and serves no client.
-func TestMalformedRecord(t *testing.T) {
-	holder := func(attribute string, value types.AttributeValue) func(clause.Item) {
-		return func(item clause.Item) {
-			e := item["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value
-			e[attribute] = value
-			if value == nil {
-				delete(e, attribute)
-			}
-		}
-	}
-	for name, test := range map[string]struct {
-		change    func(clause.Item)
-		attribute string
-	}{
-		"no ticketNumber":        {func(i clause.Item) { delete(i, "ticketNumber") }, "ticketNumber"},
-		"ticketNumber a string":  {func(i clause.Item) { i["ticketNumber"] = clause.String("7") }, "ticketNumber"},
-		"ticketNumber negative":  {func(i clause.Item) { i["ticketNumber"] = num("-7") }, "ticketNumber"},
-		"ticketNumber huge":      {func(i clause.Item) { i["ticketNumber"] = num("1E+100") }, "ticketNumber"},
-		"granted above the last": {func(i clause.Item) { i["granted"] = num("8") }, "granted"},
-		"granted missing":        {func(i clause.Item) { delete(i, "granted") }, "granted"},
-		"serving after the last": {func(i clause.Item) { i["servingAfter"] = num("7") }, "servingAfter"},
-		"granted a fraction":     {func(i clause.Item) { i["granted"] = num("2.5") }, "granted"},
-		"granted a map":          {func(i clause.Item) { i["granted"] = clause.Map(nil) }, "granted"},
-		"servingAfter missing":   {func(i clause.Item) { delete(i, "servingAfter") }, "holders"},
-		"holders missing":        {func(i clause.Item) { delete(i, "holders") }, "holders"},
-		"servingAfter a boolean": {func(i clause.Item) { i["servingAfter"] = &types.AttributeValueMemberBOOL{} }, "servingAfter"},
-		"holders a list":         {func(i clause.Item) { i["holders"] = &types.AttributeValueMemberL{} }, "holders"},
-		"holder a string":        {func(i clause.Item) { i["holders"] = clause.Map(clause.Item{"h": clause.String("me")}) }, "holders.h"},
-		"holder null": {func(i clause.Item) {
-			i["holders"] = clause.Map(clause.Item{"h": &types.AttributeValueMemberNULL{Value: true}})
-		}, "holders.h"},
-		"holder without beat":      {holder("beat", nil), "holders.h.beat"},
-		"holder with a huge beat":  {holder("beat", num("1E+30")), "holders.h.beat"},
-		"holder without ttl":       {holder("ttl", nil), "holders.h.ttl"},
-		"holder with ttl 0":        {holder("ttl", num("0")), "holders.h.ttl"},
-		"holder with until soon":   {holder("until", clause.String("soon")), "holders.h.until"},
-		"holder with owner 7":      {holder("owner", num("7")), "holders.h.owner"},
-		"holder with ticket -1":    {holder("ticket", num("-1")), "holders.h.ticket"},
-		"holder with since binary": {holder("since", &types.AttributeValueMemberB{Value: []byte{1}}), "holders.h.since"},
-	} {
-		item := given()
-		test.change(item)
-		rec, err := queue.DecodeRecord(paper().Items, item)
-		if strings.HasPrefix(test.attribute, "holders.") {
-			if err != nil || len(rec.Holders) != 1 {
-				t.Errorf("%s: got %+v, %v, want a record with one holder", name, rec, err)
-				continue
-			}
-			err = rec.Holders[0].Problem
-		}
-		malformed, ok := errors.AsType[*clause.MalformedError](err)
-		if !ok || malformed.Attribute != test.attribute || !strings.Contains(err.Error(), `"e lock"`) {
-			t.Errorf("%s: got %v, %v, want an error of %s in the record of its queue", name, rec, err, test.attribute)
-		}
-	}
-}
-
-// TestMalformedMeasure checks that a record with a malformed measure of turns is not
-// refused.
-func TestMalformedMeasure(t *testing.T) {
-	for _, turn := range []types.AttributeValue{
-		clause.Map(nil), clause.Map(clause.Item{"mean": num("-1"), "deviation": num("1")}),
-		clause.Map(clause.Item{"mean": num("1E+15"), "deviation": num("1")}), clause.Map(clause.Item{"mean": clause.String("1"), "deviation": num("1")}),
-	} {
-		item := given()
-		item["turn"] = turn
-		if rec, err := queue.DecodeRecord(paper().Items, item); err != nil || rec.HoldTime != (queue.HoldTime{}) {
-			t.Errorf("a turn of %v is read as %v, %v", turn, rec.HoldTime, err)
-		}
-	}
-}
-
 // TestMeasureOfTurns checks that the measure of turns follows the turns and stays
 // positive.
 func TestMeasureOfTurns(t *testing.T) {
@@ -184,93 +109,4 @@ func TestMeasureOfTurns(t *testing.T) {
 			t.Fatalf("after 200 turns of %v measured %+v", length, turn)
 		}
 	})
-}
-
-// drawValue draws any attribute value, also one that nests, with a bias towards
-// what a record holds.
-func drawValue(t *rapid.T, depth int) types.AttributeValue {
-	switch rapid.IntRange(0, 9).Draw(t, "type") {
-	case 0:
-		return clause.String(rapid.String().Draw(t, "s"))
-	case 1:
-		return &types.AttributeValueMemberBOOL{Value: rapid.Bool().Draw(t, "bool")}
-	case 2:
-		return &types.AttributeValueMemberNULL{Value: true}
-	case 3:
-		return &types.AttributeValueMemberB{Value: []byte("x")}
-	case 4:
-		return &types.AttributeValueMemberNS{Value: []string{"1"}}
-	case 5, 6:
-		if depth > 0 {
-			m := clause.Item{}
-			for range rapid.IntRange(0, 4).Draw(t, "entries") {
-				m[rapid.SampledFrom(names).Draw(t, "name")] = drawValue(t, depth-1)
-			}
-			return clause.Map(m)
-		}
-	}
-	return num(rapid.SampledFrom([]string{
-		"0", "1", "2", "7", "-1", "1.5", "1E+3", "1E+125", "1E-130", "99999999999999999999999999999999999999",
-		"9223372036854775807", "-9223372036854775808", "-62135596800000", "", "NaN", "0x10", "1_000", "1E999999999", strings.Repeat("9", 200),
-	}).Draw(t, "n"))
-}
-
-var names = []string{
-	"ticketNumber", "servingAfter", "granted", "holders", "turn", "beat", "until", "ttl", "since", "owner", "ticket", "mean",
-	"deviation", "h", "", "a.b", "ü", "pk", "sk",
-}
-
-// TestHostileRecords checks that hostile records never cause a panic and never yield a
-// holder.
-func TestHostileRecords(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		item := given()
-		for range rapid.IntRange(1, 5).Draw(t, "changes") {
-			target := item
-			if h, ok := item["holders"].(*types.AttributeValueMemberM); ok && rapid.Bool().Draw(t, "in the holder") {
-				target = h.Value
-				if e, ok := h.Value["h"].(*types.AttributeValueMemberM); ok && rapid.Bool().Draw(t, "in its entry") {
-					target = e.Value
-				}
-			}
-			name := rapid.SampledFrom(names).Draw(t, "name")
-			if rapid.Bool().Draw(t, "delete") {
-				delete(target, name)
-			} else {
-				target[name] = drawValue(t, 3)
-			}
-		}
-		requireSane(t, item)
-	})
-}
-
-func requireSane(t interface {
-	Helper()
-	Fatalf(string, ...any)
-}, item clause.Item,
-) {
-	t.Helper()
-	rec, err := queue.DecodeRecord(paper().Items, item)
-	if err != nil {
-		if _, ok := errors.AsType[*clause.MalformedError](err); !ok {
-			t.Fatalf("got %v, want a MalformedError", err)
-		}
-		return
-	}
-	rec.Floor()
-	entries, _ := item["holders"].(*types.AttributeValueMemberM)
-	if entries == nil && len(rec.Holders) > 0 || entries != nil && len(rec.Holders) != len(entries.Value) {
-		t.Fatalf("%d holders were conjured out of %v", len(rec.Holders), item["holders"])
-	}
-	for _, h := range rec.Holders {
-		if h.Unreadable() {
-			continue
-		}
-		if h.Lease.TTL <= 0 && !h.Lease.Endless() || h.Lease.TTL > queue.MaxLease || h.Ticket.IsZero() && h.Lease.Beat == 0 {
-			e := entries.Value[h.ID].(*types.AttributeValueMemberM).Value
-			if _, ok := e["ticket"]; !ok {
-				t.Fatalf("conjured the holder %+v", h)
-			}
-		}
-	}
 }

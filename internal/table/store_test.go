@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -162,9 +160,7 @@ func TestRefusal(t *testing.T) {
 		q := queueOn(tb.Client("c"))
 		item := q.RecordKey()
 		item["mark"] = clause.String("here")
-		if err := q.Put(t.Context(), item, always); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, q.Put(t.Context(), item, always))
 		_, updated := q.Update(t.Context(), q.RecordKey(), table.Build(onFalse.WithUpdate(setN)), false)
 		for name, err := range map[string]error{"update": updated, "put": q.Put(t.Context(), item, never), "delete": q.Delete(t.Context(), q.RecordKey(), never)} {
 			refused, ok := errors.AsType[*table.Refused](err)
@@ -221,132 +217,6 @@ func TestRepeat(t *testing.T) {
 					}
 				}
 			}
-		}
-	})
-}
-
-// withKeys makes a table by the SDK; sort "" is none.
-func withKeys(t *testing.T, c *queuelocktest.Client, partition, sort string, kind types.ScalarAttributeType) {
-	t.Helper()
-	in := &dynamodb.CreateTableInput{
-		TableName: &layout.Table, BillingMode: types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: &partition, KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: &partition, AttributeType: types.ScalarAttributeTypeS}},
-	}
-	if sort != "" {
-		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &sort, KeyType: types.KeyTypeRange})
-		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &sort, AttributeType: kind})
-	}
-	if _, err := c.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-}
-
-const need = `need partition key "pk" (S) and sort key "sk" (S)`
-
-// TestWrongTable checks that the error for a wrong table names it and what is needed.
-func TestWrongTable(t *testing.T) {
-	for name, test := range map[string]struct {
-		partition, sort string
-		kind            types.ScalarAttributeType
-		found           string
-	}{
-		"missing":        {"", "", "", "no such table"},
-		"other keys":     {"id", "range", "S", `partition key "id" (S) and sort key "range" (S)`},
-		"other sort key": {"pk", "range", "S", `partition key "pk" (S) and sort key "range" (S)`},
-		"no sort key":    {"pk", "", "", `partition key "pk" (S) and no sort key`},
-		"a number in sk": {"pk", "sk", "N", `partition key "pk" (S) and sort key "sk" (N)`},
-	} {
-		bubble(t, name, []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
-			c := tb.Client("c")
-			if test.partition != "" {
-				withKeys(t, c, test.partition, test.sort, test.kind)
-			}
-			store := calls(queueOn(c))
-			if test.partition == "pk" && test.sort == "" {
-				// An item may have any attribute beside its key. Each put of the
-				// library's follows an update, which is refused.
-				delete(store, "PutItem")
-			}
-			for operation, call := range store {
-				err := call(t.Context())
-				schema, ok := errors.AsType[*table.SchemaError](err)
-				if !ok || schema.Table != "queuelock" || !strings.Contains(err.Error(), test.found) || !strings.Contains(err.Error(), need) || table.Transient(err) {
-					t.Errorf("%s: got %v\nwant a SchemaError that found %s and needs %s", operation, err, test.found, need)
-				}
-			}
-			if test.partition == "" {
-				return
-			}
-			err := table.Create(t.Context(), c, layout)
-			if schema, ok := errors.AsType[*table.SchemaError](err); !ok || !strings.Contains(schema.Error(), test.found) || !strings.Contains(schema.Error(), need) {
-				t.Errorf("creating it gave %v", err)
-			}
-			// A client that may not describe tables hears DynamoDB's own words.
-			tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DescribeTable"))
-			for operation, call := range store {
-				if _, ok := errors.AsType[*table.Error](call(t.Context())); !ok {
-					t.Errorf("%s without the right to describe the table gave another error", operation)
-				}
-			}
-		})
-	}
-}
-
-// TestClock checks that the date of every answer is used by the clock.
-func TestClock(t *testing.T) {
-	hour := func() time.Time { return time.Now().Add(time.Hour) } // DynamoDB's is an hour ahead
-	requireHour := func(t *testing.T, s *table.Store, what string) {
-		t.Helper()
-		earliest, latest, ok := s.Clock().At(time.Now())
-		if truth := hour(); !ok || truth.Before(earliest) || truth.After(latest) || latest.Sub(earliest) > 3*time.Second {
-			t.Errorf("after %s DynamoDB's time is %v to %v, %v, want %v", what, earliest, latest, ok, truth)
-		}
-	}
-	options := []queuelocktest.Option{queuelocktest.WithClock(hour), queuelocktest.WithLatency(20 * time.Millisecond)}
-	bubble(t, "answers", options, func(t *testing.T, tb *queuelocktest.Table) {
-		for operation := range calls(queueOn(nil)) {
-			q := queueOn(tb.Client("c"))
-			if err := calls(q)[operation](t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			requireHour(t, q.Store, operation)
-		}
-	})
-	bubble(t, "refusals", options, func(t *testing.T, tb *queuelocktest.Table) {
-		q := queueOn(tb.Client("c"))
-		if err := q.Put(t.Context(), q.RecordKey(), never); err == nil {
-			t.Fatal("not refused")
-		}
-		requireHour(t, q.Store, "a refused condition")
-	})
-	bubble(t, "wrong table", append(options, queuelocktest.WithoutTable()), func(t *testing.T, tb *queuelocktest.Table) {
-		q := queueOn(tb.Client("c"))
-		if err := q.Put(t.Context(), q.RecordKey(), never); err == nil {
-			t.Fatal("no error")
-		}
-		requireHour(t, q.Store, "an error")
-	})
-	bubble(t, "retried by the SDK", options, func(t *testing.T, tb *queuelocktest.Table) {
-		q := queueOn(tb.Client("c"))
-		tb.Inject(queuelocktest.DelayResponse(time.Second).Times(1))
-		tb.Inject(queuelocktest.LoseResponse().Times(1))
-		for range 3 {
-			if err := q.Put(t.Context(), q.RecordKey(), always); err != nil {
-				t.Fatal(err)
-			}
-			requireHour(t, q.Store, "slow and repeated requests")
-		}
-	})
-	bubble(t, "no date", []queuelocktest.Option{queuelocktest.WithoutDate()}, func(t *testing.T, tb *queuelocktest.Table) {
-		q := queueOn(tb.Client("c"))
-		for _, call := range calls(q) {
-			if err := call(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, _, ok := q.Clock().At(time.Now()); ok {
-			t.Error("an engine that sends no date gave an estimate")
 		}
 	})
 }
@@ -428,9 +298,7 @@ func TestRange(t *testing.T) {
 		for i := range rows {
 			item := q.Key(q.SortKey(ticket.FromUint64(uint64(i))))
 			item["ballast"] = clause.String(strings.Repeat("x", 300_000)) // 3.6 MB in all
-			if err := q.Put(t.Context(), item, always); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, q.Put(t.Context(), item, always))
 		}
 		eventual := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").Where(func(r queuelocktest.Request) bool {
 			return r.Body["ConsistentRead"] != true
@@ -456,50 +324,6 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// TestCreate checks that Create is idempotent, also when many call it at once.
-func TestCreate(t *testing.T) {
-	bubble(t, "create", []queuelocktest.Option{queuelocktest.WithoutTable(), queuelocktest.WithLatency(10 * time.Millisecond)}, func(t *testing.T, tb *queuelocktest.Table) {
-		var wg sync.WaitGroup
-		for i := range 5 {
-			wg.Go(func() {
-				if err := table.Create(t.Context(), tb.Client(fmt.Sprint("c", i)), layout); err != nil {
-					t.Errorf("creating it: %v", err)
-				}
-			})
-		}
-		wg.Wait()
-		c := tb.Client("c")
-		if err := table.Create(t.Context(), c, layout); err != nil {
-			t.Errorf("creating it again: %v", err)
-		}
-		out, err := c.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &layout.Table})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out.Table.BillingModeSummary == nil || out.Table.BillingModeSummary.BillingMode != types.BillingModePayPerRequest {
-			t.Errorf("created %+v", out.Table)
-		}
-		ttl, err := c.DescribeTimeToLive(t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &layout.Table})
-		if err != nil || ttl.TimeToLiveDescription.TimeToLiveStatus != types.TimeToLiveStatusEnabled || aws.ToString(ttl.TimeToLiveDescription.AttributeName) != "expiresAt" {
-			t.Errorf("its TTL is %+v, %v", ttl, err)
-		}
-		q := queueOn(c)
-		if err := q.Put(t.Context(), q.RecordKey(), always); err != nil {
-			t.Errorf("it cannot be used: %v", err)
-		}
-	})
-}
-
-// TestWrongTTL checks that the error for a TTL on another attribute names it.
-func TestWrongTTL(t *testing.T) {
-	bubble(t, "ttl", []queuelocktest.Option{queuelocktest.WithTTLAttribute("ttlOfSomebody")}, func(t *testing.T, tb *queuelocktest.Table) {
-		err := table.Create(t.Context(), tb.Client("c"), layout)
-		if _, ok := errors.AsType[*table.SchemaError](err); !ok || !strings.Contains(err.Error(), `"ttlOfSomebody"`) || !strings.Contains(err.Error(), `"expiresAt"`) {
-			t.Errorf("got %v, want both attributes named", err)
-		}
-	})
-}
-
 // TestCreateFails checks that Create ends with its context and reports failures.
 func TestCreateFails(t *testing.T) {
 	for _, operation := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
@@ -514,8 +338,6 @@ func TestCreateFails(t *testing.T) {
 		tb.Inject(queuelocktest.Refuse("ResourceNotFoundException").Of("DescribeTable"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := table.Create(ctx, tb.Client("c"), layout); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		locktest.Is(t, table.Create(ctx, tb.Client("c"), layout), context.DeadlineExceeded)
 	})
 }

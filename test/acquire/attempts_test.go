@@ -18,8 +18,7 @@ import (
 // ticket.
 func TestAttemptsOnBusyLock(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 40} {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 			b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
 			held, before := locktest.Acquire(t, a, waitpolicy.NoWait), db.Counts()
@@ -50,8 +49,7 @@ func TestAttemptsOnBusyLock(t *testing.T) {
 // TestEndOfAttempts checks that attempts end when their context ends, and when the client
 // is closed.
 func TestEndOfAttempts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})
 		b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -72,9 +70,7 @@ func TestEndOfAttempts(t *testing.T) {
 		done := locktest.QueueUp(t.Context(), b, wait)
 		time.Sleep(10 * time.Second)
 		begun = time.Now()
-		if err := b.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, b.Close(t.Context()))
 		if got := <-done; !errors.Is(got.Err, queuelock.ErrClosed) || got.At.Sub(begun) != 0 {
 			t.Errorf("%v after %v, want ErrClosed at once", got.Err, got.At.Sub(begun))
 		}

@@ -19,8 +19,7 @@ import (
 
 // TestFirstUse checks that the first use of a key costs one request, in every mode.
 func TestFirstUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		for reason, opts := range map[string][]queuelock.Option{
 			"lock": nil, "shared": {queuelock.Shared()}, "semaphore": {queuelock.Permits(2)},
@@ -43,8 +42,7 @@ func TestFirstUse(t *testing.T) {
 // TestFirstLock checks that the first lock of a process costs half a read unit more than any
 // other.
 func TestFirstLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		seed, _ := locktest.Open(t, table, "seed", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, seed, waitpolicy.Forever))
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
@@ -96,8 +94,7 @@ func TestFirstRequests(t *testing.T) {
 
 // TestNoWaitOnBusyLock checks that NoWait on a busy lock costs one request and no ticket.
 func TestNoWaitOnBusyLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -127,11 +124,7 @@ func TestQueuedCycle(t *testing.T) {
 		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		locktest.Release(t, held)
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.Release(t, got.Lock)
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 		time.Sleep(time.Second) // what runs in the background
 		counts := db.Counts()
 		polls := counts["Query"].Sent + counts["GetItem"].Sent
@@ -204,12 +197,9 @@ func TestDrain(t *testing.T) {
 			begun := time.Now()
 			locktest.Release(t, held)
 			for _, w := range waiting {
-				got := <-w
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
+				got := locktest.Lock(t, <-w)
 				time.Sleep(200 * time.Millisecond)
-				locktest.Release(t, got.Lock)
+				locktest.Release(t, got)
 			}
 			spent := table.Counts().Sub(before)
 			polls = float64(spent["Query"].Sent+spent["GetItem"].Sent) / float64(n)

@@ -22,9 +22,7 @@ import (
 func TestBlockedCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		blocked := func(g *locktest.Gate) queuelock.Option {
 			return queuelock.OnProgress(func(queuelock.Progress) { g.Pass() })
 		}
@@ -53,9 +51,7 @@ func TestBlockedCallback(t *testing.T) {
 			t.Errorf("Close beside a blocked callback: %v", err)
 		}
 		g.Open()
-		if err := b.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, b.Close(t.Context()))
 
 		t.Log("A turn that comes meanwhile is taken.")
 		g = locktest.NewGate(t)
@@ -106,9 +102,7 @@ func TestCallbackGetsLatestValue(t *testing.T) {
 func TestBlockedOnHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		g := locktest.NewGate(t)
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		begun := time.Now()
@@ -165,17 +159,14 @@ func TestBlockedLogger(t *testing.T) {
 			t.Errorf("Close beside a blocked Logger: %v after %v", err, time.Since(begun))
 		}
 		g.Open()
-		if err := b.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, b.Close(t.Context()))
 	})
 }
 
 // TestLoggerUnderLoad checks that steps below the Logger's level take no room: a loss among them is logged, and a Logger
 // that takes each record at once is not called slow.
 func TestLoggerUnderLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var text bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: logger})
@@ -200,9 +191,7 @@ func TestLoggerUnderLoad(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 		got := text.String()
 		if strings.Count(got, "\n") != 2 || !strings.Contains(got, "lost a lock") || !strings.Contains(got, "evicted a holder") {
 			t.Errorf("the log says\n%s", got)
@@ -265,23 +254,18 @@ func TestCallbackPanic(t *testing.T) {
 			if got != test.want || rows != 0 {
 				t.Errorf("%v reached the caller, with %d rows left", got, rows)
 			}
-			if err := b.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, b.Close(t.Context()))
 			sent := db.Counts().Total().Sent
 			time.Sleep(time.Minute)
 			if n := db.Counts().Total().Sent - sent; n != 0 {
 				t.Errorf("%d requests after Close", n)
 			}
-			if err := held.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, held.Release(t.Context()))
 		})
 	}
 	locktest.InBubble(t, "GivesBackALockGrantedMeanwhile", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		entered := make(chan struct{})
 		over := make(chan struct{})

@@ -139,18 +139,11 @@ func open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.C
 		return locktest.OpenMet(t, table, name, cfg)
 	}
 	db := table.Client(name, func(o *dynamodb.Options) { o.HTTPClient = dated{o.HTTPClient, skew(i)} })
-	client, err := queuelock.New(db, table.Name(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := locktest.Must(queuelock.New(db, table.Name(), cfg))
 	t.Cleanup(func() {
-		if err := client.Close(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, client.Close(context.WithoutCancel(t.Context())))
 	})
-	if _, err := client.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(client.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "another"}))
 	return client, db
 }
 

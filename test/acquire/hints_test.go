@@ -73,11 +73,8 @@ func newPair(t *testing.T, cfg queuelock.Config) *pair {
 	next := locktest.QueueUp(t.Context(), p.b, waitpolicy.Forever)
 	time.Sleep(time.Second)
 	locktest.Release(t, held)
-	got := <-next
-	if got.Err != nil {
-		t.Fatal(got.Err)
-	}
-	p.held = got.Lock
+	got := locktest.Lock(t, <-next)
+	p.held = got
 	return p
 }
 
@@ -191,31 +188,27 @@ func TestEarlyHint(t *testing.T) {
 			}
 		}
 	})
-	t.Run("IsFollowedAgainIfReleaseIsLate", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, queuelock.Config{})
-			next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			p.db.Inject(queuelocktest.DelayRequest(15 * ms).Mentioning("released = ").Times(1))
-			locktest.Release(t, p.held)
-			released := time.Now()
-			if got := <-next; got.Err != nil || time.Since(released) > 30*ms {
-				t.Errorf("granted %v after the release, %v", time.Since(released), got.Err)
-			}
-		})
+	locktest.InBubble(t, "IsFollowedAgainIfReleaseIsLate", func(t *testing.T) {
+		p := newPair(t, queuelock.Config{})
+		next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		p.db.Inject(queuelocktest.DelayRequest(15 * ms).Mentioning("released = ").Times(1))
+		locktest.Release(t, p.held)
+		released := time.Now()
+		if got := <-next; got.Err != nil || time.Since(released) > 30*ms {
+			t.Errorf("granted %v after the release, %v", time.Since(released), got.Err)
+		}
 	})
-	t.Run("IsSentAgainWithRelease", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, queuelock.Config{})
-			next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			p.db.Inject(queuelocktest.LoseRequest().Mentioning("released = ").Times(1))
-			locktest.Release(t, p.held)
-			released := time.Now()
-			if got := <-next; got.Err != nil || time.Since(released) > 3*roundTrip { // a look may be under way
-				t.Errorf("granted %v after the release, %v", time.Since(released), got.Err)
-			}
-		})
+	locktest.InBubble(t, "IsSentAgainWithRelease", func(t *testing.T) {
+		p := newPair(t, queuelock.Config{})
+		next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		p.db.Inject(queuelocktest.LoseRequest().Mentioning("released = ").Times(1))
+		locktest.Release(t, p.held)
+		released := time.Now()
+		if got := <-next; got.Err != nil || time.Since(released) > 3*roundTrip { // a look may be under way
+			t.Errorf("granted %v after the release, %v", time.Since(released), got.Err)
+		}
 	})
 	t.Run("OfProcessThatCrashesCostsFewRequests", func(t *testing.T) {
 		wait := func(hint bool) (cost queuelocktest.Tally) { // of a waiter in a second, long before the turn usually ends
@@ -263,15 +256,9 @@ func TestNoListener(t *testing.T) {
 			next := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			locktest.Release(t, held)
-			got := <-next
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			locktest.Release(t, got.Lock)
+			locktest.Release(t, locktest.Lock(t, <-next))
 		}
-		if err := b.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, b.Close(t.Context()))
 		if n := strings.Count(log.String(), "hints cannot be received"); n != 1 || !strings.Contains(log.String(), "in use") {
 			t.Errorf("logged %d times:\n%s", n, log.String())
 		}

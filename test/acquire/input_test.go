@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -86,8 +85,7 @@ func TestArgumentsOfNew(t *testing.T) {
 
 // TestKeysAndWaits checks that bad keys and waits are refused without a request.
 func TestKeysAndWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for _, b := range []struct {
 			name string
@@ -173,25 +171,21 @@ func TestEmptyClient(t *testing.T) {
 
 // TestNilOption checks that a nil option changes nothing.
 func TestNilOption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, nil, queuelock.Shared(), nil)
 		if !lock.Shared() {
 			t.Error("the option beside it was left out")
 		}
 		locktest.Release(t, lock)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+		u, key, _ := locktest.NewOrder(t, table)
 		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, nil))
 	})
 }
 
 // TestOptionsOfOneLock checks that WithTTL and WithOwner change one lock.
 func TestOptionsOfOneLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		for _, ttl := range []time.Duration{time.Second, 5 * time.Second, time.Hour} {
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(ttl), queuelock.WithOwner("batch"))
@@ -226,9 +220,7 @@ func TestOwnerOfOneLock(t *testing.T) {
 	c, db := locktest.Open(t, table, "c", queuelock.Config{})
 	_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.WithOwner("a\r\nb"))
 	locktest.Says(t, err, `Owner contains "\r"`)
-	if sent := db.Counts().Total().Sent; sent != 0 {
-		t.Errorf("%d requests were sent", sent)
-	}
+	locktest.SentNothing(t, db)
 }
 
 // TestForeignText checks that errors quote what other programs have written.
@@ -260,18 +252,15 @@ func TestHeartbeatOfTTL(t *testing.T) {
 		"HalfIfUnset":       {0, 4 * time.Minute, 2 * time.Minute},
 		"HalfIfUnsetAtSame": {0, time.Minute, 30 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				c, _ := locktest.Open(t, table, "a", queuelock.Config{HeartbeatInterval: test.given})
-				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // DynamoDB's time is known from here
-				lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(test.ttl))
-				time.Sleep(5*test.want + test.want/4)
-				if beat := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Beat; beat != 5 {
-					t.Errorf("%d renewals in five intervals of %v", beat, test.want)
-				}
-				locktest.Release(t, lock)
-			})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			c, _ := locktest.Open(t, table, "a", queuelock.Config{HeartbeatInterval: test.given})
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // DynamoDB's time is known from here
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(test.ttl))
+			time.Sleep(5*test.want + test.want/4)
+			if beat := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Beat; beat != 5 {
+				t.Errorf("%d renewals in five intervals of %v", beat, test.want)
+			}
+			locktest.Release(t, lock)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -79,13 +78,10 @@ func TestKeyString(t *testing.T) {
 // TestLockString checks that locks are printed in a readable form. The text has no id, as
 // a client can take over a lock whose id it knows.
 func TestLockString(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
 		both := locktest.AcquireAll(t, c, waitpolicy.NoWait, "x", "y")
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+		u, key, _ := locktest.NewOrder(t, table)
 		item := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		itemWant := `item "` + u.Name + `" {id S:"order-7"} ticket 1`
 		for want, lock := range map[string]fmt.Stringer{
@@ -112,8 +108,7 @@ func TestErrorsNameTheItem(t *testing.T) {
 	for name, key := range map[string]attr.Item{
 		"one attribute": {"id": attr.Str("order-7")}, "two": {"id": attr.Num(7), "sort": attr.Bin(1, 2)}, "quotes": {"id": attr.Str(`x" "sort" S:"y`)},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			u := locktest.NewItemTable(t, table, key)
 			u.Put(attr.With(key, attr.Item{"amount": attr.Num(1)}))
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})

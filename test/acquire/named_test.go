@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,15 +29,11 @@ type relay struct {
 	cancel context.CancelFunc             // of the next
 	second <-chan locktest.Outcome        // of the next
 	third  func() <-chan locktest.Outcome // queues up behind it
-	asleep *atomic.Int64                  // by how much DynamoDB's clock is ahead of those of the hosts
 }
 
 func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
 	t.Helper()
-	var asleep atomic.Int64
-	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip), queuelocktest.WithClock(func() time.Time {
-		return time.Now().Add(time.Duration(asleep.Load()))
-	}))
+	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
 	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
 		return locktest.OpenMet(t, table, name, queuelock.Config{})
 	}
@@ -51,7 +46,7 @@ func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
 	time.Sleep(300 * time.Millisecond)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	r := &relay{asleep: &asleep, table: table, next: next, client: c, cancel: cancel, second: locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)}
+	r := &relay{table: table, next: next, client: c, cancel: cancel, second: locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)}
 	r.third = func() <-chan locktest.Outcome {
 		done := locktest.LockBy(t, d)
 		time.Sleep(300 * time.Millisecond)
@@ -114,9 +109,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("the entry is %v, beside rows %v", e, rowsAt(r.table))
 		}
 		time.Sleep(10 * time.Minute)
-		if err := got.Err(); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, got.Err())
 		locktest.Release(t, got)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, r.table)
@@ -161,11 +154,7 @@ func TestNamedWaiterHasLeft(t *testing.T) {
 		third := r.third()
 		leave(t, r)
 		locktest.Release(t, r.holder)
-		got := locktest.Within(t, "the third", 2*time.Second, third)
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.Release(t, got.Lock)
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Second, third)))
 	})
 	locktest.InBubble(t, "WithoutWaiting", func(t *testing.T) {
 		r := newRelay(t)
@@ -196,9 +185,7 @@ func TestNamedHolderLives(t *testing.T) {
 				t.Fatal(err)
 			}
 			locktest.StillWaits(t, "the third", third)
-			if err := got.Err(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, got.Err())
 		}
 		<-got.Context().Done() // it could not renew the lease of its row
 		locktest.StillWaits(t, "the third", third)
@@ -233,38 +220,6 @@ func TestNamedTooLate(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestNamedSuspended checks a waiter whose host is suspended before it sees that the lock was granted by its name: its
-// clock has stopped, and the date of the answer shows that the lease of its row is over. Others may end the turn at once.
-func TestNamedSuspended(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRelay(t)
-		look := r.next.Inject(queuelocktest.HoldRequest().Of("Query").Times(1))
-		<-look.Reached()
-		locktest.Release(t, r.holder)
-		if named(t, r.table) == nil {
-			t.Fatal("the lock was not granted by name")
-		}
-		r.asleep.Store(int64(40 * time.Second))
-		look.Release()
-		second := locktest.Within(t, "the next", 20*time.Second, r.second)
-		awake, _ := locktest.Open(t, r.table, "awake", queuelock.Config{}) // it knows no other date
-		third := locktest.LockBy(t, awake)
-		for range 30 {
-			time.Sleep(time.Second)
-			select {
-			case got := <-third:
-				t.Fatalf("%v was served while the other's lock says %v", got.Lock, second.Lock.Err())
-			default:
-			}
-			if err := second.Lock.Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		locktest.Release(t, second.Lock)
-		locktest.Release(t, locktest.Within(t, "the third", 20*time.Second, third).Lock)
-	})
 }
 
 // TestNotNamed checks which rows may not be named: those of waiters that need an entry of their own.
@@ -308,10 +263,7 @@ func TestNamedMalformed(t *testing.T) {
 			rows := rowsAt(r.table)
 			change(rows[1], attr.Text(rows[0]["entryId"])) // by which the second will hold the lock
 			tableName := r.table.Name()
-			_, err := r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]}))
 			time.Sleep(300 * time.Millisecond) // the second looks
 			locktest.Release(t, r.holder)
 			second := locktest.Within(t, "the second", 1100*time.Millisecond, r.second).Lock
@@ -371,9 +323,7 @@ func TestNamedSleeper(t *testing.T) {
 					t.Fatalf("got %+v after %s", got, before.Ticket())
 				}
 				time.Sleep(5 * time.Second)
-				if err := got.Lock.Err(); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, got.Lock.Err())
 				locktest.StillWaits(t, "the third", waiting[2])
 				locktest.Release(t, got.Lock)
 			})
@@ -396,9 +346,7 @@ func TestNamedReleaseLate(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		locktest.StillWaits(t, "the third", third)
 		held.Release()
-		if err := <-released; err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, <-released)
 		locktest.Release(t, locktest.Within(t, "the third", 2*time.Second, third).Lock)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, r.table)

@@ -75,11 +75,8 @@ func within(t *testing.T, what string, got, least, most time.Duration) {
 // granted returns the lock that an Acquire waits for.
 func granted(t *testing.T, waiting <-chan locktest.Outcome) *queuelock.Lock {
 	t.Helper()
-	got := locktest.Within(t, "the lock", time.Hour, waiting)
-	if got.Err != nil {
-		t.Fatal(got.Err)
-	}
-	return got.Lock
+	got := locktest.Lock(t, locktest.Within(t, "the lock", time.Hour, waiting))
+	return got
 }
 
 type traceKey struct{}
@@ -128,8 +125,7 @@ func TestObserver(t *testing.T) {
 			}
 		}
 	})
-	locktest.InBubble(t, "ReceivesPlaces", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReceivesPlaces", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
@@ -147,8 +143,7 @@ func TestObserver(t *testing.T) {
 			t.Errorf("%d ahead, then %d, %v", queued.Ahead, moved.Ahead, moved.Mode)
 		}
 	})
-	locktest.InBubble(t, "ReceivesLossesAndEvictions", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReceivesLossesAndEvictions", func(t *testing.T, table *queuelocktest.Table) {
 		var loser, evictor witness
 		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: locktest.TTL, Observer: &loser})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: locktest.TTL, Observer: &evictor})
@@ -172,16 +167,13 @@ func TestObserver(t *testing.T) {
 			t.Error(names)
 		}
 	})
-	locktest.InBubble(t, "ReceivesEvictionsByOperators", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReceivesEvictionsByOperators", func(t *testing.T, table *queuelocktest.Table) {
 		var loser, operator witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{Observer: &loser})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &operator})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
-		if err := b.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]))
 		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) { // which finds the loss
 			t.Errorf("%v", err)
 		}
@@ -192,21 +184,17 @@ func TestObserver(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 	})
-	locktest.InBubble(t, "ReceivesExtensionsWithoutLag", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReceivesExtensionsWithoutLag", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.NoHeartbeat())
 		time.Sleep(40 * time.Second)
-		if err := lock.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.Extend(t.Context()))
 		e := only[event.Renewed](t, &w)
 		within(t, "Margin", e.Margin, 17*time.Second, 18*time.Second)
 		within(t, "Lag", e.Lag, 0, 0)
 	})
-	locktest.InBubble(t, "ReceivesRefusals", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReceivesRefusals", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
@@ -261,9 +249,7 @@ func TestTroublesomeObserver(t *testing.T) {
 				within(t, "Close", time.Since(closing), time.Second, 2*time.Second)
 			}
 			g.Open()
-			if err := c.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, c.Close(t.Context()))
 			want := map[string]int{"Blocks": 3 * turns, "Exits": 3*turns - 1}[name]
 			if len(w.events) != want || log.Says("the Observer panicked") != (name == "Panics") {
 				t.Errorf("%d events, want %d", len(w.events), want)
@@ -274,8 +260,7 @@ func TestTroublesomeObserver(t *testing.T) {
 
 // TestDebugLog checks that a Logger receives a line for each change of state.
 func TestDebugLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var text bytes.Buffer
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{

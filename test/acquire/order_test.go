@@ -25,9 +25,7 @@ func TestOrderOfTickets(t *testing.T) {
 		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberN{Value: "94"}
 		item["granted"] = item["ticketNumber"]
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
 		held := locktest.Acquire(t, first, waitpolicy.Forever)
 		var waiting []<-chan locktest.Outcome
 		for i := range 12 {
@@ -49,62 +47,53 @@ func TestOrderOfTickets(t *testing.T) {
 // TestStalledWaiter checks that a waiter that was paused takes its place again, or a new
 // one. Etcd's mutex let a waiter in whose session had expired.
 func TestStalledWaiter(t *testing.T) {
-	t.Run("NotOvertaken", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-			held := locktest.Acquire(t, holder, waitpolicy.Forever)
-			c, db := locktest.Open(t, table, "stalled", locktest.TenSeconds)
-			waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			db.Partition()
-			time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
-			if swept := locktest.Must(holder.Operator().Sweep(t.Context(), locktest.Order)); swept.Waiters != 1 {
-				t.Fatalf("swept %+v, want the stalled row", swept)
-			}
-			db.Heal()
-			time.Sleep(10 * time.Second)
-			if rows, _ := locktest.RowsAndHolders(t, holder); rows != 1 {
-				t.Errorf("%d rows, want its own again", rows)
-			}
-			locktest.Release(t, held)
-			if got := <-waiting; got.Err != nil || got.Lock.Ticket().After(held.Ticket()) != 1 {
-				t.Errorf("%+v, want the same ticket", got)
-			}
-		})
+	locktest.InTable(t, "NotOvertaken", func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "stalled", locktest.TenSeconds)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		db.Partition()
+		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
+		if swept := locktest.Must(holder.Operator().Sweep(t.Context(), locktest.Order)); swept.Waiters != 1 {
+			t.Fatalf("swept %+v, want the stalled row", swept)
+		}
+		db.Heal()
+		time.Sleep(10 * time.Second)
+		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 1 {
+			t.Errorf("%d rows, want its own again", rows)
+		}
+		locktest.Release(t, held)
+		if got := <-waiting; got.Err != nil || got.Lock.Ticket().After(held.Ticket()) != 1 {
+			t.Errorf("%+v, want the same ticket", got)
+		}
 	})
-	t.Run("Overtaken", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-			held := locktest.Acquire(t, holder, waitpolicy.Forever)
-			c, db := locktest.Open(t, table, "stalled", locktest.TenSeconds)
-			waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			next, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
-			overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			db.Partition()
-			time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
-			locktest.Release(t, held)
-			got := <-overtaker
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			db.Heal()
-			time.Sleep(10 * time.Second)
-			select {
-			case both := <-waiting:
-				t.Fatalf("%+v beside %s", both, got.Lock.Ticket())
-			default:
-			}
-			locktest.Release(t, got.Lock)
-			if last := <-waiting; last.Err != nil || !got.Lock.Ticket().Less(last.Lock.Ticket()) {
-				t.Errorf("%+v, want a ticket after %s", last, got.Lock.Ticket())
-			}
-			if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
-				t.Errorf("%d rows are left", rows)
-			}
-		})
+	locktest.InTable(t, "Overtaken", func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		c, db := locktest.Open(t, table, "stalled", locktest.TenSeconds)
+		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		next, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
+		overtaker := locktest.QueueUp(t.Context(), next, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		db.Partition()
+		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
+		locktest.Release(t, held)
+		got := locktest.Lock(t, <-overtaker)
+		db.Heal()
+		time.Sleep(10 * time.Second)
+		select {
+		case both := <-waiting:
+			t.Fatalf("%+v beside %s", both, got.Ticket())
+		default:
+		}
+		locktest.Release(t, got)
+		if last := <-waiting; last.Err != nil || !got.Ticket().Less(last.Lock.Ticket()) {
+			t.Errorf("%+v, want a ticket after %s", last, got.Ticket())
+		}
+		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
+			t.Errorf("%d rows are left", rows)
+		}
 	})
 }

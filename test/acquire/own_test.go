@@ -17,10 +17,8 @@ import (
 // TestOwnHolder checks that a wait for a lock of the same client says so, and no other wait does.
 func TestOwnHolder(t *testing.T) {
 	for name, opts := range map[string][]queuelock.Option{"Exclusive": nil, "Permits": {queuelock.Permits(2)}} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			first := a
 			if len(opts) > 0 {
 				first = b // the own lock is not that of the lowest ticket
@@ -72,11 +70,8 @@ func TestOwnHolderOfItemsAndSeveral(t *testing.T) {
 			return locks.All()[1].Ticket(), nil
 		},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			u, key, _ := locktest.NewOrder(t, table)
 			var log, others locktest.Journal
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: log.Logger()})
 			b, _ := locktest.Open(t, table, "b", queuelock.Config{Logger: others.Logger()})

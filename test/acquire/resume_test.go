@@ -23,10 +23,7 @@ func reborn(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.C
 // saved is a handle that was written down and read again.
 func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
 	t.Helper()
-	text, err := json.Marshal(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(json.Marshal(h))
 	if err := json.Unmarshal(text, &read); err != nil || read != h {
 		t.Fatalf("%s is read as %+v, %v", text, read, err)
 	}
@@ -79,9 +76,7 @@ func TestResume(t *testing.T) {
 				if err := locktest.WithCondition(t, table, condition); err == nil {
 					t.Error("a write of the process that died was made")
 				}
-				if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 				_, err = c.Resume(t.Context(), h, waitpolicy.NoWait)
 				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("the same handle once more: %v", err)
@@ -108,10 +103,7 @@ func TestResumedProcess(t *testing.T) {
 		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
 		before := locktest.Acquire(t, old, waitpolicy.NoWait)
 		c, _ := reborn(t, table, "new")
-		lock, err := c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait))
 		time.Sleep(6 * time.Second)
 		var lost *queuelock.LostError
 		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != heartbeat.Evicted {
@@ -202,11 +194,7 @@ func TestLateClaim(t *testing.T) {
 		<-claim.Reached()
 		dbOld.Partition()
 		c, _ := reborn(t, table, "new")
-		resumed := make(chan locktest.Outcome, 1)
-		go func() {
-			lock, err := c.Resume(t.Context(), h, waitpolicy.Forever)
-			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
-		}()
+		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(t.Context(), h, waitpolicy.Forever) })
 		claim.Release()
 		time.Sleep(5 * time.Second)
 		lock := locktest.Granted(t, "the resumed place", resumed)
@@ -282,9 +270,7 @@ func TestModeOfHandle(t *testing.T) {
 				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait, others...)
 				if given != "neither" && given != is {
 					locktest.Says(t, err, "Resume", given, "Acquire with", is)
-					if sent := db.Counts().Total().Sent; sent != 0 {
-						t.Errorf("%d requests were sent", sent)
-					}
+					locktest.SentNothing(t, db)
 					return
 				}
 				if err != nil {
@@ -328,9 +314,7 @@ func TestResumeDowngraded(t *testing.T) {
 		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
 		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := before.Handle()
-		if err := before.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, before.Downgrade(t.Context()))
 		reader := locktest.Acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
 		dbA.Partition()
 		c, _ := reborn(t, table, "new")
@@ -338,9 +322,7 @@ func TestResumeDowngraded(t *testing.T) {
 		if err != nil || !lock.Shared() {
 			t.Fatalf("%+v, %v", lock, err)
 		}
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 		time.Sleep(time.Minute)
 		if lock.Err() != nil || reader.Err() != nil {
 			t.Error(lock.Err(), reader.Err())

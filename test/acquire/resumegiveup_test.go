@@ -13,26 +13,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestResumeGivesUp checks that a resume that gives up leaves nothing.
-func TestResumeGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
-		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
-		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
-		h := queueToDie(t, old)
-		dbOld.Partition()
-		c, _ := reborn(t, table, "new")
-		if _, err := c.Resume(t.Context(), h, waitpolicy.For(3*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("%v", err)
-		}
-		if rows, _ := locktest.RowsAndHolders(t, holder); rows != 0 {
-			t.Errorf("%d rows are left", rows)
-		}
-		locktest.Release(t, held)
-	})
-}
-
 // TestCancelledResume checks that a resume that is cancelled gives the lock back. The
 // cancellation comes while the answer to its request is on the way.
 func TestCancelledResume(t *testing.T) {
@@ -44,11 +24,7 @@ func TestCancelledResume(t *testing.T) {
 		c, db := reborn(t, table, "new")
 		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
 		ctx, cancel := context.WithCancel(t.Context())
-		resumed := make(chan locktest.Outcome, 1)
-		go func() {
-			lock, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever)
-			resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
-		}()
+		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, before.Handle(), waitpolicy.Forever) })
 		<-answer.Reached()
 		cancel()
 		time.Sleep(100 * time.Millisecond)
@@ -151,9 +127,7 @@ func TestLongerLockDelay(t *testing.T) {
 			<-lock.Context().Done()
 			db.Heal()
 			lost := time.Now()
-			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
+			locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 			locktest.Release(t, locktest.Acquire(t, other, waitpolicy.Forever))
 			if took := time.Since(lost); took < test.want || took > test.want+30*time.Second {

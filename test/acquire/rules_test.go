@@ -25,10 +25,8 @@ func reads(db *queuelocktest.Client) int {
 // TestLookBesideEnqueue checks that only the first look runs beside an unanswered
 // enqueue.
 func TestLookBesideEnqueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		ahead, _ := locktest.Open(t, table, "ahead", queuelock.Config{})
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, ahead := locktest.Two(t, table, queuelock.Config{}, "holder", "ahead")
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		first := locktest.QueueUp(t.Context(), ahead, waitpolicy.Forever)
 		time.Sleep(time.Second)
@@ -48,11 +46,7 @@ func TestLookBesideEnqueue(t *testing.T) {
 		}
 		locktest.Release(t, held)
 		for _, w := range []<-chan locktest.Outcome{first, second} {
-			got := <-w
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			locktest.Release(t, got.Lock)
+			locktest.Release(t, locktest.Lock(t, <-w))
 		}
 	})
 }
@@ -121,16 +115,12 @@ func TestRowCannotBePut(t *testing.T) {
 // TestPatience checks that the retry timeout counts from the first failure. Patience is
 // for failures: one request that fails after a long stall loses no place.
 func TestPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		var pause atomic.Int64
 		db := table.Client("stalled")
-		c, err := queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := locktest.Must(queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{}))
 		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(2 * time.Second)
 		pause.Store(int64(2 * time.Minute))
@@ -143,30 +133,6 @@ func TestPatience(t *testing.T) {
 		} else {
 			locktest.Release(t, got.Lock)
 		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestReleaseAfterLease checks that a Release after the end of the lease removes what is
-// left of the lock. A Release that failed while the network was down can be repeated
-// after the lease is over, and takes out what is left.
-func TestReleaseAfterLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		db.Partition()
-		if err := lock.Release(t.Context()); err == nil {
-			t.Fatal("released without a network")
-		}
-		time.Sleep(locktest.TTL)
-		db.Heal()
-		_ = lock.Release(t.Context())
-		if _, holders := locktest.RowsAndHolders(t, other); holders != 0 {
-			t.Errorf("%d holders are left", holders)
-		}
+		locktest.Check(t, c.Close(t.Context()))
 	})
 }

@@ -32,11 +32,9 @@ func createTable(t *testing.T, db *queuelocktest.Client, keys ...types.KeySchema
 		}
 		defined = append(defined, types.AttributeDefinition{AttributeName: k.AttributeName, AttributeType: kind})
 	}
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	locktest.Must(db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("queuelock"), BillingMode: types.BillingModePayPerRequest, KeySchema: keys, AttributeDefinitions: defined,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // TestWrongTable checks that the error for a wrong table names what was found and what is
@@ -59,37 +57,41 @@ func TestWrongTable(t *testing.T) {
 		{"no sort key", []types.KeySchemaElement{hash("pk")}, []string{`partition key "pk" (S) and no sort key`, need}},
 		{"other types", []types.KeySchemaElement{hash("pk"), sortKey("number")}, []string{`sort key "number" (N)`, need}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
-				client, db := locktest.Open(t, table, "a", queuelock.Config{})
-				if c.keys != nil {
-					createTable(t, db, c.keys...)
+		locktest.InBubble(t, c.name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+			client, db := locktest.Open(t, table, "a", queuelock.Config{})
+			if c.keys != nil {
+				createTable(t, db, c.keys...)
+			}
+			calls := map[string]func() error{
+				"Acquire": func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); return err },
+				"NoWait":  func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
+				"Inspect": func() error { _, err := client.Viewer().Inspect(t.Context(), locktest.Order); return err },
+			}
+			if c.keys != nil {
+				calls["CreateTable"] = func() error {
+					return queuelock.CreateTable(t.Context(), db, table.Name(), queuelock.Config{})
 				}
-				calls := map[string]func() error{
-					"Acquire": func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); return err },
-					"NoWait":  func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
-					"Inspect": func() error { _, err := client.Viewer().Inspect(t.Context(), locktest.Order); return err },
+			}
+			for name, call := range calls {
+				err := call()
+				locktest.Says(t, err, append(c.says, `"queuelock"`)...)
+				wrong, ok := errors.AsType[*queue.TableError](err)
+				if !ok || utf8.RuneCountInString(wrong.Error()) > 160 {
+					t.Errorf("%s: %v is no TableError, or is too long", name, err)
 				}
-				if c.keys != nil {
-					calls["CreateTable"] = func() error {
-						return queuelock.CreateTable(t.Context(), db, table.Name(), queuelock.Config{})
-					}
+				missing := `table "queuelock": found no such table in this account, region and endpoint, ` +
+					`need partition key "pk" (S) and sort key "sk" (S): use CreateTable`
+				if ok && c.keys == nil && wrong.Error() != missing {
+					t.Errorf("%s: %v, want %s", name, wrong, missing)
 				}
-				for name, call := range calls {
-					err := call()
-					locktest.Says(t, err, append(c.says, `"queuelock"`)...)
-					wrong, ok := errors.AsType[*queue.TableError](err)
-					if !ok || utf8.RuneCountInString(wrong.Error()) > 160 {
-						t.Errorf("%s: %v is no TableError, or is too long", name, err)
-					}
-					missing := `table "queuelock": found no such table in this account, region and endpoint, ` +
-						`need partition key "pk" (S) and sort key "sk" (S): use CreateTable`
-					if ok && c.keys == nil && wrong.Error() != missing {
-						t.Errorf("%s: %v, want %s", name, wrong, missing)
-					}
-				}
-			})
+			}
+			// A client that may not describe tables receives DynamoDB's own words.
+			db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DescribeTable"))
+			err := calls["Inspect"]()
+			if _, ok := errors.AsType[*queue.TableError](err); err == nil || ok != (c.keys == nil) {
+				t.Errorf("without the right to describe the table: %v", err)
+			}
 		})
 	}
 }
@@ -99,21 +101,16 @@ func TestWrongTable(t *testing.T) {
 func TestCreateTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "entity", SortKey: "place", TTL: "dropAt"}}
-		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable(), queuelocktest.WithLatency(10*time.Millisecond))
 		c, db := locktest.Open(t, table, "a", cfg)
 		results := make(chan error, 4)
 		for range cap(results) {
 			go func() { results <- queuelock.CreateTable(t.Context(), db, table.Name(), cfg) }()
 		}
 		for range cap(results) {
-			if err := <-results; err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, <-results)
 		}
-		lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait))
 		locktest.Release(t, lock)
 		described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(table.Name())})
 		if err != nil || described.Table.BillingModeSummary == nil || described.Table.BillingModeSummary.BillingMode != types.BillingModePayPerRequest {
@@ -149,9 +146,7 @@ func TestMissingSettings(t *testing.T) {
 			if errors.Is(err, queuelock.ErrNotAcquired) || time.Since(begun) > 5*time.Second {
 				t.Errorf("%v after %v: want it at once, as an error of the service", err, time.Since(begun))
 			}
-			if err := c.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, c.Close(t.Context()))
 		})
 	}
 }

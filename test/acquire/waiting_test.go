@@ -28,8 +28,7 @@ func notAcquired(t *testing.T, err error) *queuelock.NotAcquiredError {
 func TestPosition(t *testing.T) {
 	locktest.InBubble(t, "CountsWaitersOfOneClientAndNotTheirTickets", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		var all sync.WaitGroup
 		for i := range 4 {
@@ -126,9 +125,7 @@ func TestShortWait(t *testing.T) {
 			locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope, "/", wait), func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 				cfg := queuelock.Config{Scope: scope}
-				key, whole := locktest.OrderItem()
-				u := locktest.NewItemTable(t, table, key)
-				u.Put(whole)
+				u, key, _ := locktest.NewOrder(t, table)
 				a, _ := locktest.Open(t, table, "a", cfg)
 				lock := locktest.Acquire(t, a, wait)
 				b, db := locktest.Open(t, table, "b", cfg)
@@ -139,15 +136,10 @@ func TestShortWait(t *testing.T) {
 					t.Errorf("%d rows", rows)
 				}
 				locktest.Release(t, lock)
-				all, err := b.AcquireAll(t.Context(), locktest.KeysOf("x", "y"), waitpolicy.For(30))
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := locktest.Must(b.AcquireAll(t.Context(), locktest.KeysOf("x", "y"), waitpolicy.For(30)))
 				locktest.ReleaseAll(t, all)
 				item := locktest.LockItem(t, b, u.Key(key), wait)
-				if err := item.Release(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, item.Release(t.Context()))
 				db.Partition()
 				begun := time.Now()
 				if _, err := b.Acquire(t.Context(), locktest.Order, wait); err == nil || time.Since(begun) > 5*time.Second {

@@ -184,9 +184,7 @@ func (c *costs) writes(t *testing.T) {
 	release(t, acquire(t, a, order, waitpolicy.Forever))
 	lock := acquire(t, a, order, waitpolicy.Forever)
 	c.add("`Transact` of one item", cost(table, func() {
-		if err := lock.Transact(t.Context(), deposit(table)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, lock.Transact(t.Context(), deposit(table)))
 	}))
 	key := newOrder(t, table)
 	var item *queuelock.ItemLock

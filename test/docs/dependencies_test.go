@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestDependencies compares docs/dependencies.md with each go.mod: every direct dependency
@@ -28,9 +30,7 @@ func TestDependencies(t *testing.T) {
 				Indirect bool
 			}
 		}
-		if err := json.Unmarshal(out, &mod); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, json.Unmarshal(out, &mod))
 		listed := dependencies(t, page, name)
 		for _, m := range mod.Require {
 			at := slices.Index(listed, m.Path)
@@ -56,9 +56,7 @@ func TestLeastSDK(t *testing.T) {
 	required := regexp.MustCompile(`(?m)service/dynamodb (v[0-9.]+)$`).FindStringSubmatch(read(t, "go.mod"))
 	number := func(version string) (n int) {
 		var major, minor, patch int
-		if _, err := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch))
 		return (major*1000+minor)*1000 + patch
 	}
 	if least == nil || required == nil || number(required[1]) < number(least[1]) {

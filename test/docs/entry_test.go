@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 const module = "github.com/queuelock/queuelock"
@@ -25,16 +27,10 @@ func TestEntryPoints(t *testing.T) {
 	fset := token.NewFileSet()
 	examples := map[string][]*ast.File{}
 	for _, dir := range publicPackages(t) {
-		names, err := filepath.Glob(filepath.Join(root, dir, "example*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := locktest.Must(filepath.Glob(filepath.Join(root, dir, "example*_test.go")))
 		examples[dir] = nil
 		for _, name := range names {
-			file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := locktest.Must(parser.ParseFile(fset, name, nil, parser.ParseComments))
 			examples[dir] = append(examples[dir], file)
 		}
 	}
@@ -47,10 +43,7 @@ func TestEntryPoints(t *testing.T) {
 	}
 	found := 0
 	for dir := range examples {
-		pkg, err := imports.Import(importPath(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		pkg := locktest.Must(imports.Import(importPath(dir)))
 		for _, name := range entryPoints(pkg) {
 			found++
 			if !called[name] {
@@ -67,10 +60,7 @@ func TestEntryPoints(t *testing.T) {
 func publicPackages(t *testing.T) (dirs []string) {
 	t.Helper()
 	dirs = []string{"."}
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := locktest.Must(os.ReadDir(root))
 	for _, e := range entries {
 		if slices.Contains([]string{"bench", "cmd", "docs", "examples", "internal", "test"}, e.Name()) {
 			continue
@@ -88,10 +78,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 func TestCross(t *testing.T) {
 	list := exec.Command("sh", "internal/tools/cross.sh", "list")
 	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := locktest.Must(list.Output())
 	vetted := strings.Fields(string(out))
 	for _, dir := range append(publicPackages(t), "cmd/queuelock", "otelqueuelock") {
 		if !slices.Contains(vetted, importPath(dir)) {
@@ -117,10 +104,7 @@ func exportData(t *testing.T, fset *token.FileSet, examples map[string][]*ast.Fi
 	}
 	list := exec.Command("go", arguments...)
 	list.Dir = root
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := locktest.Must(list.Output())
 	compiled := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // event is a record for Config.Logger. A text that is computed between two others is "…".
@@ -29,10 +31,7 @@ func TestEvents(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") || !strings.Contains(text, `"queuelock: `) {
 			return
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := locktest.Must(parser.ParseFile(token.NewFileSet(), name, text, 0))
 		ast.Inspect(file, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok {
 				if e, ok := eventOf(call); ok {

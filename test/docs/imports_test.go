@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // floors are the packages of the library, from the facade down: each imports
@@ -117,10 +119,7 @@ func TestPure(t *testing.T) {
 					t.Errorf("%s imports %s", file, path)
 				}
 			}
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := locktest.Must(os.ReadFile(file))
 			for _, call := range []string{"time.Now(", "time.Since(", "time.Until(", "time.After(", "time.Sleep(", "go func"} {
 				if strings.Contains(string(source), call) {
 					t.Errorf("%s has %s", file, call)
@@ -163,20 +162,11 @@ func sourcesOf(t *testing.T, floor string) []string {
 
 func importsOf(t *testing.T, file string) []string {
 	t.Helper()
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := locktest.Must(os.ReadFile(file))
+	parsed := locktest.Must(parser.ParseFile(token.NewFileSet(), file, source, parser.ImportsOnly))
 	var paths []string
 	for _, spec := range parsed.Imports {
-		path, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := locktest.Must(strconv.Unquote(spec.Path.Value))
 		paths = append(paths, path)
 	}
 	return paths

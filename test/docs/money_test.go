@@ -95,10 +95,7 @@ func figure(t *testing.T, page, pattern string, group int) float64 {
 	if found == nil {
 		t.Fatalf("%s has no %q", page, pattern)
 	}
-	v, err := strconv.ParseFloat(found[group], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := locktest.Must(strconv.ParseFloat(found[group], 64))
 	return v
 }
 
@@ -176,10 +173,7 @@ func sizes(t *testing.T) (record, row int64) {
 		a, network := locktest.OpenMet(t, table, "a", queuelock.Config{Owner: "worker-1:12345"})
 		size := func() int64 {
 			name := table.Name()
-			out, err := network.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := locktest.Must(network.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name}))
 			return *out.Table.TableSizeBytes
 		}
 		lock := acquire(t, a, order, waitpolicy.Forever)

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documentation")
@@ -34,10 +36,7 @@ func pages(t *testing.T) []page {
 		all = append(all, readPage(t, name))
 	}
 	for _, pattern := range []string{"docs/*.md", "examples/*/README.md", "examples/*/*/README.md"} {
-		names, err := fs.Glob(os.DirFS(root), pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := locktest.Must(fs.Glob(os.DirFS(root), pattern))
 		for _, name := range names {
 			all = append(all, readPage(t, name))
 		}
@@ -53,10 +52,7 @@ func readPage(t *testing.T, name string) page {
 // read returns a file of the module.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile(filepath.Join(root, name)))
 	return string(text)
 }
 
@@ -127,9 +123,7 @@ func sources(t *testing.T, under, suffix string) string {
 func generated(t *testing.T, name, want string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.WriteFile(filepath.Join(root, name), []byte(want), 0o644))
 		return
 	}
 	got, lines := strings.Split(read(t, name), "\n"), strings.Split(want, "\n")

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -30,10 +31,7 @@ func newTable(t *testing.T) *queuelocktest.Table {
 
 func acquire(t *testing.T, c *queuelock.Client, key queuelock.Key, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
 	t.Helper()
-	lock, err := c.Acquire(t.Context(), key, wait, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(c.Acquire(t.Context(), key, wait, opts...))
 	return lock
 }
 
@@ -58,9 +56,7 @@ func (o outcome) must(t *testing.T) *queuelock.Lock {
 // release releases a lock, or several.
 func release(t *testing.T, lock interface{ Release(context.Context) error }) {
 	t.Helper()
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, lock.Release(t.Context()))
 }
 
 func acquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) *queuelock.Locks {
@@ -69,10 +65,7 @@ func acquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entitie
 	for _, entity := range entities {
 		keys = append(keys, queuelock.Key{Entity: entity})
 	}
-	locks, err := c.AcquireAll(t.Context(), keys, wait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locks := locktest.Must(c.AcquireAll(t.Context(), keys, wait))
 	return locks
 }
 
@@ -93,35 +86,25 @@ func number(n string) types.AttributeValue { return &types.AttributeValueMemberN
 func newOrder(t *testing.T, table *queuelocktest.Table) queuelock.ItemKey {
 	t.Helper()
 	db, name := table.Client("user"), table.Name()+"-orders"
-	_, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+	locktest.Must(db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName:            &name,
 		BillingMode:          types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	whole := map[string]types.AttributeValue{"id": text("order-7"), "amount": number("100")}
-	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: whole}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: whole}))
 	return queuelock.ItemKey{Table: name, Key: map[string]types.AttributeValue{"id": text("order-7")}}
 }
 
 func lockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey) *queuelock.ItemLock {
 	t.Helper()
-	lock, err := c.LockItem(t.Context(), key, waitpolicy.Forever)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := locktest.Must(c.LockItem(t.Context(), key, waitpolicy.Forever))
 	return lock
 }
 
 func updateAndRelease(t *testing.T, lock *queuelock.ItemLock, cond ...expression.ConditionBuilder) {
 	t.Helper()
 	addOne := expression.Set(expression.Name("amount"), expression.Plus(expression.Name("amount"), expression.Value(1)))
-	if _, err := lock.UpdateAndRelease(t.Context(), addOne, cond...); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(lock.UpdateAndRelease(t.Context(), addOne, cond...))
 }

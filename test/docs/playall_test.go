@@ -91,13 +91,9 @@ func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, d
 	held := acquire(t, c, order, waitpolicy.Forever)
 	time.Sleep(2 * time.Second)
 	for _, data := range []string{"half", ""} {
-		if err := held.SetData(t.Context(), []byte(data)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, held.SetData(t.Context(), []byte(data)))
 	}
-	if err := held.Transact(t.Context(), deposit(table)); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, held.Transact(t.Context(), deposit(table)))
 	brief, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	unanswered := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
@@ -126,10 +122,7 @@ func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
 func playUndated(t *testing.T, record func(queuelocktest.Request) bool) {
 	table, answers := newTable(t), &undated{}
 	db := table.Client("c", func(o *dynamodb.Options) { answers.HTTPClient, o.HTTPClient = o.HTTPClient, answers })
-	c, err := queuelock.New(db, table.Name(), queuelock.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
 	held := acquire(t, c, order, waitpolicy.NoWait)
 	endless := acquire(t, c, queuelock.Key{Entity: "another"}, waitpolicy.NoWait, queuelock.FailClosed())
 	answers.over.Store(true)
@@ -204,9 +197,7 @@ func playModes(t *testing.T, c *queuelock.Client) {
 		release(t, second)
 	}
 	held := acquire(t, c, order, waitpolicy.NoWait)
-	if err := held.Downgrade(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, held.Downgrade(t.Context()))
 	release(t, held)
 }
 
@@ -223,10 +214,7 @@ func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 	time.Sleep(time.Second)
 	db.Partition()
 	for _, handle := range []queuelock.Handle{held.Handle(), <-places} {
-		lock, err := c.Resume(t.Context(), handle, waitpolicy.For(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(c.Resume(t.Context(), handle, waitpolicy.For(time.Minute)))
 		release(t, lock)
 	}
 }
@@ -236,13 +224,8 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
 	time.Sleep(31 * time.Second)
 	evict := func() {
-		state, err := operator.Viewer().Inspect(t.Context(), order)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := operator.Operator().Evict(t.Context(), order, state.Serving[0]); err != nil {
-			t.Error(err)
-		}
+		state := locktest.Must(operator.Viewer().Inspect(t.Context(), order))
+		locktest.Check(t, operator.Operator().Evict(t.Context(), order, state.Serving[0]))
 		<-held.Context().Done()
 	}
 	evict()
@@ -276,9 +259,7 @@ func playScopes(t *testing.T, table *queuelocktest.Table) {
 			continue
 		}
 		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}))
 	}
 	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
 }

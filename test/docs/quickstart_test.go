@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestQuickStart runs the README's program as a process, with the settings that
@@ -23,9 +24,7 @@ func TestQuickStart(t *testing.T) {
 	db := dynamodb.New(dynamodb.Options{
 		Region: "local", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	if err := queuelock.CreateTable(t.Context(), db, "queuelock", queuelock.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, queuelock.CreateTable(t.Context(), db, "queuelock", queuelock.Config{}))
 	command := exec.CommandContext(t.Context(), "go", "run", "./examples/quickstart")
 	command.Dir = root
 	command.Env = append(os.Environ(), "AWS_ENDPOINT_URL_DYNAMODB="+server.URL, "AWS_REGION=local",

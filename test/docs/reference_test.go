@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"encoding/json"
-	"errors"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -83,10 +82,7 @@ func TestConfiguration(t *testing.T) {
 // library returns the root package's code, without tests.
 func library(t *testing.T) string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(root, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := locktest.Must(filepath.Glob(filepath.Join(root, "*.go")))
 	var all strings.Builder
 	for _, name := range names {
 		if !strings.HasSuffix(name, "_test.go") {
@@ -117,10 +113,7 @@ func TestOptions(t *testing.T) {
 // text of each sentinel.
 func publicErrors(t *testing.T) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(root, "*/*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := locktest.Must(filepath.Glob(filepath.Join(root, "*/*.go")))
 	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|= (?:group|clause)\.|struct)`)
 	all := map[string]string{}
 	for _, e := range declared.FindAllStringSubmatch(library(t), -1) {
@@ -204,8 +197,7 @@ func TestPolicies(t *testing.T) {
 func useLocks(t *testing.T) (sent queuelocktest.Counts) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newTable(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		before := table.Counts()
 		held := acquire(t, a, order, waitpolicy.NoWait)
 		go func() {
@@ -218,13 +210,9 @@ func useLocks(t *testing.T) (sent queuelocktest.Counts) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		if err := a.Operator().Evict(t.Context(), order, state.Serving[0]); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, a.Operator().Evict(t.Context(), order, state.Serving[0]))
 		time.Sleep(time.Minute)
-		if err := waited.Err(); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, waited.Err(), queuelock.ErrLost)
 		sent = table.Counts().Sub(before)
 	})
 	return sent
@@ -233,9 +221,7 @@ func useLocks(t *testing.T) (sent queuelocktest.Counts) {
 func createTable(t *testing.T) queuelocktest.Counts {
 	table := newTable(t)
 	before := table.Counts()
-	if err := queuelock.CreateTable(t.Context(), table.Client("admin"), "another", queuelock.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, queuelock.CreateTable(t.Context(), table.Client("admin"), "another", queuelock.Config{}))
 	return table.Counts().Sub(before)
 }
 

@@ -31,9 +31,7 @@ func TestRestore(t *testing.T) {
 		table := newDatedTable(t)
 		before, db := locktest.Open(t, table, "before", queuelock.Config{})
 		write := func(item map[string]types.AttributeValue) {
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
 		}
 		release(t, acquire(t, before, order, waitpolicy.NoWait))
 		backup := table.Items()
@@ -53,9 +51,7 @@ func TestRestore(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, item := range table.Items() {
 			key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
-			if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}))
 		}
 		after, _ := locktest.Open(t, table, "after", queuelock.Config{})
 		if _, err := after.Resume(t.Context(), handle, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
@@ -81,9 +77,7 @@ func TestRestoredItem(t *testing.T) {
 		release(t, lock)
 		time.Sleep(time.Minute)
 		whole := map[string]types.AttributeValue{"id": text("order-7"), "amount": number("100")}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &key.Table, Item: whole}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &key.Table, Item: whole}))
 		lock = lockItem(t, c, key)
 		if !highest.Less(lock.Ticket()) {
 			t.Errorf("the ticket of an item without attributes is %s, after %s", lock.Ticket(), highest)

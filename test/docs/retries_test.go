@@ -14,14 +14,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestRetries computes what docs/operations-runtimes.md says of the SDK's rules for retries.
 func TestRetries(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations-runtimes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := locktest.Must(os.ReadFile("../../docs/operations-runtimes.md"))
 	present, coming := rulesOfRetries(t, "false"), rulesOfRetries(t, "true")
 	for _, row := range []string{
 		fmt.Sprintf("| attempts | %d | %d |", present.attempts, coming.attempts),
@@ -58,10 +56,7 @@ func rulesOfRetries(t *testing.T, rules string) (r retryRules) {
 // longestPause rounds the longest of many random pauses up to the bound that it comes near to.
 func longestPause(t *testing.T, r aws.Retryer, attempt int, err error) (longest time.Duration) {
 	for range 2000 {
-		d, failure := r.RetryDelay(attempt, err)
-		if failure != nil {
-			t.Fatal(failure)
-		}
+		d := locktest.Must(r.RetryDelay(attempt, err))
 		longest = max(longest, d)
 	}
 	for bound := 25 * time.Millisecond; ; bound *= 2 {

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -91,33 +90,31 @@ func TestReserve(t *testing.T) {
 		"LongWork":  {want: context.DeadlineExceeded},
 		"Partition": {partition: true, want: context.DeadlineExceeded},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := newTable(t)
-				other, _ := locktest.Open(t, table, "other", queuelock.Config{})
-				var db *queuelocktest.Client
-				f := &function{work: func(ctx context.Context, _ *queuelock.Lock) error {
-					if c.partition {
-						db.Partition()
-					}
-					<-ctx.Done()
-					return ctx.Err()
-				}}
-				f.locks, db = locktest.Open(t, table, "function", queuelock.Config{})
-				if c.busy {
-					defer release(t, acquire(t, other, order, waitpolicy.NoWait))
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := newTable(t)
+			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+			var db *queuelocktest.Client
+			f := &function{work: func(ctx context.Context, _ *queuelock.Lock) error {
+				if c.partition {
+					db.Partition()
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), timeout)
-				defer cancel()
-				begun := time.Now()
-				if err := f.handle(ctx, order.Entity); !errors.Is(err, c.want) {
-					t.Errorf("%v, want %v", err, c.want)
-				}
-				if took := time.Since(begun); took >= timeout {
-					t.Errorf("the handler took %v of %v", took, timeout)
-				}
-				db.Heal()
-			})
+				<-ctx.Done()
+				return ctx.Err()
+			}}
+			f.locks, db = locktest.Open(t, table, "function", queuelock.Config{})
+			if c.busy {
+				defer release(t, acquire(t, other, order, waitpolicy.NoWait))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			defer cancel()
+			begun := time.Now()
+			if err := f.handle(ctx, order.Entity); !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
+			}
+			if took := time.Since(begun); took >= timeout {
+				t.Errorf("the handler took %v of %v", took, timeout)
+			}
+			db.Heal()
 		})
 	}
 }

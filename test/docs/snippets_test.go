@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestGoSnippets finds every Go block of the pages, line for line, in code that
@@ -173,15 +175,9 @@ func testsOf(t *testing.T, words []string) string {
 		if word != "." && !strings.HasPrefix(word, "./") {
 			continue
 		}
-		names, err := filepath.Glob(filepath.Join(root, word, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := locktest.Must(filepath.Glob(filepath.Join(root, word, "*_test.go")))
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := locktest.Must(os.ReadFile(name))
 			all.Write(text)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestSpecNames finds what docs/spec/README.md names in the code and in the models: each function, method and type of
@@ -68,10 +70,7 @@ func declarations(t *testing.T) map[string]bool {
 		if strings.HasSuffix(name, "_test.go") || outside.MatchString(dir) {
 			return
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := locktest.Must(parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution))
 		pkg := file.Name.Name
 		all[pkg], all["package "+pkg] = true, true
 		add := func(name string) { all[name], all[pkg+"."+name] = true, true }

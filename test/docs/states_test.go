@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/search"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -69,10 +70,7 @@ type doing struct{ name, what string }
 // doings reads the states from the code.
 func doings(t *testing.T) (all []doing) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "queue/wait.go"), nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := locktest.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(root, "queue/wait.go"), nil, parser.ParseComments))
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)
 		if !ok || decl.Tok != token.CONST {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -24,20 +23,17 @@ func TestAnswerAfterEnd(t *testing.T) {
 		"Denied":    {code: queuelocktest.AccessDenied},
 	} {
 		for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
-			t.Run(name+"/"+scope, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					table := queuelocktest.NewTable(t)
-					a, _ := locktest.OpenMet(t, table, "a", cfg)
-					ctx, cancel := context.WithCancel(t.Context())
-					table.Inject(queuelocktest.Refuse(c.code).Mentioning("holdMode").Where(func(queuelocktest.Request) bool {
-						cancel()
-						return true
-					}))
-					_, err := a.Acquire(ctx, locktest.Order, waitpolicy.Forever)
-					if errors.Is(err, queuelock.ErrUnavailable) != c.unavailable || errors.Is(err, queuelock.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
-						t.Errorf("error %v", err)
-					}
-				})
+			locktest.InTable(t, name+"/"+scope, func(t *testing.T, table *queuelocktest.Table) {
+				a, _ := locktest.OpenMet(t, table, "a", cfg)
+				ctx, cancel := context.WithCancel(t.Context())
+				table.Inject(queuelocktest.Refuse(c.code).Mentioning("holdMode").Where(func(queuelocktest.Request) bool {
+					cancel()
+					return true
+				}))
+				_, err := a.Acquire(ctx, locktest.Order, waitpolicy.Forever)
+				if errors.Is(err, queuelock.ErrUnavailable) != c.unavailable || errors.Is(err, queuelock.ErrNotAcquired) || !errors.Is(err, context.Canceled) {
+					t.Errorf("error %v", err)
+				}
 			})
 		}
 	}

@@ -1,9 +1,7 @@
 package faults_test
 
 import (
-	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,32 +19,10 @@ import (
 // another version does.
 func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map[string]string, values attr.Item) {
 	t.Helper()
-	if _, err := table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	locktest.Must(table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(table.Name()), Key: attr.Item{"pk": attr.Str(locktest.Order.Entity), "sk": attr.Str(sk)},
 		UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-	}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestNumberZero checks that an entry with a number that no transaction has, written by hand, is evicted when its lease
-// has ended.
-func TestNumberZero(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-		entry := attr.Item{"beat": attr.Num(3), "ttl": attr.Num(locktest.TTL.Milliseconds()), "until": attr.Num(1), "owner": attr.Str("owner"), "ticket": attr.Num(1), "made": attr.Num(0)}
-		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
-			"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"zero": attr.Object(entry)}),
-		}))
-		c, _ := locktest.OpenMet(t, table, "c", locktest.TenSeconds)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
-		locktest.Release(t, lock)
-	})
+	}))
 }
 
 // In a rolling upgrade each version meets attributes that it does not know, and
@@ -59,101 +35,92 @@ func TestRecordFormat(t *testing.T) {
 		"ANewersMarks":      {"released": attr.Object(attr.Item{"id": attr.Str("other"), "ticket": attr.Num(1), "call": attr.Num(1)}), "evicted": mark(0)},
 		"AttributesOfNoOne": {"future": attr.Object(attr.Item{"x": attr.Num(1)}), "formatVersion": attr.Num(9)},
 	} {
-		t.Run("KeepsTurnsGoingWith"+name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				sk := attr.Text(locktest.RecordKey()["sk"])
-				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-				queued := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-				time.Sleep(time.Second)
-				for attribute, v := range unknown {
-					edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, attr.Item{":v": v})
+		locktest.InBubble(t, "KeepsTurnsGoingWith"+name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			sk := attr.Text(locktest.RecordKey()["sk"])
+			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			queued := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			for attribute, v := range unknown {
+				edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, attr.Item{":v": v})
+			}
+			_, holders := locktest.Record(t, table)
+			for id := range holders {
+				edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, attr.Item{":n": attr.Num(7)})
+			}
+			edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, attr.Item{":v": attr.Object(attr.Item{})})
+			time.Sleep(5 * locktest.TTL)
+			if lock.Err() != nil {
+				t.Errorf("lost: %v", lock.Err())
+			}
+			if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Problem != nil || len(state.Waiting) != 1 || state.Waiting[0].Problem != nil {
+				t.Errorf("%+v", state)
+			}
+			locktest.Release(t, lock)
+			locktest.Release(t, locktest.Lock(t, <-queued))
+			time.Sleep(time.Second)
+			rec, holders := locktest.Record(t, table)
+			for attribute := range unknown {
+				if rec[attribute] == nil {
+					t.Errorf("%s is gone: %v", attribute, rec)
 				}
-				_, holders := locktest.Record(t, table)
-				for id := range holders {
-					edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, attr.Item{":n": attr.Num(7)})
-				}
-				edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, attr.Item{":v": attr.Object(attr.Item{})})
-				time.Sleep(5 * locktest.TTL)
-				if lock.Err() != nil {
-					t.Errorf("lost: %v", lock.Err())
-				}
-				if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Problem != nil || len(state.Waiting) != 1 || state.Waiting[0].Problem != nil {
-					t.Errorf("%+v", state)
-				}
-				locktest.Release(t, lock)
-				got := <-queued
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
-				locktest.Release(t, got.Lock)
-				time.Sleep(time.Second)
-				rec, holders := locktest.Record(t, table)
-				for attribute := range unknown {
-					if rec[attribute] == nil {
-						t.Errorf("%s is gone: %v", attribute, rec)
-					}
-				}
-				if len(holders) > 0 || len(table.Items()) != 1 {
-					t.Errorf("left %v", table.Items())
-				}
-			})
+			}
+			if len(holders) > 0 || len(table.Items()) != 1 {
+				t.Errorf("left %v", table.Items())
+			}
 		})
 	}
 
 	// An older client's writes are those of its version, by hand: its entry and
 	// its release have no marks.
-	t.Run("TakesTurnsWithAnOlderClient", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			sk := attr.Text(locktest.RecordKey()["sk"])
-			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
-				"ticketNumber": attr.Num(1), "granted": attr.Num(0), "servingAfter": attr.Num(0), "holdMode": attr.Str("exclusive"),
-				"holders": attr.Object(attr.Item{"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older")})}),
-			}))
-			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
-			for range 10 {
-				time.Sleep(locktest.TTL / 2)
-				edit(t, table, sk, "SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", map[string]string{"#id": "old-0", "#until": "until"},
-					attr.Item{":one": attr.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
-			}
-			if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
-				t.Fatalf("the older client was evicted: %+v", state.Serving)
-			}
-			edit(t, table, sk, "REMOVE holders.#id", map[string]string{"#id": "old-0"}, nil)
-			got := <-queued
-			if got.Err != nil || got.Lock.Ticket() != ticket.FromUint64(2) {
-				t.Fatalf("%+v", got)
-			}
-			// The older client evicts no holder, and takes a number behind.
-			edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, attr.Item{":one": attr.Num(1)})
-			time.Sleep(3 * locktest.TTL)
-			locktest.Release(t, got.Lock)
-			// It claims, and releases by the fast form.
-			edit(t, table, sk, "SET holders.#id = :e, granted = :t, holdMode = :m", map[string]string{"#id": "old-1"},
-				attr.Item{":t": attr.Num(3), ":m": attr.Str("exclusive"), ":e": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "ticket": attr.Num(3)})})
-			if !locktest.Locked(t, a) {
-				t.Error("the older client's lock is not seen")
-			}
-			edit(t, table, sk, "REMOVE holders, servingAfter, holdMode SET granted = ticketNumber", nil, nil)
-			next := locktest.Acquire(t, a, waitpolicy.NoWait)
-			if next.Ticket() != ticket.FromUint64(4) {
-				t.Errorf("ticket %s, want 4", next.Ticket())
-			}
-			locktest.Release(t, next)
-			// It takes a number, is served, and dies.
-			edit(t, table, sk, "SET servingAfter = ticketNumber, holders = :h, holdMode = :m, ticketNumber = ticketNumber + :one", nil,
-				attr.Item{":one": attr.Num(1), ":m": attr.Str("exclusive"), ":h": attr.Object(attr.Item{"old-2": attr.Object(attr.Item{
-					"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "until": ms(time.Now().Add(locktest.TTL)),
-				})})})
-			last := locktest.Acquire(t, a, waitpolicy.For(2*locktest.TTL))
-			if last.Ticket() != ticket.FromUint64(6) {
-				t.Errorf("ticket %s, want 6", last.Ticket())
-			}
-			locktest.Release(t, last)
-		})
+	locktest.InBubble(t, "TakesTurnsWithAnOlderClient", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		sk := attr.Text(locktest.RecordKey()["sk"])
+		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
+			"ticketNumber": attr.Num(1), "granted": attr.Num(0), "servingAfter": attr.Num(0), "holdMode": attr.Str("exclusive"),
+			"holders": attr.Object(attr.Item{"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older")})}),
+		}))
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		for range 10 {
+			time.Sleep(locktest.TTL / 2)
+			edit(t, table, sk, "SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", map[string]string{"#id": "old-0", "#until": "until"},
+				attr.Item{":one": attr.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
+		}
+		if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
+			t.Fatalf("the older client was evicted: %+v", state.Serving)
+		}
+		edit(t, table, sk, "REMOVE holders.#id", map[string]string{"#id": "old-0"}, nil)
+		got := <-queued
+		if got.Err != nil || got.Lock.Ticket() != ticket.FromUint64(2) {
+			t.Fatalf("%+v", got)
+		}
+		// The older client evicts no holder, and takes a number behind.
+		edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, attr.Item{":one": attr.Num(1)})
+		time.Sleep(3 * locktest.TTL)
+		locktest.Release(t, got.Lock)
+		// It claims, and releases by the fast form.
+		edit(t, table, sk, "SET holders.#id = :e, granted = :t, holdMode = :m", map[string]string{"#id": "old-1"},
+			attr.Item{":t": attr.Num(3), ":m": attr.Str("exclusive"), ":e": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "ticket": attr.Num(3)})})
+		if !locktest.Locked(t, a) {
+			t.Error("the older client's lock is not seen")
+		}
+		edit(t, table, sk, "REMOVE holders, servingAfter, holdMode SET granted = ticketNumber", nil, nil)
+		next := locktest.Acquire(t, a, waitpolicy.NoWait)
+		if next.Ticket() != ticket.FromUint64(4) {
+			t.Errorf("ticket %s, want 4", next.Ticket())
+		}
+		locktest.Release(t, next)
+		// It takes a number, is served, and dies.
+		edit(t, table, sk, "SET servingAfter = ticketNumber, holders = :h, holdMode = :m, ticketNumber = ticketNumber + :one", nil,
+			attr.Item{":one": attr.Num(1), ":m": attr.Str("exclusive"), ":h": attr.Object(attr.Item{"old-2": attr.Object(attr.Item{
+				"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "until": ms(time.Now().Add(locktest.TTL)),
+			})})})
+		last := locktest.Acquire(t, a, waitpolicy.For(2*locktest.TTL))
+		if last.Ticket() != ticket.FromUint64(6) {
+			t.Errorf("ticket %s, want 6", last.Ticket())
+		}
+		locktest.Release(t, last)
 	})
 }

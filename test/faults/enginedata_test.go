@@ -38,12 +38,10 @@ func TestEngineData(t *testing.T) {
 		if err := lock.SetData(t.Context(), nil); err != nil || shown() != nil {
 			t.Errorf("%q is shown, %v", shown(), err)
 		}
-		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET holders = :none"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if err := lock.SetData(t.Context(), []byte("late")); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("%v, want a loss", err)
 		}

@@ -47,9 +47,7 @@ func TestEngineSweep(t *testing.T) {
 			t.Errorf("%d updates, want a TAKE, two evictions and a CLAIM, and heartbeats:\n%s", n, counts)
 		}
 		locktest.Release(t, lock)
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(t.Context()))
 		found := table.Items()
 		if len(found) != 1 || !reflect.DeepEqual(found[0]["note"], note) {
 			t.Errorf("left %v", found)
@@ -105,13 +103,10 @@ func TestEngineItems(t *testing.T) {
 			t.Errorf("got %v, and the lock's end is %v", err, lock.Err())
 		}
 		locktest.Updated(t, lock, locktest.AddOne())
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
+		got := locktest.Lock(t, <-waiting)
 		dbB.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(2)))
 		whole = attr.With(whole, attr.Item{"amount": attr.Num(103)})
-		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, got.Lock, locktest.AddOne()), whole)
+		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, got, locktest.AddOne()), whole)
 		made := locktest.LockItem(t, a, u.Key(attr.With(key, attr.Item{"id": attr.Num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
 		locktest.EqualItems(t, "a created item", made.Item(), attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
 		u.Delete(attr.With(key, attr.Item{"id": attr.Num("-0.5")}))

@@ -49,14 +49,9 @@ func TestEngineFailClosed(t *testing.T) {
 		}
 		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		shown := locktest.Shown(t, other, lock.Ticket())
-		if err := other.Operator().Evict(t.Context(), locktest.Order, shown); err != nil {
-			t.Fatal(err)
-		}
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		leased := locktest.Shown(t, other, got.Lock.Ticket())
+		locktest.OK(t, other.Operator().Evict(t.Context(), locktest.Order, shown))
+		got := locktest.Lock(t, <-waiting)
+		leased := locktest.Shown(t, other, got.Ticket())
 		leased.Lease = queue.Lease{FailClosed: true}
 		for _, h := range []queue.Holder{shown, leased} {
 			if _, refused := errors.AsType[*sweeper.EvictError](other.Operator().Evict(t.Context(), locktest.Order, h)); !refused {
@@ -65,10 +60,8 @@ func TestEngineFailClosed(t *testing.T) {
 		}
 		db.Heal()
 		<-lock.Context().Done()
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
-		locktest.Release(t, got.Lock)
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
+		locktest.Release(t, got)
 	})
 }
 

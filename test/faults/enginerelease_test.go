@@ -17,13 +17,10 @@ import (
 
 func TestEngineReadersAndPermits(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", locktest.Fast)
-		b, _ := locktest.Open(t, table, "b", locktest.Fast)
+		a, b := locktest.Two(t, table, locktest.Fast, "a", "b")
 		writer := locktest.Acquire(t, a, waitpolicy.NoWait)
 		waiting := locktest.LockBy(t, b, queuelock.Shared())
-		if err := writer.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, writer.Downgrade(t.Context()))
 		reader := (<-waiting).Lock
 		if reader == nil || !reader.Shared() || reader.Ticket().Compare(writer.Ticket()) <= 0 {
 			t.Fatal("no reader has joined")
@@ -44,10 +41,7 @@ func TestEngineReadersAndPermits(t *testing.T) {
 		permits := queuelock.Key{Entity: locktest.Order.Entity, Reason: "permits"}
 		var locks []*queuelock.Lock
 		for _, c := range []*queuelock.Client{a, b} {
-			lock, err := c.Acquire(t.Context(), permits, waitpolicy.For(time.Minute), queuelock.Permits(2))
-			if err != nil {
-				t.Fatal(err)
-			}
+			lock := locktest.Must(c.Acquire(t.Context(), permits, waitpolicy.For(time.Minute), queuelock.Permits(2)))
 			locks = append(locks, lock)
 		}
 		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(2)); !errors.Is(err, queuelock.ErrNotAcquired) {
@@ -58,9 +52,7 @@ func TestEngineReadersAndPermits(t *testing.T) {
 			t.Errorf("another number: %v", err)
 		}
 		for _, lock := range locks {
-			if err := lock.Extend(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, lock.Extend(t.Context()))
 			locktest.Release(t, lock)
 		}
 	})
@@ -81,9 +73,7 @@ func TestEngineTransactRelease(t *testing.T) {
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		n := locktest.Sent(table, func() {
-			if err := writeAndRelease(t, lock, locktest.Deposit(table, nil)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, writeAndRelease(t, lock, locktest.Deposit(table, nil)))
 		})
 		if n != 2 || locktest.Balance(table) != "1" {
 			t.Errorf("%d requests; the account holds %s", n, locktest.Balance(table))
@@ -97,16 +87,13 @@ func TestEngineTransactRelease(t *testing.T) {
 		if err := writeAndRelease(t, lock, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "2" {
 			t.Errorf("with a waiter behind it: %v; the account holds %s", err, locktest.Balance(table))
 		}
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
+		got := locktest.Lock(t, <-waiting)
 		// Its own condition.
-		err := writeAndRelease(t, got.Lock, locktest.Deposit(table, aws.String("amount = :one")))
-		if _, ok := errors.AsType[*types.TransactionCanceledException](err); !ok || got.Lock.Err() != nil || locktest.Balance(table) != "2" {
-			t.Errorf("got %v, the lock's end is %v, the account holds %s", err, got.Lock.Err(), locktest.Balance(table))
+		err := writeAndRelease(t, got, locktest.Deposit(table, aws.String("amount = :one")))
+		if _, ok := errors.AsType[*types.TransactionCanceledException](err); !ok || got.Err() != nil || locktest.Balance(table) != "2" {
+			t.Errorf("got %v, the lock's end is %v, the account holds %s", err, got.Err(), locktest.Balance(table))
 		}
-		if err := writeAndRelease(t, got.Lock, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "3" {
+		if err := writeAndRelease(t, got, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "3" {
 			t.Errorf("then %v; the account holds %s", err, locktest.Balance(table))
 		}
 		// Of a lock that was taken away.

@@ -49,10 +49,7 @@ func TestEngineIdleCycle(t *testing.T) {
 		}
 		cycle := func(c *queuelock.Client, key queuelock.Key) func() {
 			return func() {
-				lock, err := c.Acquire(t.Context(), key, waitpolicy.Forever)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.Forever))
 				locktest.Release(t, lock)
 			}
 		}
@@ -124,13 +121,8 @@ func TestEngineTickets(t *testing.T) {
 		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberN{Value: start}
 		item["granted"] = &types.AttributeValueMemberN{Value: start}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-			t.Fatal(err)
-		}
-		before, err := ticket.Parse(start)
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
+		before := locktest.Must(ticket.Parse(start))
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		if held.Ticket().After(before) != 1 {
@@ -163,9 +155,7 @@ func TestEngineReasons(t *testing.T) {
 		}
 		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
 			_, err := c.Acquire(t.Context(), locktest.Order, wait)
 			if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
@@ -187,26 +177,20 @@ func TestEngineWrongTables(t *testing.T) {
 		}
 		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 		locktest.Says(t, err, name, "no such table", `partition key "pk"`)
-		if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
+		locktest.Must(db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
 			TableName: &name, BillingMode: types.BillingModePayPerRequest,
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
 			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		defer func() {
 			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
 				t.Error(err)
 			}
 		}()
-		if err := dynamodb.NewTableExistsWaiter(db).Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: &name}, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, dynamodb.NewTableExistsWaiter(db).Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: &name}, time.Minute))
 		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 		locktest.Says(t, err, name, `partition key "id" (S) and no sort key`, `sort key "sk"`)
 		locktest.Says(t, queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}), name, `partition key "id" (S) and no sort key`)
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(t.Context()))
 	})
 }

@@ -21,9 +21,7 @@ func job(t *testing.T, table *queuelocktest.Table, try trial) (granted bool) {
 	if err != nil && !errors.Is(err, queuelock.ErrNotAcquired) {
 		t.Error(err)
 	}
-	if closed := c.Close(t.Context()); closed != nil {
-		t.Error(closed)
-	}
+	locktest.Check(t, c.Close(t.Context()))
 	return err == nil
 }
 

@@ -65,9 +65,7 @@ func TestForeignCancellation(t *testing.T) {
 		f = &foreign{Client: table.Client("f")}
 		c = locktest.Must(queuelock.New(f, table.Name(), queuelock.Config{TTL: locktest.TTL}))
 		t.Cleanup(func() {
-			if err := c.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, c.Close(context.Background()))
 		})
 		return f, c, table
 	}

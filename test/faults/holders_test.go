@@ -6,7 +6,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -41,41 +40,39 @@ func TestHostileHolder(t *testing.T) {
 		{"by an id of 1 KB", strings.Repeat("é", 512), entry, locktest.TTL},
 		{"by an id of control characters", "\x00\n", entry, locktest.TTL},
 	}) {
-		t.Run(h.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := locktest.Watched(t)
-				if strings.Contains(h.name, "never issued") {
-					table = queuelocktest.NewTable(t) // to an audit it was granted
+		locktest.InBubble(t, h.name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			if strings.Contains(h.name, "never issued") {
+				table = queuelocktest.NewTable(t) // to an audit it was granted
+			}
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
+				"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "note": attr.Str("of another program"),
+				"holders": attr.Object(attr.Item{h.id: attr.Object(h.entry)}),
+			}))
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			if h.delay > 0 {
+				_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+				if !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Fatal(err)
 				}
-				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
-					"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "note": attr.Str("of another program"),
-					"holders": attr.Object(attr.Item{h.id: attr.Object(h.entry)}),
-				}))
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				if h.delay > 0 {
-					_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
-					if !errors.Is(err, queuelock.ErrNotAcquired) {
-						t.Fatal(err)
-					}
-					if n := len(err.Error()); n > 2000 {
-						t.Errorf("an error of %d bytes", n)
-					}
+				if n := len(err.Error()); n > 2000 {
+					t.Errorf("an error of %d bytes", n)
 				}
-				begun := time.Now()
-				lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
-				if took := time.Since(begun); took > h.delay+locktest.TakenOverWithin || took < h.delay-2*time.Second {
-					t.Errorf("served after %v, want %v", took, h.delay)
-				}
-				locktest.Release(t, lock)
-				time.Sleep(time.Second)
-				items := table.Items()
-				if len(items) != 1 || attr.Text(items[0]["note"]) != "of another program" {
-					t.Errorf("left %v", items)
-				}
-				if n := db.Counts()["DeleteItem"].Sent; n > 2 {
-					t.Errorf("%d deletes", n)
-				}
-			})
+			}
+			begun := time.Now()
+			lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
+			if took := time.Since(begun); took > h.delay+locktest.TakenOverWithin || took < h.delay-2*time.Second {
+				t.Errorf("served after %v, want %v", took, h.delay)
+			}
+			locktest.Release(t, lock)
+			time.Sleep(time.Second)
+			items := table.Items()
+			if len(items) != 1 || attr.Text(items[0]["note"]) != "of another program" {
+				t.Errorf("left %v", items)
+			}
+			if n := db.Counts()["DeleteItem"].Sent; n > 2 {
+				t.Errorf("%d deletes", n)
+			}
 		})
 	}
 }
@@ -84,37 +81,35 @@ func TestHostileHolder(t *testing.T) {
 // of forty. A thousand dead holders are evicted by forty, and named by none.
 func TestThousandExpiredHolders(t *testing.T) {
 	for name, until := range map[string]attr.Item{"by the clock": {"until": attr.Num(1)}, "by observation": {}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := locktest.Scaled(1000, 200)
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				holders := attr.Item{}
-				for i := range n {
-					holders[fmt.Sprintf("holder-%d", i)] = attr.Object(attr.With(attr.Item{"beat": attr.Num(i), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("owner"), "ticket": attr.Num(i + 1)}, until))
-				}
-				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(n), "granted": attr.Num(n), "servingAfter": attr.Num(0), "holders": attr.Object(holders)}))
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				begun := time.Now()
-				lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
-				took, counts := time.Since(begun), db.Counts()
-				most := time.Duration(0)
-				if len(until) == 0 {
-					most = locktest.TTL
-				}
-				if took > most+locktest.TakenOverWithin || took < most {
-					t.Errorf("served after %v", took)
-				}
-				// TAKE, the evictions, CLAIM, and what is renewed meanwhile.
-				evictions := (n + 39) / 40
-				if got := counts["UpdateItem"].Sent; got < evictions+2 || got > evictions+2+int(took/(2*time.Second)) {
-					t.Errorf("%d updates, want a TAKE, %d evictions and a CLAIM:\n%s", got, evictions, counts)
-				}
-				if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
-					t.Errorf("%d holders are left", holders)
-				}
-				locktest.Release(t, lock)
-				t.Logf("served after %v, with\n%s", took, counts)
-			})
+		locktest.InBubble(t, name, func(t *testing.T) {
+			n := locktest.Scaled(1000, 200)
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			holders := attr.Item{}
+			for i := range n {
+				holders[fmt.Sprintf("holder-%d", i)] = attr.Object(attr.With(attr.Item{"beat": attr.Num(i), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("owner"), "ticket": attr.Num(i + 1)}, until))
+			}
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(n), "granted": attr.Num(n), "servingAfter": attr.Num(0), "holders": attr.Object(holders)}))
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			begun := time.Now()
+			lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
+			took, counts := time.Since(begun), db.Counts()
+			most := time.Duration(0)
+			if len(until) == 0 {
+				most = locktest.TTL
+			}
+			if took > most+locktest.TakenOverWithin || took < most {
+				t.Errorf("served after %v", took)
+			}
+			// TAKE, the evictions, CLAIM, and what is renewed meanwhile.
+			evictions := (n + 39) / 40
+			if got := counts["UpdateItem"].Sent; got < evictions+2 || got > evictions+2+int(took/(2*time.Second)) {
+				t.Errorf("%d updates, want a TAKE, %d evictions and a CLAIM:\n%s", got, evictions, counts)
+			}
+			if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
+				t.Errorf("%d holders are left", holders)
+			}
+			locktest.Release(t, lock)
+			t.Logf("served after %v, with\n%s", took, counts)
 		})
 	}
 }

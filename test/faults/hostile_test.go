@@ -1,8 +1,6 @@
 package faults_test
 
 import (
-	"errors"
-	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,13 +31,11 @@ func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...attr.It
 	c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
 	lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 	locktest.Write(t, table, items...)
-	if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 		UpdateExpression:          aws.String("SET ticketNumber = :n, note = :note"),
 		ExpressionAttributeValues: attr.Item{":n": attr.Num(n), ":note": attr.Str("of another program")},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	locktest.Release(t, lock)
 }
 
@@ -50,65 +46,6 @@ func wrongTypes() map[string]types.AttributeValue {
 		"a boolean": &types.AttributeValueMemberBOOL{Value: true}, "null": &types.AttributeValueMemberNULL{Value: true},
 		"a map": attr.Object(attr.Item{"x": attr.Num(1)}), "a list": &types.AttributeValueMemberL{Value: []types.AttributeValue{attr.Num(1)}},
 		"a set": &types.AttributeValueMemberNS{Value: []string{"1"}},
-	}
-}
-
-// TestHostileRow checks that a well-formed row of another program delays a queue by its lease, and is then swept, whatever
-// it holds. See TestMalformedRows for others.
-func TestHostileRow(t *testing.T) {
-	year9999 := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
-	type hostile struct {
-		name  string
-		row   attr.Item
-		delay time.Duration
-	}
-	rows := []hostile{
-		{"dead for long", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(1)}), 0},
-		{"of a lease before the epoch", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(-1)}), 0},
-		{"of a lease before all time", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(int64(math.MinInt64))}), 0},
-		{"alive until 9999", attr.With(locktest.LeftRow(2), attr.Item{"until": ms(year9999), "expiresAt": attr.Num(year9999.Unix())}), locktest.TTL},
-		{"alive for all time", attr.With(locktest.LeftRow(2), attr.Item{"until": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
-		{"created in 9999", attr.With(locktest.LeftRow(2), attr.Item{"createdAt": ms(year9999)}), locktest.TTL},
-		{"with the last beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(int64(math.MaxInt64))}), locktest.TTL},
-		{"with a negative beat", attr.With(locktest.LeftRow(2), attr.Item{"beat": attr.Num(-5)}), locktest.TTL},
-		{"of an owner of 300 KB", attr.With(locktest.LeftRow(2), attr.Item{"owner": attr.Str(strings.Repeat("o", locktest.Scaled(300<<10, 30<<10)))}), locktest.TTL},
-		{"with unknown attributes", attr.With(locktest.LeftRow(2), attr.Item{"a": attr.Object(attr.Item{"b": attr.Num(1)}), "holders": attr.Num(1), "ticketNumber": attr.Str("x"), "": nil}), locktest.TTL},
-		{"of another mode", attr.With(locktest.LeftRow(2), attr.Item{"mode": attr.Str("shared")}), locktest.TTL},
-	}
-	for _, h := range locktest.Some(rows) {
-		t.Run(h.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				delete(h.row, "")
-				table := locktest.Watched(t)
-				abandoned(t, table, 2, h.row)
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				if h.delay > 0 {
-					_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second))
-					if err == nil {
-						t.Fatal("served past a row that lives")
-					}
-					if !errors.Is(err, queuelock.ErrNotAcquired) || len(err.Error()) > 1000 {
-						t.Fatalf("%.1000v", err)
-					}
-					if state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Waiting) != 1 {
-						t.Errorf("%d are waiting: %+v", len(state.Waiting), state.Waiting)
-					}
-				}
-				begun := time.Now()
-				lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
-				if took := time.Since(begun); took > h.delay+locktest.TakenOverWithin || took < h.delay-2*time.Second {
-					t.Errorf("served after %v, want %v", took, h.delay)
-				}
-				if n := db.Counts()["DeleteItem"].Sent; n > 4 {
-					t.Errorf("%d deletes, want one for the row, one for each own", n)
-				}
-				locktest.Release(t, lock)
-				time.Sleep(time.Second)
-				if n := len(table.Items()); n != 1 {
-					t.Errorf("%d items are left, want the record", n)
-				}
-			})
-		})
 	}
 }
 
@@ -142,11 +79,7 @@ func TestInvalidSortKeys(t *testing.T) {
 		locktest.Must(w.Operator().Sweep(t.Context(), locktest.Order))
 		locktest.Release(t, held)
 		for _, who := range []<-chan locktest.Outcome{waiting, second} {
-			got := <-who
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			locktest.Release(t, got.Lock)
+			locktest.Release(t, locktest.Lock(t, <-who))
 		}
 		time.Sleep(time.Second)
 		if n := len(table.Items()); n != 1+len(others) {

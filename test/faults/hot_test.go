@@ -16,8 +16,7 @@ import (
 // The log names the queue once in a minute if the limit is that of a key range, and not otherwise.
 func TestHotEntity(t *testing.T) {
 	for limit, warnings := range map[event.Limit]int{event.KeyRange: 2, event.Account: 0} {
-		locktest.InBubble(t, limit.String(), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, limit.String(), func(t *testing.T, table *queuelocktest.Table) {
 			var log locktest.Journal
 			seen := map[event.Limit]int{}
 			c, db := locktest.Open(t, table, "c", queuelock.Config{Logger: log.Logger(), Observer: event.Func(func(e event.Event) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,8 +41,7 @@ func TestLateRow(t *testing.T) {
 			t.Errorf("A holds %v, B holds %v, want that both do", a, b)
 		}
 	})
-	locktest.InBubble(t, "Queuelock", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "Queuelock", func(t *testing.T, table *queuelocktest.Table) {
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
 		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
@@ -86,40 +84,34 @@ func TestLostAnswerOfEach(t *testing.T) {
 		{"UpdateItem", "REMOVE holders"}, // RELEASE
 		{"DeleteItem", ""},               // row delete
 	} {
-		t.Run(op.name+" "+op.mentioning, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
-				b, db := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
-				held := locktest.Acquire(t, a, waitpolicy.Forever)
-				lost := db.Inject(queuelocktest.LoseResponse().Of(op.name).Mentioning(op.mentioning).Times(1))
-				waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-				time.Sleep(time.Second)
-				locktest.Release(t, held)
-				got := <-waiting
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
-				behind := uint64(1)
-				if strings.Contains(op.mentioning, "servingAfter") {
-					behind = 2 // the number that was issued unheard is burnt
-				}
-				if n := got.Lock.Ticket().After(held.Ticket()); n != behind {
-					t.Errorf("served with the ticket %d after the holder's, want %d", n, behind)
-				}
-				time.Sleep(20 * time.Second) // heartbeats
-				if err := got.Lock.Err(); err != nil {
-					t.Fatalf("the lock was lost: %v", err)
-				}
-				locktest.Release(t, got.Lock)
-				time.Sleep(time.Second)
-				if lost.Fired() != 1 {
-					t.Fatalf("the fault struck %d times, want once\n%s", lost.Fired(), table.Log())
-				}
-				if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
-					t.Errorf("%d rows and %d holders are left", rows, holders)
-				}
-			})
+		locktest.InTable(t, op.name+" "+op.mentioning, func(t *testing.T, table *queuelocktest.Table) {
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: 10 * time.Second})
+			b, db := locktest.Open(t, table, "b", queuelock.Config{TTL: 10 * time.Second})
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			lost := db.Inject(queuelocktest.LoseResponse().Of(op.name).Mentioning(op.mentioning).Times(1))
+			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			locktest.Release(t, held)
+			got := locktest.Lock(t, <-waiting)
+			behind := uint64(1)
+			if strings.Contains(op.mentioning, "servingAfter") {
+				behind = 2 // the number that was issued unheard is burnt
+			}
+			if n := got.Ticket().After(held.Ticket()); n != behind {
+				t.Errorf("served with the ticket %d after the holder's, want %d", n, behind)
+			}
+			time.Sleep(20 * time.Second) // heartbeats
+			if err := got.Err(); err != nil {
+				t.Fatalf("the lock was lost: %v", err)
+			}
+			locktest.Release(t, got)
+			time.Sleep(time.Second)
+			if lost.Fired() != 1 {
+				t.Fatalf("the fault struck %d times, want once\n%s", lost.Fired(), table.Log())
+			}
+			if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
+				t.Errorf("%d rows and %d holders are left", rows, holders)
+			}
 		})
 	}
 }

@@ -118,14 +118,9 @@ func TestWaiting(t *testing.T) {
 }
 
 func newClient(tb testing.TB, db queuelock.DynamoDB, table string) *queuelock.Client {
-	c, err := queuelock.New(db, table, queuelock.Config{Owner: "load"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(db, table, queuelock.Config{Owner: "load"}))
 	tb.Cleanup(func() {
-		if err := c.Close(context.WithoutCancel(tb.Context())); err != nil {
-			tb.Error(err)
-		}
+		locktest.Check(tb, c.Close(context.WithoutCancel(tb.Context())))
 	})
 	return c
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -14,38 +13,6 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// TestNoWaitEnds checks that a caller that will not wait gets its answer within 3 s of each attempt, however the table
-// fails. Nothing was queued, so that nothing is to leave.
-func TestNoWaitEnds(t *testing.T) {
-	for call, prepare := range callsThatAcquire {
-		for outage, fault := range outages() {
-			for name, c := range map[string]struct {
-				wait waitpolicy.Wait
-				most time.Duration
-			}{
-				"NoWait":   {wait: waitpolicy.NoWait, most: 3 * time.Second},
-				"Attempts": {wait: waitpolicy.Attempts(3, time.Second), most: 3*3*time.Second + 2*time.Second},
-			} {
-				t.Run(call+"/"+outage+"/"+name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						table := queuelocktest.NewTable(t)
-						acquire := prepare(t, table)
-						table.Inject(fault)
-						begun := time.Now()
-						err := acquire(t.Context(), c.wait)
-						if took := time.Since(begun); took > c.most || name == "NoWait" && outage == "NothingAnswers" && took != c.most {
-							t.Errorf("it took %v, want %v", took, c.most)
-						}
-						if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
-							t.Errorf("error %v", err)
-						}
-					})
-				})
-			}
-		}
-	}
-}
 
 // TestNoWaitCleansUp checks that what a TAKE without an answer has left is removed after the return, and that Close waits
 // for that. A TAKE that is applied after its removal was refused
@@ -62,36 +29,28 @@ func TestNoWaitCleansUp(t *testing.T) {
 		"WhenRequestIsAppliedLater": {fault: queuelocktest.DelayRequest(3100 * time.Millisecond).LandingAnyway()},
 		"WhenRequestIsVeryLate":     {fault: queuelocktest.DelayRequest(7 * time.Second).LandingAnyway(), late: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
-				b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-				locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
-				// Of TAKE alone: the removal begins at the moment at which Acquire returns.
-				outage := table.Inject(c.fault.Mentioning("if_not_exists(ticketNumber").Where(func(r queuelocktest.Request) bool { return r.Client == "a" }))
-				_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
-				if !errors.Is(err, queuelock.ErrUnavailable) {
-					t.Fatalf("error %v", err)
-				}
-				outage.Remove()
-				if c.close {
-					if err := a.Close(t.Context()); err != nil {
-						t.Error(err)
-					}
-				} else {
-					time.Sleep(8 * time.Second)
-				}
-				asked := time.Now()
-				lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if w := time.Since(asked); (w > time.Second) != c.late {
-					t.Errorf("the next lock took %v", w)
-				}
-				_ = lock.Release(t.Context())
-			})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
+			// Of TAKE alone: the removal begins at the moment at which Acquire returns.
+			outage := table.Inject(c.fault.Mentioning("if_not_exists(ticketNumber").Where(func(r queuelocktest.Request) bool { return r.Client == "a" }))
+			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+			if !errors.Is(err, queuelock.ErrUnavailable) {
+				t.Fatalf("error %v", err)
+			}
+			outage.Remove()
+			if c.close {
+				locktest.Check(t, a.Close(t.Context()))
+			} else {
+				time.Sleep(8 * time.Second)
+			}
+			asked := time.Now()
+			lock := locktest.Must(b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute)))
+			if w := time.Since(asked); (w > time.Second) != c.late {
+				t.Errorf("the next lock took %v", w)
+			}
+			_ = lock.Release(t.Context())
 		})
 	}
 }
@@ -109,8 +68,7 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 	} {
 		for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
 			for nth := range 4 {
-				locktest.InBubble(t, fmt.Sprintf("%s/%s/%d", call, scope, nth), func(t *testing.T) {
-					table := queuelocktest.NewTable(t)
+				locktest.InTable(t, fmt.Sprintf("%s/%s/%d", call, scope, nth), func(t *testing.T, table *queuelocktest.Table) {
 					a, _ := locktest.Open(t, table, "a", cfg)
 					lock, err := acquire(t.Context(), a, waitpolicy.NoWait)
 					if err == nil {
@@ -133,23 +91,6 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 	}
 }
 
-// TestAttemptAfterOutage checks the same of an attempt whose clean-up is late.
-func TestAttemptAfterOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		locktest.Acquire(t, a, waitpolicy.NoWait).Release(t.Context())
-		outage := table.Inject(queuelocktest.SwallowResponse())
-		time.AfterFunc(2900*time.Millisecond, outage.Remove) // the request under way gets no answer
-		late := table.Inject(queuelocktest.DelayRequest(500 * time.Millisecond).Of("UpdateItem").Mentioning("REMOVE holders").Times(1))
-		lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Attempts(2, time.Millisecond))
-		if err != nil || late.Fired() == 0 {
-			t.Fatal(err, late.Fired())
-		}
-		_ = lock.Release(t.Context())
-	})
-}
-
 // TestNoWaitGivesBack checks an AcquireAll that will not wait and was granted some of its locks when the table falls
 // silent: it gives them back or reports them within a bound, and Close gives back what is left.
 func TestNoWaitGivesBack(t *testing.T) {
@@ -163,8 +104,7 @@ func TestNoWaitGivesBack(t *testing.T) {
 			"FailClosed": {opts: []queuelock.Option{queuelock.FailClosed()}, most: 10 * time.Second},
 		} {
 			for answers := range 7 {
-				locktest.InBubble(t, fmt.Sprintf("%s%sAfter%d", scope, name, answers), func(t *testing.T) {
-					table := queuelocktest.NewTable(t)
+				locktest.InTable(t, fmt.Sprintf("%s%sAfter%d", scope, name, answers), func(t *testing.T, table *queuelocktest.Table) {
 					client, db := locktest.Open(t, table, "a", cfg)
 					other, _ := locktest.Open(t, table, "b", cfg)
 					silence := db.Inject(queuelocktest.SwallowRequest().After(answers))
@@ -180,9 +120,7 @@ func TestNoWaitGivesBack(t *testing.T) {
 					} else if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
 						t.Errorf("error %v", err)
 					}
-					if err := client.Close(t.Context()); err != nil {
-						t.Error(err)
-					}
+					locktest.Check(t, client.Close(t.Context()))
 					for _, entity := range []string{"x", "y", "z"} {
 						state, inspectErr := other.Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity})
 						if inspectErr != nil {

@@ -27,9 +27,7 @@ func TestLastTicket(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 		before := ticket.Max.Previous().Previous()
 		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": before.Attribute(), "granted": before.Attribute()}))
-		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		c, _ := locktest.Open(t, table, "c", locktest.TenSeconds)
+		a, b, c := locktest.Three(t, table, locktest.TenSeconds, "a", "b", "c")
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 		time.Sleep(time.Second)
@@ -45,9 +43,7 @@ func TestLastTicket(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		time.Sleep(3 * locktest.TTL)
-		if err := got.Lock.Err(); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, got.Lock.Err())
 		locktest.Release(t, got.Lock)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 		locktest.Says(t, err, "exhausted")
@@ -65,57 +61,51 @@ func TestBadTicketNumber(t *testing.T) {
 	for name, number := range map[string]string{
 		"TheLast": ticket.Max.String(), "TwoBeforeTheLast": ticket.Max.Previous().Previous().String(), "Negative": "-3", "BeyondAnyClock": "900000000000000",
 	} {
-		t.Run("CostsItsOwnQueueOnly/"+name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				cfg := locktest.TenSeconds
-				cfg.Scope = ticket.ScopeTable
-				a, db := locktest.Open(t, table, "a", cfg)
-				for _, key := range []queuelock.Key{bad, good} {
-					locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
-				}
-				if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-					TableName: aws.String(table.Name()), Key: attr.With(locktest.RecordKey(), attr.Item{"pk": attr.Str("bad")}),
-					UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: attr.Item{":n": attr.Num(number)},
-				}); err != nil {
-					t.Fatal(err)
-				}
-				items := len(table.Items())
-				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Minute)} {
-					_, one := a.Acquire(t.Context(), bad, wait)
-					_, all := a.AcquireAll(t.Context(), []queuelock.Key{good, bad}, wait)
-					for _, err := range []error{one, all} {
-						locktest.Says(t, err, `serving record of "bad lock"`, "ticketNumber", number)
-						if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
-							t.Errorf("%v", err)
-						}
-					}
-				}
-				lock := locktest.Must(a.Acquire(t.Context(), good, waitpolicy.NoWait))
-				if n := lock.Ticket(); n.After(ticket.FromUint64(100)) > 0 {
-					t.Errorf("the next ticket is %s", n)
-				}
-				locktest.Release(t, lock)
-				if n := len(table.Items()); n != items {
-					t.Errorf("%d items, want %d", n, items)
-				}
-			})
-		})
-	}
-	t.Run("RaisesACounterThatWasLostAfterYears", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		locktest.InBubble(t, "CostsItsOwnQueueOnly/"+name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 			cfg := locktest.TenSeconds
 			cfg.Scope = ticket.ScopeTable
-			a, _ := locktest.Open(t, table, "a", cfg)
-			const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
-			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(issued), "granted": attr.Num(issued), "scope": attr.Str("shared")}))
-			lock := locktest.Acquire(t, a, waitpolicy.Forever)
-			if lock.Ticket() != ticket.FromUint64(issued+1) {
-				t.Errorf("ticket %s, want %d", lock.Ticket(), issued+1)
+			a, db := locktest.Open(t, table, "a", cfg)
+			for _, key := range []queuelock.Key{bad, good} {
+				locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
+			}
+			locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+				TableName: aws.String(table.Name()), Key: attr.With(locktest.RecordKey(), attr.Item{"pk": attr.Str("bad")}),
+				UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: attr.Item{":n": attr.Num(number)},
+			}))
+			items := len(table.Items())
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Minute)} {
+				_, one := a.Acquire(t.Context(), bad, wait)
+				_, all := a.AcquireAll(t.Context(), []queuelock.Key{good, bad}, wait)
+				for _, err := range []error{one, all} {
+					locktest.Says(t, err, `serving record of "bad lock"`, "ticketNumber", number)
+					if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
+						t.Errorf("%v", err)
+					}
+				}
+			}
+			lock := locktest.Must(a.Acquire(t.Context(), good, waitpolicy.NoWait))
+			if n := lock.Ticket(); n.After(ticket.FromUint64(100)) > 0 {
+				t.Errorf("the next ticket is %s", n)
 			}
 			locktest.Release(t, lock)
+			if n := len(table.Items()); n != items {
+				t.Errorf("%d items, want %d", n, items)
+			}
 		})
+	}
+	locktest.InBubble(t, "RaisesACounterThatWasLostAfterYears", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		cfg := locktest.TenSeconds
+		cfg.Scope = ticket.ScopeTable
+		a, _ := locktest.Open(t, table, "a", cfg)
+		const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
+		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(issued), "granted": attr.Num(issued), "scope": attr.Str("shared")}))
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
+		if lock.Ticket() != ticket.FromUint64(issued+1) {
+			t.Errorf("ticket %s, want %d", lock.Ticket(), issued+1)
+		}
+		locktest.Release(t, lock)
 	})
 }
 

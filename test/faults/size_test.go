@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,151 +41,119 @@ func TestFullRecord(t *testing.T) {
 		{"300 KB", 300 << 10, true},
 		{"a kilobyte left", limit - 1200, true},
 	}) {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := locktest.Watched(t)
-				locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.With(attr.Item{"ticketNumber": attr.Num(0), "granted": attr.Num(0)}, filler(c.size))))
-				a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-				lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-				if !c.served {
-					locktest.Says(t, err, "UpdateItem", "size")
-					if errors.Is(err, queuelock.ErrNotAcquired) || lock != nil {
-						t.Errorf("%v", err)
-					}
-				} else {
-					if err != nil {
-						t.Fatal(err)
-					}
-					waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
-					time.Sleep(locktest.TTL)
-					locktest.Release(t, lock)
-					got := <-waiting
-					if got.Err != nil {
-						t.Fatal(got.Err)
-					}
-					locktest.Release(t, got.Lock)
+		locktest.InBubble(t, c.name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.With(attr.Item{"ticketNumber": attr.Num(0), "granted": attr.Num(0)}, filler(c.size))))
+			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+			lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+			if !c.served {
+				locktest.Says(t, err, "UpdateItem", "size")
+				if errors.Is(err, queuelock.ErrNotAcquired) || lock != nil {
+					t.Errorf("%v", err)
 				}
-				time.Sleep(time.Second)
-				items := table.Items()
-				if len(items) != 1 || items[0]["holders"] != nil || len(attr.Text(items[0]["filler"])) != c.size-6 {
-					t.Errorf("%d items are left", len(items))
+			} else {
+				if err != nil {
+					t.Fatal(err)
 				}
-			})
+				waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
+				time.Sleep(locktest.TTL)
+				locktest.Release(t, lock)
+				locktest.Release(t, locktest.Lock(t, <-waiting))
+			}
+			time.Sleep(time.Second)
+			items := table.Items()
+			if len(items) != 1 || items[0]["holders"] != nil || len(attr.Text(items[0]["filler"])) != c.size-6 {
+				t.Errorf("%d items are left", len(items))
+			}
 		})
 	}
 	// The holder fits, and then another program fills the record: the waiters cannot
 	// claim, and leave.
-	t.Run("filled while it is held", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := locktest.Watched(t)
-			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-			lock := locktest.Acquire(t, a, waitpolicy.Forever)
-			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
-			time.Sleep(2 * time.Second)
-			if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-				TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET filler = :f"),
-				ExpressionAttributeValues: attr.Item{":f": filler(limit - 290)["filler"]},
-			}); err != nil {
-				t.Fatal(err)
-			}
-			locktest.Release(t, lock)
-			got := <-waiting
-			locktest.Says(t, got.Err, "UpdateItem", "size")
-			if took := got.At; errors.Is(got.Err, queuelock.ErrNotAcquired) || time.Since(took) > time.Second {
-				t.Errorf("%v", got.Err)
-			}
-			time.Sleep(time.Second)
-			if n := len(table.Items()); n != 1 {
-				t.Errorf("%d items are left, want the record", n)
-			}
-		})
+	locktest.InBubble(t, "filled while it is held", func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
+		time.Sleep(2 * time.Second)
+		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET filler = :f"),
+			ExpressionAttributeValues: attr.Item{":f": filler(limit - 290)["filler"]},
+		}))
+		locktest.Release(t, lock)
+		got := <-waiting
+		locktest.Says(t, got.Err, "UpdateItem", "size")
+		if took := got.At; errors.Is(got.Err, queuelock.ErrNotAcquired) || time.Since(took) > time.Second {
+			t.Errorf("%v", got.Err)
+		}
+		time.Sleep(time.Second)
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items are left, want the record", n)
+		}
 	})
 }
 
 // All entries of a record are one item: what its holders need together must stay
 // within what an item may have and a partition gives.
 func TestRecordSize(t *testing.T) {
-	t.Run("RefusesPermitsThatCannotBeRenewed", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			a, db := locktest.Open(t, table, "a", queuelock.Config{})
-			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(500))
-			locktest.Says(t, err, "Permits(500)", "HeartbeatInterval 30s", "write units a second", "at least 1m")
-			if n := db.Counts().Total().Sent; n != 0 {
-				t.Errorf("%d requests were sent", n)
-			}
-			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(500), queuelock.WithTTL(5*time.Minute)))
-		})
+	locktest.InTable(t, "RefusesPermitsThatCannotBeRenewed", func(t *testing.T, table *queuelocktest.Table) {
+		a, db := locktest.Open(t, table, "a", queuelock.Config{})
+		_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(500))
+		locktest.Says(t, err, "Permits(500)", "HeartbeatInterval 30s", "write units a second", "at least 1m")
+		locktest.SentNothing(t, db)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(500), queuelock.WithTTL(5*time.Minute)))
 	})
-	t.Run("BoundsDataByPermits", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			// The units that the heartbeats need are the narrower bound of both.
-			n, ttl := locktest.Scaled(98, 40), locktest.Scaled(time.Minute, 10*time.Second)
-			table := queuelocktest.NewTable(t)
-			a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: ttl})
-			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
-			locktest.Says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
-			if sent := db.Counts().Total().Sent; sent != 0 {
-				t.Errorf("%d requests were sent", sent)
+	locktest.InBubble(t, "BoundsDataByPermits", func(t *testing.T) {
+		// The units that the heartbeats need are the narrower bound of both.
+		n, ttl := locktest.Scaled(98, 40), locktest.Scaled(time.Minute, 10*time.Second)
+		table := queuelocktest.NewTable(t)
+		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: ttl})
+		_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(n), queuelock.WithData(make([]byte, 4096)))
+		locktest.Says(t, err, "WithData", "4096 bytes", "at most 1", "other holders")
+		locktest.SentNothing(t, db)
+		var held []*queuelock.Lock
+		for range n {
+			held = append(held, locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(n)))
+		}
+		for _, lock := range held {
+			before := db.Counts()
+			if err := lock.SetData(t.Context(), make([]byte, 1400)); err == nil || db.Counts().Sub(before)["UpdateItem"].Sent != 0 {
+				t.Fatalf("%v: 1400 bytes were sent", err)
 			}
-			var held []*queuelock.Lock
-			for range n {
-				held = append(held, locktest.Acquire(t, a, waitpolicy.Forever, queuelock.Permits(n)))
-			}
-			for _, lock := range held {
-				before := db.Counts()
-				if err := lock.SetData(t.Context(), make([]byte, 1400)); err == nil || db.Counts().Sub(before)["UpdateItem"].Sent != 0 {
-					t.Fatalf("%v: 1400 bytes were sent", err)
-				}
-				if err := lock.SetData(t.Context(), make([]byte, 1300)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			time.Sleep(ttl * 2 / 3) // each has renewed its lease
-			for _, lock := range held {
-				locktest.Release(t, lock)
-			}
-		})
-	})
-	t.Run("BoundsDataOfReaders", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared(), queuelock.WithData(make([]byte, 257)))
-			locktest.Says(t, err, "WithData", "257 bytes", "at most 256")
-			lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.WithData(make([]byte, 4096)))
-			if err := lock.Downgrade(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			locktest.Says(t, lock.SetData(t.Context(), make([]byte, 257)), "SetData", "257 bytes", "at most 256")
-			if err := lock.SetData(t.Context(), make([]byte, 256)); err != nil {
-				t.Error(err)
-			}
+			locktest.OK(t, lock.SetData(t.Context(), make([]byte, 1300)))
+		}
+		time.Sleep(ttl * 2 / 3) // each has renewed its lease
+		for _, lock := range held {
 			locktest.Release(t, lock)
-		})
+		}
 	})
-	t.Run("AdmitsAsManyReadersAsCanBeRenewed", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
-			n := queue.Load{Owner: 1, Data: queue.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
-			if n < 10 || n > 100 {
-				t.Fatalf("%d readers", n)
+	locktest.InTable(t, "BoundsDataOfReaders", func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared(), queuelock.WithData(make([]byte, 257)))
+		locktest.Says(t, err, "WithData", "257 bytes", "at most 256")
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.WithData(make([]byte, 4096)))
+		locktest.OK(t, lock.Downgrade(t.Context()))
+		locktest.Says(t, lock.SetData(t.Context(), make([]byte, 257)), "SetData", "257 bytes", "at most 256")
+		locktest.Check(t, lock.SetData(t.Context(), make([]byte, 256)))
+		locktest.Release(t, lock)
+	})
+	locktest.InTable(t, "AdmitsAsManyReadersAsCanBeRenewed", func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
+		n := queue.Load{Owner: 1, Data: queue.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
+		if n < 10 || n > 100 {
+			t.Fatalf("%d readers", n)
+		}
+		var held []*queuelock.Lock
+		for range n {
+			held = append(held, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
+		}
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
+			if _, err := a.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("reader %d: %v", n+1, err)
 			}
-			var held []*queuelock.Lock
-			for range n {
-				held = append(held, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
-			}
-			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
-				if _, err := a.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
-					t.Errorf("reader %d: %v", n+1, err)
-				}
-			}
-			locktest.Release(t, held[0])
-			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
-		})
+		}
+		locktest.Release(t, held[0])
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
 	})
 }
 
@@ -195,42 +162,34 @@ func TestRecordSize(t *testing.T) {
 func TestRecordSizeFormula(t *testing.T) {
 	sizes, bounds := map[int]float64{}, map[int]float64{}
 	for _, n := range []int{1, 20} {
-		t.Run(fmt.Sprint("IsNoLessThanTheItem/", n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := embedded.New(embedded.Config{})
-				table := queuelocktest.NewTable(t, queuelocktest.WithEngine(engine))
-				load := queue.Load{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
-				key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{Owner: strings.Repeat("o", load.Owner)})
-				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-				options := []queuelock.Option{queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, load.Data))}
-				locktest.Must(b.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(n))) // and evicted
-				if err := b.Close(t.Context()); err != nil {
+		locktest.InBubble(t, fmt.Sprint("IsNoLessThanTheItem/", n), func(t *testing.T) {
+			engine := embedded.New(embedded.Config{})
+			table := queuelocktest.NewTable(t, queuelocktest.WithEngine(engine))
+			load := queue.Load{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
+			key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{Owner: strings.Repeat("o", load.Owner)})
+			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			options := []queuelock.Option{queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, load.Data))}
+			locktest.Must(b.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(n))) // and evicted
+			locktest.OK(t, b.Close(t.Context()))
+			for i := range 2 * n {
+				lock := locktest.Must(a.Acquire(t.Context(), key, waitpolicy.Forever, options...))
+				locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
+				if i < n {
+					locktest.OK(t, lock.Release(t.Context()))
+				} else if err := lock.SetData(t.Context(), make([]byte, load.Data)); err != nil {
 					t.Fatal(err)
 				}
-				for i := range 2 * n {
-					lock := locktest.Must(a.Acquire(t.Context(), key, waitpolicy.Forever, options...))
-					if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-						t.Fatal(err)
-					}
-					if i < n {
-						if err := lock.Release(t.Context()); err != nil {
-							t.Fatal(err)
-						}
-					} else if err := lock.SetData(t.Context(), make([]byte, load.Data)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				time.Sleep(2 * time.Minute)
-				kilobytes, _ := load.Units(n) // each holder writes the record once in n seconds
-				bounds[n] = kilobytes * 1024
-				for _, i := range engine.Items(table.Name()) {
-					sizes[n] = max(sizes[n], float64(i.Size()))
-				}
-				if sizes[n] > bounds[n] {
-					t.Errorf("the record has %v bytes, the formula says %v", sizes[n], bounds[n])
-				}
-			})
+			}
+			time.Sleep(2 * time.Minute)
+			kilobytes, _ := load.Units(n) // each holder writes the record once in n seconds
+			bounds[n] = kilobytes * 1024
+			for _, i := range engine.Items(table.Name()) {
+				sizes[n] = max(sizes[n], float64(i.Size()))
+			}
+			if sizes[n] > bounds[n] {
+				t.Errorf("the record has %v bytes, the formula says %v", sizes[n], bounds[n])
+			}
 		})
 	}
 	t.Run("GrowsNoLessThanTheItem", func(t *testing.T) {

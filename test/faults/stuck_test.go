@@ -64,14 +64,11 @@ func openHanging(t *testing.T, table *queuelocktest.Table, name string, cfg queu
 	var mu sync.Mutex
 	var current *locktest.Gate
 	cfg.Owner = name
-	c, err := queuelock.New(hanging{table.Client(name).Client, func() *locktest.Gate {
+	c = locktest.Must(queuelock.New(hanging{table.Client(name).Client, func() *locktest.Gate {
 		mu.Lock()
 		defer mu.Unlock()
 		return current
-	}}, table.Name(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}, table.Name(), cfg))
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c, func(g *locktest.Gate) {
 		mu.Lock()
@@ -198,8 +195,7 @@ func TestStuckWaiter(t *testing.T) {
 
 func TestStuckHeartbeat(t *testing.T) {
 	// Release waits for the heartbeat, and its context ends meanwhile.
-	locktest.InBubble(t, "LetsReleaseReportTheLoss", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "LetsReleaseReportTheLoss", func(t *testing.T, table *queuelocktest.Table) {
 		var current atomic.Pointer[locktest.Gate]
 		c := locktest.Must(queuelock.New(hangingUpdates{table.Client("a").Client, &current}, table.Name(), queuelock.Config{}))
 		defer func() { _ = c.Close(context.Background()) }()
@@ -255,11 +251,7 @@ func TestSlowWaiters(t *testing.T) {
 			}
 			locktest.Release(t, held)
 			for _, d := range done {
-				got := <-d
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
-				locktest.Release(t, got.Lock)
+				locktest.Release(t, locktest.Lock(t, <-d))
 			}
 			if n := db.Counts()["PutItem"].Sent; n != 3 {
 				t.Errorf("%d rows were put, want 3", n)
@@ -303,8 +295,7 @@ func TestStuckAcquireAll(t *testing.T) {
 		cfg := queuelock.Config{Scope: scope}
 		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", cfg)
-			b, _ := locktest.Open(t, table, "b", cfg)
+			a, b := locktest.Two(t, table, cfg, "a", "b")
 			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 			g := locktest.NewGate(t)
 			begun := time.Now()
@@ -352,7 +343,7 @@ func TestStuckAcquireAll(t *testing.T) {
 				if got.Err != nil {
 					t.Fatal(got.Err)
 				}
-				locktest.ReleaseAll(t, got.Locks)
+				locktest.ReleaseAll(t, got.Lock)
 			case <-time.After(time.Minute):
 				t.Fatal("it does not go on")
 			}
@@ -366,16 +357,13 @@ func TestStuckAcquireAll(t *testing.T) {
 			h.goOn()
 			time.Sleep(time.Minute)
 			locktest.ReleaseAll(t, h.held)
-			got := <-h.done
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			for _, lock := range got.Locks.All() {
+			got := locktest.Lock(t, <-h.done)
+			for _, lock := range got.All() {
 				if lock.Key().Entity == "a" && lock.Ticket() != of {
 					t.Errorf("a has ticket %s, want %s as before", lock.Ticket(), of)
 				}
 			}
-			locktest.ReleaseAll(t, got.Locks)
+			locktest.ReleaseAll(t, got)
 			locktest.NothingLeft(t, h.table)
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -38,8 +37,7 @@ func (c copied) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 // TestThrottledCopy checks that a TAKE which was throttled counts as one that may have been applied: what it may have left is
 // removed when the caller gives up.
 func TestThrottledCopy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
 		ctx, giveUp := context.WithCancel(t.Context())
@@ -48,10 +46,7 @@ func TestThrottledCopy(t *testing.T) {
 			t.Fatal("granted after the caller had given up")
 		}
 		asked := time.Now()
-		lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute)))
 		if w := time.Since(asked); w > time.Second {
 			t.Errorf("the next lock took %v", w)
 		}

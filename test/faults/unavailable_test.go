@@ -48,9 +48,7 @@ var callsThatAcquire = map[string]func(*testing.T, *queuelocktest.Table) attempt
 		}
 	},
 	"LockItem": func(t *testing.T, table *queuelocktest.Table) attempting {
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+		u, key, _ := locktest.NewOrder(t, table)
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		locktest.LockItem(t, b, u.Key(key), waitpolicy.NoWait)
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -140,20 +138,27 @@ func (w wanted) ends(t *testing.T, err error) {
 	}
 }
 
+// TestErrUnavailable checks which errors say that the table did not answer, and that a caller which will not wait has them soon.
 func TestErrUnavailable(t *testing.T) {
 	for outage := range outages() {
 		for wait, w := range allWaits {
 			for call, calls := range callsThatAcquire {
-				if outage != "NothingAnswers" && (call != "Acquire" || wait != "For") {
+				tries, every := w.wait.Tries()
+				if outage != "NothingAnswers" && tries == 0 && (call != "Acquire" || wait != "For") {
 					continue // the one that is the hardest to find out
 				}
 				for when, after := range map[string]time.Duration{"FromTheStart": 0, "WhileWaiting": 100 * time.Millisecond} {
-					if tries, _ := w.wait.Tries(); after > 0 && (tries > 0 || w.wait.IsNoWait()) {
+					if after > 0 && tries > 0 {
 						continue
 					}
-					locktest.InBubble(t, "MatchesUnder"+outage+wait+call+when, func(t *testing.T) {
-						table := queuelocktest.NewTable(t)
-						err := w.try(t, calls(t, table), after, func() { table.Inject(outages()[outage]) })
+					locktest.InTable(t, "MatchesUnder"+outage+wait+call+when, func(t *testing.T, table *queuelocktest.Table) {
+						attempt, begun := calls(t, table), time.Now()
+						err := w.try(t, attempt, after, func() { table.Inject(outages()[outage]) })
+						// One that will not wait has its answer within 3 s of each try.
+						most := time.Duration(tries)*3*time.Second + time.Duration(max(0, tries-1))*every
+						if took := time.Since(begun); tries > 0 && took > most || tries == 1 && outage == "NothingAnswers" && took != most {
+							t.Errorf("it took %v, want %v", took, most)
+						}
 						if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
 							t.Errorf("%v: want ErrUnavailable, and not ErrNotAcquired", err)
 						}
@@ -174,8 +179,7 @@ func TestErrUnavailable(t *testing.T) {
 			if w.forever {
 				continue
 			}
-			locktest.InBubble(t, "DoesNotMatchBusyLockUnder"+wait+call, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
+			locktest.InTable(t, "DoesNotMatchBusyLockUnder"+wait+call, func(t *testing.T, table *queuelocktest.Table) {
 				err := w.try(t, calls(t, table), time.Millisecond, func() { table.Inject(outages()["TableFails"].Times(failures)) })
 				busy(t, err)
 				w.ends(t, err)
@@ -210,8 +214,7 @@ func TestErrUnavailable(t *testing.T) {
 				"Claims": fault.Of("UpdateItem").After(1), // after the TAKE
 				"Looks":  fault.Of("GetItem", "Query"),
 			} {
-				locktest.InBubble(t, "MatchesIf"+request+name+"Until"+end, func(t *testing.T) {
-					table := queuelocktest.NewTable(t)
+				locktest.InTable(t, "MatchesIf"+request+name+"Until"+end, func(t *testing.T, table *queuelocktest.Table) {
 					locktest.Write(t, table, left)
 					c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
 					failing := db.Inject(fault)
@@ -227,8 +230,7 @@ func TestErrUnavailable(t *testing.T) {
 			}
 		}
 	}
-	locktest.InBubble(t, "DoesNotHideRefusalWhenWaitEndsMeanwhile", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "DoesNotHideRefusalWhenWaitEndsMeanwhile", func(t *testing.T, table *queuelocktest.Table) {
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		locktest.Acquire(t, b, waitpolicy.NoWait)
 		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})

@@ -22,11 +22,9 @@ func TestCloseBesideGrant(t *testing.T) {
 	cancel()
 	for i := range 60 {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		got := make(chan locktest.Outcome, 1)
-		go func() {
-			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.Forever)
-			got <- locktest.Outcome{Lock: lock, Err: err}
-		}()
+		got := locktest.Background(func() (*queuelock.Lock, error) {
+			return c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.Forever)
+		})
 		for range i * 100 {
 			runtime.Gosched()
 		}
@@ -34,24 +32,18 @@ func TestCloseBesideGrant(t *testing.T) {
 		if o := <-got; o.Err == nil && o.Lock.Err() == nil || o.Err != nil && !errors.Is(o.Err, queuelock.ErrClosed) {
 			t.Fatalf("turn %d: Close has returned, and Acquire %v, %v", i, o.Lock, o.Err)
 		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 	}
 }
 
 // TestClose checks that Close tries every release and cancels waiters. The Java client's
 // close gave up at the first release that failed.
 func TestClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		var locks []*queuelock.Lock
 		for i := range 5 {
-			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.Forever)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.Forever))
 			locks = append(locks, lock)
 		}
 		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
@@ -104,8 +96,7 @@ func TestClose(t *testing.T) {
 // TestNothingAfterRelease checks that nothing of a lock is sent after its release.
 // Heartbeats, releases and sweeps that race deleted live locks of the Java client's.
 func TestNothingAfterRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		beat := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").LandingAnyway())
@@ -131,8 +122,7 @@ func TestCloseAfterEndedContext(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

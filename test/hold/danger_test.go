@@ -41,8 +41,7 @@ func (a *alarms) times() []time.Duration {
 // TestOnExpiring checks that OnExpiring is called once before a loss, and never while
 // renewals succeed.
 func TestOnExpiring(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		first, second := newAlarms(), newAlarms()
@@ -94,7 +93,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 			begun := time.Now()
 			go func() {
 				locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.OnExpiring(1500*time.Millisecond, told.ring))
-				done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
+				done <- locktest.SeveralOutcome{Lock: locks, Err: err, At: time.Now()}
 			}()
 			time.Sleep(100 * time.Millisecond)
 			cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
@@ -109,7 +108,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.At.Sub(begun) {
 				t.Errorf("called at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))
 			}
-			if err := got.Locks.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
+			if err := got.Lock.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
 			}
 		})
@@ -119,8 +118,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 // TestSlowOnExpiring checks that OnExpiring may release the lock, and may take its time.
 // The callback has the lock and must block nothing else.
 func TestSlowOnExpiring(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		done := make(chan error, 1)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(time.Second, func(l *queuelock.Lock) {
@@ -138,9 +136,7 @@ func TestSlowOnExpiring(t *testing.T) {
 			t.Errorf("%v, %v", err, lock.Err())
 		}
 		begun := time.Now()
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(t.Context()))
 		if took := time.Since(begun); took != 5*time.Second {
 			t.Errorf("Close took %v, want until the function has returned", took)
 		}
@@ -150,8 +146,7 @@ func TestSlowOnExpiring(t *testing.T) {
 // TestInvalidOnExpiring checks that an invalid margin of OnExpiring is refused without a
 // request.
 func TestInvalidOnExpiring(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		f := func(*queuelock.Lock) {}
 		for _, test := range []struct {
@@ -167,9 +162,7 @@ func TestInvalidOnExpiring(t *testing.T) {
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, test.opts...)
 			locktest.Says(t, err, test.says...)
 		}
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		locktest.SentNothing(t, db)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.OnExpiring(1500*time.Millisecond, f), queuelock.WithTTL(10*time.Second)))
 	})
 }

@@ -35,9 +35,7 @@ func dataOf(t *testing.T, table *queuelocktest.Table) string {
 func TestData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		plain, _ := locktest.Open(t, table, "plain", queuelock.Config{})
+		a, b, plain := locktest.Three(t, table, queuelock.Config{}, "a", "b", "plain")
 		mine := []byte("job 17")
 		option := queuelock.WithData(mine)
 		copy(mine, "XXX") // the option has a copy
@@ -90,16 +88,13 @@ func TestData(t *testing.T) {
 
 // TestSetDataRequests checks that SetData is one request and does not renew the lease.
 func TestSetDataRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		if spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData([]byte("0"))) }); spent.Sent != 1 || spent.WriteUnits != 1 {
 			t.Errorf("to acquire with a little data costs %+v", spent)
 		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 		c, _ = locktest.Open(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		before := locktest.Entries(table)[0]
@@ -109,9 +104,7 @@ func TestSetDataRequests(t *testing.T) {
 				units = 5 // of the larger of what was there and what is
 			}
 			spent := locktest.Cost(table, func() {
-				if err := lock.SetData(t.Context(), []byte(data)); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, lock.SetData(t.Context(), []byte(data)))
 			})
 			if spent.Sent != 1 || spent.WriteUnits != units || spent.ReadUnits != 0 {
 				t.Errorf("%d bytes cost %+v, want one request of %v units", len(data), spent, units)
@@ -148,15 +141,12 @@ func sameValue(a, b types.AttributeValue) bool {
 
 // TestTooMuchData checks that too much data is refused without a request.
 func TestTooMuchData(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		much := bytes.Repeat([]byte("x"), 5000)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.WithData(much))
 		locktest.Says(t, err, "WithData", "5000 bytes", "4096")
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		locktest.SentNothing(t, db)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData(much[:4096]))
 		before := db.Counts().Total().Sent
 		locktest.Says(t, lock.SetData(t.Context(), much[:4097]), "SetData", "4097 bytes", "4096")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -27,98 +26,83 @@ func TestDo(t *testing.T) {
 			return lock.Release(ctx)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				c, _ := locktest.Open(t, table, "a", queuelock.Config{})
-				var err error
-				func() {
-					defer func() {
-						if r := recover(); r != nil {
-							if name != "panic" || r != boom {
-								t.Errorf("panic %v", r)
-							}
-							err = boom
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			var err error
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						if name != "panic" || r != boom {
+							t.Errorf("panic %v", r)
 						}
-					}()
-					err = c.Do(t.Context(), locktest.Order, waitpolicy.Forever, f)
+						err = boom
+					}
 				}()
-				if want := map[bool]error{true: boom}[name == "error" || name == "panic"]; !errors.Is(err, want) || (want == nil) != (err == nil) {
-					t.Errorf("%v, want %v", err, want)
-				}
-				if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
-					t.Errorf("after Do: %+v, want an idle lock", spent)
-				}
-			})
+				err = c.Do(t.Context(), locktest.Order, waitpolicy.Forever, f)
+			}()
+			if want := map[bool]error{true: boom}[name == "error" || name == "panic"]; !errors.Is(err, want) || (want == nil) != (err == nil) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
+				t.Errorf("after Do: %+v, want an idle lock", spent)
+			}
 		})
 	}
 }
 
 // TestDoContext checks that Do distinguishes a loss from the end of the caller's context.
 func TestDoContext(t *testing.T) {
-	t.Run("lost", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
-				db.Partition()
-				<-ctx.Done()
-				if !errors.Is(context.Cause(ctx), queuelock.ErrLost) {
-					t.Errorf("cause %v", context.Cause(ctx))
-				}
-				return nil
-			})
-			if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != heartbeat.Unreachable {
-				t.Errorf("%v, want a loss", err)
+	locktest.InTable(t, "lost", func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+			db.Partition()
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), queuelock.ErrLost) {
+				t.Errorf("cause %v", context.Cause(ctx))
 			}
+			return nil
 		})
+		if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != heartbeat.Unreachable {
+			t.Errorf("%v, want a loss", err)
+		}
 	})
-	t.Run("deadline", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-			defer cancel()
-			err := c.Do(ctx, locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
-				if _, ok := ctx.Deadline(); !ok {
-					t.Error("fn's context hides the deadline")
-				}
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v, want the caller's deadline", err)
+	locktest.InTable(t, "deadline", func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := c.Do(ctx, locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+			if _, ok := ctx.Deadline(); !ok {
+				t.Error("fn's context hides the deadline")
 			}
-			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+			<-ctx.Done()
+			return context.Cause(ctx)
 		})
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, queuelock.ErrLost) {
+			t.Errorf("%v, want the caller's deadline", err)
+		}
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	})
-	t.Run("not acquired", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			lock := locktest.Acquire(t, c, waitpolicy.Forever)
-			err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
-				t.Error("fn was called")
-				return nil
-			})
-			if !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Error(err)
-			}
-			locktest.Release(t, lock)
+	locktest.InTable(t, "not acquired", func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+			t.Error("fn was called")
+			return nil
 		})
+		if !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Error(err)
+		}
+		locktest.Release(t, lock)
 	})
 }
 
 // TestMissingArguments checks that Do without a function and New without a client are
 // refused.
 func TestMissingArguments(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Says(t, c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, nil), "function is nil")
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		locktest.SentNothing(t, db)
 		_, err := queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
 		locktest.Says(t, err, "client is nil")
 	})

@@ -30,17 +30,12 @@ func TestProtectedWrite(t *testing.T) {
 		"arrives twice":        queuelocktest.Duplicate(time.Second),
 		"conflict":             queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, db := locktest.Open(t, table, "c", queuelock.Config{})
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 			db.Inject(fault.Of("TransactWriteItems"))
-			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
+			locktest.OK(t, table.Settle(t.Context()))
 			if got := locktest.Balance(table); got != "1" {
 				t.Errorf("the account holds %s after one deposit", got)
 			}
@@ -51,8 +46,7 @@ func TestProtectedWrite(t *testing.T) {
 
 // TestWriteAfterLoss checks that a protected write of a lost lock is refused.
 func TestWriteAfterLoss(t *testing.T) {
-	locktest.InBubble(t, "evicted", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "evicted", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "stalled", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		other, _ := locktest.Open(t, table, "other", queuelock.Config{})
@@ -87,18 +81,15 @@ func TestWriteAfterLoss(t *testing.T) {
 			t.Errorf("a write after the release gave %v", err)
 		}
 	})
-	locktest.InBubble(t, "evicted, and does not know yet", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "evicted, and does not know yet", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		// An operator takes the lock away.
-		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: lock.Condition().Key,
 			UpdateExpression:          aws.String("SET holders = :none"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
 		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the write gave %v, want a LostError: evicted", err)
@@ -114,8 +105,7 @@ func TestWriteAfterLoss(t *testing.T) {
 
 // TestCallersCondition checks that a protected write fails by the caller's own condition.
 func TestCallersCondition(t *testing.T) {
-	locktest.InBubble(t, "own condition", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "own condition", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		spent := locktest.Cost(table, func() {
@@ -137,8 +127,7 @@ func TestCallersCondition(t *testing.T) {
 
 // TestEndOfContext checks that a protected write ends with its context and with the lock.
 func TestEndOfContext(t *testing.T) {
-	locktest.InBubble(t, "context", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "context", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.SwallowRequest().Of("TransactWriteItems"))
@@ -168,8 +157,7 @@ func TestEndOfContext(t *testing.T) {
 // TestInvalidItems checks that Transact returns an error that names what is wrong with
 // its items.
 func TestInvalidItems(t *testing.T) {
-	locktest.InBubble(t, "items", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "items", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		spent := locktest.Cost(table, func() {
@@ -191,8 +179,7 @@ func TestInvalidItems(t *testing.T) {
 // does not pass it. A TAKE that arrives once more after the release puts its id into the
 // record again, with the next ticket.
 func TestFenceBesideOrphan(t *testing.T) {
-	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "a TAKE arrives again", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the record is there
 		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
@@ -200,9 +187,7 @@ func TestFenceBesideOrphan(t *testing.T) {
 		condition := lock.Condition()
 		locktest.Release(t, lock)
 		again.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, table.Settle(t.Context()))
 		if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
 			t.Fatalf("%d holders: want the orphaned entry of ticket %s", holders, lock.Ticket())
 		}

@@ -105,9 +105,7 @@ func TestForget(t *testing.T) {
 			locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
 			network.Partition()
 			time.Sleep(2 * time.Minute)
-			if err := end.evict(t.Context(), op); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, end.evict(t.Context(), op))
 			synctest.Wait()
 			if left := time.Until(expiry(t, table)); left < day-5*time.Second || left > day+5*time.Second {
 				t.Errorf("the record expires in %v, want a day", left)
@@ -131,9 +129,7 @@ func TestForget(t *testing.T) {
 			looks := slow.Inject(queuelocktest.DelayRequest(8*time.Second).Of("Query", "GetItem").Times(1))
 			waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
 			time.Sleep(time.Second)
-			if err := end.evict(t.Context(), op); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, end.evict(t.Context(), op))
 			synctest.Wait()
 			if at := expiry(t, table); !at.IsZero() {
 				t.Errorf("a record with a waiter expires at %v", at)
@@ -184,11 +180,8 @@ func TestForget(t *testing.T) {
 			waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 			time.Sleep(time.Minute)
 			locktest.Release(t, held) // the hand-off
-			got := <-waiting
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			held = got.Lock
+			got := locktest.Lock(t, <-waiting)
+			held = got
 			time.Sleep(time.Minute) // its row is deleted
 		}
 		locktest.Release(t, held)
@@ -219,14 +212,11 @@ func TestForget(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			db := table.Client("operator")
 			set := func(attribute string, enabled bool) {
-				_, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
+				locktest.Must(db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{
 					TableName: aws.String(table.Name()), TimeToLiveSpecification: &types.TimeToLiveSpecification{
 						AttributeName: &attribute, Enabled: &enabled,
 					},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}))
 			}
 			if ttl != "expiresAt" {
 				set("expiresAt", false)

@@ -3,7 +3,6 @@ package hold_test
 import (
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -17,52 +16,46 @@ import (
 func TestExpiredCredentials(t *testing.T) {
 	for _, code := range []queuelocktest.Code{"ExpiredTokenException", "UnrecognizedClientException"} {
 		for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
-			t.Run("DelayAReleaseUntilTheyAreRenewed/"+name+"/"+string(code), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-					a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-					lock := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
-					expired := db.Inject(queuelocktest.Refuse(code))
-					time.AfterFunc(3*time.Second, expired.Remove)
-					locktest.Release(t, lock)
-					if _, holders := locktest.Record(t, table); len(holders) > 0 || expired.Fired() == 0 {
-						t.Errorf("left %v, after %d refusals", holders, expired.Fired())
-					}
-				})
+			locktest.InBubble(t, "DelayAReleaseUntilTheyAreRenewed/"+name+"/"+string(code), func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
+				expired := db.Inject(queuelocktest.Refuse(code))
+				time.AfterFunc(3*time.Second, expired.Remove)
+				locktest.Release(t, lock)
+				if _, holders := locktest.Record(t, table); len(holders) > 0 || expired.Fired() == 0 {
+					t.Errorf("left %v, after %d refusals", holders, expired.Fired())
+				}
 			})
 		}
-		t.Run("AreTriedUntilTheLeaseEnds/"+string(code), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-				begun, expired := time.Now(), db.Inject(queuelocktest.Refuse(code))
-				locktest.Says(t, lock.Release(t.Context()), "release", string(code))
-				if took := time.Since(begun); took < locktest.TTL*3/4 || took > locktest.TTL || expired.Fired() < 5 {
-					t.Errorf("it gave up after %v and %d refusals, with a lease of %v", took, expired.Fired(), locktest.TTL)
-				}
-				expired.Remove()
-				locktest.Release(t, lock)
-				if _, holders := locktest.Record(t, table); len(holders) > 0 {
-					t.Errorf("left %v", holders)
-				}
-			})
+		locktest.InBubble(t, "AreTriedUntilTheLeaseEnds/"+string(code), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			begun, expired := time.Now(), db.Inject(queuelocktest.Refuse(code))
+			locktest.Says(t, lock.Release(t.Context()), "release", string(code))
+			if took := time.Since(begun); took < locktest.TTL*3/4 || took > locktest.TTL || expired.Fired() < 5 {
+				t.Errorf("it gave up after %v and %d refusals, with a lease of %v", took, expired.Fired(), locktest.TTL)
+			}
+			expired.Remove()
+			locktest.Release(t, lock)
+			if _, holders := locktest.Record(t, table); len(holders) > 0 {
+				t.Errorf("left %v", holders)
+			}
 		})
-		t.Run("CostNoLockThatIsRenewedInTime/"+string(code), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-				time.Sleep(4 * time.Second)
-				expired := db.Inject(queuelocktest.Refuse(code))
-				time.Sleep(3 * time.Second)
-				expired.Remove()
-				time.Sleep(time.Minute)
-				if lock.Err() != nil || expired.Fired() == 0 {
-					t.Errorf("%v, after %d refusals", lock.Err(), expired.Fired())
-				}
-				locktest.Release(t, lock)
-			})
+		locktest.InBubble(t, "CostNoLockThatIsRenewedInTime/"+string(code), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			time.Sleep(4 * time.Second)
+			expired := db.Inject(queuelocktest.Refuse(code))
+			time.Sleep(3 * time.Second)
+			expired.Remove()
+			time.Sleep(time.Minute)
+			if lock.Err() != nil || expired.Fired() == 0 {
+				t.Errorf("%v, after %d refusals", lock.Err(), expired.Fired())
+			}
+			locktest.Release(t, lock)
 		})
 	}
 }
@@ -79,33 +72,31 @@ func TestIdleClient(t *testing.T) {
 		"ForAQuarterOfAnHour": {15 * time.Minute, 2},
 		"ForAMonth":           {30 * 24 * time.Hour, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-					time.Sleep(test.idle)
-					before := db.Counts()
-					lock := locktest.Acquire(t, a, wait)
-					if counts := db.Counts().Sub(before); counts.Total().Sent != test.sent {
-						t.Errorf("%v: %d requests", wait, counts.Total().Sent)
-					}
-					end := func() time.Time {
-						entry := locktest.Entries(table)[0]
-						until, ok := entry["until"].(*types.AttributeValueMemberN)
-						if !ok {
-							return time.Time{}
-						}
-						return time.UnixMilli(locktest.Must(strconv.ParseInt(until.Value, 10, 64)))
-					}
-					left := time.Until(end())
-					if least := locktest.TTL - 10*time.Millisecond; left < least || left > locktest.TTL+3*time.Second {
-						t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
-					}
-					locktest.Release(t, lock)
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+				time.Sleep(test.idle)
+				before := db.Counts()
+				lock := locktest.Acquire(t, a, wait)
+				if counts := db.Counts().Sub(before); counts.Total().Sent != test.sent {
+					t.Errorf("%v: %d requests", wait, counts.Total().Sent)
 				}
-			})
+				end := func() time.Time {
+					entry := locktest.Entries(table)[0]
+					until, ok := entry["until"].(*types.AttributeValueMemberN)
+					if !ok {
+						return time.Time{}
+					}
+					return time.UnixMilli(locktest.Must(strconv.ParseInt(until.Value, 10, 64)))
+				}
+				left := time.Until(end())
+				if least := locktest.TTL - 10*time.Millisecond; left < least || left > locktest.TTL+3*time.Second {
+					t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
+				}
+				locktest.Release(t, lock)
+			}
 		})
 	}
 }

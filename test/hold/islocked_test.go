@@ -22,9 +22,7 @@ import (
 func TestIsLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		watcher, a, b := locktest.Three(t, table, queuelock.Config{}, "watcher", "a", "b")
 		if locktest.Locked(t, watcher) {
 			t.Error("a lock that was never used is locked")
 		}
@@ -55,8 +53,7 @@ func TestIsLocked(t *testing.T) {
 
 // TestIsLockedRequests checks that IsLocked costs one read and changes nothing.
 func TestIsLockedRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		for range 2 {
@@ -136,19 +133,14 @@ func TestIsLockedAfterCrash(t *testing.T) {
 // TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed
 // records.
 func TestIsLockedRefusals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		_, err := c.IsLocked(t.Context(), queuelock.Key{Entity: "e", Reason: "a/b"})
 		locktest.Says(t, err, `"a/b"`, "slash")
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		locktest.SentNothing(t, db)
 		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
 		is, err := c.IsLocked(t.Context(), locktest.Order)
 		if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || is {
 			t.Errorf("a malformed record: %v, %v", is, err)
@@ -159,9 +151,7 @@ func TestIsLockedRefusals(t *testing.T) {
 		if is, err := c.IsLocked(ctx, locktest.Order); err == nil || is {
 			t.Errorf("without an answer: %v, %v", is, err)
 		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 		if _, err := c.IsLocked(t.Context(), locktest.Order); !errors.Is(err, queuelock.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}

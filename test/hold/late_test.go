@@ -23,9 +23,7 @@ import (
 func TestSplitOfLateCopy(t *testing.T) {
 	for name, follow := range map[string]func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock){
 		"NextIsMade": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
-			if err := lock.Transact(t.Context(), putOf(table, "other", nil)); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, lock.Transact(t.Context(), putOf(table, "other", nil)))
 		},
 		"NextIsRefused": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {
 			if err := lock.Transact(t.Context(), putOf(table, "other", aws.String("attribute_exists(pk)"))); err == nil {
@@ -72,8 +70,7 @@ func TestSplitOfLateCopy(t *testing.T) {
 // A copy of a refused transaction was made, and cannot be repeated to see whether it is
 // visible: the caller has lost its rights. The lock is released all the same, with a warning.
 func TestReleaseBehindLateCopy(t *testing.T) {
-	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "Unsettled", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -100,11 +97,8 @@ func putOf(table *queuelocktest.Table, name string, condition *string) types.Tra
 // An UpdateAndRelease without an answer arrives while a later transaction of the lock is
 // being committed. It must not let in a holder that does not see that one's items.
 func TestSplitBesideLateUpdate(t *testing.T) {
-	locktest.InBubble(t, "StaysHeld", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "StaysHeld", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().LandingAnyway()))
@@ -123,9 +117,7 @@ func TestSplitBesideLateUpdate(t *testing.T) {
 		if state := locktest.Must(c.Viewer().Inspect(t.Context(), u.Key(key))); len(state.Serving) != 1 {
 			t.Errorf("released while its transaction is being committed: %+v", state)
 		}
-		if err := <-made; err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, <-made)
 		locktest.Release(t, lock)
 	})
 }

@@ -3,9 +3,7 @@ package hold_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,8 +20,7 @@ import (
 // TestLossDuringHang checks that a loss is reported before the lease ends while requests
 // hang. Consul's lock waited for an answer that never came.
 func TestLossDuringHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		granted := time.Now()
@@ -41,55 +38,21 @@ func TestLossDuringHang(t *testing.T) {
 
 // TestCauseOfLoss checks that every loss reports its cause.
 func TestCauseOfLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		// An operator takes it away.
-		_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 			UpdateExpression:          aws.String("SET holders = :none"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		<-lock.Context().Done()
 		for _, err := range []error{lock.Err(), context.Cause(lock.Context()), lock.Release(t.Context()), lock.Release(t.Context())} {
 			lost, ok := errors.AsType[*queuelock.LostError](err)
 			if !ok || lost.Cause != heartbeat.Evicted || lost.Ticket != lock.Ticket() || !errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("%v, want evicted", err)
 			}
-		}
-	})
-}
-
-// TestObserveExpiry checks that ObserveExpiry ignores the clock of the database.
-// Observation alone is an option for engines whose dates are wrong.
-func TestObserveExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var jumped atomic.Bool
-		table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time {
-			if jumped.Load() {
-				return time.Now().Add(24 * time.Hour)
-			}
-			return time.Now()
-		}))
-		cfg := queuelock.Config{TTL: locktest.TTL, ObserveExpiry: true}
-		a, db := locktest.Open(t, table, "a", cfg)
-		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
-		lock := locktest.Acquire(t, a, waitpolicy.Forever)
-		jumped.Store(true)
-		b, _ := locktest.Open(t, table, "b", cfg)
-		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(3 * locktest.TTL)
-		if err := lock.Err(); err != nil {
-			t.Fatalf("a date that jumped cost a live holder its lock: %v", err)
-		}
-		db.Partition()
-		died := time.Now()
-		if got := <-waiting; got.Err != nil || got.At.Sub(died) > locktest.TTL+1500*time.Millisecond {
-			t.Errorf("taken over after %v: %v", got.At.Sub(died), got.Err)
 		}
 	})
 }

@@ -61,8 +61,7 @@ func TestNoHeartbeat(t *testing.T) {
 		}
 		locktest.Release(t, next.Lock)
 	})
-	locktest.InBubble(t, "HasAnEnd", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "HasAnEnd", func(t *testing.T, table *queuelocktest.Table) {
 		take(t, table)
 		if _, ends := locktest.Entries(table)[0]["until"]; !ends {
 			t.Error("the lease has no end on DynamoDB's clock")
@@ -81,8 +80,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("%d requests, lost after %v", n, time.Since(begun))
 		}
 	})
-	locktest.InBubble(t, "FailedExtendIsNotRetried", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "FailedExtendIsNotRetried", func(t *testing.T, table *queuelocktest.Table) {
 		lock, db := take(t, table)
 		db.Partition()
 		if err := lock.Extend(t.Context()); err == nil || lock.Err() != nil {
@@ -96,8 +94,7 @@ func TestNoHeartbeat(t *testing.T) {
 		}
 		lostBy(t, lock, heartbeat.Unreachable)
 	})
-	locktest.InBubble(t, "WarnsWithAnyMargin", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "WarnsWithAnyMargin", func(t *testing.T, table *queuelocktest.Table) {
 		told := newAlarms()
 		lock, _ := take(t, table, queuelock.OnExpiring(left-time.Second, told.ring))
 		end(t, lock)
@@ -125,14 +122,11 @@ func TestNoHeartbeat(t *testing.T) {
 			return lock.Release(t.Context())
 		},
 	} {
-		locktest.InBubble(t, "AfterThawIsRefused/"+name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, "AfterThawIsRefused/"+name, func(t *testing.T, table *queuelocktest.Table) {
 			lock, _ := take(t, table)
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 			holder := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
-			if err := b.Operator().Evict(t.Context(), locktest.Order, holder); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, holder))
 			next := locktest.Acquire(t, b, waitpolicy.NoWait)
 			time.Sleep(5 * time.Second)
 			if lock.Err() != nil {
@@ -144,16 +138,13 @@ func TestNoHeartbeat(t *testing.T) {
 			locktest.Release(t, next)
 		})
 	}
-	locktest.InBubble(t, "RefusesFailClosed", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "RefusesFailClosed", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.NoHeartbeat())
 		locktest.Says(t, err, "FailClosed and NoHeartbeat", "eviction")
 		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.NoHeartbeat(),
 			queuelock.OnExpiring(left+1, func(*queuelock.Lock) {}))
 		locktest.Says(t, err, "OnExpiring", "at most 9s", "TTL 10s")
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests", n)
-		}
+		locktest.SentNothing(t, db)
 	})
 }

@@ -41,8 +41,7 @@ func queues(t *testing.T, c *queuelock.Client, cfg queuelock.ScanConfig) map[str
 // shows.
 func TestQueues(t *testing.T) {
 	for _, cfg := range []queuelock.ScanConfig{{}, {Segments: 1}, {Segments: 50}, {Segments: 2, MaxRate: 1}} {
-		locktest.InBubble(t, fmt.Sprintf("%d segments, %v units", cfg.Segments, cfg.MaxRate), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, fmt.Sprintf("%d segments, %v units", cfg.Segments, cfg.MaxRate), func(t *testing.T, table *queuelocktest.Table) {
 			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 			wide, _ := locktest.Open(t, table, "wide", queuelock.Config{Scope: ticket.ScopeTable})
 			keys := []queuelock.Key{{Entity: "order-7", Reason: "a b"}, {Entity: "order-7", Reason: "a"}, {Entity: "order-7", Reason: "a0"}, locktest.Order}
@@ -99,8 +98,7 @@ func plain(s *queue.State) string {
 
 // TestQueuesFault checks that a page that fails is read again, and no page before it.
 func TestQueuesFault(t *testing.T) {
-	locktest.InBubble(t, "transient", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "transient", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		for i := range 30 {
 			locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("e", i)}, waitpolicy.Forever)))
@@ -137,8 +135,7 @@ func TestQueuesPrefix(t *testing.T) {
 // TestQueuesOtherItems checks what Queues says of items that another program wrote, and of
 // the lock of an item.
 func TestQueuesOtherItems(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		id, whole := locktest.OrderItem()
 		users := locktest.NewItemTable(t, table, id)
@@ -223,8 +220,7 @@ func TestQueuesEnd(t *testing.T) {
 		}
 		return found, last
 	}
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		for i := range 10 {
 			locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("e", i)}, waitpolicy.Forever)))
@@ -243,16 +239,11 @@ func TestQueuesEnd(t *testing.T) {
 				t.Errorf("%+v: %d, %v", cfg, found, err)
 			}
 		}
-		narrow, err := queuelock.New(onlyLocks{db}, table.Name(), queuelock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		narrow := locktest.Must(queuelock.New(onlyLocks{db}, table.Name(), queuelock.Config{}))
 		if _, err := end(narrow, t.Context(), queuelock.ScanConfig{}); err == nil || !strings.Contains(err.Error(), "has no method Scan") {
 			t.Errorf("without Scan: %v", err)
 		}
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 		if found, err := end(c, t.Context(), queuelock.ScanConfig{}); found > 0 || !errors.Is(err, queuelock.ErrClosed) {
 			t.Errorf("closed: %d, %v", found, err)
 		}

@@ -22,13 +22,10 @@ func readOf(table *queuelocktest.Table, key map[string]types.AttributeValue) typ
 }
 
 func TestLockGet(t *testing.T) {
-	locktest.InBubble(t, "ItemsInOrder", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ItemsInOrder", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 		account := locktest.Deposit(table, nil).Update.Key
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
 		read, err := lock.Get(t.Context(), readOf(table, locktest.RecordKeyOf("nothing")), readOf(table, account))
@@ -49,8 +46,7 @@ func TestLockGet(t *testing.T) {
 }
 
 func TestLockUnsettled(t *testing.T) {
-	locktest.InBubble(t, "NotAfterReleases", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "NotAfterReleases", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		for range 3 {
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -60,8 +56,7 @@ func TestLockUnsettled(t *testing.T) {
 			locktest.Release(t, lock)
 		}
 	})
-	locktest.InBubble(t, "AfterAnEviction", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "AfterAnEviction", func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -83,8 +78,7 @@ func TestLockUnsettled(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "AfterAnEvictionOfTheTurnBeforeHoweverLongAgo", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "AfterAnEvictionOfTheTurnBeforeHoweverLongAgo", func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := locktest.OpenMet(t, table, "a", locktest.TenSeconds)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -100,22 +94,16 @@ func TestLockUnsettled(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "AfterAResumption", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+	locktest.InTable(t, "AfterAResumption", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		first := locktest.Acquire(t, a, waitpolicy.NoWait)
-		lock, err := b.Resume(t.Context(), first.Handle(), waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(b.Resume(t.Context(), first.Handle(), waitpolicy.NoWait))
 		if !lock.Unsettled() {
 			t.Error("settled after the resumption")
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "AfterAReleaseWithoutTheAnswerOfATransaction", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "AfterAReleaseWithoutTheAnswerOfATransaction", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -125,9 +113,7 @@ func TestLockUnsettled(t *testing.T) {
 		go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if err := lock.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.Release(t.Context()))
 		settle.Remove()
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
 			t.Error("the transaction was answered")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -24,11 +23,8 @@ import (
 // table. Others evict it, write and release while its request is lost. It wakes
 // within its own deadline, and its request is repeated and refused.
 func TestOutcomeAfterSuspend(t *testing.T) {
-	locktest.InBubble(t, "UpdateAndReleaseIsLost", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "UpdateAndReleaseIsLost", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
@@ -51,22 +47,15 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
-	locktest.InBubble(t, "ReleaseIsLost", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+	locktest.InTable(t, "ReleaseIsLost", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		endLeasesOf(t, table)
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("got %v", err)
-		}
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	})
-	locktest.InBubble(t, "UnknownOnceBothMarksAreReplaced", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+	locktest.InTable(t, "UnknownOnceBothMarksAreReplaced", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		endLeasesOf(t, table)
 		locktest.Acquire(t, b, waitpolicy.Forever)
@@ -99,41 +88,29 @@ func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now att
 		return
 	}
 	for id := range holders.Value {
-		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET #h.#id.#u = :past"),
 			ExpressionAttributeNames:  map[string]string{"#h": prefix + "holders", "#id": id, "#u": "until"},
 			ExpressionAttributeValues: attr.Item{":past": attr.Num(1)},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }
 
 // A client that retries on its own hears the refusal of its own success.
 func TestOutcomeOfRepeatingClient(t *testing.T) {
-	locktest.InBubble(t, "ReleaseIsNil", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReleaseIsNil", func(t *testing.T, table *queuelocktest.Table) {
 		again := false
 		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
-		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		again = true
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "UpdateAndReleaseIsMade", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "UpdateAndReleaseIsMade", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		again := false
 		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
-		c, err := queuelock.New(db, table.Name(), queuelock.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		again = true
 		locktest.Updated(t, lock, locktest.AddOne())
@@ -179,8 +156,7 @@ func TestLossBesideTransaction(t *testing.T) {
 				}
 			},
 		} {
-			locktest.InBubble(t, name+"/IsLostAndTriedAgainBy"+how, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
+			locktest.InTable(t, name+"/IsLostAndTriedAgainBy"+how, func(t *testing.T, table *queuelocktest.Table) {
 				var current atomic.Pointer[locktest.Gate]
 				c := locktest.Must(queuelock.New(hangingTransactions{table.Client("a"), &current}, table.Name(), locktest.TenSeconds))
 				lock := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
@@ -211,41 +187,8 @@ func TestLossBesideTransaction(t *testing.T) {
 				if _, holders := locktest.Record(t, table); len(holders) != 0 {
 					t.Errorf("%d holders are left", len(holders))
 				}
-				if err := c.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, c.Close(t.Context()))
 			})
 		}
 	}
-}
-
-// Extend, SetData and Err beside an UpdateAndRelease that was made, and is not
-// answered yet, report no loss.
-func TestExtendBesideRelease(t *testing.T) {
-	locktest.InBubble(t, "IsNoLoss", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		answer := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldResponse().Times(1)))
-		done := make(chan error, 1)
-		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-			done <- err
-		}()
-		<-answer.Reached()
-		if err := lock.Extend(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) || lock.Err() != nil {
-			t.Errorf("Extend gave %v, and the lock's end is %v", err, lock.Err())
-		}
-		if err := lock.SetData(t.Context(), []byte("x")); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("SetData gave %v", err)
-		}
-		synctest.Wait()
-		answer.Release()
-		if err := <-done; err != nil || !errors.Is(lock.Err(), queuelock.ErrReleased) {
-			t.Errorf("%v; the lock's end is %v", err, lock.Err())
-		}
-	})
 }

@@ -3,7 +3,6 @@ package hold_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -15,8 +14,7 @@ import (
 // TestRemaining checks that Remaining falls to zero at the deadline, and is zero after
 // the end.
 func TestRemaining(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -55,17 +53,14 @@ func TestRemaining(t *testing.T) {
 
 // TestExtend checks that Extend is one request, from which the next heartbeat counts.
 func TestExtend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		full := lock.Remaining()
 		time.Sleep(20 * time.Second)
 		spent := locktest.Cost(table, func() {
-			if err := lock.Extend(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, lock.Extend(t.Context()))
 		})
 		if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
 			t.Errorf("it cost %+v, want one request", spent)

@@ -28,9 +28,7 @@ func TestReleaseTwice(t *testing.T) {
 			go func() { results <- lock.Release(t.Context()) }()
 		}
 		for range 5 {
-			if err := <-results; err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, <-results)
 		}
 		locktest.Release(t, lock)
 		if n := db.Counts().Sub(before).Total().Sent; n != 1 {
@@ -41,8 +39,7 @@ func TestReleaseTwice(t *testing.T) {
 
 // TestReleaseRepeated checks that a Release that failed may be repeated.
 func TestReleaseRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem"))
@@ -66,9 +63,7 @@ func TestReleaseAfterEndedContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		cancel()
-		if err := lock.Release(ctx); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, lock.Release(ctx))
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	})
 }
@@ -76,8 +71,7 @@ func TestReleaseAfterEndedContext(t *testing.T) {
 // TestReleaseContext checks that Release does not wait for another call past the end of
 // its context.
 func TestReleaseContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.SwallowRequest())

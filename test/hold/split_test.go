@@ -29,53 +29,45 @@ import (
 func TestSplitTransactions(t *testing.T) {
 	clients, turns := 4, locktest.Scaled(25, 8)
 	const window = 50 * time.Millisecond
-	for name, end := range map[string]func(context.Context, *queuelock.Lock, types.TransactWriteItem) error{
-		"TransactAndReleaseLoseNoUpdate": func(ctx context.Context, lock *queuelock.Lock, write types.TransactWriteItem) error {
-			if err := lock.Transact(ctx, write); err != nil {
-				return err
-			}
-			return lock.Release(ctx)
-		},
+	for split, opt := range map[string]queuelocktest.Option{
+		"WhenAllTakeMilliseconds": queuelocktest.WithSplitTransactions(window, 0, 1),
+		"WhenSomeTakeSeconds":     queuelocktest.WithSplitTransactions(window, 0.05, 2),
+		"WhenTheRecordIsFirst":    nil,
 	} {
-		for split, opt := range map[string]queuelocktest.Option{
-			"WhenAllTakeMilliseconds": queuelocktest.WithSplitTransactions(window, 0, 1),
-			"WhenSomeTakeSeconds":     queuelocktest.WithSplitTransactions(window, 0.05, 2),
-			"WhenTheRecordIsFirst":    nil,
-		} {
-			locktest.InBubble(t, name+"/"+split, func(t *testing.T) {
-				opts := []queuelocktest.Option{queuelocktest.WithLatency(4 * time.Millisecond)}
-				if opt != nil {
-					opts = append(opts, opt)
-				}
-				table := queuelocktest.NewTable(t, opts...)
-				if opt == nil {
-					table.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 0)) // the record's item is the last
-				}
-				var all sync.WaitGroup
-				for i := range clients {
-					c, db := locktest.Open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
-					all.Go(func() {
-						for range turns {
-							lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-							if err == nil {
-								err = end(t.Context(), lock, increment(t, table, db))
-							}
-							if err != nil {
-								t.Error(err)
-								return
-							}
+		locktest.InBubble(t, split, func(t *testing.T) {
+			opts := []queuelocktest.Option{queuelocktest.WithLatency(4 * time.Millisecond)}
+			if opt != nil {
+				opts = append(opts, opt)
+			}
+			table := queuelocktest.NewTable(t, opts...)
+			if opt == nil {
+				table.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 0)) // the record's item is the last
+			}
+			var all sync.WaitGroup
+			for i := range clients {
+				c, db := locktest.Open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
+				all.Go(func() {
+					for range turns {
+						lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+						if err == nil {
+							err = lock.Transact(t.Context(), increment(t, table, db))
 						}
-					})
-				}
-				all.Wait()
-				if err := table.Settle(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				if got := locktest.Balance(table); got != strconv.Itoa(clients*turns) {
-					t.Errorf("%s of %d updates survived", got, clients*turns)
-				}
-			})
-		}
+						if err == nil {
+							err = lock.Release(t.Context())
+						}
+						if err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			locktest.OK(t, table.Settle(t.Context()))
+			if got := locktest.Balance(table); got != strconv.Itoa(clients*turns) {
+				t.Errorf("%s of %d updates survived", got, clients*turns)
+			}
+		})
 	}
 }
 
@@ -102,8 +94,7 @@ func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Clien
 // visible under the next lock. Get waits for it; a plain consistent read does not.
 func TestSplitAfterEviction(t *testing.T) {
 	for _, read := range []string{"SeenByGet", "NotSeenByPlainRead"} {
-		locktest.InBubble(t, read, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, read, func(t *testing.T, table *queuelocktest.Table) {
 			a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 			b, dbB := locktest.Open(t, table, "b", locktest.TenSeconds)
 			held := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -158,10 +149,7 @@ func openDateless(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config
 	db := table.Client("a")
 	o := db.Options()
 	o.HTTPClient = dateless{o.HTTPClient}
-	c, err := queuelock.New(dynamodb.New(o), table.Name(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(dynamodb.New(o), table.Name(), cfg))
 	return c, db
 }
 
@@ -200,8 +188,7 @@ func TestSplitWithoutTime(t *testing.T) {
 // Holders that share do not know when others were released. They remove such a time when it
 // was there for a whole minute of their own turn.
 func TestSplitWithoutTimeShared(t *testing.T) {
-	locktest.InBubble(t, "Removed", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "Removed", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := openDateless(t, table, queuelock.Config{RequestTimeout: time.Second})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))

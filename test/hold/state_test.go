@@ -17,8 +17,7 @@ import (
 
 // TestInspect checks that Inspect shows the holders and the waiters.
 func TestInspect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
 		state := locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order))
 		if len(state.Serving)+len(state.Waiting) > 0 || !state.Issued.IsZero() {
@@ -51,8 +50,7 @@ func TestInspect(t *testing.T) {
 
 // TestAgeOfFirstLock checks that the age of the first lock of a process is known.
 func TestAgeOfFirstLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Acquire(t, c, waitpolicy.NoWait)
 		for _, age := range []time.Duration{0, time.Minute} {
@@ -66,8 +64,7 @@ func TestAgeOfFirstLock(t *testing.T) {
 
 // TestHoldersInOrder checks that holders are listed in the order of their tickets.
 func TestHoldersInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		var held []*queuelock.Lock
 		for range 8 {
@@ -90,10 +87,8 @@ func TestHoldersInOrder(t *testing.T) {
 
 // TestNotAcquiredErrorServing checks that NotAcquiredError shows the current holders.
 func TestNotAcquiredErrorServing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(10 * time.Second)} {
@@ -113,8 +108,7 @@ func TestNotAcquiredErrorServing(t *testing.T) {
 
 // TestSweep checks that Sweep removes expired rows and no other rows.
 func TestSweep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
 		locktest.Acquire(t, holder, waitpolicy.Forever)
@@ -141,8 +135,7 @@ func TestSweep(t *testing.T) {
 
 // TestLogger checks that the logger receives evictions, sweeps and losses.
 func TestLogger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var log locktest.Journal
 		logger := log.Logger()
 		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: locktest.TTL, Logger: logger})
@@ -163,8 +156,7 @@ func TestLogger(t *testing.T) {
 // TestIDsAndBeats checks that Inspect shows by id and beat which holder and waiter renew
 // their leases.
 func TestIDsAndBeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		locktest.Acquire(t, holder, waitpolicy.NoWait)
 		waiter, _ := locktest.Open(t, table, "waiter", queuelock.Config{})

@@ -21,8 +21,7 @@ import (
 // TestUnknownOutcome checks that a protected write of unknown outcome is never reported
 // as lost.
 func TestUnknownOutcome(t *testing.T) {
-	locktest.InBubble(t, "it was made", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "it was made", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
@@ -37,8 +36,7 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Error("the write was to be made")
 		}
 	})
-	locktest.InBubble(t, "a throttle proves nothing", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "a throttle proves nothing", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
@@ -47,8 +45,7 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	locktest.InBubble(t, "no rights", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "no rights", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
@@ -66,8 +63,7 @@ func TestUnknownOutcome(t *testing.T) {
 // DynamoDB forgets a transaction's token after ten minutes. A repetition is then
 // refused by its number, and known to have been made.
 func TestTransactToken(t *testing.T) {
-	locktest.InBubble(t, "MadeOnceAfterItWasForgotten", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "MadeOnceAfterItWasForgotten", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
@@ -88,8 +84,7 @@ func TestTransactToken(t *testing.T) {
 	// Two evictions later the table does not show what became of it. A refusal proves that it was not made for as
 	// long as DynamoDB remembers the token.
 	for outage, want := range map[time.Duration]bool{8 * time.Minute: false, 10 * time.Minute: true} {
-		locktest.InBubble(t, fmt.Sprintf("RefusedByAnotherHolder/after %v", outage), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, fmt.Sprintf("RefusedByAnotherHolder/after %v", outage), func(t *testing.T, table *queuelocktest.Table) {
 			c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
 			others, _ := locktest.Open(t, table, "others", queuelock.Config{TTL: 2 * time.Hour})
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -100,9 +95,7 @@ func TestTransactToken(t *testing.T) {
 			time.Sleep(time.Minute)
 			for range 2 {
 				state := locktest.Must(others.Viewer().Inspect(t.Context(), locktest.Order))
-				if err := others.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, others.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]))
 				locktest.Acquire(t, others, waitpolicy.NoWait)
 			}
 			err := <-done
@@ -114,8 +107,7 @@ func TestTransactToken(t *testing.T) {
 			}
 		})
 	}
-	locktest.InBubble(t, "NewAfterACancellation", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "NewAfterACancellation", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		tokens := map[any]bool{}
@@ -124,9 +116,7 @@ func TestTransactToken(t *testing.T) {
 			return false
 		}))
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactWriteItems").Times(2))
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 		if len(tokens) != 3 {
 			t.Errorf("three attempts had %d tokens", len(tokens))
 		}
@@ -136,8 +126,7 @@ func TestTransactToken(t *testing.T) {
 // A transaction that its caller gave up arrives later: the table was asked, and
 // it is refused.
 func TestTransactGivenUp(t *testing.T) {
-	locktest.InBubble(t, "NeverMadeOnceSettled", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "NeverMadeOnceSettled", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
@@ -156,8 +145,7 @@ func TestTransactGivenUp(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "MadeOnceSettled", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "MadeOnceSettled", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		answer := db.Inject(queuelocktest.HoldResponse().Of("TransactWriteItems").Times(1))
@@ -175,8 +163,7 @@ func TestTransactGivenUp(t *testing.T) {
 // cancelled transaction. One attempt is on its way, the next is refused by the caller's
 // own condition: the first may be made yet.
 func TestUnknownBeforeCancellation(t *testing.T) {
-	locktest.InBubble(t, "it lands late", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "it lands late", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LandLate(5 * time.Second).Of("TransactWriteItems").Times(1))
@@ -188,16 +175,13 @@ func TestUnknownBeforeCancellation(t *testing.T) {
 			t.Errorf("got %v, unknown: %v, cancelled: %v", err, unknown, canceled)
 		}
 		// Nothing but the number is in its way.
-		if _, err := table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: locktest.Account()}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: locktest.Account()}))
 		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
 			t.Errorf("%v: the first was made", err)
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "MissingTableOfCaller", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "MissingTableOfCaller", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		item := locktest.Deposit(table, nil)
@@ -222,8 +206,7 @@ func TestEndedContext(t *testing.T) {
 		},
 		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
 	} {
-		locktest.InBubble(t, name.Error(), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, name.Error(), func(t *testing.T, table *queuelocktest.Table) {
 			c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
 			both := locktest.AcquireAll(t, c, waitpolicy.NoWait, "x", "y")
 			ctx, cancel := end(t.Context())

@@ -25,10 +25,7 @@ func TestAcquireAll(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
-		locks, err := c.AcquireAll(ctx, locktest.KeysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.For(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
+		locks := locktest.Must(c.AcquireAll(ctx, locktest.KeysOf("stock/7", "order/7", "stock/7", "account/1"), waitpolicy.For(time.Hour)))
 		cancel() // ends the wait only
 		common, ok := locks.Ticket()
 		var entities []string
@@ -77,21 +74,15 @@ func TestAcquireAllArguments(t *testing.T) {
 		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a"), waitpolicy.NoWait, queuelock.OnHandle(func(queuelock.Handle) {}))
 		locktest.Says(t, err, "queuelock: AcquireAll: OnHandle is for Acquire")
 	}
-	if n := table.Counts().Total().Sent; n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	locktest.SentNothing(t, table)
 }
 
 // TestSeveralReasons checks that several reasons of an entity are locked with its ticket.
 func TestSeveralReasons(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeEntity})
 		for i := range uint64(3) {
-			locks, err := c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever)
-			if err != nil {
-				t.Fatal(err)
-			}
+			locks := locktest.Must(c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever))
 			if got, ok := locks.Ticket(); !ok || got != ticket.FromUint64(i+1) {
 				t.Errorf("ticket %s, %v", got, ok)
 			}
@@ -133,22 +124,19 @@ func TestOvertaken(t *testing.T) {
 		default:
 		}
 		locktest.ReleaseAll(t, later)
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		if n, _ := got.Locks.Ticket(); n != ticket.FromUint64(4) {
+		got := locktest.Lock(t, <-waiting)
+		if n, _ := got.Ticket(); n != ticket.FromUint64(4) {
 			t.Errorf("ticket %s, want a new one", n)
 		}
 		if n := dbSlow.Counts()["PutItem"].Sent; n != 1 {
 			t.Errorf("%d rows were put, want none with the ticket that was overtaken", n)
 		}
-		locktest.ReleaseAll(t, got.Locks)
+		locktest.ReleaseAll(t, got)
 		next := <-both
 		if next.Err != nil {
 			t.Fatal(next.Err)
 		}
-		locktest.ReleaseAll(t, next.Locks)
+		locktest.ReleaseAll(t, next.Lock)
 		locktest.NothingLeft(t, table)
 	})
 }
@@ -159,8 +147,7 @@ func TestOvertaken(t *testing.T) {
 func TestWithoutCommonTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		var entities []string
 		for i := range 24 {
 			entities = append(entities, fmt.Sprintf("k%02d", i))
@@ -175,11 +162,8 @@ func TestWithoutCommonTicket(t *testing.T) {
 				t.Errorf("lock %d is idle, 2 s after its release", i+1)
 			}
 		}
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.ReleaseAll(t, got.Locks)
+		got := locktest.Lock(t, <-waiting)
+		locktest.ReleaseAll(t, got)
 	})
 }
 
@@ -188,24 +172,18 @@ func TestWithoutCommonTicket(t *testing.T) {
 func TestAcquireAllProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		a, b := locktest.Two(t, table, locktest.SharedScope, "a", "b")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "c")
 		time.AfterFunc(5*time.Second, func() {
-			if err := held.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, held.Release(t.Context()))
 		})
 		told := map[string]int{} // no mutex: one goroutine
-		locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("c", "b", "a", "d"), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
+		locks := locktest.Must(b.AcquireAll(t.Context(), locktest.KeysOf("c", "b", "a", "d"), waitpolicy.Forever, queuelock.OnProgress(func(p queuelock.Progress) {
 			told[p.Key.Entity]++
 			if p.Position != 1 || p.TicketsAhead != 0 {
 				t.Errorf("%+v", p)
 			}
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		})))
 		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
 			t.Errorf("reported %v", told)
 		}
@@ -250,11 +228,8 @@ func TestNextQueue(t *testing.T) {
 			t.Error("b was not gone to")
 		}
 		locktest.ReleaseAll(t, held)
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.ReleaseAll(t, got.Locks)
+		got := locktest.Lock(t, <-waiting)
+		locktest.ReleaseAll(t, got)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
 	})
@@ -264,15 +239,10 @@ func TestNextQueue(t *testing.T) {
 func TestAcquireAllModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
-		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
+		a, b, c := locktest.Three(t, table, locktest.SharedScope, "a", "b", "c")
 		take := func(c *queuelock.Client, opts ...queuelock.Option) *queuelock.Locks {
 			t.Helper()
-			locks, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			locks := locktest.Must(c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), opts...))
 			return locks
 		}
 		first, second := take(a, queuelock.Shared()), take(b, queuelock.Shared())
@@ -289,11 +259,8 @@ func TestAcquireAllModes(t *testing.T) {
 		default:
 		}
 		locktest.ReleaseAll(t, second)
-		got := <-writer
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.ReleaseAll(t, got.Locks)
+		got := locktest.Lock(t, <-writer)
+		locktest.ReleaseAll(t, got)
 		time.Sleep(time.Second)
 
 		pool := func(c *queuelock.Client, n int) (*queuelock.Locks, error) {
@@ -301,10 +268,7 @@ func TestAcquireAllModes(t *testing.T) {
 		}
 		var held []*queuelock.Locks
 		for _, c := range []*queuelock.Client{a, b} {
-			locks, err := pool(c, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			locks := locktest.Must(pool(c, 2))
 			held = append(held, locks)
 		}
 		if _, err := pool(c, 2); !errors.Is(err, queuelock.ErrNotAcquired) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -19,37 +18,31 @@ import (
 // TestAcquireAllNoWait checks that AcquireAll with NoWait acquires all locks or none.
 func TestAcquireAllNoWait(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
-		t.Run(scope.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
-				b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
-				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "m")
-				_, err := b.AcquireAll(t.Context(), locktest.KeysOf("z", "m", "a"), waitpolicy.NoWait)
-				busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
-				if !ok || busy.Key.Entity != "m" || busy.Serving == nil || busy.Serving.Owner != "a" {
-					t.Errorf("%v, want that m is busy", err)
-				}
-				if n := table.Counts()["PutItem"].Applied; scope == ticket.ScopeTable && n != 0 {
-					t.Errorf("%d items were put, want no row", n)
-				}
-				begun := time.Now()
-				if _, err := b.AcquireAll(t.Context(), locktest.KeysOf("z", "m", "a"), waitpolicy.Attempts(3, 10*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
-					t.Errorf("%v", err)
-				}
-				if took := time.Since(begun); took < 15*time.Second || took > 21*time.Second {
-					t.Errorf("three attempts took %v", took)
-				}
-				locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
-				time.AfterFunc(5*time.Second, func() {
-					if err := held.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
-				})
-				locktest.ReleaseAll(t, locktest.AcquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
-				time.Sleep(time.Second)
-				locktest.NothingLeft(t, table)
+		locktest.InTable(t, scope.String(), func(t *testing.T, table *queuelocktest.Table) {
+			a, b := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "m")
+			_, err := b.AcquireAll(t.Context(), locktest.KeysOf("z", "m", "a"), waitpolicy.NoWait)
+			busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+			if !ok || busy.Key.Entity != "m" || busy.Serving == nil || busy.Serving.Owner != "a" {
+				t.Errorf("%v, want that m is busy", err)
+			}
+			if n := table.Counts()["PutItem"].Applied; scope == ticket.ScopeTable && n != 0 {
+				t.Errorf("%d items were put, want no row", n)
+			}
+			begun := time.Now()
+			if _, err := b.AcquireAll(t.Context(), locktest.KeysOf("z", "m", "a"), waitpolicy.Attempts(3, 10*time.Second)); !errors.Is(err, queuelock.ErrNotAcquired) {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(begun); took < 15*time.Second || took > 21*time.Second {
+				t.Errorf("three attempts took %v", took)
+			}
+			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
+			time.AfterFunc(5*time.Second, func() {
+				locktest.Check(t, held.Release(t.Context()))
 			})
+			locktest.ReleaseAll(t, locktest.AcquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
+			time.Sleep(time.Second)
+			locktest.NothingLeft(t, table)
 		})
 	}
 }
@@ -58,44 +51,39 @@ func TestAcquireAllNoWait(t *testing.T) {
 func TestAcquireAllGivesUp(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for _, how := range []string{"wait over", "cancelled", "closed"} {
-			t.Run(fmt.Sprint(scope, "/", how), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-					a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
-					b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
-					held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
-					ctx, cancel := context.WithCancelCause(t.Context())
-					wait, reason := waitpolicy.For(time.Minute), errors.New("no more need")
-					if how == "wait over" {
-						wait = waitpolicy.For(3 * time.Second)
-					}
-					waiting := locktest.QueueUpAll(ctx, b, wait, "d", "c", "b", "a")
-					time.Sleep(2 * time.Second)
-					switch how {
-					case "cancelled":
-						cancel(reason)
-					case "closed":
-						if err := b.Close(t.Context()); err != nil {
-							t.Error(err)
-						}
-					}
-					got := <-waiting
-					cancel(nil)
-					missed, ok := errors.AsType[*queuelock.NotAcquiredError](got.Err)
-					switch {
-					case how == "closed":
-						ok = errors.Is(got.Err, queuelock.ErrClosed)
-					case ok:
-						ok = missed.Key.Entity == "c" && missed.Serving != nil && errors.Is(got.Err, context.Canceled) == (how == "cancelled") && errors.Is(got.Err, reason) == (how == "cancelled")
-					}
-					if !ok {
-						t.Errorf("%v", got.Err)
-					}
-					locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
-					locktest.ReleaseAll(t, held)
-					time.Sleep(time.Second)
-					locktest.NothingLeft(t, table)
-				})
+			locktest.InBubble(t, fmt.Sprint(scope, "/", how), func(t *testing.T) {
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+				a, b := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
+				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				wait, reason := waitpolicy.For(time.Minute), errors.New("no more need")
+				if how == "wait over" {
+					wait = waitpolicy.For(3 * time.Second)
+				}
+				waiting := locktest.QueueUpAll(ctx, b, wait, "d", "c", "b", "a")
+				time.Sleep(2 * time.Second)
+				switch how {
+				case "cancelled":
+					cancel(reason)
+				case "closed":
+					locktest.Check(t, b.Close(t.Context()))
+				}
+				got := <-waiting
+				cancel(nil)
+				missed, ok := errors.AsType[*queuelock.NotAcquiredError](got.Err)
+				switch {
+				case how == "closed":
+					ok = errors.Is(got.Err, queuelock.ErrClosed)
+				case ok:
+					ok = missed.Key.Entity == "c" && missed.Serving != nil && errors.Is(got.Err, context.Canceled) == (how == "cancelled") && errors.Is(got.Err, reason) == (how == "cancelled")
+				}
+				if !ok {
+					t.Errorf("%v", got.Err)
+				}
+				locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
+				locktest.ReleaseAll(t, held)
+				time.Sleep(time.Second)
+				locktest.NothingLeft(t, table)
 			})
 		}
 	}
@@ -126,11 +114,9 @@ func TestGiveUpTime(t *testing.T) {
 			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[many-test.held:]...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			done := make(chan locktest.SeveralOutcome, 1)
-			go func() {
-				locks, err := b.AcquireAll(ctx, locktest.KeysOf(entities...), waitpolicy.Forever, test.opts...)
-				done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
-			}()
+			done := locktest.Background(func() (*queuelock.Locks, error) {
+				return b.AcquireAll(ctx, locktest.KeysOf(entities...), waitpolicy.Forever, test.opts...)
+			})
 			time.Sleep(5 * time.Second)
 			silent := db.Inject(queuelocktest.SwallowRequest())
 			cancel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,55 +17,28 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestAcquireAllCrash checks that a crash in the middle of AcquireAll delays others by its leases.
-// A process that dies in the middle holds up the others for its leases and no longer:
-// that of its locks, and that of its rows.
-func TestAcquireAllCrash(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cfg := queuelock.Config{Scope: ticket.ScopeTable, TTL: 20 * time.Second, WaiterTTL: 5 * time.Second}
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, db := locktest.Open(t, table, "b", cfg)
-		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
-		locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b", "c", "d")
-		time.Sleep(15 * time.Second)
-		db.Partition() // b holds a, b and d, and waits for c
-		died := time.Now()
-		time.Sleep(time.Second)
-		locktest.ReleaseAll(t, held)
-		locks := locktest.AcquireAll(t, a, waitpolicy.Forever, "d", "c", "b", "a")
-		if took := time.Since(died); took > 22*time.Second {
-			t.Errorf("all were had after %v", took)
-		}
-		locktest.ReleaseAll(t, locks)
-	})
-}
-
 // TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it
 // waits for the others.
 func TestLossWhileWaiting(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
-		t.Run(scope.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-				a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
-				b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
-				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-				waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
-				time.Sleep(time.Second)
-				locktest.Evict(t, table, "a")
-				time.Sleep(40 * time.Second)
-				locktest.ReleaseAll(t, held)
-				got := <-waiting
-				if got.Err != nil || got.Locks.Err() != nil {
-					t.Fatalf("%v, %v", got.Err, got.Locks.Err())
-				}
-				if n, ok := got.Locks.Ticket(); ok && n != ticket.FromUint64(3) {
-					t.Errorf("ticket %s, want a new one", n)
-				}
-				locktest.ReleaseAll(t, got.Locks)
-				locktest.NothingLeft(t, table)
-			})
+		locktest.InBubble(t, scope.String(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+			a, b := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
+			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
+			waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+			time.Sleep(time.Second)
+			locktest.Evict(t, table, "a")
+			time.Sleep(40 * time.Second)
+			locktest.ReleaseAll(t, held)
+			got := <-waiting
+			if got.Err != nil || got.Lock.Err() != nil {
+				t.Fatalf("%v, %v", got.Err, got.Lock.Err())
+			}
+			if n, ok := got.Lock.Ticket(); ok && n != ticket.FromUint64(3) {
+				t.Errorf("ticket %s, want a new one", n)
+			}
+			locktest.ReleaseAll(t, got.Lock)
+			locktest.NothingLeft(t, table)
 		})
 	}
 }
@@ -74,8 +46,7 @@ func TestLossWhileWaiting(t *testing.T) {
 // TestContextEndsWithLoss checks that the context of several locks ends with the first
 // lock that is lost.
 func TestContextEndsWithLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
 		locktest.Evict(t, table, "b")
@@ -109,8 +80,7 @@ func TestContextEndsWithLoss(t *testing.T) {
 
 // TestExtendAll checks that Extend renews each lease by one request, also beside a lock that is lost.
 func TestExtendAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		locks, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b", "c"), waitpolicy.NoWait, queuelock.NoHeartbeat())
 		if err != nil {
@@ -119,9 +89,7 @@ func TestExtendAll(t *testing.T) {
 		for range 3 {
 			time.Sleep(40 * time.Second)
 			spent := locktest.Cost(table, func() {
-				if err := locks.Extend(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, locks.Extend(t.Context()))
 			})
 			if spent.Sent != 3 || locks.Err() != nil {
 				t.Errorf("%+v, %v", spent, locks.Err())
@@ -138,17 +106,14 @@ func TestExtendAll(t *testing.T) {
 				t.Errorf("lock %d was not extended: %v", i, left)
 			}
 		}
-		if err := locks.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Error(err)
-		}
+		locktest.Is(t, locks.Release(t.Context()), queuelock.ErrLost)
 	})
 }
 
 // TestReleaseTriesEach checks that Release tries each of several locks. What cannot be
 // released does not keep the others from it.
 func TestReleaseTriesEach(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
 		locks := locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b", "c")
 		time.Sleep(2 * time.Second)
@@ -167,8 +132,7 @@ func TestReleaseTriesEach(t *testing.T) {
 
 // TestTransactOfSeveral checks that Transact is conditional on all locks.
 func TestTransactOfSeveral(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		locks := locktest.AcquireAll(t, c, waitpolicy.Forever, "a", "b", "c")
 		note := func(n string) types.TransactWriteItem {
@@ -176,9 +140,7 @@ func TestTransactOfSeveral(t *testing.T) {
 				"pk": &types.AttributeValueMemberS{Value: "note"}, "sk": &types.AttributeValueMemberS{Value: n},
 			}}}
 		}
-		if err := locks.Transact(t.Context(), note("1")); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, locks.Transact(t.Context(), note("1")))
 		many := make([]types.TransactWriteItem, 98)
 		for _, items := range [][]types.TransactWriteItem{nil, many} {
 			if err := locks.Transact(t.Context(), items...); err == nil || !strings.Contains(err.Error(), "100 in all") {
@@ -190,16 +152,12 @@ func TestTransactOfSeveral(t *testing.T) {
 		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Key.Entity != "b" {
 			t.Errorf("%v, want that b was lost", err)
 		}
-		if err := locks.Transact(t.Context(), note("3")); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, locks.Transact(t.Context(), note("3")), queuelock.ErrLost)
 		for _, item := range table.Items() {
 			if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk == "2" || sk == "3" {
 				t.Errorf("written without the lock: %v", item)
 			}
 		}
-		if err := locks.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, locks.Release(t.Context()), queuelock.ErrLost)
 	})
 }

@@ -18,8 +18,7 @@ import (
 
 // TestBadItems checks that bad items are refused without a request.
 func TestBadItems(t *testing.T) {
-	locktest.InBubble(t, "arguments", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "arguments", func(t *testing.T, table *queuelocktest.Table) {
 		key, _ := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -81,9 +80,7 @@ func TestBadItems(t *testing.T) {
 		locktest.Says(t, err, u.Name, `"id" (N)`)
 		_, err = c.LockItem(t.Context(), queuelock.ItemKey{Table: "ordres", Key: key}, waitpolicy.NoWait)
 		locktest.Says(t, err, "ordres", "no such table", `key "id" (S)`)
-		if err := c.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 		if _, err := c.LockItem(t.Context(), good, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
@@ -93,11 +90,8 @@ func TestBadItems(t *testing.T) {
 // TestUpdateOfBadEntry checks that no update is made if the ticket of the holder's entry cannot be read, and that the error
 // says so. Release removes the entry.
 func TestUpdateOfBadEntry(t *testing.T) {
-	locktest.InBubble(t, "a bad ticket", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "a bad ticket", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		item := u.Get(key)

@@ -88,11 +88,7 @@ func TestUnconfirmedGrant(t *testing.T) {
 					lost = queuelocktest.HoldRequest().LandingAnyway()
 				}
 				held := db.Inject(lost.Mentioning(locktest.Confirmation))
-				waiting := make(chan locktest.Outcome, 1)
-				go func() {
-					lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.FailClosed())
-					waiting <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
-				}()
+				waiting := locktest.LockBy(t, c, queuelock.FailClosed())
 				<-held.Reached()
 				begun := time.Now()
 				lock := locktest.Acquire(t, other, waitpolicy.Forever)
@@ -112,9 +108,7 @@ func TestUnconfirmedGrant(t *testing.T) {
 				}
 				confirmed(t, table)
 				locktest.Release(t, got.Lock)
-				if err := c.Close(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, c.Close(t.Context()))
 				if rows, holders := locktest.RowsAndHolders(t, other); rows != 0 || holders != 0 {
 					t.Errorf("%d rows and %d holders are left", rows, holders)
 				}
@@ -209,8 +203,7 @@ func TestUnknownConfirmation(t *testing.T) {
 	for name, wait := range map[string]waitpolicy.Wait{
 		"no wait": waitpolicy.NoWait, "attempts": waitpolicy.Attempts(20, time.Second), "a time": waitpolicy.For(20 * time.Second), "for ever": waitpolicy.Forever,
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
@@ -230,14 +223,11 @@ func TestUnknownConfirmation(t *testing.T) {
 			if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 				t.Errorf("an orphan does not fail closed: %v", err)
 			}
-			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, orphan.Ticket)); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, orphan.Ticket)))
 			locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait))
 		})
 	}
-	locktest.InBubble(t, "taken back", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "taken back", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation).Times(20))

@@ -25,24 +25,18 @@ func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 	t.Helper()
 	for _, item := range locktest.Counters(table) {
 		item["ticketNumber"] = &types.AttributeValueMemberN{Value: number}
-		if _, err := table.Client("operator").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(table.Client("operator").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
 	}
 }
 
 // TestEntityNamedAsCounter checks that an entity may have the name of a counter. The
 // counter of all queues has the partition key of an entity that may exist.
 func TestEntityNamedAsCounter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		keys := []queuelock.Key{{Entity: "ticket-master", Reason: "current"}, {Entity: "ticket-master", Reason: "ticket-master"}, {Entity: "current", Reason: "ticket-master"}}
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		for i := range uint64(2) {
-			locks, err := c.AcquireAll(t.Context(), keys, waitpolicy.Forever)
-			if err != nil {
-				t.Fatal(err)
-			}
+			locks := locktest.Must(c.AcquireAll(t.Context(), keys, waitpolicy.Forever))
 			if n, _ := locks.Ticket(); n != ticket.FromUint64(i+1) {
 				t.Errorf("ticket %s", n)
 			}
@@ -73,8 +67,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 // TestLostCounter checks that a counter that was lost is raised above the tickets of the
 // queue.
 func TestLostCounter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
 		for range 5 {
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
@@ -150,8 +143,7 @@ func TestEnterBeforeRow(t *testing.T) {
 // TestLostAnswerOfEnter checks that an ENTER whose answer was lost is found by its
 // id. The answer of an ENTER that was served is lost: its id is found.
 func TestLostAnswerOfEnter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
 		lost := db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").On(locktest.Order.Entity, "").Times(1))

@@ -24,65 +24,63 @@ import (
 func TestNoDeadlock(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for seed := range locktest.Scaled[uint64](12, 1) {
-			t.Run(fmt.Sprint(scope, "/", seed), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					random := rand.New(rand.NewPCG(seed, 7))
-					watch := audit.New(embedded.Config{}, "queuelock", time.Now)
-					table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(2*time.Millisecond))
-					table.Inject(queuelocktest.DelayRequest(9*time.Millisecond).WithProbability(0.3, seed))
-					table.Inject(queuelocktest.DelayResponse(7*time.Millisecond).WithProbability(0.3, seed+1))
-					entities := []string{"a", "b", "c", "d", "e"}
-					use := map[string]string{}
-					last := map[string]ticket.Number{}
-					var mu sync.Mutex
-					var wg sync.WaitGroup
-					for p := range 5 {
-						name := fmt.Sprint("p", p)
-						c, _ := locktest.Open(t, table, name, queuelock.Config{Scope: scope})
-						var turns [][]string
-						for range 6 {
-							mine := slices.Clone(entities)
-							random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-							turns = append(turns, mine[:1+random.IntN(4)])
-						}
-						wg.Go(func() {
-							for _, mine := range turns {
-								locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(mine...), waitpolicy.For(10*time.Minute))
-								if err != nil {
-									t.Errorf("%s: %v", name, err)
-									return
-								}
-								mu.Lock()
-								for _, lock := range locks.All() {
-									entity := lock.Key().Entity
-									if other := use[entity]; other != "" {
-										t.Errorf("%s and %s hold %s", name, other, entity)
-									}
-									if !last[entity].Less(lock.Ticket()) {
-										t.Errorf("%s: ticket %s after %s", entity, lock.Ticket(), last[entity])
-									}
-									use[entity], last[entity] = name, lock.Ticket()
-								}
-								mu.Unlock()
-								time.Sleep(time.Duration(len(mine)) * 5 * time.Millisecond)
-								mu.Lock()
-								for _, entity := range mine {
-									use[entity] = ""
-								}
-								mu.Unlock()
-								if err := locks.Release(t.Context()); err != nil {
-									t.Errorf("%s: %v", name, err)
-								}
+			locktest.InBubble(t, fmt.Sprint(scope, "/", seed), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 7))
+				watch := audit.New(embedded.Config{}, "queuelock", time.Now)
+				table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(2*time.Millisecond))
+				table.Inject(queuelocktest.DelayRequest(9*time.Millisecond).WithProbability(0.3, seed))
+				table.Inject(queuelocktest.DelayResponse(7*time.Millisecond).WithProbability(0.3, seed+1))
+				entities := []string{"a", "b", "c", "d", "e"}
+				use := map[string]string{}
+				last := map[string]ticket.Number{}
+				var mu sync.Mutex
+				var wg sync.WaitGroup
+				for p := range 5 {
+					name := fmt.Sprint("p", p)
+					c, _ := locktest.Open(t, table, name, queuelock.Config{Scope: scope})
+					var turns [][]string
+					for range 6 {
+						mine := slices.Clone(entities)
+						random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+						turns = append(turns, mine[:1+random.IntN(4)])
+					}
+					wg.Go(func() {
+						for _, mine := range turns {
+							locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(mine...), waitpolicy.For(10*time.Minute))
+							if err != nil {
+								t.Errorf("%s: %v", name, err)
+								return
 							}
-						})
-					}
-					wg.Wait()
-					time.Sleep(time.Second)
-					locktest.NothingLeft(t, table)
-					for _, v := range watch.Violations() {
-						t.Error(v)
-					}
-				})
+							mu.Lock()
+							for _, lock := range locks.All() {
+								entity := lock.Key().Entity
+								if other := use[entity]; other != "" {
+									t.Errorf("%s and %s hold %s", name, other, entity)
+								}
+								if !last[entity].Less(lock.Ticket()) {
+									t.Errorf("%s: ticket %s after %s", entity, lock.Ticket(), last[entity])
+								}
+								use[entity], last[entity] = name, lock.Ticket()
+							}
+							mu.Unlock()
+							time.Sleep(time.Duration(len(mine)) * 5 * time.Millisecond)
+							mu.Lock()
+							for _, entity := range mine {
+								use[entity] = ""
+							}
+							mu.Unlock()
+							if err := locks.Release(t.Context()); err != nil {
+								t.Errorf("%s: %v", name, err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				time.Sleep(time.Second)
+				locktest.NothingLeft(t, table)
+				for _, v := range watch.Violations() {
+					t.Error(v)
+				}
 			})
 		}
 	}
@@ -92,8 +90,7 @@ func TestNoDeadlock(t *testing.T) {
 func TestManyLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		b, _ := locktest.Open(t, table, "b", locktest.SharedScope)
+		a, b := locktest.Two(t, table, locktest.SharedScope, "a", "b")
 		var entities []string
 		count := locktest.Scaled(300, 101) // more than a transaction has items
 		for i := range count {
@@ -122,11 +119,11 @@ func TestManyLocks(t *testing.T) {
 		if took := got.At.Sub(released); took > 5*time.Second {
 			t.Errorf("handed over in %v", took)
 		}
-		if len(got.Locks.All()) != count || got.Locks.Err() != nil {
-			t.Errorf("%d locks, %v", len(got.Locks.All()), got.Locks.Err())
+		if len(got.Lock.All()) != count || got.Lock.Err() != nil {
+			t.Errorf("%d locks, %v", len(got.Lock.All()), got.Lock.Err())
 		}
 		time.Sleep(time.Minute)
-		locktest.ReleaseAll(t, got.Locks)
+		locktest.ReleaseAll(t, got.Lock)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
 	})

@@ -42,9 +42,7 @@ func TestDowngrade(t *testing.T) {
 				dbW.Inject(*fault)
 			}
 			spent := locktest.CostTo(dbW, func() {
-				if err := lock.Downgrade(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, lock.Downgrade(t.Context()))
 			})
 			if fault == nil && spent.Sent != 1 {
 				t.Errorf("%+v, want one request", spent)
@@ -105,10 +103,7 @@ func TestDowngradeRefusals(t *testing.T) {
 		}
 		locktest.Release(t, next)
 		key := queuelock.Key{Entity: "order-7", Reason: "permit"}
-		permit, err := a.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		permit := locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(2)))
 		if err := permit.Downgrade(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) || permit.Err() != nil {
 			t.Errorf("of a permit: %v, and then %v", err, permit.Err())
 		}

@@ -15,8 +15,7 @@ import (
 
 // TestEvictRefusals checks that Evict returns an error that says why it did nothing.
 func TestEvictRefusals(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		refused := func(h queue.Holder, renewed bool, words ...string) {
@@ -51,9 +50,7 @@ func TestEvictRefusals(t *testing.T) {
 		refused(gone, false, "this holder is gone", "holders: a (ticket 2)")
 		stuck := shown(t, operator)
 		spent := locktest.Cost(table, func() {
-			if err := operator.Operator().Evict(t.Context(), locktest.Order, stuck); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, operator.Operator().Evict(t.Context(), locktest.Order, stuck))
 		})
 		if spent.Sent > 3 || spent.ReadUnits != 1 {
 			t.Errorf("it cost %+v, want a read and a write, and one to quieten the queue", spent)
@@ -88,13 +85,9 @@ func TestEvictRefusals(t *testing.T) {
 		} else {
 			locktest.Says(t, err, "without a lease")
 		}
-		if err := operator.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, operator.Close(t.Context()))
 		stuck = shown(t, c)
-		if err := operator.Operator().Evict(t.Context(), locktest.Order, stuck); !errors.Is(err, queuelock.ErrClosed) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, operator.Operator().Evict(t.Context(), locktest.Order, stuck), queuelock.ErrClosed)
 		for _, key := range []queuelock.AnyKey{nil, queuelock.Key{}, queuelock.ItemKey{}} {
 			if err := c.Operator().Evict(t.Context(), key, stuck); err == nil {
 				t.Errorf("%v is a key", key)

@@ -48,20 +48,14 @@ func TestEvictHolder(t *testing.T) {
 		"lock delay":  {queuelock.LockDelay(time.Hour)},
 		"fail closed": {queuelock.FailClosed()},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
-			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			c, operator := locktest.Two(t, table, locktest.TenSeconds, "hangs", "operator")
 			lock := locktest.Acquire(t, c, waitpolicy.Forever, options...)
 			waiting := locktest.LockBy(t, operator)
 			time.Sleep(time.Minute + time.Second)
-			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 			evicted := time.Now()
-			if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)))
 			got := <-waiting
 			if took := got.At.Sub(evicted); got.Err != nil || took > 100*time.Millisecond {
 				t.Fatalf("the waiter was served after %v: %v", took, got.Err)
@@ -82,15 +76,11 @@ func TestEvictHolder(t *testing.T) {
 			locktest.Release(t, got.Lock)
 		})
 	}
-	locktest.InBubble(t, "the holder learns of it by its next heartbeat", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
-		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+	locktest.InTable(t, "the holder learns of it by its next heartbeat", func(t *testing.T, table *queuelocktest.Table) {
+		c, operator := locktest.Two(t, table, locktest.TenSeconds, "hangs", "operator")
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, shown(t, operator)))
 		evicted := time.Now()
 		<-lock.Context().Done()
 		loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context()))
@@ -108,8 +98,7 @@ func TestEvictHolderSpares(t *testing.T) {
 			t.Errorf("renewed: %t, want %t", got, want)
 		}
 	}
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
@@ -129,9 +118,7 @@ func TestEvictHolderSpares(t *testing.T) {
 		locktest.Release(t, resumed)
 		next := locktest.Acquire(t, other, waitpolicy.Forever)
 		refused(t, operator, before, false)
-		if err := next.Extend(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, next.Extend(t.Context()))
 		locktest.Release(t, next)
 		refused(t, operator, before, false)
 	})
@@ -140,8 +127,7 @@ func TestEvictHolderSpares(t *testing.T) {
 // TestEvictHolderFaults checks that an Evict that arrives late spares a holder that has renewed its lease, and that one
 // without answers ends.
 func TestEvictHolderFaults(t *testing.T) {
-	locktest.InBubble(t, "late, after a renewal", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "late, after a renewal", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
 		operator, db := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -156,13 +142,10 @@ func TestEvictHolderFaults(t *testing.T) {
 			t.Error("it has renewed its lease")
 		}
 		time.Sleep(locktest.TTL)
-		if err := lock.Extend(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, lock.Extend(t.Context()))
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "no table", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "no table", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
 		operator, db := locktest.Open(t, table, "operator", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -179,17 +162,12 @@ func TestEvictHolderFaults(t *testing.T) {
 // TestEvictOfItem checks that an operator ends the turn of an item's holder, whose
 // updates are refused then.
 func TestEvictOfItem(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
-		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
+		c, operator := locktest.Two(t, table, locktest.TenSeconds, "hangs", "operator")
 		item := queuelock.ItemKey{Table: table.Name(), Key: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"},
 		}}
-		lock, err := c.LockItem(t.Context(), item, waitpolicy.Forever, queuelock.CreateItem())
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(c.LockItem(t.Context(), item, waitpolicy.Forever, queuelock.CreateItem()))
 		next := make(chan *queuelock.ItemLock, 1)
 		go func() {
 			lock, err := operator.LockItem(t.Context(), item, waitpolicy.Forever)
@@ -205,15 +183,11 @@ func TestEvictOfItem(t *testing.T) {
 			t.Error("it has renewed its lease")
 		}
 		before = locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
-		if err := operator.Operator().Evict(t.Context(), item, before); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, operator.Operator().Evict(t.Context(), item, before))
 		got := <-next
 		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("the update of the evicted holder: %v", err)
 		}
-		if err := got.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, got.Release(t.Context()))
 	})
 }

@@ -74,9 +74,7 @@ func TestNoDeadline(t *testing.T) {
 			t.Errorf("after four hours without a table: %v, %v left", err, lock.Remaining())
 		}
 		db.Heal()
-		if err := lock.Extend(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, lock.Extend(t.Context()))
 		h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
 		if !h.Endless() || h.TTL != 0 || h.Remaining != math.MaxInt64 || h.Age < 5*time.Hour-time.Second {
 			t.Errorf("Inspect says %+v", h)
@@ -101,8 +99,7 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 		locktest.InBubble(t, how, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, options...)
 			c, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
-			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+			other, operator := locktest.Two(t, table, locktest.TenSeconds, "other", "operator")
 			lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 			db.Partition()
 			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
@@ -124,9 +121,7 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 				t.Errorf("the holder lost it: %v", err)
 			}
 			evicted := time.Now()
-			if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
 			got := <-waiting
 			if took := got.At.Sub(evicted); got.Err != nil || took > 1500*time.Millisecond || !lock.Ticket().Less(got.Lock.Ticket()) {
 				t.Errorf("served %v after the eviction: %+v", took, got)
@@ -136,9 +131,7 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 			if loss, ok := errors.AsType[*queuelock.LostError](lock.Release(t.Context())); !ok || loss.Cause != heartbeat.Evicted {
 				t.Errorf("%v, want evicted", lock.Err())
 			}
-			if err := got.Lock.Err(); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, got.Lock.Err())
 			locktest.Release(t, got.Lock)
 		})
 	}
@@ -147,15 +140,11 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 // TestEvictedHolder checks that a fail-closed holder that is alive learns of its
 // eviction.
 func TestEvictedHolder(t *testing.T) {
-	locktest.InBubble(t, "by its next heartbeat", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+	locktest.InTable(t, "by its next heartbeat", func(t *testing.T, table *queuelocktest.Table) {
+		c, operator := locktest.Two(t, table, locktest.TenSeconds, "a", "operator")
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 		time.Sleep(time.Minute + time.Second)
-		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
 		evicted := time.Now()
 		<-lock.Context().Done()
 		if took := time.Since(evicted); took > locktest.TTL/2 {
@@ -165,29 +154,20 @@ func TestEvictedHolder(t *testing.T) {
 			t.Errorf("%v", context.Cause(lock.Context()))
 		}
 	})
-	locktest.InBubble(t, "by a protected write", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+	locktest.InTable(t, "by a protected write", func(t *testing.T, table *queuelocktest.Table) {
+		c, operator := locktest.Two(t, table, locktest.TenSeconds, "a", "operator")
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Fatal(err)
-		}
-		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
+		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
 		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
 			t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
 		}
 	})
-	locktest.InBubble(t, "by its release", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "by its release", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		if err := operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
 		db.Inject(queuelocktest.DelayRequest(time.Millisecond))
 		for range 2 {
@@ -201,16 +181,13 @@ func TestEvictedHolder(t *testing.T) {
 // TestInvalidOptions checks that options with a deadline are refused together with
 // FailClosed.
 func TestInvalidOptions(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}))
 		locktest.Says(t, err, "FailClosed", "OnExpiring", "no deadline")
 		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.LockDelay(time.Second), queuelock.FailClosed())
 		locktest.Says(t, err, "FailClosed", "LockDelay")
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		locktest.SentNothing(t, db)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.LockDelay(0), queuelock.WithTTL(20*time.Second))
 		if beats := locktest.Cost(table, func() { time.Sleep(101 * time.Second) }); beats.Sent < 10 || beats.Sent > 11 { // none late, each up to a second early
 			t.Errorf("%d heartbeats in 101 s, want one each ten", beats.Sent)
@@ -222,10 +199,8 @@ func TestInvalidOptions(t *testing.T) {
 // TestFailClosedModes checks that fail-closed holders can share a lock and count as permits.
 func TestFailClosedModes(t *testing.T) {
 	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			first := locktest.Acquire(t, c, waitpolicy.Forever, opt, queuelock.FailClosed())
 			second := locktest.Acquire(t, other, waitpolicy.Forever, opt, queuelock.FailClosed())
 			for _, e := range holderEntries(t, table) {
@@ -233,9 +208,7 @@ func TestFailClosedModes(t *testing.T) {
 					t.Errorf("%v has a lease", e)
 				}
 			}
-			if err := c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())))
 			time.Sleep(time.Minute)
 			if first.Err() != nil || !errors.Is(second.Err(), queuelock.ErrLost) {
 				t.Errorf("%v, %v, want that the second was evicted", first.Err(), second.Err())
@@ -247,8 +220,7 @@ func TestFailClosedModes(t *testing.T) {
 
 // TestFailClosedResume checks that a fail-closed lock is not resumed.
 func TestFailClosedResume(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
@@ -277,10 +249,7 @@ func TestFailClosedSeveral(t *testing.T) {
 			c, db := locktest.Open(t, table, "a", cfg)
 			other, _ := locktest.Open(t, table, "b", cfg)
 			keys := []queuelock.Key{{Entity: "x"}, {Entity: "y"}, {Entity: "z"}}
-			busy, err := other.Acquire(t.Context(), keys[1], waitpolicy.NoWait)
-			if err != nil {
-				t.Fatal(err)
-			}
+			busy := locktest.Must(other.Acquire(t.Context(), keys[1], waitpolicy.NoWait))
 			db.Inject(queuelocktest.LoseResponse().Mentioning(locktest.Confirmation).Times(2))
 			done := make(chan *queuelock.Locks, 1)
 			go func() {
@@ -305,9 +274,7 @@ func TestFailClosedSeveral(t *testing.T) {
 				t.Errorf("%d holders, want three", len(all))
 			}
 			db.Heal()
-			if err := locks.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, locks.Release(t.Context()))
 		})
 	}
 	locktest.InBubble(t, "one that cannot be taken back", func(t *testing.T) {

@@ -59,18 +59,13 @@ func TestReleaseUntilAnswered(t *testing.T) {
 				}
 				locktest.Release(t, lock)
 				if queued {
-					got := <-waiting
-					if got.Err != nil {
-						t.Fatal(got.Err)
-					}
-					locktest.Release(t, got.Lock)
+					locktest.Release(t, locktest.Lock(t, <-waiting))
 				}
 				takenWithin(t, other, time.Second)
 			})
 		}
 	}
-	locktest.InBubble(t, "the context has ended", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "the context has ended", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		db.Partition()
@@ -90,8 +85,7 @@ func TestReleaseUntilAnswered(t *testing.T) {
 // late TAKE brings an id back. That is said beside the loss, and Release may be called
 // again.
 func TestLostLockNotRemoved(t *testing.T) {
-	locktest.InBubble(t, "by its Release", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "by its Release", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		locktest.Evict(t, table, locktest.Order.Entity)
@@ -111,8 +105,7 @@ func TestLostLockNotRemoved(t *testing.T) {
 			}
 		}
 	})
-	locktest.InBubble(t, "ByWaitingAcquireAll", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ByWaitingAcquireAll", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")

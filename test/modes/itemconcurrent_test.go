@@ -24,9 +24,7 @@ func TestReadModifyWrite(t *testing.T) {
 	for seed := range locktest.Scaled[uint64](10, 1) {
 		locktest.InBubble(t, fmt.Sprint(seed), func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
+			u, key, _ := locktest.NewOrder(t, table)
 			var log locktest.Journal
 			var wg sync.WaitGroup
 			for i := range 3 {
@@ -51,9 +49,7 @@ func TestReadModifyWrite(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if err := table.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, table.Settle(t.Context()))
 			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(112)) || log.SaysLost() {
 				t.Errorf("the amount is %v, want 112; a lock was called lost: %v", got, log.SaysLost())
 			}

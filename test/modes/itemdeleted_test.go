@@ -14,20 +14,15 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestDeletedItem checks that a holder and its waiters notice that their item is deleted.
 func TestDeletedItem(t *testing.T) {
-	locktest.InBubble(t, "HolderLosesItAndWaitersFail", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+	locktest.InTable(t, "HolderLosesItAndWaitersFail", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
 		synctest.Wait()
@@ -50,11 +45,8 @@ func TestDeletedItem(t *testing.T) {
 			t.Errorf("it was made again, or rows are left: %v, %v", u.Get(key), table.Items())
 		}
 	})
-	locktest.InBubble(t, "by its holder, under the lock", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "by its holder, under the lock", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		u.Delete(key)
@@ -63,11 +55,8 @@ func TestDeletedItem(t *testing.T) {
 			t.Error("the release made it again")
 		}
 	})
-	locktest.InBubble(t, "and UpdateAndRelease comes first", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "and UpdateAndRelease comes first", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		u.Delete(key)
@@ -84,11 +73,8 @@ func TestDeletedItem(t *testing.T) {
 	// A new item counts from 1 again. Tickets of the old one must not be claimed
 	// of it.
 	for _, turns := range []int{0, 3} {
-		locktest.InBubble(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
+		locktest.InTable(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T, table *queuelocktest.Table) {
+			u, key, whole := locktest.NewOrder(t, table)
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			b, dbB := locktest.Open(t, table, "b", queuelock.Config{})
 			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -134,48 +120,6 @@ func TestDeletedItem(t *testing.T) {
 			if rows := table.Items(); len(rows) != 0 {
 				t.Errorf("rows are left: %v", rows)
 			}
-		})
-	}
-}
-
-// TestSeed checks that a seed is written only to an item that is as it was read. Between
-// the look at an item without a counter and its seed, anything may come.
-func TestSeed(t *testing.T) {
-	for name, c := range map[string]struct {
-		between func(u locktest.ItemTable, key, whole attr.Item)
-		opts    []queuelock.ItemOption
-		is      func(err error) bool
-	}{
-		"deleted": {func(u locktest.ItemTable, key, _ attr.Item) { u.Delete(key) }, nil, func(err error) bool { return errors.Is(err, queuelock.ErrNoItem) }},
-		"another name of the lock's": {func(u locktest.ItemTable, _, whole attr.Item) {
-			u.Put(attr.With(whole, attr.Item{"lock_permits": attr.Num(3)}))
-		}, nil, func(err error) bool {
-			_, malformed := errors.AsType[*queue.MalformedError](err)
-			return malformed
-		}},
-		"another name, where a missing item may be made": {func(u locktest.ItemTable, _, whole attr.Item) {
-			u.Put(attr.With(whole, attr.Item{"lock_turn": attr.Num(3)}))
-		}, []queuelock.ItemOption{queuelock.CreateItem()}, func(err error) bool {
-			_, malformed := errors.AsType[*queue.MalformedError](err)
-			return malformed
-		}},
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
-			a, db := locktest.Open(t, table, "a", queuelock.Config{})
-			seed := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("attribute_not_exists (lock_ticketNumber)").Times(1))
-			waiting := locktest.QueueUpForItem(t.Context(), a, u.Key(key), waitpolicy.NoWait, c.opts...)
-			<-seed.Reached()
-			c.between(u, key, whole)
-			before := u.Get(key)
-			seed.Release()
-			if got := <-waiting; !c.is(got.Err) {
-				t.Errorf("got %v", got.Err)
-			}
-			locktest.EqualItems(t, "the item", u.Get(key), before)
 		})
 	}
 }

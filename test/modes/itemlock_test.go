@@ -3,13 +3,11 @@ package modes_test
 import (
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
@@ -43,8 +41,7 @@ func TestItemLock(t *testing.T) {
 		"B and S": {"id": attr.Bin(1), "sort": attr.Str("lock/0")},
 	} {
 		for _, prefix := range []string{"", "l.k_", "ÄÖ ", "#:"} {
-			locktest.InBubble(t, name+" "+prefix, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
+			locktest.InTable(t, name+" "+prefix, func(t *testing.T, table *queuelocktest.Table) {
 				u := locktest.NewItemTable(t, table, key)
 				_, whole := locktest.OrderItem()
 				whole = attr.With(whole, key)
@@ -99,52 +96,13 @@ func TestItemLock(t *testing.T) {
 	}
 }
 
-// TestWithoutDates checks that item locks work with engines that send no dates.
-func TestWithoutDates(t *testing.T) {
-	locktest.InBubble(t, "no dates", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		for range 3 {
-			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-			if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Errorf("a locked item was locked: %v", err)
-			}
-			waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
-			synctest.Wait()
-			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), expression.Name("amount").Equal(expression.Value(0)))
-			if refused, ok := errors.AsType[*queuelock.ConditionError](err); !ok || len(refused.Current) != len(whole) {
-				t.Errorf("got %v", err)
-			}
-			locktest.Updated(t, lock, locktest.AddOne())
-			got := <-waiting
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
-			locktest.Updated(t, got.Lock, locktest.AddOne())
-		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(106)) {
-			t.Errorf("the amount is %v", got)
-		}
-		lock := locktest.LockItem(t, a, u.Key(attr.Item{"id": attr.Str("new")}), waitpolicy.NoWait, queuelock.CreateItem())
-		if _, err := b.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Str("new")}), waitpolicy.NoWait, queuelock.CreateItem()); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("a locked item was locked: %v", err)
-		}
-		locktest.Release(t, lock)
-	})
-}
-
 // TestReservedNames checks that the attribute names of the lock are not overwritten on an
 // item.
 func TestReservedNames(t *testing.T) {
 	for name, value := range map[string]types.AttributeValue{
 		"lock_granted": attr.Str("x"), "lock_holders": attr.Num(1), "lock_servingAfter": attr.Num(1), "lock_ticketNumber": attr.Str("seven"), "lock_holdMode": attr.Num(3), "lock_permits": attr.Num(3), "lock_scope": attr.Str("x"),
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			key, whole := locktest.OrderItem()
 			u := locktest.NewItemTable(t, table, key)
 			whole[name] = value
@@ -159,26 +117,4 @@ func TestReservedNames(t *testing.T) {
 			locktest.Release(t, locktest.LockItem(t, other, u.Key(key), waitpolicy.NoWait))
 		})
 	}
-}
-
-// TestCrashedItemHolder checks that the item of a crashed holder is taken over. A holder that
-// dies is evicted from the item, and its item is as it was.
-func TestCrashedItemHolder(t *testing.T) {
-	locktest.InBubble(t, "crash", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
-		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-		dbA.Partition()
-		next := locktest.LockItem(t, b, u.Key(key), waitpolicy.For(3*time.Minute))
-		locktest.EqualItems(t, "the item", next.Item(), whole)
-		dbA.Heal()
-		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("the killed holder's update gave %v", err)
-		}
-		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, next, locktest.AddOne()), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
-	})
 }

@@ -25,9 +25,7 @@ import (
 func TestRequestsOfItemLocks(t *testing.T) {
 	locktest.InBubble(t, "budget", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+		u, key, _ := locktest.NewOrder(t, table)
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		spends := func(what string, requests int, units float64, f func()) {
@@ -66,11 +64,8 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
 		time.Sleep(time.Second)
 		locktest.Updated(t, lock, locktest.AddOne())
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.Updated(t, got.Lock, locktest.AddOne())
+		got := locktest.Lock(t, <-waiting)
+		locktest.Updated(t, got, locktest.AddOne())
 		time.Sleep(time.Second)
 		spent := dbB.Counts().Sub(before)
 		polls := locktest.Plus(spent["GetItem"], spent["Query"])
@@ -79,8 +74,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		}
 		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 	})
-	locktest.InBubble(t, "ProcessNotRefusedBefore", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ProcessNotRefusedBefore", func(t *testing.T, table *queuelocktest.Table) {
 		key, _ := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
@@ -105,9 +99,7 @@ func TestRequestsOfItemLocks(t *testing.T) {
 func TestLookAtItem(t *testing.T) {
 	locktest.InBubble(t, "three who wait", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+		u, key, _ := locktest.NewOrder(t, table)
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		locktest.LockItem(t, holder, u.Key(key), waitpolicy.NoWait)
 		for i, name := range []string{"next", "second", "third"} {
@@ -129,8 +121,7 @@ func TestLookAtItem(t *testing.T) {
 // TestQueueOfItem checks that each item has a queue of its own. The queue of an item is
 // found by every way of writing its key, and by no other item's.
 func TestQueueOfItem(t *testing.T) {
-	locktest.InBubble(t, "entities", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "entities", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		prefixed, _ := locktest.Open(t, table, "prefixed", queuelock.Config{ItemPrefix: "l_"})
 		entity := func(c *queuelock.Client, name string, key attr.Item) string {
@@ -162,9 +153,7 @@ func TestQueueOfItem(t *testing.T) {
 					in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(attribute), AttributeType: scalar})
 				}
 			}
-			if _, err := u.DB.CreateTable(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(u.DB.CreateTable(t.Context(), in))
 			got := entity(c, "orders", key)
 			if other, ok := seen[got]; ok || got == "" || len(got) > 2048 {
 				t.Errorf("%s has the queue %q of %s", locktest.PlainItem(key), got, locktest.PlainItem(other))
@@ -180,21 +169,17 @@ func TestQueueOfItem(t *testing.T) {
 					}
 				}
 			}
-			if _, err := u.DB.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &u.Name}); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(u.DB.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &u.Name}))
 		}
 	})
 }
 
 // TestInspectItem checks that Inspect shows the holder and the waiters of an item.
 func TestInspectItem(t *testing.T) {
-	locktest.InBubble(t, "state", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "state", func(t *testing.T, table *queuelocktest.Table) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		inspect := func() *queue.State {
 			t.Helper()
 			var state *queue.State

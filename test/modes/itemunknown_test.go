@@ -21,9 +21,7 @@ import (
 func TestUnknownUpdate(t *testing.T) {
 	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, attr.Item) {
 		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.Open(t, table, "c", cfg)
 		return table, u, db, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), key
 	}
@@ -50,9 +48,7 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Fatalf("got %v, and the lock's end is %v", err, lock.Err())
 		}
 		late.Release()
-		if err := table.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, table.Settle(t.Context()))
 		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("the second call gave %v", err)
 		}
@@ -80,11 +76,8 @@ func TestUnknownUpdate(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	locktest.InBubble(t, "Close", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "Close", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		stuck := db.Inject(locktest.UpdatesOfItems(queuelocktest.SwallowResponse()))
@@ -109,11 +102,8 @@ func TestUnknownUpdate(t *testing.T) {
 // again a TAKE arrives once more and puts the id back that it names: it is not made
 // twice.
 func TestUpdateBesideOrphan(t *testing.T) {
-	locktest.InBubble(t, "a TAKE arrives again", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "a TAKE arrives again", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)) // the record is there
 		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
@@ -132,9 +122,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 			t.Fatalf("%+v: want the orphaned entry of ticket %s", state, lock.Ticket())
 		}
 		second.Release()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, <-done)
 		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
 			t.Errorf("the amount is %v, after one update", got)
 		}

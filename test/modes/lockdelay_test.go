@@ -42,9 +42,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			db.Heal()
 			// What the former holder does about its loss does not open the queue.
-			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
+			locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 			if locked, err := other.IsLocked(t.Context(), locktest.Order); err != nil || !locked {
 				t.Errorf("in its delay it is locked: %t, %v", locked, err)
 			}
@@ -64,23 +62,19 @@ func TestLockDelayAfterLoss(t *testing.T) {
 func TestLockDelayAfterRelease(t *testing.T) {
 	locktest.InBubble(t, "at once", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)))
 		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
 		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))
 		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		closed := time.Now()
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, c.Close(t.Context()))
 		if got := <-waiting; got.Err != nil || got.At.Sub(closed) > time.Second {
 			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
 		}
 	})
-	locktest.InBubble(t, "ReleasedAfterEndOfContext", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ReleasedAfterEndOfContext", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
@@ -93,9 +87,7 @@ func TestLockDelayAfterRelease(t *testing.T) {
 		<-held.Reached()
 		cancel()
 		held.Release()
-		if err := <-given; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, <-given, context.Canceled)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	})
 }
@@ -111,11 +103,9 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", cfg)
 		b, db := locktest.Open(t, table, "b", cfg)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan locktest.SeveralOutcome, 1)
-		go func() {
-			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
-			done <- locktest.SeveralOutcome{Locks: locks, Err: err, At: time.Now()}
-		}()
+		done := locktest.Background(func() (*queuelock.Locks, error) {
+			return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
+		})
 		time.Sleep(time.Second)
 		cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
 		time.Sleep(15 * time.Second)
@@ -129,7 +119,7 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 		if took := got.At.Sub(free); took > time.Minute {
 			t.Errorf("all were free, and it took %v", took)
 		}
-		locktest.ReleaseAll(t, got.Locks)
+		locktest.ReleaseAll(t, got.Lock)
 	})
 }
 
@@ -152,9 +142,7 @@ func TestLockDelayAfterLateRelease(t *testing.T) {
 			time.Sleep(time.Until(granted.Add(locktest.TTL + time.Second)))
 			db.Heal()
 			locktest.Says(t, lock.Release(t.Context()), "lost", "lease of 10s", "delay of 7s")
-			if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("%v", err)
-			}
+			locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 			got := <-waiting
 			if took := got.At.Sub(granted); got.Err != nil || took < locktest.TTL+lockDelay-10*time.Millisecond || took > locktest.TTL+lockDelay+locktest.TakenOverWithin {
 				t.Errorf("taken over %v after the grant (%v), want %v", took, got.Err, locktest.TTL+lockDelay)
@@ -165,8 +153,7 @@ func TestLockDelayAfterLateRelease(t *testing.T) {
 
 // TestInvalidLockDelay checks that an invalid lock delay is refused.
 func TestInvalidLockDelay(t *testing.T) {
-	locktest.InBubble(t, "at once", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "at once", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for d, words := range map[time.Duration][]string{
 			-time.Second:            {"LockDelay", "-1s", "24h"},
@@ -176,9 +163,7 @@ func TestInvalidLockDelay(t *testing.T) {
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.LockDelay(d))
 			locktest.Says(t, err, words...)
 		}
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		locktest.SentNothing(t, db)
 		for _, d := range []time.Duration{0, time.Millisecond, 24 * time.Hour} {
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(d)))
 		}

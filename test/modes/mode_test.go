@@ -75,8 +75,7 @@ func TestKindOfQueue(t *testing.T) {
 			"a reader":       {[]queuelock.Option{queuelock.Permits(2)}, []queuelock.Option{queuelock.Shared()}, []string{"a semaphore of 2", "a lock"}},
 		} {
 			table := queuelocktest.NewTable(t)
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			for _, held := range []bool{true, false} {
 				lock := locktest.Acquire(t, a, waitpolicy.NoWait, test.first...)
 				if !held {
@@ -109,8 +108,7 @@ func TestKindOfQueue(t *testing.T) {
 
 // TestBadModes checks that bad modes are refused without a request.
 func TestBadModes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for word, opts := range map[string][]queuelock.Option{
 			"Permits(0): between 1 and 500 are": {queuelock.Permits(0)},
@@ -126,9 +124,7 @@ func TestBadModes(t *testing.T) {
 				t.Error("Permits(-3) is taken")
 			}
 		}
-		if sent := db.Counts().Total().Sent; sent != 0 {
-			t.Errorf("%d requests were sent", sent)
-		}
+		locktest.SentNothing(t, db)
 	})
 }
 

@@ -19,11 +19,9 @@ var widerScopes = []ticket.Scope{ticket.ScopeEntity, ticket.ScopeTable}
 
 // TestRequestsOfScopes checks that the wider scopes cost the documented requests.
 func TestRequestsOfScopes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range widerScopes {
-			c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
-			other, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope})
+			c, other := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
 			key := func(reason string) queuelock.Key {
 				return queuelock.Key{Entity: "order-" + scope.String(), Reason: reason}
 			}
@@ -101,11 +99,7 @@ func TestQueuedCycleOfScope(t *testing.T) {
 		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		locktest.Release(t, held)
-		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		locktest.Release(t, got.Lock)
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 		time.Sleep(time.Second)
 		counts := db.Counts()
 		polls := counts["Query"].Sent + counts["GetItem"].Sent
@@ -121,17 +115,13 @@ func TestQueuedCycleOfScope(t *testing.T) {
 // TestScopeMismatch checks that a scope other than that of the queue is refused both
 // ways.
 func TestScopeMismatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		scopes := append([]ticket.Scope{ticket.ScopeQueue}, widerScopes...)
 		for _, is := range scopes {
 			key := queuelock.Key{Entity: "e", Reason: is.String()}
 			owner, _ := locktest.Open(t, table, "owner", queuelock.Config{Scope: is})
 			for _, held := range []bool{false, true} {
-				lock, err := owner.Acquire(t.Context(), key, waitpolicy.NoWait)
-				if err != nil {
-					t.Fatal(err)
-				}
+				lock := locktest.Must(owner.Acquire(t.Context(), key, waitpolicy.NoWait))
 				if !held {
 					locktest.Release(t, lock)
 				}

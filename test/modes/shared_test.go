@@ -14,41 +14,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestReadersAndWriters checks that readers share a lock, and a writer holds it alone.
-func TestReadersAndWriters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
-		client := func(name string) *queuelock.Client {
-			c, _ := locktest.Open(t, table, name, queuelock.Config{})
-			return c
-		}
-		first := locktest.Acquire(t, client("r1"), waitpolicy.NoWait, queuelock.Shared())
-		second := locktest.Acquire(t, client("r2"), waitpolicy.For(time.Second), queuelock.Shared())
-		writer := locktest.LockBy(t, client("w"))
-		time.Sleep(time.Second)
-		third := locktest.LockBy(t, client("r3"), queuelock.Shared())
-		time.Sleep(10 * time.Second)
-		locktest.StillWaits(t, "a writer beside readers", writer)
-		locktest.StillWaits(t, "a reader behind a writer", third)
-		if !first.Shared() || !second.Shared() {
-			t.Error("a shared lock says that it is not")
-		}
-		locktest.Release(t, first)
-		time.Sleep(3 * time.Second)
-		locktest.StillWaits(t, "a writer beside one reader", writer)
-		locktest.Release(t, second)
-		time.Sleep(3 * time.Second)
-		w := locktest.Granted(t, "the writer", writer)
-		locktest.StillWaits(t, "a reader beside a writer", third)
-		if w.Shared() {
-			t.Error("a writer says that it shares")
-		}
-		locktest.Release(t, w)
-		time.Sleep(3 * time.Second)
-		locktest.Release(t, locktest.Granted(t, "the last reader", third))
-	})
-}
-
 // TestConsecutiveReaders checks that consecutive readers are admitted together. Readers
 // that follow each other are all admitted, each with a request or two of its own, and
 // none waits for another's work.
@@ -128,26 +93,6 @@ func TestWriterBehindReaders(t *testing.T) {
 	})
 }
 
-// TestWriterAfterReaders checks that a writer holds a queue that readers have left alone.
-// The hold mode goes with the holders: a writer that comes to an idle queue after readers
-// is alone.
-func TestWriterAfterReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
-		r, _ := locktest.Open(t, table, "r", queuelock.Config{})
-		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
-		one, two := locktest.Acquire(t, r, waitpolicy.NoWait, queuelock.Shared()), locktest.Acquire(t, r, waitpolicy.Forever, queuelock.Shared())
-		locktest.Release(t, one)
-		locktest.Release(t, two)
-		time.Sleep(time.Second)
-		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
-		if _, err := r.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("a reader beside a writer: %v", err)
-		}
-		locktest.Release(t, lock)
-	})
-}
-
 // TestNoWaitBesideReaders checks how NoWait treats a client that would join the holders.
 func TestNoWaitBesideReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -186,9 +131,7 @@ func TestNoWaitBesideReaders(t *testing.T) {
 func TestStateOfSharedLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		held := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
 		writer := locktest.LockBy(t, b)
 		time.Sleep(time.Second)
@@ -204,9 +147,7 @@ func TestStateOfSharedLock(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		locktest.Release(t, locktest.Granted(t, "the reader", reader))
 		permits := queuelock.Key{Entity: "order-7", Reason: "permits"}
-		if err := a.Do(t.Context(), permits, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }, queuelock.Permits(7)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, a.Do(t.Context(), permits, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }, queuelock.Permits(7)))
 		if s, err := a.Viewer().Inspect(t.Context(), permits); err != nil || s.Permits != 7 {
 			t.Errorf("%+v, %v", s, err)
 		}

@@ -26,11 +26,8 @@ import (
 func TestRefusedUpdate(t *testing.T) {
 	amount := expression.Name("amount")
 	for _, queued := range []bool{false, true} {
-		locktest.InBubble(t, fmt.Sprint("queued: ", queued), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			key, whole := locktest.OrderItem()
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
+		locktest.InTable(t, fmt.Sprint("queued: ", queued), func(t *testing.T, table *queuelocktest.Table) {
+			u, key, whole := locktest.NewOrder(t, table)
 			c, db := locktest.Open(t, table, "c", queuelock.Config{})
 			other, _ := locktest.Open(t, table, "other", queuelock.Config{})
 			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
@@ -64,11 +61,8 @@ func TestRefusedUpdate(t *testing.T) {
 // TestProtectedAttributes checks that an update leaves the key and the attributes of the
 // lock alone.
 func TestProtectedAttributes(t *testing.T) {
-	locktest.InBubble(t, "names", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		key, whole := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		u.Put(whole)
+	locktest.InTable(t, "names", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, whole := locktest.NewOrder(t, table)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: "l.k_"})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		dotted := func(name string) expression.NameBuilder { return expression.NameNoDotSplit(name) }
@@ -187,17 +181,12 @@ func TestOwnAttributes(t *testing.T) {
 		prefix := rapid.SampledFrom([]string{"", "l.", "#", "lock", "u"}).Draw(r, "prefix")
 		condition := rapid.Bool().Draw(r, "with a condition")
 		queued := rapid.Bool().Draw(r, "queued")
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			key := attr.Item{"id": attr.Str("x")}
 			u := locktest.NewItemTable(t, table, key)
 			u.Put(initial)
-			c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix})
-			other, _ := locktest.Open(t, table, "other", queuelock.Config{ItemPrefix: prefix})
-			lock, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)
-			if err != nil {
-				r.Fatal(err)
-			}
+			c, other := locktest.Two(t, table, queuelock.Config{ItemPrefix: prefix}, "c", "other")
+			lock := locktest.Must(c.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait))
 			if !reflect.DeepEqual(lock.Item(), initial) {
 				r.Fatalf("the item is %v, want %v", locktest.PlainItem(lock.Item()), locktest.PlainItem(initial))
 			}
@@ -210,10 +199,7 @@ func TestOwnAttributes(t *testing.T) {
 			if condition {
 				conditions = append(conditions, expression.AttributeExists(expression.Name("id")), expression.Value(1).LessThan(expression.Value(2)).Or(expression.AttributeExists(expression.Name("nothing"))))
 			}
-			after, err := lock.UpdateAndRelease(t.Context(), update, conditions...)
-			if err != nil {
-				r.Fatal(err)
-			}
+			after := locktest.Must(lock.UpdateAndRelease(t.Context(), update, conditions...))
 			if !reflect.DeepEqual(after, want) {
 				r.Fatalf("it returned\n%v\nwant\n%v", locktest.PlainItem(after), locktest.PlainItem(want))
 			}

@@ -124,18 +124,12 @@ func measure(t *testing.T, v scenario.Variant, roundTrip time.Duration) scenario
 			return db.Client(fmt.Sprint(clients), opts...).Client, func() {}
 		},
 	}
-	bare, err := table.Bare(t.Context(), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := locktest.Must(table.Bare(t.Context(), 10))
 	if want := roundTrip.Seconds() * 1000; bare.Mean < want*0.99 || bare.Mean > want*1.01 {
 		t.Errorf("a bare request takes %v ms, want %v", bare.Mean, want)
 	}
 	before := table.Meter.Count()
-	values, err := table.Try(t.Context(), v, 0, bare)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := locktest.Must(table.Try(t.Context(), v, 0, bare))
 	spent := table.Meter.Count().Sub(before)
 	t.Logf("in all %+v, of at most %+v: %v", spent, v.Most, values)
 	if !spent.Within(v.Most) {

@@ -19,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/worker"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // roleVariable makes this test binary a worker, of the engine at that address.
@@ -41,10 +42,7 @@ func init() {
 // engines are asked for.
 func dynoxide(t *testing.T) string {
 	t.Helper()
-	found, err := filepath.Glob("../../../.tools/dynoxide-*/dynoxide")
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := locktest.Must(filepath.Glob("../../../.tools/dynoxide-*/dynoxide"))
 	if len(found) == 0 {
 		if strings.Contains(os.Getenv("QUEUELOCK_ENGINES"), "dynoxide") {
 			t.Fatal("dynoxide is not installed: run make tools")
@@ -73,10 +71,7 @@ func TestShortRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 seconds")
 	}
-	result, err := Run(t.Context(), testConfig(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := locktest.Must(Run(t.Context(), testConfig(t)))
 	// How long a recovery takes is for "make chaos", on a machine of its own.
 	for _, p := range result.Problems {
 		if !strings.Contains(p, "to the next grant: more than") {
@@ -138,32 +133,21 @@ func TestRunWithoutWorkers(t *testing.T) {
 // TestKilledEngine checks that a killed engine keeps every write that it has answered, as
 // the judges assume.
 func TestKilledEngine(t *testing.T) {
-	e, err := openEngine(t.Context(), dynoxide(t), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := locktest.Must(openEngine(t.Context(), dynoxide(t), t.TempDir()))
 	defer func() {
-		if err := e.close(); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, e.close())
 	}()
-	if err := queuelock.CreateTable(t.Context(), e.db, tableName, queuelock.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, queuelock.CreateTable(t.Context(), e.db, tableName, queuelock.Config{}))
 	l := ledger.Ledger{Table: tableName, Entity: "e"}
 	for n := range 20 {
 		head, err := l.Read(t.Context(), e.db)
 		if err != nil || head.N != n {
 			t.Fatalf("after %d turns, each before a kill: %+v, %v", n, head, err)
 		}
-		if _, err := e.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+		locktest.Must(e.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
 			TransactItems: l.Turn("x", head, uint64(n), "w"),
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		e.kill()
-		if err := e.start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, e.start(t.Context()))
 	}
 }

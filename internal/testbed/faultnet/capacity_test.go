@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestCapacity checks that capacity is counted, and shown only to requests that ask for
@@ -33,19 +34,13 @@ func TestCapacity(t *testing.T) {
 			client, _ := r.client("a")
 			in := put("k<>&", false)
 			in.ReturnConsumedCapacity = test.ask
-			written, err := client.PutItem(t.Context(), in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			written := locktest.Must(client.PutItem(t.Context(), in))
 			if (written.ConsumedCapacity != nil) != test.shown {
 				t.Errorf("PutItem shows %v, want shown = %v", written.ConsumedCapacity, test.shown)
 			}
 			ask := get("k<>&")
 			ask.ReturnConsumedCapacity = test.ask
-			read, err := client.GetItem(t.Context(), ask)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := locktest.Must(client.GetItem(t.Context(), ask))
 			if pk, _ := read.Item["pk"].(*types.AttributeValueMemberS); pk == nil || pk.Value != "k<>&" {
 				t.Errorf("read %v", read.Item)
 			}
@@ -62,16 +57,10 @@ func TestCapacity(t *testing.T) {
 func TestChangedReply(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	for _, asked := range []string{"", `,"ReturnConsumedCapacity":"TOTAL"`} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://dynamodb.invalid/",
-			strings.NewReader(`{"TableName":"t","Item":{"pk":{"S":"k"}}`+asked+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := locktest.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://dynamodb.invalid/",
+			strings.NewReader(`{"TableName":"t","Item":{"pk":{"S":"k"}}`+asked+`}`)))
 		req.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
-		resp, err := r.net.Connect("a", nil).RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := locktest.Must(r.net.Connect("a", nil).RoundTrip(req))
 		body, err := io.ReadAll(resp.Body)
 		if err = errors.Join(err, resp.Body.Close()); err != nil {
 			t.Fatal(err)
@@ -90,11 +79,9 @@ func TestChangedReply(t *testing.T) {
 func TestCapacityOfTransaction(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a")
-	if _, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+	locktest.Must(client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: aws.String("t"), Item: put("k", false).Item}},
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	r.wantTally(t, "TransactWriteItems", faultnet.Tally{Sent: 1, Applied: 1, WriteUnits: 6})
 }
 
@@ -102,9 +89,7 @@ func TestCapacityOfTransaction(t *testing.T) {
 func TestWithoutCapacity(t *testing.T) {
 	r := newRig(faultnet.Config{})
 	client, _ := r.client("a")
-	if _, err := client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("t")}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(client.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("t")}))
 	if got := fmt.Sprint(r.asked); got != "[]" {
 		t.Errorf("asked the engine for capacity %v", got)
 	}
@@ -132,9 +117,7 @@ func TestCapacityOfFailedCondition(t *testing.T) {
 				in.Item["padding"] = &types.AttributeValueMemberS{Value: strings.Repeat("x", size)}
 				return in
 			}
-			if _, err := client.PutItem(t.Context(), padded(test.old)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(client.PutItem(t.Context(), padded(test.old)))
 			if _, err := client.PutItem(t.Context(), padded(test.new)); err == nil {
 				t.Fatal("the condition held")
 			}

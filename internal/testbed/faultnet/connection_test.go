@@ -15,6 +15,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // once turns the SDK's retries off, so that a test sees what one attempt
@@ -33,9 +34,7 @@ func TestStray(t *testing.T) {
 		if _, err := client.PutItem(ctx, put("k", false), once); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("got error %v after %v, want the caller's own end", err, time.Since(start))
 		}
-		if err := r.net.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, r.net.Settle(t.Context()))
 		if got := r.putTimes(); len(got) != 1 || got[0].Sub(start) != time.Minute {
 			t.Errorf("applied at %v, want once, a minute after it was sent", got)
 		}
@@ -101,9 +100,7 @@ func TestClose(t *testing.T) {
 		if errs != 3 {
 			t.Errorf("%d calls failed, want the 3 which waited", errs)
 		}
-		if err := r.net.Settle(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, r.net.Settle(t.Context()))
 		client, _ := r.client("late")
 		if _, err := client.PutItem(t.Context(), put("k", false), once); err == nil {
 			t.Error("a request got through a closed network")
@@ -122,17 +119,13 @@ func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(faultnet.Config{})
 		client, _ := r.client("a", fault.Fate{Copy: &fault.Leg{Delay: time.Hour}})
-		if _, err := client.PutItem(t.Context(), put("k", false)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(client.PutItem(t.Context(), put("k", false)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := r.net.Settle(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the context's error", err)
 		}
-		if err := r.net.Settle(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, r.net.Settle(t.Context()))
 	})
 }
 

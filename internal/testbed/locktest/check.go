@@ -1,15 +1,28 @@
 package locktest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 // InBubble runs a subtest in a bubble of its own.
 func InBubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// WithTable runs the rest of a test in a bubble, with a table.
+func WithTable(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
+	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t)) })
+}
+
+// InTable runs a subtest in a bubble of its own, with a table.
+func InTable(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) { WithTable(t, f) })
 }
 
 // Says checks that an error is one line and contains all of the words.
@@ -26,6 +39,30 @@ func Says(t *testing.T, err error, words ...string) {
 	}
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("error %q is more than one line", err)
+	}
+}
+
+// OK ends the test if there is an error.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check fails the test if there is an error, and lets it go on.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Is fails the test if an error does not match the wanted one.
+func Is(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
 	}
 }
 

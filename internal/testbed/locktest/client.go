@@ -59,6 +59,22 @@ func OpenMet(t *testing.T, table *queuelocktest.Table, name string, cfg queueloc
 	return c, db
 }
 
+// Two calls [Open] for two clients of one configuration, for tests without faults of theirs.
+func Two(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other string) (a, b *queuelock.Client) {
+	t.Helper()
+	a, _ = Open(t, table, one, cfg)
+	b, _ = Open(t, table, other, cfg)
+	return a, b
+}
+
+// Three calls [Open] for three clients.
+func Three(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other, third string) (a, b, c *queuelock.Client) {
+	t.Helper()
+	a, b = Two(t, table, cfg, one, other)
+	c, _ = Open(t, table, third, cfg)
+	return a, b, c
+}
+
 // Acquire acquires [Order], which must succeed.
 func Acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
 	t.Helper()

@@ -3,6 +3,7 @@ package locktest
 import (
 	"strings"
 	"sync/atomic"
+	"testing"
 
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -20,6 +21,14 @@ func CostTo(db *queuelocktest.Client, f func()) queuelocktest.Tally {
 	before := db.Counts()
 	f()
 	return db.Counts().Sub(before).Total()
+}
+
+// SentNothing checks that a client, or all clients of a table, have sent no request.
+func SentNothing(t *testing.T, of interface{ Counts() queuelocktest.Counts }) {
+	t.Helper()
+	if n := of.Counts().Total().Sent; n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
 }
 
 // Plus returns a + b.

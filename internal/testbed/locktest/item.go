@@ -92,6 +92,15 @@ func OrderItem() (key, whole attr.Item) {
 	})
 }
 
+// NewOrder creates an [ItemTable] with the item of [OrderItem].
+func NewOrder(t *testing.T, table *queuelocktest.Table) (u ItemTable, key, whole attr.Item) {
+	t.Helper()
+	key, whole = OrderItem()
+	u = NewItemTable(t, table, key)
+	u.Put(whole)
+	return u, key, whole
+}
+
 // LockItem calls LockItem, which must succeed.
 func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.ItemOption) *queuelock.ItemLock {
 	t.Helper()
@@ -117,20 +126,9 @@ func AddOne() expression.UpdateBuilder {
 	return expression.Set(expression.Name("amount"), expression.Plus(expression.Name("amount"), expression.Value(1)))
 }
 
-// ItemOutcome is the result of a LockItem in the background.
-type ItemOutcome struct {
-	Lock *queuelock.ItemLock
-	Err  error
-}
-
 // QueueUpForItem calls LockItem in the background.
 func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.ItemOption) <-chan ItemOutcome {
-	done := make(chan ItemOutcome, 1)
-	go func() {
-		lock, err := c.LockItem(ctx, key, wait, opts...)
-		done <- ItemOutcome{lock, err}
-	}()
-	return done
+	return Background(func() (*queuelock.ItemLock, error) { return c.LockItem(ctx, key, wait, opts...) })
 }
 
 // EqualItems checks that an item is as it should be.

@@ -10,22 +10,43 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Outcome is the result of an Acquire in the background.
-type Outcome struct {
-	Lock *queuelock.Lock
+// Result is the result of a call in the background.
+type Result[L any] struct {
+	Lock L
 	Err  error
 	At   time.Time
+}
+
+// The results of Acquire, LockItem and AcquireAll.
+type (
+	Outcome        = Result[*queuelock.Lock]
+	ItemOutcome    = Result[*queuelock.ItemLock]
+	SeveralOutcome = Result[*queuelock.Locks]
+)
+
+// Background makes a call in the background.
+func Background[L any](call func() (L, error)) <-chan Result[L] {
+	done := make(chan Result[L], 1)
+	go func() {
+		lock, err := call()
+		done <- Result[L]{lock, err, time.Now()}
+	}()
+	return done
+}
+
+// Lock returns the lock of a call that must have succeeded.
+func Lock[L any](t *testing.T, of Result[L]) L {
+	t.Helper()
+	if of.Err != nil {
+		t.Fatal(of.Err)
+	}
+	return of.Lock
 }
 
 // QueueUp calls Acquire in the background. In a bubble, synctest.Wait returns once
 // it waits.
 func QueueUp(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan Outcome {
-	done := make(chan Outcome, 1)
-	go func() {
-		lock, err := c.Acquire(ctx, Order, wait, opts...)
-		done <- Outcome{lock, err, time.Now()}
-	}()
-	return done
+	return Background(func() (*queuelock.Lock, error) { return c.Acquire(ctx, Order, wait, opts...) })
 }
 
 // LockBy calls Acquire in the background and waits without limit.
@@ -42,7 +63,7 @@ func OnceItWaits() (<-chan struct{}, queuelock.ItemOption) {
 }
 
 // Granted returns the lock of an Acquire that must have succeeded by now.
-func Granted(t *testing.T, what string, done <-chan Outcome) *queuelock.Lock {
+func Granted[L any](t *testing.T, what string, done <-chan Result[L]) (lock L) {
 	t.Helper()
 	select {
 	case got := <-done:
@@ -52,12 +73,12 @@ func Granted(t *testing.T, what string, done <-chan Outcome) *queuelock.Lock {
 		return got.Lock
 	default:
 		t.Fatalf("%s still waits", what)
-		return nil
+		return lock
 	}
 }
 
 // StillWaits checks that an Acquire has not returned yet.
-func StillWaits(t *testing.T, what string, done <-chan Outcome) {
+func StillWaits[L any](t *testing.T, what string, done <-chan Result[L]) {
 	t.Helper()
 	select {
 	case got := <-done:
@@ -67,15 +88,14 @@ func StillWaits(t *testing.T, what string, done <-chan Outcome) {
 }
 
 // Within returns the result of an Acquire, which must return within limit.
-func Within(t *testing.T, what string, limit time.Duration, done <-chan Outcome) Outcome {
+func Within[L any](t *testing.T, what string, limit time.Duration, done <-chan Result[L]) (got Result[L]) {
 	t.Helper()
 	select {
-	case got := <-done:
-		return got
+	case got = <-done:
 	case <-time.After(limit):
 		t.Fatalf("%s has not returned after %v", what, limit)
 	}
-	return Outcome{}
+	return got
 }
 
 // Attend acquires the lock in the background and holds it for a time. The channel

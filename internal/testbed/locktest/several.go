@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -42,21 +41,9 @@ func ReleaseAll(t *testing.T, locks *queuelock.Locks) {
 	}
 }
 
-// SeveralOutcome is the result of an AcquireAll in the background.
-type SeveralOutcome struct {
-	Locks *queuelock.Locks
-	Err   error
-	At    time.Time
-}
-
 // QueueUpAll calls AcquireAll in the background.
 func QueueUpAll(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) <-chan SeveralOutcome {
-	done := make(chan SeveralOutcome, 1)
-	go func() {
-		locks, err := c.AcquireAll(ctx, KeysOf(entities...), wait)
-		done <- SeveralOutcome{locks, err, time.Now()}
-	}()
-	return done
+	return Background(func() (*queuelock.Locks, error) { return c.AcquireAll(ctx, KeysOf(entities...), wait) })
 }
 
 // NothingLeft checks that the table holds no row and no holder.

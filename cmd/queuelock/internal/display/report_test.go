@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -34,10 +35,7 @@ func TestReport(t *testing.T) {
 		},
 		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
 	}
-	got, err := json.MarshalIndent(NewReport(state), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := locktest.Must(json.MarshalIndent(NewReport(state), "", "  "))
 	want := `{
   "entity": "x",
   "reason": "why",
@@ -180,29 +178,17 @@ func TestYAML(t *testing.T) {
 		Serving: []queue.Holder{{Ticket: ticket.FromUint64(7), ID: "1e3", Data: []byte("no\n\u2028<\""), Lease: queue.Lease{TTL: time.Minute}}},
 	}
 	var out strings.Builder
-	if err := YAML(&out, NewReport(state)); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, YAML(&out, NewReport(state)))
 	for _, line := range []string{`entity: 'a: b'`, `issued: "7"`, `  - ticket: "7"`, `    id: "1e3"`, "    ttl_seconds: 60", "    shared: false", "waiting: []", "hold_time: null"} {
 		if !strings.Contains(out.String(), line+"\n") {
 			t.Errorf("no line %q in\n%s", line, out.String())
 		}
 	}
 	var back, want any
-	if err := yaml.Unmarshal([]byte(out.String()), &back); err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(NewReport(state))
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := json.Marshal(back)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, yaml.Unmarshal([]byte(out.String()), &back))
+	text := locktest.Must(json.Marshal(NewReport(state)))
+	again := locktest.Must(json.Marshal(back))
+	locktest.OK(t, json.Unmarshal(text, &want))
 	sorted, _ := json.Marshal(want)
 	if diff := cmp.Diff(string(sorted), string(again)); diff != "" {
 		t.Errorf("(-JSON +YAML)\n%s", diff)
@@ -237,9 +223,7 @@ served  123456789010  a      exclusive  <1s  <1s of 1m0s  2     2026-03-01T11:59
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
-			if err := Table(&out, state, test.options); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, Table(&out, state, test.options))
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -259,9 +243,7 @@ func TestAlsoWaits(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := Table(&out, state, Options{Name: "q"}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, Table(&out, state, Options{Name: "q"}))
 	if want := "\n\nthe owner of 3 also waits, with 8\n\nthe owner of 4 also waits, with 7 and 1 more\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("%s\nwant the end %q", out.String(), want)
 	}

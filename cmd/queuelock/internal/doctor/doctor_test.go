@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -30,9 +31,7 @@ func subject(table *queuelocktest.Table) doctor.Subject {
 func check(t *testing.T, s doctor.Subject, f func(context.Context, doctor.Subject, func(doctor.Result)) error) map[string]doctor.Result {
 	t.Helper()
 	results := map[string]doctor.Result{}
-	if err := f(t.Context(), s, func(r doctor.Result) { results[r.Name] = r }); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, f(t.Context(), s, func(r doctor.Result) { results[r.Name] = r }))
 	for name, r := range results {
 		if (r.Status == doctor.OK) != (r.Advice == "") || r.Found == "" || strings.Contains(r.String(), "\n") {
 			t.Errorf("%s: %+v", name, r)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 func TestMain(m *testing.M) {
@@ -37,10 +39,7 @@ func (l *lock) Release(context.Context) error { return l.release }
 // shortDir is a directory for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "ql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := locktest.Must(os.MkdirTemp("/tmp", "ql"))
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }
@@ -49,10 +48,7 @@ func shortDir(t *testing.T) string {
 func serve(t *testing.T, l *lock) (*Keeper, <-chan Outcome) {
 	t.Helper()
 	t.Setenv("TMPDIR", shortDir(t))
-	k, err := Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := locktest.Must(Listen())
 	outcomes := make(chan Outcome, 1)
 	go func() { outcomes <- k.Serve(t.Context(), l, limit) }()
 	return k, outcomes
@@ -90,9 +86,7 @@ func TestNoLock(t *testing.T) {
 	watchInterval = time.Minute
 	defer func() { watchInterval = usual }()
 	ended := exec.Command(os.Args[0], "-test.run=^$")
-	if err := ended.Run(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, ended.Run())
 	begun, dir := time.Now(), filepath.Join(shortDir(t), "queuelock-1")
 	for name, handle := range map[string]string{
 		"Unlocked":  filepath.Join(dir, "a-"+strconv.Itoa(ended.Process.Pid)),
@@ -115,16 +109,12 @@ func TestRunning(t *testing.T) {
 		t.Skip("other systems do not say")
 	}
 	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	defer func() { _ = cmd.Wait() }()
 	if !Running(cmd.Process.Pid) {
 		t.Error("a running process has ended")
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Process.Kill())
 	for begun := time.Now(); Running(cmd.Process.Pid); time.Sleep(time.Millisecond) {
 		if time.Since(begun) > limit {
 			t.Fatal("a killed process still runs")
@@ -137,14 +127,9 @@ func TestRunning(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	k, outcomes := serve(t, &lock{})
 	for _, text := range []string{"", "lock\n", "a long line that is no request\n"} {
-		conn, err := net.Dial("unix", k.Handle())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := locktest.Must(net.Dial("unix", k.Handle()))
 		defer conn.Close()
-		if _, err := io.WriteString(conn, text); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(io.WriteString(conn, text))
 	}
 	if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
 		t.Errorf("%v, %v", o, err)
@@ -157,22 +142,15 @@ func TestStrangers(t *testing.T) {
 func TestSweep(t *testing.T) {
 	k, outcomes := serve(t, &lock{})
 	dir := filepath.Dir(k.Handle())
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead := locktest.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "dead"), Net: "unix"}))
 	dead.SetUnlinkOnClose(false)
 	dead.Close()
 	for _, name := range []string{"reason", "recent-1"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(`{"result":"lost"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(`{"result":"lost"}`), 0o600))
 	}
 	old := time.Now().Add(-keep - time.Hour)
 	for _, name := range []string{"reason", "dead", filepath.Base(k.Handle())} {
-		if err := os.Chtimes(filepath.Join(dir, name), old, old); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.Chtimes(filepath.Join(dir, name), old, old))
 	}
 	sweep(dir)
 	for name, want := range map[string]bool{"reason": false, "dead": false, "recent-1": true, filepath.Base(k.Handle()): true} {
@@ -198,9 +176,7 @@ func TestCleaner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, outcomes := serve(t, &lock{})
-			if err := clean(k.Handle()); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, clean(k.Handle()))
 			if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
 				t.Fatalf("%v, %v", o, err)
 			}
@@ -211,15 +187,10 @@ func TestCleaner(t *testing.T) {
 	}
 	t.Run("SocketStaysYoung", func(t *testing.T) {
 		t.Setenv("TMPDIR", shortDir(t))
-		k, err := Listen()
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := locktest.Must(Listen())
 		defer k.Discard()
 		old := time.Now().Add(-240 * time.Hour)
-		if err := os.Chtimes(k.Handle(), old, old); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, os.Chtimes(k.Handle(), old, old))
 		k.touched = old
 		if k.restore() {
 			t.Error("a socket that was there was made again")

@@ -6,26 +6,18 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestDescendants checks that processes below this one are found, whatever their names are.
 func TestDescendants(t *testing.T) {
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(sleep)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sleep := locktest.Must(exec.LookPath("sleep"))
+	program := locktest.Must(os.ReadFile(sleep))
 	odd := filepath.Join(t.TempDir(), "a) R 1 (b")
-	if err := os.WriteFile(odd, program, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, os.WriteFile(odd, program, 0o700))
 	cmd := exec.Command(odd, "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -94,9 +95,7 @@ func TestJSON(t *testing.T) {
 	}
 	v = at(1, func(v *View) { v.Progress.Serving.Data = []byte{0xff} })
 	var got map[string]any
-	if err := json.Unmarshal([]byte(v.JSON(seen)), &got); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, json.Unmarshal([]byte(v.JSON(seen)), &got))
 	holder := got["holder"].(map[string]any)
 	if got["expected_seconds"] != nil || got["deadline"] != nil || holder["age_seconds"] != nil || holder["data"] != nil || holder["data_base64"] != "/w==" {
 		t.Errorf("unknown values: %v", got)

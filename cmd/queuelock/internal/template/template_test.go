@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 var plain = template.Config{Table: "locks", PartitionKey: "pk", SortKey: "sk", TTLAttribute: "expiresAt"}
@@ -86,10 +87,7 @@ func TestCloudFormation(t *testing.T) {
 		}
 		for _, role := range []string{"worker", "observer", "operator"} {
 			policy := parsed.Resources[strings.ToUpper(role[:1])+role[1:]+"Policy"]
-			got, err := json.Marshal(policy.Properties["PolicyDocument"])
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := locktest.Must(json.Marshal(policy.Properties["PolicyDocument"]))
 			resource := `"Resource":{"Fn::GetAtt":["Table","Arn"]}`
 			got = []byte(strings.ReplaceAll(string(got), resource, `"Resource":"ARN"`))
 			if diff := cmp.Diff(policyOf(t, c, role, "ARN"), decoded(t, got)); diff != "" || policy.Type != "AWS::IAM::ManagedPolicy" {
@@ -187,9 +185,7 @@ func TestPrefix(t *testing.T) {
 	c.Prefix = "ci/*"
 	for _, role := range template.Roles {
 		var p template.Policy
-		if err := json.Unmarshal([]byte(template.IAM(c, role, "", "")), &p); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, json.Unmarshal([]byte(template.IAM(c, role, "", "")), &p))
 		for _, s := range p.Statement {
 			want := map[string]map[string][]string{"ForAllValues:StringLike": {"dynamodb:LeadingKeys": {"ci/${*}*"}}, "Null": {"dynamodb:LeadingKeys": {"false"}}}
 			if strings.HasSuffix(s.Sid, "Table") {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/chaos/ledger"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/turns"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -45,13 +46,8 @@ func start(t *testing.T, ctx context.Context, db DynamoDB, a Assignment) *runnin
 		r.ended <- Work(ctx, db, inRead, outWrite)
 		outWrite.Close()
 	}()
-	line, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := inWrite.Write(append(line, '\n')); err != nil {
-		t.Fatal(err)
-	}
+	line := locktest.Must(json.Marshal(a))
+	locktest.Must(inWrite.Write(append(line, '\n')))
 	return r
 }
 
@@ -147,16 +143,13 @@ func TestWorker(t *testing.T) {
 // rob takes the lock away from its holder.
 func rob(t *testing.T, db DynamoDB, table string) {
 	t.Helper()
-	_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+	locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: &table, UpdateExpression: aws.String("SET holders = :none"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{}}},
 		Key: map[string]types.AttributeValue{
 			"pk": &types.AttributeValueMemberS{Value: "e"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + strings.Repeat("0", 38)},
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // TestEvictedWorker checks that a worker that is evicted tries its write, and the fence
