@@ -193,13 +193,13 @@ func Take(e Entry, noWait bool) ticket.Rider {
 // from then on.
 func (e Entry) serve(before clause.Operand) []clause.Change {
 	alone := clause.Map(clause.Item{e.ID: clause.Map(e.item())})
-	changes := []clause.Change{
+	changes := append(make([]clause.Change, 0, 6),
 		clause.Expires.Remove(),
 		attrServingAfter.Set(attrServingAfter.Or(before)),
 		attrGranted.Set(attrGranted.Or(zero)),
 		attrHolders.Set(attrHolders.Or(clause.V(alone))),
 		attrEvicted.Set(attrEvicted.Or(clause.V(Eviction{ID: e.ID}.attribute()))),
-	}
+	)
 	if e.Mode.Permits > 0 {
 		return append(changes, attrPermits.Set(integer(int64(e.Mode.Permits)))) // no change, unless the record is new
 	}

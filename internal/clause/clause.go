@@ -70,7 +70,7 @@ func (p Path) Field(name string) Path { return Path{p.attribute, p.id, name, 2} 
 // Operand is what an attribute is compared with, or set to.
 type Operand struct {
 	kind  operandKind
-	path  Path
+	path  *Path // nil: a literal, or a sum
 	value Value
 	of    *Operand // the alternative of OrIfAbsent, the first term of Plus
 }
@@ -88,10 +88,10 @@ const (
 func V(v Value) Operand { return Operand{value: v} }
 
 // Was returns the attribute as it was before the write.
-func (p Path) Was() Operand { return Operand{kind: pathOf, path: p} }
+func (p Path) Was() Operand { return Operand{kind: pathOf, path: &p} }
 
 // Or returns the attribute as it was, or o if it was absent.
-func (p Path) Or(o Operand) Operand { return Operand{kind: ifAbsent, path: p, of: &o} }
+func (p Path) Or(o Operand) Operand { return Operand{kind: ifAbsent, path: &p, of: &o} }
 
 // Plus returns the sum of o and a number.
 func (o Operand) Plus(n Value) Operand { return Operand{kind: sum, of: &o, value: n} }

@@ -98,9 +98,9 @@ func (r *renderer) literal(v Value) x.ValueBuilder { return x.Value(r.value(v)) 
 func (r *renderer) operand(o *Operand) x.OperandBuilder {
 	switch o.kind {
 	case pathOf:
-		return r.path(o.path)
+		return r.path(*o.path)
 	case ifAbsent:
-		p := r.path(o.path)
+		p := r.path(*o.path)
 		return p.IfNotExists(r.operand(o.of))
 	case sum:
 		of := r.operand(o.of)
@@ -207,7 +207,7 @@ func (s *shape) path(p Path) {
 func (s *shape) operand(o *Operand) {
 	s.b = append(s.b, byte(o.kind))
 	if o.kind == pathOf || o.kind == ifAbsent {
-		s.path(o.path)
+		s.path(*o.path)
 	}
 	if o.of != nil {
 		s.operand(o.of)

@@ -72,12 +72,11 @@ func Of(q table.Queue, scope ticket.Scope) Counter {
 //
 // After any other error MayHaveTaken reports whether a number may have been issued.
 func (c Counter) Take(ctx context.Context, rider ticket.Rider) (clause.Item, error) {
-	base, nests := c.base(), c.Store.Nests()
-	take := c.Master.TakeThenSeed(rider, base)
-	if nests {
-		take = c.Master.Take(rider, base)
+	base, nests, makes := c.base(), c.Store.Nests(), ticket.Master.Take
+	if !nests {
+		makes = ticket.Master.TakeThenSeed
 	}
-	for {
+	for take := makes(c.Master, rider, base); ; {
 		item, err := c.Store.Update(ctx, c.Key, c.Store.Express(take.Write, c.Names), false)
 		refused, ok := errors.AsType[*table.Refused](err)
 		switch {
