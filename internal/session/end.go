@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -21,10 +21,10 @@ type end struct {
 	users  *expression.Expression // of UpdateAndRelease; nil: it is Release
 	policy retry.Policy
 	pauses *retry.Schedule
-	resume func()                  // lets transactions begin again; nil: they may
-	next   queue.Next              // the waiter that was looked for last
-	answer func(localqueue.Answer) // to that waiter's offer; nil: the next request does not take one
-	record queue.Record            // of the last answer
+	resume func()                // lets transactions begin again; nil: they may
+	next   queue.Next            // the waiter that was looked for last
+	answer func(handover.Answer) // to that waiter's offer; nil: the next request does not take one
+	record queue.Record          // of the last answer
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -107,7 +107,7 @@ func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	q := c.config.Queue
 	if answer := c.answer; answer != nil {
 		c.answer, e.Err = nil, errPanic
-		defer func() { answer(localqueue.Answer{Record: e.Record, Err: e.Err}) }()
+		defer func() { answer(handover.Answer{Record: e.Record, Err: e.Err}) }()
 	}
 	if do.Hint {
 		c.client.Local.Hint(q)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -28,7 +28,7 @@ var (
 // is repeated, and while the waiter of a row that has ended is inactive, and none while the row is in the table.
 type place struct {
 	cfg    *Config // the waiter's
-	local  *localqueue.Waiter
+	local  *handover.Waiter
 	ctx    context.Context // with the caller's values; it does not end
 	places *sync.WaitGroup // that the row is deleted
 
@@ -47,7 +47,7 @@ type place struct {
 }
 
 // startPlace starts to put the waiter's row and to keep it until ctx ends. cancel must be called in the end.
-func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *place {
+func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place {
 	p := &place{
 		cfg: w.cfg, local: local, places: &w.places, ctx: random.Fork(context.WithoutCancel(ctx)),
 		inserted: make(chan struct{}), failed: make(chan struct{}),

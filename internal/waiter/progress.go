@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -14,7 +14,7 @@ import (
 // Status is what a waiter last saw of its queue, by a look of its own or of another waiter of its client.
 type Status struct {
 	Ticket  ticket.Number // zero: none was taken
-	Ahead   int           // waiters ahead, see localqueue.Waiter.Ahead
+	Ahead   int           // waiters ahead, see handover.Waiter.Ahead
 	Serving []queue.Holder
 	SeenAt  time.Time           // on the local clock
 	Blocked error               // problem of a row ahead or a holder that cannot be read
@@ -58,16 +58,16 @@ type sight struct {
 
 // sightOfTurn is what was seen in the wait of one ticket.
 type sightOfTurn struct {
-	local    *localqueue.Waiter // nil with NoWait, and before the row is put
-	byName   bool               // a release may grant the lock by the row
-	hints    int                // since the last verdict on them, see judge
-	hinted   time.Time          // the last of them
-	early    int                // requests since then that were too early, if the hints are true
-	heeded   bool               // the first of them was sent because of a hint
-	woken    bool               // since the last snapshot: turns may have ended without a hint
-	foreseen bool               // a look has shown the row before the turn of the ticket before began
-	next     *queue.Waiter      // with the ticket after, as the last look showed it
-	nextAt   time.Time          // of that look
+	local    *handover.Waiter // nil with NoWait, and before the row is put
+	byName   bool             // a release may grant the lock by the row
+	hints    int              // since the last verdict on them, see judge
+	hinted   time.Time        // the last of them
+	early    int              // requests since then that were too early, if the hints are true
+	heeded   bool             // the first of them was sent because of a hint
+	woken    bool             // since the last snapshot: turns may have ended without a hint
+	foreseen bool             // a look has shown the row before the turn of the ticket before began
+	next     *queue.Waiter    // with the ticket after, as the last look showed it
+	nextAt   time.Time        // of that look
 }
 
 // reported is the part of a report that must differ from the last one.

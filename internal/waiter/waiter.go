@@ -9,7 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -41,7 +41,7 @@ type Config struct {
 	Queue    table.Queue
 	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
 	Observer *heartbeat.Observer
-	Local    *localqueue.Queues
+	Local    *handover.Queues
 	Log      *notify.Log
 
 	Entry Entry
@@ -96,16 +96,16 @@ type Waiter struct {
 
 // turn is the wait of one ticket.
 type turn struct {
-	place     *place             // nil with NoWait
-	local     *localqueue.Waiter // nil with NoWait
-	waits     bool               // Await has begun
-	put       bool               // no look before the row is put
-	arrived   bool               // the lock was granted
-	announced bool               // a resumed place was
-	slot      bool               // the turn has one of the Slots
-	left      bool               // it is not to be left again: its local place is out of date
-	kept      bool               // the row stays: the lock was granted by its name
-	handover  time.Duration      // see event.Granted
+	place     *place           // nil with NoWait
+	local     *handover.Waiter // nil with NoWait
+	waits     bool             // Await has begun
+	put       bool             // no look before the row is put
+	arrived   bool             // the lock was granted
+	announced bool             // a resumed place was
+	slot      bool             // the turn has one of the Slots
+	left      bool             // it is not to be left again: its local place is out of date
+	kept      bool             // the row stays: the lock was granted by its name
+	handover  time.Duration    // see event.Granted
 }
 
 // touch says that the waiter takes part.

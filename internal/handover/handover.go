@@ -1,10 +1,10 @@
-// Package localqueue orders the waiters of one client for the same queue. It makes no request.
+// Package handover orders the waiters of one client for the same queue. It makes no request.
 //
 // Tickets are granted in order, so only the first of these waiters can be next: it polls, and the others sleep
 // until it has left. A waiter is passed over while its row is not in the table, and while it is inactive: it has
 // not called Touch for a stated time. A turn that ends in the same process wakes the first waiter at once. So does
 // a hint of another process. A release of this process may even grant the lock to a waiter that offers that.
-package localqueue
+package handover
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package localqueue
+package handover
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package localqueue_test
+package handover_test
 
 import (
 	"log/slog"
@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/hints"
 )
 
-func hinted(w *localqueue.Waiter) bool {
+func hinted(w *handover.Waiter) bool {
 	select {
 	case <-w.Hinted():
 		return true
@@ -24,8 +24,8 @@ func hinted(w *localqueue.Waiter) bool {
 func TestHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub hints.Hub
-		open := func(name string) *localqueue.Queues {
-			q := localqueue.New(time.Hour)
+		open := func(name string) *handover.Queues {
+			q := handover.New(time.Hour)
 			q.UseHints(hub.Client(name), slog.New(slog.DiscardHandler))
 			return q
 		}
@@ -68,9 +68,9 @@ func TestHints(t *testing.T) {
 func TestManyQueues(t *testing.T) {
 	const many, bound = 1010, 1000
 	var hub hints.Hub
-	queues := localqueue.New(time.Hour)
+	queues := handover.New(time.Hour)
 	queues.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
-	var waiters []*localqueue.Waiter
+	var waiters []*handover.Waiter
 	for i := range many {
 		waiters = append(waiters, queues.Join(onPaper("e", strconv.Itoa(i)), n(1), 0))
 	}
@@ -95,7 +95,7 @@ func TestManyQueues(t *testing.T) {
 // TestTrust checks that trust needs hints that were true, and lasts until a turn ends without one.
 func TestTrust(t *testing.T) {
 	var hub hints.Hub
-	queues := localqueue.New(time.Hour)
+	queues := handover.New(time.Hour)
 	queues.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
 	w := queues.Join(onPaper("e", "lock"), n(1), 0)
 	for _, step := range []struct {
@@ -123,7 +123,7 @@ func TestTrust(t *testing.T) {
 	if again := queues.Join(onPaper("e", "lock"), n(2), 0); again.Trust() != 1 {
 		t.Error("the next waiter has forgotten it")
 	}
-	without := localqueue.New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
+	without := handover.New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
 	if without.Hinted() != nil || without.Trust() != 0 {
 		t.Error("there are hints without Config.Wake")
 	}

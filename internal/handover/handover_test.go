@@ -1,4 +1,4 @@
-package localqueue_test
+package handover_test
 
 import (
 	"sync"
@@ -8,13 +8,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func woken(s *localqueue.Waiter) bool {
+func woken(s *handover.Waiter) bool {
 	select {
 	case <-s.Woken():
 		return true
@@ -34,9 +34,9 @@ func onPaper(entity, reason string) table.Queue {
 // woken.
 func TestFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+		queues, q := handover.New(time.Hour), onPaper("e", "lock")
 		other := queues.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
-		in := map[int]*localqueue.Waiter{}
+		in := map[int]*handover.Waiter{}
 		first := func() int {
 			lowest := 0
 			for ticket := range in {
@@ -84,7 +84,7 @@ func TestFirst(t *testing.T) {
 
 // TestSignalOfLeaver checks that a signal to a waiter that leaves is not lost.
 func TestSignalOfLeaver(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	queues, q := handover.New(time.Hour), onPaper("e", "lock")
 	first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
 	queues.Wake(q, false) // to the first, who leaves without having heard
 	first.Leave()
@@ -98,7 +98,7 @@ func TestSignalOfLeaver(t *testing.T) {
 // TestPassed checks that a release which grants the lock to a waiter wakes that one only. The
 // next waiter would send a CLAIM, which is refused.
 func TestPassed(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	queues, q := handover.New(time.Hour), onPaper("e", "lock")
 	second, third := queues.Join(q, n(2), 0), queues.Join(q, n(3), 0)
 	second.RowInserted()
 	third.RowInserted()
@@ -108,7 +108,7 @@ func TestPassed(t *testing.T) {
 	if answer == nil || next.Ticket != n(2) {
 		t.Fatalf("took the offer of %+v", next)
 	}
-	answer(localqueue.Answer{})
+	answer(handover.Answer{})
 	if !woken(second) {
 		t.Error("the waiter that got the lock was not woken")
 	}
@@ -132,7 +132,7 @@ func TestPassed(t *testing.T) {
 // TestEveryWaiterIsServed checks that every waiter of a line becomes its first in the
 // end.
 func TestEveryWaiterIsServed(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	queues, q := handover.New(time.Hour), onPaper("e", "lock")
 	const waiters = 50
 	var mu sync.Mutex
 	var order []int
@@ -163,9 +163,9 @@ func TestEveryWaiterIsServed(t *testing.T) {
 
 func TestInactiveWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queues, q := localqueue.New(time.Minute), onPaper("e", "lock")
+		queues, q := handover.New(time.Minute), onPaper("e", "lock")
 		first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
-		for _, s := range []*localqueue.Waiter{first, second} {
+		for _, s := range []*handover.Waiter{first, second} {
 			s.RowInserted()
 		}
 		time.Sleep(time.Minute)
@@ -195,8 +195,8 @@ func TestInactiveWaiter(t *testing.T) {
 }
 
 func TestSpotAhead(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
-	ahead := func(what string, want int, s *localqueue.Waiter) {
+	queues, q := handover.New(time.Hour), onPaper("e", "lock")
+	ahead := func(what string, want int, s *handover.Waiter) {
 		t.Helper()
 		if got := s.Ahead(); got != want {
 			t.Errorf("%s: %d ahead, want %d", what, got, want)
@@ -208,7 +208,7 @@ func TestSpotAhead(t *testing.T) {
 	ahead("after a look", 2, first)
 	second := queues.Join(q, n(14), 9)
 	ahead("with three tickets of others between", 2+1+3, second)
-	var gone []*localqueue.Waiter
+	var gone []*handover.Waiter
 	for i := range 5 {
 		gone = append(gone, queues.Join(q, n(15+i), 10+i))
 	}
