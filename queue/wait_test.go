@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -39,6 +41,9 @@ func read(number, granted, permits int, holders ...Holder) Record {
 	entries := clause.Item{}
 	for _, h := range holders {
 		entry := clause.Item{AttrTicket: h.Ticket.Attribute()}
+		if h.Named {
+			entry[AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+		}
 		if h.Lease.Fill(entry); h.Problem != nil {
 			entry = clause.Item{AttrBeat: clause.String("x")}
 		}
@@ -141,7 +146,7 @@ func TestLife(t *testing.T) {
 			want:   []Doing{Entering, Ended}, why: WhyNewTicket,
 		},
 		"IsPassedTheLock": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Rested{Taken: true, Reply: ReplyApplied, Record: recordOf(7, held("p-1", 7))}},
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Passed{ReplyApplied, recordOf(7, held("p-n7", 7))}},
 			want:   []Doing{Taking, Joining, Resting, Granted},
 		},
 		"RemovesAGrantThatCameTooLate": {
@@ -158,8 +163,7 @@ func TestLife(t *testing.T) {
 			var got []Doing
 			var do Do
 			for _, e := range test.events {
-				if rested, ok := e.(Rested); ok && rested.Taken {
-					w.Offer()
+				if _, ok := e.(Passed); ok {
 					w.Passing(test.clock)
 				}
 				do = w.Step(test.clock, e)
@@ -187,7 +191,7 @@ func TestEveryReply(t *testing.T) {
 		case Idle, Ended:
 			events = []Event{Begin{}}
 		case Joining:
-			events = []Event{Joined{}, Joined{ByName: true, Fresh: true}}
+			events = []Event{Joined{}, Joined{Fresh: true}}
 		case Putting:
 			events = []Event{Put{}}
 		case Looking:
@@ -196,7 +200,7 @@ func TestEveryReply(t *testing.T) {
 			}
 			events = append(events, Replied{ReplyFailed, Record{}})
 		case Resting:
-			events = []Event{Rested{}, Rested{Guess: true}}
+			events = []Event{Rested{}, Rested{Guess: true}, Passed{Reply: ReplyUnknown}}
 		case Pausing:
 			events = []Event{Again{}, GiveUp{}}
 		case Keeping:
@@ -261,7 +265,7 @@ func TestKept(t *testing.T) {
 	named.Named = true
 	w.Step(c, Begin{})
 	w.Step(c, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
-	w.Step(c, Joined{ByName: true})
+	w.Step(c, Joined{})
 	if do := w.Step(c, Seen{SnapshotOf(recordOf(7, named), clock.now)}); do.State != Keeping {
 		t.Fatalf("it does %v", do.State)
 	}

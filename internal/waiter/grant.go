@@ -42,7 +42,7 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	switch {
 	case w.cfg.Entry.Terms.FailClosed:
 		g.Lease = do.Holder.Lease
-	case a.Named():
+	case do.Holder.Named:
 		g.Leave = w.turn.place.cancel
 		g.Sent, g.Deadline = w.wait.Snapshot.ReadAt.Add(-w.sight.pace.Trip()), w.cfg.Row.Deadline(a.Sent)
 	}

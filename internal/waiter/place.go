@@ -54,7 +54,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place 
 	}
 	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared}, ""
 	if w.cfg.nameable() {
-		row.EntryID = w.wait.NameID()
+		row.EntryID = w.wait.PassID()
 	}
 	if w.cfg.Resume != nil {
 		from = w.cfg.Resume.ID

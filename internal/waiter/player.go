@@ -76,19 +76,11 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 			}
 		}
 		e, err := p.do(ctx, do)
-		if err != nil && !taken(e) {
+		if err != nil {
 			return do, err
 		}
-		do = p.step(e) // a release that has taken the offer may have granted the lock
+		do = p.step(e)
 	}
-}
-
-// taken reports whether the event is that a release has taken the offer.
-//
-//go:noinline // what it needs of the stack, a resting waiter does not occupy
-func taken(e queue.Event) bool {
-	rested, ok := e.(queue.Rested)
-	return ok && rested.Taken
 }
 
 // do does what the machine says, and returns what has happened.
@@ -127,21 +119,14 @@ func (p *player) look(ctx context.Context, floor ticket.Number) (queue.Event, er
 		p.sight.pace.Behind(p.turn.local.Ahead())
 		p.sight.report()
 		_, err := p.sleep(ctx, p.cfg.Schedule.Slowest, nil)
-		if passed := p.passed(ctx); passed != nil || err != nil {
-			return passed, err
+		if passed := p.passed(ctx); passed != nil {
+			return passed, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return p.lookNow(ctx, floor)
-}
-
-// passed ends the offer, and returns the event if a release has taken it; nil if none has.
-//
-//go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (p *player) passed(ctx context.Context) queue.Event {
-	if rested := p.withdraw(ctx); rested.Taken {
-		return rested
-	}
-	return nil
 }
 
 // lookNow is look of the first waiter.

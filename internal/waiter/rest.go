@@ -21,11 +21,14 @@ func (p *player) rest(ctx context.Context) (queue.Event, error) {
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (p *player) rested(ctx context.Context, why waking, err error) (queue.Event, error) {
-	rested := p.withdraw(ctx)
-	if err == nil {
-		rested.Guess = p.wait.Next() && !p.sight.expected() && (why == woken || p.sight.mayHaveEnded())
+	if passed := p.passed(ctx); passed != nil {
+		return passed, nil
 	}
-	return rested, err
+	if err != nil {
+		return nil, err
+	}
+	guess := p.wait.Next() && !p.sight.expected() && (why == woken || p.sight.mayHaveEnded())
+	return queue.Rested{Guess: guess}, nil
 }
 
 // waking is why a sleep has ended.
@@ -74,26 +77,27 @@ func (p *player) sleep(ctx context.Context, d time.Duration, slots chan<- struct
 // other waiter can be between the two. With a wider counter the tickets between are of other queues, and the lock of a
 // user's item may be released with an update. The offer ends with the sleep.
 func (p *player) offer() {
-	if p.cfg.Counter != nil || p.cfg.Queue.Home != nil || p.cfg.Resume != nil || p.wait.Config.Mode.Permits > 0 {
+	if p.cfg.Counter != nil || p.cfg.Queue.Home != nil || p.cfg.Resume != nil || p.wait.Config.Mode.Permits > 0 || !p.wait.MayOffer() {
 		return
 	}
-	p.wait.Offer()
 	p.turn.local.Offer(func() queue.Entry { return p.wait.Passing(clock{p}) })
 }
 
-// withdraw ends the offer. If a release has taken it, its answer is awaited, and returned.
-func (p *player) withdraw(ctx context.Context) (r queue.Rested) {
+// passed ends the offer. If a release has taken it, its answer is awaited, and returned; else nil.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) passed(ctx context.Context) queue.Event {
 	answer := p.turn.local.Withdraw()
 	if answer == nil {
-		return r
+		return nil
 	}
 	p.sight.turn.woken = true
 	ctx, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	select {
 	case got := <-answer:
-		return queue.Rested{Taken: true, Reply: reply(got.Err), Record: got.Record}
+		return queue.Passed{Reply: reply(got.Err), Record: got.Record}
 	case <-ctx.Done():
-		return queue.Rested{Taken: true, Reply: queue.ReplyUnknown}
+		return queue.Passed{Reply: queue.ReplyUnknown}
 	}
 }

@@ -275,7 +275,7 @@ func (w *Waiter) joined() *queue.Do {
 	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
 	// ended since, before the waiter could be woken.
 	fresh := w.wait.Open() || !w.wait.Before(w.cfg.Local.Ended(w.cfg.Queue))
-	return w.step(queue.Joined{ByName: w.sight.turn.byName, Fresh: fresh, Put: w.turn.put})
+	return w.step(queue.Joined{Fresh: fresh, Put: w.turn.put})
 }
 
 // end returns what the machine says at the end of a wait.
@@ -311,7 +311,7 @@ func (p *player) arrive(do *queue.Do) {
 	if ended.Before(p.sight.turn.hinted) {
 		ended = p.sight.turn.hinted // what another process says
 	}
-	if do.Attempt.Passed {
+	if do.Attempt.Passed && !do.Holder.Named {
 		ended = do.Attempt.Sent // by the release
 	}
 	p.turn.handover = p.sight.pace.Handover(ended, time.Now())

@@ -247,7 +247,7 @@ func (s *search) answeredHold(w *world, m *msg) {
 	if h := &w.nodes[i].hold; h.passTo != 0 { // its waiter gets the same answer
 		to := int(h.passTo - 1)
 		h.passTo, w.nodes[to].taken = 0, false
-		s.step(w, to, event{kind: evRested, also: true, reply: reply, rec: m.rec})
+		s.step(w, to, event{kind: evPassed, reply: reply, rec: m.rec})
 	}
 	s.holding(w, i, s.hears(w, i, queue.HoldAnswered, reply, m.rec))
 }
