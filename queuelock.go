@@ -111,7 +111,7 @@ type Client struct {
 	log      *notify.Log   // to cfg.Logger and cfg.Observer
 	store    *table.Store
 	observer *heartbeat.Observer
-	local    *handover.Queues
+	local    *handover.Lines
 	sessions *session.Client // the locks held, or released in vain
 
 	ctx    context.Context // ends with Close, with cause ErrClosed

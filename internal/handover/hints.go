@@ -4,11 +4,14 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
 )
 
@@ -17,23 +20,20 @@ type hints struct {
 	wake.Hints
 	log     *slog.Logger
 	listen  sync.Once
-	stop    func()                // guarded by Queues.mu; nil before listen and after Close
-	closed  bool                  // guarded by Queues.mu
-	lines   map[wake.Digest]*line // guarded by Queues.mu
-	trusted map[lineKey]int       // guarded by Queues.mu; without those of 0
-	stagger time.Duration         // guarded by Queues.mu; see Stagger
+	stop    func()                // guarded by Lines.mu; nil before listen and after Close
+	closed  bool                  // guarded by Lines.mu
+	lines   map[wake.Digest]*line // guarded by Lines.mu
+	trusted map[lineKey]trust     // guarded by Lines.mu; without those of 0
+	stagger time.Duration         // guarded by Lines.mu; see waitpolicy.Hints
 }
 
-const (
-	// hintGap is the least time between two hints of a queue. It also drops the echo of an own hint.
-	hintGap  = time.Millisecond
-	minTrust = -5
-)
+// hintGap is the least time between two hints of a queue. It also drops the echo of an own hint.
+const hintGap = time.Millisecond
 
-// UseHints makes the Queues send and receive hints. It is called before any other method. What prevents hints is
+// UseHints makes the Lines send and receive hints. It is called before any other method. What prevents hints is
 // logged once.
-func (q *Queues) UseHints(h wake.Hints, log *slog.Logger) {
-	q.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]int{}}
+func (l *Lines) UseHints(h wake.Hints, log *slog.Logger) {
+	l.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]trust{}}
 }
 
 // digest returns the digest of a queue. A table's name and its ARN count as the same. Region and account are left out:
@@ -46,96 +46,109 @@ func digest(of table.Queue) (d wake.Digest) {
 }
 
 // listen begins to receive hints.
-func (q *Queues) listen() {
-	h := q.hints
+func (l *Lines) listen() {
+	h := l.hints
 	if h == nil {
 		return
 	}
 	h.listen.Do(func() {
-		stop, err := h.Listen(q.hinted)
+		stop, err := h.Listen(l.hinted)
 		if err != nil {
 			h.log.Warn("queuelock: hints cannot be received: waiters poll", "error", err)
 		}
-		q.mu.Lock()
+		l.mu.Lock()
 		closed := h.closed
 		h.stop = stop
-		q.mu.Unlock()
+		l.mu.Unlock()
 		if closed {
-			q.Close()
+			l.Close()
 		}
 	})
 }
 
 // Close stops receiving hints.
-func (q *Queues) Close() {
-	if q.hints == nil {
+func (l *Lines) Close() {
+	if l.hints == nil {
 		return
 	}
-	q.mu.Lock()
-	stop := q.hints.stop
-	q.hints.stop, q.hints.closed = nil, true
-	q.mu.Unlock()
+	l.mu.Lock()
+	stop := l.hints.stop
+	l.hints.stop, l.hints.closed = nil, true
+	l.mu.Unlock()
 	if stop != nil {
 		stop()
 	}
 }
 
 // await lets the line receive hints; forget ends that.
-func (q *Queues) await(of table.Queue, l *line) {
-	if q.hints != nil {
-		l.digest = digest(of)
-		q.hints.lines[l.digest] = l
+func (l *Lines) await(of table.Queue, in *line) {
+	if l.hints != nil {
+		in.digest = digest(of)
+		l.hints.lines[in.digest] = in
 	}
 }
 
-func (q *Queues) forget(l *line) {
-	if q.hints != nil {
-		delete(q.hints.lines, l.digest)
+func (l *Lines) forget(in *line) {
+	if l.hints != nil {
+		delete(l.hints.lines, in.digest)
 	}
 }
 
 // Hint sends a hint to other clients. A release sends it with its request: an early look costs a read, and a late one
 // delays the next turn by a round trip.
-func (q *Queues) Hint(of table.Queue) {
-	if q.hints == nil {
+func (l *Lines) Hint(of table.Queue) {
+	if l.hints == nil {
 		return
 	}
-	q.mu.Lock()
-	if l := q.lines[lineKey{of.Entity, of.Reason}]; l != nil {
-		l.hinted = time.Now()
+	l.mu.Lock()
+	if in := l.lines[lineKey{of.Entity, of.Reason}]; in != nil {
+		in.hinted = time.Now()
 	}
-	q.mu.Unlock()
-	q.hints.Send(digest(of))
+	l.mu.Unlock()
+	l.hints.Send(digest(of))
 }
 
 // hinted wakes the first waiter of the queue with that digest.
-func (q *Queues) hinted(d wake.Digest) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	l := q.hints.lines[d]
-	if l == nil || len(l.waiters) == 0 || time.Since(l.hinted) < hintGap {
+func (l *Lines) hinted(d wake.Digest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in := l.hints.lines[d]
+	if in == nil || len(in.waiters) == 0 || time.Since(in.hinted) < hintGap {
 		return
 	}
-	l.hinted = time.Now()
-	signal(l.first().hint)
+	in.hinted = time.Now()
+	signal(in.first().hint)
 }
 
-// Hinted yields a value when another process may have ended a turn. It is nil without hints.
-func (w *Waiter) Hinted() <-chan struct{} { return w.hint }
+// trust is what is known of the hints of a queue: 1 if the last turn to end was hinted at, 0 if it is not known
+// whether turns are, and less the more hints were false.
+type trust int
 
-// Stagger returns how long after a hint a request is likely to see the release that sent it.
-func (w *Waiter) Stagger() time.Duration {
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
-	return w.queues.hints.stagger
+const minTrust = -5
+
+// after returns the trust after a look: a turn has ended since the last one, or there were hints, or both.
+func (t trust) after(ended, hinted bool) trust {
+	switch {
+	case !ended:
+		return max(min(t, 0)-1, minTrust)
+	case hinted:
+		return min(t+1, 1)
+	}
+	return min(t, 0)
 }
 
-// Staggered records whether a request, sent Stagger after a true hint, was early. trip is the round trip of a request.
+// trust records the trust of a queue.
+func (h *hints) trust(of lineKey, t trust) {
+	if t == 0 {
+		delete(h.trusted, of)
+		return
+	}
+	remember(h.trusted, of, t)
+}
+
+// staggered records whether a request, sent stagger after a true hint, was early. trip is the round trip of a request.
 // An early one costs about a round trip, so the stagger settles where one in nine is early.
-func (w *Waiter) Staggered(early bool, trip time.Duration) {
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
-	h := w.queues.hints
+func (h *hints) staggered(early bool, trip time.Duration) {
 	if early {
 		h.stagger = min(h.stagger+trip/4, 2*trip)
 	} else {
@@ -143,34 +156,49 @@ func (w *Waiter) Staggered(early bool, trip time.Duration) {
 	}
 }
 
-// Trust returns what is known of the hints of the queue: 1 if the last turn to end was hinted at, 0 if it is not
-// known whether turns are, and less the more hints were false.
-func (w *Waiter) Trust() int {
-	if w.hint == nil {
-		return 0
+// Hints returns what the waiter knows of hints. Only its goroutine calls it, as all that it has heard.
+func (w *Waiter) Hints() waitpolicy.Hints {
+	h := w.heard
+	if w.hint != nil {
+		w.lines.mu.Lock()
+		h.Trust, h.Stagger = int(w.lines.hints.trusted[w.line.key]), w.lines.hints.stagger
+		w.lines.mu.Unlock()
 	}
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
-	return w.queues.hints.trusted[w.line.key]
+	return h
 }
 
-// Judge records whether a turn has ended since the last time, and whether there were hints. One of the two is true.
-func (w *Waiter) Judge(ended, hinted bool) {
-	w.queues.mu.Lock()
-	defer w.queues.mu.Unlock()
-	all, key := w.queues.hints.trusted, w.line.key
-	trust := all[key]
-	switch {
-	case !ended:
-		trust = max(min(trust, 0)-1, minTrust)
-	case hinted:
-		trust = min(trust+1, 1)
-	default:
-		trust = min(trust, 0)
+// Judge compares the hints since the last verdict with what a look shows: before are the holders of the one before. A turn that
+// ended in this process says nothing about them. A present turn began after the last true hint.
+func (w *Waiter) Judge(before, now []queue.Holder) {
+	h, p := &w.heard, w.Terms.Pace
+	if w.hint != nil && !w.woken {
+		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
+			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
+		})
+		if h.Came == 0 { // else one that came during the request may be that of the next turn
+			select {
+			case <-w.hint:
+				h.Came, h.Last = 1, time.Now()
+			default:
+			}
+		}
+		w.lines.mu.Lock()
+		defer w.lines.mu.Unlock()
+		of, key := w.lines.hints, w.line.key
+		known := of.trusted[key]
+		if !ended && h.Came > 0 && h.Early < waitpolicy.MaxEarly && known >= 0 {
+			h.Early++
+			return
+		}
+		if ended || h.Came > 0 {
+			of.trust(key, known.after(ended, h.Came > 0))
+		}
+		if ended && w.heeded {
+			of.staggered(h.Early > 0, p.Trip())
+		}
+		if ended {
+			p.EndedBy(h.Last)
+		}
 	}
-	if trust == 0 {
-		delete(all, key)
-		return
-	}
-	remember(all, key, trust)
+	w.heard, w.heeded, w.woken = waitpolicy.Hints{Last: h.Last}, false, false
 }

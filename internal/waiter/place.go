@@ -304,11 +304,16 @@ func (p *place) renew(ctx context.Context) error {
 // known by its missing row.
 
 // nameable reports whether a release may grant the lock to a waiter's row. Not if its entry has more than a row
-// says, if it may see it too late, or if the tickets between are of other queues.
+// says, or if it may see it too late.
 func (c *Config) nameable() bool {
 	e, t := c.Entry, c.Entry.Terms
 	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && !t.FailClosed && !e.Unnamed
-	own := c.Counter == nil && c.Queue.Home == nil && c.Resume == nil
 	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
-	return plain && own && prompt
+	return plain && prompt && c.passable()
+}
+
+// passable reports whether the release of the ticket before may pass the lock to the waiter. With a wider counter the
+// tickets between are of other queues, and the lock of a user's item may be released with an update.
+func (c *Config) passable() bool {
+	return c.Counter == nil && c.Queue.Home == nil && c.Resume == nil && c.Entry.Mode.Permits == 0
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -118,12 +119,9 @@ func (p *player) look(ctx context.Context, floor ticket.Number) (queue.Event, er
 	for p.turn.local != nil && !p.turn.local.First() && !p.wait.MustRemove() {
 		p.sight.pace.Behind(p.turn.local.Ahead())
 		p.sight.report()
-		_, err := p.sleep(ctx, p.cfg.Schedule.Slowest, nil)
-		if passed := p.passed(ctx); passed != nil {
-			return passed, nil
-		}
-		if err != nil {
-			return nil, err
+		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
+		if e, err := p.ended(ctx, passed); e != nil || err != nil {
+			return e, err
 		}
 	}
 	return p.lookNow(ctx, floor)
@@ -144,7 +142,7 @@ func (p *player) lookNow(ctx context.Context, floor ticket.Number) (queue.Event,
 			s, err = rows.Look(ctx, p.cfg.Queue, p.wait.Ticket, floor)
 		}
 		if err == nil {
-			p.sight.turn.next, p.sight.turn.nextAt = s.Next, s.ReadAt
+			p.sight.turn.next = handover.Row{Row: s.Next, ReadAt: s.ReadAt}
 			p.sight.turn.foreseen = p.sight.turn.foreseen || s.Own && s.Record.Floor().Less(p.wait.Ticket.Previous())
 		}
 		return s, err
@@ -218,29 +216,31 @@ func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 	}
 	if before == queue.Entering {
 		p.raise(Highest{r.Record.TicketNumber, p.cfg.Queue})
-		p.sight.record(p.wait.Ticket, p.wait.Snapshot, 0)
+		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, 0)
 	}
 	if r.Reply == queue.ReplyRefused || do.State == queue.Ended {
 		return
 	}
 	if before == queue.Taking {
-		p.sight.record(p.wait.Ticket, p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
+		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
 	}
 	p.cfg.Log.Ticket(p.wait.Ticket)
 }
 
 // decided notes a decision of the machine.
 func (p *player) decided(d *queue.Decision) {
-	s, before := p.wait.Snapshot, p.sight.status.Serving
+	s, before := &p.wait.Snapshot, p.sight.status.Serving
 	p.sight.record(p.wait.Ticket, s, d.Ahead)
 	if !p.turn.waits {
 		return // not in the queue yet
 	}
-	p.sight.judge(before, s.Record.Holders)
+	if p.turn.local != nil {
+		p.turn.local.Judge(before, s.Record.Holders)
+	}
 	p.sight.status.Blocked = d.Blocked
 	p.sight.pace.Decided(*d)
 	if p.turn.place != nil {
-		p.turn.local.Record(s, d.Ahead)
+		p.turn.local.Saw(s, d.Ahead)
 		p.turn.place.below(p.wait.Ticket.Compare(s.Record.Floor()) <= 0)
 	}
 }

@@ -60,14 +60,8 @@ type sight struct {
 type sightOfTurn struct {
 	local    *handover.Waiter // nil with NoWait, and before the row is put
 	byName   bool             // a release may grant the lock by the row
-	hints    int              // since the last verdict on them, see judge
-	hinted   time.Time        // the last of them
-	early    int              // requests since then that were too early, if the hints are true
-	heeded   bool             // the first of them was sent because of a hint
-	woken    bool             // since the last snapshot: turns may have ended without a hint
 	foreseen bool             // a look has shown the row before the turn of the ticket before began
-	next     *queue.Waiter    // with the ticket after, as the last look showed it
-	nextAt   time.Time        // of that look
+	next     handover.Row     // with the ticket after
 }
 
 // reported is the part of a report that must differ from the last one.
@@ -79,10 +73,12 @@ type reported struct {
 }
 
 // record keeps what was seen with ticket t, for errors and the schedule.
-func (s *sight) record(t ticket.Number, snapshot queue.Snapshot, ahead int) {
+//
+//go:noinline // its copy of the snapshot is not on the stack while the line sees it
+func (s *sight) record(t ticket.Number, snapshot *queue.Snapshot, ahead int) {
 	s.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
 	s.seen = snapshot.Record
-	s.pace.Saw(snapshot, ahead)
+	s.pace.Saw(*snapshot, ahead)
 }
 
 // update adds what the other waiters of this client have seen.

@@ -15,6 +15,9 @@ func (s *sight) mayHaveEnded() bool {
 	return !s.heldByOwn() && s.pace.MayHaveEnded(s.wait.Snapshot.Record, time.Now())
 }
 
+// mean returns the mean of recent turns.
+func (s *sight) mean() time.Duration { return s.wait.Snapshot.Record.HoldTime.Mean }
+
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
 func (s *sight) delay(ctx context.Context, slot bool) (d time.Duration, slots chan<- struct{}) {
 	p, schedule, draw := &s.pace, s.cfg.Schedule, func() float64 { return random.Float64(ctx) }
@@ -30,11 +33,14 @@ func (s *sight) view() waitpolicy.View {
 	now, clock := time.Now(), s.cfg.Queue.Clock()
 	earliest, _, _ := clock.At(now)
 	v := waitpolicy.View{
-		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Ahead, Own: s.heldByOwn(), Hints: s.hints(),
+		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Ahead, Own: s.heldByOwn(),
 		Now: now, Earliest: earliest, Middle: clock.Middle(now),
 	}
 	if s.turn.byName {
 		v.Row = s.cfg.Row.TTL
+	}
+	if s.turn.local != nil {
+		v.Hints = s.turn.local.Hints()
 	}
 	return v
 }
@@ -48,9 +54,6 @@ func (s *sight) heldByOwn() bool {
 // expected reports whether the present holder has probably read the waiter's row, and will name it: the row was there
 // before its turn. A CLAIM would be refused.
 func (s *sight) expected() bool {
-	if s.turn.local != nil && s.turn.local.Named() {
-		return true
-	}
 	return s.turn.foreseen && s.wait.Next() && len(s.wait.Snapshot.Record.Holders) == 1 &&
 		time.Since(s.pace.Moved()) < waitpolicy.NamedWithin
 }

@@ -41,7 +41,7 @@ type Config struct {
 	Queue    table.Queue
 	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
 	Observer *heartbeat.Observer
-	Local    *handover.Queues
+	Local    *handover.Lines
 	Log      *notify.Log
 
 	Entry Entry
@@ -302,14 +302,14 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 // arrive ends the wait of a ticket that was granted.
 func (p *player) arrive(do *queue.Do) {
 	p.turn.arrived = true
-	if len(p.sight.status.Serving) > 0 {
-		p.sight.judge(p.sight.status.Serving, nil)
+	if serving := p.sight.status.Serving; len(serving) > 0 {
+		p.turn.local.Judge(serving, nil)
 	}
-	p.turn.local.Granted(do.Attempt.ID, p.wait.Snapshot) // for the next waiter of the client
+	p.turn.local.Granted(do.Attempt.ID, &p.wait.Snapshot) // for the next waiter of the client
 	p.depart()
 	ended := p.cfg.Local.Ended(p.cfg.Queue)
-	if ended.Before(p.sight.turn.hinted) {
-		ended = p.sight.turn.hinted // what another process says
+	if hinted := p.turn.local.Hints().Last; ended.Before(hinted) {
+		ended = hinted // what another process says
 	}
 	if do.Attempt.Passed && !do.Holder.Named {
 		ended = do.Attempt.Sent // by the release
@@ -349,9 +349,13 @@ func (w *Waiter) join(ctx context.Context) error {
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
 	w.turn.place, w.row, w.queued = w.startPlace(ctx, w.turn.local), true, true
-	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != "", woken: true}
+	w.turn.local.Terms = handover.Terms{Failed: w.turn.place.failed, Pace: w.pace, Schedule: &w.cfg.Schedule}
+	if w.cfg.passable() {
+		w.turn.local.Terms.Offer = w.offer
+	}
+	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != ""}
 	if w.cfg.Resume != nil {
-		w.sight.record(w.wait.Ticket, w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
+		w.sight.record(w.wait.Ticket, &w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
 	}
 	w.sight.update() // before a look, nothing else is known
 	w.sight.pace.Behind(w.sight.status.Ahead)
