@@ -104,7 +104,7 @@ func TestPassed(t *testing.T) {
 	third.RowInserted()
 	woken(second)
 	second.Terms.Offer = func() (queue.Entry, bool) { return queue.Entry{ID: "second"}, true }
-	second.offers()
+	second.offering = true
 	next := lines.Next(q, "first", n(1), Row{}, queue.HoldTime{})
 	if next.Grant == nil || next.Grant.Ticket != n(2) || next.Grant.Entry.ID != "second" {
 		t.Fatalf("the release passes the lock to %+v", next.Grant)

@@ -39,7 +39,7 @@ func Get(ctx context.Context, q table.Queue) (queue.Record, error) {
 // error unless it was applied.
 func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
 	rec, err := send(ctx, q, w)
-	return rec, replyOf(err), err
+	return rec, ReplyOf(err), err
 }
 
 // SendBlind is Send for a write after which the record is not needed.
@@ -49,17 +49,18 @@ func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record
 		return queue.Record{}, queue.ReplyApplied, nil
 	}
 	rec, err := written(q, nil, err)
-	return rec, replyOf(err), err
+	return rec, ReplyOf(err), err
 }
 
 // SendWith is Send for a write of a record on a user's item, and the user's own update of that item, on both conditions. users
 // has an update, and may have a condition.
 func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expression.Expression) (queue.Record, queue.Reply, error) {
 	rec, err := sendExpressions(ctx, q, table.Join(q.Record().Express(w, q.Names()), users))
-	return rec, replyOf(err), err
+	return rec, ReplyOf(err), err
 }
 
-func replyOf(err error) queue.Reply {
+// ReplyOf returns what an error of a request says about it.
+func ReplyOf(err error) queue.Reply {
 	switch {
 	case err == nil:
 		return queue.ReplyApplied

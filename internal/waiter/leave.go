@@ -94,14 +94,14 @@ func (p *player) cleanUp(ctx context.Context, do *queue.Do) queue.Event {
 		q := p.cfg.Queue
 		q.Store = q.Until(time.Time{})
 		rec, err := serving.MakeIdle(context.WithoutCancel(ctx), q, p.wait.Snapshot.Record)
-		return queue.Replied{Reply: reply(err), Record: rec}
+		return queue.Replied{Reply: serving.ReplyOf(err), Record: rec}
 	}
 	var rec queue.Record
 	err := detached(ctx, p.cfg.Queue, func(ctx context.Context, q table.Queue) (err error) {
 		rec, err = serving.Remove(ctx, q, do.IDs...)
 		return err
 	})
-	r := queue.Replied{Reply: reply(err), Record: rec}
+	r := queue.Replied{Reply: serving.ReplyOf(err), Record: rec}
 	switch {
 	case r.Reply >= queue.ReplyFailed:
 		p.err = err

@@ -3,7 +3,6 @@ package waiter
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
@@ -79,7 +78,7 @@ func (s *sender) write(ctx context.Context, do *queue.Do) (rec queue.Record, err
 
 // replied returns the reply to a request that has returned the record, or has failed with err.
 func (s *sender) replied(ctx context.Context, do *queue.Do, rec queue.Record, err error) queue.Replied {
-	r := queue.Replied{Reply: reply(err), Record: rec}
+	r := queue.Replied{Reply: serving.ReplyOf(err), Record: rec}
 	if r.Reply < queue.ReplyFailed {
 		s.failure = nil
 		return r
@@ -163,21 +162,4 @@ func (s *sender) repeated(what string, err error) {
 	s.failure = err
 	s.cfg.Log.Debug("queuelock: a request failed and is tried again",
 		"queue", s.cfg.Queue.String(), "what", what, "error", err)
-}
-
-// reply returns what an error of a request says about it.
-func reply(err error) queue.Reply {
-	switch {
-	case err == nil:
-		return queue.ReplyApplied
-	case errors.Is(err, serving.ErrMade):
-		return queue.ReplyMade
-	case errors.Is(err, serving.ErrLost):
-		return queue.ReplyLost
-	case errors.Is(err, serving.ErrRefused):
-		return queue.ReplyRefused
-	case table.Applied(err):
-		return queue.ReplyUnknown
-	}
-	return queue.ReplyFailed
 }
