@@ -256,6 +256,33 @@ func (c moving) Leases(s Snapshot) Leases {
 	return l
 }
 
+// TestOfferedOnce checks that no second release of this client may pass the lock to a ticket: the request of the first may be
+// late, and its entry has an earlier lease.
+func TestOfferedOnce(t *testing.T) {
+	w := waitOf(WaitConfig{})
+	w.Step(clock, Begin{})
+	w.Step(clock, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
+	if w.MayOffer() {
+		t.Error("it may be passed the lock before it has joined")
+	}
+	if w.Step(clock, Joined{Fresh: true}); !w.MayOffer() {
+		t.Error("it may not be passed the lock")
+	}
+	if e := w.Passing(clock); e.ID != w.PassID() || w.MayOffer() {
+		t.Errorf("after an offer with id %s it may be passed the lock: %v", e.ID, w.MayOffer())
+	}
+	if w.Step(clock, Passed{Reply: ReplyUnknown}); w.MayOffer() || !slices.Equal(w.Unknown(), []string{w.PassID()}) {
+		t.Errorf("after no answer it may be passed the lock: %v, and %v are unknown", w.MayOffer(), w.Unknown())
+	}
+	w.Step(clock, Replied{ReplyFailed, Record{}})
+	w.State = Ended // it was overtaken
+	w.Step(clock, Begin{})
+	w.Step(clock, Replied{ReplyApplied, read(9, 6, 0, held("other", 6))})
+	if w.Step(clock, Joined{Fresh: true}); !w.MayOffer() || w.PassID() != "p-n9" {
+		t.Errorf("with a new ticket it may be passed the lock as %s: %v", w.PassID(), w.MayOffer())
+	}
+}
+
 // TestKept checks that a wait whose row stays is granted the lock, even if its lease ends meanwhile: nothing
 // else lets the row go.
 func TestKept(t *testing.T) {
