@@ -56,7 +56,7 @@ func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
 	}
 	w := &Waiter{
 		lines: l, line: in, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(),
-		woken: true,
+		heard: heard{woken: true},
 	}
 	if l.hints != nil {
 		w.hint = make(chan struct{}, 1)

@@ -158,7 +158,7 @@ func (h *hints) staggered(early bool, trip time.Duration) {
 
 // Hints returns what the waiter knows of hints. Only its goroutine calls it, as all that it has heard.
 func (w *Waiter) Hints() waitpolicy.Hints {
-	h := w.heard
+	h := w.heard.hints
 	if w.hint != nil {
 		w.lines.mu.Lock()
 		h.Trust, h.Stagger = int(w.lines.hints.trusted[w.line.key]), w.lines.hints.stagger
@@ -170,8 +170,8 @@ func (w *Waiter) Hints() waitpolicy.Hints {
 // Judge compares the hints since the last verdict with what a look shows: before are the holders of the one before. A turn that
 // ended in this process says nothing about them. A present turn began after the last true hint.
 func (w *Waiter) Judge(before, now []queue.Holder) {
-	h, p := &w.heard, w.Terms.Pace
-	if w.hint != nil && !w.woken {
+	h, p := &w.heard.hints, w.Terms.Pace
+	if w.hint != nil && !w.heard.woken {
 		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
 			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
 		})
@@ -193,12 +193,12 @@ func (w *Waiter) Judge(before, now []queue.Holder) {
 		if ended || h.Came > 0 {
 			of.trust(key, known.after(ended, h.Came > 0))
 		}
-		if ended && w.heeded {
+		if ended && w.heard.heeded {
 			of.staggered(h.Early > 0, p.Trip())
 		}
 		if ended {
 			p.EndedBy(h.Last)
 		}
 	}
-	w.heard, w.heeded, w.woken = waitpolicy.Hints{Last: h.Last}, false, false
+	w.heard = heard{hints: waitpolicy.Hints{Last: h.Last}}
 }

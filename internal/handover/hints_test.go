@@ -132,7 +132,7 @@ func TestTrust(t *testing.T) {
 
 // judge has a waiter judge a look that was early as often as a hint is believed.
 func judge(w *Waiter, ended, hinted bool) {
-	w.woken, w.heard = false, waitpolicy.Hints{Early: waitpolicy.MaxEarly}
+	w.heard = heard{hints: waitpolicy.Hints{Early: waitpolicy.MaxEarly}}
 	if hinted {
 		signal(w.hint)
 	}

@@ -33,10 +33,14 @@ type Waiter struct {
 	offering bool              // a release may take Terms.Offer
 	passed   chan queue.Passed // of a release that has tried to pass the lock; nil: none has
 
-	// Of its goroutine.
-	heard  waitpolicy.Hints // since the last verdict; see Judge
-	heeded bool             // the first look since then was because of a hint
-	woken  bool             // since then: turns may have ended without a hint
+	heard heard // guarded by nothing: its goroutine alone uses it
+}
+
+// heard is what a waiter has heard since the last verdict; see Judge.
+type heard struct {
+	hints  waitpolicy.Hints
+	heeded bool // the first look since then was because of a hint
+	woken  bool // turns may have ended without a hint
 }
 
 // Leave removes the waiter and wakes the first of the others.
@@ -182,7 +186,7 @@ func (w *Waiter) Rest(ctx context.Context, d, mean time.Duration, slots chan<- s
 		select {
 		case <-timer.C:
 		case <-w.wake:
-			w.woken, woken, over = true, true, true
+			w.heard.woken, woken, over = true, true, true
 		case <-w.hint:
 			until = w.heed(ctx, mean, until)
 		case slots <- struct{}{}:
@@ -196,7 +200,7 @@ func (w *Waiter) Rest(ctx context.Context, d, mean time.Duration, slots chan<- s
 		over = over || !time.Now().Before(until)
 	}
 	w.Touch()
-	return woken || w.heard.Came > 0 && w.heard.Early == 0 && w.trusts(), slot, w.withdraw(ctx)
+	return woken || w.heard.hints.Came > 0 && w.heard.hints.Early == 0 && w.trusts(), slot, w.withdraw(ctx)
 }
 
 // withdraw ends the offer. If a release has taken it, its answer is awaited, and returned.
@@ -210,7 +214,7 @@ func (w *Waiter) withdraw(ctx context.Context) queue.Event {
 	if passed == nil {
 		return nil
 	}
-	w.woken = true
+	w.heard.woken = true
 	ctx, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	select {
@@ -228,9 +232,9 @@ func (w *Waiter) trusts() bool { return w.Hints().Trust >= 0 }
 //
 //go:noinline // the same
 func (w *Waiter) heed(ctx context.Context, mean time.Duration, until time.Time) time.Time {
-	w.heard.Came++
-	w.heard.Last = time.Now()
+	w.heard.hints.Came++
+	w.heard.hints.Last = time.Now()
 	at, heeded := w.Terms.Pace.Heed(*w.Terms.Schedule, w.Hints(), mean, until, func() float64 { return random.Float64(ctx) })
-	w.heeded = w.heeded || heeded && w.heard.Early == 0
+	w.heard.heeded = w.heard.heeded || heeded && w.heard.hints.Early == 0
 	return at
 }
