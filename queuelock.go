@@ -93,7 +93,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/group"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
@@ -111,7 +111,7 @@ type Client struct {
 	log      *notify.Log   // to cfg.Logger and cfg.Observer
 	store    *table.Store
 	observer *heartbeat.Observer
-	local    *localqueue.Queues
+	local    *handover.Lines
 	sessions *session.Client // the locks held, or released in vain
 
 	ctx    context.Context // ends with Close, with cause ErrClosed
@@ -136,7 +136,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	cfg = c.cfg
-	c.log, c.local = notify.New(cfg.Logger, cfg.Observer), localqueue.New(cfg.attention())
+	c.log, c.local = notify.New(cfg.Logger, cfg.Observer), handover.New(cfg.attention())
 	c.cfg.Logger = c.log.Logger
 	if cfg.Wake != nil {
 		c.local.UseHints(cfg.Wake, c.cfg.Logger)

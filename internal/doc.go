@@ -5,7 +5,7 @@
 //	session     keeps a lock that was granted
 //	waiter      runs one acquire in one queue
 //	listing     scans a table for its queues
-//	localqueue  orders the waiters of one client
+//	handover    brings a turn to the next waiter
 //	rows        reads and writes the queue rows
 //	serving     reads and writes the serving record
 //	counter     sends the requests of a ticket.Master

@@ -14,12 +14,11 @@ type Attempt struct {
 	Sent    time.Time
 	Lease   Lease
 	Claimed bool
-	Passed  bool // a release of this client has sent it
+	Passed  bool // a release makes it: the PASS of the ticket before
 	Resumed bool // it takes over the lock of a process that has ended
 
 	unknown    bool          // it was not answered: the id may be in the record, or get there
 	given      bool          // it was given up: the id is never adopted again
-	named      ticket.Number // whose row the holder before may name; zero: a request of this client writes the entry
 	confirming ticket.Number // of the CONFIRM that was sent for it; zero: none
 	removed    time.Time     // ReadAt of the snapshot for which a removal was tried last
 }
@@ -33,7 +32,13 @@ func (a *Attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
 
 // attempt returns the entry of a new attempt, which is sent now.
 func (w *Wait) attempt(c Clock, claimed bool) Entry {
-	w.attempts = append(w.attempts, Attempt{ID: w.Config.ID + "-" + strconv.Itoa(len(w.attempts)), Claimed: claimed})
+	sent := 0
+	for _, a := range w.attempts {
+		if !a.Passed {
+			sent++
+		}
+	}
+	w.attempts = append(w.attempts, Attempt{ID: w.Config.ID + "-" + strconv.Itoa(sent), Claimed: claimed})
 	return w.entry(c, w.last())
 }
 
@@ -48,17 +53,29 @@ func (w *Wait) entry(c Clock, a *Attempt) Entry {
 	return entry
 }
 
-// Offer prepares an offer to the releases of this client, which may pass the lock to the wait while it rests. One that takes
-// it calls Passing.
-func (w *Wait) Offer() {
-	if w.turn.offered == 0 {
-		w.attempts = append(w.attempts, Attempt{ID: w.Config.ID + "-" + strconv.Itoa(len(w.attempts)), Claimed: true})
-		w.turn.offered = len(w.attempts)
-	}
+// PassID is the id of the entry by which the lock is passed to the ticket. The holder before makes at most one PASS that is
+// applied, whether its client was offered that or has read the id in the row.
+func (w *Wait) PassID() string { return w.Config.ID + "-n" + w.Ticket.String() }
+
+// MayOffer reports whether a release of this client may call Passing. It may once: a copy of the request may be late, and the
+// lease of its entry must be that of the attempt.
+func (w *Wait) MayOffer() bool {
+	return w.turn.pass > 0 && w.attempts[w.turn.pass-1].Sent.IsZero()
 }
 
 // Passing returns the entry that a release writes which passes the lock to the wait.
-func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.attempts[w.turn.offered-1]) }
+func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.attempts[w.turn.pass-1]) }
+
+// passed continues after a PASS of this client, whose record shows the grant if it was applied.
+func (w *Wait) passed(c Clock, r Passed) Do {
+	a := &w.attempts[w.turn.pass-1]
+	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
+		w.Snapshot = SnapshotOf(r.Record, c.Now())
+		return w.act(c)
+	}
+	a.unknown = a.unknown || r.Reply == ReplyApplied || r.Reply == ReplyUnknown
+	return w.look()
+}
 
 // mine returns the number of the attempt whose entry is in the record, and the entry. It is below zero if there is none.
 func (w *Wait) mine(rec Record) (int, Holder) {
@@ -117,7 +134,7 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 	if i, h := w.mine(w.Snapshot.Record); i >= 0 {
 		a := &w.attempts[i]
 		switch usable := w.usable(c, a, h); {
-		case usable && a.Named():
+		case usable && h.Named:
 			return Do{State: Keeping}, true
 		case usable:
 			return w.grant(c, a, h), true
@@ -139,10 +156,10 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
 func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
-	if a.Named() && !w.dated(c, a, h) {
+	if h.Named && !w.dated(c, a, h) {
 		return false
 	}
-	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, a.Named())
+	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, h.Named)
 }
 
 // remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late

@@ -468,7 +468,7 @@ func (l *life) play(kind queue.HoldEventKind) {
 			}
 		case queue.HoldOffer:
 			if l.one(2) {
-				e.Next, e.Named = &queue.Next{Entry: queue.Entry{ID: "next", Lease: queue.Lease{TTL: time.Minute}}, Ticket: n(6)}, l.one(2)
+				e.Next = &queue.Next{Entry: queue.Entry{ID: "next", Lease: queue.Lease{TTL: time.Minute}}, Ticket: n(6)}
 			}
 		case queue.HoldSettle:
 			if l.one(10) {

@@ -17,7 +17,6 @@ type HoldEvent struct {
 	Delivered bool      // the lock was given to the caller that asked for it
 	Asks      bool      // the caller's update has a condition
 	Next      *Next     // the waiter that was looked for; nil: none is known
-	Named     bool      // it may be another client's: it is named by its row
 	TooEarly  bool      // the lease ends too early: the host was suspended after the end was computed
 }
 
@@ -98,8 +97,7 @@ type HoldAfter int
 // The values of HoldAfter.
 const (
 	AfterNothing HoldAfter = iota
-	AfterPassed            // the lock was passed to the waiter that was offered
-	AfterNamed             // the same, of a waiter that was named by its row
+	AfterPassed            // the lock was passed to Next
 	AfterWake              // those of this process are woken
 	AfterHint              // and those of others get a hint
 )

@@ -34,22 +34,11 @@ func (w Waiter) GrantByName(holder string, latest, middle time.Time) (next Next,
 	}}, true
 }
 
-// NameID is the id of the entry by which the lock may be granted to the ticket.
-func (w *Wait) NameID() string { return w.Config.ID + "-n" + w.Ticket.String() }
-
-// Named reports whether it is a grant by the name in the row.
-func (a *Attempt) Named() bool { return !a.named.IsZero() }
-
-// mayBeNamed adds the attempt that a release makes for the wait.
-func (w *Wait) mayBeNamed() {
-	w.attempts = append(w.attempts, Attempt{ID: w.NameID(), Sent: w.last().Sent, Claimed: true, named: w.Ticket})
-}
-
 // dated gives an attempt by name the lease of its entry, which ends with the row as it was read. It returns false for an entry
 // of an earlier ticket, and one with an end that was not the row's.
 func (w *Wait) dated(c Clock, a *Attempt, h Holder) bool {
 	sent, known := c.RowSent(h.Lease.Until)
-	if !known || a.named != w.Ticket || !w.turn.joined {
+	if !known || h.Ticket != w.Ticket || !w.turn.joined {
 		return false
 	}
 	a.Sent, a.Lease = sent, h.Lease

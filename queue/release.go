@@ -20,7 +20,6 @@ type call struct {
 	open      bool // a request had no answer: it may have been applied, or may yet be
 	idle      bool // it was applied, and RESET would be applied
 	offered   bool // it has looked for a waiter to pass the lock to
-	named     bool // that waiter was named by its row
 	hinted    bool // other clients got a hint with the last request
 	limit     time.Time
 }
@@ -83,7 +82,7 @@ func (s releaseStep) next(e HoldEvent) HoldDo {
 		return s.read(e)
 	case HoldOffer:
 		if e.Next != nil {
-			c.form, c.ending.Next, c.named = FormPass, *e.Next, e.Named
+			c.form, c.ending.Next = FormPass, *e.Next
 		}
 		return s.request()
 	case HoldPause, HoldWait:
@@ -277,8 +276,6 @@ func (s releaseStep) judged(v verdict, rec Record) HoldDo {
 // after returns what others learn of a release that was applied.
 func (c *call) after() HoldAfter {
 	switch {
-	case c.form == FormPass && c.named:
-		return AfterNamed
 	case c.form == FormPass:
 		return AfterPassed
 	case !c.hinted && c.form != FormFast && !c.idle:

@@ -128,23 +128,6 @@ func (w *Wait) swept(c Clock, r Replied) Do {
 	return w.act(c)
 }
 
-// rested continues after a rest. If a release of this client has taken the offer, its record shows the grant.
-func (w *Wait) rested(c Clock, r Rested) Do {
-	if i := w.turn.offered - 1; r.Taken && i >= 0 {
-		a := &w.attempts[i]
-		w.turn.offered = 0
-		if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
-			w.Snapshot, a.Passed = SnapshotOf(r.Record, c.Now()), true
-			return w.act(c)
-		}
-		a.unknown = r.Reply == ReplyApplied || r.Reply == ReplyUnknown
-	}
-	if r.Guess && w.Next() { // no waiter can be ahead: CLAIM decides whether the turn has ended
-		return w.claim(c)
-	}
-	return w.look()
-}
-
 // decide judges the leases of the snapshot and decides what it means for a ticket. The grant to a waiter that has left counts
 // as expired.
 func (w *Wait) decide(c Clock, t ticket.Number, ids []string) Decision {

@@ -74,9 +74,9 @@ type Event interface{ event() }
 // The events of a wait.
 type (
 	Begin struct{ Ticket ticket.Number } // of a wider counter, or else zero
-	// Joined says that the row is being put. ByName says that a release may grant the lock by it, Fresh that a look would
-	// show no more than the record that is known, and Put that no request is sent before the row is in the table.
-	Joined struct{ ByName, Fresh, Put bool }
+	// Joined says that the row is being put. Fresh says that a look would show no more than the record that is known, and
+	// Put that no request is sent before the row is in the table.
+	Joined struct{ Fresh, Put bool }
 	Put    struct{} // the row is in the table
 	// Replied is the reply to the write, or to the look that failed.
 	Replied struct {
@@ -86,12 +86,10 @@ type (
 	Seen  struct{ Snapshot Snapshot } // what a look has shown
 	Again struct{}                    // the pause is over
 	// Rested says that the rest is over, and to look next, or to guess: the turn in the way has probably ended, and
-	// CLAIM decides. The offer to the releases of this client has ended too. If one has taken it, Reply and Record are of it.
-	Rested struct {
-		Guess, Taken bool
-		Reply        Reply
-		Record       Record
-	}
+	// CLAIM decides.
+	Rested struct{ Guess bool }
+	// Passed is the reply to a PASS of this client to the ticket.
+	Passed Replied
 	Kept   struct{ OK bool } // whether the row stays
 	GiveUp struct{}          // the caller leaves. Once it has left: the removal is repeated
 )
@@ -103,6 +101,7 @@ func (Replied) event() {}
 func (Seen) event()    {}
 func (Again) event()   {}
 func (Rested) event()  {}
+func (Passed) event()  {}
 func (Kept) event()    {}
 func (GiveUp) event()  {}
 
@@ -167,7 +166,7 @@ type turn struct {
 	then     Doing // Looking or Claiming, after Putting
 	repeat   Doing // after Pausing
 	rounds   int   // looks at a queue that has moved
-	offered  int   // number of the present offer and one; zero: none
+	pass     int   // number of the attempt that a release makes, and one; zero: it has not joined
 	lost     bool  // its grant was not confirmed in time
 	sweeping []Waiter
 	evict    bool // to make room for a caller that will not wait
@@ -190,9 +189,8 @@ func (w *Wait) step(c Clock, e Event) Do {
 		return w.begin(c, e.Ticket)
 	case Joined:
 		w.turn.joined, w.turn.asked = true, e.Put || w.Careful
-		if e.ByName {
-			w.mayBeNamed()
-		}
+		w.attempts = append(w.attempts, Attempt{ID: w.PassID(), Claimed: true, Passed: true})
+		w.turn.pass = len(w.attempts)
 		if w.Next() && e.Fresh {
 			return w.act(c)
 		}
@@ -209,7 +207,12 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Again:
 		return w.again(c)
 	case Rested:
-		return w.rested(c, e)
+		if e.Guess && w.Next() { // no waiter can be ahead: CLAIM decides whether the turn has ended
+			return w.claim(c)
+		}
+		return w.look()
+	case Passed:
+		return w.passed(c, e)
 	case Kept:
 		return w.kept(c, e.OK)
 	}

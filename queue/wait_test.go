@@ -146,7 +146,7 @@ func TestLife(t *testing.T) {
 			want:   []Doing{Entering, Ended}, why: WhyNewTicket,
 		},
 		"IsPassedTheLock": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Rested{Taken: true, Reply: ReplyApplied, Record: recordOf(7, held("p-1", 7))}},
+			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Passed{ReplyApplied, recordOf(7, held("p-n7", 7))}},
 			want:   []Doing{Taking, Joining, Resting, Granted},
 		},
 		"RemovesAGrantThatCameTooLate": {
@@ -163,8 +163,7 @@ func TestLife(t *testing.T) {
 			var got []Doing
 			var do Do
 			for _, e := range test.events {
-				if rested, ok := e.(Rested); ok && rested.Taken {
-					w.Offer()
+				if _, ok := e.(Passed); ok {
 					w.Passing(test.clock)
 				}
 				do = w.Step(test.clock, e)
@@ -192,7 +191,7 @@ func TestEveryReply(t *testing.T) {
 		case Idle, Ended:
 			events = []Event{Begin{}}
 		case Joining:
-			events = []Event{Joined{}, Joined{ByName: true, Fresh: true}}
+			events = []Event{Joined{}, Joined{Fresh: true}}
 		case Putting:
 			events = []Event{Put{}}
 		case Looking:
@@ -201,7 +200,7 @@ func TestEveryReply(t *testing.T) {
 			}
 			events = append(events, Replied{ReplyFailed, Record{}})
 		case Resting:
-			events = []Event{Rested{}, Rested{Guess: true}}
+			events = []Event{Rested{}, Rested{Guess: true}, Passed{Reply: ReplyUnknown}}
 		case Pausing:
 			events = []Event{Again{}, GiveUp{}}
 		case Keeping:
@@ -257,6 +256,33 @@ func (c moving) Leases(s Snapshot) Leases {
 	return l
 }
 
+// TestOfferedOnce checks that no second release of this client may pass the lock to a ticket: the request of the first may be
+// late, and its entry has an earlier lease.
+func TestOfferedOnce(t *testing.T) {
+	w := waitOf(WaitConfig{})
+	w.Step(clock, Begin{})
+	w.Step(clock, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
+	if w.MayOffer() {
+		t.Error("it may be passed the lock before it has joined")
+	}
+	if w.Step(clock, Joined{Fresh: true}); !w.MayOffer() {
+		t.Error("it may not be passed the lock")
+	}
+	if e := w.Passing(clock); e.ID != w.PassID() || w.MayOffer() {
+		t.Errorf("after an offer with id %s it may be passed the lock: %v", e.ID, w.MayOffer())
+	}
+	if w.Step(clock, Passed{Reply: ReplyUnknown}); w.MayOffer() || !slices.Equal(w.Unknown(), []string{w.PassID()}) {
+		t.Errorf("after no answer it may be passed the lock: %v, and %v are unknown", w.MayOffer(), w.Unknown())
+	}
+	w.Step(clock, Replied{ReplyFailed, Record{}})
+	w.State = Ended // it was overtaken
+	w.Step(clock, Begin{})
+	w.Step(clock, Replied{ReplyApplied, read(9, 6, 0, held("other", 6))})
+	if w.Step(clock, Joined{Fresh: true}); !w.MayOffer() || w.PassID() != "p-n9" {
+		t.Errorf("with a new ticket it may be passed the lock as %s: %v", w.PassID(), w.MayOffer())
+	}
+}
+
 // TestKept checks that a wait whose row stays is granted the lock, even if its lease ends meanwhile: nothing
 // else lets the row go.
 func TestKept(t *testing.T) {
@@ -266,7 +292,7 @@ func TestKept(t *testing.T) {
 	named.Named = true
 	w.Step(c, Begin{})
 	w.Step(c, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
-	w.Step(c, Joined{ByName: true})
+	w.Step(c, Joined{})
 	if do := w.Step(c, Seen{SnapshotOf(recordOf(7, named), clock.now)}); do.State != Keeping {
 		t.Fatalf("it does %v", do.State)
 	}

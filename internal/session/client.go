@@ -13,7 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -26,7 +26,7 @@ type Client struct {
 	Closed     context.Context // ends when the client is closed
 	Timeout    time.Duration   // of a request: how long a release outlives its caller
 	Log        *slog.Logger
-	Local      *localqueue.Queues
+	Local      *handover.Lines
 	Background func(func()) // runs what the client's Close waits for
 	// Users match these errors: the reason of a session that was released, or was lost, and the
 	// error of an outcome that is not known. It is made of the last request's error, that of the

@@ -2,12 +2,11 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -21,10 +20,9 @@ type end struct {
 	users  *expression.Expression // of UpdateAndRelease; nil: it is Release
 	policy retry.Policy
 	pauses *retry.Schedule
-	resume func()                  // lets transactions begin again; nil: they may
-	next   queue.Next              // the waiter that was looked for last
-	answer func(localqueue.Answer) // to that waiter's offer; nil: the next request does not take one
-	record queue.Record            // of the last answer
+	resume func()        // lets transactions begin again; nil: they may
+	next   handover.Next // the waiter that was looked for last
+	record queue.Record  // of the last answer
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -70,7 +68,8 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 			return queue.HoldEvent{Err: errUnsettled}
 		}
 	case queue.HoldOffer:
-		return c.offer(do.HoldTime)
+		c.next = c.client.Local.Next(c.config.Queue, c.grant.ID, c.grant.Ticket, c.grant.Next, do.HoldTime)
+		return queue.HoldEvent{Next: c.next.Grant}
 	case queue.HoldPause:
 		if !c.policy.Retryable(do.Err) || !c.pauses.Pause(ctx) {
 			return queue.HoldEvent{Err: do.Err}
@@ -88,27 +87,11 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 	return queue.HoldEvent{}
 }
 
-// offer looks for a waiter to pass the lock to: one of this client that sleeps, or else one that is named by its row.
-func (c *end) offer(turn queue.HoldTime) queue.HoldEvent {
-	q, named := c.config.Queue, false
-	if c.next, c.answer = c.client.Local.Take(q, c.grant.Ticket); c.answer == nil {
-		if c.next, named = c.grant.Successor(turn, q.Clock(), time.Now()); !named {
-			return queue.HoldEvent{}
-		}
-	}
-	return queue.HoldEvent{Next: &c.next, Named: named}
-}
-
-// errPanic is the answer to a request that ended with a panic.
-var errPanic = errors.New("the DynamoDB client has panicked")
-
 // send sends one request. The waiter whose offer was taken gets its answer.
 func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	q := c.config.Queue
-	if answer := c.answer; answer != nil {
-		c.answer, e.Err = nil, errPanic
-		defer func() { answer(localqueue.Answer{Record: e.Record, Err: e.Err}) }()
-	}
+	e.Reply = queue.ReplyUnknown // if the DynamoDB client panics
+	defer func() { c.next.Answer(queue.Passed{Reply: e.Reply, Record: e.Record}) }()
 	if do.Hint {
 		c.client.Local.Hint(q)
 	}
@@ -127,15 +110,8 @@ func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 // passOn wakes the waiters that may be next after the end of a turn, and puts an idle queue back on the path where the next Acquire is
 // one request.
 func (c *end) passOn(do queue.HoldDo) {
-	q, local := c.config.Queue, c.client.Local
-	switch do.After {
-	case queue.AfterNamed:
-		local.Named(q, c.next.Ticket)
-	case queue.AfterPassed:
-		local.Passed(q)
-	case queue.AfterWake, queue.AfterHint:
-		local.Wake(q, do.After == queue.AfterHint)
-	}
+	q := c.config.Queue
+	c.client.Local.Released(q, c.next, do.After, c.record)
 	if do.Reset {
 		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Ticket) })
 	}

@@ -135,17 +135,17 @@ func (s *Session) warnings() []heartbeat.Warning {
 // it waits, and calls the function if the margin is still reached then.
 func (s *Session) warn(margin int) {
 	select {
-	case <-s.handover.decided:
+	case <-s.delivery.decided:
 	default:
-		<-s.handover.decided
+		<-s.delivery.decided
 		if s.Err() == nil && s.Remaining() > s.config.Warnings[margin] {
 			return
 		}
 	}
 	s.mu.Lock()
-	h := s.handover
+	d := s.delivery
 	s.mu.Unlock()
-	if h.delivered && !h.returned {
-		h.warn(margin)
+	if d.delivered && !d.returned {
+		d.warn(margin)
 	}
 }

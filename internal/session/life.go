@@ -27,7 +27,7 @@ type life struct {
 	mu       sync.Mutex
 	hold     *queue.Hold // guarded by mu
 	state    State       // guarded by mu; that of hold
-	handover handover    // guarded by mu
+	delivery delivery    // guarded by mu
 }
 
 // Grant returns the grant with which the session began.
@@ -100,7 +100,7 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 		}
 	}
 	if to == queue.PhaseReleased {
-		s.handover.decide(&s.handover.returned)
+		s.delivery.decide(&s.delivery.returned)
 	}
 	state := s.state
 	s.mu.Unlock()
@@ -214,8 +214,8 @@ func of[T any](s *life, f func(*queue.Hold) T) T {
 	return f(s.hold)
 }
 
-// handover is what has become of the lock in this process. The session's mutex guards it.
-type handover struct {
+// delivery is what has become of the lock in this process. The session's mutex guards it.
+type delivery struct {
 	delivered bool             // to the caller that asked for it
 	returned  bool             // by the caller, or by the library before it was delivered
 	decided   chan struct{}    // closed when either is true
@@ -223,9 +223,9 @@ type handover struct {
 }
 
 // decide makes one of the two true.
-func (h *handover) decide(what *bool) {
-	if !h.delivered && !h.returned {
-		close(h.decided)
+func (d *delivery) decide(what *bool) {
+	if !d.delivered && !d.returned {
+		close(d.decided)
 	}
 	*what = true
 }
@@ -236,13 +236,13 @@ func (h *handover) decide(what *bool) {
 func (s *life) Deliver(warn func(margin int)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.handover.warn = warn
-	s.handover.decide(&s.handover.delivered)
+	s.delivery.warn = warn
+	s.delivery.decide(&s.delivery.delivered)
 }
 
 // wasDelivered reports whether the lock was delivered to the caller.
 func (s *life) wasDelivered() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.handover.delivered
+	return s.delivery.delivered
 }

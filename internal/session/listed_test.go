@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -24,7 +24,7 @@ func TestListedSessions(t *testing.T) {
 		Queue("e", "lock", nil)
 	newClient := func(background *sync.WaitGroup) *Client {
 		return &Client{
-			Closed: context.Background(), Timeout: time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute),
+			Closed: context.Background(), Timeout: time.Second, Log: slog.New(slog.DiscardHandler), Local: handover.New(time.Minute),
 			Background: background.Go, Released: errReleased,
 			Lost: func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 		}

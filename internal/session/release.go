@@ -31,7 +31,7 @@ func (s *Session) Release(ctx context.Context) error {
 	defer s.releases.Unlock()
 	_ = s.Err() // a lease that has run out is a loss, not a release
 	s.mu.Lock()
-	s.handover.decide(&s.handover.returned)
+	s.delivery.decide(&s.delivery.returned)
 	s.mu.Unlock()
 	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease})
 	s.keeper.Stop()

@@ -33,7 +33,7 @@ type Session struct {
 // Hold returns the session of a grant, which must be released, and starts its heartbeat.
 func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *Session {
 	ctx = random.Fork(context.WithoutCancel(ctx))
-	l := &life{client: c, config: config, grant: grant, handover: handover{decided: make(chan struct{})}}
+	l := &life{client: c, config: config, grant: grant, delivery: delivery{decided: make(chan struct{})}}
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
 	grant.Held = time.Now()
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
@@ -53,7 +53,7 @@ func inWorld(t *testing.T, name string, terms heartbeat.Terms, test func(w *worl
 			defer stop()
 			var background sync.WaitGroup
 			c := &Client{
-				Closed: closed, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Local: localqueue.New(time.Minute), Background: background.Go,
+				Closed: closed, Timeout: 5 * time.Second, Log: slog.New(slog.DiscardHandler), Local: handover.New(time.Minute), Background: background.Go,
 				Released: errReleased,
 				Lost:     func(_ table.Queue, _ ticket.Number, loss *heartbeat.LossError) error { return &lossError{loss} },
 				Unknown:  func(_ table.Queue, err, _, _ error) error { return errors.Join(errUnknown, err) },

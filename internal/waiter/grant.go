@@ -4,10 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
-	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // Grant is a lock that was granted.
@@ -27,8 +26,7 @@ type Grant struct {
 	Handover         time.Duration // see event.Granted
 	Record           queue.Record  // with the grant
 	Held             time.Time     // when its session began, after Record was read
-	next             *queue.Waiter // see Successor
-	nextAt           time.Time     // when it was read
+	Next             handover.Row  // to which its release may pass the lock
 }
 
 // grant returns the lock that the machine says is held.
@@ -37,12 +35,12 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	a := do.Attempt
 	g := &Grant{
 		ID: a.ID, Ticket: do.Holder.Ticket, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
-		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, next: w.sight.turn.next, nextAt: w.sight.turn.nextAt,
+		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, Next: w.sight.turn.next,
 	}
 	switch {
 	case w.cfg.Entry.Terms.FailClosed:
 		g.Lease = do.Holder.Lease
-	case a.Named():
+	case do.Holder.Named:
 		g.Leave = w.turn.place.cancel
 		g.Sent, g.Deadline = w.wait.Snapshot.ReadAt.Add(-w.sight.pace.Trip()), w.cfg.Row.Deadline(a.Sent)
 	}
@@ -60,14 +58,4 @@ func (g *Grant) Handle() queue.Handle {
 // crash. Two seconds leave room for the uncertainty of DynamoDB's clock, of about a second.
 func Grace(requestTimeout time.Duration) time.Duration {
 	return min(max(4*requestTimeout, 2*time.Second), queue.MaxLease)
-}
-
-// Successor returns the grant by which the release hands over by name. ok is false if the row with the next ticket is
-// not known, or if turns are usually so long that its waiter may sleep through the grant.
-func (g *Grant) Successor(turn queue.HoldTime, clock *dbclock.Clock, now time.Time) (next queue.Next, ok bool) {
-	if g.next == nil || now.Sub(g.nextAt) > waitpolicy.NamedWithin || turn.Mean > g.next.Lease.TTL/8 {
-		return queue.Next{}, false
-	}
-	_, latest, _ := clock.At(now) // zero if it is not known
-	return g.next.GrantByName(g.ID, latest, clock.Middle(now))
 }

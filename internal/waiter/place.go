@@ -9,7 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/rows"
@@ -28,7 +28,7 @@ var (
 // is repeated, and while the waiter of a row that has ended is inactive, and none while the row is in the table.
 type place struct {
 	cfg    *Config // the waiter's
-	local  *localqueue.Waiter
+	local  *handover.Waiter
 	ctx    context.Context // with the caller's values; it does not end
 	places *sync.WaitGroup // that the row is deleted
 
@@ -47,14 +47,14 @@ type place struct {
 }
 
 // startPlace starts to put the waiter's row and to keep it until ctx ends. cancel must be called in the end.
-func (w *Waiter) startPlace(ctx context.Context, local *localqueue.Waiter) *place {
+func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place {
 	p := &place{
 		cfg: w.cfg, local: local, places: &w.places, ctx: random.Fork(context.WithoutCancel(ctx)),
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
 	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared}, ""
 	if w.cfg.nameable() {
-		row.EntryID = w.wait.NameID()
+		row.EntryID = w.wait.PassID()
 	}
 	if w.cfg.Resume != nil {
 		from = w.cfg.Resume.ID
@@ -304,11 +304,16 @@ func (p *place) renew(ctx context.Context) error {
 // known by its missing row.
 
 // nameable reports whether a release may grant the lock to a waiter's row. Not if its entry has more than a row
-// says, if it may see it too late, or if the tickets between are of other queues.
+// says, or if it may see it too late.
 func (c *Config) nameable() bool {
 	e, t := c.Entry, c.Entry.Terms
 	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && !t.FailClosed && !e.Unnamed
-	own := c.Counter == nil && c.Queue.Home == nil && c.Resume == nil
 	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
-	return plain && own && prompt
+	return plain && prompt && c.passable()
+}
+
+// passable reports whether the release of the ticket before may pass the lock to the waiter. With a wider counter the
+// tickets between are of other queues, and the lock of a user's item may be released with an update.
+func (c *Config) passable() bool {
+	return c.Counter == nil && c.Queue.Home == nil && c.Resume == nil && c.Entry.Mode.Permits == 0
 }

@@ -1,9 +1,11 @@
 package waiter
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -99,19 +101,11 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 		default:
 			e = p.request(ctx, do)
 		}
-		if err != nil && !taken(e) {
+		if err != nil {
 			return do, err
 		}
-		do = p.step(e) // a release that has taken the offer may have granted the lock
+		do = p.step(e)
 	}
-}
-
-// taken reports whether the event is that a release has taken the offer.
-//
-//go:noinline // what it needs of the stack, a resting waiter does not occupy
-func taken(e queue.Event) bool {
-	rested, ok := e.(queue.Rested)
-	return ok && rested.Taken
 }
 
 // behind sleeps while the waiter is not the first of its client, which alone can be next, unless it has an entry to remove. The
@@ -120,22 +114,12 @@ func (p *player) behind(ctx context.Context) (queue.Event, error) {
 	for p.turn.local != nil && !p.turn.local.First() && !p.wait.MustRemove() {
 		p.sight.pace.Behind(p.turn.local.Ahead())
 		p.sight.report()
-		_, err := p.sleep(ctx, p.cfg.Schedule.Slowest, nil)
-		if passed := p.passed(ctx); passed != nil || err != nil {
-			return passed, err
+		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
+		if e, err := p.ended(ctx, passed); e != nil || err != nil {
+			return e, err
 		}
 	}
 	return nil, nil
-}
-
-// passed ends the offer, and returns the event if a release has taken it; nil if none has.
-//
-//go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (p *player) passed(ctx context.Context) queue.Event {
-	if rested := p.withdraw(ctx); rested.Taken {
-		return rested
-	}
-	return nil
 }
 
 // look reads the queue. It reads nothing if the line has just seen the turn before its own begin.
@@ -148,7 +132,7 @@ func (p *player) look(ctx context.Context, floor ticket.Number) queue.Event {
 	e := p.read(ctx, p.sight.turn.byName, floor)
 	if seen, ok := e.(queue.Seen); ok {
 		t, s := &p.sight.turn, &seen.Snapshot
-		t.next, t.nextAt = s.Next, s.ReadAt
+		t.next = handover.Row{Row: s.Next, ReadAt: s.ReadAt}
 		t.foreseen = t.foreseen || s.Own && s.Record.Floor().Less(p.wait.Ticket.Previous())
 	}
 	return e
@@ -221,29 +205,71 @@ func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 	}
 	if before == queue.Entering {
 		p.raise(Highest{r.Record.TicketNumber, p.cfg.Queue})
-		p.sight.record(p.wait.Ticket, p.wait.Snapshot, 0)
+		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, 0)
 	}
 	if r.Reply == queue.ReplyRefused || do.State == queue.Ended {
 		return
 	}
 	if before == queue.Taking {
-		p.sight.record(p.wait.Ticket, p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
+		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
 	}
 	p.cfg.Log.Ticket(p.wait.Ticket)
 }
 
 // decided notes a decision of the machine.
 func (p *player) decided(d *queue.Decision) {
-	s, before := p.wait.Snapshot, p.sight.status.Serving
+	s, before := &p.wait.Snapshot, p.sight.status.Serving
 	p.sight.record(p.wait.Ticket, s, d.Ahead)
 	if !p.turn.waits {
 		return // not in the queue yet
 	}
-	p.sight.judge(before, s.Record.Holders)
+	if p.turn.local != nil {
+		p.turn.local.Judge(before, s.Record.Holders)
+	}
 	p.sight.status.Blocked = d.Blocked
 	p.sight.pace.Decided(*d)
 	if p.turn.place != nil {
-		p.turn.local.Record(s, d.Ahead)
+		p.turn.local.Saw(s, d.Ahead)
 		p.turn.place.below(p.wait.Ticket.Compare(s.Record.Floor()) <= 0)
 	}
+}
+
+// rest waits until it is time to act again: to look, or to guess if no waiter can be ahead and the turn has ended, or
+// should have.
+func (p *player) rest(ctx context.Context) (queue.Event, error) {
+	p.sight.report()
+	d, slots := p.sight.delay(ctx, p.turn.slot)
+	woken, slot, passed := p.turn.local.Rest(ctx, d, p.sight.mean(), slots)
+	p.turn.slot = p.turn.slot || slot
+	if e, err := p.ended(ctx, passed); e != nil || err != nil {
+		return e, err
+	}
+	return p.rested(woken), nil
+}
+
+// ended returns the event with which a rest has ended, or why no further one is possible. An event comes first: a release may
+// have passed the lock as ctx ended.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) ended(ctx context.Context, passed queue.Event) (queue.Event, error) {
+	p.series.Reset() // the retry timeout is for failures, not for waiting
+	if passed != nil {
+		return passed, nil
+	}
+	return nil, cmp.Or(p.turn.failed(), ctx.Err())
+}
+
+// rested returns what a rest has come to.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) rested(woken bool) queue.Event {
+	return queue.Rested{Guess: p.wait.Next() && !p.sight.expected() && (woken || p.sight.mayHaveEnded())}
+}
+
+// offer returns the entry by which a release of this client passes the lock to the waiter, which rests.
+func (p *player) offer() (entry queue.Entry, ok bool) {
+	if !p.wait.MayOffer() {
+		return entry, false
+	}
+	return p.wait.Passing(clock{p}), true
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -36,7 +36,7 @@ func answers(calls *int, all ...error) func(context.Context) error {
 // newTestWaiter returns a waiter without a table.
 func newTestWaiter(t *testing.T, c Config) *Waiter {
 	c.Queue = table.NewStore(nil, table.Layout{Table: "t"}, time.Second).Queue("e", "lock", nil)
-	c.Local = localqueue.New(time.Minute)
+	c.Local = handover.New(time.Minute)
 	c.Log, c.RetryTimeout = notify.New(slog.New(slog.DiscardHandler), nil), 10*time.Second
 	c.Observer = heartbeat.NewObserver(c.Queue.Clock(), false)
 	return New(t.Context(), &c)

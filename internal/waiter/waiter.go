@@ -9,7 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/localqueue"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -41,7 +41,7 @@ type Config struct {
 	Queue    table.Queue
 	Counter  *Counter // issues the tickets in the wider scopes; nil: the queue's record issues them
 	Observer *heartbeat.Observer
-	Local    *localqueue.Queues
+	Local    *handover.Lines
 	Log      *notify.Log
 
 	Entry Entry
@@ -96,16 +96,16 @@ type Waiter struct {
 
 // turn is the wait of one ticket.
 type turn struct {
-	place     *place             // nil with NoWait
-	local     *localqueue.Waiter // nil with NoWait
-	waits     bool               // Await has begun
-	put       bool               // no look before the row is put
-	arrived   bool               // the lock was granted
-	announced bool               // a resumed place was
-	slot      bool               // the turn has one of the Slots
-	left      bool               // it is not to be left again: its local place is out of date
-	kept      bool               // the row stays: the lock was granted by its name
-	handover  time.Duration      // see event.Granted
+	place     *place           // nil with NoWait
+	local     *handover.Waiter // nil with NoWait
+	waits     bool             // Await has begun
+	put       bool             // no look before the row is put
+	arrived   bool             // the lock was granted
+	announced bool             // a resumed place was
+	slot      bool             // the turn has one of the Slots
+	left      bool             // it is not to be left again: its local place is out of date
+	kept      bool             // the row stays: the lock was granted by its name
+	handover  time.Duration    // see event.Granted
 }
 
 // touch says that the waiter takes part.
@@ -320,7 +320,7 @@ func (w *Waiter) joined() *queue.Do {
 	// If no waiter can be ahead, a look would show no more than what Enter returned, unless the turn that it showed has
 	// ended since, before the waiter could be woken.
 	fresh := w.wait.Open() || !w.wait.Before(w.cfg.Local.Ended(w.cfg.Queue))
-	return w.step(queue.Joined{ByName: w.sight.turn.byName, Fresh: fresh, Put: w.turn.put})
+	return w.step(queue.Joined{Fresh: fresh, Put: w.turn.put})
 }
 
 // end returns what the machine says at the end of a wait.
@@ -347,16 +347,16 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 // arrive ends the wait of a ticket that was granted.
 func (p *player) arrive(do *queue.Do) {
 	p.turn.arrived = true
-	if len(p.sight.status.Serving) > 0 {
-		p.sight.judge(p.sight.status.Serving, nil)
+	if serving := p.sight.status.Serving; len(serving) > 0 {
+		p.turn.local.Judge(serving, nil)
 	}
-	p.turn.local.Granted(do.Attempt.ID, p.wait.Snapshot) // for the next waiter of the client
+	p.turn.local.Granted(do.Attempt.ID, &p.wait.Snapshot) // for the next waiter of the client
 	p.depart()
 	ended := p.cfg.Local.Ended(p.cfg.Queue)
-	if ended.Before(p.sight.turn.hinted) {
-		ended = p.sight.turn.hinted // what another process says
+	if hinted := p.turn.local.Hints().Last; ended.Before(hinted) {
+		ended = hinted // what another process says
 	}
-	if do.Attempt.Passed {
+	if do.Attempt.Passed && !do.Holder.Named {
 		ended = do.Attempt.Sent // by the release
 	}
 	p.turn.handover = p.sight.pace.Handover(ended, time.Now())
@@ -394,9 +394,13 @@ func (w *Waiter) join(ctx context.Context) error {
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
 	w.turn.place, w.row, w.queued = w.startPlace(ctx, w.turn.local), true, true
-	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != "", woken: true}
+	w.turn.local.Terms = handover.Terms{Failed: w.turn.place.failed, Pace: w.pace, Schedule: &w.cfg.Schedule}
+	if w.cfg.passable() {
+		w.turn.local.Terms.Offer = w.offer
+	}
+	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != ""}
 	if w.cfg.Resume != nil {
-		w.sight.record(w.wait.Ticket, w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
+		w.sight.record(w.wait.Ticket, &w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
 	}
 	w.sight.update() // before a look, nothing else is known
 	w.sight.pace.Behind(w.sight.status.Ahead)

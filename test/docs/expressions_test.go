@@ -149,8 +149,8 @@ var abstractions = func() (all []abstraction) {
 	for _, r := range [][2]string{
 		{`lock_`, ""}, // the prefix of names on items
 		{`"[a-z2-7]+-r\d+-\d+"`, ":id"},
-		{`\{[a-z2-7]{26}-\d+: \{[^}]*\}\}`, ":{id: entry}"},
-		{`holders\.[a-z2-7]{26}-\d+`, "holders.#id"},
+		{`\{[a-z2-7]{26}-n?\d+: \{[^}]*\}\}`, ":{id: entry}"},
+		{`holders\.[a-z2-7]{26}-n?\d+`, "holders.#id"},
 		{`turn = \{[^}]*\}`, "turn = :turn"},
 		{`(released|evicted) = \{[^}]*\}`, "$1 = :mark"},
 		{`if_not_exists\(evicted, \{[^}]*\}\)`, "if_not_exists(evicted, :mark)"},

@@ -26,7 +26,7 @@ var floors = []string{
 	"internal/waiter",
 	"sweeper",
 	"internal/listing",
-	"internal/localqueue",
+	"internal/handover",
 	"internal/rows",
 	"internal/serving",
 	"internal/counter",

@@ -15,7 +15,6 @@ type holdKey struct {
 	reply    queue.Reply
 	rec      int32
 	next     int32
-	named    bool
 	err      bool
 	clock    int8
 	deadline int8 // below zero: none
@@ -39,7 +38,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 		return r
 	}
 	h := s.holds.copy(k.m)
-	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Named: k.named}
+	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true}
 	if k.err || k.reply >= queue.ReplyFailed {
 		e.Err = errLost
 	}
@@ -188,7 +187,7 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 			s.post(w, msg{role: byHold, node: int8(i), look: 1, bare: true})
 			return
 		case queue.HoldOffer:
-			k.next, k.named = s.offer(w, i)
+			k.next = s.offer(w, i)
 		case queue.HoldPause:
 			k.err = r.late
 		case queue.HoldDone:
@@ -202,7 +201,7 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 }
 
 // offer returns the waiter to which the lock is passed, if there is one.
-func (s *search) offer(w *world, i int) (next int32, named bool) {
+func (s *search) offer(w *world, i int) (next int32) {
 	h := &w.nodes[i].hold
 	pass := int(h.pass)
 	h.pass = 0
@@ -211,7 +210,7 @@ func (s *search) offer(w *world, i int) (next int32, named bool) {
 		to := &w.nodes[pass-1]
 		r := s.stepWait(to.wait, event{kind: evPassing}, s.view(w, pass-1))
 		to.wait, to.taken, to.offered, h.passTo = r.m, true, false, int8(pass)
-		return s.next(queue.Next{Entry: *r.entry, Ticket: s.waits.all[to.wait].Ticket}), false
+		return s.next(queue.Next{Entry: *r.entry, Ticket: s.waits.all[to.wait].Ticket})
 	case pass < 0:
 		row := s.items.rows[h.next]
 		owner := ownerOf(row.ID)
@@ -219,10 +218,10 @@ func (s *search) offer(w *world, i int) (next int32, named bool) {
 			if s.mistake == ShortName {
 				next.Entry.Lease.Until = at(w.nodes[owner].clock+1, 0)
 			}
-			return s.next(next), true
+			return s.next(next)
 		}
 	}
-	return none, false
+	return none
 }
 
 // next returns the number of a waiter that a lock is passed to.
@@ -250,7 +249,7 @@ func (s *search) answeredHold(w *world, m *msg) {
 	if h := &w.nodes[i].hold; h.passTo != 0 { // its waiter gets the same answer
 		to := int(h.passTo - 1)
 		h.passTo, w.nodes[to].taken = 0, false
-		s.step(w, to, event{kind: evRested, also: true, reply: reply, rec: m.rec})
+		s.step(w, to, event{kind: evPassed, reply: reply, rec: m.rec})
 	}
 	s.holding(w, i, s.hears(w, i, queue.HoldAnswered, reply, m.rec))
 }

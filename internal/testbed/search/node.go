@@ -38,7 +38,7 @@ func small(t ticket.Number) uint8 {
 // event is an Event of a wait, in numbers.
 type event struct {
 	kind       eventKind
-	flag, also bool // Joined: ByName, Fresh. Rested: Guess, Taken. Kept: OK
+	flag       bool // Joined: Fresh. Rested: Guess. Kept: OK
 	own, whole bool
 	ticket     uint8
 	reply      queue.Reply
@@ -56,10 +56,10 @@ const (
 	evSeen
 	evAgain
 	evRested
+	evPassed
 	evKept
 	evGiveUp
 	evCareful // Wait.Careful, and evBegin
-	evOffer   // Wait.Offer
 	evPassing // Wait.Passing
 )
 
@@ -98,6 +98,7 @@ type stepped struct {
 	entry   *queue.Entry // evPassing
 	err     string
 	below   bool // the ticket cannot be granted any more
+	offers  bool // Wait.MayOffer
 }
 
 // clock implements queue.Clock.
@@ -215,9 +216,6 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	c := clock{s, &v, at(v.clocks[v.node], s.waits.ticks[m]+1)}
 	r := &stepped{}
 	switch e.kind {
-	case evOffer:
-		w.Offer()
-		r.state = w.State
 	case evPassing:
 		entry := w.Passing(c)
 		r.entry, r.state = &entry, w.State
@@ -241,7 +239,7 @@ func (s *search) eventOf(e event) queue.Event {
 	case evBegin, evCareful:
 		return queue.Begin{Ticket: tickets[e.ticket]}
 	case evJoined:
-		return queue.Joined{ByName: e.flag, Fresh: e.also}
+		return queue.Joined{Fresh: e.flag}
 	case evPut:
 		return queue.Put{}
 	case evReplied:
@@ -258,7 +256,9 @@ func (s *search) eventOf(e event) queue.Event {
 	case evAgain:
 		return queue.Again{}
 	case evRested:
-		return queue.Rested{Guess: e.flag, Taken: e.also, Reply: e.reply, Record: rec}
+		return queue.Rested{Guess: e.flag}
+	case evPassed:
+		return queue.Passed{Reply: e.reply, Record: rec}
 	case evKept:
 		return queue.Kept{OK: e.flag}
 	}
@@ -271,6 +271,7 @@ var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames
 // done writes down what a wait does.
 func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	r.state, r.why, r.ticket = do.State, do.Why, small(w.Ticket)
+	r.offers = w.MayOffer()
 	r.below = w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0
 	if do.Err != nil {
 		r.err = do.Err.Error()
@@ -305,7 +306,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Granted:
 		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
-		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Attempt.Named(), do.Holder.Lease.Endless()
+		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Holder.Named, do.Holder.Lease.Endless()
 		r.resumed = do.Attempt.Resumed
 	}
 }
@@ -373,10 +374,9 @@ func (s *search) step(w *world, i int, e event) {
 		switch r.state {
 		case queue.Joining:
 			n.known = r.ticket
-			e = event{kind: evJoined, also: true}
+			e = event{kind: evJoined, flag: true}
 			if !s.Clients[i].NoWait {
-				e.flag = s.nameable(i)
-				s.placed(w, i, r.ticket, e.flag)
+				s.placed(w, i, r.ticket, s.nameable(i))
 			}
 			continue
 		case queue.Putting:
@@ -398,9 +398,7 @@ func (s *search) step(w *world, i int, e event) {
 			continue
 		case queue.Resting:
 			s.say("    %s rests", nameOf(i))
-			if s.Same {
-				n.wait, n.offered = s.stepWait(n.wait, event{kind: evOffer}, s.view(w, i)).m, true
-			}
+			n.offered = s.Same && r.offers
 			return
 		case queue.Granted:
 			s.granted(w, i, r)

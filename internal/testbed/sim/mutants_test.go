@@ -44,7 +44,7 @@ var mutants = []mutant{
 		`the end of holder|renewed less than a lease ago|believed to hold`, 4, "",
 	},
 	{
-		"a lock that is passed over waiters of other clients", "internal/localqueue/localqueue.go",
+		"a lock that is passed over waiters of other clients", "internal/handover/handover.go",
 		"w.ticket.Previous() == t", "t.Less(w.ticket)",
 		`was granted before ticket`, 777007, "",
 	},

@@ -18,7 +18,7 @@ var mechanisms = map[string]*regexp.Regexp{
 	"wider scopes":        regexp.MustCompile(`(?i)scope|counter$|^enter`),
 	"items":               regexp.MustCompile(`(?i)itemkey|^home|itemlock|updateandrelease|^updatesitem|^prefix$|itemprefix`),
 	"retries, grace":      regexp.MustCompile(`(?i)retry|grace`),
-	"local hand-over":     regexp.MustCompile(`(?i)localqueue|offer|^pass`),
+	"local hand-over":     regexp.MustCompile(`(?i)^handover$|offer|^pass`),
 	"fail closed":         regexp.MustCompile(`(?i)failclosed|confirm|keepsclosed|^closed$`),
 	"hand-over by name":   regexp.MustCompile(`(?i)^named|nameable|entryid|successor|suspect|abandoned`),
 	"NoWait, attempts":    regexp.MustCompile(`(?i)nowait|idleonly|maxattempts|^attempts$`),

@@ -1,4 +1,4 @@
-package localqueue_test
+package handover
 
 import (
 	"sync"
@@ -8,15 +8,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func woken(s *localqueue.Waiter) bool {
+func woken(s *Waiter) bool {
 	select {
-	case <-s.Woken():
+	case <-s.wake:
 		return true
 	default:
 		return false
@@ -34,9 +34,9 @@ func onPaper(entity, reason string) table.Queue {
 // woken.
 func TestFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
-		other := queues.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
-		in := map[int]*localqueue.Waiter{}
+		lines, q := New(time.Hour), onPaper("e", "lock")
+		other := lines.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
+		in := map[int]*Waiter{}
 		first := func() int {
 			lowest := 0
 			for ticket := range in {
@@ -58,15 +58,15 @@ func TestFirst(t *testing.T) {
 				}
 				waiter.Leave() // again: nothing happens
 			} else {
-				in[ticket] = queues.Join(q, n(ticket), 0)
+				in[ticket] = lines.Join(q, n(ticket), 0)
 			}
 			for other, waiter := range in {
 				if waiter.First() != (other == first()) {
 					t.Fatalf("of %v, ticket %d says First is %v", in, other, waiter.First())
 				}
 			}
-			queues.Wake(q, false)
-			queues.Wake(q, false)
+			lines.Wake(q, false)
+			lines.Wake(q, false)
 			for other, waiter := range in {
 				if got := woken(waiter); got != (other == first()) {
 					t.Fatalf("a turn ended: ticket %d woken: %v, the first is %d", other, got, first())
@@ -84,55 +84,107 @@ func TestFirst(t *testing.T) {
 
 // TestSignalOfLeaver checks that a signal to a waiter that leaves is not lost.
 func TestSignalOfLeaver(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
-	first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
-	queues.Wake(q, false) // to the first, who leaves without having heard
+	lines, q := New(time.Hour), onPaper("e", "lock")
+	first, second := lines.Join(q, n(1), 0), lines.Join(q, n(2), 1)
+	lines.Wake(q, false) // to the first, who leaves without having heard
 	first.Leave()
 	if !woken(second) {
 		t.Error("the second was not woken")
 	}
 	second.Leave()
-	queues.Wake(q, false) // an empty line
+	lines.Wake(q, false) // an empty line
 }
 
-// TestPassed checks that a release which grants the lock to a waiter wakes that one only. The
+// TestPassed checks that a release which grants the lock to a waiter that offers it wakes that one only. The
 // next waiter would send a CLAIM, which is refused.
 func TestPassed(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
-	second, third := queues.Join(q, n(2), 0), queues.Join(q, n(3), 0)
+	lines, q := New(time.Hour), onPaper("e", "lock")
+	second, third := lines.Join(q, n(2), 0), lines.Join(q, n(3), 0)
 	second.RowInserted()
 	third.RowInserted()
 	woken(second)
-	second.Offer(func() queue.Entry { return queue.Entry{ID: "second"} })
-	next, answer := queues.Take(q, n(1))
-	if answer == nil || next.Ticket != n(2) {
-		t.Fatalf("took the offer of %+v", next)
+	second.Terms.Offer = func() (queue.Entry, bool) { return queue.Entry{ID: "second"}, true }
+	second.offering = true
+	next := lines.Next(q, "first", n(1), Row{}, queue.HoldTime{})
+	if next.Grant == nil || next.Grant.Ticket != n(2) || next.Grant.Entry.ID != "second" {
+		t.Fatalf("the release passes the lock to %+v", next.Grant)
 	}
-	answer(localqueue.Answer{})
+	if again := lines.Next(q, "first", n(1), Row{}, queue.HoldTime{}); again.Grant != nil {
+		t.Error("the offer was taken twice")
+	}
+	next.Answer(queue.Passed{Reply: queue.ReplyLost})
+	next.Answer(queue.Passed{Reply: queue.ReplyApplied}) // to a further request
 	if !woken(second) {
 		t.Error("the waiter that got the lock was not woken")
+	}
+	if got := second.withdraw(t.Context()); got != (queue.Event)(nil) && got.(queue.Passed).Reply != queue.ReplyLost {
+		t.Errorf("its waiter got %+v", got)
 	}
 	second.Leave()
 	if !woken(third) {
 		t.Error("the waiter that has become the first was not woken")
 	}
-	queues.Passed(q)
+	lines.Released(q, next, queue.AfterPassed, queue.Record{})
 	if woken(third) {
 		t.Error("a waiter was woken that cannot be next")
 	}
-	if queues.Ended(q).IsZero() {
+	if lines.Ended(q).IsZero() {
 		t.Error("the turn has not ended")
 	}
-	queues.Wake(q, false)
+	lines.Released(q, next, queue.AfterNothing, queue.Record{})
+	if woken(third) {
+		t.Error("a waiter was woken by a release that has not ended its turn")
+	}
+	lines.Released(q, next, queue.AfterWake, queue.Record{})
 	if !woken(third) {
 		t.Error("the waiter that may be next was not woken")
 	}
 }
 
+// TestNamed checks that a waiter of this client which was busy as its row was named gets the record of the release, in its
+// next rest, and that its client's waiters behind another client's are only woken.
+func TestNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := onPaper("e", "lock")
+		q.Clock().Observe(time.Now(), time.Now(), time.Now())
+		lease := queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}
+		row := Row{&queue.Waiter{Ticket: n(2), ID: "x", EntryID: "second", Lease: lease}, time.Now()}
+		short := queue.HoldTime{Mean: time.Second}
+		lines := New(time.Hour)
+		for name, row := range map[string]Row{"Unknown": {}, "Old": {row.Row, row.ReadAt.Add(-time.Hour)}} {
+			if next := lines.Next(q, "first", n(1), row, short); next.Grant != nil {
+				t.Errorf("%s: the release passes the lock to %+v", name, next.Grant)
+			}
+		}
+		if next := lines.Next(q, "first", n(1), row, queue.HoldTime{Mean: time.Minute}); next.Grant != nil {
+			t.Error("a waiter is named that may sleep long")
+		}
+		next := lines.Next(q, "first", n(1), row, short)
+		if next.Grant == nil || next.Grant.Entry.ID != "second" {
+			t.Fatalf("the release passes the lock to %+v", next.Grant)
+		}
+		next.Answer(queue.Passed{})
+		second, third := lines.Join(q, n(2), 0), lines.Join(q, n(3), 0)
+		lines.Released(q, next, queue.AfterPassed, queue.Record{Granted: n(2)})
+		second.Terms = Terms{Pace: &waitpolicy.Pace{}, Schedule: &waitpolicy.Schedule{Slowest: time.Minute}}
+		begun := time.Now()
+		_, _, e := second.Rest(t.Context(), time.Hour, time.Second, nil)
+		if passed, ok := e.(queue.Passed); !ok || passed.Record.Granted != n(2) || !time.Now().Equal(begun) {
+			t.Errorf("after %v its rest ends with %+v", time.Since(begun), e)
+		}
+		second.Leave()
+		woken(third)
+		lines.Released(q, next, queue.AfterPassed, queue.Record{Granted: n(2)})
+		if !woken(third) || third.passed != nil {
+			t.Error("a waiter behind the one that was named is not woken, or passed the lock")
+		}
+	})
+}
+
 // TestEveryWaiterIsServed checks that every waiter of a line becomes its first in the
 // end.
 func TestEveryWaiterIsServed(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
+	lines, q := New(time.Hour), onPaper("e", "lock")
 	const waiters = 50
 	var mu sync.Mutex
 	var order []int
@@ -140,16 +192,16 @@ func TestEveryWaiterIsServed(t *testing.T) {
 	joined.Add(waiters)
 	for i := range waiters {
 		all.Go(func() {
-			waiter := queues.Join(q, n(i+1), i)
+			waiter := lines.Join(q, n(i+1), i)
 			joined.Done()
 			joined.Wait()
 			for !waiter.First() {
-				<-waiter.Woken()
+				<-waiter.wake
 			}
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()
-			queues.Wake(q, false)
+			lines.Wake(q, false)
 			waiter.Leave()
 		})
 	}
@@ -163,9 +215,9 @@ func TestEveryWaiterIsServed(t *testing.T) {
 
 func TestInactiveWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queues, q := localqueue.New(time.Minute), onPaper("e", "lock")
-		first, second := queues.Join(q, n(1), 0), queues.Join(q, n(2), 1)
-		for _, s := range []*localqueue.Waiter{first, second} {
+		lines, q := New(time.Minute), onPaper("e", "lock")
+		first, second := lines.Join(q, n(1), 0), lines.Join(q, n(2), 1)
+		for _, s := range []*Waiter{first, second} {
 			s.RowInserted()
 		}
 		time.Sleep(time.Minute)
@@ -174,7 +226,7 @@ func TestInactiveWaiter(t *testing.T) {
 			t.Error("passed over before its time")
 		}
 		time.Sleep(time.Nanosecond)
-		queues.Wake(q, false)
+		lines.Wake(q, false)
 		if first.Active() || first.First() || !second.First() || !woken(second) || woken(first) {
 			t.Error("an inactive waiter polls for the others")
 		}
@@ -195,24 +247,24 @@ func TestInactiveWaiter(t *testing.T) {
 }
 
 func TestSpotAhead(t *testing.T) {
-	queues, q := localqueue.New(time.Hour), onPaper("e", "lock")
-	ahead := func(what string, want int, s *localqueue.Waiter) {
+	lines, q := New(time.Hour), onPaper("e", "lock")
+	ahead := func(what string, want int, s *Waiter) {
 		t.Helper()
 		if got := s.Ahead(); got != want {
 			t.Errorf("%s: %d ahead, want %d", what, got, want)
 		}
 	}
-	first := queues.Join(q, n(10), 5) // five tickets are above the floor
+	first := lines.Join(q, n(10), 5) // five tickets are above the floor
 	ahead("before a look", 5, first)
-	first.Record(queue.Snapshot{}, 2)
+	first.Saw(&queue.Snapshot{}, 2)
 	ahead("after a look", 2, first)
-	second := queues.Join(q, n(14), 9)
+	second := lines.Join(q, n(14), 9)
 	ahead("with three tickets of others between", 2+1+3, second)
-	var gone []*localqueue.Waiter
+	var gone []*Waiter
 	for i := range 5 {
-		gone = append(gone, queues.Join(q, n(15+i), 10+i))
+		gone = append(gone, lines.Join(q, n(15+i), 10+i))
 	}
-	third := queues.Join(q, n(20), 15)
+	third := lines.Join(q, n(20), 15)
 	ahead("behind five of its own client", 2+1+3+1+5, third)
 	for _, s := range gone {
 		s.Leave()
@@ -220,20 +272,20 @@ func TestSpotAhead(t *testing.T) {
 	ahead("after those have left", 2+1+3+1, third)
 	ahead("of one that has left", 2+1+3+1, gone[0])
 	third.Leave()
-	third = queues.Join(q, n(22), 17)
+	third = lines.Join(q, n(22), 17)
 	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
-	first.Record(queue.Snapshot{}, 0)
+	first.Saw(&queue.Snapshot{}, 0)
 	ahead("after another look of the first", 0+1+3+1+1, third)
 	first.Leave()
 	ahead("of the next, after the first has left", 3, second)
-	late := queues.Join(q, n(21), 16)
+	late := lines.Join(q, n(21), 16)
 	ahead("in between", 3+1, late)
 	ahead("behind it", 3+1+1, third)
-	late.Record(queue.Snapshot{}, 2)
+	late.Saw(&queue.Snapshot{}, 2)
 	second.Leave()
 	ahead("of one that has looked itself, after the one before has left", 2, late)
-	wide := queues.Join(onPaper("e", "wide"), n(7), 0)
-	next := queues.Join(onPaper("e", "wide"), n(70), 0)
+	wide := lines.Join(onPaper("e", "wide"), n(7), 0)
+	next := lines.Join(onPaper("e", "wide"), n(70), 0)
 	ahead("where other tickets are of other queues", 1, next)
 	wide.Leave()
 	ahead("alone", 0, next)

@@ -14,7 +14,7 @@ func TestReports(t *testing.T) {
 	holder := queue.Holder{ID: "h", Ticket: n(3)}
 	see := func(ahead int, h queue.Holder) queue.Record {
 		rec := record(3, h)
-		p.record(n(7), queue.Snapshot{Record: rec, ReadAt: instant}, ahead)
+		p.record(n(7), &queue.Snapshot{Record: rec, ReadAt: instant}, ahead)
 		return rec
 	}
 	changed := holder

@@ -1,4 +1,4 @@
-package localqueue_test
+package handover
 
 import (
 	"log/slog"
@@ -7,14 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/localqueue"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/testbed/hints"
+	testhints "github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func hinted(w *localqueue.Waiter) bool {
+func hinted(w *Waiter) bool {
 	select {
-	case <-w.Hinted():
+	case <-w.hint:
 		return true
 	default:
 		return false
@@ -23,9 +24,9 @@ func hinted(w *localqueue.Waiter) bool {
 
 func TestHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var hub hints.Hub
-		open := func(name string) *localqueue.Queues {
-			q := localqueue.New(time.Hour)
+		var hub testhints.Hub
+		open := func(name string) *Lines {
+			q := New(time.Hour)
 			q.UseHints(hub.Client(name), slog.New(slog.DiscardHandler))
 			return q
 		}
@@ -63,41 +64,41 @@ func TestHints(t *testing.T) {
 	})
 }
 
-// TestManyQueues checks that with some more than a thousand queues in rotation most are remembered, and no more than a
+// TestManyQueues checks that with some more than a thousand lines in rotation most are remembered, and no more than a
 // thousand.
 func TestManyQueues(t *testing.T) {
 	const many, bound = 1010, 1000
-	var hub hints.Hub
-	queues := localqueue.New(time.Hour)
-	queues.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
-	var waiters []*localqueue.Waiter
+	var hub testhints.Hub
+	lines := New(time.Hour)
+	lines.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
+	var waiters []*Waiter
 	for i := range many {
-		waiters = append(waiters, queues.Join(onPaper("e", strconv.Itoa(i)), n(1), 0))
+		waiters = append(waiters, lines.Join(onPaper("e", strconv.Itoa(i)), n(1), 0))
 	}
 	for range 2 {
 		for i, w := range waiters {
-			w.Judge(true, true)
-			queues.Wake(onPaper("e", strconv.Itoa(i)), false)
+			judge(w, true, true)
+			lines.Wake(onPaper("e", strconv.Itoa(i)), false)
 		}
 	}
 	trusted, ended := 0, 0
 	for i, w := range waiters {
-		trusted += w.Trust()
-		if !queues.Ended(onPaper("e", strconv.Itoa(i))).IsZero() {
+		trusted += w.Hints().Trust
+		if !lines.Ended(onPaper("e", strconv.Itoa(i))).IsZero() {
 			ended++
 		}
 	}
 	if trusted != bound || ended != bound {
-		t.Errorf("of %d queues %d are trusted, and of %d an end is known: want %d", many, trusted, ended, bound)
+		t.Errorf("of %d lines %d are trusted, and of %d an end is known: want %d", many, trusted, ended, bound)
 	}
 }
 
 // TestTrust checks that trust needs hints that were true, and lasts until a turn ends without one.
 func TestTrust(t *testing.T) {
-	var hub hints.Hub
-	queues := localqueue.New(time.Hour)
-	queues.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
-	w := queues.Join(onPaper("e", "lock"), n(1), 0)
+	var hub testhints.Hub
+	lines := New(time.Hour)
+	lines.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
+	w := lines.Join(onPaper("e", "lock"), n(1), 0)
 	for _, step := range []struct {
 		name          string
 		ended, hinted bool
@@ -113,18 +114,32 @@ func TestTrust(t *testing.T) {
 		{"TrueOnesRegainTrust", true, true, 6, 1},
 	} {
 		for range step.times {
-			w.Judge(step.ended, step.hinted)
+			judge(w, step.ended, step.hinted)
 		}
-		if w.Trust() != step.want {
-			t.Errorf("%s: trust is %d, want %d", step.name, w.Trust(), step.want)
+		if trust := w.Hints().Trust; trust != step.want {
+			t.Errorf("%s: trust is %d, want %d", step.name, trust, step.want)
 		}
 	}
 	w.Leave()
-	if again := queues.Join(onPaper("e", "lock"), n(2), 0); again.Trust() != 1 {
+	if again := lines.Join(onPaper("e", "lock"), n(2), 0); again.Hints().Trust != 1 {
 		t.Error("the next waiter has forgotten it")
 	}
-	without := localqueue.New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
-	if without.Hinted() != nil || without.Trust() != 0 {
+	without := New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
+	if without.hint != nil || without.Hints().Trust != 0 {
 		t.Error("there are hints without Config.Wake")
 	}
+}
+
+// judge has a waiter judge a look that was early as often as a hint is believed.
+func judge(w *Waiter, ended, hinted bool) {
+	w.heard = heard{hints: waitpolicy.Hints{Early: waitpolicy.MaxEarly}}
+	if hinted {
+		signal(w.hint)
+	}
+	before, now := []queue.Holder{{ID: "h"}}, []queue.Holder{{ID: "h"}}
+	if ended {
+		now = nil
+	}
+	w.Terms.Pace = &waitpolicy.Pace{}
+	w.Judge(before, now)
 }
