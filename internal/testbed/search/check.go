@@ -57,6 +57,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 		}
 	}
 	s.removed(w, m, before, rec, name)
+	s.used(w, m, name, before, rec)
 }
 
 // issued notes the rows that were there when a ticket was issued.
@@ -173,10 +174,10 @@ func (s *search) check(w *world) {
 	writers, most := 0, 1
 	for i := range s.Clients {
 		n := &w.nodes[i]
-		if !s.believes(n) || n.hold.excused {
+		if h := &n.hold; !s.believes(n) || h.excused || h.updating || h.open {
 			continue
 		}
-		if !s.Clients[i].Mode.Shared {
+		if !n.hold.shared {
 			writers++
 		}
 		most = max(most, s.Clients[i].Mode.Permits)

@@ -30,6 +30,7 @@ type heldStep struct {
 	result   queue.HoldResult
 	accepted bool
 	reset    bool
+	open     bool
 }
 
 var errLost = errors.New("no answer")
@@ -39,7 +40,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 		return r
 	}
 	h := s.holds.copy(k.m)
-	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Named: k.named}
+	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Named: k.named, Asks: s.asks}
 	if k.err || k.reply >= queue.ReplyFailed {
 		e.Err = errLost
 	}
@@ -50,8 +51,15 @@ func (s *search) stepHold(k holdKey) *heldStep {
 		e.Next = &s.nexts[k.next]
 	}
 	now := at(k.clock, 0)
+	if k.kind >= heldDowngrade {
+		r := &heldStep{}
+		s.method(r, h, k.kind)
+		r.m = s.holds.add(h)
+		s.holdSteps[k] = r
+		return r
+	}
 	do := h.Step(queue.HoldTimes{Local: now}, e)
-	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset}
+	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset, open: do.Open}
 	r.late = !do.Limit.IsZero() && !now.Before(do.Limit)
 	if do.Do == queue.HoldSend {
 		r.write = s.items.send(do.Write, 0, "")
@@ -65,9 +73,12 @@ func (s *search) stepHold(k holdKey) *heldStep {
 func (s *search) granted(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	rec := s.waits.all[r.m].Snapshot.Record
-	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id}
+	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id, using: s.useOf(i)}
+	n.hold.shared, n.updated = r.shared, updated{}
+	mode := s.Clients[i].Mode
+	mode.Shared = r.shared
 	m := queue.NewHold(queue.Grant{
-		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: s.Clients[i].Mode, Sent: at(r.sent, 0),
+		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: mode, Sent: at(r.sent, 0),
 		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
 	}, rec)
 	n.hold.m = s.holds.add(m)
@@ -142,6 +153,8 @@ func (s *search) answeredBeat(w *world, m *msg) {
 		if r.accepted {
 			s.withdraw(w, i)
 		}
+	case r.phase.Final() && !h.calling:
+		s.known(w, i)
 	case r.result == queue.HoldLost && !h.calling:
 		s.lose(w, i)
 		if h.end == running {
@@ -159,6 +172,7 @@ func (s *search) lose(w *world, i int) {
 	s.say("    %s has lost the lock", nameOf(i))
 	h.lost = true
 	s.hears(w, i, queue.HoldEnded, queue.ReplyApplied, none)
+	s.abandon(w, i)
 }
 
 // release calls Release. pass is the node to which the lock is passed, and one, or below zero for the row that was read.
@@ -166,6 +180,7 @@ func (s *search) release(w *world, i, pass int) {
 	h := &w.nodes[i].hold
 	w.nodes[i].caller = ended
 	h.calling, h.pass = true, int8(pass)
+	s.abandon(w, i)
 	s.holding(w, i, s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none))
 }
 
@@ -179,6 +194,9 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		case queue.HoldSend:
 			m := msg{role: byHold, node: int8(i)}
 			m.write[0] = r.write
+			if h.updating {
+				m.call, m.ticket = h.calls, h.ticket
+			}
 			if s.log != nil {
 				s.say("    %s sends %s", nameOf(i), s.name(&m))
 			}
@@ -190,8 +208,16 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		case queue.HoldOffer:
 			k.next, k.named = s.offer(w, i)
 		case queue.HoldPause:
-			k.err = r.late
+			if h.updating && !h.lost {
+				h.paused = true
+				return
+			}
+			k.err = r.late || h.updating
 		case queue.HoldDone:
+			if h.updating {
+				s.updateEnded(w, i, r)
+				return
+			}
 			s.released(w, i, r)
 			return
 		}
@@ -262,6 +288,7 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		if h.end != byRelease && !w.has(deletes) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
 		}
+		n.updated.denied = 0xff
 	case r.phase == queue.PhaseUnknown:
 		s.say("    %s does not learn how its turn ended", nameOf(i))
 	case r.phase == queue.PhaseCleared && !h.lost:
@@ -275,15 +302,7 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		s.release(w, i, 0)
 		return
 	}
-	t := tickets[h.ticket]
-	n.hold, n.caller = hold{}, idle
-	s.withdraw(w, i)
-	if r.reset && s.mistake != NoReset {
-		m := msg{role: byReset, node: int8(i)}
-		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), 0, "")
-		s.say("    %s sends RESET", nameOf(i))
-		s.post(w, m)
-	}
+	s.over(w, i, r.reset)
 }
 
 // evictNow lets an operator evict a holder, as the record shows it.

@@ -18,28 +18,34 @@ type move struct {
 type moveKind uint8
 
 const (
-	wants     moveKind = iota // i
-	polls                     // i rests, and looks
-	guesses                   // i rests, and sends CLAIM
-	releases                  // i
-	passes                    // i to the waiter j of its client
-	names                     // i by the row that it has read
-	reads                     // i the row with the next ticket
-	beats                     // i
-	renews                    // i, of its place j
-	gives                     // i gives up
-	dies                      // i
-	sleeps                    // i
-	evicts                    // the holder i of the record
-	erases                    // the record
-	delivers                  // message i: the table applies it and answers, or its sender takes the answer
-	slows                     // the table applies message i, and the answer takes long
-	drops                     // message i is lost
-	mutes                     // its answer is lost
-	fails                     // the table does not apply it, and says so
-	delays                    // message i has no answer, and may be applied later
-	copies                    // a copy of message i may be applied later
-	slowPolls                 // i rests, and looks; the answer takes long
+	wants      moveKind = iota // i
+	polls                      // i rests, and looks
+	guesses                    // i rests, and sends CLAIM
+	releases                   // i
+	passes                     // i to the waiter j of its client
+	names                      // i by the row that it has read
+	reads                      // i the row with the next ticket
+	beats                      // i
+	renews                     // i, of its place j
+	gives                      // i gives up
+	dies                       // i
+	sleeps                     // i
+	evicts                     // the holder i of the record
+	erases                     // the record
+	delivers                   // message i: the table applies it and answers, or its sender takes the answer
+	slows                      // the table applies message i, and the answer takes long
+	drops                      // message i is lost
+	mutes                      // its answer is lost
+	fails                      // the table does not apply it, and says so
+	delays                     // message i has no answer, and may be applied later
+	copies                     // a copy of message i may be applied later
+	slowPolls                  // i rests, and looks; the answer takes long
+	downgrades                 // i
+	sets                       // i calls SetData
+	updates                    // i calls UpdateAndRelease
+	retries                    // i sends the request of its UpdateAndRelease again
+	stops                      // i gives it up
+	declines                   // the condition of callers' updates changes
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -59,6 +65,10 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
 		case n.caller == holds:
+			s.uses(w, i, add)
+			if n.hold.updating {
+				break
+			}
 			add(releases, i, 0)
 			if h := &n.hold; !h.accepted && !h.beating && !h.lost {
 				add(beats, i, 0)
@@ -156,6 +166,9 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 	}
 	if may(deletes) && w.rec != none {
 		add(erases, 0, 0)
+	}
+	if may(decline) {
+		add(declines, 0, 0)
 	}
 	return all, fair
 }
@@ -261,6 +274,21 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case erases:
 		w.spend(deletes)
 		s.erase(&w)
+	case downgrades:
+		s.change(&w, i, heldDowngrade)
+	case sets:
+		s.change(&w, i, heldData)
+	case updates:
+		s.update(&w, i)
+	case retries, stops:
+		if w.nodes[i].hold.paused {
+			s.goesOn(&w, i, v.kind == stops)
+		} else {
+			s.stopsChanging(&w, i)
+		}
+	case declines:
+		w.spend(decline)
+		w.denies = !w.denies
 	default:
 		s.network(&w, v.kind, i)
 	}
@@ -352,7 +380,8 @@ func (s *search) network(w *world, kind moveKind, i int) {
 // loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
 func (s *search) loses(w *world, m *msg, f fault) {
 	w.spend(f)
-	if m.look == 0 && slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name) {
+	lost := m.role == byHold && w.nodes[m.node].hold.lost
+	if m.look == 0 && (lost || slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name)) {
 		w.stays = true
 	}
 }
@@ -392,9 +421,15 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	if wr.row == 0 {
 		was := w.rec
 		o := s.items.apply(n, was)
+		if m.call > 0 && (w.denies || o.reply == queue.ReplyFailed) {
+			o = outcome{item: was, reply: queue.ReplyRefused}
+		}
 		if o.item != was {
 			w.rec = o.item
 			s.recordChanged(w, m, was)
+		}
+		if m.call > 0 && o.reply == queue.ReplyApplied {
+			s.updates(w, m, &s.items.recs[was])
 		}
 		m.rec = w.rec
 		return o
@@ -474,6 +509,8 @@ func (s *search) hear(w *world, m *msg) {
 		s.answeredBeat(w, m)
 	case byHold:
 		s.answeredHold(w, m)
+	case byChange:
+		s.answeredChange(w, m)
 	case byOperator:
 		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
 			r := msg{role: byNone, node: m.node}
@@ -552,6 +589,15 @@ func (s *search) name(m *msg) string {
 	if w.say != "" {
 		name += " of " + w.say
 	}
+	switch {
+	case w.Name == "RELEASE" && !slices.Contains(w.Conditions(), "alone"):
+		name += " by hand-off"
+	case w.Name == "RELEASE":
+		name = "fast RELEASE"
+	}
+	if m.call > 0 {
+		name += " with the update"
+	}
 	if m.write[1] != none {
 		name += " and of " + s.items.writes[m.write[1]].say
 	}
@@ -593,6 +639,18 @@ func (s *search) nameMove(w *world, v move) string {
 		return "an operator evicts " + s.items.recs[w.rec].Holders[i].ID
 	case erases:
 		return "another program deletes the record"
+	case downgrades:
+		return a + " downgrades"
+	case sets:
+		return a + " sets its data"
+	case updates:
+		return a + " updates and releases"
+	case retries:
+		return a + " tries again"
+	case stops:
+		return a + " stops trying"
+	case declines:
+		return "the condition of updates changes"
 	}
 	m := &w.net[i]
 	what := s.name(m) + " of " + nameOf(int(m.node))

@@ -94,6 +94,7 @@ type stepped struct {
 	claimed bool
 	named   bool
 	resumed bool
+	shared  bool
 	endless bool
 	entry   *queue.Entry // evPassing
 	err     string
@@ -310,7 +311,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
 		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Attempt.Named(), do.Holder.Lease.Endless()
-		r.resumed = do.Attempt.Resumed
+		r.resumed, r.shared = do.Attempt.Resumed, w.Config.Mode.Shared
 	}
 }
 

@@ -31,6 +31,7 @@ type search struct {
 	crowd   bool // several may hold at once
 	readers int  // the most that share
 	resumes bool // a process continues what another has left
+	asks    bool // updates have a condition
 
 	items *items
 	waits *machines[queue.Wait]
@@ -63,9 +64,10 @@ func newSearch(w World, p Plant) *search {
 			s.readers = min(s.readers, r)
 		}
 		s.resumes = s.resumes || c.Resumes
-		s.crowd = s.crowd || c.Mode != queue.Mode{}
+		s.crowd = s.crowd || c.Mode != queue.Mode{} || c.Downgrades
 		s.dated = s.dated || c.NoWait && w.Names
 	}
+	s.asks = w.Faults.Decline > 0
 	s.waits = machinesOf[queue.Wait](s.items)
 	s.rows, s.holds = machinesOf[queue.Place](s.items), machinesOf[queue.Hold](s.items)
 	s.placeSteps, s.holdSteps, s.nextNums, s.nexts = map[placeKey]*placed{}, map[holdKey]*heldStep{}, map[string]int32{}, make([]queue.Next, 1)

@@ -26,6 +26,9 @@ type Client struct {
 	NoWait     bool
 	FailClosed bool
 	Resumes    bool // it continues what the last wait of A has left, by its handle
+	Downgrades bool // it may downgrade its lock
+	Sets       int  // how often it may call SetData
+	Updates    int  // UpdateAndRelease
 }
 
 // Faults are how often each fault may happen.
@@ -43,6 +46,7 @@ type Faults struct {
 	Guess   int // a rest ends with CLAIM in place of a look
 	Evict   int // an operator evicts a live holder
 	Delete  int // another program deletes the record
+	Decline int // the condition of callers' updates becomes false, or true again
 }
 
 type fault uint8
@@ -61,11 +65,12 @@ const (
 	guess
 	evict
 	deletes
+	decline
 	faults
 )
 
 func (f Faults) left() [faults]int8 {
-	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete}
+	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Decline}
 	var left [faults]int8
 	for i, n := range all {
 		left[i] = int8(n)
@@ -91,6 +96,7 @@ type world struct {
 	left   [faults]int8
 	used   uint16 // the faults that have happened, by bits
 	stays  bool   // a removal was lost
+	denies bool   // the condition of callers' updates
 	number uint8  // of the wider counter
 	grant  uint8  // the highest ticket that the table has granted
 	heard  uint8  // the highest of which a caller has heard
@@ -130,6 +136,7 @@ type node struct {
 	over    bool // it has asked, and waits for its rows to be deleted: GiveUp follows
 	offered bool // it rests, and releases may pass the lock to it
 	taken   bool // one has
+	updated updated
 }
 
 // place is a row of a waiter.
@@ -170,6 +177,7 @@ type hold struct {
 	next     int32 // the row that it has read
 	pass     int8  // the waiter that it is to pass the lock to, and one; below zero: the row that it has read
 	passTo   int8  // the waiter that gets the answer too, and one
+	using
 }
 
 type turnEnd uint8
@@ -191,6 +199,7 @@ const (
 	byHold
 	byReset
 	byOperator
+	byChange
 	byNone // a late request, or a copy: no answer is awaited
 )
 
@@ -211,6 +220,8 @@ type msg struct {
 	shown  int32 // the next row
 	own    bool
 	row    int32 // the row that an ENQUEUE left or met
+	call   int8  // the UpdateAndRelease that it is of; zero: of none
+	ticket uint8 // whose lock that releases
 }
 
 func (m *msg) less(o *msg) int {
@@ -225,6 +236,7 @@ func (m *msg) less(o *msg) int {
 		cmp.Compare(m.write[0], o.write[0]), cmp.Compare(m.write[1], o.write[1]), cmp.Compare(m.look, o.look), cmp.Compare(m.clock, o.clock),
 		cmp.Compare(m.rec, o.rec), cmp.Compare(m.rows, o.rows), cmp.Compare(m.reply, o.reply), cmp.Compare(m.row, o.row),
 		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.own), b(o.own)),
+		cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket),
 	)
 }
 
