@@ -32,5 +32,10 @@ const (
 	EarlyEnd    Mistake = "leases of others are judged to have ended at any time"
 	NoRemoval   Mistake = "ids of unknown outcome are not removed"
 	StillHolds  Mistake = "a holder relies on its lock until its release is answered"
+	StillAlone  Mistake = "a holder relies on being alone until its downgrade is answered"
+	HandleMode  Mistake = "a lock that was downgraded is resumed as it was acquired"
+	StillOpen   Mistake = "a holder relies on its lock after an update without an answer"
+	NotUpdated  Mistake = "an update without an answer counts as not made"
+	SameCall    Mistake = "all release calls of a lock have one number"
 	NotApplied  Mistake = "a request without an answer counts as not applied"
 )
