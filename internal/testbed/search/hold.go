@@ -74,7 +74,14 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	rec := s.waits.all[r.m].Snapshot.Record
 	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id, using: s.useOf(i)}
-	n.hold.shared, n.updated = r.shared, updated{}
+	n.hold.shared, n.updated, n.made = r.shared, updated{}, made{}
+	n.hold.unsettled = rec.Marks.MayAppear(time.Time{})
+	switch s.mistake {
+	case PlainRead:
+		n.hold.unsettled = false
+	case LastGrant:
+		n.hold.unsettled = len(rec.Marks.Unsettled) > 0 || rec.Marks.Released.Ticket.Less(rec.Marks.Evicted.Ticket)
+	}
 	mode := s.Clients[i].Mode
 	mode.Shared = r.shared
 	m := queue.NewHold(queue.Grant{
@@ -180,8 +187,9 @@ func (s *search) release(w *world, i, pass int) {
 	h := &w.nodes[i].hold
 	w.nodes[i].caller = ended
 	h.calling, h.pass = true, int8(pass)
+	r := s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none)
 	s.abandon(w, i)
-	s.holding(w, i, s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none))
+	s.holding(w, i, r)
 }
 
 // holding does what a call of Release does next.
@@ -205,11 +213,19 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		case queue.HoldRead:
 			s.post(w, msg{role: byHold, node: int8(i), look: 1, bare: true})
 			return
+		case queue.HoldSettle:
+			s.finish(w, i, queue.TransactionUnsettled, thenRelease)
+			return
+		case queue.HoldShow:
+			if s.hidden(w, i) && s.mistake != MadeReleases {
+				h.await = awaitRelease
+				return
+			}
 		case queue.HoldOffer:
 			k.next, k.named = s.offer(w, i)
 		case queue.HoldPause:
 			if h.updating && !h.lost {
-				h.paused = true
+				h.await = awaitUpdate
 				return
 			}
 			k.err = r.late || h.updating

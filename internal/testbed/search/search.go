@@ -37,10 +37,12 @@ type search struct {
 	waits *machines[queue.Wait]
 	rows  *machines[queue.Place]
 	holds *machines[queue.Hold]
+	txs   *machines[queue.Transaction]
 	steps map[stepKey]*stepped
 
 	placeSteps map[placeKey]*placed
 	holdSteps  map[holdKey]*heldStep
+	txSteps    map[txKey]*txStep
 	nexts      []queue.Next
 	nextNums   map[string]int32
 
@@ -75,6 +77,7 @@ func newSearch(w World, p Plant) *search {
 	s.waits.add(&queue.Wait{}) // none
 	s.rows.add(&queue.Place{})
 	s.holds.add(&queue.Hold{})
+	s.txs, s.txSteps = machinesOf[queue.Transaction](s.items), map[txKey]*txStep{}
 	s.id("")
 	return s
 }

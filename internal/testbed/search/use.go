@@ -14,6 +14,7 @@ const (
 	downgrading use = iota
 	setting
 	updating
+	transacting
 	uses
 )
 
@@ -23,11 +24,11 @@ type using struct {
 	shared   bool // its caller does not rely on being alone: it has called Downgrade, or the lock was resumed as shared
 	changing bool // a Downgrade or a SetData is under way
 	updating bool // an UpdateAndRelease
-	paused   bool // and its request had no answer
 	open     bool // and one before may be made: its caller does not rely on the lock
 	calls    int8 // of UpdateAndRelease
 	data     int8 // of SetData that the table has applied
 	down     bool // the table has applied DOWNGRADE
+	txs
 }
 
 // updated is what became of the updates of a turn. It outlives the turn.
@@ -40,6 +41,9 @@ type updated struct {
 const (
 	heldDowngrade = queue.HoldEventKind(iota + 100)
 	heldData
+	heldTransact
+	heldSettle
+	heldLeave // and the state
 )
 
 // method steps a held lock by another method than Step.
@@ -49,6 +53,26 @@ func (s *search) method(r *heldStep, h *queue.Hold, kind queue.HoldEventKind) {
 		r.write = s.items.send(h.Downgrade(), 0, "")
 	case heldData:
 		r.write = s.items.send(h.SetData(nil), 0, "")
+	case heldTransact:
+		w := h.Transact()
+		if s.mistake == NoNumber {
+			w, _ = w.Without("transaction not made")
+		}
+		r.write = s.items.send(w, 0, "")
+	case heldSettle:
+		r.write = s.items.send(h.Settle(), 0, "")
+	default:
+		h.Leave(queue.TransactionState(kind - heldLeave))
+	}
+}
+
+// paused adds how a pause of a holder may end.
+func (h *hold) paused(add func(moveKind, int, int), i int) {
+	if h.await == awaitUpdate || h.await == awaitAttempt || h.await == awaitSettle {
+		add(retries, i, 0)
+	}
+	if h.await != awaitNothing {
+		add(stops, i, 0)
 	}
 }
 
@@ -56,23 +80,31 @@ func (s *search) method(r *heldStep, h *queue.Hold, kind queue.HoldEventKind) {
 func (s *search) uses(w *world, i int, add func(moveKind, int, int)) {
 	n := &w.nodes[i]
 	h := &n.hold
-	switch {
-	case h.paused:
-		add(retries, i, 0)
-		add(stops, i, 0)
-	case h.changing && w.left[late] > 0:
-		add(stops, i, 0)
-	case h.updating, !s.believes(n):
-	default:
-		if !h.changing && h.left[downgrading] > 0 {
-			add(downgrades, i, 0)
+	if h.updating || h.begun || h.then != thenNothing || h.await != awaitNothing || !s.believes(n) {
+		return
+	}
+	if h.left[transacting] > 0 {
+		if !h.read && (!h.unsettled || !w.split.x) {
+			add(readsOf, i, 0)
 		}
-		if !h.changing && h.left[setting] > 0 {
-			add(sets, i, 0)
+		if h.read && !h.changing { // it waits for a Downgrade
+			add(transacts, i, 0)
 		}
-		if h.left[updating] > 0 {
-			add(updates, i, 0)
+	}
+	if h.changing {
+		if w.left[late] > 0 {
+			add(stops, i, 0)
 		}
+		return
+	}
+	if h.left[downgrading] > 0 {
+		add(downgrades, i, 0)
+	}
+	if h.left[setting] > 0 {
+		add(sets, i, 0)
+	}
+	if h.left[updating] > 0 {
+		add(updates, i, 0)
 	}
 }
 
@@ -82,17 +114,22 @@ func (s *search) useOf(i int) (u using) {
 	if c.Downgrades {
 		u.left[downgrading] = 1
 	}
-	u.left[setting], u.left[updating] = int8(c.Sets), int8(c.Updates)
+	u.left[setting], u.left[updating], u.left[transacting] = int8(c.Sets), int8(c.Updates), int8(c.Writes)
 	return u
+}
+
+// downgrade calls Downgrade.
+func (s *search) downgrade(w *world, i int) {
+	h := &w.nodes[i].hold
+	h.shared, h.left[downgrading] = true, 0
+	s.finish(w, i, queue.TransactionRefused, thenDowngrade)
 }
 
 // change lets a holder change its entry.
 func (s *search) change(w *world, i int, kind queue.HoldEventKind) {
 	h := &w.nodes[i].hold
 	h.changing = true
-	if kind == heldDowngrade {
-		h.shared, h.left[downgrading] = true, 0
-	} else {
+	if kind == heldData {
 		h.left[setting]--
 	}
 	r := s.hears(w, i, kind, 0, none)
@@ -140,33 +177,26 @@ func (s *search) known(w *world, i int) {
 // abandon leaves what a holder has under way: its lease is over, or it calls Release.
 func (s *search) abandon(w *world, i int) {
 	h := &w.nodes[i].hold
-	for k := range w.net {
-		if m := &w.net[k]; m.role == byChange && int(m.node) == i {
-			l := w.take(k)
-			if l.role = byNone; !l.answer {
-				s.post(w, l)
-			}
-			break
-		}
+	if h.changing {
+		s.recall(w, i, byChange)
+		h.changing = false
 	}
-	h.changing = false
-	if !h.updating {
-		return
-	}
-	for k := range w.net {
-		if m := &w.net[k]; m.role == byHold && int(m.node) == i {
-			l := w.take(k)
-			if l.role = byNone; !l.answer {
-				s.post(w, l)
-			}
-			break
-		}
-	}
-	if !h.paused {
+	s.abandonTx(w, i)
+	switch {
+	case !h.updating:
+	case h.then == thenRelease && h.begun: // it waits for a transaction
+		h.then = thenNothing
+		r := s.stepHold(holdKey{m: h.m, kind: queue.HoldAnswered, clock: w.nodes[i].clock, deadline: s.deadline(h), err: true})
+		h.m = r.m
+		s.holding(w, i, r)
+	case h.then == thenRelease:
+		s.recall(w, i, bySettle)
+		s.settled(w, i, queue.MadeUnknown)
+	case h.await != awaitNothing:
+		s.goesOn(w, i, true)
+	case s.recall(w, i, byHold):
 		s.holding(w, i, s.hears(w, i, queue.HoldAnswered, queue.ReplyUnknown, none))
-		return
 	}
-	s.goesOn(w, i, true)
 }
 
 // update calls UpdateAndRelease.
@@ -184,15 +214,6 @@ func (s *search) stopsChanging(w *world, i int) {
 	w.spend(late)
 	s.hears(w, i, queue.HoldChanged, queue.ReplyUnknown, none)
 	s.abandon(w, i)
-}
-
-// goesOn ends the pause of an UpdateAndRelease: its request is sent again, or the caller has given up.
-func (s *search) goesOn(w *world, i int, stop bool) {
-	h := &w.nodes[i].hold
-	h.paused = false
-	r := s.stepHold(holdKey{m: h.m, kind: queue.HoldAnswered, clock: w.nodes[i].clock, deadline: s.deadline(h), err: stop})
-	h.m = r.m
-	s.holding(w, i, r)
 }
 
 // used notes what a write of a holder has made of its entry, and checks that.

@@ -14,6 +14,8 @@ var (
 	resume  = Client{Turns: 1, Resumes: true}
 	downs   = Client{Turns: 1, Downgrades: true}
 	updater = Client{Turns: 1, Updates: 2}
+	writer  = Client{Turns: 1, Writes: 1}
+	writes  = Client{Turns: 1, Writes: 2}
 	setter  = Client{Turns: 1, Sets: 2}
 )
 
@@ -107,6 +109,23 @@ func Worlds() []World {
 		{Name: "update, copied twice, any", About: "two copies", Any: true, Clients: []Client{updater, one}, Faults: Faults{Dup: 2}},
 		{Name: "data", About: "the holder's data, and a request is late", Clients: []Client{setter, one}, Faults: Faults{Late: 2}},
 		{Name: "data, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{setter, one}, Faults: Faults{Dup: 2}},
+		{Name: "transaction", About: "holders write x in fenced transactions", Clients: []Client{writer, writer}},
+		{Name: "transaction, of three", About: "and one of them does not write", Clients: []Client{writer, one, writer}},
+		{Name: "transaction, lost", About: "and a request or its answer is lost", Clients: []Client{writer, writer}, Faults: Faults{Lost: 1}},
+		{Name: "transaction, lost twice", About: "the same, twice", Clients: []Client{writer, writer}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, evicted", About: "and an operator evicts", Clients: []Client{writer, writer}, Faults: Faults{Evict: 1, Lost: 1}},
+		{Name: "transaction, ended", About: "and a lease ends", Clients: []Client{writer, writer}, Faults: Faults{Ends: 1, Lost: 1}},
+		{Name: "transaction, ended of three", About: "and one of three does not write", Clients: []Client{writer, one, writer}, Faults: Faults{Ends: 1}},
+		{Name: "transaction, late", About: "and a request is late", Clients: []Client{writer, writer}, Faults: Faults{Late: 1}},
+		{Name: "transaction, cancelled", About: "an attempt is cancelled, and a copy of it is late", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Failed: 1, Dup: 1}},
+		{Name: "transaction, idle", About: "a holder between two that write does not", Clients: []Client{writer, one, writer}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, next", About: "another transaction follows", Clients: []Client{writes, writer}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, next and cancelled", About: "and one is cancelled", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Failed: 1, Dup: 1}},
+		{Name: "transaction, forgotten", About: "DynamoDB forgets its token", Clients: []Client{writes, one}, Faults: Faults{Lost: 1, Late: 1, Forget: 1}},
+		{Name: "transaction, update", About: "and a release with an update is late", Clients: []Client{{Turns: 1, Writes: 1, Updates: 1}, writer}, Faults: Faults{Late: 1, Lost: 1}},
+		{Name: "transaction, downgrade", About: "and a downgrade", Clients: []Client{{Turns: 1, Writes: 1, Downgrades: true}, reader, writer}, Faults: Faults{Lost: 1}},
+		{Name: "transaction, declined", About: "and its own condition is false", Clients: []Client{writer, writer}, Faults: Faults{Lost: 1, Decline: 1}},
+		{Name: "transaction, resumed", About: "and another process resumes the lock", Clients: []Client{writer, {Turns: 1, Writes: 1, Resumes: true}}, Faults: Faults{Late: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 	}
