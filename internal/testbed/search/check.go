@@ -174,7 +174,7 @@ func (s *search) check(w *world) {
 	writers, most := 0, 1
 	for i := range s.Clients {
 		n := &w.nodes[i]
-		if h := &n.hold; !s.believes(n) || h.excused || h.updating || h.open {
+		if h := &n.hold; !s.believes(n) || h.excused || (h.updating || h.open) && s.mistake != StillOpen || h.begun && s.mistake == ReleaseInTx {
 			continue
 		}
 		if !n.hold.shared {

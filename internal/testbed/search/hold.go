@@ -2,6 +2,7 @@ package search
 
 import (
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
@@ -50,6 +51,9 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	if k.next != none {
 		e.Next = &s.nexts[k.next]
 	}
+	if mark := &e.Record.Marks.Released; s.mistake == SameCall && mark.Call > 0 {
+		mark.Call = max(mark.Call, reflect.ValueOf(h).Elem().FieldByName("calls").Int())
+	}
 	now := at(k.clock, 0)
 	if k.kind >= heldDowngrade {
 		r := &heldStep{}
@@ -74,7 +78,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	rec := s.waits.all[r.m].Snapshot.Record
 	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id, using: s.useOf(i)}
-	n.hold.shared, n.updated, n.made = r.shared, updated{}, made{}
+	n.hold.shared, n.updated, n.made = r.shared, updated{}, made{ticket: r.ticket}
 	n.hold.unsettled = rec.Marks.MayAppear(time.Time{})
 	switch s.mistake {
 	case PlainRead:
@@ -99,6 +103,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 		n.hold.end = byOther
 	}
 	n.caller, n.wait, n.known = holds, none, r.ticket
+	if n.hold.left[transacting] > 0 && !n.hold.unsettled {
+		s.readsX(w, i)
+	}
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
 	}
@@ -217,7 +224,7 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 			s.finish(w, i, queue.TransactionUnsettled, thenRelease)
 			return
 		case queue.HoldShow:
-			if s.hidden(w, i) && s.mistake != MadeReleases {
+			if s.hidden(w, i) && s.mistake != MadeVisible {
 				h.await = awaitRelease
 				return
 			}

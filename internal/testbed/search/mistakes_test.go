@@ -24,6 +24,22 @@ func TestMistakes(t *testing.T) {
 		{NoRemoval, "gives up", "clean"},
 		{StillHolds, "lost", "exclusion"},
 		{NotApplied, "gives up", "clean"},
+		{StillAlone, "downgrade, lost", "exclusion"},
+		{StillOpen, "update", "exclusion"},
+		{NotUpdated, "update", "reported"},
+		{SameCall, "update, declined and late", "reported"},
+		{PlainRead, "transaction, evicted", "lost"},
+		{LastGrant, "transaction, idle and evicted", "lost"},
+		{OpenOnce, "transaction, idle", "lost"},
+		{MadeVisible, "transaction, lost", "reported"},
+		{ReleaseInTx, "transaction", "lost"},
+		{ReleaseEarly, "transaction", "lost"},
+		{ReleaseUnsettled, "transaction, lost", "lost"},
+		{ReleaseRefused, "transaction, refused", "lost"},
+		{NextUnsettled, "transaction, next", "lost"},
+		{NextRefused, "transaction, next and refused", "lost"},
+		{NoToken, "transaction, evicted twice", "reported"},
+		{SettleSame, "transaction, late", "reported"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()

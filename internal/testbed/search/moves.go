@@ -465,6 +465,9 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	if wr.row == 0 {
 		was := w.rec
 		o := s.items.apply(n, was)
+		if s.mistake == OpenOnce && wr.Name == "RELEASE" && o.reply == queue.ReplyApplied && !slices.Contains(wr.Changes(), "sets unsettled") {
+			o.item = s.items.closed(o.item)
+		}
 		if m.call > 0 && m.token == 0 && (w.denies || o.reply == queue.ReplyFailed) {
 			o = outcome{item: was, reply: queue.ReplyRefused}
 		}

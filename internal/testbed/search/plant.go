@@ -1,17 +1,30 @@
 package search
 
-import "github.com/queuelock/queuelock/internal/clause"
+import (
+	"slices"
 
-// Plant is a planted mistake, which a search must find: a condition that is left out of a write as it is sent, or another one.
+	"github.com/queuelock/queuelock/internal/clause"
+)
+
+// Plant is a planted mistake, which a search must find: a condition or a change that is left out of a write as it is sent, or
+// another one.
 type Plant struct {
 	Write, Condition string
+	Change           string
 	Mistake          Mistake
 }
 
 // change returns the write as it is sent.
 func (p Plant) change(w clause.Write) clause.Write {
-	if w.Name == p.Write {
-		w, _ = w.Without(p.Condition)
+	if w.Name != p.Write {
+		return w
+	}
+	w, _ = w.Without(p.Condition)
+	for i, change := range w.Changes() {
+		if change == p.Change {
+			w.Do = slices.Delete(slices.Clone(w.Do), i, i+1)
+			break
+		}
 	}
 	return w
 }
@@ -38,13 +51,15 @@ const (
 	PlainRead        Mistake = "x is read plainly after an eviction"
 	LastGrant        Mistake = "x is read plainly if the turn before was released"
 	OpenOnce         Mistake = "the next release removes what says that a transaction is unsettled"
-	MadeReleases     Mistake = "a transaction counts as visible once the record shows its number"
-	ReleaseUnsettled Mistake = "a lock is released as usual after a transaction of unknown outcome"
-	ReleaseRefused   Mistake = "the same after one whose attempts were all refused"
-	NextSettles      Mistake = "the next transaction settles the one before"
+	MadeVisible      Mistake = "a transaction counts as visible once the record shows its number"
+	ReleaseInTx      Mistake = "the release is an item of the transaction"
 	ReleaseEarly     Mistake = "a release does not wait for the transaction under way"
-	NoNumber         Mistake = "a transaction has a token, and no number"
+	ReleaseUnsettled Mistake = "a lock is released as usual after a transaction of unknown outcome"
+	ReleaseRefused   Mistake = "the same after a transaction whose attempts were all refused"
+	NextUnsettled    Mistake = "the next transaction settles one of unknown outcome"
+	NextRefused      Mistake = "the next transaction settles one whose attempts were all refused"
 	NoToken          Mistake = "a transaction has a number, and no token"
+	SettleSame       Mistake = "SETTLE writes the number of the transaction itself"
 	SameCall         Mistake = "all release calls of a lock have one number"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

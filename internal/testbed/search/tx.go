@@ -34,6 +34,7 @@ type txs struct {
 
 // made is what became of the transactions of a turn. It outlives the turn.
 type made struct {
+	ticket uint8
 	token  int8  // that DynamoDB remembers
 	made   uint8 // numbers, by bits
 	denied uint8 // of which the caller has heard that they were not made
@@ -103,7 +104,8 @@ func nameX(x uint8) string {
 func (s *search) transact(w *world, i int) {
 	h := &w.nodes[i].hold
 	h.left[transacting]--
-	if s.mistake == NextSettles {
+	left := s.holds.all[h.m].Left()
+	if s.mistake == NextUnsettled && left == queue.TransactionUnsettled || s.mistake == NextRefused && left == queue.TransactionRefused {
 		s.beginTx(w, i)
 		return
 	}
@@ -115,6 +117,9 @@ func (s *search) beginTx(w *world, i int) {
 	h.begun = true
 	h.count++
 	h.fence = s.hears(w, i, heldTransact, 0, none).write
+	if s.mistake == ReleaseInTx {
+		h.fence = s.items.send(queue.Ending{ID: s.ids[h.number], Ticket: tickets[h.ticket], Call: 1, Unmade: 2 * int64(h.count)}.Release(queue.FormHandOff, zeroTime), 0, "")
+	}
 	h.tx = s.txs.add(&queue.Transaction{})
 	s.stepTx(w, i, txEvent{})
 }
@@ -157,7 +162,7 @@ func (s *search) stepTx(w *world, i int, e txEvent) {
 			}
 			e.err = true
 		case queue.TransactShow:
-			if s.hidden(w, i) && s.mistake != MadeReleases {
+			if s.hidden(w, i) && s.mistake != MadeVisible {
 				if !h.ends() {
 					h.await = awaitShow
 					return
@@ -204,6 +209,10 @@ func (s *search) txEnded(w *world, i int, r *txStep) {
 			s.fail("reported: %s hears that its transaction is not made, and it is", nameOf(i))
 		}
 	}
+	if s.mistake == ReleaseInTx && r.result == queue.TransactMade {
+		s.over(w, i, false)
+		return
+	}
 	left := r.left
 	if s.mistake == ReleaseUnsettled || s.mistake == ReleaseRefused && left == queue.TransactionRefused {
 		left = queue.TransactionSettled
@@ -233,6 +242,9 @@ func (s *search) settle(w *world, i int) {
 	h := &w.nodes[i].hold
 	m := msg{role: bySettle, node: int8(i), ticket: h.ticket}
 	m.write[0] = s.hears(w, i, heldSettle, 0, none).write
+	if s.mistake == SettleSame {
+		m.write[0] = s.items.send(queue.Settle(s.ids[h.number], tickets[h.ticket], 2*int64(h.count)-1), 0, "")
+	}
 	s.say("    %s sends SETTLE", nameOf(i))
 	s.post(w, m)
 }
@@ -254,7 +266,7 @@ func (s *search) answeredSettle(w *world, m *msg) {
 		if made == queue.MadeUnknown && s.hears(w, i, queue.HoldChanged, queue.ReplyLost, m.rec).phase == queue.PhaseLost {
 			s.lose(w, i)
 		}
-		if made == queue.MadeYes && s.hidden(w, i) && s.mistake != MadeReleases {
+		if made == queue.MadeYes && s.hidden(w, i) && s.mistake != MadeVisible {
 			h.await = awaitSettled
 			return
 		}
@@ -326,7 +338,7 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 	n := &w.nodes[m.node]
 	onX := m.call == 1
 	busy := w.split.record || onX && w.split.x
-	known := n.made.token == m.token && s.mistake != NoToken
+	known := n.made.ticket == m.ticket && n.made.token == m.token && s.mistake != NoToken
 	was := w.rec
 	switch {
 	case busy && known:
@@ -366,6 +378,8 @@ func (s *search) decided(w *world, m *msg) {
 	bit := uint8(1) << m.call
 	rec := &s.items.recs[w.rec]
 	switch {
+	case n.made.ticket != m.ticket:
+		s.fail("fence: a transaction of ticket %d is made after its turn", m.ticket)
 	case n.made.made&bit != 0:
 		s.fail("written: a transaction of ticket %d is made twice", m.ticket)
 	case n.made.denied&bit != 0 && !w.has(dup):

@@ -54,11 +54,7 @@ func (s *search) method(r *heldStep, h *queue.Hold, kind queue.HoldEventKind) {
 	case heldData:
 		r.write = s.items.send(h.SetData(nil), 0, "")
 	case heldTransact:
-		w := h.Transact()
-		if s.mistake == NoNumber {
-			w, _ = w.Without("transaction not made")
-		}
-		r.write = s.items.send(w, 0, "")
+		r.write = s.items.send(h.Transact(), 0, "")
 	case heldSettle:
 		r.write = s.items.send(h.Settle(), 0, "")
 	default:
@@ -84,7 +80,7 @@ func (s *search) uses(w *world, i int, add func(moveKind, int, int)) {
 		return
 	}
 	if h.left[transacting] > 0 {
-		if !h.read && (!h.unsettled || !w.split.x) {
+		if !h.read && !w.split.x {
 			add(readsOf, i, 0)
 		}
 		if h.read && !h.changing { // it waits for a Downgrade
@@ -121,7 +117,7 @@ func (s *search) useOf(i int) (u using) {
 // downgrade calls Downgrade.
 func (s *search) downgrade(w *world, i int) {
 	h := &w.nodes[i].hold
-	h.shared, h.left[downgrading] = true, 0
+	h.shared, h.left[downgrading] = s.mistake != StillAlone, 0
 	s.finish(w, i, queue.TransactionRefused, thenDowngrade)
 }
 
@@ -158,6 +154,7 @@ func (s *search) answeredChange(w *world, m *msg) {
 		if name == "DOWNGRADE" && !h.down || name == "SETDATA" && h.data == 0 {
 			s.fail("reported: %s hears of its %s, and the table has not applied it", nameOf(i), name)
 		}
+		h.shared = h.shared || name == "DOWNGRADE"
 	case r.phase.Final():
 		s.known(w, i)
 	default:
@@ -277,7 +274,7 @@ func (s *search) updateEnded(w *world, i int, r *heldStep) {
 		if h.end != byRelease {
 			s.fail("reported: %s hears that an earlier call has released ticket %d, and none has", nameOf(i), h.ticket)
 		}
-	case r.open:
+	case r.open && s.mistake != NotUpdated:
 		h.open = true
 		s.say("    %s does not learn what became of its update", nameOf(i))
 	default:
