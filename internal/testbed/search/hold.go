@@ -91,6 +91,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	m := queue.NewHold(queue.Grant{
 		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: mode, Sent: at(r.sent, 0),
 		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
+		Delay: s.delay(i),
 	}, rec)
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
@@ -109,6 +110,14 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
 	}
+}
+
+// delay is the lock delay of a client's locks.
+func (s *search) delay(i int) time.Duration {
+	if !s.Clients[i].Delays || s.mistake == RemoveOnLoss {
+		return 0
+	}
+	return time.Duration(s.ttl) * unit
 }
 
 // believes reports whether a node relies on its lock.
@@ -314,6 +323,7 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		n.updated.denied = 0xff
 	case r.phase == queue.PhaseUnknown:
 		s.say("    %s does not learn how its turn ended", nameOf(i))
+		s.rare(w, i)
 	case r.phase == queue.PhaseCleared && !h.lost:
 		s.say("    %s hears that it had lost the lock", nameOf(i))
 		if h.end == byRelease {

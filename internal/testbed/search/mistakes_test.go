@@ -39,6 +39,8 @@ func TestMistakes(t *testing.T) {
 		{NextUnsettled, "transaction, next", "lost"},
 		{NextRefused, "transaction, next and refused", "lost"},
 		{NoToken, "transaction, evicted twice", "reported"},
+		{NoDelay, "lock delay", "delay"},
+		{RemoveOnLoss, "lock delay", "delay"},
 		{SettleSame, "transaction, late", "reported"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
@@ -46,6 +48,30 @@ func TestMistakes(t *testing.T) {
 			w := worldNamed(c.world)
 			w.MaxStates = 400_000
 			r := Run(w, Plant{Mistake: c.mistake}, nil)
+			if !strings.HasPrefix(r.Bad, c.finds+":") {
+				t.Errorf("in %q it finds %q in %d states, want %s:\n%s", c.world, r.Bad, r.States, c.finds, r.Story)
+			}
+			t.Logf("%d steps, %d states: %s", r.Steps, r.States, r.Bad)
+		})
+	}
+}
+
+// TestChanges leaves out a change of a write: the mark of how a turn has ended.
+func TestChanges(t *testing.T) {
+	for _, c := range []struct{ write, change, world, finds string }{
+		{"RELEASE", "sets released", "operator, lost", "reported"},
+		{"EVICT", "sets evicted", "operator, lost", "reported"},
+		{"RESUME", "sets evicted", "resumed, lost", "reported"},
+		{"TAKE", "sets, if absent, evicted", "lost", "rare"},
+		{"RELEASE", "removes holdMode", "downgrade", "exclusion"},
+		{"SETTLE", "sets holders.#id.made", "transaction, late", "denied"},
+		{"FENCE", "sets holders.#id.made", "transaction, cancelled", "reported"},
+	} {
+		t.Run(c.write+"/"+c.change, func(t *testing.T) {
+			t.Parallel()
+			w := worldNamed(c.world)
+			w.MaxStates = 400_000
+			r := Run(w, Plant{Write: c.write, Change: c.change}, nil)
 			if !strings.HasPrefix(r.Bad, c.finds+":") {
 				t.Errorf("in %q it finds %q in %d states, want %s:\n%s", c.world, r.Bad, r.States, c.finds, r.Story)
 			}

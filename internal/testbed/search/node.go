@@ -114,10 +114,10 @@ func (c clock) Begin() (queue.Lease, time.Time) { return c.s.lease(c.v.node, c.v
 // lease returns the lease of an entry or a row that begins at a clock.
 func (s *search) lease(n, at_ int8) (queue.Lease, time.Time) {
 	l := queue.Lease{TTL: time.Duration(s.ttl) * unit, Until: at(at_+s.ttl, 0), FailClosed: s.Clients[n].FailClosed}
-	if s.dated {
-		return l, at(0, 1)
+	if s.Clients[n].Delays {
+		l.Delay = l.TTL
 	}
-	return l, time.Time{}
+	return l, s.middle()
 }
 
 func (c clock) Usable(_ queue.Lease, sent time.Time, named bool) bool {
@@ -147,10 +147,18 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 	switch {
 	case l.Endless():
 		return queue.Forever
-	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= clockOf(l.Until):
+	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
 		return 0
 	}
 	return unit
+}
+
+// openAt is the clock at which an entry no longer keeps the queue closed.
+func (s *search) openAt(l *queue.Lease) int8 {
+	if s.mistake == NoDelay {
+		return clockOf(l.Until)
+	}
+	return clockOf(l.Until) + int8(l.Delay/unit)
 }
 
 // Earliest is long after each grant: a caller that will not wait looks after the first sign.

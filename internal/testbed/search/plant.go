@@ -19,7 +19,9 @@ func (p Plant) change(w clause.Write) clause.Write {
 	if w.Name != p.Write {
 		return w
 	}
-	w, _ = w.Without(p.Condition)
+	if p.Condition != "" {
+		w, _ = w.Without(p.Condition)
+	}
 	for i, change := range w.Changes() {
 		if change == p.Change {
 			w.Do = slices.Delete(slices.Clone(w.Do), i, i+1)
@@ -60,6 +62,8 @@ const (
 	NextRefused      Mistake = "the next transaction settles one whose attempts were all refused"
 	NoToken          Mistake = "a transaction has a number, and no token"
 	SettleSame       Mistake = "SETTLE writes the number of the transaction itself"
+	NoDelay          Mistake = "others do not wait for the lock delay"
+	RemoveOnLoss     Mistake = "the holder removes its entry when it learns of its loss"
 	SameCall         Mistake = "all release calls of a lock have one number"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

@@ -43,6 +43,16 @@ var planted = []struct {
 	{"RESUME", "not downgraded", "downgrade, resumed", "exclusion", 10},
 	{"SETDATA", "holder", "data, copied, any", "malformed", 8},
 	{"SETDATA", "not late", "data", "late", 7},
+	{"FENCE", "transaction not made", "transaction", "denied", 6},
+	{"SETTLE", "transaction not made", "transaction", "reported", 7},
+	{"FENCE", "holder", "transaction", "malformed", 10},
+	{"EVICT", "transactions as read", "transaction, evicted", "reported", 9},
+	{"SETTLE", "holder", "transaction, evicted", "malformed", 7},
+	{"FENCE", "its ticket", "transaction, cancelled", "fence", 9},
+	{"RELEASE", "transaction not made", "transaction, refused", "lost", 14},
+	{"SETTLE", "its ticket", "transaction, evicted twice", "reported", 12},
+	{"EVICT", "ticket as read", "transaction, evicted twice", "reported", 14},
+	{"RESUME", "transactions as read", "transaction, resumed", "reported", 10},
 }
 
 // notFound are the other conditions, and why no world needs them. Package conditions has a story for each.
@@ -66,15 +76,15 @@ var notFound = map[string][]string{
 		"DOWNGRADE/no later ticket", "DOWNGRADE/alone",
 	},
 	"is needed by a longer story than was searched": {
-		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "EVICT/ticket as read", "RESUME/ticket as read",
+		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "RESUME/ticket as read",
 		"HEARTBEAT of a row/not late", "SETDATA/its ticket", "DOWNGRADE/its ticket",
 	},
 	"is of a write, or of transactions, that are not played": {
 		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no item",
-		"TAKE that seeds/no counter", "TAKE/no counter", "FENCE/holder", "FENCE/its ticket", "FENCE/transaction not made",
-		"FENCE/no later ticket", "SETTLE/holder", "SETTLE/its ticket", "SETTLE/transaction not made", "DOWNGRADE/transaction not made", "RELEASE/transaction not made",
-		"RELEASE/few times", "RELEASE/times as read", "PASS/transaction not made", "RESUME/transactions as read",
-		"EVICT/transactions as read", "EVICT of a fail-closed holder/transactions as read",
+		"TAKE that seeds/no counter", "TAKE/no counter",
+		"FENCE/no later ticket", "DOWNGRADE/transaction not made",
+		"RELEASE/few times", "RELEASE/times as read", "PASS/transaction not made",
+		"EVICT of a fail-closed holder/transactions as read",
 	},
 }
 

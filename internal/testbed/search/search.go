@@ -230,7 +230,7 @@ func (s *search) matters(w *world, i int) bool {
 	}
 	for _, h := range s.items.recs[w.rec].Holders {
 		own := n.hold.m != none && s.ids[n.hold.number] == h.ID
-		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < clockOf(h.Lease.Until) {
+		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < s.openAt(&h.Lease) {
 			return true
 		}
 	}

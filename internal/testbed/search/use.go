@@ -28,6 +28,8 @@ type using struct {
 	calls    int8 // of UpdateAndRelease
 	data     int8 // of SetData that the table has applied
 	down     bool // the table has applied DOWNGRADE
+	released bool // the mark of another turn's release was written after the end of this one
+	evicted  bool // that of an eviction
 	txs
 }
 
@@ -275,6 +277,9 @@ func (s *search) updateEnded(w *world, i int, r *heldStep) {
 			s.fail("reported: %s hears that an earlier call has released ticket %d, and none has", nameOf(i), h.ticket)
 		}
 	case r.open && s.mistake != NotUpdated:
+		if r.result == queue.HoldOverwritten && call == 1 { // else it may be that of another call
+			s.rare(w, i)
+		}
 		h.open = true
 		s.say("    %s does not learn what became of its update", nameOf(i))
 	default:

@@ -30,6 +30,7 @@ type Client struct {
 	Sets       int  // how often it may call SetData
 	Updates    int  // UpdateAndRelease
 	Writes     int  // Transact
+	Delays     bool // its locks have a lock delay, which is as long as the lease
 }
 
 // Faults are how often each fault may happen.

@@ -109,6 +109,8 @@ func Worlds() []World {
 		{Name: "update, copied twice, any", About: "two copies", Any: true, Clients: []Client{updater, one}, Faults: Faults{Dup: 2}},
 		{Name: "data", About: "the holder's data, and a request is late", Clients: []Client{setter, one}, Faults: Faults{Late: 2}},
 		{Name: "data, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{setter, one}, Faults: Faults{Dup: 2}},
+		{Name: "lock delay", About: "a lease ends, and the entry keeps the queue closed", Clients: []Client{{Turns: 1, Delays: true}, one}, Faults: Faults{Ends: 2, Lost: 1}},
+		{Name: "lock delay, late", About: "and a request is late", Clients: []Client{{Turns: 1, Delays: true}, one}, Faults: Faults{Ends: 2, Late: 1, Beat: 1}},
 		{Name: "transaction", About: "holders write x in fenced transactions", Clients: []Client{writer, writer}},
 		{Name: "transaction, of three", About: "and one of them does not write", Clients: []Client{writer, one, writer}},
 		{Name: "transaction, lost", About: "and a request or its answer is lost", Clients: []Client{writer, writer}, Faults: Faults{Lost: 1}},
