@@ -104,7 +104,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 		n.hold.end = byOther
 	}
 	n.caller, n.wait, n.known = holds, none, r.ticket
-	if n.hold.left[transacting] > 0 && !n.hold.unsettled {
+	if (n.hold.left[transacting] > 0 || s.Clients[i].Reads) && !n.hold.unsettled {
 		s.readsX(w, i)
 	}
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted

@@ -50,6 +50,7 @@ const (
 	transacts                   // i calls Transact
 	showsRecord                 // a part of the transaction that is decided becomes visible
 	showsX
+	fences  // i sends a transaction of its own
 	forgets // DynamoDB the token of i's transaction
 )
 
@@ -310,6 +311,8 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		w.denies = !w.denies
 	case readsOf:
 		s.readsX(&w, i)
+	case fences:
+		s.fence(&w, i)
 	case transacts:
 		s.transact(&w, i)
 	case showsRecord, showsX:
@@ -477,6 +480,9 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 		}
 		if m.call > 0 && m.token == 0 && o.reply == queue.ReplyApplied {
 			s.updates(w, m, &s.items.recs[was])
+		}
+		if wr.Kind == clause.Check && o.reply == queue.ReplyApplied {
+			s.fenced(w, m)
 		}
 		m.rec = w.rec
 		return o
@@ -707,6 +713,8 @@ func (s *search) nameMove(w *world, v move) string {
 		return "the condition of updates changes"
 	case readsOf:
 		return a + " reads x"
+	case fences:
+		return a + " writes with the condition of its lock"
 	case transacts:
 		return a + " calls Transact"
 	case showsRecord:
@@ -786,7 +794,14 @@ func (s *search) nameRecord(n int32) string {
 		case h.Shared:
 			text += " shared"
 		}
+		if h.Made > 0 {
+			text += fmt.Sprintf(" made %d", h.Made)
+		}
 		all = append(all, text)
 	}
-	return fmt.Sprintf("ticketNumber %s, granted %s, holders {%s}", rec.TicketNumber, rec.Granted, strings.Join(all, ", "))
+	text := fmt.Sprintf("ticketNumber %s, granted %s, holders {%s}", rec.TicketNumber, rec.Granted, strings.Join(all, ", "))
+	if len(rec.Marks.Unsettled) > 0 {
+		text += ", unsettled"
+	}
+	return text
 }

@@ -10,6 +10,7 @@ import (
 var kinds = map[string]Client{
 	"one": {Turns: 9}, "reader": {Turns: 9, Mode: reader.Mode}, "permit": {Turns: 9, Mode: permit.Mode},
 	"quick": {Turns: 9, NoWait: true}, "closed": {Turns: 9, FailClosed: true},
+	"downgrader": {Turns: 9, Downgrades: true}, "updater": {Turns: 9, Updates: 9}, "writer": {Turns: 9, Writes: 9},
 }
 
 // worldOf reads the line of a transcript that says what is played, such as "world: one, one; names".

@@ -14,6 +14,7 @@ import (
 type split struct {
 	msg
 	record, x bool // which parts are not visible
+	beside    bool // the lock was shared, after a Downgrade that its caller gave up
 }
 
 // txs are the transactions of a turn.
@@ -362,8 +363,8 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 		if !answered {
 			m.role = byNone
 		}
-		w.split = split{msg: *m, record: true, x: onX}
-		s.say("    table: decided")
+		w.split = split{msg: *m, record: true, x: onX, beside: s.items.recs[was].Shared}
+		s.say("    table: decided, and not visible yet")
 		return
 	}
 	s.say("    table: %s", [...]string{"made before", "", "refused; " + s.nameRecord(was), "the caller's condition is false", "cancelled by another", "in progress", ""}[m.reply])
@@ -398,6 +399,7 @@ func (s *search) shows(w *world, x bool) {
 	if x {
 		p.x = false
 		switch {
+		case p.beside:
 		case p.base != w.x:
 			s.fail("lost: ticket %d has read x as %s, and overwrites what is %s", p.ticket, nameX(p.base), nameX(w.x))
 		default:

@@ -15,6 +15,7 @@ const (
 	setting
 	updating
 	transacting
+	fencing
 	uses
 )
 
@@ -45,6 +46,7 @@ const (
 	heldData
 	heldTransact
 	heldSettle
+	heldFence
 	heldLeave // and the state
 )
 
@@ -57,6 +59,8 @@ func (s *search) method(r *heldStep, h *queue.Hold, kind queue.HoldEventKind) {
 		r.write = s.items.send(h.SetData(nil), 0, "")
 	case heldTransact:
 		r.write = s.items.send(h.Transact(), 0, "")
+	case heldFence:
+		r.write = s.items.send(h.Fence(), 0, "")
 	case heldSettle:
 		r.write = s.items.send(h.Settle(), 0, "")
 	default:
@@ -81,7 +85,10 @@ func (s *search) uses(w *world, i int, add func(moveKind, int, int)) {
 	if h.updating || h.begun || h.then != thenNothing || h.await != awaitNothing || !s.believes(n) {
 		return
 	}
-	if h.left[transacting] > 0 {
+	if h.left[fencing] > 0 {
+		add(fences, i, 0)
+	}
+	if h.left[transacting] > 0 && !s.holds.all[h.m].Shared() {
 		if !h.read && !w.split.x {
 			add(readsOf, i, 0)
 		}
@@ -113,6 +120,7 @@ func (s *search) useOf(i int) (u using) {
 		u.left[downgrading] = 1
 	}
 	u.left[setting], u.left[updating], u.left[transacting] = int8(c.Sets), int8(c.Updates), int8(c.Writes)
+	u.left[fencing] = int8(c.Fences)
 	return u
 }
 
@@ -121,6 +129,23 @@ func (s *search) downgrade(w *world, i int) {
 	h := &w.nodes[i].hold
 	h.shared, h.left[downgrading] = s.mistake != StillAlone, 0
 	s.finish(w, i, queue.TransactionRefused, thenDowngrade)
+}
+
+// fence sends a transaction of the caller's own with the condition of the lock. It may arrive at any time.
+func (s *search) fence(w *world, i int) {
+	h := &w.nodes[i].hold
+	h.left[fencing]--
+	m := msg{role: byNone, node: int8(i), ticket: h.ticket, alone: !h.shared}
+	m.write[0] = s.hears(w, i, heldFence, 0, none).write
+	s.say("    %s sends %s", nameOf(i), s.name(&m))
+	s.post(w, m)
+}
+
+// fenced checks such a transaction that is made.
+func (s *search) fenced(w *world, m *msg) {
+	if m.alone && (m.ticket < w.grant || len(s.items.recs[w.rec].Holders) != 1) {
+		s.fail("fence: a write with the exclusive lock of ticket %d is made beside another holder", m.ticket)
+	}
 }
 
 // change lets a holder change its entry.

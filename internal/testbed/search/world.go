@@ -30,6 +30,8 @@ type Client struct {
 	Sets       int  // how often it may call SetData
 	Updates    int  // UpdateAndRelease
 	Writes     int  // Transact
+	Reads      bool // it reads what the lock protects
+	Fences     int  // how often it sends a transaction of its own, with the condition of its lock
 	Delays     bool // its locks have a lock delay, which is as long as the lease
 }
 
@@ -233,6 +235,7 @@ type msg struct {
 	ticket uint8 // of the holder, where that matters
 	token  int8  // of the transaction; zero: it is none
 	base   uint8 // what it has read of x
+	alone  bool  // the lock was exclusive as it was sent
 }
 
 func (m *msg) less(o *msg) int {
@@ -247,7 +250,7 @@ func (m *msg) less(o *msg) int {
 		cmp.Compare(m.write[0], o.write[0]), cmp.Compare(m.write[1], o.write[1]), cmp.Compare(m.look, o.look), cmp.Compare(m.clock, o.clock),
 		cmp.Compare(m.rec, o.rec), cmp.Compare(m.rows, o.rows), cmp.Compare(m.reply, o.reply), cmp.Compare(m.row, o.row),
 		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.own), b(o.own)),
-		cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket), cmp.Compare(m.token, o.token), cmp.Compare(m.base, o.base),
+		cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket), cmp.Compare(m.token, o.token), cmp.Compare(m.base, o.base), cmp.Compare(b(m.alone), b(o.alone)),
 	)
 }
 
