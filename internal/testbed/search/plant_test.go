@@ -46,6 +46,8 @@ var planted = []struct {
 	{"FENCE", "transaction not made", "transaction", "denied", 6},
 	{"SETTLE", "transaction not made", "transaction", "reported", 7},
 	{"FENCE", "holder", "transaction", "malformed", 10},
+	{"FENCE", "no later ticket", "fence", "fence", 9},
+	{"DOWNGRADE", "transaction not made", "transaction, downgrade", "lost", 12},
 	{"EVICT", "transactions as read", "transaction, evicted", "reported", 9},
 	{"SETTLE", "holder", "transaction, evicted", "malformed", 7},
 	{"FENCE", "its ticket", "transaction, cancelled", "fence", 9},
@@ -82,7 +84,6 @@ var notFound = map[string][]string{
 	"is of a write, or of transactions, that are not played": {
 		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no item",
 		"TAKE that seeds/no counter", "TAKE/no counter",
-		"FENCE/no later ticket", "DOWNGRADE/transaction not made",
 		"RELEASE/few times", "RELEASE/times as read", "PASS/transaction not made",
 		"EVICT of a fail-closed holder/transactions as read",
 	},

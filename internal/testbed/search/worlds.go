@@ -123,6 +123,7 @@ func Worlds() []World {
 		{Name: "transaction, idle", About: "a holder between two that write may write nothing", Clients: []Client{writer, {Turns: 2, Writes: 1}}, Faults: Faults{Lost: 2}},
 		{Name: "transaction, idle and evicted", About: "and an operator evicts the first", Clients: []Client{writer, {Turns: 2, Writes: 1}}, Faults: Faults{Evict: 1}},
 		{Name: "transaction, next", About: "another transaction follows", Clients: []Client{writes, writer}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, cancelled and evicted", About: "the same, and an operator evicts", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Failed: 1, Dup: 1, Evict: 1}},
 		{Name: "transaction, refused", About: "an attempt is refused by its own condition, and a copy of it is late", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Decline: 2, Dup: 1}},
 		{Name: "transaction, next and refused", About: "and another transaction follows", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Decline: 2, Dup: 1}},
 		{Name: "transaction, evicted twice", About: "an attempt is repeated beside two evictions", Any: true, Clients: []Client{writer, one}, Faults: Faults{Evict: 2, Dup: 1}},
