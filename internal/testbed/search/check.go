@@ -120,9 +120,9 @@ func (s *search) marked(w *world, before, rec *queue.Record) {
 		if h.m == none || h.end == running || s.crowd {
 			continue
 		}
-		id := s.ids[h.number]
-		h.released = h.released || rec.Marks.Released != before.Marks.Released && rec.Marks.Released.ID != id
-		h.evicted = h.evicted || rec.Marks.Evicted != before.Marks.Evicted && rec.Marks.Evicted.ID != id
+		t, released, evicted := tickets[h.ticket], rec.Marks.Released, rec.Marks.Evicted
+		h.released = h.released || released != before.Marks.Released && released.Ticket != t
+		h.evicted = h.evicted || evicted != before.Marks.Evicted && evicted.Ticket != t
 	}
 }
 
