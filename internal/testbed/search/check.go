@@ -120,9 +120,9 @@ func (s *search) marked(w *world, before, rec *queue.Record) {
 		if h.m == none || h.end == running || s.crowd {
 			continue
 		}
-		t, released, evicted := tickets[h.ticket], rec.Marks.Released, rec.Marks.Evicted
-		h.released = h.released || released != before.Marks.Released && released.Ticket != t
-		h.evicted = h.evicted || evicted != before.Marks.Evicted && evicted.Ticket != t
+		id, t, released, evicted := s.ids[h.number], tickets[h.ticket], rec.Marks.Released, rec.Marks.Evicted
+		h.released = h.released || released != before.Marks.Released && (released.ID != id || released.Ticket != t)
+		h.evicted = h.evicted || evicted != before.Marks.Evicted && (evicted.ID != id || evicted.Ticket != t)
 	}
 }
 
