@@ -346,7 +346,7 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 		m.reply = uint8(queue.ReplyUnknown)
 	case known:
 		m.reply = uint8(queue.ReplyApplied)
-	case busy:
+	case busy && (w.split.record || s.items.apply(m.write[0], was).reply == queue.ReplyApplied): // else the record refuses it
 		m.reply = uint8(queue.ReplyFailed)
 	case w.denies:
 		m.reply = uint8(queue.ReplyLost) // the caller's own condition

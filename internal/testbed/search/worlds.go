@@ -127,6 +127,7 @@ func Worlds() []World {
 		{Name: "transaction, evicted twice", About: "an attempt is repeated beside two evictions", Any: true, Clients: []Client{writer, one}, Faults: Faults{Evict: 2, Dup: 1}},
 		{Name: "transaction, next and cancelled", About: "and one is cancelled", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Failed: 1, Dup: 1}},
 		{Name: "transaction, forgotten", About: "DynamoDB forgets its token", Clients: []Client{writes, one}, Faults: Faults{Lost: 1, Late: 1, Forget: 1}},
+		{Name: "transaction, forgotten and evicted", About: "and two holders are evicted", Clients: []Client{writer, one}, Faults: Faults{Lost: 1, Forget: 1, Evict: 2}},
 		{Name: "transaction, update", About: "and a release with an update is late", Clients: []Client{{Turns: 1, Writes: 1, Updates: 1}, writer}, Faults: Faults{Late: 1}},
 		{Name: "transaction, downgrade", About: "and a downgrade, which is late", Clients: []Client{{Turns: 1, Writes: 1, Downgrades: true}, {Turns: 1, Mode: reader.Mode, Reads: true}}, Faults: Faults{Late: 1}},
 		{Name: "transaction, downgrade, lost", About: "or lost", Clients: []Client{{Turns: 1, Writes: 1, Downgrades: true}, {Turns: 1, Mode: reader.Mode, Reads: true}}, Faults: Faults{Lost: 1}},
