@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/queuelock/queuelock/queue"
 )
@@ -149,7 +150,7 @@ func (s *search) stepTx(w *world, i int, e txEvent) {
 		switch r.do {
 		case queue.TransactSend:
 			if r.renew {
-				h.token, h.forgotten = h.token+1, false
+				h.token, h.forgotten = s.newToken(w, i), false
 			}
 			m := msg{role: byTx, node: int8(i), call: h.count, ticket: h.ticket, token: h.token, base: h.base}
 			m.write[0] = h.fence
@@ -180,6 +181,17 @@ func (s *search) stepTx(w *world, i int, e txEvent) {
 			return
 		}
 	}
+}
+
+// newToken returns the lowest token that nothing of the node has.
+func (s *search) newToken(w *world, i int) int8 {
+	used := 1 | 1<<w.nodes[i].made.token | 1<<w.split.token
+	for k := range w.net {
+		if m := &w.net[k]; m.role != noMsg && int(m.node) == i {
+			used |= 1 << m.token
+		}
+	}
+	return int8(bits.TrailingZeros(^uint(used)))
 }
 
 // hidden reports whether the last transaction of a holder was made, and is not visible.
