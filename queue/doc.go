@@ -30,9 +30,10 @@
 //
 // # Machines
 //
-// [Wait] is one acquire in one queue, [Place] its row, and [Hold] the lock that it was granted. Each is a plain value with a
-// method Step: what has happened goes in, and what to do next comes out. They have no goroutine, clock, channel, lock or random
-// number, and send nothing. So a program can play all interleavings of them: docs/spec has the search, and transcripts to read.
+// [Wait] is one acquire in one queue, [Place] its row, [Hold] the lock that it was granted, and [Transaction] a fenced
+// transaction of its holder. Each is a plain value with a method Step: what has happened goes in, and what to do next comes
+// out. They have no goroutine, clock, channel, lock or random number, and send nothing. So a program can play all interleavings
+// of them: docs/spec has the search, and transcripts to read.
 //
 // # State
 //

@@ -141,12 +141,6 @@ ok outcomes numbers-late-lost -DTRANS=2 -DDUP=1 -DLOST=1 -DRESUME=1
 ok outcomes numbers-token-forgotten -DTRANS=2 -DLOST=1 -DDUP=1 -DTOKENS -DFORGET=1
 ok outcomes numbers-token-again -DTRANS=2 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1
 ok outcomes numbers-2-permits -DROOM=2 -DTRANS=1 -DLOST=1 -DAGAIN=1 -DTOKENS -DFORGET=1
-ok split split-lost-evict -DN=2 -DLOST=2 -DEVICT=1
-ok split split-again-cancel-evict -DN=2 -DLOST=1 -DAGAIN=1 -DCANCEL=1 -DEVICT=1
-ok split split-3-idle -DN=3 -DATTEMPTS=1 -DEVICT=1 -DLOST=2 -DIDLE=2
-ok split split-next -DN=2 -DATTEMPTS=1 -DLOST=2 -DNEXT=1 -DEVICT=1
-ok split split-next-cancel -DN=2 -DATTEMPTS=1 -DLOST=1 -DAGAIN=1 -DCANCEL=1 -DNEXT=1
-ok split split-earlier -DN=2 -DLOST=1 -DEVICT=1 -DEARLIER=1
 ok scopes scope-3 -DN=3 -DQ=1
 ok scopes scope-2-late-late -DN=2 -DQ=1 -DDUP=2
 ok scopes scope-2-counter-lost -DN=2 -DQ=1 -DLOSTCOUNTER=1 -DLOST=1
@@ -236,17 +230,6 @@ reported outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE
 reported outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE
 reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME
 reported outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1
-lost split BUG_RELEASE_IN_TRANSACTION -DN=2 -DBUG_RELEASE_IN_TRANSACTION
-lost split BUG_RELEASE_EARLY -DN=2 -DBUG_RELEASE_EARLY
-lost split BUG_PLAIN_READ -DN=2 -DEVICT=1 -DBUG_PLAIN_READ
-lost split BUG_LAST_GRANT -DN=3 -DATTEMPTS=1 -DEVICT=1 -DIDLE=2 -DBUG_LAST_GRANT
-lost split BUG_OPEN_ONCE -DN=3 -DATTEMPTS=1 -DLOST=2 -DIDLE=2 -DBUG_OPEN_ONCE
-lost split BUG_MADE_RELEASES -DN=2 -DLOST=1 -DBUG_MADE_RELEASES
-lost split BUG_RELEASE_UNSETTLED -DN=2 -DATTEMPTS=1 -DLOST=1 -DBUG_RELEASE_UNSETTLED
-lost split BUG_RELEASE_CANCELLED -DN=2 -DATTEMPTS=1 -DAGAIN=1 -DCANCEL=1 -DBUG_RELEASE_CANCELLED
-lost split BUG_NEXT_SETTLES -DN=2 -DATTEMPTS=1 -DLOST=2 -DNEXT=1 -DBUG_NEXT_SETTLES
-lost split BUG_NEXT_UNSETTLED -DN=2 -DATTEMPTS=1 -DAGAIN=1 -DCANCEL=1 -DNEXT=1 -DBUG_NEXT_UNSETTLED
-lost split BUG_EARLIER_RELEASES -DN=2 -DEARLIER=1 -DBUG_EARLIER_RELEASES
 fencing scopes BUG_ENTER_NO_LESS -DN=2 -DQ=1 -DBUG_ENTER_NO_LESS
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST
 tickets scopes ORDERS-differ -DN=2 -DORDERS=1
@@ -328,7 +311,6 @@ ok modes closed-3-late -DN=3 -DCLOSED=7 -DDUP=1
 ok modes item-3-recreated-lost -DN=3 -DUPD=1 -DDROP=1 -DLOST=1
 ok outcomes marks-2-permits-all -DROOM=2 -DIDS=4 -DLOST=1 -DCALLS=2 -DHB=1 -DRESUME=1 -DDROP=1 -DORPHAN=1
 ok outcomes numbers-lost-lost-late -DTRANS=2 -DLOST=2 -DDUP=1 -DTOKENS -DFORGET=1
-ok split split-lost-again-evict -DN=2 -DLOST=2 -DAGAIN=1 -DEVICT=1 -DCANCEL=1
 ok modes resume-semaphore-late -DN=2 -DPERMITS=2 -DRESUMERS=2 -DDUP=1
 ok scopes scope-3-late -DN=3 -DQ=1 -DDUP=1
 ok scopes scope-3-counter-lost -DN=3 -DQ=1 -DLOSTCOUNTER=1
@@ -342,7 +324,7 @@ printf '%-36s %10s %6s %8s  %s\n' name states depth seconds result
 if [ $mode != large ]; then
 	xargs -P 2 -L 1 sh "$self" one "$tmp" "$spin" <"$tmp/quick"
 	# Statements of the model that no search without a planted mistake has reached.
-	for model in queuelock modes outcomes split scopes; do
+	for model in queuelock modes outcomes scopes; do
 		sort "$tmp/unreached.$model".* | uniq -c |
 			awk -v m=$model -v n="$(ls "$tmp/unreached.$model".* | wc -l)" '$1 == n { sub(/^ *[0-9]+ /, ""); print m " " $0 }'
 	done >"$tmp/never"

@@ -25,18 +25,7 @@ type transaction struct {
 	items        []types.TransactWriteItem // the caller's, and the fence of each session
 	token        string
 	begun        dbclock.Instant // when the token was first sent
-	renamed      bool            // it was sent with another token before
-	doubt        doubt           // of all attempts so far
 }
-
-// doubt is what the answers to the attempts do not prove.
-type doubt int
-
-const (
-	none       doubt = iota // each attempt was refused, which proves that it was not made
-	unproven                // an attempt was refused by what proves nothing (table.Applied)
-	unanswered              // an attempt had no answer: it may have been made, or may yet be
-)
 
 // maxItems is DynamoDB's limit of a transaction.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
@@ -109,103 +98,87 @@ func (t *transaction) number(s *Session) error {
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const tokenLife = 9 * time.Minute
 
-// run sends the transaction until its outcome is known.
+// run plays the transaction until its outcome is known.
 func (t *transaction) run() error {
-	t.rename()
-	again := false
-	err := retry.Policy{Retryable: func(error) bool { return again }}.Do(t.held, func(ctx context.Context) (err error) {
-		again, err = t.attempt(ctx)
-		return err
-	})
-	if again {
-		return t.failed(err)
+	var machine queue.Transaction
+	pauses := retry.For(0)
+	do := machine.Step(queue.TransactionEvent{})
+	for do.Do != queue.TransactDone {
+		var e queue.TransactionEvent
+		switch do.Do {
+		case queue.TransactSend:
+			if do.Renew {
+				t.token, t.begun = random.Text(t.held), t.store().Clock().Mark(time.Now())
+			}
+			e = t.attempt()
+		case queue.TransactPause:
+			if !pauses.Pause(t.held) {
+				e.Err = do.Err
+			}
+		case queue.TransactShow:
+			if !t.visible(t.held) {
+				e.Err = t.held.Err()
+			}
+		case queue.TransactSettle:
+			e.Made = t.settleLast()
+		}
+		do = machine.Step(e)
 	}
-	return err
-}
-
-func (t *transaction) rename() {
-	t.token, t.begun = random.Text(t.held), t.store().Clock().Mark(time.Now())
+	for _, s := range t.sessions {
+		s.transacts.leave(do.Left)
+	}
+	switch do.Result {
+	case queue.TransactMade:
+		return nil
+	case queue.TransactUnknown:
+		return t.sessions[0].unknown(do.Err, t.caller.Err(), t.end())
+	case queue.TransactLost:
+		return do.Err
+	}
+	return fmt.Errorf("queuelock: %s: transact: %w", t.sessions[0].config.Name, errors.Join(do.Err, t.caller.Err(), t.end()))
 }
 
 func (t *transaction) store() *table.Store { return t.sessions[0].config.Queue.Store }
 
-// attempt sends the transaction once. It reports whether another attempt may succeed, and
-// otherwise returns the result of the transaction.
-func (t *transaction) attempt(ctx context.Context) (again bool, err error) {
-	err = t.store().Transact(ctx, t.token, t.items)
-	if err == nil {
-		return false, nil
-	}
-	if table.TokenMismatch(err) {
-		// DynamoDB Local takes some repetitions for another transaction. The number
-		// guards against a second one, whatever the token.
-		t.doubt, t.renamed, t.token = unanswered, true, random.Text(ctx)
-		return true, err
-	}
+// attempt sends the transaction once.
+func (t *transaction) attempt() queue.TransactionEvent {
+	err := t.store().Transact(t.held, t.token, t.items)
 	reasons := table.Reasons(err)
-	if transient(err) {
-		again, t.doubt = true, max(t.doubt, unproven)
+	e := queue.TransactionEvent{
+		Err: err, Mismatch: table.TokenMismatch(err), Transient: err != nil && transient(err),
+		Open: err != nil && reasons == nil && table.Applied(err), Forgotten: t.store().Clock().Since(t.begun, time.Now()) > tokenLife,
 	}
-	if reasons == nil && table.Applied(err) {
-		t.doubt = unanswered
+	if len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.sessions):], table.ReasonFailed) {
+		e.Fenced = true
+		t.judge(&e, err, reasons)
 	}
-	if t.fenced(reasons) {
-		if again, err = t.refused(ctx, err, reasons); !again {
-			return false, err
-		}
-	}
-	if again {
-		if t.doubt < unanswered {
-			t.rename() // it was cancelled, and no attempt is under way, unless the transport has a copy
-			t.renamed = true
-		}
-		return true, err
-	}
-	return false, t.failed(err)
+	return e
 }
 
-// fenced reports whether a fence was among the reasons of a refusal.
-func (t *transaction) fenced(reasons []string) bool {
-	return len(reasons) == len(t.items) && slices.Contains(reasons[len(reasons)-len(t.sessions):], table.ReasonFailed)
-}
-
-// refused is the end of an attempt that records have refused. It returns the same as attempt.
-func (t *transaction) refused(ctx context.Context, err error, reasons []string) (again bool, _ error) {
-	made, why := t.judge(ctx, err, reasons)
-	switch {
-	case made == queue.MadeYes && t.visible(ctx):
-		return false, nil
-	case made == queue.MadeYes:
-		return false, t.unknown(ctx.Err())
-	case made == queue.MadeUnknown && (t.renamed || t.store().Clock().Since(t.begun, time.Now()) > tokenLife):
-		return false, t.unknown(why)
-	}
-	return made == queue.MadeNotYet, why
-}
-
-// judge returns what became of the transaction by the records that refused it, and why.
-func (t *transaction) judge(ctx context.Context, err error, reasons []string) (made queue.Made, why error) {
+// judge says what became of the transaction by the records that refused it, and why.
+func (t *transaction) judge(e *queue.TransactionEvent, err error, reasons []string) {
 	fences := len(t.items) - len(t.sessions)
+	e.Err = nil
 	for i, s := range t.sessions {
 		if reasons[fences+i] != table.ReasonFailed {
 			continue
 		}
 		rec, malformed := queue.DecodeRecord(s.config.Queue.Items, table.ReasonItem(err, fences+i))
 		if malformed != nil {
-			t.doubt = max(t.doubt, unproven) // the transport may have sent a copy
-			return queue.MadeNotYet, malformed
+			e.Made, e.Malformed, e.Err = queue.MadeNotYet, true, malformed
+			return
 		}
 		switch m := s.transacts.made(rec); {
 		case m == queue.MadeYes:
-			return m, nil
-		case why != nil:
+			e.Made, e.Err = m, err
+			return
+		case e.Err != nil:
 		case m != queue.MadeNotYet:
-			made, why = m, s.fenced(rec)
+			e.Made, e.Err = m, s.fenced(rec)
 		default:
-			made, why = m, err
+			e.Made, e.Err = m, err
 		}
 	}
-	return made, why
 }
 
 // visible repeats a transaction that was made until an answer shows that all of its items,
@@ -225,39 +198,15 @@ func (t *transaction) visible(ctx context.Context) bool {
 	}) == nil
 }
 
-// failed returns the error of a transaction that ends with err. If an attempt had no answer,
-// it asks the table first. Nil: the transaction was made.
-func (t *transaction) failed(err error) error {
-	if t.doubt == none {
-		t.leave(queue.TransactionRefused)
-	} else {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
-		defer cancel()
-		var of []*transactions
-		for _, s := range t.sessions {
-			of = append(of, s.transacts)
-		}
-		switch t.settle(ctx, of...) {
-		case queue.MadeYes:
-			return nil
-		case queue.MadeUnknown:
-			return t.unknown(err)
-		}
-	}
-	return fmt.Errorf("queuelock: %s: transact: %w", t.sessions[0].config.Name, errors.Join(err, t.caller.Err(), t.end()))
-}
-
-// unknown returns the error of a transaction that may have been made, or may not be visible yet.
-func (t *transaction) unknown(err error) error {
-	t.leave(queue.TransactionUnsettled)
-	return t.sessions[0].unknown(err, t.caller.Err(), t.end())
-}
-
-// leave records the state of the transaction in the sessions. Their turnstiles are held.
-func (t *transaction) leave(state queue.TransactionState) {
+// settleLast settles the transaction after its caller has given up.
+func (t *transaction) settleLast() queue.Made {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.caller), settleLimit)
+	defer cancel()
+	var of []*transactions
 	for _, s := range t.sessions {
-		s.transacts.leave(state)
+		of = append(of, s.transacts)
 	}
+	return t.settle(ctx, of...)
 }
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.

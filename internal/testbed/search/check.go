@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -57,6 +58,8 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 		}
 	}
 	s.removed(w, m, before, rec, name)
+	s.used(w, m, name, before, rec)
+	s.marked(w, before, rec)
 }
 
 // issued notes the rows that were there when a ticket was issued.
@@ -110,6 +113,27 @@ func (s *search) mode(rec *queue.Record) {
 	}
 }
 
+// marked notes which marks replace that of a turn that has ended.
+func (s *search) marked(w *world, before, rec *queue.Record) {
+	for i := range s.Clients {
+		h := &w.nodes[i].hold
+		if h.m == none || h.end == running || s.crowd {
+			continue
+		}
+		id, t, released, evicted := s.ids[h.number], tickets[h.ticket], rec.Marks.Released, rec.Marks.Evicted
+		h.released = h.released || released != before.Marks.Released && (released.ID != id || released.Ticket != t)
+		h.evicted = h.evicted || evicted != before.Marks.Evicted && (evicted.ID != id || evicted.Ticket != t)
+	}
+}
+
+// rare checks that an outcome is unknown only where two marks have replaced that of the turn.
+func (s *search) rare(w *world, i int) {
+	h := &w.nodes[i].hold
+	if !s.crowd && !w.has(deletes) && !(h.evicted && (h.released || s.items.recs[w.rec].Marks.Released.ID == "")) {
+		s.fail("rare: %s does not learn how the turn of ticket %d ended", nameOf(i), h.ticket)
+	}
+}
+
 // removed checks the entries that a write has removed.
 func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name string) {
 	for k := range before.Holders {
@@ -121,6 +145,11 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		s.lasts(w, m, h, name)
 		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.ticket] != h.Ticket {
 			continue
+		}
+		wr := &s.items.writes[m.write[0]]
+		lost := name == "RELEASE" && wr.Repeat == clause.Freely // of a lock that is lost
+		if (lost || name == "EVICT" || name == "CLEAN UP") && m.role != byOperator && n.clock < clockOf(h.Lease.Until)+int8(h.Lease.Delay/unit) && h.Lease.Delay > 0 {
+			s.fail("delay: %s removes %s within its lock delay", name, h.ID)
 		}
 		own := int(m.node) == ownerOf(h.ID) // another client of its name has ended
 		switch {
@@ -187,10 +216,10 @@ func (s *search) check(w *world) {
 	writers, most := 0, 1
 	for i := range s.Clients {
 		n := &w.nodes[i]
-		if !s.believes(n) || n.hold.excused {
+		if h := &n.hold; !s.believes(n) || h.excused || (h.updating || h.open) && s.mistake != StillOpen || h.begun && s.mistake == ReleaseInTx {
 			continue
 		}
-		if !s.Clients[i].Mode.Shared {
+		if !n.hold.shared {
 			writers++
 		}
 		most = max(most, s.Clients[i].Mode.Permits)
@@ -219,6 +248,9 @@ func (s *search) final(w *world) {
 		}
 	}
 	if w.has(giveUp) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {
+		return
+	}
+	if w.has(ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

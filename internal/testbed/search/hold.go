@@ -2,6 +2,7 @@ package search
 
 import (
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
@@ -29,6 +30,7 @@ type heldStep struct {
 	result   queue.HoldResult
 	accepted bool
 	reset    bool
+	open     bool
 }
 
 var errLost = errors.New("no answer")
@@ -38,7 +40,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 		return r
 	}
 	h := s.holds.copy(k.m)
-	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true}
+	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Asks: s.asks}
 	if k.err || k.reply >= queue.ReplyFailed {
 		e.Err = errLost
 	}
@@ -48,9 +50,19 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	if k.next != none {
 		e.Next = &s.nexts[k.next]
 	}
+	if mark := &e.Record.Marks.Released; s.mistake == SameCall && mark.Call > 0 {
+		mark.Call = max(mark.Call, reflect.ValueOf(h).Elem().FieldByName("calls").Int())
+	}
 	now := at(k.clock, 0)
+	if k.kind >= heldDowngrade {
+		r := &heldStep{}
+		s.method(r, h, k.kind)
+		r.m = s.holds.add(h)
+		s.holdSteps[k] = r
+		return r
+	}
 	do := h.Step(queue.HoldTimes{Local: now}, e)
-	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset}
+	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset, open: do.Open}
 	r.late = !do.Limit.IsZero() && !now.Before(do.Limit)
 	if do.Do == queue.HoldSend {
 		r.write = s.items.send(do.Write, 0, "")
@@ -64,10 +76,21 @@ func (s *search) stepHold(k holdKey) *heldStep {
 func (s *search) granted(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	rec := s.waits.all[r.m].Snapshot.Record
-	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id}
+	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id, using: s.useOf(i)}
+	n.hold.shared, n.updated, n.made = r.shared, updated{}, made{ticket: r.ticket}
+	n.hold.unsettled = rec.Marks.MayAppear(time.Time{})
+	switch s.mistake {
+	case PlainRead:
+		n.hold.unsettled = false
+	case LastGrant:
+		n.hold.unsettled = len(rec.Marks.Unsettled) > 0 || rec.Marks.Released.Ticket.Less(rec.Marks.Evicted.Ticket)
+	}
+	mode := s.Clients[i].Mode
+	mode.Shared = r.shared
 	m := queue.NewHold(queue.Grant{
-		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: s.Clients[i].Mode, Sent: at(r.sent, 0),
+		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: mode, Sent: at(r.sent, 0),
 		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
+		Delay: s.delay(i),
 	}, rec)
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
@@ -80,9 +103,20 @@ func (s *search) granted(w *world, i int, r *stepped) {
 		n.hold.end = byOther
 	}
 	n.caller, n.wait, n.known = holds, none, r.ticket
+	if (n.hold.left[transacting] > 0 || s.Clients[i].Reads) && !n.hold.unsettled {
+		s.readsX(w, i)
+	}
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
 	}
+}
+
+// delay is the lock delay of a client's locks.
+func (s *search) delay(i int) time.Duration {
+	if !s.Clients[i].Delays || s.mistake == RemoveOnLoss {
+		return 0
+	}
+	return time.Duration(s.ttl) * unit
 }
 
 // believes reports whether a node relies on its lock.
@@ -141,6 +175,8 @@ func (s *search) answeredBeat(w *world, m *msg) {
 		if r.accepted {
 			s.withdraw(w, i)
 		}
+	case r.phase.Final() && !h.calling:
+		s.known(w, i)
 	case r.result == queue.HoldLost && !h.calling:
 		s.lose(w, i)
 		if h.end == running {
@@ -158,6 +194,7 @@ func (s *search) lose(w *world, i int) {
 	s.say("    %s has lost the lock", nameOf(i))
 	h.lost = true
 	s.hears(w, i, queue.HoldEnded, queue.ReplyApplied, none)
+	s.abandon(w, i)
 }
 
 // release calls Release. pass is the node to which the lock is passed, and one, or below zero for the row that was read.
@@ -165,7 +202,9 @@ func (s *search) release(w *world, i, pass int) {
 	h := &w.nodes[i].hold
 	w.nodes[i].caller = ended
 	h.calling, h.pass = true, int8(pass)
-	s.holding(w, i, s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none))
+	r := s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none)
+	s.abandon(w, i)
+	s.holding(w, i, r)
 }
 
 // holding does what a call of Release does next.
@@ -178,6 +217,9 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		case queue.HoldSend:
 			m := msg{role: byHold, node: int8(i)}
 			m.write[0] = r.write
+			if h.updating {
+				m.call, m.ticket = h.calls, h.ticket
+			}
 			if s.log != nil {
 				s.say("    %s sends %s", nameOf(i), s.name(&m))
 			}
@@ -186,11 +228,27 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		case queue.HoldRead:
 			s.post(w, msg{role: byHold, node: int8(i), look: 1, bare: true})
 			return
+		case queue.HoldSettle:
+			s.finish(w, i, queue.TransactionUnsettled, thenRelease)
+			return
+		case queue.HoldShow:
+			if s.hidden(w, i) && s.mistake != MadeVisible {
+				h.await = awaitRelease
+				return
+			}
 		case queue.HoldOffer:
 			k.next = s.offer(w, i)
 		case queue.HoldPause:
-			k.err = r.late
+			if h.updating && !h.lost {
+				h.await = awaitUpdate
+				return
+			}
+			k.err = r.late || h.updating
 		case queue.HoldDone:
+			if h.updating {
+				s.updateEnded(w, i, r)
+				return
+			}
 			s.released(w, i, r)
 			return
 		}
@@ -264,8 +322,10 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		if h.end != byRelease && !w.has(deletes) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
 		}
+		n.updated.denied = 0xff
 	case r.phase == queue.PhaseUnknown:
 		s.say("    %s does not learn how its turn ended", nameOf(i))
+		s.rare(w, i)
 	case r.phase == queue.PhaseCleared && !h.lost:
 		s.say("    %s hears that it had lost the lock", nameOf(i))
 		if h.end == byRelease {
@@ -277,15 +337,7 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		s.release(w, i, 0)
 		return
 	}
-	t := tickets[h.ticket]
-	n.hold, n.caller = hold{}, idle
-	s.withdraw(w, i)
-	if r.reset && s.mistake != NoReset {
-		m := msg{role: byReset, node: int8(i)}
-		m.write[0] = s.items.send(queue.Reset(t, time.Time{}), 0, "")
-		s.say("    %s sends RESET", nameOf(i))
-		s.post(w, m)
-	}
+	s.over(w, i, r.reset)
 }
 
 // evictNow lets an operator evict a holder, as the record shows it.

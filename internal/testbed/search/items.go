@@ -145,6 +145,13 @@ func appendValue(b []byte, v clause.Value) []byte {
 	return fmt.Appendf(b, "%v", v)
 }
 
+// closed returns a record without what says that a transaction is unsettled.
+func (it *items) closed(n int32) int32 {
+	item := maps.Clone(it.all[n])
+	delete(item, queue.AttrUnsettled)
+	return it.add(item, false)
+}
+
 var recordNames = theQueue.Names()
 
 // send returns the number of a write.

@@ -25,12 +25,54 @@ func TestMistakes(t *testing.T) {
 		{NoRemoval, "gives up", "clean"},
 		{StillHolds, "lost", "exclusion"},
 		{NotApplied, "gives up", "clean"},
+		{StillAlone, "downgrade, lost", "exclusion"},
+		{StillOpen, "update", "exclusion"},
+		{NotUpdated, "update", "reported"},
+		{SameCall, "update, declined and late", "reported"},
+		{PlainRead, "transaction, evicted", "lost"},
+		{LastGrant, "transaction, idle and evicted", "lost"},
+		{OpenOnce, "transaction, idle", "lost"},
+		{MadeVisible, "transaction, lost", "reported"},
+		{ReleaseInTx, "transaction", "lost"},
+		{ReleaseEarly, "transaction", "lost"},
+		{ReleaseUnsettled, "transaction, lost", "lost"},
+		{ReleaseRefused, "transaction, refused", "lost"},
+		{NextUnsettled, "transaction, next", "lost"},
+		{NextRefused, "transaction, next and refused", "lost"},
+		{NoToken, "transaction, evicted twice", "reported"},
+		{NoDelay, "lock delay", "delay"},
+		{RemoveOnLoss, "lock delay", "delay"},
+		{SettleSame, "transaction, late", "reported"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()
 			w := worldNamed(c.world)
 			w.MaxStates = 400_000
 			r := Run(w, Plant{Mistake: c.mistake}, nil)
+			if !strings.HasPrefix(r.Bad, c.finds+":") {
+				t.Errorf("in %q it finds %q in %d states, want %s:\n%s", c.world, r.Bad, r.States, c.finds, r.Story)
+			}
+			t.Logf("%d steps, %d states: %s", r.Steps, r.States, r.Bad)
+		})
+	}
+}
+
+// TestChanges leaves out a change of a write: the mark of how a turn has ended.
+func TestChanges(t *testing.T) {
+	for _, c := range []struct{ write, change, world, finds string }{
+		{"RELEASE", "sets released", "operator, lost", "reported"},
+		{"EVICT", "sets evicted", "operator, lost", "reported"},
+		{"RESUME", "sets evicted", "resumed, lost", "reported"},
+		{"TAKE", "sets, if absent, evicted", "lost", "rare"},
+		{"RELEASE", "removes holdMode", "downgrade", "exclusion"},
+		{"SETTLE", "sets holders.#id.made", "transaction, late", "denied"},
+		{"FENCE", "sets holders.#id.made", "transaction, cancelled", "reported"},
+	} {
+		t.Run(c.write+"/"+c.change, func(t *testing.T) {
+			t.Parallel()
+			w := worldNamed(c.world)
+			w.MaxStates = 400_000
+			r := Run(w, Plant{Write: c.write, Change: c.change}, nil)
 			if !strings.HasPrefix(r.Bad, c.finds+":") {
 				t.Errorf("in %q it finds %q in %d states, want %s:\n%s", c.world, r.Bad, r.States, c.finds, r.Story)
 			}

@@ -18,28 +18,40 @@ type move struct {
 type moveKind uint8
 
 const (
-	wants     moveKind = iota // i
-	polls                     // i rests, and looks
-	guesses                   // i rests, and sends CLAIM
-	releases                  // i
-	passes                    // i to the waiter j of its client
-	names                     // i by the row that it has read
-	reads                     // i the row with the next ticket
-	beats                     // i
-	renews                    // i, of its place j
-	gives                     // i gives up
-	dies                      // i
-	sleeps                    // i
-	evicts                    // the holder i of the record
-	erases                    // the record
-	delivers                  // message i: the table applies it and answers, or its sender takes the answer
-	slows                     // the table applies message i, and the answer takes long
-	drops                     // message i is lost
-	mutes                     // its answer is lost
-	fails                     // the table does not apply it, and says so
-	delays                    // message i has no answer, and may be applied later
-	copies                    // a copy of message i may be applied later
-	slowPolls                 // i rests, and looks; the answer takes long
+	wants       moveKind = iota // i
+	polls                       // i rests, and looks
+	guesses                     // i rests, and sends CLAIM
+	releases                    // i
+	passes                      // i to the waiter j of its client
+	names                       // i by the row that it has read
+	reads                       // i the row with the next ticket
+	beats                       // i
+	renews                      // i, of its place j
+	gives                       // i gives up
+	dies                        // i
+	sleeps                      // i
+	evicts                      // the holder i of the record
+	erases                      // the record
+	delivers                    // message i: the table applies it and answers, or its sender takes the answer
+	slows                       // the table applies message i, and the answer takes long
+	drops                       // message i is lost
+	mutes                       // its answer is lost
+	fails                       // the table does not apply it, and says so
+	delays                      // message i has no answer, and may be applied later
+	copies                      // a copy of message i may be applied later
+	slowPolls                   // i rests, and looks; the answer takes long
+	downgrades                  // i
+	sets                        // i calls SetData
+	updates                     // i calls UpdateAndRelease
+	retries                     // i sends the request of its UpdateAndRelease again
+	stops                       // i gives it up
+	declines                    // the condition of callers' updates changes
+	readsOf                     // i reads x
+	transacts                   // i calls Transact
+	showsRecord                 // a part of the transaction that is decided becomes visible
+	showsX
+	fences  // i sends a transaction of its own
+	forgets // DynamoDB the token of i's transaction
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -52,6 +64,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			continue
 		}
 		doing := n.doing(s)
+		n.hold.paused(add, i)
 		switch {
 		case s.Clients[i].Resumes && n.turns > 0 && n.caller == idle && (w.nodes[0].known == 0 || n.hold.m != none):
 		case n.caller == idle && n.turns > 0 && n.hold.m == none:
@@ -59,6 +72,10 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
 		case n.caller == holds:
+			s.uses(w, i, add)
+			if n.hold.updating {
+				break
+			}
 			add(releases, i, 0)
 			if h := &n.hold; !h.accepted && !h.beating && !h.lost {
 				add(beats, i, 0)
@@ -72,7 +89,15 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if w.net[k].role == noMsg {
 			break
 		}
-		add(delivers, k, 0)
+		if !s.blocked(w, &w.net[k]) {
+			add(delivers, k, 0)
+		}
+	}
+	if w.split.record {
+		add(showsRecord, int(w.split.node), 0)
+	}
+	if w.split.x {
+		add(showsX, int(w.split.node), 0)
 	}
 	fair = len(all)
 	for k := range w.net {
@@ -97,12 +122,12 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if !waited {
 			continue
 		}
-		if may(slow) {
+		if may(slow) && !s.blocked(w, m) && m.role != byTx {
 			add(slows, k, 0)
 		}
 		if may(lost) {
 			add(drops, k, 0)
-			if write {
+			if write && !s.blocked(w, m) {
 				add(mutes, k, 0)
 			}
 		}
@@ -156,6 +181,14 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 	}
 	if may(deletes) && w.rec != none {
 		add(erases, 0, 0)
+	}
+	if may(decline) {
+		add(declines, 0, 0)
+	}
+	for i := range s.Clients {
+		if may(forget) && w.nodes[i].made.token > 0 {
+			add(forgets, i, 0)
+		}
 	}
 	return all, fair
 }
@@ -261,6 +294,35 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case erases:
 		w.spend(deletes)
 		s.erase(&w)
+	case downgrades:
+		s.downgrade(&w, i)
+	case sets:
+		s.change(&w, i, heldData)
+	case updates:
+		s.update(&w, i)
+	case retries, stops:
+		if w.nodes[i].hold.await != awaitNothing {
+			s.goesOn(&w, i, v.kind == stops)
+		} else {
+			s.stopsChanging(&w, i)
+		}
+	case declines:
+		w.spend(decline)
+		w.denies = !w.denies
+	case readsOf:
+		s.readsX(&w, i)
+	case fences:
+		s.fence(&w, i)
+	case transacts:
+		s.transact(&w, i)
+	case showsRecord, showsX:
+		s.shows(&w, v.kind == showsX)
+	case forgets:
+		w.spend(forget)
+		w.nodes[i].made.token = 0
+		if w.nodes[i].hold.m != none {
+			w.nodes[i].hold.forgotten = true
+		}
 	default:
 		s.network(&w, v.kind, i)
 	}
@@ -313,6 +375,10 @@ func (s *search) network(w *world, kind moveKind, i int) {
 			s.hear(w, &m)
 			return
 		}
+		if m.token > 0 {
+			s.decide(w, &m, m.role == byTx)
+			return
+		}
 		s.apply(w, &m)
 		if kind == slows {
 			w.spend(slow)
@@ -328,7 +394,11 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.unanswered(w, m)
 	case mutes:
 		s.loses(w, &m, lost)
-		s.apply(w, &m)
+		if l := m; m.token > 0 {
+			s.decide(w, &l, false)
+		} else {
+			s.apply(w, &m)
+		}
 		s.unanswered(w, m)
 	case fails:
 		s.loses(w, &m, failed)
@@ -349,10 +419,16 @@ func (s *search) network(w *world, kind moveKind, i int) {
 	}
 }
 
+// blocked reports whether a request is refused, and repeated, until a transaction is visible.
+func (s *search) blocked(w *world, m *msg) bool {
+	return w.split.record && !m.answer && m.look == 0 && m.token == 0 && s.items.writes[m.write[0]].row == 0
+}
+
 // loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
 func (s *search) loses(w *world, m *msg, f fault) {
 	w.spend(f)
-	if m.look == 0 && slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name) {
+	lost := m.role == byHold && w.nodes[m.node].hold.lost
+	if m.look == 0 && (lost || slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name)) {
 		w.stays = true
 	}
 }
@@ -392,9 +468,21 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	if wr.row == 0 {
 		was := w.rec
 		o := s.items.apply(n, was)
+		if s.mistake == OpenOnce && wr.Name == "RELEASE" && o.reply == queue.ReplyApplied && !slices.Contains(wr.Changes(), "sets unsettled") {
+			o.item = s.items.closed(o.item)
+		}
+		if m.call > 0 && m.token == 0 && (w.denies || o.reply == queue.ReplyFailed) {
+			o = outcome{item: was, reply: queue.ReplyRefused}
+		}
 		if o.item != was {
 			w.rec = o.item
 			s.recordChanged(w, m, was)
+		}
+		if m.call > 0 && m.token == 0 && o.reply == queue.ReplyApplied {
+			s.updates(w, m, &s.items.recs[was])
+		}
+		if wr.Kind == clause.Check && o.reply == queue.ReplyApplied {
+			s.fenced(w, m)
 		}
 		m.rec = w.rec
 		return o
@@ -474,6 +562,12 @@ func (s *search) hear(w *world, m *msg) {
 		s.answeredBeat(w, m)
 	case byHold:
 		s.answeredHold(w, m)
+	case byChange:
+		s.answeredChange(w, m)
+	case byTx:
+		s.answeredTx(w, m)
+	case bySettle:
+		s.answeredSettle(w, m)
 	case byOperator:
 		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
 			r := msg{role: byNone, node: m.node}
@@ -552,6 +646,18 @@ func (s *search) name(m *msg) string {
 	if w.say != "" {
 		name += " of " + w.say
 	}
+	switch {
+	case w.Name == "RELEASE" && !slices.Contains(w.Conditions(), "alone"):
+		name += " by hand-off"
+	case w.Name == "RELEASE":
+		name = "fast RELEASE"
+	}
+	if m.token > 0 {
+		return [...]string{"", "TRANSACT x", "TRANSACT y", "TRANSACT z"}[m.call]
+	}
+	if m.call > 0 {
+		name += " with the update"
+	}
 	if m.write[1] != none {
 		name += " and of " + s.items.writes[m.write[1]].say
 	}
@@ -593,6 +699,30 @@ func (s *search) nameMove(w *world, v move) string {
 		return "an operator evicts " + s.items.recs[w.rec].Holders[i].ID
 	case erases:
 		return "another program deletes the record"
+	case downgrades:
+		return a + " downgrades"
+	case sets:
+		return a + " sets its data"
+	case updates:
+		return a + " updates and releases"
+	case retries:
+		return a + " tries again"
+	case stops:
+		return a + " stops trying"
+	case declines:
+		return "the condition of updates changes"
+	case readsOf:
+		return a + " reads x"
+	case fences:
+		return a + " writes with the condition of its lock"
+	case transacts:
+		return a + " calls Transact"
+	case showsRecord:
+		return "the record shows the transaction of " + a
+	case showsX:
+		return "x shows the transaction of " + a
+	case forgets:
+		return "DynamoDB forgets the token of " + a
 	}
 	m := &w.net[i]
 	what := s.name(m) + " of " + nameOf(int(m.node))
@@ -664,7 +794,14 @@ func (s *search) nameRecord(n int32) string {
 		case h.Shared:
 			text += " shared"
 		}
+		if h.Made > 0 {
+			text += fmt.Sprintf(" made %d", h.Made)
+		}
 		all = append(all, text)
 	}
-	return fmt.Sprintf("ticketNumber %s, granted %s, holders {%s}", rec.TicketNumber, rec.Granted, strings.Join(all, ", "))
+	text := fmt.Sprintf("ticketNumber %s, granted %s, holders {%s}", rec.TicketNumber, rec.Granted, strings.Join(all, ", "))
+	if len(rec.Marks.Unsettled) > 0 {
+		text += ", unsettled"
+	}
+	return text
 }

@@ -94,6 +94,7 @@ type stepped struct {
 	claimed bool
 	named   bool
 	resumed bool
+	shared  bool
 	endless bool
 	entry   *queue.Entry // evPassing
 	err     string
@@ -114,10 +115,10 @@ func (c clock) Begin() (queue.Lease, time.Time) { return c.s.lease(c.v.node, c.v
 // lease returns the lease of an entry or a row that begins at a clock.
 func (s *search) lease(n, at_ int8) (queue.Lease, time.Time) {
 	l := queue.Lease{TTL: time.Duration(s.ttl) * unit, Until: at(at_+s.ttl, 0), FailClosed: s.Clients[n].FailClosed}
-	if s.dated {
-		return l, at(0, 1)
+	if s.Clients[n].Delays {
+		l.Delay = l.TTL
 	}
-	return l, time.Time{}
+	return l, s.middle()
 }
 
 func (c clock) Usable(_ queue.Lease, sent time.Time, named bool) bool {
@@ -147,7 +148,7 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 	switch {
 	case l.Endless():
 		return queue.Forever
-	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= clockOf(l.Until):
+	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
 		return 0
 	}
 	return unit
@@ -159,6 +160,14 @@ func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
 		return time.Time{}, time.Time{}, false
 	}
 	return at(100, 0), time.Time{}, true
+}
+
+// openAt is the clock at which an entry no longer keeps the queue closed.
+func (s *search) openAt(l *queue.Lease) int8 {
+	if s.mistake == NoDelay {
+		return clockOf(l.Until)
+	}
+	return clockOf(l.Until) + int8(l.Delay/unit)
 }
 
 func (c clock) Now() time.Time { return c.now }
@@ -307,7 +316,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
 		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Holder.Named, do.Holder.Lease.Endless()
-		r.resumed = do.Attempt.Resumed
+		r.resumed, r.shared = do.Attempt.Resumed, w.Config.Mode.Shared
 	}
 }
 

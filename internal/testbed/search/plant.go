@@ -1,17 +1,32 @@
 package search
 
-import "github.com/queuelock/queuelock/internal/clause"
+import (
+	"slices"
 
-// Plant is a planted mistake, which a search must find: a condition that is left out of a write as it is sent, or another one.
+	"github.com/queuelock/queuelock/internal/clause"
+)
+
+// Plant is a planted mistake, which a search must find: a condition or a change that is left out of a write as it is sent, or
+// another one.
 type Plant struct {
 	Write, Condition string
+	Change           string
 	Mistake          Mistake
 }
 
 // change returns the write as it is sent.
 func (p Plant) change(w clause.Write) clause.Write {
-	if w.Name == p.Write {
+	if w.Name != p.Write {
+		return w
+	}
+	if p.Condition != "" {
 		w, _ = w.Without(p.Condition)
+	}
+	for i, change := range w.Changes() {
+		if change == p.Change {
+			w.Do = slices.Delete(slices.Clone(w.Do), i, i+1)
+			break
+		}
 	}
 	return w
 }
@@ -21,17 +36,35 @@ type Mistake string
 
 // The mistakes.
 const (
-	RowLeft     Mistake = "a grant by name is accepted after its row was deleted"
-	RowEarly    Mistake = "the row is deleted after an acceptance without an answer"
-	RowGone     Mistake = "a grant by name is used though the row is being deleted"
-	ShortName   Mistake = "a grant by name ends before the lease of the row"
-	NotNext     Mistake = "a release names a row that is not the next"
-	PassNotNext Mistake = "a release passes the lock to a waiter that is not the next"
-	NoReset     Mistake = "no RESET is sent"
-	LateGrant   Mistake = "a grant is used after its lease"
-	LateName    Mistake = "a grant by name is used after the lease of the row"
-	EarlyEnd    Mistake = "leases of others are judged to have ended at any time"
-	NoRemoval   Mistake = "ids of unknown outcome are not removed"
-	StillHolds  Mistake = "a holder relies on its lock until its release is answered"
-	NotApplied  Mistake = "a request without an answer counts as not applied"
+	RowLeft          Mistake = "a grant by name is accepted after its row was deleted"
+	RowEarly         Mistake = "the row is deleted after an acceptance without an answer"
+	RowGone          Mistake = "a grant by name is used though the row is being deleted"
+	ShortName        Mistake = "a grant by name ends before the lease of the row"
+	NotNext          Mistake = "a release names a row that is not the next"
+	PassNotNext      Mistake = "a release passes the lock to a waiter that is not the next"
+	NoReset          Mistake = "no RESET is sent"
+	LateGrant        Mistake = "a grant is used after its lease"
+	LateName         Mistake = "a grant by name is used after the lease of the row"
+	EarlyEnd         Mistake = "leases of others are judged to have ended at any time"
+	NoRemoval        Mistake = "ids of unknown outcome are not removed"
+	StillHolds       Mistake = "a holder relies on its lock until its release is answered"
+	StillAlone       Mistake = "a holder relies on being alone until its downgrade is answered"
+	StillOpen        Mistake = "a holder relies on its lock after an update without an answer"
+	NotUpdated       Mistake = "an update without an answer counts as not made"
+	PlainRead        Mistake = "x is read plainly after an eviction"
+	LastGrant        Mistake = "x is read plainly if the turn before was released"
+	OpenOnce         Mistake = "the next release removes what says that a transaction is unsettled"
+	MadeVisible      Mistake = "a transaction counts as visible once the record shows its number"
+	ReleaseInTx      Mistake = "the release is an item of the transaction"
+	ReleaseEarly     Mistake = "a release does not wait for the transaction under way"
+	ReleaseUnsettled Mistake = "a lock is released as usual after a transaction of unknown outcome"
+	ReleaseRefused   Mistake = "the same after a transaction whose attempts were all refused"
+	NextUnsettled    Mistake = "the next transaction settles one of unknown outcome"
+	NextRefused      Mistake = "the next transaction settles one whose attempts were all refused"
+	NoToken          Mistake = "a transaction has a number, and no token"
+	SettleSame       Mistake = "SETTLE writes the number of the transaction itself"
+	NoDelay          Mistake = "others do not wait for the lock delay"
+	RemoveOnLoss     Mistake = "the holder removes its entry when it learns of its loss"
+	SameCall         Mistake = "all release calls of a lock have one number"
+	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

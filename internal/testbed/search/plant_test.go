@@ -39,6 +39,22 @@ var planted = []struct {
 	{"SWEEP", "beat as read", "late", "judged", 18},
 	{"SWEEP", "id as read", "resumed twice", "judged", 20},
 	{"RESUME of a row", "no row of another", "resumed twice", "judged", 10},
+	{"DOWNGRADE", "holder", "downgrade, copied, any", "malformed", 12},
+	{"RESUME", "not downgraded", "downgrade, resumed", "exclusion", 10},
+	{"SETDATA", "holder", "data, copied, any", "malformed", 8},
+	{"SETDATA", "not late", "data", "late", 7},
+	{"FENCE", "transaction not made", "transaction", "denied", 6},
+	{"SETTLE", "transaction not made", "transaction", "reported", 7},
+	{"FENCE", "holder", "transaction", "malformed", 10},
+	{"FENCE", "no later ticket", "fence", "fence", 9},
+	{"DOWNGRADE", "transaction not made", "transaction, downgrade", "lost", 12},
+	{"EVICT", "transactions as read", "transaction, evicted", "reported", 9},
+	{"SETTLE", "holder", "transaction, evicted", "malformed", 7},
+	{"FENCE", "its ticket", "transaction, cancelled", "fence", 9},
+	{"RELEASE", "transaction not made", "transaction, refused", "lost", 14},
+	{"SETTLE", "its ticket", "transaction, evicted twice", "reported", 12},
+	{"EVICT", "ticket as read", "transaction, evicted twice", "reported", 14},
+	{"RESUME", "transactions as read", "transaction, resumed", "reported", 10},
 }
 
 // notFound are the other conditions, and why no world needs them. Package conditions has a story for each.
@@ -58,20 +74,18 @@ var notFound = map[string][]string{
 	"decides alone in no story of the worlds that were tried": {
 		"CLAIM/after the first served", "CLAIM/issued", "PASS/holder", "PASS/its ticket", "PASS/alone", "PASS/not granted",
 		"PASS/after the first served", "PASS/issued", "RESUME/no later ticket", "HEARTBEAT/no later ticket", "CONFIRM/holder",
-		"CONFIRM/no later ticket", "EVICT of a fail-closed holder/ticket as read",
+		"CONFIRM/no later ticket", "EVICT of a fail-closed holder/ticket as read", "SETDATA/no later ticket",
+		"DOWNGRADE/no later ticket", "DOWNGRADE/alone",
 	},
 	"is needed by a longer story than was searched": {
-		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "EVICT/ticket as read", "RESUME/ticket as read",
-		"HEARTBEAT of a row/not late",
+		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "RESUME/ticket as read",
+		"HEARTBEAT of a row/not late", "SETDATA/its ticket", "DOWNGRADE/its ticket",
 	},
 	"is of a write, or of transactions, that are not played": {
 		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no item",
-		"TAKE that seeds/no counter", "TAKE/no counter", "FENCE/holder", "FENCE/its ticket", "FENCE/transaction not made",
-		"FENCE/no later ticket", "SETTLE/holder", "SETTLE/its ticket", "SETTLE/transaction not made", "SETDATA/holder",
-		"SETDATA/no later ticket", "SETDATA/its ticket", "SETDATA/not late", "DOWNGRADE/holder", "DOWNGRADE/no later ticket",
-		"DOWNGRADE/its ticket", "DOWNGRADE/alone", "DOWNGRADE/transaction not made", "RELEASE/transaction not made",
-		"RELEASE/few times", "RELEASE/times as read", "PASS/transaction not made", "RESUME/transactions as read",
-		"RESUME/not downgraded", "EVICT/transactions as read", "EVICT of a fail-closed holder/transactions as read",
+		"TAKE that seeds/no counter", "TAKE/no counter",
+		"RELEASE/few times", "RELEASE/times as read", "PASS/transaction not made",
+		"EVICT of a fail-closed holder/transactions as read",
 	},
 }
 

@@ -31,15 +31,18 @@ type search struct {
 	crowd   bool // several may hold at once
 	readers int  // the most that share
 	resumes bool // a process continues what another has left
+	asks    bool // updates have a condition
 
 	items *items
 	waits *machines[queue.Wait]
 	rows  *machines[queue.Place]
 	holds *machines[queue.Hold]
+	txs   *machines[queue.Transaction]
 	steps map[stepKey]*stepped
 
 	placeSteps map[placeKey]*placed
 	holdSteps  map[holdKey]*heldStep
+	txSteps    map[txKey]*txStep
 	nexts      []queue.Next
 	nextNums   map[string]int32
 
@@ -63,9 +66,10 @@ func newSearch(w World, p Plant) *search {
 			s.readers = min(s.readers, r)
 		}
 		s.resumes = s.resumes || c.Resumes
-		s.crowd = s.crowd || c.Mode != queue.Mode{}
+		s.crowd = s.crowd || c.Mode != queue.Mode{} || c.Downgrades
 		s.dated = s.dated || c.NoWait && w.Names
 	}
+	s.asks = w.Faults.Decline > 0
 	s.waits = machinesOf[queue.Wait](s.items)
 	s.rows, s.holds = machinesOf[queue.Place](s.items), machinesOf[queue.Hold](s.items)
 	s.placeSteps, s.holdSteps, s.nextNums, s.nexts = map[placeKey]*placed{}, map[holdKey]*heldStep{}, map[string]int32{}, make([]queue.Next, 1)
@@ -73,6 +77,7 @@ func newSearch(w World, p Plant) *search {
 	s.waits.add(&queue.Wait{}) // none
 	s.rows.add(&queue.Place{})
 	s.holds.add(&queue.Hold{})
+	s.txs, s.txSteps = machinesOf[queue.Transaction](s.items), map[txKey]*txStep{}
 	s.id("")
 	return s
 }
@@ -225,7 +230,7 @@ func (s *search) matters(w *world, i int) bool {
 	}
 	for _, h := range s.items.recs[w.rec].Holders {
 		own := n.hold.m != none && s.ids[n.hold.number] == h.ID
-		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < clockOf(h.Lease.Until) {
+		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < s.openAt(&h.Lease) {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 var kinds = map[string]Client{
 	"one": {Turns: 9}, "reader": {Turns: 9, Mode: reader.Mode}, "permit": {Turns: 9, Mode: permit.Mode},
 	"quick": {Turns: 9, NoWait: true}, "closed": {Turns: 9, FailClosed: true},
+	"downgrader": {Turns: 9, Downgrades: true}, "updater": {Turns: 9, Updates: 9}, "writer": {Turns: 9, Writes: 9},
 }
 
 // worldOf reads the line of a transcript that says what is played, such as "world: one, one; names".
@@ -36,7 +37,7 @@ func worldOf(line string) (w World, err error) {
 			return w, fmt.Errorf("no option is called %q", option)
 		}
 	}
-	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
+	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 	return w, nil
 }
 

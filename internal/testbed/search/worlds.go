@@ -4,14 +4,19 @@ import "github.com/queuelock/queuelock/queue"
 
 // The clients of worlds.
 var (
-	one    = Client{Turns: 1}
-	two    = Client{Turns: 2}
-	reader = Client{Turns: 1, Mode: queue.Mode{Shared: true}}
-	alone  = Client{Turns: 1, Mode: queue.Mode{Shared: true, Readers: 1}}
-	permit = Client{Turns: 1, Mode: queue.Mode{Permits: 2}}
-	quick  = Client{Turns: 1, NoWait: true}
-	closed = Client{Turns: 1, FailClosed: true}
-	resume = Client{Turns: 1, Resumes: true}
+	one     = Client{Turns: 1}
+	two     = Client{Turns: 2}
+	reader  = Client{Turns: 1, Mode: queue.Mode{Shared: true}}
+	alone   = Client{Turns: 1, Mode: queue.Mode{Shared: true, Readers: 1}}
+	permit  = Client{Turns: 1, Mode: queue.Mode{Permits: 2}}
+	quick   = Client{Turns: 1, NoWait: true}
+	closed  = Client{Turns: 1, FailClosed: true}
+	resume  = Client{Turns: 1, Resumes: true}
+	downs   = Client{Turns: 1, Downgrades: true}
+	updater = Client{Turns: 1, Updates: 2}
+	writer  = Client{Turns: 1, Writes: 1}
+	writes  = Client{Turns: 1, Writes: 2}
+	setter  = Client{Turns: 1, Sets: 2}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -84,6 +89,52 @@ func Worlds() []World {
 		{Name: "resumed, lost", About: "and a request is lost or late", Clients: []Client{one, resume}, Faults: Faults{Lost: 1, Late: 1, Crash: 1}},
 		{Name: "resumed twice", About: "two processes resume it", Clients: []Client{one, resume, resume, one}, Faults: Faults{Crash: 1}},
 		{Name: "resumed, ended", About: "and a lease ends", Clients: []Client{one, resume, one}, Faults: Faults{Ends: 1}},
+		{Name: "downgrade", About: "a writer lets readers in", Clients: []Client{downs, reader, one}},
+		{Name: "downgrades", About: "two writers do so", Clients: []Client{downs, downs, reader}},
+		{Name: "downgrade, lost", About: "and a request is lost", Clients: []Client{downs, reader}, Faults: Faults{Lost: 1, Beat: 1}},
+		{Name: "downgrade, lost of three", About: "and a writer waits", Clients: []Client{downs, reader, one}, Faults: Faults{Lost: 1}},
+		{Name: "downgrade, late", About: "a downgrade is late, and its caller gives up", Clients: []Client{downs, reader}, Faults: Faults{Late: 1, Beat: 1}},
+		{Name: "downgrade, late and ended", About: "and a lease ends", Clients: []Client{downs, reader}, Faults: Faults{Late: 1, Ends: 1}},
+		{Name: "downgrade, copied, any", About: "a copy of any request comes later", Any: true, Clients: []Client{downs, {Turns: 2, Mode: queue.Mode{Shared: true}}}, Faults: Faults{Dup: 1}},
+		{Name: "downgrade, crash", About: "and a client crashes", Clients: []Client{downs, reader, one}, Faults: Faults{Crash: 1}},
+		{Name: "downgrade, resumed", About: "another process resumes a lock that is downgraded", Clients: []Client{downs, resume, reader}},
+		{Name: "update", About: "an update in the write that releases, and its answer is lost twice", Clients: []Client{updater, one}, Faults: Faults{Lost: 2}},
+		{Name: "update, late", About: "and a request is late", Clients: []Client{updater, one}, Faults: Faults{Late: 1, Lost: 1}},
+		{Name: "update, declined", About: "and its condition is false", Clients: []Client{updater, one}, Faults: Faults{Lost: 1, Decline: 1}},
+		{Name: "update, declined and late", About: "and its condition is false, and true later", Clients: []Client{updater, one}, Faults: Faults{Late: 1, Decline: 2}},
+		{Name: "update, ended", About: "and the lease ends", Clients: []Client{updater, one}, Faults: Faults{Lost: 1, Ends: 1}},
+		{Name: "update, heartbeat", About: "and a heartbeat meets it", Clients: []Client{updater, one}, Faults: Faults{Lost: 1, Beat: 1}},
+		{Name: "update, of three", About: "others wait", Clients: []Client{updater, one, one}, Faults: Faults{Lost: 1}},
+		{Name: "update, operator", About: "and an operator evicts", Clients: []Client{updater, one}, Faults: Faults{Lost: 1, Evict: 1}},
+		{Name: "update, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{updater, one}, Faults: Faults{Dup: 1, Lost: 1}},
+		{Name: "update, copied twice, any", About: "two copies", Any: true, Clients: []Client{updater, one}, Faults: Faults{Dup: 2}},
+		{Name: "data", About: "the holder's data, and a request is late", Clients: []Client{setter, one}, Faults: Faults{Late: 2}},
+		{Name: "data, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{setter, one}, Faults: Faults{Dup: 2}},
+		{Name: "lock delay", About: "a lease ends, and the entry keeps the queue closed", Clients: []Client{{Turns: 1, Delays: true}, one}, Faults: Faults{Ends: 2}},
+		{Name: "transaction", About: "holders write x in fenced transactions", Clients: []Client{writer, writer}},
+		{Name: "transaction, of three", About: "and one of them does not write", Clients: []Client{writer, one, writer}},
+		{Name: "transaction, lost", About: "and a request or its answer is lost", Clients: []Client{writer, writer}, Faults: Faults{Lost: 1}},
+		{Name: "transaction, lost twice", About: "the same, twice", Clients: []Client{writer, writer}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, evicted", About: "and an operator evicts", Clients: []Client{writer, writer}, Faults: Faults{Evict: 1, Lost: 1}},
+		{Name: "transaction, ended", About: "and a lease ends", Clients: []Client{writer, writer}, Faults: Faults{Ends: 1}},
+		{Name: "transaction, late", About: "and a request is late", Clients: []Client{writer, writer}, Faults: Faults{Late: 1}},
+		{Name: "transaction, cancelled", About: "an attempt is cancelled, and a copy of it is late", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Failed: 1, Dup: 1}},
+		{Name: "transaction, idle", About: "a holder between two that write may write nothing", Clients: []Client{writer, {Turns: 2, Writes: 1}}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, idle and evicted", About: "and an operator evicts the first", Clients: []Client{writer, {Turns: 2, Writes: 1}}, Faults: Faults{Evict: 1}},
+		{Name: "transaction, next", About: "another transaction follows", Clients: []Client{writes, writer}, Faults: Faults{Lost: 2}},
+		{Name: "transaction, cancelled and evicted", About: "the same, and an operator evicts", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Failed: 1, Dup: 1, Evict: 1}},
+		{Name: "transaction, refused", About: "an attempt is refused by its own condition, and a copy of it is late", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Decline: 2, Dup: 1}},
+		{Name: "transaction, next and refused", About: "and another transaction follows", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Decline: 2, Dup: 1}},
+		{Name: "transaction, evicted twice", About: "an attempt is repeated beside two evictions", Any: true, Clients: []Client{writer, one}, Faults: Faults{Evict: 2, Dup: 1}},
+		{Name: "transaction, next and cancelled", About: "and one is cancelled", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Failed: 1, Dup: 1}},
+		{Name: "transaction, forgotten", About: "DynamoDB forgets its token", Clients: []Client{writes, one}, Faults: Faults{Lost: 1, Late: 1, Forget: 1}},
+		{Name: "transaction, forgotten and evicted", About: "and two holders are evicted", Clients: []Client{writer, one}, Faults: Faults{Lost: 1, Forget: 1, Evict: 2}},
+		{Name: "transaction, update", About: "and a release with an update is late", Clients: []Client{{Turns: 1, Writes: 1, Updates: 1}, writer}, Faults: Faults{Late: 1}},
+		{Name: "transaction, downgrade", About: "and a downgrade, which is late", Clients: []Client{{Turns: 1, Writes: 1, Downgrades: true}, {Turns: 1, Mode: reader.Mode, Reads: true}}, Faults: Faults{Late: 1}},
+		{Name: "transaction, downgrade, lost", About: "or lost", Clients: []Client{{Turns: 1, Writes: 1, Downgrades: true}, {Turns: 1, Mode: reader.Mode, Reads: true}}, Faults: Faults{Lost: 1}},
+		{Name: "fence", About: "a transaction of the caller's own asks for the lock, beside a downgrade", Clients: []Client{{Turns: 1, Fences: 1, Downgrades: true}, reader, one}},
+		{Name: "transaction, declined", About: "and its own condition is false", Clients: []Client{writer, writer}, Faults: Faults{Lost: 1, Decline: 1}},
+		{Name: "transaction, resumed", About: "and another process resumes the lock", Clients: []Client{writer, {Turns: 1, Writes: 1, Resumes: true}}, Faults: Faults{Late: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 	}
