@@ -72,17 +72,26 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	}, rec)
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
-	s.tokens(w, i, r.ticket)
-	if !r.endless && n.clock >= r.sent+s.ttl {
+	over := !r.endless && n.clock >= r.sent+s.ttl
+	if !over || !w.has(pause) { // after a pause it is lost as soon as it is held
+		s.tokens(w, i, r.ticket)
+	}
+	if over && !w.has(pause) {
 		s.fail("reported: %s hears of a grant whose lease is over", nameOf(i))
 	}
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
-	if n.hold.excused = !in && (w.has(evict) || w.has(deletes) || s.resumes); n.hold.excused {
+	if n.hold.excused = !in && (w.has(evict) || w.has(deletes) || s.resumes); !in {
 		n.hold.end = byOther
+		if !over && !n.hold.excused {
+			s.fail("judged: %s hears of ticket %d, whose entry was removed", nameOf(i), r.ticket)
+		}
 	}
 	n.caller, n.wait, n.known = holds, none, r.ticket
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
+	}
+	if over {
+		s.lose(w, i)
 	}
 }
 

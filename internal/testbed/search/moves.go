@@ -40,6 +40,8 @@ const (
 	delays                    // message i has no answer, and may be applied later
 	copies                    // a copy of message i may be applied later
 	slowPolls                 // i rests, and looks; the answer takes long
+	stops                     // i will stop after its next step
+	goesOn                    // i does what follows from that step
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -56,6 +58,8 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		case s.Clients[i].Resumes && n.turns > 0 && n.caller == idle && (w.nodes[0].known == 0 || n.hold.m != none):
 		case n.caller == idle && n.turns > 0 && n.hold.m == none:
 			add(wants, i, 0)
+		case n.stopped != 0:
+			add(goesOn, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
 		case n.caller == holds:
@@ -132,7 +136,10 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if may(giveUp) && n.caller == waits && doing != queue.Idle {
 			add(gives, i, 0)
 		}
-		if n.caller == waits && doing == queue.Resting && !n.taken {
+		if may(pause) && n.caller == waits && !n.pausing && n.stopped == 0 {
+			add(stops, i, 0)
+		}
+		if n.caller == waits && doing == queue.Resting && !n.taken && n.stopped == 0 {
 			if may(guess) && s.isNext(n) {
 				add(guesses, i, 0)
 			}
@@ -238,6 +245,11 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case renews:
 		w.spend(rowBeat)
 		s.renew(&w, i, j)
+	case stops:
+		w.spend(pause)
+		w.nodes[i].pausing = true
+	case goesOn:
+		s.goOnAfter(&w, i)
 	case gives:
 		w.spend(giveUp)
 		s.give(&w, i)
@@ -274,7 +286,7 @@ func (s *search) give(w *world, i int) {
 	if p := n.current(); p != nil {
 		s.stepRow(w, i, int(n.place-1), rowEnd, 0, 0, 0)
 	}
-	if !s.outstanding(w, i) && !n.taken {
+	if !s.outstanding(w, i) && !n.taken && n.stopped == 0 {
 		s.leaving(w, i)
 	}
 }
@@ -352,7 +364,8 @@ func (s *search) network(w *world, kind moveKind, i int) {
 // loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
 func (s *search) loses(w *world, m *msg, f fault) {
 	w.spend(f)
-	if m.look == 0 && slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name) {
+	lost := m.role == byHold && w.nodes[m.node].hold.lost
+	if m.look == 0 && (lost || slices.Contains([]string{"CLEAN UP", "CLEAN UP of a row", "RESET"}, s.items.writes[m.write[0]].Name)) {
 		w.stays = true
 	}
 }
@@ -490,6 +503,10 @@ func (s *search) poll(w *world, i int, slowly bool) bool {
 	before := *w
 	s.step(w, i, event{kind: evRested})
 	s.log = said
+	if w.nodes[i].stopped != 0 {
+		s.say("%s", s.nameMove(&before, move{polls, int8(i), 0}))
+		return true
+	}
 	if w.nodes[i].doing(s) == queue.Putting {
 		return false // once its row is there
 	}
@@ -585,6 +602,10 @@ func (s *search) nameMove(w *world, v move) string {
 		return a + " sends a heartbeat of its row"
 	case gives:
 		return a + " gives up"
+	case stops:
+		return a + " will stop after its next step"
+	case goesOn:
+		return a + " goes on"
 	case dies:
 		return a + " crashes"
 	case sleeps:

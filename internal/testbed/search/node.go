@@ -38,7 +38,7 @@ func small(t ticket.Number) uint8 {
 // event is an Event of a wait, in numbers.
 type event struct {
 	kind       eventKind
-	flag, also bool // Joined: ByName, Fresh. Rested: Guess, Taken. Kept: OK
+	flag, also bool // Joined: ByName, Fresh, and own is Put. Rested: Guess, Taken. Kept: OK
 	own, whole bool
 	ticket     uint8
 	reply      queue.Reply
@@ -79,6 +79,9 @@ type stepKey struct {
 
 // stepped is what a step returns: the next state of the machine, and what it does.
 type stepped struct {
+	num     int32 // of the step: see search.all
+	before  int32 // the machine before
+	from    queue.Doing
 	m       int32
 	state   queue.Doing
 	write   [2]int32
@@ -208,7 +211,8 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	}
 	w := s.waits.copy(m)
 	c := clock{s, &v, at(v.clocks[v.node], s.waits.ticks[m]+1)}
-	r := &stepped{}
+	r := &stepped{num: int32(len(s.all)), before: m, from: w.State}
+	s.all = append(s.all, r)
 	switch e.kind {
 	case evOffer:
 		w.Offer()
@@ -236,7 +240,7 @@ func (s *search) eventOf(e event) queue.Event {
 	case evBegin, evCareful:
 		return queue.Begin{Ticket: tickets[e.ticket]}
 	case evJoined:
-		return queue.Joined{ByName: e.flag, Fresh: e.also}
+		return queue.Joined{ByName: e.flag, Fresh: e.also, Put: e.own}
 	case evPut:
 		return queue.Put{}
 	case evReplied:
@@ -357,7 +361,11 @@ func (s *search) begin(w *world, i int, kind eventKind) {
 // step gives an event to the wait of a node, and does what the wait then does.
 func (s *search) step(w *world, i int, e event) {
 	n := &w.nodes[i]
-	for {
+	for rounds := 0; ; rounds++ {
+		if rounds == maxRounds {
+			s.fail("livelock: %s goes on and on without a request", nameOf(i))
+			return
+		}
 		n.offered = false
 		r := s.stepWait(n.wait, e, s.view(w, i))
 		n.wait = r.m
@@ -365,65 +373,113 @@ func (s *search) step(w *world, i int, e event) {
 		if r.more {
 			s.fail("bounds: a sweep of more than two rows")
 		}
-		if n.caller == leaves && !n.over && r.state != queue.Granted && r.state != queue.Keeping {
-			s.leaving(w, i)
+		if n.pausing {
+			s.say("    %s stops before what follows", nameOf(i))
+			n.pausing, n.stopped = false, r.num
 			return
 		}
-		if p := n.current(); p != nil && p.state == taken && (r.state == queue.Putting || r.state == queue.Resting || r.state == queue.Pausing) {
-			s.say("    another row has the ticket of %s", nameOf(i))
-			s.ended(w, i, &stepped{why: queue.WhyNewTicket})
+		next, goes := s.after(w, i, r)
+		if !goes {
 			return
 		}
-		switch r.state {
-		case queue.Joining:
-			n.known = r.ticket
-			e = event{kind: evJoined, also: true}
-			if !s.Clients[i].NoWait {
-				e.flag = s.nameable(i)
-				s.placed(w, i, r.ticket, e.flag)
-			}
-			continue
-		case queue.Putting:
-			if p := n.current(); p != nil && p.inTable() {
-				e = event{kind: evPut}
-				continue
-			}
-			s.say("    %s waits until its row is in the table", nameOf(i))
-			return
-		case queue.Keeping:
-			e = event{kind: evKept}
-			if p := n.current(); p != nil {
-				kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
-				p.m, e.flag = kept.m, kept.ok || s.mistake == RowGone
-			}
-			continue
-		case queue.Pausing:
-			e = event{kind: evAgain}
-			continue
-		case queue.Resting:
-			s.say("    %s rests", nameOf(i))
-			if s.Same {
-				n.wait, n.offered = s.stepWait(n.wait, event{kind: evOffer}, s.view(w, i)).m, true
-			}
-			return
-		case queue.Granted:
-			s.granted(w, i, r)
-			return
-		case queue.Left:
-			s.say("    %s has left", nameOf(i))
-			n.caller, n.over, n.wait, n.place = idle, false, none, 0
-			return
-		case queue.Ended:
-			s.ended(w, i, r)
-			return
-		}
-		if r.state == queue.Removing && s.mistake == NoRemoval {
-			e = event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}
-			continue
-		}
-		s.request(w, i, r)
-		return
+		e = next
 	}
+}
+
+// maxRounds is how many steps in succession may need no request.
+const maxRounds = 30
+
+// goOnAfter does what follows from the step after which a node has stopped.
+func (s *search) goOnAfter(w *world, i int) {
+	n := &w.nodes[i]
+	r := s.all[n.stopped]
+	n.stopped = 0
+	if e, goes := s.after(w, i, r); goes {
+		s.step(w, i, e)
+	}
+}
+
+// after does what follows from a step. If that is an event, it returns that.
+func (s *search) after(w *world, i int, r *stepped) (e event, goes bool) {
+	n := &w.nodes[i]
+	if s.skips(r) {
+		return s.instead(w, i, r)
+	}
+	if n.caller == leaves && !n.over && !s.playedOut(r) {
+		s.leaving(w, i)
+		return e, false
+	}
+	if p := n.current(); p != nil && p.state == taken && (r.state == queue.Putting || r.state == queue.Resting || r.state == queue.Pausing) {
+		s.say("    another row has the ticket of %s", nameOf(i))
+		s.ended(w, i, &stepped{why: queue.WhyNewTicket})
+		return e, false
+	}
+	switch r.state {
+	case queue.Joining:
+		n.known = r.ticket
+		if !s.Clients[i].NoWait && n.caller != leaves {
+			s.placed(w, i, r.ticket, s.nameable(i))
+			if s.Put {
+				s.say("    %s waits until its row is in the table", nameOf(i))
+				return e, false
+			}
+		}
+		return s.joins(i, r.m), true
+	case queue.Putting:
+		if p := n.current(); p != nil && p.inTable() {
+			return event{kind: evPut}, true
+		}
+		s.say("    %s waits until its row is in the table", nameOf(i))
+		return e, false
+	case queue.Keeping:
+		e = event{kind: evKept}
+		if p := n.current(); p != nil {
+			kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
+			p.m, e.flag = kept.m, kept.ok || s.mistake == RowGone
+		}
+		return e, true
+	case queue.Pausing:
+		return event{kind: evAgain}, true
+	case queue.Resting:
+		s.say("    %s rests", nameOf(i))
+		if s.Same {
+			n.wait, n.offered = s.stepWait(n.wait, event{kind: evOffer}, s.view(w, i)).m, true
+		}
+		return e, false
+	case queue.Granted:
+		s.granted(w, i, r)
+		return e, false
+	case queue.Left:
+		s.say("    %s has left", nameOf(i))
+		n.caller, n.over, n.wait, n.place = idle, false, none, 0
+		return e, false
+	case queue.Ended:
+		s.ended(w, i, r)
+		return e, false
+	}
+	if r.state == queue.Removing && s.mistake == NoRemoval {
+		return event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}, true
+	}
+	s.request(w, i, r)
+	return e, false
+}
+
+// playedOut reports whether what follows from a step is done although the caller has given up: it is no new request for
+// the lock.
+func (s *search) playedOut(r *stepped) bool {
+	switch r.state {
+	case queue.Joining, queue.Keeping, queue.Removing, queue.Resetting, queue.Granted:
+		return true
+	case queue.Ended: // and a wider counter is not asked
+		return r.why != queue.WhyBusy && r.why != queue.WhyError && !s.Wide
+	}
+	return false
+}
+
+// joins is the event that a wait has joined. What entering has shown is old if it had a holder, in a world where turns of
+// the client have ended since.
+func (s *search) joins(i int, m int32) event {
+	return event{kind: evJoined, flag: !s.Clients[i].NoWait && s.nameable(i), also: !s.Stale || s.waits.all[m].Open(), own: s.Put}
 }
 
 // request sends what a wait sends.
@@ -474,7 +530,7 @@ func (s *search) leaving(w *world, i int) {
 // left gives up a wait whose rows are deleted.
 func (s *search) left(w *world, i int) {
 	n := &w.nodes[i]
-	if !n.over || n.caller != leaves || s.outstanding(w, i) {
+	if !n.over || n.caller != leaves || n.stopped != 0 || s.outstanding(w, i) {
 		return
 	}
 	for k := range n.places {

@@ -1,11 +1,17 @@
 package search
 
-import "github.com/queuelock/queuelock/internal/clause"
+import (
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+)
 
 // Plant is a planted mistake, which a search must find: a condition that is left out of a write as it is sent, or another one.
 type Plant struct {
 	Write, Condition string
 	Mistake          Mistake
+	// Skips says that one transition of a wait is replaced by the most plausible mistake in its place: see instead.
+	Skips    bool
+	From, To queue.Doing
 }
 
 // change returns the write as it is sent.

@@ -37,6 +37,8 @@ type search struct {
 	rows  *machines[queue.Place]
 	holds *machines[queue.Hold]
 	steps map[stepKey]*stepped
+	all   []*stepped // by number
+	plant Plant
 
 	placeSteps map[placeKey]*placed
 	holdSteps  map[holdKey]*heldStep
@@ -54,7 +56,7 @@ type search struct {
 }
 
 func newSearch(w World, p Plant) *search {
-	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
+	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, plant: p, all: make([]*stepped, 1), ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
 	if w.Half {
 		s.ttl = 2
 	}

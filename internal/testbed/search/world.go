@@ -15,6 +15,8 @@ type World struct {
 	Wide        bool // a wider counter issues the tickets
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
+	Stale       bool // a waiter looks before it acts by the record that showed a holder when it entered
+	Put         bool // no request is sent before the row is in the table
 	Faults      Faults
 	MaxStates   int // more are not searched; zero: all
 }
@@ -43,6 +45,7 @@ type Faults struct {
 	Guess   int // a rest ends with CLAIM in place of a look
 	Evict   int // an operator evicts a live holder
 	Delete  int // another program deletes the record
+	Pause   int // a process stops between a step of its wait and what follows, and a request is sent later or never
 }
 
 type fault uint8
@@ -61,11 +64,12 @@ const (
 	guess
 	evict
 	deletes
+	pause
 	faults
 )
 
 func (f Faults) left() [faults]int8 {
-	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete}
+	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Pause}
 	var left [faults]int8
 	for i, n := range all {
 		left[i] = int8(n)
@@ -127,9 +131,11 @@ type node struct {
 	clock   int8
 	place   int8 // of the present ticket, and one; zero: none
 	dead    bool
-	over    bool // it has asked, and waits for its rows to be deleted: GiveUp follows
-	offered bool // it rests, and releases may pass the lock to it
-	taken   bool // one has
+	over    bool  // it has asked, and waits for its rows to be deleted: GiveUp follows
+	offered bool  // it rests, and releases may pass the lock to it
+	taken   bool  // one has
+	pausing bool  // it stops after its next step
+	stopped int32 // that step: see search.all; zero: it does not stop
 }
 
 // place is a row of a waiter.
