@@ -187,6 +187,9 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		switch r.do {
 		case queue.HoldSend:
 			m := msg{role: byHold, node: int8(i)}
+			if s.Line {
+				m.order.sent = 0xff
+			}
 			m.write[0] = r.write
 			if s.log != nil {
 				s.say("    %s sends %s", nameOf(i), s.name(&m))
@@ -256,6 +259,7 @@ func (s *search) answeredHold(w *world, m *msg) {
 	if h := &w.nodes[i].hold; h.passTo != 0 { // its waiter gets the same answer
 		to := int(h.passTo - 1)
 		h.passTo, w.nodes[to].taken = 0, false
+		s.saw(w, to, m)
 		s.step(w, to, event{kind: evRested, also: true, reply: reply, rec: m.rec})
 	}
 	s.holding(w, i, s.hears(w, i, queue.HoldAnswered, reply, m.rec))

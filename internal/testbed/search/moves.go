@@ -40,6 +40,7 @@ const (
 	delays                    // message i has no answer, and may be applied later
 	copies                    // a copy of message i may be applied later
 	slowPolls                 // i rests, and looks; the answer takes long
+	shows                     // i rests, and takes over the record that another waiter of its client has read
 	stops                     // i will stop after its next step
 	goesOn                    // i does what follows from that step
 )
@@ -62,6 +63,9 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			add(goesOn, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
+			if s.shown(w, i) {
+				add(shows, i, 0)
+			}
 		case n.caller == holds:
 			add(releases, i, 0)
 			if h := &n.hold; !h.accepted && !h.beating && !h.lost {
@@ -245,6 +249,8 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case renews:
 		w.spend(rowBeat)
 		s.renew(&w, i, j)
+	case shows:
+		return w, s.takeOver(&w, i)
 	case stops:
 		w.spend(pause)
 		w.nodes[i].pausing = true
@@ -473,6 +479,7 @@ func (s *search) hear(w *world, m *msg) {
 	}
 	switch m.role {
 	case byWait:
+		s.saw(w, i, m)
 		e := event{kind: evReplied, reply: queue.Reply(m.reply), rec: m.rec}
 		switch {
 		case m.look > 0 && m.reply == uint8(queue.ReplyApplied):
@@ -503,7 +510,10 @@ func (s *search) poll(w *world, i int, slowly bool) bool {
 	before := *w
 	s.step(w, i, event{kind: evRested})
 	s.log = said
-	if w.nodes[i].stopped != 0 {
+	if w.nodes[i].stopped != 0 || s.plant.Skips && s.plant.To == queue.Looking {
+		if *w == before {
+			return false
+		}
 		s.say("%s", s.nameMove(&before, move{polls, int8(i), 0}))
 		return true
 	}
@@ -602,6 +612,8 @@ func (s *search) nameMove(w *world, v move) string {
 		return a + " sends a heartbeat of its row"
 	case gives:
 		return a + " gives up"
+	case shows:
+		return a + " takes over what another waiter of its client has read"
 	case stops:
 		return a + " will stop after its next step"
 	case goesOn:

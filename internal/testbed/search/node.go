@@ -100,6 +100,7 @@ type stepped struct {
 	endless bool
 	entry   *queue.Entry // evPassing
 	err     string
+	decided bool // by the snapshot
 	below   bool // the ticket cannot be granted any more
 }
 
@@ -225,7 +226,7 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 			w.Careful = true
 		}
 		before := w.State
-		do := w.Step(c, s.eventOf(e))
+		do := w.Step(c, s.eventOf(e, c.now))
 		s.follows[[2]queue.Doing{before, do.State}] = true
 		s.done(r, w, do, int(v.node))
 	}
@@ -234,7 +235,7 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	return r
 }
 
-func (s *search) eventOf(e event) queue.Event {
+func (s *search) eventOf(e event, now time.Time) queue.Event {
 	rec := s.items.recs[e.rec]
 	switch e.kind {
 	case evBegin, evCareful:
@@ -246,7 +247,7 @@ func (s *search) eventOf(e event) queue.Event {
 	case evReplied:
 		return queue.Replied{Reply: e.reply, Record: rec}
 	case evSeen:
-		snap := queue.Snapshot{Record: rec, Own: e.own, Whole: e.whole}
+		snap := queue.Snapshot{Record: rec, Own: e.own, Whole: e.whole, ReadAt: now}
 		for _, r := range s.items.lists[e.rows] {
 			snap.Rows = append(snap.Rows, s.items.rows[r])
 		}
@@ -270,6 +271,7 @@ var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames
 // done writes down what a wait does.
 func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	r.state, r.why, r.ticket = do.State, do.Why, small(w.Ticket)
+	r.decided = do.Decision != nil
 	r.below = w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0
 	if do.Err != nil {
 		r.err = do.Err.Error()
@@ -370,6 +372,7 @@ func (s *search) step(w *world, i int, e event) {
 		r := s.stepWait(n.wait, e, s.view(w, i))
 		n.wait = r.m
 		s.below(w, i, r.below)
+		s.notes(w, i, r)
 		if r.more {
 			s.fail("bounds: a sweep of more than two rows")
 		}
@@ -426,7 +429,7 @@ func (s *search) after(w *world, i int, r *stepped) (e event, goes bool) {
 		}
 		return s.joins(i, r.m), true
 	case queue.Putting:
-		if p := n.current(); p != nil && p.inTable() {
+		if p := n.current(); p == nil || p.inTable() {
 			return event{kind: evPut}, true
 		}
 		s.say("    %s waits until its row is in the table", nameOf(i))
@@ -485,6 +488,9 @@ func (s *search) joins(i int, m int32) event {
 // request sends what a wait sends.
 func (s *search) request(w *world, i int, r *stepped) {
 	m := msg{role: byWait, node: int8(i), write: r.write, clock: w.nodes[i].clock}
+	if s.Line {
+		m.order.sent = 0xff
+	}
 	if r.write[0] == none {
 		m.look, m.bare, m.next = r.look+1, r.bare, r.next
 	}

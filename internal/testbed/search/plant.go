@@ -38,5 +38,7 @@ const (
 	EarlyEnd    Mistake = "leases of others are judged to have ended at any time"
 	NoRemoval   Mistake = "ids of unknown outcome are not removed"
 	StillHolds  Mistake = "a holder relies on its lock until its release is answered"
+	LineOlder   Mistake = "the waiters of a client share a record that is older"
+	TakesOlder  Mistake = "a waiter takes over a record that is older"
 	NotApplied  Mistake = "a request without an answer counts as not applied"
 )

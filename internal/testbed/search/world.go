@@ -12,6 +12,7 @@ type World struct {
 	Clients     []Client
 	Names       bool // a holder that has read the row with the next ticket may grant the lock by it
 	Same        bool // all are waiters of one client: a release may pass the lock to one that rests
+	Line        bool // the same, and a waiter may take over the record that another one has read
 	Wide        bool // a wider counter issues the tickets
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
@@ -99,6 +100,7 @@ type world struct {
 	grant  uint8  // the highest ticket that the table has granted
 	heard  uint8  // the highest of which a caller has heard
 	before [maxTicket + 1]uint16
+	line   line
 }
 
 func (w *world) has(f fault) bool { return w.used&(1<<f) != 0 }
@@ -134,6 +136,7 @@ type node struct {
 	over    bool  // it has asked, and waits for its rows to be deleted: GiveUp follows
 	offered bool  // it rests, and releases may pass the lock to it
 	taken   bool  // one has
+	seen    order // of its snapshot
 	pausing bool  // it stops after its next step
 	stopped int32 // that step: see search.all; zero: it does not stop
 }
@@ -217,6 +220,7 @@ type msg struct {
 	shown  int32 // the next row
 	own    bool
 	row    int32 // the row that an ENQUEUE left or met
+	order  order // of the record that it returns
 }
 
 func (m *msg) less(o *msg) int {
@@ -230,7 +234,7 @@ func (m *msg) less(o *msg) int {
 		cmp.Compare(m.role, o.role), cmp.Compare(m.node, o.node), cmp.Compare(m.place, o.place), cmp.Compare(b(m.answer), b(o.answer)),
 		cmp.Compare(m.write[0], o.write[0]), cmp.Compare(m.write[1], o.write[1]), cmp.Compare(m.look, o.look), cmp.Compare(m.clock, o.clock),
 		cmp.Compare(m.rec, o.rec), cmp.Compare(m.rows, o.rows), cmp.Compare(m.reply, o.reply), cmp.Compare(m.row, o.row),
-		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.own), b(o.own)),
+		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.own), b(o.own)), cmp.Compare(m.order.sent, o.order.sent),
 	)
 }
 
