@@ -479,6 +479,9 @@ func (s *search) hear(w *world, m *msg) {
 	}
 	switch m.role {
 	case byWait:
+		if s.seeds(w, m) {
+			return
+		}
 		s.saw(w, i, m)
 		e := event{kind: evReplied, reply: queue.Reply(m.reply), rec: m.rec}
 		switch {

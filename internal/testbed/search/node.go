@@ -85,6 +85,7 @@ type stepped struct {
 	m       int32
 	state   queue.Doing
 	write   [2]int32
+	many    bool // too many attempts
 	more    bool // there are more writes than two: bounds
 	look    uint8
 	bare    bool
@@ -272,6 +273,9 @@ var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames
 func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	r.state, r.why, r.ticket = do.State, do.Why, small(w.Ticket)
 	r.decided = do.Decision != nil
+	if _, number, ok := strings.Cut(do.Entry.ID, "-"); ok && len(number) > 1 && number >= "20" {
+		r.many = true
+	}
 	r.below = w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0
 	if do.Err != nil {
 		r.err = do.Err.Error()
@@ -279,7 +283,15 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say) }
 	switch do.State {
 	case queue.Taking:
-		send(master.Take(queue.Take(do.Entry, w.Config.NoWait), ticket.Number{}).Write, do.Entry.ID)
+		take := master.Take
+		if s.Seeds {
+			take = master.TakeThenSeed
+		}
+		first := take(queue.Take(do.Entry, w.Config.NoWait), ticket.Number{})
+		send(first.Write, do.Entry.ID)
+		if s.Seeds {
+			s.takes[r.write[0]] = first
+		}
 	case queue.Entering:
 		send(queue.Enter(do.Entry, w.Ticket, w.Config.Scope, w.Config.NoWait), do.Entry.ID)
 	case queue.Checking:
@@ -375,6 +387,10 @@ func (s *search) step(w *world, i int, e event) {
 		s.notes(w, i, r)
 		if r.more {
 			s.fail("bounds: a sweep of more than two rows")
+		}
+		if r.many {
+			s.fail("attempts: %s makes twenty", nameOf(i))
+			return
 		}
 		if n.pausing {
 			s.say("    %s stops before what follows", nameOf(i))

@@ -16,6 +16,8 @@ var planted = []struct {
 	write, condition, world, finds string
 	steps                          int
 }{
+	{"TAKE", "counter", "seeds", "malformed", 2},
+	{"TAKE that seeds", "no item", "seeds", "fencing", 8},
 	{"CLAIM", "room", "three", "exclusion", 15},
 	{"CLAIM", "not granted", "three", "fencing", 17},
 	{"CLAIM", "holders share", "readers", "exclusion", 15},
@@ -49,7 +51,7 @@ var notFound = map[string][]string{
 		"TAKE/room", "TAKE/holders share", "TAKE/few readers", "ENTER/room", "ENTER/holders share", "ENTER/few readers",
 	},
 	"needs an item of another program, or of another kind of queue": {
-		"TAKE/counter", "TAKE/holders well formed", "TAKE/granted well formed", "TAKE/mode well formed", "TAKE/scope", "TAKE/kind",
+		"TAKE/holders well formed", "TAKE/granted well formed", "TAKE/mode well formed", "TAKE/scope", "TAKE/kind",
 		"TAKE/mode known", "ENTER/scope", "ENTER/holders well formed", "ENTER/granted well formed", "ENTER/mode well formed",
 		"ENTER/kind", "ENTER/mode known", "SWEEP/there",
 	},
@@ -65,8 +67,7 @@ var notFound = map[string][]string{
 		"HEARTBEAT of a row/not late",
 	},
 	"is of a write, or of transactions, that are not played": {
-		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no item",
-		"TAKE that seeds/no counter", "TAKE/no counter", "FENCE/holder", "FENCE/its ticket", "FENCE/transaction not made",
+		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower", "TAKE that seeds/no counter", "TAKE/no counter", "FENCE/holder", "FENCE/its ticket", "FENCE/transaction not made",
 		"FENCE/no later ticket", "SETTLE/holder", "SETTLE/its ticket", "SETTLE/transaction not made", "SETDATA/holder",
 		"SETDATA/no later ticket", "SETDATA/its ticket", "SETDATA/not late", "DOWNGRADE/holder", "DOWNGRADE/no later ticket",
 		"DOWNGRADE/its ticket", "DOWNGRADE/alone", "DOWNGRADE/transaction not made", "RELEASE/transaction not made",

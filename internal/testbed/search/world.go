@@ -13,6 +13,7 @@ type World struct {
 	Names       bool // a holder that has read the row with the next ticket may grant the lock by it
 	Same        bool // all are waiters of one client: a release may pass the lock to one that rests
 	Line        bool // the same, and a waiter may take over the record that another one has read
+	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
 	Wide        bool // a wider counter issues the tickets
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
