@@ -79,6 +79,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	if over && !w.has(pause) {
 		s.fail("reported: %s hears of a grant whose lease is over", nameOf(i))
 	}
+	if s.Clients[i].FailClosed && !r.endless {
+		s.fail("confirm: %s holds a lock that was not confirmed", nameOf(i))
+	}
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
 	if n.hold.excused = !in && (w.has(evict) || w.has(deletes) || s.resumes); !in {
 		n.hold.end = byOther

@@ -92,6 +92,7 @@ func Worlds() []World {
 		{Name: "resumed, crash", About: "and a client crashes", Clients: []Client{one, resume, one}, Faults: Faults{Crash: 1}},
 		{Name: "resumed, lost", About: "and a request is lost or late", Clients: []Client{one, resume}, Faults: Faults{Lost: 1, Late: 1, Crash: 1}},
 		{Name: "resumed twice", About: "two processes resume it", Clients: []Client{one, resume, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "resumed, fail closed", About: "it fails closed, and is not resumed", Clients: []Client{closed, {Turns: 1, FailClosed: true, Resumes: true}}, Faults: Faults{Crash: 1, Ends: 1}},
 		{Name: "resumed, ended", About: "and a lease ends", Clients: []Client{one, resume, one}, Faults: Faults{Ends: 1}},
 		{Name: "paused", About: "a process stops between a step and what follows, for a lease or not", Clients: []Client{one, one}, Faults: Faults{Pause: 1, Ends: 1, GiveUp: 1}},
 		{Name: "paused, lost", About: "and a request is lost", Clients: []Client{one, one}, Faults: Faults{Pause: 1, Ends: 1, Lost: 1}},
