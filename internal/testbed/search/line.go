@@ -107,6 +107,7 @@ func (s *search) shown(w *world, i int) bool {
 
 // takeOver lets a waiter that rests take over the record of the line.
 func (s *search) takeOver(w *world, i int) bool {
+	before := s.timeless(*w)
 	n := &w.nodes[i]
 	r := s.stepWait(n.wait, event{kind: evRested}, s.view(w, i))
 	if r.state != queue.Looking {
@@ -120,5 +121,20 @@ func (s *search) takeOver(w *world, i int) bool {
 	n.seen.sent &^= 1 << i
 	n.seen.arrived &^= 1 << i
 	s.step(w, i, event{kind: evSeen, rec: w.line.rec})
-	return true
+	return s.timeless(*w) != before
+}
+
+// timeless is a world without the order of what is known: a look that changes no more leads to nothing.
+func (s *search) timeless(w world) world {
+	if !s.Line {
+		return w
+	}
+	w.line.order = order{}
+	for i := range w.nodes {
+		w.nodes[i].seen = order{}
+	}
+	for k := range w.net {
+		w.net[k].order = order{}
+	}
+	return w
 }

@@ -545,7 +545,7 @@ func (s *search) poll(w *world, i int, slowly bool) bool {
 	if after.nodes[i].doing(s) == queue.Resting && w.left[guess] == 0 {
 		after.nodes[i].wait = before.nodes[i].wait
 		after.nodes[i].offered = before.nodes[i].offered
-		if after == before {
+		if s.timeless(after) == s.timeless(before) {
 			s.bad = bad
 			return false
 		}

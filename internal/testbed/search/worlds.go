@@ -59,7 +59,7 @@ func Worlds() []World {
 		{Name: "shown, slow", About: "and two answers come late", Same: true, Line: true, Clients: []Client{one, one}, Faults: Faults{Slow: 2}},
 		{Name: "shown, slow, of three", About: "and an answer comes late", Same: true, Line: true, Clients: []Client{one, one, one}, Faults: Faults{Slow: 1}},
 		{Name: "shown, ended", About: "and a lease ends", Same: true, Line: true, Clients: []Client{one, one}, Faults: Faults{Slow: 1, Ends: 1}},
-		{Name: "shown, late", About: "and a late request", Same: true, Line: true, Clients: []Client{one, one, one}, Faults: Faults{Late: 1}},
+		{Name: "shown, late", About: "and a late request", Same: true, Line: true, Clients: []Client{two, one}, Faults: Faults{Late: 1}},
 		{Name: "readers", About: "a writer and two readers", Clients: []Client{one, reader, reader}},
 		{Name: "readers, crash", About: "and one crashes", Clients: []Client{one, reader, reader}, Faults: Faults{Crash: 1}},
 		{Name: "readers, lost", About: "and a request is lost", Clients: []Client{one, reader, reader}, Faults: Faults{Lost: 1}},
