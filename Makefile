@@ -91,6 +91,7 @@ captures: ## write docs/captures and what docs/observe.md shows of them, from th
 spec: ## play all interleavings of the machines of package queue within bounds, and find each planted mistake
 	$(GO) test -count=1 -v ./internal/testbed/search -search.states 1000000
 	$(GO) test -count=1 -run TestExplore ./internal/testbed/search -search.explore
+	$(GO) test -count=1 -v -run TestLease ./heartbeat -heartbeat.beats 2
 
 .PHONY: spec-models
 spec-models: ## search the models of what "make spec" does not play yet, such as transactions (needs gcc)
@@ -99,6 +100,7 @@ spec-models: ## search the models of what "make spec" does not play yet, such as
 .PHONY: spec-full
 spec-full: ## both, with larger searches: hours, and up to 6 GB of memory
 	$(GO) test -count=1 -v -timeout 10h -parallel 1 -run TestWorlds ./internal/testbed/search -search.states 0
+	$(GO) test -count=1 -v -timeout 10h -run TestLease ./heartbeat -heartbeat.beats 3
 	sh docs/spec/run.sh full
 
 .PHONY: sim

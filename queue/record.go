@@ -45,13 +45,6 @@ type answer struct {
 	sent, read time.Time // see Timed
 }
 
-// Bare returns the record without the item that it was read from. Its other methods than those about the table's next write
-// need no more, and the item is large.
-func (r Record) Bare() Record {
-	r.Item, r.item = nil, nil
-	return r
-}
-
 // meets reports whether the table would apply a write to the record as it was read.
 func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
 

@@ -24,7 +24,6 @@ func (w *Wait) look() Do {
 	if w.suspect = w.Snapshot.Record.unaccepted(); w.suspect != "" {
 		floor = ticket.Number{} // the row of that holder is of interest too
 	}
-	w.Snapshot.Record = w.Snapshot.Record.Bare()
 	return Do{State: Looking, Floor: floor}
 }
 
@@ -82,7 +81,6 @@ func (w *Wait) follow(c Clock, d Decision) Do {
 	case w.Config.NoWait:
 		return w.fail(WhyBusy, nil)
 	}
-	w.Snapshot.Record = w.Snapshot.Record.Bare()
 	return Do{State: Resting}
 }
 

@@ -20,8 +20,8 @@ if [ "${1:-}" = one ]; then
 	shift 6
 	kind=-DSAFETY options= compiler=-O0
 	[ -z "$cycles" ] || { kind=-DNP; options=-l; }
-	# The models with a clock run until its time is over, and may end in any state.
-	case $model in lease|forget) options="$options -E" ;; esac
+	# The model with a clock runs until its time is over, and may end in any state.
+	[ "$model" != forget ] || options="$options -E"
 	[ "$expected" != ok ] || compiler=-O1
 	d=$(mktemp -d "$tmp/run.XXXXXX") && cd "$d" || exit 1
 	{ "$spin" -a "$@" "$here/$model.pml" && gcc "$compiler" "$kind" ${COLLAPSE:+-DCOLLAPSE} -DMEMLIM="${MEMORY:-6000}" -o pan pan.c; } >build 2>&1 ||
@@ -45,7 +45,7 @@ if [ "${1:-}" = one ]; then
 	[ "$got" = "$expected" ] || { result="$got, expected: $expected"; echo "$name: $result" >>"$tmp/bad"; }
 	printf '%-36s %10s %6s %8s  %s\n' "$name" "${states:--}" "${depth:--}" "${seconds:--}" "$result"
 	# Statements that no search has reached were not checked. The exits of a crashing process are left out.
-	if [ "$got" = ok ] && [ "$model" != lease ] && [ "$model" != forget ] && [ "${*#*BUG}" = "$*" ]; then
+	if [ "$got" = ok ] && [ "$model" != forget ] && [ "${*#*BUG}" = "$*" ]; then
 		awk '/^unreached in/ { p = $4 } /, state [0-9]+, / && !/"\(dead\[p\]\)"/ { sub(/^[^:]*:/, ""); sub(/, state [0-9]+/, ""); print p " " $0 }' out |
 			sort -u >"$tmp/unreached.$model.$name"
 	fi
@@ -98,8 +98,6 @@ ok forget forget-earlier-record -DEXISTS=1
 ok forget forget-without-granted -DEXISTS=4
 ok forget forget-deleted -DDROP=1
 ok forget forget-older-falling -DDROP=1 -DOLD=1 -DFORGET=0 -DFALLING -DDIRECT
-ok lease lease -DTTL=4 -DEND=10
-ok lease lease-delay -DTTL=4 -DEND=9 -DDELAY=2 -DBEATS=2
 ok modes readers-3 -DN=3 -DREADERS=5
 ok modes readers-2-crash-lost -DN=2 -DREADERS=1 -DCRASH=1 -DLOST=1
 ok modes readers-3-evict -DN=3 -DREADERS=5 -DEVICT=1
@@ -264,15 +262,6 @@ fencing forget GAP-3 -DDROP=1 -DGAP=3
 fencing forget LATE-2 -DDROP=1 -DLATE=2
 forgotten forget OLDER-version-forget -DOLD=1 -DCYCLES=2
 fencing forget OLDER-version-deleted -DDROP=1 -DOLD=1 -DFORGET=0
-belief lease BUG_UNTIL_BACK -DTTL=4 -DEND=10 -DBUG_UNTIL_BACK
-belief lease BUG_EVICT_UNCONDITIONAL-lease -DTTL=4 -DEND=10 -DBUG_EVICT_UNCONDITIONAL
-belief lease BUG_NO_BEAT -DTTL=4 -DEND=10 -DBUG_NO_BEAT
-belief lease BUG_DEADLINE_FROM_ANSWER -DTTL=4 -DEND=10 -DBUG_DEADLINE_FROM_ANSWER
-belief lease BUG_OBSERVED_FROM_BEFORE -DTTL=4 -DEND=10 -DBUG_OBSERVED_FROM_BEFORE
-belief lease MARGIN-1 -DTTL=4 -DEND=10 -DMARGIN=1
-delay lease BUG_NO_DELAY -DTTL=4 -DEND=9 -DDELAY=2 -DBEATS=2 -DBUG_NO_DELAY
-delay lease BUG_REMOVE_ON_LOSS -DTTL=4 -DEND=9 -DDELAY=2 -DBEATS=2 -DBUG_REMOVE_ON_LOSS
-outrun lease BUG_ENDS_FALL -DTTL=4 -DEND=10 -DBUG_ENDS_FALL
 LIST
 cat >"$tmp/large" <<'LIST'
 ok queuelock 3-processes-give-up -DN=3 -DGIVEUP=1

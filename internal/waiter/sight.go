@@ -180,7 +180,7 @@ type reported struct {
 //go:noinline // its copy of the snapshot is not on the stack while the line sees it
 func (s *sight) record(t ticket.Number, snapshot *queue.Snapshot, ahead int) {
 	s.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
-	s.seen = snapshot.Record.Bare()
+	s.seen = snapshot.Record
 	s.pace.Saw(*snapshot, ahead)
 }
 

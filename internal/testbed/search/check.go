@@ -70,6 +70,10 @@ func (s *search) issued(w *world, t, floor uint8) {
 			set |= 1 << s.ticketOf(r)
 		}
 	}
+	if t > maxTicket {
+		s.fail("tickets: number %d is issued", t)
+		return
+	}
 	w.before[t] = set
 }
 

@@ -94,13 +94,22 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	}, rec)
 	n.hold.m = s.holds.add(m)
 	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
-	s.tokens(w, i, r.ticket)
-	if !r.endless && n.clock >= r.sent+s.ttl {
+	over := !r.endless && n.clock >= r.sent+s.ttl
+	if !over || !w.has(pause) { // after a pause it is lost as soon as it is held
+		s.tokens(w, i, r.ticket)
+	}
+	if over && !w.has(pause) {
 		s.fail("reported: %s hears of a grant whose lease is over", nameOf(i))
 	}
+	if s.Clients[i].FailClosed && !r.endless {
+		s.fail("confirm: %s holds a lock that was not confirmed", nameOf(i))
+	}
 	_, in := s.items.recs[w.rec].Mine(s.ids[r.id])
-	if n.hold.excused = !in && (w.has(evict) || w.has(deletes) || s.resumes); n.hold.excused {
+	if n.hold.excused = !in && (w.has(evict) || w.has(deletes) || s.resumes); !in {
 		n.hold.end = byOther
+		if !over && !n.hold.excused {
+			s.fail("judged: %s hears of ticket %d, whose entry was removed", nameOf(i), r.ticket)
+		}
 	}
 	n.caller, n.wait, n.known = holds, none, r.ticket
 	if (n.hold.left[transacting] > 0 || s.Clients[i].Reads) && !n.hold.unsettled {
@@ -108,6 +117,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	}
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
+	}
+	if over {
+		s.lose(w, i)
 	}
 }
 
@@ -176,7 +188,7 @@ func (s *search) answeredBeat(w *world, m *msg) {
 			s.withdraw(w, i)
 		}
 	case r.phase.Final() && !h.calling:
-		s.known(w, i)
+		s.earlier(w, i)
 	case r.result == queue.HoldLost && !h.calling:
 		s.lose(w, i)
 		if h.end == running {
@@ -216,6 +228,9 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 		switch r.do {
 		case queue.HoldSend:
 			m := msg{role: byHold, node: int8(i)}
+			if s.Line {
+				m.order.sent = 0xff
+			}
 			m.write[0] = r.write
 			if h.updating {
 				m.call, m.ticket = h.calls, h.ticket
@@ -307,6 +322,7 @@ func (s *search) answeredHold(w *world, m *msg) {
 	if h := &w.nodes[i].hold; h.passTo != 0 { // its waiter gets the same answer
 		to := int(h.passTo - 1)
 		h.passTo, w.nodes[to].taken = 0, false
+		s.saw(w, to, m)
 		s.step(w, to, event{kind: evPassed, reply: reply, rec: m.rec})
 	}
 	s.holding(w, i, s.hears(w, i, queue.HoldAnswered, reply, m.rec))

@@ -80,3 +80,18 @@ func TestChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestOlderRecords checks that nothing is broken by a record that is older than one which a waiter, or another one of its
+// client, has seen: CLAIM decides. Record.Follows keeps what callers are shown from going back.
+func TestOlderRecords(t *testing.T) {
+	for _, mistake := range []Mistake{LineOlder, TakesOlder} {
+		for _, name := range []string{"shown", "shown, ended"} {
+			t.Run(string(mistake)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				if r := Run(worldNamed(name), Plant{Mistake: mistake}, nil); r.Bad != "" {
+					t.Errorf("%s\n%s", r.Bad, r.Story)
+				}
+			})
+		}
+	}
+}

@@ -52,6 +52,9 @@ const (
 	showsX
 	fences  // i sends a transaction of its own
 	forgets // DynamoDB the token of i's transaction
+	shows   // i rests, and takes over the record that another waiter of its client has read
+	pauses  // i will stop after its next step
+	goesOn  // i does what follows from that step
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -69,8 +72,13 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		case s.Clients[i].Resumes && n.turns > 0 && n.caller == idle && (w.nodes[0].known == 0 || n.hold.m != none):
 		case n.caller == idle && n.turns > 0 && n.hold.m == none:
 			add(wants, i, 0)
+		case n.stopped != 0:
+			add(goesOn, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
+			if s.shown(w, i) {
+				add(shows, i, 0)
+			}
 		case n.caller == holds:
 			s.uses(w, i, add)
 			if n.hold.updating {
@@ -157,7 +165,10 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if may(giveUp) && n.caller == waits && doing != queue.Idle {
 			add(gives, i, 0)
 		}
-		if n.caller == waits && doing == queue.Resting && !n.taken {
+		if may(pause) && n.caller == waits && !n.pausing && n.stopped == 0 {
+			add(pauses, i, 0)
+		}
+		if n.caller == waits && doing == queue.Resting && !n.taken && n.stopped == 0 {
 			if may(guess) && s.isNext(n) {
 				add(guesses, i, 0)
 			}
@@ -271,6 +282,13 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case renews:
 		w.spend(rowBeat)
 		s.renew(&w, i, j)
+	case shows:
+		return w, s.takeOver(&w, i)
+	case pauses:
+		w.spend(pause)
+		w.nodes[i].pausing = true
+	case goesOn:
+		s.goOnAfter(&w, i)
 	case gives:
 		w.spend(giveUp)
 		s.give(&w, i)
@@ -336,7 +354,7 @@ func (s *search) give(w *world, i int) {
 	if p := n.current(); p != nil {
 		s.stepRow(w, i, int(n.place-1), rowEnd, 0, 0, 0)
 	}
-	if !s.outstanding(w, i) && !n.taken {
+	if !s.outstanding(w, i) && !n.taken && n.stopped == 0 {
 		s.leaving(w, i)
 	}
 }
@@ -548,6 +566,10 @@ func (s *search) hear(w *world, m *msg) {
 	}
 	switch m.role {
 	case byWait:
+		if s.seeds(w, m) {
+			return
+		}
+		s.saw(w, i, m)
 		e := event{kind: evReplied, reply: queue.Reply(m.reply), rec: m.rec}
 		switch {
 		case m.look > 0 && m.reply == uint8(queue.ReplyApplied):
@@ -584,6 +606,13 @@ func (s *search) poll(w *world, i int, slowly bool) bool {
 	before := *w
 	s.step(w, i, event{kind: evRested})
 	s.log = said
+	if w.nodes[i].stopped != 0 || s.plant.Skips && s.plant.To == queue.Looking {
+		if *w == before {
+			return false
+		}
+		s.say("%s", s.nameMove(&before, move{polls, int8(i), 0}))
+		return true
+	}
 	if w.nodes[i].doing(s) == queue.Putting {
 		return false // once its row is there
 	}
@@ -609,7 +638,7 @@ func (s *search) poll(w *world, i int, slowly bool) bool {
 	if after.nodes[i].doing(s) == queue.Resting && w.left[guess] == 0 {
 		after.nodes[i].wait = before.nodes[i].wait
 		after.nodes[i].offered = before.nodes[i].offered
-		if after == before {
+		if s.timeless(after) == s.timeless(before) {
 			s.bad = bad
 			return false
 		}
@@ -691,6 +720,12 @@ func (s *search) nameMove(w *world, v move) string {
 		return a + " sends a heartbeat of its row"
 	case gives:
 		return a + " gives up"
+	case shows:
+		return a + " takes over what another waiter of its client has read"
+	case pauses:
+		return a + " will stop after its next step"
+	case goesOn:
+		return a + " goes on"
 	case dies:
 		return a + " crashes"
 	case sleeps:

@@ -38,7 +38,7 @@ func small(t ticket.Number) uint8 {
 // event is an Event of a wait, in numbers.
 type event struct {
 	kind       eventKind
-	flag       bool // Joined: Fresh. Rested: Guess. Kept: OK
+	flag, also bool // Joined: Fresh, and also is Put. Rested: Guess. Kept: OK
 	own, whole bool
 	ticket     uint8
 	reply      queue.Reply
@@ -79,9 +79,13 @@ type stepKey struct {
 
 // stepped is what a step returns: the next state of the machine, and what it does.
 type stepped struct {
+	num     int32 // of the step: see search.all
+	before  int32 // the machine before
+	from    queue.Doing
 	m       int32
 	state   queue.Doing
 	write   [2]int32
+	many    bool // too many attempts
 	more    bool // there are more writes than two: bounds
 	look    uint8
 	bare    bool
@@ -98,6 +102,7 @@ type stepped struct {
 	endless bool
 	entry   *queue.Entry // evPassing
 	err     string
+	decided bool // by the snapshot
 	below   bool // the ticket cannot be granted any more
 	offers  bool // Wait.MayOffer
 }
@@ -223,7 +228,8 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	}
 	w := s.waits.copy(m)
 	c := clock{s, &v, at(v.clocks[v.node], s.waits.ticks[m]+1)}
-	r := &stepped{}
+	r := &stepped{num: int32(len(s.all)), before: m, from: w.State}
+	s.all = append(s.all, r)
 	switch e.kind {
 	case evPassing:
 		entry := w.Passing(c)
@@ -233,7 +239,7 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 			w.Careful = true
 		}
 		before := w.State
-		do := w.Step(c, s.eventOf(e))
+		do := w.Step(c, s.eventOf(e, c.now))
 		s.follows[[2]queue.Doing{before, do.State}] = true
 		s.done(r, w, do, int(v.node))
 	}
@@ -242,19 +248,19 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	return r
 }
 
-func (s *search) eventOf(e event) queue.Event {
+func (s *search) eventOf(e event, now time.Time) queue.Event {
 	rec := s.items.recs[e.rec]
 	switch e.kind {
 	case evBegin, evCareful:
 		return queue.Begin{Ticket: tickets[e.ticket]}
 	case evJoined:
-		return queue.Joined{Fresh: e.flag}
+		return queue.Joined{Fresh: e.flag, Put: e.also}
 	case evPut:
 		return queue.Put{}
 	case evReplied:
 		return queue.Replied{Reply: e.reply, Record: rec}
 	case evSeen:
-		snap := queue.Snapshot{Record: rec, Own: e.own, Whole: e.whole}
+		snap := queue.Snapshot{Record: rec, Own: e.own, Whole: e.whole, ReadAt: now}
 		for _, r := range s.items.lists[e.rows] {
 			snap.Rows = append(snap.Rows, s.items.rows[r])
 		}
@@ -280,7 +286,12 @@ var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames
 // done writes down what a wait does.
 func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	r.state, r.why, r.ticket = do.State, do.Why, small(w.Ticket)
-	r.offers = w.MayOffer()
+	r.offers, r.decided = w.MayOffer(), do.Decision != nil
+	if do.Attempt != nil {
+		if _, number, ok := strings.Cut(do.Attempt.ID, "-"); ok && len(number) > 1 && number[0] != 'n' && number >= "20" {
+			r.many = true
+		}
+	}
 	r.below = w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0
 	if do.Err != nil {
 		r.err = do.Err.Error()
@@ -288,7 +299,15 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	send := func(c clause.Write, say string) { r.write[0] = s.items.send(c, 0, say) }
 	switch do.State {
 	case queue.Taking:
-		send(master.Take(do.Rider, ticket.Number{}).Write, do.Attempt.ID)
+		take := master.Take
+		if s.Seeds {
+			take = master.TakeThenSeed
+		}
+		first := take(do.Rider, ticket.Number{})
+		send(first.Write, do.Attempt.ID)
+		if s.Seeds {
+			s.takes[r.write[0]] = first
+		}
 	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Confirming:
 		send(do.Write, do.Attempt.ID)
 	case queue.Checking:
@@ -363,75 +382,136 @@ func (s *search) begin(w *world, i int, kind eventKind) {
 // step gives an event to the wait of a node, and does what the wait then does.
 func (s *search) step(w *world, i int, e event) {
 	n := &w.nodes[i]
-	for {
+	for rounds := 0; ; rounds++ {
+		if rounds == maxRounds {
+			s.fail("livelock: %s goes on and on without a request", nameOf(i))
+			return
+		}
 		n.offered = false
 		r := s.stepWait(n.wait, e, s.view(w, i))
 		n.wait = r.m
 		s.below(w, i, r.below)
+		s.notes(w, i, r)
 		if r.more {
 			s.fail("bounds: a sweep of more than two rows")
 		}
-		if n.caller == leaves && !n.over && r.state != queue.Granted && r.state != queue.Keeping {
-			s.leaving(w, i)
+		if r.many {
+			s.fail("attempts: %s makes twenty", nameOf(i))
 			return
 		}
-		if p := n.current(); p != nil && p.state == taken && (r.state == queue.Putting || r.state == queue.Resting || r.state == queue.Pausing) {
-			s.say("    another row has the ticket of %s", nameOf(i))
-			s.ended(w, i, &stepped{why: queue.WhyNewTicket})
+		if n.pausing {
+			s.say("    %s stops before what follows", nameOf(i))
+			n.pausing, n.stopped = false, r.num
 			return
 		}
-		switch r.state {
-		case queue.Joining:
-			n.known = r.ticket
-			e = event{kind: evJoined, flag: true}
-			if !s.Clients[i].NoWait {
-				s.placed(w, i, r.ticket, s.nameable(i))
-			}
-			continue
-		case queue.Putting:
-			if p := n.current(); p != nil && p.inTable() {
-				e = event{kind: evPut}
-				continue
-			}
-			s.say("    %s waits until its row is in the table", nameOf(i))
-			return
-		case queue.Keeping:
-			e = event{kind: evKept}
-			if p := n.current(); p != nil {
-				kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
-				p.m, e.flag = kept.m, kept.ok || s.mistake == RowGone
-			}
-			continue
-		case queue.Pausing:
-			e = event{kind: evAgain}
-			continue
-		case queue.Resting:
-			s.say("    %s rests", nameOf(i))
-			n.offered = s.Same && r.offers
-			return
-		case queue.Granted:
-			s.granted(w, i, r)
-			return
-		case queue.Left:
-			s.say("    %s has left", nameOf(i))
-			n.caller, n.over, n.wait, n.place = idle, false, none, 0
-			return
-		case queue.Ended:
-			s.ended(w, i, r)
+		next, goes := s.after(w, i, r)
+		if !goes {
 			return
 		}
-		if r.state == queue.Removing && s.mistake == NoRemoval {
-			e = event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}
-			continue
-		}
-		s.request(w, i, r)
-		return
+		e = next
 	}
+}
+
+// maxRounds is how many steps in succession may need no request.
+const maxRounds = 30
+
+// goOnAfter does what follows from the step after which a node has stopped.
+func (s *search) goOnAfter(w *world, i int) {
+	n := &w.nodes[i]
+	r := s.all[n.stopped]
+	n.stopped = 0
+	if e, goes := s.after(w, i, r); goes {
+		s.step(w, i, e)
+	}
+}
+
+// after does what follows from a step. If that is an event, it returns that.
+func (s *search) after(w *world, i int, r *stepped) (e event, goes bool) {
+	n := &w.nodes[i]
+	if s.skips(r) {
+		return s.instead(w, i, r)
+	}
+	if n.caller == leaves && !n.over && !s.playedOut(r) {
+		s.leaving(w, i)
+		return e, false
+	}
+	if p := n.current(); p != nil && p.state == taken && (r.state == queue.Putting || r.state == queue.Resting || r.state == queue.Pausing) {
+		s.say("    another row has the ticket of %s", nameOf(i))
+		s.ended(w, i, &stepped{why: queue.WhyNewTicket})
+		return e, false
+	}
+	switch r.state {
+	case queue.Joining:
+		n.known = r.ticket
+		if !s.Clients[i].NoWait && n.caller != leaves {
+			s.placed(w, i, r.ticket, s.nameable(i))
+			if s.Put {
+				s.say("    %s waits until its row is in the table", nameOf(i))
+				return e, false
+			}
+		}
+		return s.joins(i, r.m), true
+	case queue.Putting:
+		if p := n.current(); p == nil || p.inTable() {
+			return event{kind: evPut}, true
+		}
+		s.say("    %s waits until its row is in the table", nameOf(i))
+		return e, false
+	case queue.Keeping:
+		e = event{kind: evKept}
+		if p := n.current(); p != nil {
+			kept := s.stepPlace(placeKey{m: p.m, kind: rowHold})
+			p.m, e.flag = kept.m, kept.ok || s.mistake == RowGone
+		}
+		return e, true
+	case queue.Pausing:
+		return event{kind: evAgain}, true
+	case queue.Resting:
+		s.say("    %s rests", nameOf(i))
+		n.offered = s.Same && r.offers
+		return e, false
+	case queue.Granted:
+		s.granted(w, i, r)
+		return e, false
+	case queue.Left:
+		s.say("    %s has left", nameOf(i))
+		n.caller, n.over, n.wait, n.place = idle, false, none, 0
+		return e, false
+	case queue.Ended:
+		s.ended(w, i, r)
+		return e, false
+	}
+	if r.state == queue.Removing && s.mistake == NoRemoval {
+		return event{kind: evReplied, reply: queue.ReplyRefused, rec: w.rec}, true
+	}
+	s.request(w, i, r)
+	return e, false
+}
+
+// playedOut reports whether what follows from a step is done although the caller has given up: it is no new request for
+// the lock.
+func (s *search) playedOut(r *stepped) bool {
+	switch r.state {
+	case queue.Joining, queue.Keeping, queue.Removing, queue.Resetting, queue.Granted:
+		return true
+	case queue.Ended: // and a wider counter is not asked
+		return r.why != queue.WhyBusy && r.why != queue.WhyError && !s.Wide
+	}
+	return false
+}
+
+// joins is the event that a wait has joined. What entering has shown is old if it had a holder, in a world where turns of
+// the client have ended since.
+func (s *search) joins(i int, m int32) event {
+	return event{kind: evJoined, flag: !s.Stale || s.waits.all[m].Open(), also: s.Put}
 }
 
 // request sends what a wait sends.
 func (s *search) request(w *world, i int, r *stepped) {
 	m := msg{role: byWait, node: int8(i), write: r.write, clock: w.nodes[i].clock}
+	if s.Line {
+		m.order.sent = 0xff
+	}
 	if r.write[0] == none {
 		m.look, m.bare, m.next = r.look+1, r.bare, r.next
 	}
@@ -477,7 +557,7 @@ func (s *search) leaving(w *world, i int) {
 // left gives up a wait whose rows are deleted.
 func (s *search) left(w *world, i int) {
 	n := &w.nodes[i]
-	if !n.over || n.caller != leaves || s.outstanding(w, i) {
+	if !n.over || n.caller != leaves || n.stopped != 0 || s.outstanding(w, i) {
 		return
 	}
 	for k := range n.places {

@@ -190,15 +190,17 @@ func (s *search) answeredPlace(w *world, m *msg) {
 func (s *search) goOn(w *world, i, k int) {
 	n := &w.nodes[i]
 	p := &n.places[k]
-	if int(n.place) != k+1 || n.caller != waits {
+	if int(n.place) != k+1 || n.caller != waits || n.stopped != 0 {
 		return
 	}
 	switch doing := n.doing(s); {
-	case p.state == taken && (doing == queue.Putting || doing == queue.Resting):
+	case p.state == taken && (doing == queue.Putting || doing == queue.Resting || doing == queue.Joining):
 		s.say("    another row has the ticket of %s", nameOf(i))
 		s.ended(w, i, &stepped{why: queue.WhyNewTicket})
 	case p.inTable() && doing == queue.Putting:
 		s.step(w, i, event{kind: evPut})
+	case p.inTable() && doing == queue.Joining:
+		s.step(w, i, s.joins(i, n.wait))
 	}
 }
 

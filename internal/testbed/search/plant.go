@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Plant is a planted mistake, which a search must find: a condition or a change that is left out of a write as it is sent, or
@@ -12,6 +13,9 @@ type Plant struct {
 	Write, Condition string
 	Change           string
 	Mistake          Mistake
+	// Skips says that one transition of a wait is replaced by the most plausible mistake in its place: see instead.
+	Skips    bool
+	From, To queue.Doing
 }
 
 // change returns the write as it is sent.
@@ -66,5 +70,7 @@ const (
 	NoDelay          Mistake = "others do not wait for the lock delay"
 	RemoveOnLoss     Mistake = "the holder removes its entry when it learns of its loss"
 	SameCall         Mistake = "all release calls of a lock have one number"
+	LineOlder        Mistake = "the waiters of a client share a record that is older"
+	TakesOlder       Mistake = "a waiter takes over a record that is older"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

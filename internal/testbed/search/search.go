@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 var zeroTime time.Time
@@ -39,6 +40,9 @@ type search struct {
 	holds *machines[queue.Hold]
 	txs   *machines[queue.Transaction]
 	steps map[stepKey]*stepped
+	all   []*stepped // by number
+	plant Plant
+	takes map[int32]ticket.Take // by the number of their writes, if Seeds
 
 	placeSteps map[placeKey]*placed
 	holdSteps  map[holdKey]*heldStep
@@ -57,7 +61,7 @@ type search struct {
 }
 
 func newSearch(w World, p Plant) *search {
-	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
+	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, plant: p, all: make([]*stepped, 1), takes: map[int32]ticket.Take{}, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
 	if w.Half {
 		s.ttl = 2
 	}

@@ -183,7 +183,7 @@ func (s *search) answeredChange(w *world, m *msg) {
 		}
 		h.shared = h.shared || name == "DOWNGRADE"
 	case r.phase.Final():
-		s.known(w, i)
+		s.earlier(w, i)
 	default:
 		if h.end == running {
 			s.fail("reported: %s hears that ticket %d is lost, and its entry is in the record", nameOf(i), h.ticket)
@@ -192,8 +192,8 @@ func (s *search) answeredChange(w *world, m *msg) {
 	}
 }
 
-// known ends a lock of which the record shows that an earlier call has released it.
-func (s *search) known(w *world, i int) {
+// earlier ends a lock of which the record shows that an earlier call has released it.
+func (s *search) earlier(w *world, i int) {
 	s.say("    %s hears that an earlier call has released it", nameOf(i))
 	s.lose(w, i)
 }

@@ -12,9 +12,13 @@ type World struct {
 	Clients     []Client
 	Names       bool // a holder that has read the row with the next ticket may grant the lock by it
 	Same        bool // all are waiters of one client: a release may pass the lock to one that rests
+	Line        bool // the same, and a waiter may take over the record that another one has read
+	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
 	Wide        bool // a wider counter issues the tickets
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
+	Stale       bool // a waiter looks before it acts by the record that showed a holder when it entered
+	Put         bool // no request is sent before the row is in the table
 	Faults      Faults
 	MaxStates   int // more are not searched; zero: all
 }
@@ -52,6 +56,7 @@ type Faults struct {
 	Delete  int // another program deletes the record
 	Forget  int // DynamoDB forgets the token of a transaction
 	Decline int // the condition of callers' updates becomes false, or true again
+	Pause   int // a process stops between a step of its wait and what follows, and a request is sent later or never
 }
 
 type fault uint8
@@ -72,11 +77,12 @@ const (
 	deletes
 	decline
 	forget
+	pause
 	faults
 )
 
 func (f Faults) left() [faults]int8 {
-	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Decline, f.Forget}
+	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Decline, f.Forget, f.Pause}
 	var left [faults]int8
 	for i, n := range all {
 		left[i] = int8(n)
@@ -109,6 +115,7 @@ type world struct {
 	grant  uint8 // the highest ticket that the table has granted
 	heard  uint8 // the highest of which a caller has heard
 	before [maxTicket + 1]uint16
+	line   line
 }
 
 func (w *world) has(f fault) bool { return w.used&(1<<f) != 0 }
@@ -146,6 +153,9 @@ type node struct {
 	taken   bool // one has
 	updated updated
 	made    made
+	seen    order // of its snapshot
+	pausing bool  // it stops after its next step
+	stopped int32 // that step: see search.all; zero: it does not stop
 }
 
 // place is a row of a waiter.
@@ -236,6 +246,7 @@ type msg struct {
 	token  int8  // of the transaction; zero: it is none
 	base   uint8 // what it has read of x
 	alone  bool  // the lock was exclusive as it was sent
+	order  order // of the record that it returns
 }
 
 func (m *msg) less(o *msg) int {
@@ -250,7 +261,7 @@ func (m *msg) less(o *msg) int {
 		cmp.Compare(m.write[0], o.write[0]), cmp.Compare(m.write[1], o.write[1]), cmp.Compare(m.look, o.look), cmp.Compare(m.clock, o.clock),
 		cmp.Compare(m.rec, o.rec), cmp.Compare(m.rows, o.rows), cmp.Compare(m.reply, o.reply), cmp.Compare(m.row, o.row),
 		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.own), b(o.own)),
-		cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket), cmp.Compare(m.token, o.token), cmp.Compare(m.base, o.base), cmp.Compare(b(m.alone), b(o.alone)),
+		cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket), cmp.Compare(m.token, o.token), cmp.Compare(m.base, o.base), cmp.Compare(b(m.alone), b(o.alone)), cmp.Compare(m.order.sent, o.order.sent),
 	)
 }
 
