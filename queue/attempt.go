@@ -30,19 +30,110 @@ func (a *Attempt) delayed() bool { return a.Resumed && a.Lease.Delay > 0 }
 // mayStay reports whether the attempt may be in the record without a lease that would end it.
 func (a *Attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
 
-// attempt returns the entry of a new attempt, which is sent now.
-func (w *Wait) attempt(c Clock, claimed bool) Entry {
-	sent := 0
-	for _, a := range w.attempts {
-		if !a.Passed {
-			sent++
+// Attempts are those of one wait: what may be in the record without an owner when it ends.
+type Attempts struct{ all []Attempt }
+
+func (l *Attempts) add(a Attempt) { l.all = append(l.all, a) }
+
+func (l *Attempts) last() *Attempt { return &l.all[len(l.all)-1] }
+
+// requests returns how many of them the wait has sent.
+func (l *Attempts) requests() (n int) {
+	for i := range l.all {
+		if !l.all[i].Passed {
+			n++
 		}
 	}
-	w.attempts = append(w.attempts, Attempt{ID: w.Config.ID + "-" + strconv.Itoa(sent), Claimed: claimed})
-	return w.entry(c, w.last())
+	return n
 }
 
-func (w *Wait) last() *Attempt { return &w.attempts[len(w.attempts)-1] }
+// Before reports whether the last one was sent before that time.
+func (l *Attempts) Before(t time.Time) bool { return len(l.all) > 0 && l.last().Sent.Before(t) }
+
+// ids returns the ids that may be adopted.
+func (l *Attempts) ids() (ids []string) {
+	for i := range l.all {
+		if !l.all[i].given {
+			ids = append(ids, l.all[i].ID)
+		}
+	}
+	return ids
+}
+
+// mine returns the attempt whose entry is in the record, and the entry; nil if there is none.
+func (l *Attempts) mine(rec Record) (*Attempt, Holder) {
+	h, ok := rec.Mine(l.ids()...)
+	if !ok {
+		return nil, Holder{}
+	}
+	return &l.all[slices.IndexFunc(l.all, func(a Attempt) bool { return a.ID == h.ID })], h
+}
+
+// leftover returns an attempt that was given up and whose entry a snapshot shows, for which no removal was tried since; nil if
+// there is none. A late request can put an entry there again after it was removed.
+func (l *Attempts) leftover(s Snapshot) *Attempt {
+	for i := range l.all {
+		if a := &l.all[i]; a.shown(s) && a.removed.Before(s.ReadAt) {
+			return a
+		}
+	}
+	return nil
+}
+
+// Shown reports whether a snapshot shows an entry that is to be removed.
+func (l *Attempts) Shown(s Snapshot) bool {
+	return slices.ContainsFunc(l.all, func(a Attempt) bool { return a.shown(s) })
+}
+
+// shown reports whether a snapshot shows the entry of an attempt that was given up, and that may be removed.
+func (a *Attempt) shown(s Snapshot) bool {
+	_, shown := s.Record.Mine(a.ID)
+	return shown && a.given && !a.delayed()
+}
+
+// cleaned notes that the ids which were to be removed after a snapshot of that time are not in the record. all: those of the
+// others neither.
+func (l *Attempts) cleaned(at time.Time, all bool) {
+	for i := range l.all {
+		if a := &l.all[i]; all || !a.removed.IsZero() && a.removed.Equal(at) {
+			a.unknown = false
+		}
+	}
+}
+
+// Unknown returns the ids that may be in the record without an owner, at most as many as one request can remove.
+// Ids that were to be confirmed come last, as no lease ends them.
+func (l *Attempts) Unknown() []string {
+	var leased, endless []string
+	for _, a := range l.all {
+		switch {
+		case !a.unknown:
+		case !a.confirming.IsZero():
+			endless = append(endless, a.ID)
+		case !a.delayed():
+			leased = append(leased, a.ID)
+		}
+	}
+	// A waiter stops long before it has that many. The last are the likeliest to be still under way.
+	ids := slices.Concat(leased, endless)
+	return ids[max(0, len(ids)-MaxEvicted):]
+}
+
+// Orphans returns the ids, and a ticket, of grants that fail closed and that no lease ends, if they are in the record.
+func (l *Attempts) Orphans() (ids []string, t ticket.Number) {
+	for _, a := range l.all {
+		if a.mayStay() {
+			ids, t = append(ids, a.ID), a.confirming
+		}
+	}
+	return ids, t
+}
+
+// attempt returns the entry of a new attempt, which is sent now.
+func (w *Wait) attempt(c Clock, claimed bool) Entry {
+	w.add(Attempt{ID: w.Config.ID + "-" + strconv.Itoa(w.requests()), Claimed: claimed})
+	return w.entry(c, w.last())
+}
 
 // entry begins the attempt and returns the entry to write.
 func (w *Wait) entry(c Clock, a *Attempt) Entry {
@@ -60,15 +151,15 @@ func (w *Wait) PassID() string { return w.Config.ID + "-n" + w.Ticket.String() }
 // MayOffer reports whether a release of this client may call Passing. It may once: a copy of the request may be late, and the
 // lease of its entry must be that of the attempt.
 func (w *Wait) MayOffer() bool {
-	return w.turn.pass > 0 && w.attempts[w.turn.pass-1].Sent.IsZero()
+	return w.turn.pass > 0 && w.all[w.turn.pass-1].Sent.IsZero()
 }
 
 // Passing returns the entry that a release writes which passes the lock to the wait.
-func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.attempts[w.turn.pass-1]) }
+func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.all[w.turn.pass-1]) }
 
 // passed continues after a PASS of this client, whose record shows the grant if it was applied.
 func (w *Wait) passed(c Clock, r Passed) Do {
-	a := &w.attempts[w.turn.pass-1]
+	a := &w.all[w.turn.pass-1]
 	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
 		w.Snapshot = SnapshotOf(r.Record, c.Now())
 		return w.act(c)
@@ -77,62 +168,11 @@ func (w *Wait) passed(c Clock, r Passed) Do {
 	return w.look()
 }
 
-// mine returns the number of the attempt whose entry is in the record, and the entry. It is below zero if there is none.
-func (w *Wait) mine(rec Record) (int, Holder) {
-	h, ok := rec.Mine(w.ids()...)
-	if !ok {
-		return -1, Holder{}
-	}
-	return slices.IndexFunc(w.attempts, func(a Attempt) bool { return a.ID == h.ID }), h
-}
-
-// ids returns the ids that may be adopted.
-func (w *Wait) ids() (ids []string) {
-	for _, a := range w.attempts {
-		if !a.given {
-			ids = append(ids, a.ID)
-		}
-	}
-	return ids
-}
-
-// Before reports whether the last attempt was sent before that time.
-func (w *Wait) Before(t time.Time) bool { return len(w.attempts) > 0 && w.last().Sent.Before(t) }
-
-// Unknown returns the ids that may be in the record without an owner, at most as many as one request can remove.
-// Ids that were to be confirmed come last, as no lease ends them.
-func (w *Wait) Unknown() []string {
-	var leased, endless []string
-	for _, a := range w.attempts {
-		switch {
-		case !a.unknown:
-		case !a.confirming.IsZero():
-			endless = append(endless, a.ID)
-		case !a.delayed():
-			leased = append(leased, a.ID)
-		}
-	}
-	// A waiter stops long before it has that many. The last are the likeliest to be still under way.
-	ids := slices.Concat(leased, endless)
-	return ids[max(0, len(ids)-MaxEvicted):]
-}
-
-// Orphans returns the ids, and a ticket, of grants that fail closed and that no lease ends, if they are in the record.
-func (w *Wait) Orphans() (ids []string, t ticket.Number) {
-	for _, a := range w.attempts {
-		if a.mayStay() {
-			ids, t = append(ids, a.ID), a.confirming
-		}
-	}
-	return ids, t
-}
-
 // settle deals with own ids in the record. The entry of an attempt is a grant, or is removed if its lease is over, as after a
 // lost answer or a pause of the process. A resumed wait takes over the entry of the process before.
 func (w *Wait) settle(c Clock) (do Do, settled bool) {
 	var late *Holder
-	if i, h := w.mine(w.Snapshot.Record); i >= 0 {
-		a := &w.attempts[i]
+	if a, h := w.mine(w.Snapshot.Record); a != nil {
 		switch usable := w.usable(c, a, h); {
 		case usable && h.Named:
 			return Do{State: Keeping}, true
@@ -141,11 +181,7 @@ func (w *Wait) settle(c Clock) (do Do, settled bool) {
 		}
 		a.given, a.unknown, late = true, true, &h
 	}
-	for i := range w.attempts {
-		a := &w.attempts[i]
-		if !w.remains(a) || !a.removed.Before(w.Snapshot.ReadAt) {
-			continue
-		}
+	if a := w.leftover(w.Snapshot); a != nil {
 		a.removed, a.unknown = w.Snapshot.ReadAt, true
 		do = remove(a.ID)
 		do.Late = late
@@ -162,32 +198,6 @@ func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
 	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, h.Named)
 }
 
-// remains reports whether the snapshot shows an entry that is to be removed: of an attempt that was given up. A late
-// request can put it there again after it was removed.
-func (w *Wait) remains(a *Attempt) bool {
-	_, shown := w.Snapshot.Record.Mine(a.ID)
-	return shown && a.given && !a.delayed()
-}
-
-// MustRemove reports whether the snapshot shows an entry that is to be removed. That is tried once for each snapshot.
-func (w *Wait) MustRemove() bool {
-	for i := range w.attempts {
-		if w.remains(&w.attempts[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// clean notes that the ids that were to be removed are not in the record.
-func (w *Wait) clean() {
-	for i := range w.attempts {
-		if a := &w.attempts[i]; w.leaving || !a.removed.IsZero() && a.removed.Equal(w.Snapshot.ReadAt) {
-			a.unknown = false
-		}
-	}
-}
-
 // grant ends the wait with a lock that is held, or confirms it first.
 func (w *Wait) grant(c Clock, a *Attempt, h Holder) Do {
 	if w.Config.FailClosed {
@@ -200,8 +210,7 @@ func (w *Wait) grant(c Clock, a *Attempt, h Holder) Do {
 
 // confirm sends CONFIRM.
 func (w *Wait) confirm(c Clock) Do {
-	i, h := w.mine(w.Snapshot.Record)
-	a := &w.attempts[i]
+	a, h := w.mine(w.Snapshot.Record)
 	earliest, latest, _ := c.At(a.Sent)
 	since := earliest.Add(latest.Sub(earliest) / 2) // zero if it is not known
 	return Do{State: Confirming, Attempt: a, Holder: &h, Write: Confirm(a.ID, h.Ticket, since)}
@@ -210,8 +219,7 @@ func (w *Wait) confirm(c Clock) Do {
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
 // entry there again.
 func (w *Wait) confirmed(r Replied) Do {
-	i, h := w.mine(w.Snapshot.Record)
-	a := &w.attempts[i]
+	a, h := w.mine(w.Snapshot.Record)
 	a.confirming = h.Ticket
 	switch r.Reply {
 	case ReplyApplied, ReplyMade:

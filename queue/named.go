@@ -48,8 +48,7 @@ func (w *Wait) dated(c Clock, a *Attempt, h Holder) bool {
 // kept continues with a grant by name whose row stays, or gives it up: its row is being deleted. A row that stays is let go by
 // the end of the lock alone, so nothing but the grant follows, even if the lease has ended meanwhile.
 func (w *Wait) kept(c Clock, stays bool) Do {
-	i, h := w.mine(w.Snapshot.Record)
-	a := &w.attempts[i]
+	a, h := w.mine(w.Snapshot.Record)
 	if stays {
 		return w.grant(c, a, h)
 	}

@@ -133,7 +133,7 @@ type Wait struct {
 	Snapshot Snapshot // the last: each request is sent after the answer to the one before
 	Careful  bool     // no look before the row is put: it was overtaken before, or resumes a place
 
-	attempts  []Attempt
+	Attempts
 	worthless int    // numbers in succession that were at or below the floor
 	suspect   string // the holder that has not accepted its grant, in the answer before the last look; empty: none
 	leaving   bool
@@ -189,8 +189,8 @@ func (w *Wait) step(c Clock, e Event) Do {
 		return w.begin(c, e.Ticket)
 	case Joined:
 		w.turn.joined, w.turn.asked = true, e.Put || w.Careful
-		w.attempts = append(w.attempts, Attempt{ID: w.PassID(), Claimed: true, Passed: true})
-		w.turn.pass = len(w.attempts)
+		w.add(Attempt{ID: w.PassID(), Claimed: true, Passed: true})
+		w.turn.pass = len(w.all)
 		if w.Next() && e.Fresh {
 			return w.act(c)
 		}
@@ -221,7 +221,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 
 // begin begins with a ticket. What earlier ones have left in the record is still looked for.
 func (w *Wait) begin(c Clock, t ticket.Number) Do {
-	w.turn = turn{entered: len(w.attempts)}
+	w.turn = turn{entered: len(w.all)}
 	switch {
 	case w.Config.Resume != nil:
 		w.Ticket, w.Careful = t, true
@@ -313,7 +313,7 @@ func (w *Wait) unreadable(rec Record) Do {
 // entered continues after the reply to TAKE or ENTER.
 func (w *Wait) entered(c Clock, r Replied) Do {
 	rec := r.Record
-	i, _ := w.mine(rec)
+	own, _ := w.mine(rec)
 	switch {
 	case r.Reply >= ReplyFailed:
 		w.last().unknown = r.Reply == ReplyUnknown
@@ -325,7 +325,7 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 			return w.fail(WhyError, err)
 		}
 	}
-	if r.Reply == ReplyRefused && i < 0 {
+	if r.Reply == ReplyRefused && own == nil {
 		w.Snapshot = SnapshotOf(rec, c.Now())
 		if w.Config.NoWait {
 			return w.makeRoom(c)
@@ -339,10 +339,10 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 		}
 		return w.proceed(c)
 	}
-	for i := range w.attempts[w.turn.entered:] {
-		w.attempts[w.turn.entered+i].unknown = false // it is in the record, or no ENTER of the ticket will ever be applied
+	for i := range w.all[w.turn.entered:] {
+		w.all[w.turn.entered+i].unknown = false // it is in the record, or no ENTER of the ticket will ever be applied
 	}
-	if i >= 0 || rec.Floor().Less(w.Ticket) {
+	if own != nil || rec.Floor().Less(w.Ticket) {
 		w.worthless = 0
 		return w.proceed(c)
 	}
@@ -431,7 +431,7 @@ func (w *Wait) removed(c Clock, r Replied) Do {
 	case w.State == Resetting && known:
 		w.Snapshot.Saw(rec, c.Now())
 	case w.State == Removing && known:
-		w.clean()
+		w.cleaned(w.Snapshot.ReadAt, w.leaving)
 		w.Snapshot.Saw(rec, c.Now())
 		if (r.Reply == ReplyApplied || len(rec.Holders) == 0) && rec.CanIdle() { // refused: perhaps by a copy of itself
 			return w.reset(c)

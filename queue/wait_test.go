@@ -217,7 +217,7 @@ func TestEveryReply(t *testing.T) {
 		}
 		for _, e := range events {
 			next := w
-			next.attempts = slices.Clone(w.attempts)
+			next.all = slices.Clone(w.all)
 			do := next.Step(clock, e)
 			if do.State == Idle {
 				t.Fatalf("%v does nothing after %T %+v", w.State, e, e)
@@ -357,7 +357,7 @@ func TestUnknown(t *testing.T) {
 		"AtMostOneRequest":   {all: many, want: last},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Wait{attempts: test.all}).Unknown(); !slices.Equal(got, test.want) {
+			if got := (&Wait{Attempts: Attempts{test.all}}).Unknown(); !slices.Equal(got, test.want) {
 				t.Errorf("ids %v, want %v", got, test.want)
 			}
 		})
@@ -381,8 +381,8 @@ func TestRemains(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.a.ID = "a"
-			w := &Wait{Snapshot: SnapshotOf(test.rec, clock.now), attempts: []Attempt{test.a}}
-			if got := w.MustRemove(); got != test.want {
+			w := &Wait{Snapshot: SnapshotOf(test.rec, clock.now), Attempts: Attempts{[]Attempt{test.a}}}
+			if got := w.Shown(w.Snapshot); got != test.want {
 				t.Errorf("it remains: %v, want %v", got, test.want)
 			}
 		})

@@ -111,7 +111,7 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 // behind sleeps while the waiter is not the first of its client, which alone can be next, unless it has an entry to remove. The
 // event is nil unless the lock is passed to it.
 func (p *player) behind(ctx context.Context) (queue.Event, error) {
-	for p.turn.local != nil && !p.turn.local.First() && !p.wait.MustRemove() {
+	for p.turn.local != nil && !p.turn.local.First() && !p.wait.Shown(p.wait.Snapshot) {
 		p.sight.pace.Behind(p.turn.local.Ahead())
 		p.sight.report()
 		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
