@@ -168,9 +168,9 @@ func (w *Wait) passed(c Clock, r Passed) Do {
 	return w.look()
 }
 
-// settle deals with own ids in the record. The entry of an attempt is a grant, or is removed if its lease is over, as after a
+// adopt takes own ids in the record as the grant, or removes them. The entry of an attempt is a grant, or is removed if its lease is over, as after a
 // lost answer or a pause of the process. A resumed wait takes over the entry of the process before.
-func (w *Wait) settle(c Clock) (do Do, settled bool) {
+func (w *Wait) adopt(c Clock) (do Do, settled bool) {
 	var late *Holder
 	if a, h := w.mine(w.Snapshot.Record); a != nil {
 		switch usable := w.usable(c, a, h); {

@@ -27,8 +27,6 @@ type Leases struct{ Holders, Rows []time.Duration }
 type Decision struct {
 	Do Action
 
-	Me Holder // if it is served
-
 	Ahead int // live rows ahead
 	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
 	// together, and with holders that share.
@@ -65,10 +63,10 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode Mode, ids []string
 		d.Stuck = unreadable
 	}
 	floor := s.Record.Floor()
-	me, mine := s.Record.Mine(ids...)
+	_, served := s.Record.Mine(ids...)
 	switch {
-	case mine:
-		d.Do, d.Me = ActionServed, me
+	case served:
+		d.Do = ActionServed
 	case t.Compare(floor) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
 		// The second: the record was deleted and seeded again. Its counter did not issue
 		// this ticket.

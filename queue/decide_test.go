@@ -78,9 +78,6 @@ func TestRulesInOrder(t *testing.T) {
 		if j.ClearIn < test.clear || j.ClearIn-test.clear > 2*time.Second {
 			t.Errorf("%s: clear in %v, want %v", name, j.ClearIn, test.clear)
 		}
-		if j.Do == queue.ActionServed && j.Me.ID != "me" {
-			t.Errorf("%s: served as %+v", name, j.Me)
-		}
 		if j.Blocked != nil {
 			t.Errorf("%s: blocked by %v", name, j.Blocked)
 		}

@@ -69,7 +69,7 @@ var moves = []Move{
 	{PhaseLost, PhaseCleared, "Release has removed what may be left, or leaves it to its lease"},
 }
 
-// Moves returns the changes of phases that are possible.
+// Moves returns the changes of phases that are possible, for tests and the documentation.
 func Moves() []Move { return slices.Clone(moves) }
 
 // becomes reports whether that change is possible.

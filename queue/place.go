@@ -24,8 +24,8 @@ type Place struct {
 	from   string // prefix of the id of the row that is resumed; empty after that
 
 	state     placeState
-	ids       []string   // of all ENQUEUEs; all but the last may arrive late
-	puts      int        // their number
+	ids       []string   // of the last maxRowIDs ENQUEUEs; all but the last may arrive late
+	puts      int        // the number of all
 	ends      []leaseEnd // of the leases that the row may have
 	inserted  bool       // the row was put
 	unsure    bool       // an ENQUEUE has failed, or had no answer
@@ -50,7 +50,7 @@ const (
 // leaseEnd is the end of a lease, and when the request was sent that writes it.
 type leaseEnd struct{ until, sent time.Time }
 
-// maxRowIDs is how many ids of a row count, the last.
+// maxRowIDs bounds the ids of a row. Older ones count as those of another.
 const maxRowIDs = 40
 
 // NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to replace.
@@ -206,7 +206,8 @@ func (p *Place) Sent(until time.Time) (at time.Time, known bool) {
 // Below says whether the waiter's ticket is at or below the floor, as it last saw it: a row that is swept then is not put again.
 func (p *Place) Below(floor bool) { p.below = floor }
 
-// Hold keeps the row beyond the caller's wait, until PlaceLeave. It returns false if that has ended: the row is being deleted.
+// Hold keeps the row beyond the caller's wait, until PlaceLeave, or until its lease is lost: it is then not put again. It returns
+// false if the row is being deleted because the wait has ended.
 func (p *Place) Hold() bool {
 	p.held, p.below = p.held || !p.withdrawn, true
 	return !p.withdrawn

@@ -298,7 +298,7 @@ func (s releaseStep) shown(visible bool) HoldDo {
 	return s.send()
 }
 
-// end ends the call, and the lock if p is another phase that it may have. After PhaseHeld, a call has not ended it.
+// end ends the call. The phase becomes p if it may: PhaseHeld ends an UpdateAndRelease, and leaves a Release to be called again.
 func (s releaseStep) end(p Phase, r HoldResult, err error) HoldDo {
 	s.move(p)
 	do := HoldDo{Do: HoldDone, Result: r, Err: err, Open: s.c.open}

@@ -50,9 +50,9 @@ type TransactionAction int
 const (
 	TransactBegin  TransactionAction = iota // nothing was asked for
 	TransactSend                            // send an attempt
-	TransactPause                           // before the next attempt; Err if there is to be none
+	TransactPause                           // before the next attempt; the Err of the answer says that there is to be none
 	TransactShow                            // wait until what was made is visible
-	TransactSettle                          // ask the record whether it was made, and prevent it from being made later
+	TransactSettle                          // ask the record whether it was made, prevent it from being made later, and wait until it is visible
 	TransactDone                            // it is over; see Result
 )
 

@@ -51,7 +51,7 @@ func (w *Wait) seen(c Clock, s Snapshot) Do {
 
 // act does what the snapshot requires: one request, or a rest.
 func (w *Wait) act(c Clock) Do {
-	if do, settled := w.settle(c); settled {
+	if do, settled := w.adopt(c); settled {
 		return do
 	}
 	d := w.decide(c, w.Ticket, nil)

@@ -28,10 +28,10 @@ const (
 	Resetting               // RESET: the removal has left the record without a holder and a ticket outstanding
 	Confirming              // CONFIRM: of a grant that fails closed
 	Resting                 // nothing can be done but look again later
-	Pausing                 // a request has failed: it is repeated later
+	Pausing                 // a request has failed: after a pause TAKE, ENTER or CONFIRM is sent again, else it looks
 	Granted                 // the lock is held. Final
 	Ended                   // the lock is not granted, see Why. A new ticket, or to leave, follows
-	Left                    // final
+	Left                    // nothing follows but GiveUp, which repeats the removal
 )
 
 var doing = [...]string{
@@ -278,7 +278,7 @@ func (w *Wait) replied(c Clock, r Replied) Do {
 	return w.proceed(c)
 }
 
-// pause repeats the request that has failed, after a pause. In place of one whose reply is a state of the queue, it looks.
+// pause is followed by TAKE, ENTER or CONFIRM again. After any other request a look follows, which shows what came of it.
 func (w *Wait) pause() Do {
 	switch w.State {
 	case Taking, Entering, Confirming:
@@ -386,7 +386,7 @@ func (w *Wait) proceed(c Clock) Do {
 	case w.turn.joined:
 		return w.act(c)
 	}
-	if do, settled := w.settle(c); settled {
+	if do, settled := w.adopt(c); settled {
 		return do
 	}
 	switch {

@@ -17,7 +17,7 @@ type Entry struct {
 	Since time.Time // on DynamoDB's clock; zero if unknown
 	Lease Lease
 	Data  []byte // for display; left out if empty
-	Named bool   // a release of another client has granted it to a waiter by its row; the lease is the row's
+	Named bool   // a release has granted it to the waiter whose row it has read; the lease is the row's
 }
 
 func (e Entry) item() clause.Item {

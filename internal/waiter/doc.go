@@ -12,8 +12,8 @@
 // says when the next request is sent. queue.Place is the machine of the row.
 //
 // Run takes these steps for one lock, and package multilock for several locks with one number. Without a wider
-// counter Enter also takes the number (TAKE). With one it enters with the number of Number (ENTER). Await puts
-// the row (ENQUEUE), and then looks, removes what has expired, and claims or sleeps, as docs/protocol.md says. A
+// counter Enter also takes the number (TAKE). With one it enters with the number of Number (ENTER). It begins to
+// put the row (ENQUEUE). Await looks, removes what has expired, and claims or sleeps, as docs/protocol.md says. A
 // ticket that was overtaken ends with ErrNewTicket, and Run takes another one.
 //
 // # Promises

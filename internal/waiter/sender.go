@@ -27,10 +27,10 @@ type sender struct {
 	pace    *waitpolicy.Pace // learns the round trips
 	series  *retry.Schedule  // of the step under way
 	err     error            // of the request that has failed last
-	what    queue.Doing      // it was
+	what    queue.Doing      // which request that was
 	failure error            // of the last request, if the table did not answer
 	row     bool             // the delete of the row will show whether the table answers
-	sent    bool             // a write of the machine was
+	sent    bool             // a write of the machine was sent
 }
 
 // request sends the write that the machine asks for. Its answer is awaited for answerGrace after the end of ctx.
