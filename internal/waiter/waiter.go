@@ -375,7 +375,7 @@ func (p *player) handle() queue.Handle {
 	return queue.Handle{ID: p.wait.Config.ID, Ticket: p.wait.Ticket}
 }
 
-// join begins the wait of the waiter's ticket: it puts the ticket into the queue and the local queue.
+// join begins the wait of the waiter's ticket: it puts the ticket into the queue and the line of its client.
 func (w *Waiter) join(ctx context.Context) error {
 	w.series.Reset()
 	if w.cfg.NoWait {
