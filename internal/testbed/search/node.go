@@ -541,7 +541,7 @@ func (s *search) ended(w *world, i int, r *stepped) {
 		if r.err != "" && s.strange == "" {
 			s.strange = r.err
 		}
-		s.say(string(story.NotServed), nameOf(i), r.err)
+		s.say(string(story.NotServed)+" %s", nameOf(i), r.err)
 		n.caller = leaves
 		s.leaving(w, i)
 	}

@@ -15,6 +15,10 @@
 // order in which goroutines run does not matter. Events almost never share an
 // instant, so the same seed gives the same history.
 //
+// A run that fails prints a story: what led to the first violation, in the words of the transcripts of package search
+// (package story). A diary keeps what happens to each queue, and a tale words it. Its steps can be pasted into
+// search/testdata. They are played there as far as that world goes: it has no server errors that are retried, for example.
+//
 // # Faults
 //
 // The network loses, delays, repeats, refuses and swallows requests and answers. A

@@ -38,7 +38,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
 		for _, key := range keys {
-			n.diary.end(key, owner, notServed)
+			n.diary.end(key, owner, string(story.NotServed))
 		}
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)

@@ -167,7 +167,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.forget(owner)
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
-		n.diary.end(key, owner, notServed)
+		n.diary.end(key, owner, string(story.NotServed))
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
@@ -469,9 +469,6 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 		}
 	}
 }
-
-// notServed is what follows from an Acquire that failed.
-const notServed = "    %s ends its wait without the lock"
 
 // released is what a holder has heard of its release.
 func released(err error) string {

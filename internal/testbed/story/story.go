@@ -90,7 +90,7 @@ const (
 	Released  Effect = "    %s hears that it released the lock"
 	WasLost   Effect = "    %s hears that it had lost the lock"
 	Unknown   Effect = "    %s does not learn how its turn ended"
-	NotServed Effect = "    %s ends its wait without the lock %s"
+	NotServed Effect = "    %s ends its wait without the lock"
 	Table     Effect = "    table: %s"
 )
 
