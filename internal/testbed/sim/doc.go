@@ -16,8 +16,8 @@
 // instant, so the same seed gives the same history.
 //
 // A run that fails prints a story: what led to the first violation, in the words of the transcripts of package search
-// (package story). A diary keeps what happens to each queue, and a tale words it. Its steps can be pasted into
-// search/testdata. They are played there as far as that world goes: it has no server errors that are retried, for example.
+// (package story). A diary keeps what happens to each queue, and a tale words it. Its steps are those of
+// search/testdata. A run has more than they can play, so a story that is pasted there may have to be cut down.
 //
 // # Faults
 //
