@@ -11,6 +11,7 @@
 //	transition   judges that a write of package queue describes each change of the table
 //	hints        carries wake-up hints in memory
 //	conditions   a story for each condition of each write, which goes wrong without it
+//	story        the words in which search and sim print what happens to a queue
 //	search       all interleavings of the machines of package queue, within bounds ("make spec")
 //	sim          whole clusters in a synctest bubble, from a seed ("make sim")
 //	chaos        real processes, sockets and an engine that fail ("make chaos")

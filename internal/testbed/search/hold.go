@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -93,7 +94,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 		Delay: s.delay(i),
 	}, rec)
 	n.hold.m = s.holds.add(m)
-	s.say("    %s holds the lock with ticket %d", nameOf(i), r.ticket)
+	s.say(string(story.Holds), nameOf(i), r.ticket)
 	over := !r.endless && n.clock >= r.sent+s.ttl
 	if !over || !w.has(pause) { // after a pause it is lost as soon as it is held
 		s.tokens(w, i, r.ticket)
@@ -203,7 +204,7 @@ func (s *search) lose(w *world, i int) {
 	if h.lost || h.calling {
 		return
 	}
-	s.say("    %s has lost the lock", nameOf(i))
+	s.say(string(story.HasLost), nameOf(i))
 	h.lost = true
 	s.hears(w, i, queue.HoldEnded, queue.ReplyApplied, none)
 	s.abandon(w, i)
@@ -236,7 +237,7 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 				m.call, m.ticket = h.calls, h.ticket
 			}
 			if s.log != nil {
-				s.say("    %s sends %s", nameOf(i), s.name(&m))
+				s.say(string(story.Sends), nameOf(i), s.name(&m))
 			}
 			s.post(w, m)
 			return
@@ -334,16 +335,16 @@ func (s *search) released(w *world, i int, r *heldStep) {
 	h := &n.hold
 	switch {
 	case r.phase == queue.PhaseReleased:
-		s.say("    %s hears that it released the lock", nameOf(i))
+		s.say(string(story.Released), nameOf(i))
 		if h.end != byRelease && !w.has(deletes) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
 		}
 		n.updated.denied = 0xff
 	case r.phase == queue.PhaseUnknown:
-		s.say("    %s does not learn how its turn ended", nameOf(i))
+		s.say(string(story.Unknown), nameOf(i))
 		s.rare(w, i)
 	case r.phase == queue.PhaseCleared && !h.lost:
-		s.say("    %s hears that it had lost the lock", nameOf(i))
+		s.say(string(story.WasLost), nameOf(i))
 		if h.end == byRelease {
 			s.fail("reported: %s hears that ticket %d was lost, and its release was applied", nameOf(i), h.ticket)
 		}

@@ -3,9 +3,9 @@ package search
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -477,7 +477,7 @@ func (s *search) apply(w *world, m *msg) {
 		m.reply = max(m.reply, uint8(o.reply))
 	}
 	if s.log != nil {
-		s.say("    table: %s", s.nameAnswer(m))
+		s.say("%s", story.Table.Of(s.nameAnswer(m)))
 	}
 }
 
@@ -554,7 +554,7 @@ func (s *search) look(w *world, m *msg) {
 	}
 	m.rows = s.items.list(rows)
 	if s.log != nil {
-		s.say("    table: %s", s.nameAnswer(m))
+		s.say("%s", story.Table.Of(s.nameAnswer(m)))
 	}
 }
 
@@ -664,26 +664,16 @@ func (s *search) poll(w *world, i int, slowly bool) bool {
 func (s *search) name(m *msg) string {
 	switch {
 	case m.look > 0 && m.bare:
-		return "LOOK at the record"
+		return story.Bare
 	case m.next > 0:
-		return fmt.Sprintf("LOOK up to ticket %d", m.next+1)
+		return story.Look(m.next + 1)
 	case m.look > 0:
-		return fmt.Sprintf("LOOK up to ticket %d", max(m.look, 2)-2)
-	}
-	w := &s.items.writes[m.write[0]]
-	name := w.Name
-	if w.say != "" {
-		name += " of " + w.say
-	}
-	switch {
-	case w.Name == "RELEASE" && !slices.Contains(w.Conditions(), "alone"):
-		name += " by hand-off"
-	case w.Name == "RELEASE":
-		name = "fast RELEASE"
-	}
-	if m.token > 0 {
+		return story.Look(max(m.look, 2) - 2)
+	case m.token > 0:
 		return [...]string{"", "TRANSACT x", "TRANSACT y", "TRANSACT z"}[m.call]
 	}
+	w := &s.items.writes[m.write[0]]
+	name := story.Write(w.Write, w.say)
 	if m.call > 0 {
 		name += " with the update"
 	}
@@ -693,150 +683,80 @@ func (s *search) name(m *msg) string {
 	return name
 }
 
+// steps are the words for moves. Where a move is not in it, it is of a request.
+var steps = map[moveKind]story.Step{
+	wants: story.Wants, polls: story.Looks, slowPolls: story.LooksSlowly, guesses: story.Claims, releases: story.Releases,
+	names: story.PassesByName, reads: story.Reads, beats: story.Beats, renews: story.Renews, gives: story.GivesUp, shows: story.TakesOver,
+	pauses: story.WillStop, goesOn: story.GoesOn, dies: story.Crashes, sleeps: story.Sleeps, downgrades: story.Downgrades, sets: story.SetsData,
+	updates: story.Updates, retries: story.TriesAgain, stops: story.StopsTrying, readsOf: story.ReadsX, fences: story.Fences,
+	transacts: story.Transacts, showsRecord: story.RecordShows, showsX: story.XShows, forgets: story.Forgotten,
+}
+
 // nameMove names a move, so that it can be found again by its name.
 func (s *search) nameMove(w *world, v move) string {
 	i, j := int(v.i), int(v.j)
-	a := nameOf(i)
+	if step, ok := steps[v.kind]; ok {
+		return step.Of(nameOf(i))
+	}
 	switch v.kind {
-	case wants:
-		return a + " wants the lock"
-	case polls:
-		return a + " looks"
-	case slowPolls:
-		return a + " looks, and the answer takes long"
-	case guesses:
-		return a + " claims"
-	case releases:
-		return a + " releases"
 	case passes:
-		return a + " passes the lock to " + nameOf(j)
-	case names:
-		return a + " passes the lock by name"
-	case reads:
-		return a + " reads the next row"
-	case beats:
-		return a + " sends a heartbeat"
-	case renews:
-		return a + " sends a heartbeat of its row"
-	case gives:
-		return a + " gives up"
-	case shows:
-		return a + " takes over what another waiter of its client has read"
-	case pauses:
-		return a + " will stop after its next step"
-	case goesOn:
-		return a + " goes on"
-	case dies:
-		return a + " crashes"
-	case sleeps:
-		return a + " sleeps"
+		return story.Passes.Of(nameOf(i), nameOf(j))
 	case evicts:
-		return "an operator evicts " + s.items.recs[w.rec].Holders[i].ID
+		return story.Evicts.Of(s.items.recs[w.rec].Holders[i].ID)
 	case erases:
-		return "another program deletes the record"
-	case downgrades:
-		return a + " downgrades"
-	case sets:
-		return a + " sets its data"
-	case updates:
-		return a + " updates and releases"
-	case retries:
-		return a + " tries again"
-	case stops:
-		return a + " stops trying"
+		return story.Erased.Of()
 	case declines:
-		return "the condition of updates changes"
-	case readsOf:
-		return a + " reads x"
-	case fences:
-		return a + " writes with the condition of its lock"
-	case transacts:
-		return a + " calls Transact"
-	case showsRecord:
-		return "the record shows the transaction of " + a
-	case showsX:
-		return "x shows the transaction of " + a
-	case forgets:
-		return "DynamoDB forgets the token of " + a
+		return story.Declines.Of()
 	}
 	m := &w.net[i]
-	what := s.name(m) + " of " + nameOf(int(m.node))
-	if k := strings.LastIndex(what, " of "); strings.Contains(what[:k], " of ") {
-		what = s.name(m) // the id says whose it is
-	}
+	what := story.By(s.name(m), nameOf(int(m.node)))
 	switch {
 	case m.role == byNone:
 		what = "the late " + what
 	case m.role == byOperator:
 		what = "the operator's " + what
 	}
-	switch v.kind {
-	case delivers:
-		if m.answer {
-			return "the answer arrives: " + what
-		}
-		return "arrives: " + what
-	case slows:
-		return "arrives, and the answer takes long: " + what
-	case drops:
-		return "is lost: " + what
-	case mutes:
-		return "arrives, and the answer is lost: " + what
-	case fails:
-		return "is throttled: " + what
-	case delays:
-		return "takes long, and has no answer: " + what
+	switch {
+	case v.kind == delivers && m.answer:
+		return story.AnswerArrives.Of(what)
+	case v.kind == delivers:
+		return story.Arrives.Of(what)
+	case v.kind == slows:
+		return story.ArrivesSlowly.Of(what)
+	case v.kind == drops:
+		return story.Lost.Of(what)
+	case v.kind == mutes:
+		return story.Mute.Of(what)
+	case v.kind == fails:
+		return story.Throttled.Of(what)
+	case v.kind == delays:
+		return story.Late.Of(what)
 	}
-	return "is copied: " + what
+	return story.Copied.Of(what)
 }
 
 // nameAnswer names an answer.
 func (s *search) nameAnswer(m *msg) string {
-	fate := [...]string{"applied", "made before", "refused", "refused", "not applied", "no answer"}[m.reply]
-	if m.look > 0 {
-		fate = ""
+	switch {
+	case m.look > 0 && m.bare:
+		return s.nameRecord(m.rec)
+	case m.look > 0:
+		var rows []string
+		for _, r := range s.items.lists[m.rows] {
+			rows = append(rows, s.items.rows[r].ID)
+		}
+		return s.nameRecord(m.rec) + story.Ahead(rows)
 	}
+	fate := story.Fate(queue.Reply(m.reply))
 	if m.write[0] != none && s.items.writes[m.write[0]].row > 0 {
 		return fate
 	}
-	text := strings.TrimPrefix(fate+"; "+s.nameRecord(m.rec), "; ")
-	var rows []string
-	for _, r := range s.items.lists[m.rows] {
-		rows = append(rows, s.items.rows[r].ID)
-	}
-	if m.look > 0 && !m.bare {
-		text += fmt.Sprintf(", rows ahead %v", rows)
-	}
-	return text
+	return fate + "; " + s.nameRecord(m.rec)
 }
 
 func (s *search) nameRecord(n int32) string {
-	rec := &s.items.recs[n]
-	switch {
-	case !rec.Exists:
-		return "no record"
-	case !rec.Present:
-		return fmt.Sprintf("ticketNumber %s, granted %s, holders absent", rec.TicketNumber, rec.Granted)
+	if !s.Half {
+		return story.Record(&s.items.recs[n], nil)
 	}
-	var all []string
-	for _, h := range rec.Holders {
-		text := h.ID + ":" + h.Ticket.String()
-		switch {
-		case s.Half && !h.Lease.Endless():
-			text += fmt.Sprintf(" until %d", clockOf(h.Lease.Until))
-		case h.Lease.Endless():
-			text += " without a lease"
-		case h.Shared:
-			text += " shared"
-		}
-		if h.Made > 0 {
-			text += fmt.Sprintf(" made %d", h.Made)
-		}
-		all = append(all, text)
-	}
-	text := fmt.Sprintf("ticketNumber %s, granted %s, holders {%s}", rec.TicketNumber, rec.Granted, strings.Join(all, ", "))
-	if len(rec.Marks.Unsettled) > 0 {
-		text += ", unsettled"
-	}
-	return text
+	return story.Record(&s.items.recs[n], func(l queue.Lease) string { return fmt.Sprintf(" until %d", clockOf(l.Until)) })
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -180,7 +181,7 @@ func (c clock) Now() time.Time { return c.now }
 // ownerOf returns the node of an id.
 func ownerOf(id string) int { return int(id[0] - 'A') }
 
-func nameOf(i int) string { return string(rune('A' + i)) }
+func nameOf(i int) string { return story.Client(i) }
 
 // view returns what node i sees of time.
 func (s *search) view(w *world, i int) (v view) {
@@ -516,7 +517,7 @@ func (s *search) request(w *world, i int, r *stepped) {
 		m.look, m.bare, m.next = r.look+1, r.bare, r.next
 	}
 	if s.log != nil {
-		s.say("    %s sends %s", nameOf(i), s.name(&m))
+		s.say(string(story.Sends), nameOf(i), s.name(&m))
 	}
 	s.post(w, m)
 }
@@ -540,7 +541,7 @@ func (s *search) ended(w *world, i int, r *stepped) {
 		if r.err != "" && s.strange == "" {
 			s.strange = r.err
 		}
-		s.say("    %s ends its wait without the lock %s", nameOf(i), r.err)
+		s.say(string(story.NotServed)+" %s", nameOf(i), r.err)
 		n.caller = leaves
 		s.leaving(w, i)
 	}

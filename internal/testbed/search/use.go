@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -293,7 +294,7 @@ func (s *search) updateEnded(w *world, i int, r *heldStep) {
 			s.fail("reported: %s hears that its update is made, and it is not", nameOf(i))
 		}
 	case r.result == queue.HoldLost:
-		s.say("    %s hears that it had lost the lock", nameOf(i))
+		s.say(string(story.WasLost), nameOf(i))
 		not()
 	case r.result == queue.HoldEarlier:
 		s.say("    %s hears that an earlier call has released it", nameOf(i))

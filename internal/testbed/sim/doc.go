@@ -15,6 +15,10 @@
 // order in which goroutines run does not matter. Events almost never share an
 // instant, so the same seed gives the same history.
 //
+// A run that fails prints a story: what led to the first violation, in the words of the transcripts of package search
+// (package story). A diary keeps what happens to each queue, and a tale words it. Its steps are those of
+// search/testdata. A run has more than they can play, so a story that is pasted there may have to be cut down.
+//
 // # Faults
 //
 // The network loses, delays, repeats, refuses and swallows requests and answers. A

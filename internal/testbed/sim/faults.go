@@ -15,6 +15,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 )
 
 // fate decides what happens to a request.
@@ -270,6 +271,7 @@ func (n *node) freeze(d time.Duration) {
 	}
 	n.harm("pause")
 	n.add(n.name, "is paused for %v", d)
+	n.diary.harm(n.name, story.Sleeps, fmt.Sprintf("it is paused for %v", d.Round(time.Second/10)))
 	n.frozen = time.Now().Add(d)
 	n.stood.Add(int64(d))
 }

@@ -11,6 +11,7 @@ import (
 // fingerprint too: two runs of one seed have the same.
 type history struct {
 	start time.Time
+	diary *diary
 
 	mu         sync.Mutex
 	lines      []string       // guarded by mu
@@ -34,6 +35,7 @@ func (h *history) add(who, format string, args ...any) {
 func (h *history) violate(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	h.add("", "VIOLATION: %s", what)
+	h.diary.violated(what)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.violations = append(h.violations, what)

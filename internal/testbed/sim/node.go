@@ -22,6 +22,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 )
 
 // node is one process, from its start to its end.
@@ -217,6 +218,7 @@ func (n *node) die(why string) {
 		return
 	}
 	n.add(n.name, "dies: %s", why)
+	n.diary.harm(n.name, story.Crashes, "")
 	n.disown(n.name)
 	n.conn.Cut()
 	n.beliefs.die(n)
@@ -273,7 +275,9 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // send sends a request once.
 func (n *node) send(req *http.Request) (*http.Response, error) {
+	req, asked := n.diary.asks(n.name, req, read(req))
 	resp, err := n.conn.RoundTrip(req)
+	n.diary.answers(asked, resp, err)
 	if err == nil && n.undated {
 		resp.Header.Del("Date")
 	}

@@ -79,7 +79,7 @@ func (w *world) arrive(rw http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	w.audit.ServeHTTP(rw, r)
+	w.diary.serve(w.audit, rw, r)
 }
 
 // removed notes the end of a holder's entry.
@@ -116,6 +116,7 @@ func (w *world) changed(by *http.Request, changes []embedded.Change) {
 		}
 	}
 	for _, c := range changes {
+		w.diary.changed(by, c)
 		w.change(by, c)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 )
 
 // A register is what a lock protects: an item with the token and the value of
@@ -53,6 +54,7 @@ func (h *hold) write(r *rand.Rand) {
 	}
 	value, item := h.next()
 	begun := h.now()
+	h.diary.do(h.key, h.owner, story.Transacts)
 	err := h.lock.Transact(h.with(r), item)
 	_, refused := err.(*queuelock.LostError) // and nothing else: no attempt is of unknown outcome
 	h.took(h.judgeWrite("Transact", h.owner, value, err))

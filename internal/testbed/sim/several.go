@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -25,6 +26,9 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	defer cancel()
 	n.add(n.name, "%s: AcquireAll %v, %v", owner, keys, a)
 	n.world.gather(owner)
+	for _, key := range keys {
+		n.diary.comes(key, owner)
+	}
 	loose, stood := n.loose.Load(), n.stood.Load()
 	locks, err := n.client.AcquireAll(ctx, keys, a.wait, queuelock.WithOwner(owner), queuelock.WithTTL(a.ttl))
 	took := time.Duration(n.now() - a.begun - (n.stood.Load() - stood))
@@ -33,6 +37,9 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	}
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
+		for _, key := range keys {
+			n.diary.end(key, owner, string(story.NotServed))
+		}
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		// Of a lock that was lost while others were waited for, one request to remove
@@ -50,6 +57,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 		n.tally.acquired.Add(1)
 		h := &hold{node: n, owner: fmt.Sprintf("%s+%d", owner, i), key: lock.Key(), lock: lock, token: lock.Ticket().String(), lease: a.ttl, begun: a.begun, id: grantID{name(lock.Key()), lock.Ticket().String(), owner}, watched: make(chan struct{})}
 		n.add(n.name, "%s: holds %s with ticket %s", owner, h.key, h.token)
+		n.diary.hear(h.key, owner, story.Holds.Of("%s", h.token))
 		n.visible.add(h.key, operation{node: n.name, kind: opGrant, token: h.token, call: a.begun, ret: n.now()})
 		n.beliefs.begin(h)
 		go func() { defer close(h.watched); h.watch() }()
@@ -100,10 +108,14 @@ func (n *node) releaseAll(r *rand.Rand, locks *queuelock.Locks, holds []*hold) {
 		held[h] = n.beliefs.end(h)
 	}
 	begun := n.now()
+	for _, h := range holds {
+		n.diary.do(h.key, h.owner, story.Releases)
+	}
 	err := locks.Release(ctx)
 	dead := n.isDead()
 	n.add(n.name, "%s: released all: %v", holds[0].owner, err)
 	for _, h := range holds {
+		n.diary.end(h.key, h.id.owner, released(err))
 		if !held[h] {
 			continue
 		}

@@ -89,7 +89,7 @@ const shown = 5
 func fail(t *testing.T, report sim.Report) {
 	t.Helper()
 	file := filepath.Join(*kept, fmt.Sprintf("queuelock-sim-%d.txt", report.Plan.Seed))
-	text := fmt.Sprintf("%+v\n\n%s\n\nlatest requests:\n%s", report.Plan, report.History, report.Network)
+	text := fmt.Sprintf("%+v\n\n%s\n%s\n\nlatest requests:\n%s", report.Plan, report.Story, report.History, report.Network)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Error(err)
 	}
@@ -101,6 +101,9 @@ func fail(t *testing.T, report sim.Report) {
 	list := ""
 	for _, v := range report.Violations {
 		list += "\n  " + v
+	}
+	if report.Story != "" {
+		list += "\n\n" + report.Story
 	}
 	t.Errorf("seed %d (again: go test ./internal/testbed/sim -run 'TestSim$' -sim.seed %d -sim.seeds 1; history: %s):%s%s",
 		report.Plan.Seed, report.Plan.Seed, file, list, more)

@@ -78,6 +78,7 @@ func (n *node) stall(r *rand.Rand) bool {
 	d := time.Duration(r.Float64() * 3 * float64(n.plan.TTL))
 	n.harm("stalled goroutine")
 	n.add(n.name, "has a goroutine that stalls for %v", d)
+	n.diary.harm(n.name, "# a goroutine of %s stalls", fmt.Sprintf("for %v", d.Round(time.Second/10)))
 	n.loose.Add(1)
 	n.halt(d)
 	return true

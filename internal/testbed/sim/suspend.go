@@ -17,6 +17,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/testbed/story"
 )
 
 // A suspended host's monotonic clock stops while the table's goes on. All hosts of a run
@@ -98,6 +100,7 @@ func (n *node) suspend(s time.Duration) {
 	if done {
 		n.harm("suspend")
 		n.add(n.name, "is suspended for %v", s)
+		n.diary.harm(n.name, story.Sleeps, fmt.Sprintf("its host is suspended for %v", s.Round(time.Second/10)))
 	}
 }
 

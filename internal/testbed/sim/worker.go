@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -154,6 +155,7 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 // attempt acquires a lock, and uses it.
 func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool, opts []queuelock.Option, acquire func(context.Context, []queuelock.Option) (*queuelock.Lock, error)) {
 	owner := a.owner
+	n.diary.comes(key, owner)
 	ctx, cancel := context.WithTimeout(n.with(r), a.limit)
 	defer cancel()
 	loose, stood := n.loose.Load(), n.stood.Load()
@@ -165,6 +167,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.forget(owner)
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
+		n.diary.end(key, owner, string(story.NotServed))
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
@@ -186,6 +189,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.tally.acquired.Add(1)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
+	n.diary.hear(key, owner, story.Holds.Of("%s", token))
 	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, id: grantID{name(key), token, owner}, doubt: a.saved != nil, watched: make(chan struct{})}
 	if a.saved != nil {
 		shares = lock.Shared()
@@ -342,6 +346,7 @@ func (h *hold) watch() {
 	}
 	h.tally.lost.Add(1)
 	h.add(h.name, "%s: %v", h.owner, err)
+	h.diary.hear(h.key, h.owner, string(story.HasLost))
 	h.judgeLoss(err)
 	h.visible.add(h.key, operation{node: h.name, kind: opLoss, token: h.token, call: h.endFrom(h.now()), ret: h.now()})
 }
@@ -371,6 +376,7 @@ func (h *hold) use(r *rand.Rand) {
 		}
 		switch {
 		case r.IntN(12) == 0:
+			h.diary.do(h.key, h.owner, story.SetsData)
 			err := h.lock.SetData(h.with(r), fmt.Append(nil, h.n))
 			h.add(h.name, "%s: sets its data: %v", h.owner, err)
 		case r.IntN(12) == 0:
@@ -401,6 +407,7 @@ func (h *hold) shares() bool { return h.shared.Load() }
 
 // downgrade lets others that share join.
 func (h *hold) downgrade(r *rand.Rand) {
+	h.diary.do(h.key, h.owner, story.Downgrades)
 	op := operation{node: h.name, kind: opDowngrade, token: h.token, call: h.now()}
 	h.shared.Store(true) // from now on
 	err := h.lock.Downgrade(h.with(r))
@@ -430,6 +437,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	begun := h.now()
 	held := h.beliefs.end(h)
 	was := h.lock.Err() == nil
+	h.diary.do(h.key, h.owner, story.Releases)
 	err := h.lock.Release(ctx)
 	if h.closed {
 		err = h.releaseAtLast(r, err)
@@ -439,6 +447,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	}
 	dead := h.isDead()
 	h.add(h.name, "%s: released: %v", h.owner, err)
+	h.diary.end(h.key, h.owner, released(err))
 	if held {
 		op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
 		if err != nil || dead {
@@ -459,6 +468,17 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 			h.violate("%s: a second Release gave %v", h.owner, err)
 		}
 	}
+}
+
+// released is what a holder has heard of its release.
+func released(err error) string {
+	switch {
+	case err == nil:
+		return string(story.Released)
+	case errors.Is(err, queuelock.ErrLost):
+		return string(story.WasLost)
+	}
+	return string(story.Unknown)
 }
 
 // hasLeft reports whether the error of a Release says that the lock has left the

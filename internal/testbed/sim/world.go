@@ -50,6 +50,7 @@ type Report struct {
 	Unchecked  int            // queues whose history was too wide to be searched in time
 	History    string
 	Network    string // the latest requests
+	Story      string // of the queue with the first violation, as a transcript of package search
 }
 
 const tableName = "queuelock"
@@ -112,6 +113,10 @@ func Run(t *testing.T, plan Plan) (report Report) {
 	}
 	report.Named, report.Abandoned = w.audit.Named()
 	bad, unchecked := w.visible.check()
+	for _, violation := range bad {
+		w.diary.violated(violation)
+	}
+	report.Story = w.diary.tell()
 	report.Violations = append(report.Violations, bad...)
 	report.Unchecked = unchecked
 	return report
@@ -131,6 +136,7 @@ func newWorld(plan Plan) *world {
 		time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
 	}
 	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, gathering: map[string]bool{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
+	w.diary = newDiary(w)
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.

@@ -34,7 +34,7 @@ type wire struct {
 	ExpressionAttributeNames              map[string]string
 	ExpressionAttributeValues             map[string]value.Value
 
-	TransactItems []struct{ Update, Put, Delete *wire }
+	TransactItems []struct{ Update, Put, Delete, ConditionCheck *wire }
 }
 
 // requestOf returns what a request asks for the item with that key.
