@@ -223,6 +223,9 @@ func (w *Wait) confirmed(r Replied) Do {
 	a.confirming = h.Ticket
 	switch r.Reply {
 	case ReplyApplied, ReplyMade:
+		if r.Record.Problem != nil { // the id is removed as the wait is left
+			return w.fail(WhyError, r.Record.Problem)
+		}
 		w.Snapshot.Record = r.Record
 		me, _ := r.Record.Mine(a.ID)
 		a.unknown = false

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -36,14 +37,17 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, byName boo
 			return s, err
 		}
 	}
-	items, err := q.Range(ctx, q.RecordSortKey(), q.SortKey(last))
-	s.ReadAt = time.Now()
-	if err != nil {
-		return s, err
-	}
-	for _, item := range items {
-		if err := s.Add(q.Items, item); err != nil {
+	for more, page := true, clause.Item(nil); more; more = page != nil {
+		var items []clause.Item
+		items, page, err = q.Range(ctx, q.RecordSortKey(), q.SortKey(last), page)
+		s.ReadAt = time.Now()
+		if err != nil {
 			return s, err
+		}
+		for _, item := range items {
+			if err := s.Add(q.Items, item); err != nil {
+				return s, err
+			}
 		}
 	}
 	s.Record, s.Whole = s.Record.Timed(sent, s.ReadAt), true

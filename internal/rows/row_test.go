@@ -164,6 +164,11 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1), false); err != nil || len(snapshot.Rows) != 5 {
 		t.Errorf("ahead of 7 are %d rows, %v, want 5", len(snapshot.Rows), err)
 	}
+	// A page that fails permanently fails the whole.
+	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").After(1))
+	if snapshot, err := rows.LookAll(t.Context(), q); err == nil {
+		t.Errorf("half of the pages gave %d rows without an error", len(snapshot.Rows))
+	}
 }
 
 func withKey(q table.Queue, attributes clause.Item) clause.Item {

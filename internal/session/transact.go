@@ -100,6 +100,12 @@ const tokenLife = 9 * time.Minute
 
 // run plays the transaction until its outcome is known.
 func (t *transaction) run() error {
+	left := queue.TransactionUnsettled // if the DynamoDB client panics
+	defer func() {
+		for _, s := range t.sessions {
+			s.transacts.leave(left)
+		}
+	}()
 	var machine queue.Transaction
 	pauses := retry.For(0)
 	do := machine.Step(queue.TransactionEvent{})
@@ -124,9 +130,7 @@ func (t *transaction) run() error {
 		}
 		do = machine.Step(e)
 	}
-	for _, s := range t.sessions {
-		s.transacts.leave(do.Left)
-	}
+	left = do.Left
 	switch do.Result {
 	case queue.TransactMade:
 		return nil

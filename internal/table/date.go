@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/clause"
 )
 
 // Date finds out DynamoDB's time, if the clock needs it to begin a lease: DATE of the
@@ -30,15 +32,24 @@ func (q Queue) Date(ctx context.Context) error {
 		if !s.clock.Needed(time.Now()) {
 			return nil
 		}
-		r := s.begin(ctx, "GetItem", once)
-		out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: q.RecordKey()}, r.options...)
-		if err != nil {
-			if err = r.failed(err); Unanswered(err) && s.clock.Needed(time.Now()) {
-				return err
-			}
+		switch err := s.askDate(ctx, q.RecordKey()); {
+		case Unanswered(err) && s.clock.Needed(time.Now()):
+			return err
+		case err != nil:
 			return nil
 		}
-		r.answered(out.ResultMetadata)
 	}
+	return nil
+}
+
+// askDate sends the read of Date.
+func (s *Store) askDate(ctx context.Context, key clause.Item) error {
+	r := s.begin(ctx, "GetItem", once)
+	defer r.cancel()
+	out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key}, r.options...)
+	if err != nil {
+		return r.failed(err)
+	}
+	r.answered(out.ResultMetadata)
 	return nil
 }

@@ -50,6 +50,7 @@ func (s *Store) Scan(ctx context.Context, p Page) (items []clause.Item, next cla
 		in.FilterExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = e.Filter(), e.Names(), e.Values()
 	}
 	r := s.begin(ctx, "Scan")
+	defer r.cancel()
 	out, err := db.Scan(r.ctx, in, r.options...)
 	if err != nil {
 		return nil, nil, 0, r.failed(err)

@@ -107,6 +107,7 @@ func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions, blin
 		returned = types.ReturnValueNone
 	}
 	r := s.begin(ctx, "UpdateItem", e.options()...)
+	defer r.cancel()
 	out, err := s.db.UpdateItem(r.ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.layout.Table, Key: key,
 		UpdateExpression: e.update, ConditionExpression: e.condition,
@@ -126,6 +127,7 @@ func (s *Store) Put(ctx context.Context, item clause.Item, e Expressions) error 
 		return e.err
 	}
 	r := s.begin(ctx, "PutItem", e.options()...)
+	defer r.cancel()
 	out, err := s.db.PutItem(r.ctx, &dynamodb.PutItemInput{
 		TableName: &s.layout.Table, Item: item, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
@@ -143,6 +145,7 @@ func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) erro
 		return e.err
 	}
 	r := s.begin(ctx, "DeleteItem", e.options()...)
+	defer r.cancel()
 	out, err := s.db.DeleteItem(r.ctx, &dynamodb.DeleteItemInput{
 		TableName: &s.layout.Table, Key: key, ConditionExpression: e.condition,
 		ExpressionAttributeNames: e.names, ExpressionAttributeValues: e.values,
@@ -158,6 +161,7 @@ func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) erro
 // Get reads the item consistently. It is nil if there is none.
 func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
 	r := s.begin(ctx, "GetItem")
+	defer r.cancel()
 	out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)}, r.options...)
 	if err != nil {
 		return nil, r.failed(err)
@@ -166,27 +170,25 @@ func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
 	return out.Item, nil
 }
 
-// Range reads all items of the queue with sort keys from from to to, in order and
-// consistently. It sends one request for each page of 1 MB.
-func (q Queue) Range(ctx context.Context, from, to string) ([]clause.Item, error) {
-	var items []clause.Item
-	for next := (clause.Item)(nil); ; {
-		r := q.begin(ctx, "Query")
-		out, err := q.db.Query(r.ctx, &dynamodb.QueryInput{
-			TableName: &q.layout.Table, KeyConditionExpression: aws.String("(#pk = :pk) AND (#sk BETWEEN :from AND :to)"),
-			ExpressionAttributeNames:  map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
-			ExpressionAttributeValues: clause.Item{":pk": clause.String(q.Entity), ":from": clause.String(from), ":to": clause.String(to)},
-			ConsistentRead:            aws.Bool(true), ExclusiveStartKey: next,
-		}, r.options...)
-		if err != nil {
-			return items, r.failed(err)
-		}
-		r.answered(out.ResultMetadata)
-		items, next = append(items, out.Items...), out.LastEvaluatedKey
-		if len(next) == 0 {
-			return items, nil
-		}
+// Range reads a page of at most 1 MB of the items of the queue with sort keys from from to to, in order and consistently: the
+// first, or that after the key after. next is where another page begins; nil: this is the last.
+func (q Queue) Range(ctx context.Context, from, to string, after clause.Item) (items []clause.Item, next clause.Item, err error) {
+	r := q.begin(ctx, "Query")
+	defer r.cancel()
+	out, err := q.db.Query(r.ctx, &dynamodb.QueryInput{
+		TableName: &q.layout.Table, KeyConditionExpression: aws.String("(#pk = :pk) AND (#sk BETWEEN :from AND :to)"),
+		ExpressionAttributeNames:  map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
+		ExpressionAttributeValues: clause.Item{":pk": clause.String(q.Entity), ":from": clause.String(from), ":to": clause.String(to)},
+		ConsistentRead:            aws.Bool(true), ExclusiveStartKey: after,
+	}, r.options...)
+	if err != nil {
+		return nil, nil, r.failed(err)
 	}
+	r.answered(out.ResultMetadata)
+	if len(out.LastEvaluatedKey) > 0 {
+		next = out.LastEvaluatedKey
+	}
+	return out.Items, next, nil
 }
 
 // left returns how long a call that begins now may take.
@@ -197,7 +199,8 @@ func (s *Store) left() time.Duration {
 	return min(s.timeout, time.Until(s.end))
 }
 
-// request is one call of the SDK, with the timeout of the store. Either answered or failed ends it.
+// request is one call of the SDK, with the timeout of the store. Either answered or failed takes the answer. cancel must be
+// called in the end, also if the SDK client panics.
 type request struct {
 	*Store
 	caller    context.Context
@@ -221,7 +224,6 @@ func (r *request) throttled(err error) { r.reportThrottle(r.operation, err) }
 // answered feeds the clock.
 func (r *request) answered(metadata middleware.Metadata) {
 	received := time.Now()
-	r.cancel()
 	if date, ok := dateOfAnswer(metadata); ok {
 		r.clock.Observe(r.sent, received, date)
 	} else {
@@ -235,7 +237,5 @@ func (r *request) failed(err error) error {
 		r.clock.Observe(r.sent, time.Now(), date)
 	}
 	r.throttled(err)
-	err = r.translate(r.caller, r.ctx, r.timeout, r.operation, err)
-	r.cancel()
-	return err
+	return r.translate(r.caller, r.ctx, r.timeout, r.operation, err)
 }

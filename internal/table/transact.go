@@ -45,6 +45,7 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 		return nil, fmt.Errorf("the DynamoDB client %T has no method TransactGetItems", s.db)
 	}
 	request := s.begin(ctx, transactGetItems)
+	defer request.cancel()
 	out, err := db.TransactGetItems(request.ctx, &dynamodb.TransactGetItemsInput{TransactItems: items}, request.options...)
 	if err != nil {
 		return nil, request.failed(err)
@@ -68,6 +69,7 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 		return fmt.Errorf("the DynamoDB client %T has no method TransactWriteItems", s.db)
 	}
 	r := s.begin(ctx, transactWriteItems, once)
+	defer r.cancel()
 	out, err := db.TransactWriteItems(r.ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, r.options...)
 	if err != nil {
 		return r.failed(err)
