@@ -175,7 +175,7 @@ func (w *Waiter) Judge(before, now []queue.Holder) {
 		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
 			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
 		})
-		if h.Came == 0 { // else one that came during the request may be that of the next turn
+		if ended && h.Came == 0 { // else a hint that came during the request is of a later end, and ends the next rest
 			select {
 			case <-w.hint:
 				h.Came, h.Last = 1, time.Now()

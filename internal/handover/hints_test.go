@@ -134,12 +134,41 @@ func TestTrust(t *testing.T) {
 func judge(w *Waiter, ended, hinted bool) {
 	w.heard = heard{hints: waitpolicy.Hints{Early: waitpolicy.MaxEarly}}
 	if hinted {
-		signal(w.hint)
+		w.heard.hints.Came = 1
 	}
+	look(w, ended)
+}
+
+// look has a waiter judge what it has heard.
+func look(w *Waiter, ended bool) {
 	before, now := []queue.Holder{{ID: "h"}}, []queue.Holder{{ID: "h"}}
 	if ended {
 		now = nil
 	}
 	w.Terms.Pace = &waitpolicy.Pace{}
 	w.Judge(before, now)
+}
+
+// TestHintDuringLook checks that a hint that comes during a look is that of the end which the look shows. If it shows none,
+// the look may have been before that end: the hint ends the next rest, however many were false before.
+func TestHintDuringLook(t *testing.T) {
+	for _, falseOnes := range []int{0, 1, 5} {
+		var hub testhints.Hub
+		lines := New(time.Hour)
+		lines.UseHints(hub.Client("a"), slog.New(slog.DiscardHandler))
+		w := lines.Join(onPaper("e", "lock"), n(1), 0)
+		for range falseOnes {
+			judge(w, false, true)
+		}
+		w.heard = heard{}
+		signal(w.hint)
+		before := w.Hints().Trust
+		if look(w, false); w.Hints().Trust != before || w.Hints().Came != 0 || !hinted(w) {
+			t.Errorf("after %d false hints: the look has judged a hint that came later", falseOnes)
+		}
+		signal(w.hint)
+		if look(w, true); w.Hints().Trust != before+1 || hinted(w) {
+			t.Errorf("after %d false hints: trust was %d and is %d, want that the hint was true", falseOnes, before, w.Hints().Trust)
+		}
+	}
 }
