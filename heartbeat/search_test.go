@@ -21,7 +21,6 @@ import (
 
 // leaseWorld is what is searched, in units of time.
 type leaseWorld struct {
-	name                         string
 	ttl, margin, delay           int8
 	end                          int8 // of time
 	beats                        int8 // heartbeats that are sent
