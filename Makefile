@@ -89,7 +89,7 @@ captures: ## write docs/captures and what docs/observe.md shows of them, from th
 
 .PHONY: spec
 spec: ## play all interleavings of the machines of package queue within bounds, and find each planted mistake
-	$(GO) test -count=1 -v ./internal/testbed/search -search.states 1000000
+	$(GO) test -count=1 -v -parallel 2 ./internal/testbed/search -search.states 1000000
 	$(GO) test -count=1 -run TestExplore ./internal/testbed/search -search.explore
 	$(GO) test -count=1 -v -run TestLease ./heartbeat -heartbeat.beats 2
 

@@ -16,6 +16,7 @@ var (
 func TestWorlds(t *testing.T) {
 	for _, w := range Worlds() {
 		t.Run(w.Name, func(t *testing.T) {
+			t.Parallel()
 			if *most > 0 {
 				w.MaxStates = *most
 			}
