@@ -167,12 +167,19 @@ func TestSweep(t *testing.T) {
 	<-outcomes
 }
 
+// removeDirectory removes the directory of a socket. It goes in one step: a keeper could put
+// its socket back into a directory that is being emptied.
+func removeDirectory(path string) error {
+	gone := filepath.Dir(path) + ".gone"
+	return errors.Join(os.Rename(filepath.Dir(path), gone), os.RemoveAll(gone))
+}
+
 // TestCleaner checks that a lock can be unlocked after a cleaner of temporary files has
 // removed the socket, or its directory, of a keeper that runs.
 func TestCleaner(t *testing.T) {
 	for name, clean := range map[string]func(path string) error{
 		"UnlocksAfterRemovalOfSocket":    os.Remove,
-		"UnlocksAfterRemovalOfDirectory": func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+		"UnlocksAfterRemovalOfDirectory": removeDirectory,
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, outcomes := serve(t, &lock{})
