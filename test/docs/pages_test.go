@@ -35,7 +35,7 @@ func pages(t *testing.T) []page {
 	for _, name := range []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"} {
 		all = append(all, readPage(t, name))
 	}
-	for _, pattern := range []string{"docs/*.md", "examples/*/README.md", "examples/*/*/README.md"} {
+	for _, pattern := range []string{"docs/*.md", "examples/README.md", "examples/*/README.md", "examples/*/*/README.md"} {
 		names := locktest.Must(fs.Glob(os.DirFS(root), pattern))
 		for _, name := range names {
 			all = append(all, readPage(t, name))
