@@ -131,7 +131,7 @@ func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	return errors.Join(errs...)
 }
 
-// Locks are the locks that one AcquireAll acquired. Each is a Lock of its own. Methods are safe for concurrent
+// Locks are the locks that one AcquireAll acquired. Each is a [Lock] of its own. Methods are safe for concurrent
 // use.
 type Locks struct {
 	all      []*Lock // as their keys were given
@@ -179,7 +179,7 @@ func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
 // released.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
-// Err returns nil while all of the locks are held, and then the first *LostError or ErrReleased. It reads the
+// Err returns nil while all of the locks are held, and then the first [*LostError] or [ErrReleased]. It reads the
 // clock and makes no request.
 func (ls *Locks) Err() error {
 	for _, lock := range ls.all {
@@ -235,7 +235,7 @@ func (ls *Locks) each(ctx context.Context, f func(context.Context, *Lock) error)
 }
 
 // Transact makes the writes, all or none, only if all of the locks are still held. Errors are those of
-// Lock.Transact; an UnknownOutcomeError has the first lock's Key. Items and locks together are at most 100.
+// Lock.Transact; an [UnknownOutcomeError] has the first lock's [Key]. Items and locks together are at most 100.
 func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	var held []*session.Session
 	for _, lock := range ls.all {

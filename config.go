@@ -21,7 +21,7 @@ import (
 	"github.com/queuelock/queuelock/wake"
 )
 
-// Config changes how a Client works. The zero value is right for most programs. New copies it.
+// Config changes how a [Client] works. The zero value is right for most programs. New copies it.
 // docs/configuration.md has all bounds.
 type Config struct {
 	// TTL is the length of a holder's lease, after which a crashed holder is evicted. Zero means 60 s. At least
@@ -109,7 +109,7 @@ func thisProcess() string {
 }
 
 // Validate returns the error that New, and Acquire or LockItem, would return for these arguments. It makes no request.
-// Without a key it checks the arguments of New alone. With an ItemKey each Option must be an ItemOption.
+// Without a key it checks the arguments of New alone. With an [ItemKey] each [Option] must be an [ItemOption].
 func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	client, err := bare(nil, tableName, c)
 	if err == nil && key != nil {

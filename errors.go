@@ -43,7 +43,7 @@ var (
 	ErrClosed = group.ErrClosed
 )
 
-// NotAcquiredError says why the lock was not acquired. It matches ErrNotAcquired, Err and Blocked.
+// NotAcquiredError says why the lock was not acquired. It matches [ErrNotAcquired], Err and Blocked.
 type NotAcquiredError struct {
 	Key    Key
 	Waited time.Duration
@@ -106,7 +106,7 @@ func text(separator string, err error) string {
 	return separator + err.Error()
 }
 
-// LostError says how a lock was lost. It matches ErrLost and Err.
+// LostError says how a lock was lost. It matches [ErrLost] and Err.
 type LostError struct {
 	Key    Key
 	Ticket ticket.Number

@@ -38,7 +38,7 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // item. The lock is kept in the item's attributes that begin with Config.ItemPrefix. Other programs must leave
 // them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
-// Errors are those of Acquire. Returns ErrNoItem for a missing item unless CreateItem is given.
+// Errors are those of Acquire. Returns [ErrNoItem] for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
 	cfg := with(c, opts)
 	if err := item.prepare(c, wait, cfg); err != nil {
@@ -68,9 +68,9 @@ func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) error {
 // UpdateAndRelease updates the item and releases the lock, both or neither, if all conditions hold, and returns
 // the item without the lock's attributes. The update must leave these and the key alone. Returns
 //
-//   - *ConditionError if a condition was false. The lock is held.
-//   - ErrReleased, or an error that matches ErrLost, if the lock had ended.
-//   - *UnknownOutcomeError if both may have been made, or may yet be, and if the item was deleted or replaced by
+//   - [*ConditionError] if a condition was false. The lock is held.
+//   - [ErrReleased], or an error that matches [ErrLost], if the lock had ended.
+//   - [*UnknownOutcomeError] if both may have been made, or may yet be, and if the item was deleted or replaced by
 //     another program: nothing then shows what has happened.
 //   - any other error if the table failed. The lock is held.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,

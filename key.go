@@ -10,7 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// DefaultReason is the reason of a Key that names none.
+// DefaultReason is the reason of a [Key] that names none.
 const DefaultReason = "lock"
 
 // ItemReason is the reason of the queues of items.

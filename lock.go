@@ -97,11 +97,11 @@ func (l *held) key() Key { return keyOf(l.session.Config().Queue) }
 func (l *held) Ticket() ticket.Number { return l.session.Grant().Ticket }
 
 // Context returns a context with the values of the one given to Acquire, but not its end. It is cancelled when
-// the lock is lost or released, with the cause ErrLost or ErrReleased. Its Err reads the clock, so a process
+// the lock is lost or released, with the cause [ErrLost] or [ErrReleased]. Its Err reads the clock, so a process
 // that was paused past its lease learns of the loss at once.
 func (l *held) Context() context.Context { return l.session.Context() }
 
-// Err returns nil while the lock is held, a *LostError after it was lost, and ErrReleased after it was
+// Err returns nil while the lock is held, a [*LostError] after it was lost, and [ErrReleased] after it was
 // released. It agrees with Release. It reads the clock and makes no request.
 func (l *held) Err() error { return l.session.Err() }
 
@@ -110,11 +110,11 @@ func (l *held) Err() error { return l.session.Err() }
 // works. Call it after a loss too, so that other clients need not wait for what is left. Returns nil if this or
 // an earlier call released the lock, and
 //
-//   - an error that matches ErrLost if the lock was lost before.
-//   - *UnknownOutcomeError if the table no longer shows whether the lock was released.
-//   - *UnreleasedError if a lock that fails closed may still be in the table.
+//   - an error that matches [ErrLost] if the lock was lost before.
+//   - [*UnknownOutcomeError] if the table no longer shows whether the lock was released.
+//   - [*UnreleasedError] if a lock that fails closed may still be in the table.
 //   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot
-//     be read: the error is then a *queue.MalformedError too, and only another Release removes the entry. After a
+//     be read: the error is then a [*queue.MalformedError] too, and only another Release removes the entry. After a
 //     loss that waits until the LockDelay of such an entry is over.
 func (l *held) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
 
@@ -127,7 +127,7 @@ func (l *held) Remaining() time.Duration { return l.session.Remaining() }
 // Extend renews the lease now by one request, sent after the call. Concurrent calls share one. Of a lock that
 // fails closed it checks that it is held. Returns
 //
-//   - an error that matches ErrLost or ErrReleased if the lock has ended.
+//   - an error that matches [ErrLost] or [ErrReleased] if the lock has ended.
 //   - any other error if the renewal failed. The lock is held as before, unless a call that releases
 //     it was applied, and its answer is still on the way.
 func (l *held) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
@@ -137,8 +137,8 @@ func (l *Lock) Shared() bool { return l.session.Shared() }
 
 // Downgrade makes an exclusive lock a shared one, with no other writer in between, and admits the readers up to
 // the next writer. The ticket stays the same. A protected write that is still on its way is refused once a
-// reader has joined. Returns an error at once for a permit. After any error but ErrLost and
-// ErrReleased the lock is held and may be shared.
+// reader has joined. Returns an error at once for a permit. After any error but [ErrLost] and
+// [ErrReleased] the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	switch {
 	case l.session.Config().Mode.Permits > 0:
@@ -150,8 +150,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 }
 
 // SetData replaces the lock's data while the lock is held; nil removes it. The limits are those of WithData. It
-// does not renew the lease. Calls take effect in the order in which they began. After any error but ErrLost and
-// ErrReleased the data may have been written.
+// does not renew the lease. Calls take effect in the order in which they began. After any error but [ErrLost] and
+// [ErrReleased] the data may have been written.
 func (l *held) SetData(ctx context.Context, data []byte) error {
 	most := l.maxData
 	if l.session.Shared() {
@@ -180,11 +180,11 @@ func publicError(err error) error {
 // often and however late the request arrives. It takes up to 99 items of any tables of the region, without the
 // lock's own record. Transactions of one lock are made one after another. Returns
 //
-//   - an error that matches ErrLost or ErrReleased if the lock had ended.
+//   - an error that matches [ErrLost] or [ErrReleased] if the lock had ended.
 //   - an error that matches *types.TransactionCanceledException, with reasons in the order of the items, if an
 //     item refused it. Nothing was written.
-//   - *UnknownOutcomeError if the writes may have been made, or may yet be while the lock is held. It never
-//     matches ErrLost.
+//   - [*UnknownOutcomeError] if the writes may have been made, or may yet be while the lock is held. It never
+//     matches [ErrLost].
 //   - any other error if the table failed or ctx had ended. Nothing was written.
 func (l *held) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	return l.session.Transact(ctx, items...)
@@ -198,7 +198,7 @@ func (l *held) Condition() types.ConditionCheck { return l.session.Condition() }
 
 // Get reads up to 100 items that the lock protects, by one TransactGetItems, in order. A missing item is nil.
 // No fenced write of an earlier holder can become visible after Get returns. If Unsettled is false, a
-// consistent GetItem is enough. Returns an error that matches ErrLost or ErrReleased if the lock has ended.
+// consistent GetItem is enough. Returns an error that matches [ErrLost] or [ErrReleased] if the lock has ended.
 func (l *held) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
 	return l.session.Get(ctx, items)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// AnyKey names a queue: a Key, or an ItemKey for that of an item's lock.
+// AnyKey names a queue: a [Key], or an [ItemKey] for that of an item's lock.
 type AnyKey interface {
 	fmt.Stringer
 	prepare(*Client, waitpolicy.Wait, *settings) error
@@ -91,9 +91,9 @@ type ScanConfig struct {
 // costs one read unit for each 4 KB of the table, however few queues match. A queue of LockItem is found by its
 // waiters only, because its holder is in the item. The SDK client must have the method Scan. Yields
 //
-//   - a state with Entity and Reason alone, and a *queue.MalformedError, if another program wrote the record. The scan
+//   - a state with Entity and Reason alone, and a [*queue.MalformedError], if another program wrote the record. The scan
 //     goes on.
-//   - nil and ErrClosed after Close, or any other error if the table failed or ctx ended. The scan is over.
+//   - nil and [ErrClosed] after Close, or any other error if the table failed or ctx ended. The scan is over.
 func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
 	c := v.client
 	return func(yield func(*queue.State, error) bool) {
@@ -180,8 +180,8 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 // There is no lock delay. An expired holder needs no Evict. Evict returns nil if the holder was found and is now gone, by
 // this call or its own release, and
 //
-//   - ErrClosed after Close.
-//   - *sweeper.EvictError if nothing was done, because the holder is gone or has renewed its lease.
+//   - [ErrClosed] after Close.
+//   - [*sweeper.EvictError] if nothing was done, because the holder is gone or has renewed its lease.
 //   - any other error if the table failed for 30 s, or ctx ended. The holder may be gone.
 func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	c := o.client

@@ -22,7 +22,7 @@ import (
 // option is invalid.
 type Option interface{ change(*settings) }
 
-// ItemOption is an Option that LockItem takes, too.
+// ItemOption is an [Option] that LockItem takes, too.
 type ItemOption interface {
 	Option
 	item()
@@ -76,7 +76,7 @@ func WithOwner(owner string) ItemOption {
 }
 
 // WithData publishes data of the holder while the lock is held, as Holder.Data of Inspect and
-// *NotAcquiredError. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes are copied.
+// [*NotAcquiredError]. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes are copied.
 func WithData(data []byte) ItemOption {
 	data = bytes.Clone(data)
 	return itemOption(func(s *settings) { s.data = data })
@@ -89,7 +89,7 @@ func WithData(data []byte) ItemOption {
 func Shared() Option { return option(func(s *settings) { s.mode.Shared = true }) }
 
 // Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
-// first use of a queue fixes n, and another kind is a *queue.MismatchError. It excludes Shared, whose rule about
+// first use of a queue fixes n, and another kind is a [*queue.MismatchError]. It excludes Shared, whose rule about
 // tickets applies. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
 // interval. docs/costs.md has the formula.
 func Permits(n int) Option {
@@ -121,7 +121,7 @@ func LockDelay(d time.Duration) ItemOption { return itemOption(func(s *settings)
 // resource checks no token.
 //
 // The holder has no deadline, but its heartbeats report an eviction. A Release without an answer returns
-// *UnreleasedError, and so does an Acquire that could not take back its grant. It excludes OnExpiring,
+// [*UnreleasedError], and so does an Acquire that could not take back its grant. It excludes OnExpiring,
 // LockDelay and Client.Resume.
 func FailClosed() Option { return option(func(s *settings) { s.failClosed = true }) }
 
@@ -136,7 +136,7 @@ func NoHeartbeat() ItemOption { return itemOption(func(s *settings) { s.noHeartb
 func CreateItem() ItemOption { return itemOption(func(s *settings) { s.createItem = true }) }
 
 // OnProgress calls f with the queue position when Acquire begins to wait, and after each look that changes what
-// Progress shows. NoWait and an idle lock never call f. The last OnProgress counts. One goroutine at a time
+// [Progress] shows. NoWait and an idle lock never call f. The last OnProgress counts. One goroutine at a time
 // calls f, with the latest Progress. Acquire waits up to one second for the call under way, and Close waits for
 // it, so f must not call Close. A panic of f ends the wait and continues in the caller of Acquire.
 func OnProgress(f func(Progress)) ItemOption { return itemOption(func(s *settings) { s.progress = f }) }

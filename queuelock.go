@@ -124,7 +124,7 @@ type Client struct {
 	checkTTL   sync.Once   // of the table, with Config.Forget
 }
 
-// New returns a Client for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
+// New returns a [Client] for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
 // "_", "-" and ".") or an ARN. New makes no request and starts no goroutine. Returns an error if an argument or
 // a field of cfg is invalid.
 func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
@@ -172,11 +172,11 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 // are not reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with
 // its lease. Returns
 //
-//   - ErrClosed after Close.
-//   - *queue.MismatchError if the queue is of another kind, *queue.TableError if the table cannot be used,
-//     and *queue.MalformedError if another program wrote the record.
-//   - ErrUnavailable if the table did not answer.
-//   - *NotAcquiredError, which matches ErrNotAcquired, if the wait or ctx ended first. It matches ctx's error
+//   - [ErrClosed] after Close.
+//   - [*queue.MismatchError] if the queue is of another kind, [*queue.TableError] if the table cannot be used,
+//     and [*queue.MalformedError] if another program wrote the record.
+//   - [ErrUnavailable] if the table did not answer.
+//   - [*NotAcquiredError], which matches [ErrNotAcquired], if the wait or ctx ended first. It matches ctx's error
 //     too if that ended the wait.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	cfg := with(c, opts)
@@ -240,7 +240,7 @@ func (c *Client) waited(call *call, cfg *settings, w *waiter.Waiter, grant *wait
 // cancelled when the lock is lost and when ctx ends, and context.Cause says which. Returns
 //
 //   - Acquire's error if the lock was not acquired. fn was not called.
-//   - fn's error joined with Release's, which matches ErrLost if the lock was lost.
+//   - fn's error joined with Release's, which matches [ErrLost] if the lock was lost.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 	fn func(context.Context, *Lock) error, opts ...Option) (err error) {
 	if fn == nil {
@@ -263,7 +263,7 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 
 // Close cancels all waiters, releases all locks, and waits for background work until ctx ends. The releases
 // have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
-// return ErrClosed. Returns the errors of the releases, and one for each kind of work that still runs. Leases
+// return [ErrClosed]. Returns the errors of the releases, and one for each kind of work that still runs. Leases
 // end what was not released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {

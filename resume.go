@@ -38,7 +38,7 @@ func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
 // succeeds and makes the handle invalid: save the new lock's.
 //
 // Options are those of Acquire, without FailClosed. The handle has Shared and Permits. The data stays unless
-// WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and ErrGone if the
+// WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and [ErrGone] if the
 // lock or the place has ended. A failed Resume gives the lock back, or leaves it to its lease.
 func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	if h.ID == "" || h.Ticket.IsZero() {

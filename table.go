@@ -11,7 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 )
 
-// DynamoDB is what a Client needs of an SDK client, such as a *dynamodb.Client. Get and Transact
+// DynamoDB is what a [Client] needs of an SDK client, such as a *dynamodb.Client. Get and Transact
 // also need its TransactGetItems and TransactWriteItems, and Queues needs its Scan.
 type DynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -36,7 +36,7 @@ var (
 
 // CreateTable creates the table of cfg with on-demand billing, keys of type S and TTL on the TTL attribute, and
 // waits until it is active or ctx ends. It checks a table that exists, and enables its TTL. Returns
-// *queue.TableError if that has other keys, or TTL on another attribute.
+// [*queue.TableError] if that has other keys, or TTL on another attribute.
 func CreateTable(ctx context.Context, db TableAPI, tableName string, cfg Config) error {
 	if isNil(db) {
 		return errors.New("queuelock: create table: the DynamoDB client is nil")

@@ -2,14 +2,14 @@
 //
 // # What it promises
 //
-// One goroutine calls the Observer, with the events in the order in which they happened in this process. It is never
+// One goroutine calls the [Observer], with the events in the order in which they happened in this process. It is never
 // on the path that decides: an Observer that blocks delays no lock, no renewal and no release. Its first
 // panic is logged as an error, and the next event follows.
 //
 // # What it does not promise
 //
 // That every event arrives. While the Observer blocks, of more than 4096 events the oldest are dropped, and [Dropped]
-// says how many: first those of all other types, then Swept, Evicted, and Lost at last. Client.Close waits for the
+// says how many: first those of all other types, then Swept, Evicted, and [Lost] at last. Client.Close waits for the
 // Observer for one second.
 //
 // # Order
@@ -18,8 +18,8 @@
 //	    ▲           overtaken │    └──► NotAcquired
 //	    └─────────────────────┘
 //
-// A lock that is granted at once is not Queued. NotAcquired may come first, as of a NoWait at a busy lock. If the wait
-// ends just as the lock is granted, Granted, Released and NotAcquired follow each other. [Throttled] may come at any
+// A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the wait
+// ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at any
 // time. [Evicted] and [Swept] are about other clients.
 package event
 
@@ -36,7 +36,7 @@ import (
 // Observer receives the events of a Client.
 type Observer interface{ Observe(Event) }
 
-// Func is a function as an Observer.
+// Func is a function as an [Observer].
 type Func func(Event)
 
 // Observe calls f.
@@ -178,7 +178,7 @@ type Throttled struct {
 	Limit     Limit
 }
 
-// Dropped says how many events were lost before the next one, because the Observer was slow.
+// Dropped says how many events were lost before the next one, because the [Observer] was slow.
 type Dropped struct {
 	Origin
 	Count int

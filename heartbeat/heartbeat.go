@@ -14,7 +14,7 @@ import (
 // ErrStopped is what Extend returns once Stop was called.
 var ErrStopped = errors.New("the lease is not kept any more")
 
-// ErrEvicted is what a Renew returns when the table says that the lease was removed.
+// ErrEvicted is what a [Renew] returns when the table says that the lease was removed.
 // The lease is lost at once.
 var ErrEvicted = errors.New("the lease was removed by another client")
 
@@ -55,11 +55,11 @@ func (e *LossError) Error() string {
 func (e *LossError) Unwrap() error { return e.Err }
 
 // Renew renews the lease once, and must return when ctx ends. nil says that the lease
-// has its full length from before the call, and ErrEvicted that it is lost. Any other
+// has its full length from before the call, and [ErrEvicted] that it is lost. Any other
 // error is retried.
 type Renew func(ctx context.Context) error
 
-// Config is the rhythm of a Keeper. TTL is required, and so is Margin for a lease with an
+// Config is the rhythm of a [Keeper]. TTL is required, and so is Margin for a lease with an
 // end.
 type Config struct {
 	TTL      time.Duration // length of the lease
@@ -102,7 +102,7 @@ type renewal struct {
 
 // Start begins to keep a lease that was taken or renewed by a request sent at that
 // instant. Each renewal has a goroutine, and there is none in between. The timer ends with
-// Stop or the loss. ctx carries values to Renew; its end does not end the lease.
+// Stop or the loss. ctx carries values to [Renew]; its end does not end the lease.
 func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 	k := &Keeper{renew: renew, ctx: random.Fork(context.WithoutCancel(ctx)), lost: make(chan struct{})}
 	k.mu.Lock()
@@ -115,7 +115,7 @@ func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 // Lost returns a channel that is closed when the lease is lost. Err then says how.
 func (k *Keeper) Lost() <-chan struct{} { return k.lost }
 
-// Err returns nil while the lease is kept, and the *LossError once it is lost. It does
+// Err returns nil while the lease is kept, and the [*LossError] once it is lost. It does
 // not read the clock; see Check.
 func (k *Keeper) Err() error {
 	k.mu.Lock()
@@ -154,8 +154,8 @@ func (k *Keeper) Stop() {
 // of one under way. Concurrent calls share one. The next renewal counts from it. If ctx
 // ends first, the renewal is made all the same. Returns
 //
-//   - ctx's error, or ErrStopped after Stop.
-//   - *LossError if the lease is lost.
+//   - ctx's error, or [ErrStopped] after Stop.
+//   - [*LossError] if the lease is lost.
 //   - any other error of the renewal, which is retried unless Interval is zero. The
 //     lease is as before.
 func (k *Keeper) Extend(ctx context.Context) error {

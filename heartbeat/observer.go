@@ -36,7 +36,7 @@ type sighting struct {
 	length      time.Duration
 }
 
-// NewObserver returns an Observer that has seen nothing. With observationOnly it never ends a lease by the clock.
+// NewObserver returns an [Observer] that has seen nothing. With observationOnly it never ends a lease by the clock.
 func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
 	return &Observer{clock: clock, observationOnly: observationOnly, seen: map[string]sighting{}}
 }

@@ -18,7 +18,7 @@ var (
 	ErrUnknown = errors.New("optimistic: it is not known whether the write was made")
 )
 
-// ConflictError has the item that refused the write. It matches ErrConflict.
+// ConflictError has the item that refused the write. It matches [ErrConflict].
 type ConflictError struct {
 	// Current is the item as it was when the write was refused. It can be changed and saved. Nil if it does not
 	// exist any more.
@@ -36,7 +36,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%v: %s: saved on %s, and %s", ErrConflict, e.key, e.expected, found)
 }
 
-// Unwrap returns ErrConflict.
+// Unwrap returns [ErrConflict].
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 // MalformedError says that an item's version or tokens were not written by this package. The item is left

@@ -52,9 +52,9 @@ func with(ctx context.Context, opts []Option) (options, error) {
 // not loaded and does not exist. It returns the item as it then is, which may have later changes of others if
 // an answer was lost. It writes nothing to an item that was loaded with the write of the given WithToken. Returns
 //
-//   - *ConflictError, which matches ErrConflict. Nothing was written.
-//   - ErrUnknown if the write may have been made.
-//   - *queue.TableError if the table is missing or has another key. Nothing was written.
+//   - [*ConflictError], which matches [ErrConflict]. Nothing was written.
+//   - [ErrUnknown] if the write may have been made.
+//   - [*queue.TableError] if the table is missing or has another key. Nothing was written.
 //   - any other error if the item is invalid, or if DynamoDB refused or ctx ended first. Nothing was written.
 func (t *Table) Save(ctx context.Context, item Item, opts ...Option) (Item, error) {
 	part, next, err := t.saveItem(ctx, item, opts)

@@ -20,7 +20,7 @@ type DynamoDB interface {
 
 var _ DynamoDB = (*dynamodb.Client)(nil)
 
-// Config changes how a Table works. The zero value is right for a table with only a partition key. It is
+// Config changes how a [Table] works. The zero value is right for a table with only a partition key. It is
 // copied.
 type Config struct {
 	// SortKey names the table's sort key. Zero means that it has none.
@@ -59,7 +59,7 @@ type Table struct {
 	cfg  Config
 }
 
-// New returns a Table whose partition key has that name. It makes no request. Returns an error if an argument
+// New returns a [Table] whose partition key has that name. It makes no request. Returns an error if an argument
 // or a field is invalid.
 func New(db DynamoDB, tableName, partitionKey string, cfg Config) (*Table, error) {
 	cfg = cfg.withDefaults()

@@ -77,7 +77,7 @@ func (t *Table) CheckItem(item Item) (part types.TransactWriteItem, err error) {
 // at, counted from 0. It makes no request. Returns
 //
 //   - nil if the item already has the write, because the transaction was made before.
-//   - *ConflictError, joined with err, if that part was refused. Current may be nil. If an earlier attempt had
+//   - [*ConflictError], joined with err, if that part was refused. Current may be nil. If an earlier attempt had
 //     no answer, it may have been made: 16 later writes, or a deletion, hide it.
 //   - err as it is otherwise.
 func (t *Table) Outcome(err error, at int, saved Item) error {

@@ -16,9 +16,9 @@ import (
 // Load reads the item with its version, consistently. key has the key attributes; others are ignored. Returns
 //
 //   - an error at once if the key is invalid.
-//   - ErrNotFound if the item does not exist.
-//   - *MalformedError if its version cannot be read.
-//   - *queue.TableError if the table is missing or has another key.
+//   - [ErrNotFound] if the item does not exist.
+//   - [*MalformedError] if its version cannot be read.
+//   - [*queue.TableError] if the table is missing or has another key.
 //   - any other error of DynamoDB or ctx.
 func (t *Table) Load(ctx context.Context, key map[string]types.AttributeValue) (Item, error) {
 	if err := t.validateKey(key); err != nil {
@@ -54,10 +54,10 @@ func (t *Table) read(ctx context.Context, key map[string]types.AttributeValue) (
 // conflict it begins again, up to Config.Attempts times, with random pauses of 20 ms that double up to a
 // second. change must have no outside effects. Returns
 //
-//   - ErrNotFound if the item does not exist, unless OrCreate is given.
+//   - [ErrNotFound] if the item does not exist, unless OrCreate is given.
 //   - the error of change. Nothing was written.
-//   - ErrConflict if all attempts failed, or ctx ended in a pause. Nothing was written.
-//   - any other error of Load or Save. After ErrUnknown repeat it with the same WithToken.
+//   - [ErrConflict] if all attempts failed, or ctx ended in a pause. Nothing was written.
+//   - any other error of Load or Save. After [ErrUnknown] repeat it with the same WithToken.
 func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue, change func(Item) (Item, error), opts ...Option) (Item, error) {
 	o, err := with(ctx, opts)
 	if err == nil && change == nil {

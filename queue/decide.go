@@ -19,11 +19,11 @@ const (
 	ActionClaim                   // the turn may have come
 )
 
-// Leases are the shortest remaining times of the leases of a Snapshot, in the order of its
+// Leases are the shortest remaining times of the leases of a [Snapshot], in the order of its
 // holders and rows. Zero or less: it has ended.
 type Leases struct{ Holders, Rows []time.Duration }
 
-// Decision is what a Snapshot means for one ticket.
+// Decision is what a [Snapshot] means for one ticket.
 type Decision struct {
 	Do Action
 

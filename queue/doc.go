@@ -25,7 +25,7 @@
 // for each condition. A look shows every row that was there at the time of its record, and a waiter claims only after one, or
 // if no ticket can be ahead. So waiters come in order.
 //
-// It does not promise that a holder knows at once that it was evicted (package heartbeat). A Record in memory is only a hint
+// It does not promise that a holder knows at once that it was evicted (package heartbeat). A [Record] in memory is only a hint
 // at what to try: the table decides.
 //
 // # Machines
@@ -41,6 +41,6 @@
 // returned: to guard a write, use Lock.Condition or Lock.Transact. Expired entries and rows are listed until a client removes
 // them, and a row that another program wrote is listed with its Problem.
 //
-// State, Holder, Waiter, HoldTime and the errors will not change. All else is of the protocol and may change in any version;
+// State, [Holder], [Waiter], [HoldTime] and the errors will not change. All else is of the protocol and may change in any version;
 // its arguments of package clause are internal.
 package queue

@@ -20,7 +20,7 @@ type HoldEvent struct {
 	TooEarly  bool      // the lease ends too early: the host was suspended after the end was computed
 }
 
-// HoldEventKind is the kind of a HoldEvent.
+// HoldEventKind is the kind of a [HoldEvent].
 type HoldEventKind int
 
 // The kinds.

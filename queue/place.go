@@ -69,7 +69,7 @@ type PlaceEvent struct {
 	ID              string // with PlaceReply: the row's id, if it was put before
 }
 
-// PlaceEventKind is a kind of PlaceEvent.
+// PlaceEventKind is a kind of [PlaceEvent].
 type PlaceEventKind uint8
 
 // The events.

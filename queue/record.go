@@ -48,9 +48,9 @@ type answer struct {
 // meets reports whether the table would apply a write to the record as it was read.
 func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
 
-// DecodeRecord reads a record. A missing item is the zero Record. It returns a
+// DecodeRecord reads a record. A missing item is the zero [Record]. It returns a
 // *clause.MalformedError if the item is not a record of this library. A malformed
-// entry of holders is not an error but the Problem of that Holder, because other
+// entry of holders is not an error but the Problem of that [Holder], because other
 // holders need only their own entries. Unknown attributes are ignored.
 func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	if len(item) == 0 {

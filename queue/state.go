@@ -52,7 +52,7 @@ func (s *State) Position(t ticket.Number) int {
 }
 
 // EstimatedWait estimates how long the waiter at that position will wait, from the mean
-// of HoldTime. It is zero if that is zero, which means that it is not known, and if the turn
+// of [HoldTime]. It is zero if that is zero, which means that it is not known, and if the turn
 // may come at any time. Shared holders may be admitted much earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
 	if position < 1 || s.HoldTime.Mean <= 0 {

@@ -23,7 +23,7 @@ const (
 	unanswered              // an attempt had no answer: it may have been made, or may yet be
 )
 
-// TransactionEvent is what has become of what a Transaction has asked for.
+// TransactionEvent is what has become of what a [Transaction] has asked for.
 type TransactionEvent struct {
 	Err error // nil: it was done
 	// Of an attempt: DynamoDB takes it for another one with its token, which it remembers at most until Forgotten; it may

@@ -138,5 +138,5 @@ func (w *Wait) decide(c Clock, t ticket.Number, ids []string) Decision {
 	return w.Snapshot.Decide(leases, t, w.Config.Mode, ids)
 }
 
-// Fits returns a *MismatchError if the record is of another kind of queue.
+// Fits returns a [*MismatchError] if the record is of another kind of queue.
 func (w *Wait) Fits(rec Record) error { return rec.Fits(w.Config.Items, w.Config.Scope, w.Config.Mode) }

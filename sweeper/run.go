@@ -25,7 +25,7 @@ type Config struct {
 	OnError func(queue string, err error)
 }
 
-// Client sweeps the queue of a key: a queuelock.Operator.
+// Client sweeps the queue of a key: a [queuelock.Operator].
 type Client[Key fmt.Stringer] interface {
 	Sweep(context.Context, Key) (Swept, error)
 }
@@ -33,7 +33,7 @@ type Client[Key fmt.Stringer] interface {
 // Keys returns the keys of the queues to sweep. Run calls it in each round.
 type Keys[Key fmt.Stringer] func(context.Context) ([]Key, error)
 
-// Fixed returns Keys that are always the same.
+// Fixed returns [Keys] that are always the same.
 func Fixed[Key fmt.Stringer](keys ...Key) Keys[Key] {
 	return func(context.Context) ([]Key, error) { return keys, nil }
 }
@@ -48,7 +48,7 @@ const (
 // calls the functions of cfg in the caller's goroutine. Returns
 //
 //   - an error at once if an argument is invalid.
-//   - ctx's error when ctx ends, and queuelock.ErrClosed when the client is closed.
+//   - ctx's error when ctx ends, and [queuelock.ErrClosed] when the client is closed.
 func Run[Key fmt.Stringer](ctx context.Context, client Client[Key], keys Keys[Key], cfg Config) error {
 	cfg.Interval = cmp.Or(cfg.Interval, defaultInterval)
 	switch {

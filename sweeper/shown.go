@@ -50,7 +50,7 @@ func (e *EvictError) Error() string {
 // Shown ends the turn of a holder on behalf of an operator, as the operator was shown it: by its id and ticket, and by
 // its beat if it has a lease. A repetition never evicts another holder. A live owner is refused by its next heartbeat,
 // and its fence from now on. Failures of each request are retried until timeout. A nil error says that the holder is gone,
-// by this call or by its own release meanwhile, and an *EvictError that it was not as it was shown.
+// by this call or by its own release meanwhile, and an [*EvictError] that it was not as it was shown.
 func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *heartbeat.Observer,
 	timeout time.Duration) (rec queue.Record, err error) {
 	policy := retry.Policy{Retryable: table.Unanswered, Timeout: timeout}

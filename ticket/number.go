@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Digits is the number of digits of a padded Number, and the precision of DynamoDB's
+// Digits is the number of digits of a padded [Number], and the precision of DynamoDB's
 // numbers.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 const Digits = 38
@@ -29,7 +29,7 @@ type Number struct{ high, low uint64 }
 // Max is the last ticket number, 10^38-1.
 var Max = Number{high: 0x4b3b4ca85a86c47a, low: 0x098a223fffffffff}
 
-// FromUint64 returns the Number n.
+// FromUint64 returns the [Number] n.
 func FromUint64(n uint64) Number { return Number{low: n} }
 
 // Parse reads a whole decimal number from 0 to 10^38-1, padded or not. It refuses
@@ -119,7 +119,7 @@ func (n Number) minus(o Number) (difference Number, borrow bool) {
 	return Number{high: high, low: low}, b != 0
 }
 
-// Next returns the number after n, or ErrExhausted.
+// Next returns the number after n, or [ErrExhausted].
 func (n Number) Next() (Number, error) {
 	if n.Compare(Max) >= 0 {
 		return Number{}, ErrExhausted

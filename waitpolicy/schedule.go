@@ -17,10 +17,10 @@ type Schedule struct {
 	Slowest     time.Duration // the longest delay of all. Default 15 s.
 }
 
-// Default is the Schedule that the library uses.
+// Default is the [Schedule] that the library uses.
 var Default = Schedule{Fastest: time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
 
-// WithDefaults returns the Schedule with those of Default in place of fields that are zero.
+// WithDefaults returns the Schedule with those of [Default] in place of fields that are zero.
 func (s Schedule) WithDefaults() Schedule {
 	return Schedule{
 		Fastest:     cmp.Or(s.Fastest, Default.Fastest),

@@ -30,7 +30,7 @@ import (
 )
 
 // Wait says for how long, or how often, Acquire tries. Values are comparable. The zero
-// Wait is NoWait.
+// Wait is [NoWait].
 //
 //	| wait              | a busy lock                              | in order |
 //	|-------------------|------------------------------------------|----------|
@@ -54,11 +54,11 @@ var (
 	Forever = Wait{forever: true}
 )
 
-// For waits for at most d. For(0) is NoWait. If d is too short for a request, one
+// For waits for at most d. For(0) is [NoWait]. If d is too short for a request, one
 // attempt is made, as with NoWait. Validate refuses a negative d.
 func For(d time.Duration) Wait { return Wait{limit: d} }
 
-// Attempts tries n times with NoWait, and pauses between two attempts for every,
+// Attempts tries n times with [NoWait], and pauses between two attempts for every,
 // shortened at random by up to a fifth. Clients that wait in the queue go first, so in
 // a busy queue all attempts may fail. At a table that does not answer each attempt ends
 // after 3 s. Attempts(1, every) is NoWait. Validate refuses n below 1 and pauses below
@@ -106,11 +106,11 @@ func (w Wait) Validate() error {
 	return nil
 }
 
-// Limit returns the longest wait, or false for Forever and Attempts, which have none.
+// Limit returns the longest wait, or false for [Forever] and Attempts, which have none.
 func (w Wait) Limit() (time.Duration, bool) { return w.limit, !w.forever && !w.repeated }
 
 // Tries returns how often to try without a place in the queue, and the longest pause
-// between two tries. It is 1 for NoWait, and 0 for a wait in the queue.
+// between two tries. It is 1 for [NoWait], and 0 for a wait in the queue.
 func (w Wait) Tries() (n int, every time.Duration) {
 	if w.IsNoWait() {
 		return 1, 0
@@ -122,7 +122,7 @@ func (w Wait) Tries() (n int, every time.Duration) {
 // which up to a fifth is taken off.
 func (w Wait) Pause(jitter float64) time.Duration { return shortened(w.every, jitter) }
 
-// IsNoWait reports whether the wait is NoWait.
+// IsNoWait reports whether the wait is [NoWait].
 func (w Wait) IsNoWait() bool { return w == NoWait }
 
 // String prints the wait in the form that Parse reads.

@@ -8,7 +8,7 @@
 //
 //   - A hint has no authority. The table alone grants a lock, and without hints all works as before, by polls.
 //   - A hint contains a [Digest] of the queue, and nothing else.
-//   - [UDP] sends only to this host and to the addresses in its Config. It accepts hints only from these hosts, and
+//   - [UDP] sends only to this host and to the addresses in its [Config]. It accepts hints only from these hosts, and
 //     reads at most 10,000 datagrams a second.
 //   - [Hints.Send] never blocks.
 //

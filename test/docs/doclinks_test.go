@@ -1,0 +1,98 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+// plainWords are types whose names comments have as words, too, or as names of AWS and of fields.
+var plainWords = []string{"DynamoDB", "UDP", "Hints", "Hold", "Locks", "Made", "Next", "Put", "Released"}
+
+// TestDocLinks finds, in the documentation of each public package, a link for each type and error that a comment
+// mentions: [Lock], [*LostError] or [queue.State]. pkg.go.dev makes links of them.
+func TestDocLinks(t *testing.T) {
+	names, packages := map[string][]string{}, map[string]*doc.Package{}
+	for _, dir := range publicPackages(t) {
+		p := documented(t, dir)
+		packages[dir] = p
+		for _, typ := range p.Types {
+			names[p.Name] = append(names[p.Name], typ.Name)
+		}
+		for _, v := range p.Vars {
+			names[p.Name] = append(names[p.Name], v.Names...)
+		}
+	}
+	if len(names["queuelock"]) < 20 {
+		t.Fatalf("found the types and errors %q", names)
+	}
+	for dir, p := range packages {
+		for what, text := range comments(p) {
+			plain := regexp.MustCompile(`(?m)^\t.*$|"[^"\n]*"`).ReplaceAllString(text, "") // without code and quoted text
+			for pkg, declared := range names {
+				for _, name := range declared {
+					full, own := name, what
+					if slices.Contains(plainWords, name) {
+						continue
+					}
+					if pkg != p.Name {
+						full = pkg + "." + name
+					} else if own == name || strings.HasPrefix(own, name+".") || strings.HasSuffix(own, "."+name) {
+						continue // its own name
+					}
+					mentioned := regexp.MustCompile(`(^|[^\w.\[*/-])\*?` + regexp.QuoteMeta(full) + `($|[^\w.(\]-]|\.(\s|$))`)
+					linked := regexp.MustCompile(`\[\*?` + regexp.QuoteMeta(full) + `(\.\w+)?\]`)
+					if mentioned.MatchString(plain) && !linked.MatchString(plain) {
+						t.Errorf("%s: the comment of %s mentions %s without a link", dir, what, full)
+					}
+				}
+			}
+		}
+	}
+}
+
+func documented(t *testing.T, dir string) *doc.Package {
+	t.Helper()
+	fset := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range locktest.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
+		if !strings.HasSuffix(name, "_test.go") {
+			parsed = append(parsed, locktest.Must(parser.ParseFile(fset, name, nil, parser.ParseComments)))
+		}
+	}
+	return locktest.Must(doc.NewFromFiles(fset, parsed, "github.com/queuelock/queuelock/"+dir))
+}
+
+// comments returns the comments that pkg.go.dev shows, by what they are of.
+func comments(p *doc.Package) map[string]string {
+	all := map[string]string{"package " + p.Name: p.Doc}
+	values := func(of string, values []*doc.Value) {
+		for _, v := range values {
+			all[of+strings.Join(v.Names, ",")] = v.Doc
+		}
+	}
+	functions := func(of string, functions []*doc.Func) {
+		for _, f := range functions {
+			all[of+f.Name] = f.Doc
+		}
+	}
+	values("", p.Consts)
+	values("", p.Vars)
+	functions("", p.Funcs)
+	for _, typ := range p.Types {
+		all[typ.Name] = typ.Doc
+		values(typ.Name+".", typ.Consts)
+		values(typ.Name+".", typ.Vars)
+		functions("", typ.Funcs)
+		functions(typ.Name+".", typ.Methods)
+	}
+	return all
+}
