@@ -1,0 +1,221 @@
+package docs_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+	"github.com/queuelock/queuelock/wake"
+)
+
+// day is the longest unit of the pages.
+const day = 24 * time.Hour
+
+// long returns a duration as the pages write it: 1 ms, 57.94 s, 10 min, 24 h, 7 days.
+func long(d time.Duration) string {
+	switch {
+	case d%day == 0 && d > day:
+		return fmt.Sprintf("%d days", d/day)
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%v s", math.Round(d.Seconds()*100)/100)
+}
+
+// cell returns a cell of the row of a page that begins with the name.
+func cell(t *testing.T, page, name string, column int) string {
+	t.Helper()
+	for _, line := range readPage(t, page).lines {
+		if strings.HasPrefix(line, "| `"+name) {
+			return strings.TrimSpace(strings.Split(line, "|")[column])
+		}
+	}
+	t.Errorf("%s has no row of %s", page, name)
+	return ""
+}
+
+// TestDefaults compares the defaults of docs/configuration.md, and what the pages compute from them, with what a client
+// with the zero Config writes and reports.
+func TestDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		locks := locktest.Must(queuelock.New(table.Client("a"), table.Name(), queuelock.Config{}))
+		defer func() { locktest.OK(t, locks.Close(context.Background())) }()
+		key := queuelock.Key{Entity: "order-7"}
+		lock := locktest.Must(locks.Acquire(t.Context(), key, waitpolicy.NoWait))
+		locktest.OK(t, lock.Extend(t.Context()))
+		says(t, "docs/configuration.md", "with defaults %s after it sent the last renewal", long(lock.Remaining()))
+		ctx, cancel := context.WithCancel(t.Context())
+		waited := make(chan error)
+		go func() {
+			_, err := locks.Acquire(ctx, key, waitpolicy.Forever)
+			waited <- err
+		}()
+		synctest.Wait()
+		state := locktest.Must(locks.Viewer().Inspect(t.Context(), key))
+		cancel()
+		<-waited
+		holder, waiter := state.Serving[0].TTL, state.Waiting[0].TTL
+		for row, want := range map[string]string{
+			"TTL": long(holder), "WaiterTTL": long(waiter) + ", or `TTL` if less", "Poll.Fastest": long(waitpolicy.Default.Fastest),
+			"Poll.SlowestNext": long(waitpolicy.Default.SlowestNext), "Poll.Slowest": long(waitpolicy.Default.Slowest),
+		} {
+			if got := cell(t, "docs/configuration.md", row+"`", 3); got != want {
+				t.Errorf("docs/configuration.md has the default %q of %s, want %q", got, row, want)
+			}
+		}
+		says(t, "docs/configuration.md", "| %s (default) | %[1]s | one each %s |", long(holder), long(holder/2))
+		timeout := waiter / 4
+		says(t, "docs/configuration.md", "%s with all defaults", long(timeout))
+		attention := 2 * (waitpolicy.Default.Slowest + timeout)
+		says(t, "docs/configuration.md", "`RequestTimeout`, %s with defaults, counts as stuck", long(attention))
+		says(t, "README.md", "**A crash costs one lease**, %s by default", long(holder))
+		says(t, "README.md", "delay others by %s in total, a waiter that hangs by %s", long(waiter), long(attention+waiter))
+		says(t, "docs/faq.md", "A crash delays others by one lease, %s.", long(holder))
+		locktest.OK(t, lock.Release(t.Context()))
+	})
+}
+
+// TestBounds compares the bounds of docs/configuration.md with what Validate accepts: a value at the bound, and not the
+// one beyond it.
+func TestBounds(t *testing.T) {
+	margin := 2*time.Second + 60*time.Millisecond // of a minute
+	config := func(change func(*queuelock.Config)) queuelock.Config {
+		c := queuelock.Config{}
+		change(&c)
+		return c
+	}
+	ttl := func(d time.Duration) queuelock.Config { return queuelock.Config{TTL: d} }
+	for _, b := range []struct {
+		row, text string
+		good, bad queuelock.Config
+	}{
+		{"TTL", long(time.Second) + " to", ttl(time.Second), ttl(time.Second - 1)},
+		{"TTL", "to " + long(7*day), ttl(7 * day), ttl(7*day + 1)},
+		{"HeartbeatInterval", "at least 10 ms", queuelock.Config{HeartbeatInterval: 10 * time.Millisecond}, queuelock.Config{HeartbeatInterval: 10*time.Millisecond - 1}},
+		{
+			"HeartbeatInterval", "less than 4/5 of `TTL`",
+			queuelock.Config{HeartbeatInterval: 48*time.Second - 1, RequestTimeout: time.Second},
+			queuelock.Config{HeartbeatInterval: 48 * time.Second, RequestTimeout: time.Second},
+		},
+		{"WaiterTTL", long(time.Second) + " to", queuelock.Config{WaiterTTL: time.Second}, queuelock.Config{WaiterTTL: time.Second - 1}},
+		{"WaiterTTL", "to " + long(7*day), queuelock.Config{WaiterTTL: 7 * day}, queuelock.Config{WaiterTTL: 7*day + 1}},
+		{"RequestTimeout", "at least 1 ms", queuelock.Config{RequestTimeout: time.Millisecond}, queuelock.Config{RequestTimeout: time.Millisecond - 1}},
+		{
+			"RequestTimeout", "with `HeartbeatInterval` less than `TTL` less its margin",
+			queuelock.Config{HeartbeatInterval: 60*time.Second - margin - 14*time.Second - 1, RequestTimeout: 14 * time.Second, WaiterTTL: time.Minute},
+			queuelock.Config{HeartbeatInterval: 60*time.Second - margin - 14*time.Second, RequestTimeout: 14 * time.Second, WaiterTTL: time.Minute},
+		},
+		{
+			"RequestTimeout", "less than half of `WaiterTTL` less its margin",
+			queuelock.Config{RequestTimeout: 6*time.Second - 1}, queuelock.Config{RequestTimeout: 6 * time.Second},
+		},
+		{"Owner", "at most 256 bytes", queuelock.Config{Owner: strings.Repeat("o", 256)}, queuelock.Config{Owner: strings.Repeat("o", 257)}},
+		{"ItemPrefix", "at most 200 bytes", queuelock.Config{ItemPrefix: strings.Repeat("p", 200)}, queuelock.Config{ItemPrefix: strings.Repeat("p", 201)}},
+		{"ItemPrefix", "no brackets", queuelock.Config{ItemPrefix: "p_"}, queuelock.Config{ItemPrefix: "p["}},
+		{"Forget", "at least 24 h", queuelock.Config{Forget: day}, queuelock.Config{Forget: day - 1}},
+		{"Forget", "only with `ScopeQueue`", queuelock.Config{Forget: day}, queuelock.Config{Forget: day, Scope: ticket.ScopeEntity}},
+		{
+			"Poll.Fastest", "at least 1 ms", config(func(c *queuelock.Config) { c.Poll.Fastest = time.Millisecond }),
+			config(func(c *queuelock.Config) { c.Poll.Fastest = time.Millisecond - 1 }),
+		},
+		{
+			"Poll.SlowestNext", "at least `Poll.Fastest`", config(func(c *queuelock.Config) { c.Poll.Fastest = time.Second }),
+			config(func(c *queuelock.Config) { c.Poll.Fastest = time.Second + 1 }),
+		},
+		{
+			"Poll.Slowest", "at least `Poll.SlowestNext`", config(func(c *queuelock.Config) { c.Poll.SlowestNext = 15 * time.Second }),
+			config(func(c *queuelock.Config) { c.Poll.SlowestNext = 15*time.Second + 1 }),
+		},
+		{"Wake", "not a nil pointer", queuelock.Config{}, queuelock.Config{Wake: (*wake.UDP)(nil)}},
+	} {
+		if bounds := cell(t, "docs/configuration.md", b.row+"`", 4); !strings.Contains(bounds, b.text) {
+			t.Errorf("docs/configuration.md has the bounds %q of %s, without %q", bounds, b.row, b.text)
+		}
+		if err := b.good.Validate("queuelock", nil); err != nil {
+			t.Errorf("%s, %s: %v", b.row, b.text, err)
+		}
+		field, _, _ := strings.Cut(b.row, ".")
+		if err := b.bad.Validate("queuelock", nil); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s is not bounded: %s: %v", b.row, b.text, err)
+		}
+	}
+}
+
+// TestOptionBounds compares the bounds of the options with what Validate accepts.
+func TestOptionBounds(t *testing.T) {
+	key, item := queuelock.Key{Entity: "order-7"}, queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "7"}}}
+	data := func(n int) queuelock.Option { return queuelock.WithData(make([]byte, n)) }
+	expiring := func(d time.Duration) queuelock.Option {
+		return queuelock.OnExpiring(d, func(*queuelock.Lock) {})
+	}
+	margin := 2*time.Second + 60*time.Millisecond
+	least := time.Minute - margin - 30*time.Second - 3750*time.Millisecond
+	slow := queuelock.WithTTL(10 * time.Minute)
+	options := func(o ...queuelock.Option) []queuelock.Option { return o }
+	for _, b := range []struct {
+		row, text string
+		good, bad []queuelock.Option
+	}{
+		{"WithTTL(", "as `TTL`", options(queuelock.WithTTL(time.Second)), options(queuelock.WithTTL(time.Second - 1))},
+		{"WithOwner(", "at most 256 bytes", options(queuelock.WithOwner(strings.Repeat("o", 256))), options(queuelock.WithOwner(strings.Repeat("o", 257)))},
+		{"WithData(", "4,096 bytes", options(data(4096)), options(data(4097))},
+		{"WithData(", "256 with `Shared`", options(data(256), queuelock.Shared()), options(data(257), queuelock.Shared())},
+		{"WithData(", "less with many `Permits`", options(data(256), queuelock.Permits(2)), options(data(4096), queuelock.Permits(500), slow)},
+		{"NoHeartbeat(", "not with `FailClosed`", options(queuelock.NoHeartbeat()), options(queuelock.NoHeartbeat(), queuelock.FailClosed())},
+		{"OnExpiring(", long(least) + " with defaults", options(expiring(least)), options(expiring(least + 1))},
+		{"Shared(", "not with `Permits`", options(queuelock.Shared()), options(queuelock.Shared(), queuelock.Permits(2))},
+		{"Permits(", "1 to", options(queuelock.Permits(1)), options(queuelock.Permits(0))},
+		{"Permits(", "to 500", options(queuelock.Permits(500), slow), options(queuelock.Permits(501), slow)},
+		{"LockDelay(", "at most 24 h", options(queuelock.LockDelay(day)), options(queuelock.LockDelay(day + 1))},
+		{"FailClosed(", "not with `OnExpiring`", options(queuelock.FailClosed()), options(queuelock.FailClosed(), expiring(time.Second))},
+		{"FailClosed(", "`LockDelay`", options(queuelock.FailClosed()), options(queuelock.FailClosed(), queuelock.LockDelay(time.Second))},
+		{"CreateItem(", "only with `LockItem`", nil, options(queuelock.CreateItem())},
+	} {
+		if bounds := cell(t, "docs/configuration.md", b.row, 4); !strings.Contains(bounds, b.text) {
+			t.Errorf("docs/configuration.md has the bounds %q of %s, without %q", bounds, b.row, b.text)
+		}
+		if err := (queuelock.Config{}).Validate("queuelock", key, b.good...); err != nil {
+			t.Errorf("%s %s: %v", b.row, b.text, err)
+		}
+		err := (queuelock.Config{}).Validate("queuelock", key, b.bad...)
+		if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(strings.TrimPrefix(b.row, "With"), "(")) {
+			t.Errorf("%s is not bounded: %s: %v", b.row, b.text, err)
+		}
+	}
+	locktest.OK(t, (queuelock.Config{}).Validate("queuelock", item, queuelock.CreateItem()))
+}
+
+// TestHintAddresses compares the ports and the bounds of hints with package wake.
+func TestHintAddresses(t *testing.T) {
+	says(t, "docs/configuration.md", "UDP ports %d to %d of 127.0.0.1", wake.FirstPort, wake.FirstPort+wake.Ports-1)
+	peers := func(n int) wake.Config {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprintf("10.0.%d.%d:29440", i/250, i%250+1)
+		}
+		return wake.Config{Listen: "10.1.0.1:29440", Peers: all}
+	}
+	says(t, "docs/configuration.md", "Addresses are numeric, at most %d", 256)
+	locktest.OK(t, locktest.Must(wake.New(peers(256))).Close())
+	for name, c := range map[string]wake.Config{
+		"too many": peers(257), "a name": {Listen: "10.1.0.1:29440", Peers: []string{"host:29440"}},
+	} {
+		if _, err := wake.New(c); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
