@@ -91,8 +91,7 @@ func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue,
 		if attempt == t.cfg.Attempts {
 			return Item{}, fmt.Errorf("optimistic: update %s: given up after %d attempts: %w", t.show(key), attempt, err)
 		}
-		pauses.Pause(ctx)
-		if ctx.Err() != nil {
+		if !pauses.Pause(ctx) {
 			return Item{}, fmt.Errorf("optimistic: update %s: %w: %w", t.show(key), ctx.Err(), err)
 		}
 	}

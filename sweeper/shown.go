@@ -53,8 +53,8 @@ func (e *EvictError) Error() string {
 // by this call or by its own release meanwhile, and an [*EvictError] that it was not as it was shown.
 func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *heartbeat.Observer,
 	timeout time.Duration) (rec queue.Record, err error) {
-	policy := retry.Policy{Retryable: table.Unanswered, Timeout: timeout}
-	rec, err = retry.Answer(ctx, policy, func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, q) })
+	policy := retry.Policy{Retryable: table.Unanswered}
+	rec, err = retry.Answer(ctx, policy.Within(timeout), func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, q) })
 	if err != nil {
 		return rec, err
 	}
@@ -72,7 +72,7 @@ func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *hea
 		case shown.Endless() && !h.Lease.Endless() || !shown.Endless() && h.Lease.Beat != shown.Beat:
 			return rec, refused()
 		}
-		rec, err = retry.Answer(ctx, policy, func(ctx context.Context) (queue.Record, error) {
+		rec, err = retry.Answer(ctx, policy.Within(timeout), func(ctx context.Context) (queue.Record, error) {
 			if shown.Endless() {
 				return serving.EvictFailClosed(ctx, q, h)
 			}

@@ -68,7 +68,7 @@ func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, wait wai
 	bounded, cancel := context.WithTimeout(first, limit)
 	defer cancel()
 	_, err := client.Viewer().Inspect(first, f.keys[0])
-	for attempts := retry.For(contactLimit); table.Transient(err) && attempts.Pause(bounded); {
+	for attempts := (retry.Policy{Retryable: table.Transient}).Within(contactLimit); attempts.Again(bounded, err); {
 		_, again := client.Viewer().Inspect(bounded, f.keys[0])
 		if bounded.Err() != nil && again != nil {
 			break // what it was cut short by says less than the failure before

@@ -95,13 +95,12 @@ func (s *segment) scan(ctx context.Context) error {
 	if rate > 0 {
 		page.Limit = max(1, int(itemsPerUnit*rate))
 	}
-	requests := table.Retryable.Within(s.Timeout)
 	for {
 		var items []clause.Item
 		var next clause.Item // not page.After: a failed attempt returns none, and the next one needs it
 		var units float64
 		sent := time.Now()
-		err := requests.Do(ctx, func(ctx context.Context) (err error) {
+		err := table.Retryable.Within(s.Timeout).Do(ctx, func(ctx context.Context) (err error) {
 			items, next, units, err = s.store.Scan(ctx, page)
 			return err
 		})

@@ -2,11 +2,17 @@
 // or time is up. It lets a request outlive its caller's context for a limited time: a
 // write whose answer is not awaited has an unknown outcome, and its clean-up costs more
 // than the wait.
+//
+// The pauses grow and end by a backoff.ExponentialBackOff. The loop of backoff.Retry is not
+// used: most attempts are steps of a state machine, and it returns ctx's error in place of
+// the last one.
 package retry
 
 import (
 	"context"
 	"time"
+
+	"github.com/cenkalti/backoff/v4"
 
 	"github.com/queuelock/queuelock/internal/random"
 )
@@ -14,15 +20,13 @@ import (
 // Policy decides which requests are repeated, and for how long.
 type Policy struct {
 	Retryable func(err error) bool // whether a request that failed with err may succeed later; nil: never
-	Timeout   time.Duration        // of failures, counted from the first; zero: none
-	Grace     time.Duration        // how long a request under way may outlive ctx; zero: not at all
 	OnRetry   func(err error)      // receives each retryable error before the pause; nil: nothing
-	Schedule  *Schedule            // in place of Timeout: makes several calls one series of attempts
+	Schedule  *Schedule            // of one series of attempts, which may be several calls; nil: each Do has an endless one
 }
 
-// Within returns the policy with that Timeout.
+// Within returns the policy for one series of attempts, whose Schedule is For(timeout).
 func (p Policy) Within(timeout time.Duration) Policy {
-	p.Timeout = timeout
+	p.Schedule = For(timeout)
 	return p
 }
 
@@ -38,31 +42,26 @@ func Answer[T any](ctx context.Context, p Policy, request func(ctx context.Conte
 // Do calls request until it succeeds, fails with an error that is not retryable, or time
 // is up. It returns the last error, which ctx may have caused.
 func (p Policy) Do(ctx context.Context, request func(ctx context.Context) error) error {
-	schedule := p.Schedule
-	if schedule == nil {
-		schedule = For(p.Timeout)
+	if p.Schedule == nil {
+		p.Schedule = For(0)
 	}
 	for {
-		err := p.try(ctx, request)
-		if err == nil || p.Retryable == nil || !p.Retryable(err) {
-			return err
-		}
-		if p.OnRetry != nil {
-			p.OnRetry(err)
-		}
-		if !schedule.Pause(ctx) {
+		if err := request(ctx); err == nil || !p.Again(ctx, err) {
 			return err
 		}
 	}
 }
 
-func (p Policy) try(ctx context.Context, request func(ctx context.Context) error) error {
-	if p.Grace > 0 {
-		extended, cancel := Outlive(ctx, p.Grace)
-		defer cancel()
-		ctx = extended
+// Again waits before the next attempt, and returns true. It returns false if a request that
+// failed with err is not to be repeated, or by the Schedule.
+func (p Policy) Again(ctx context.Context, err error) bool {
+	if p.Retryable == nil || !p.Retryable(err) {
+		return false
 	}
-	return request(ctx)
+	if p.OnRetry != nil {
+		p.OnRetry(err)
+	}
+	return p.Schedule.Pause(ctx)
 }
 
 // Outlive returns a context with the values of ctx that ends a period after ctx, or when
@@ -76,24 +75,23 @@ func Outlive(ctx context.Context, period time.Duration) (extended context.Contex
 // Schedule spaces attempts: the first pause is short, and each one after it is twice as
 // long, up to the longest, with random variation. It is not safe for concurrent use.
 type Schedule struct {
-	first, longest time.Duration
-
-	timeout time.Duration
-	end     time.Time     // of all series; zero: none
-	begun   time.Time     // the first failure of the series; zero: none yet
-	delay   time.Duration // after the last failure
+	backoff backoff.ExponentialBackOff // without its jitter, which no seed repeats
+	begun   bool                       // the series has failed
+	end     time.Time                  // of all series; zero: none
 }
 
 // Between returns a Schedule with pauses between these, which never ends.
 func Between(first, longest time.Duration) *Schedule {
-	return &Schedule{first: first, longest: longest}
+	return &Schedule{backoff: backoff.ExponentialBackOff{
+		InitialInterval: first, Multiplier: 2, MaxInterval: longest, Stop: backoff.Stop, Clock: backoff.SystemClock,
+	}}
 }
 
 // For returns a Schedule, with pauses from 50 ms to 2 s, that ends when failures have
 // gone on for timeout, counted from the first. Zero never ends.
 func For(timeout time.Duration) *Schedule {
 	s := Between(50*time.Millisecond, 2*time.Second)
-	s.timeout = timeout
+	s.backoff.MaxElapsedTime = timeout
 	return s
 }
 
@@ -104,24 +102,23 @@ func Until(end time.Time) *Schedule {
 	return s
 }
 
-// Pause waits before the next attempt. It returns false at once if the timeout or the end
-// would pass during the wait, or ctx has ended.
+// Pause waits before the next attempt. It returns false at once if the end would pass during
+// the wait, or the timeout during a wait without variation, or ctx has ended.
 func (s *Schedule) Pause(ctx context.Context) bool {
-	if s.begun.IsZero() {
-		s.begun, s.delay = time.Now(), s.first
-	} else {
-		s.delay = min(2*s.delay, s.longest)
+	if !s.begun {
+		s.backoff.Reset()
+		s.begun = true
 	}
-	now := time.Now()
-	if ctx.Err() != nil || s.timeout != 0 && now.Sub(s.begun)+s.delay > s.timeout {
+	next := s.backoff.NextBackOff()
+	if ctx.Err() != nil || next == backoff.Stop {
 		return false
 	}
-	pause := random.Around(ctx, s.delay)
-	return (s.end.IsZero() || now.Add(pause).Before(s.end)) && Sleep(ctx, pause)
+	pause := random.Around(ctx, next)
+	return (s.end.IsZero() || time.Now().Add(pause).Before(s.end)) && Sleep(ctx, pause)
 }
 
 // Reset ends a series of failures: the timeout and the delays begin again.
-func (s *Schedule) Reset() { s.begun = time.Time{} }
+func (s *Schedule) Reset() { s.begun = false }
 
 // Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {

@@ -3,10 +3,12 @@ package retry_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 )
 
@@ -15,23 +17,22 @@ var (
 	errFatal = errors.New("fatal")
 )
 
-func policy(p retry.Policy) retry.Policy {
-	p.Retryable = func(err error) bool { return errors.Is(err, errBusy) }
-	return p
-}
+// policy repeats after errBusy.
+var policy = retry.Policy{Retryable: func(err error) bool { return errors.Is(err, errBusy) }}
 
 func TestDo(t *testing.T) {
 	for name, test := range map[string]struct {
-		policy retry.Policy
-		errs   []error       // of the attempts; the last one repeats
-		end    time.Duration // of ctx; zero: never
-		want   error
-		calls  int
+		errs    []error // of the attempts; the last one repeats
+		timeout time.Duration
+		end     time.Duration // of ctx; zero: never
+		want    error
+		calls   int
+		retried int
 	}{
-		"ReturnsNilAfterSuccess":            {errs: []error{errBusy, errBusy, nil}, calls: 3},
-		"ReturnsErrorThatIsNotRetryable":    {errs: []error{errBusy, errFatal}, want: errFatal, calls: 2},
-		"ReturnsLastErrorAfterTimeout":      {policy: retry.Policy{Timeout: time.Nanosecond}, errs: []error{errBusy}, want: errBusy, calls: 2},
-		"ReturnsLastErrorAfterEndOfContext": {errs: []error{errBusy}, end: time.Nanosecond, want: errBusy, calls: 1},
+		"ReturnsNilAfterSuccess":            {errs: []error{errBusy, errBusy, nil}, calls: 3, retried: 2},
+		"ReturnsErrorThatIsNotRetryable":    {errs: []error{errBusy, errFatal}, want: errFatal, calls: 2, retried: 1},
+		"ReturnsLastErrorAfterTimeout":      {errs: []error{errBusy}, timeout: time.Nanosecond, want: errBusy, calls: 1, retried: 1},
+		"ReturnsLastErrorAfterEndOfContext": {errs: []error{errBusy}, end: 10 * time.Millisecond, want: errBusy, calls: 1, retried: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -42,44 +43,39 @@ func TestDo(t *testing.T) {
 					defer cancel()
 				}
 				calls, retried := 0, 0
-				test.policy.OnRetry = func(error) { retried++ }
-				err := policy(test.policy).Do(ctx, func(context.Context) error {
-					calls++
+				var failed time.Time
+				p := policy.Within(test.timeout)
+				p.OnRetry = func(err error) {
+					if retried++; !errors.Is(err, errBusy) || time.Now() != failed {
+						t.Errorf("OnRetry has %v after %v, want %v before the pause", err, time.Since(failed), errBusy)
+					}
+				}
+				begun := time.Now()
+				err := p.Do(ctx, func(context.Context) error {
+					if calls++; calls > 9 {
+						t.Fatal("it does not end")
+					}
+					failed = time.Now()
 					return test.errs[min(calls, len(test.errs))-1]
 				})
-				if !errors.Is(err, test.want) || err == nil && test.want != nil {
+				if err != test.want {
 					t.Errorf("error %v, want %v", err, test.want)
 				}
-				if test.policy.Timeout == 0 && calls != test.calls {
-					t.Errorf("%d calls, want %d", calls, test.calls)
+				if calls != test.calls || retried != test.retried {
+					t.Errorf("%d calls, of which %d were reported: want %d and %d", calls, retried, test.calls, test.retried)
 				}
-				if retried == 0 && test.errs[0] == errBusy {
-					t.Error("OnRetry was not called")
+				if took := time.Since(begun); test.want == errBusy && took != test.end {
+					t.Errorf("it ended after %v, want %v", took, test.end)
 				}
 			})
 		})
 	}
 }
 
-func TestGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		begun := time.Now()
-		err := policy(retry.Policy{Grace: time.Second}).Do(ctx, func(ctx context.Context) error {
-			cancel()
-			<-ctx.Done()
-			return errFatal
-		})
-		if !errors.Is(err, errFatal) || time.Since(begun) != time.Second {
-			t.Errorf("the request ended with %v after %v, want %v after 1s", err, time.Since(begun), errFatal)
-		}
-	})
-}
-
 // TestAnswer checks that the last answer is returned, and that a policy without Retryable repeats nothing.
 func TestAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for want, p := range map[int]retry.Policy{1: {}, 3: policy(retry.Policy{})} {
+		for want, p := range map[int]retry.Policy{1: {}, 3: policy} {
 			calls := 0
 			got, err := retry.Answer(t.Context(), p, func(context.Context) (int, error) {
 				if calls++; calls < 3 {
@@ -94,16 +90,117 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
+// pause returns how long the next pause is.
+func pause(ctx context.Context, t *testing.T, s *retry.Schedule) time.Duration {
+	begun := time.Now()
+	if !s.Pause(ctx) {
+		t.Fatal("there is no pause")
+	}
+	return time.Since(begun)
+}
+
+// TestGrowth checks that pauses double from the first up to the longest, and that each
+// varies by up to a half.
+func TestGrowth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const first, longest, series = 50 * time.Millisecond, 2 * time.Second, 200
+		parts := map[time.Duration][]float64{}
+		for range series {
+			s := retry.For(0)
+			for want := first; want < 3*longest; want *= 2 {
+				parts[want] = append(parts[want], float64(pause(t.Context(), t, s))/float64(min(want, longest)))
+			}
+		}
+		for want, got := range parts {
+			if least, most := slices.Min(got), slices.Max(got); least < 0.5 || least > 0.6 || most < 1.4 || most > 1.5 {
+				t.Errorf("pauses of %v are %.2f to %.2f of it, want 0.5 to 1.5", min(want, longest), least, most)
+			}
+		}
+	})
+}
+
+// TestNeverInStep checks that two series of pauses differ, unless their random numbers have the same seed.
+func TestNeverInStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		series := func(ctx context.Context) (pauses [8]time.Duration) {
+			s := retry.For(0)
+			for i := range pauses {
+				pauses[i] = pause(ctx, t, s)
+			}
+			return pauses
+		}
+		if a, b := series(t.Context()), series(t.Context()); a == b {
+			t.Errorf("both series have the pauses %v", a)
+		}
+		seeded := func(seed uint64) context.Context { return random.Seed(t.Context(), 1, seed) }
+		if a, b, c := series(seeded(1)), series(seeded(1)), series(seeded(2)); a != b || a == c {
+			t.Errorf("one seed has the pauses %v and %v, and another %v", a, b, c)
+		}
+	})
+}
+
+// TestTimeout checks that the timeout counts from the first failure, also where an attempt takes longer.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for took, want := range map[time.Duration][2]int{time.Minute: {2, 2}, time.Second: {3, 4}, 0: {6, 10}} {
+			calls := 0
+			_ = policy.Within(3*time.Second).Do(t.Context(), func(context.Context) error {
+				time.Sleep(took)
+				if calls++; calls > want[1] {
+					return nil
+				}
+				return errBusy
+			})
+			if calls < want[0] || calls > want[1] {
+				t.Errorf("%d calls of %v each, want %d to %d", calls, took, want[0], want[1])
+			}
+		}
+	})
+}
+
+// TestSharedSchedule checks that calls with one Schedule are one series, until Reset.
 func TestSharedSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := policy(retry.Policy{Schedule: retry.For(3 * time.Second)})
-		for do, one := range []bool{false, true} {
-			calls := 0
-			if err := p.Do(t.Context(), func(context.Context) error { calls++; return errBusy }); !errors.Is(err, errBusy) {
-				t.Fatalf("error %v, want %v", err, errBusy)
+		p := policy.Within(3 * time.Second)
+		do := func(failures int) (lasted time.Duration, err error) {
+			begun := time.Now()
+			err = p.Do(t.Context(), func(context.Context) error {
+				if failures--; failures >= 0 {
+					return errBusy
+				}
+				return nil
+			})
+			return time.Since(begun), err
+		}
+		for i := range 3 {
+			if got, err := do(1); err != nil || got < 25*time.Millisecond<<i || got > 75*time.Millisecond<<i {
+				t.Errorf("call %d paused for %v, %v, want a pause that is longer each time", i, got, err)
 			}
-			if (calls == 1) != one {
-				t.Errorf("%d calls of Do %d, want one of the second alone: the series is over", calls, do+1)
+		}
+		time.Sleep(3 * time.Second)
+		if got, err := do(1); err != errBusy || got != 0 {
+			t.Errorf("after the timeout of the first failure: %v after %v, want %v at once", err, got, errBusy)
+		}
+		p.Schedule.Reset()
+		if got, err := do(1); err != nil || got < 25*time.Millisecond || got > 75*time.Millisecond {
+			t.Errorf("after Reset: a pause of %v, %v, want the first of a series", got, err)
+		}
+	})
+}
+
+// TestSeriesOfItsOwn checks that each Do of a policy without a Schedule is one series.
+func TestSeriesOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 8 {
+			calls, begun := 0, time.Now()
+			_ = policy.Do(t.Context(), func(context.Context) error {
+				if calls++; calls > 1 {
+					return nil
+				}
+				return errBusy
+			})
+			if got := time.Since(begun); got > 75*time.Millisecond {
+				t.Errorf("a pause of %v, want the first of a series", got)
 			}
 		}
 	})
@@ -113,11 +210,25 @@ func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
 			s, begun := retry.Until(time.Now().Add(3*time.Second)), time.Now()
-			for s.Pause(t.Context()) {
+			for time.Since(begun) < time.Minute && s.Pause(t.Context()) {
 				s.Reset() // a new series does not move the end
 			}
 			if took := time.Since(begun); took >= 3*time.Second || took < 2*time.Second {
 				t.Fatalf("attempts begin for %v, want almost 3s", took)
+			}
+		}
+	})
+}
+
+// TestEndInPause checks that a pause ends with its context, and that none begins after it.
+func TestEndInPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		s, begun := retry.Between(time.Hour, time.Hour), time.Now()
+		for range 2 {
+			if s.Pause(ctx) || time.Since(begun) != 10*time.Millisecond {
+				t.Errorf("it paused for %v, want until the end of its context", time.Since(begun))
 			}
 		}
 	})

@@ -18,11 +18,10 @@ import (
 type end struct {
 	*Session
 	users  *expression.Expression // of UpdateAndRelease; nil: it is Release
-	policy retry.Policy
-	pauses *retry.Schedule
-	resume func()        // lets transactions begin again; nil: they may
-	next   handover.Next // the waiter that was looked for last
-	record queue.Record  // of the last answer
+	policy retry.Policy           // of its one series of attempts
+	resume func()                 // lets transactions begin again; nil: they may
+	next   handover.Next          // the waiter that was looked for last
+	record queue.Record           // of the last answer
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -30,7 +29,6 @@ var releasing = retry.Policy{Retryable: func(err error) bool { return table.Retr
 
 // play does what the hold asks for, until the call is over.
 func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
-	c.pauses = retry.For(0)
 	defer func() {
 		if do.Do != queue.HoldDone {
 			c.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
@@ -71,7 +69,7 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 		c.next = c.client.Local.Next(c.config.Queue, c.grant.ID, c.grant.Ticket, c.grant.Next, do.HoldTime)
 		return queue.HoldEvent{Next: c.next.Grant}
 	case queue.HoldPause:
-		if !c.policy.Retryable(do.Err) || !c.pauses.Pause(ctx) {
+		if !c.policy.Again(ctx, do.Err) {
 			return queue.HoldEvent{Err: do.Err}
 		}
 	case queue.HoldWait:

@@ -35,7 +35,7 @@ func (s *Session) Release(ctx context.Context) error {
 	s.mu.Unlock()
 	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease})
 	s.keeper.Stop()
-	c := end{Session: s, policy: releasing}
+	c := end{Session: s, policy: releasing.Within(0)}
 	do = c.play(ctx, do)
 	c.passOn(do)
 	st := s.current()
@@ -127,7 +127,7 @@ func (s *Session) UpdateAndRelease(ctx context.Context, update expression.Expres
 	held, cancel := s.Within(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.client.Closed, cancel)()
-	c := end{Session: s, users: &update, policy: table.Retryable}
+	c := end{Session: s, users: &update, policy: table.Retryable.Within(0)}
 	do := c.play(held, s.step(queue.HoldEvent{Kind: queue.HoldUpdate, Asks: asks}))
 	item, err := s.config.Queue.Home.Strip(c.record.Item), do.Err
 	switch do.Result {

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/cenkalti/backoff/v4"
 
 	"github.com/queuelock/queuelock/internal/retry"
 )
@@ -82,8 +81,7 @@ func Create(ctx context.Context, db API, l Layout) error {
 
 // untilActive waits until the table is active, and checks its keys.
 func untilActive(ctx context.Context, db API, l Layout) error {
-	look := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond),
-		backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
+	looks := retry.Between(100*time.Millisecond, 2*time.Second)
 	for {
 		out, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &l.Table})
 		// A table that was just created may not be seen at once.
@@ -103,7 +101,7 @@ func untilActive(ctx context.Context, db API, l Layout) error {
 				return &SchemaError{Table: l.Table, Found: "a table in status " + string(status), Need: "an active one"}
 			}
 		}
-		if !retry.Sleep(ctx, look.NextBackOff()) {
+		if !looks.Pause(ctx) {
 			return fmt.Errorf("table %q is not active yet: %w", l.Table, ctx.Err())
 		}
 	}

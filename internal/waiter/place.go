@@ -143,7 +143,10 @@ func (p *place) run(todo queue.PlaceTodo) {
 	p.mu.Unlock()
 	var err error // of the last request
 	var sent time.Time
-	var series *retry.Schedule
+	attempts := table.Retryable.Within(p.cfg.RetryTimeout)
+	attempts.OnRetry = func(err error) {
+		p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
+	}
 	for {
 		switch todo.Do {
 		case queue.PlaceSend:
@@ -154,10 +157,7 @@ func (p *place) run(todo queue.PlaceTodo) {
 				p.local.RowInserted()
 			}
 		case queue.PlaceRetry:
-			if series == nil {
-				series = retry.For(p.cfg.RetryTimeout)
-			}
-			if !p.pause(ctx, series, err) {
+			if !attempts.Again(ctx, err) {
 				todo = p.step(queue.PlaceEvent{Is: queue.PlaceGiveUp})
 				continue
 			}
@@ -207,23 +207,13 @@ func (p *place) request(ctx context.Context, w clause.Write) (answer queue.Place
 		}
 		return answer, err
 	}
-	err = retry.Policy{Grace: answerGrace}.Do(ctx, func(ctx context.Context) error {
-		answer.Reply, answer.ID, err = rows.Send(ctx, p.cfg.Queue, p.row.Ticket, w)
-		return err
-	})
+	ctx, cancel := retry.Outlive(ctx, answerGrace)
+	defer cancel()
+	answer.Reply, answer.ID, err = rows.Send(ctx, p.cfg.Queue, p.row.Ticket, w)
 	if answer.Reply == queue.ReplyLost {
 		err = ErrNewTicket // another row has the ticket
 	}
 	return answer, err
-}
-
-// pause waits before the ENQUEUE after one that has failed. It returns false if there is to be none.
-func (p *place) pause(ctx context.Context, series *retry.Schedule, err error) bool {
-	if !table.Retryable.Retryable(err) {
-		return false
-	}
-	p.cfg.Log.Debug("queuelock: a row was not put", "queue", p.cfg.Queue.String(), "ticket", p.row.Ticket, "error", err)
-	return series.Pause(ctx)
 }
 
 // keep begins to renew the row's lease, unless the row is to be deleted by now.

@@ -113,15 +113,13 @@ func (s *sender) looked(ctx context.Context, seen queue.Snapshot, err error) que
 
 // pause waits before the attempt that follows a failed request. Any error that it returns ends the series.
 func (s *sender) pause(ctx context.Context) error {
-	err := s.err
-	if !table.Unanswered(err) { // the end of a context is not that of ctx
-		return err
-	}
-	s.repeated(s.what.String(), err)
-	if s.series.Pause(ctx) {
+	switch {
+	case s.attempts(s.what.String()).Again(ctx, s.err):
 		return nil
+	case table.Unanswered(s.err):
+		return cmp.Or(ctx.Err(), s.err)
 	}
-	return cmp.Or(ctx.Err(), err)
+	return s.err // the end of a context is not that of ctx
 }
 
 // unanswered records a failure which shows that the table does not answer, unless an earlier one has.
@@ -137,14 +135,14 @@ func (s *sender) persist(ctx context.Context, what string, request func(context.
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	err := retry.Policy{
-		Retryable: func(err error) bool { return table.Unanswered(err) && ctx.Err() == nil },
-		Schedule:  s.series, Grace: answerGrace,
-		OnRetry: func(err error) { s.repeated(what, err) },
-	}.Do(ctx, func(ctx context.Context) error {
+	attempts := s.attempts(what)
+	attempts.Retryable = func(err error) bool { return table.Unanswered(err) && ctx.Err() == nil }
+	err := attempts.Do(ctx, func(ctx context.Context) error {
+		extended, cancel := retry.Outlive(ctx, answerGrace)
+		defer cancel()
 		sent := time.Now()
 		defer func() { s.pace.Timed(sent, time.Now()) }()
-		return request(ctx)
+		return request(extended)
 	})
 	switch {
 	case err == nil:
@@ -156,9 +154,15 @@ func (s *sender) persist(ctx context.Context, what string, request func(context.
 	return err
 }
 
-// repeated records a failure of a request that is sent again.
-func (s *sender) repeated(what string, err error) {
-	s.failure = err
-	s.cfg.Log.Debug("queuelock: a request failed and is tried again",
-		"queue", s.cfg.Queue.String(), "what", what, "error", err)
+// attempts is the policy of each request of the step under way.
+func (s *sender) attempts(what string) retry.Policy {
+	return retry.Policy{
+		Retryable: table.Unanswered,
+		Schedule:  s.series,
+		OnRetry: func(err error) {
+			s.failure = err
+			s.cfg.Log.Debug("queuelock: a request failed and is tried again",
+				"queue", s.cfg.Queue.String(), "what", what, "error", err)
+		},
+	}
 }

@@ -101,6 +101,24 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
+// TestOneRetryPolicy checks that internal/retry alone has pauses of backoff's.
+func TestOneRetryPolicy(t *testing.T) {
+	t.Chdir(root)
+	var found []string
+	for _, floor := range floors {
+		for _, file := range sourcesOf(t, floor) {
+			for _, path := range importsOf(t, file) {
+				if strings.HasPrefix(path, "github.com/cenkalti/backoff") {
+					found = append(found, floor)
+				}
+			}
+		}
+	}
+	if !slices.Equal(found, []string{"internal/retry"}) {
+		t.Errorf("backoff is imported by %q", found)
+	}
+}
+
 // pure are the packages that send nothing, start nothing and have no clock. A reader of a write, and
 // a program that searches what may happen, need only call them.
 var pure = []string{"queue", "ticket", "internal/clause", "internal/quote"}

@@ -39,6 +39,26 @@ func renewed(t *testing.T, err error) bool {
 	return renewed
 }
 
+// TestEvictOutage checks that the time for which failures are repeated is that of each request.
+func TestEvictOutage(t *testing.T) {
+	locktest.InTable(t, "reads, then writes", func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "stuck", locktest.TenSeconds)
+		operator, db := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+		stuck, begun := shown(t, operator), time.Now()
+		reads := db.Inject(queuelocktest.LoseRequest().Of("GetItem"))
+		time.AfterFunc(20*time.Second, func() {
+			writes := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
+			reads.Remove()
+			time.AfterFunc(20*time.Second, writes.Remove)
+		})
+		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, stuck))
+		if took := time.Since(begun); took < 40*time.Second {
+			t.Errorf("it took %v, and neither outage was met", took)
+		}
+	})
+}
+
 // TestEvictHolder checks that an operator ends the turn of a holder that renews its lease,
 // in each mode, and that the holder's fenced writes are refused at once.
 func TestEvictHolder(t *testing.T) {
