@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -76,36 +76,59 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestObservePage checks that docs/observe.md has each flag and each exit code of the
-// commands that it describes, and no other exit code.
+// TestObservePage checks that the flags in each section of docs/observe.md are those of its command, and what the page
+// says of the exit codes of all four.
 func TestObservePage(t *testing.T) {
-	page := locktest.Must(os.ReadFile("../../docs/observe.md"))
-	common := invoke(t, "help", "settings").stdout
+	const page = "docs/observe.md"
+	text := string(locktest.Must(os.ReadFile("../../" + page)))
+	says(t, page, "Each exits with 0, with %d if the output cannot be written, with %d for wrong usage, and with %d if DynamoDB cannot be used.", exitFailed, exitUsage, exitUnavailable)
+	says(t, page, "With `--exit-code` the exit code is %d if the queue is idle, and %d if there is none.", exitIdle, exitUnused)
 	for _, cmd := range []*cobra.Command{newStatus(), newLs(), newTop(), newHistory()} {
-		section := regexp.MustCompile("(?s)\n## " + cmd.Name() + "\n(.*?)(\n## |$)").FindString(string(page))
+		section := regexp.MustCompile("(?s)\n## " + cmd.Name() + "\n(.*?)(\n## |$)").FindString(text)
 		if section == "" {
 			t.Errorf("there is no section %s", cmd.Name())
 		}
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			form := "`--" + flag.Name
-			if flag.Shorthand != "" {
-				form = "`-" + flag.Shorthand + "`"
+		for _, flag := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(section, -1) {
+			if cmd.Flag(flag[1]) == nil {
+				t.Errorf("%s: there is no --%s", cmd.Name(), flag[1])
 			}
-			if !strings.Contains(section, form) && !strings.Contains(section, "`--"+flag.Name) && !strings.Contains(common, "--"+flag.Name+" ") {
-				t.Errorf("%s: --%s is missing", cmd.Name(), flag.Name)
-			}
-		})
-		codes := func(text string, row *regexp.Regexp) (found []string) {
-			for _, code := range row.FindAllStringSubmatch(text, -1) {
-				found = append(found, code[1])
-			}
-			return found
+		}
+		want := []string{"0", fmt.Sprint(exitFailed), fmt.Sprint(exitUsage), fmt.Sprint(exitUnavailable)}
+		if cmd.Flag("exit-code") != nil {
+			want = slices.Insert(want, 2, fmt.Sprint(exitIdle), fmt.Sprint(exitUnused))
 		}
 		_, help, _ := strings.Cut(cmd.Long, "Exit codes:")
-		_, table, _ := strings.Cut(section, "exit code of `"+cmd.Name()+"`")
-		inHelp, inPage := codes(help, regexp.MustCompile(`(?m)^  (\d+)  `)), codes(table, regexp.MustCompile(`(?m)^\| (\d+) \|`))
-		if !slices.Equal(inHelp, inPage) || len(inHelp) == 0 {
-			t.Errorf("%s: the help has exit codes %v, the page %v", cmd.Name(), inHelp, inPage)
+		var codes []string
+		for _, code := range regexp.MustCompile(`(?m)^  (\d+)  `).FindAllStringSubmatch(help, -1) {
+			codes = append(codes, code[1])
+		}
+		if !slices.Equal(codes, want) {
+			t.Errorf("%s: the help has the exit codes %v, the page %v", cmd.Name(), codes, want)
 		}
 	}
+}
+
+// says fails unless a page has the text, wherever its lines break.
+func says(t *testing.T, page, format string, args ...any) {
+	t.Helper()
+	folded := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if text := fmt.Sprintf(format, args...); !strings.Contains(folded(string(locktest.Must(os.ReadFile("../../"+page)))), folded(text)) {
+		t.Errorf("%s does not say %q", page, text)
+	}
+}
+
+// TestDocumentedFigures compares figures of the pages of the command line with the constants.
+func TestDocumentedFigures(t *testing.T) {
+	const cli, observe, processes = "docs/cli.md", "docs/observe.md", "docs/processes.md"
+	says(t, cli, "sees the command line, up to %d bytes, or %d with `--shared` or `--permits`", maxTitle, maxSharedTitle)
+	says(t, observe, "a consistent read each %s", newHistory().Flag("interval").DefValue)
+	says(t, observe, "observes a queue for `--for`, by default %s", newHistory().Flag("for").DefValue)
+	says(t, observe, "at most %s a second (`--max-rcu`)", newLs().Flag("max-rcu").DefValue)
+	says(t, observe, "Queues are sorted %d at a time", sortedTogether)
+	says(t, processes, "After %v `run` prints what it waits for", leftAfter)
+	says(t, processes, "a tenth of `--ttl` after the loss, or %v if that is less", margin(maxTTL))
+	if margin(10*time.Second) != time.Second || grace(time.Minute) != margin(time.Minute)*3/4 {
+		t.Error("the time after a loss is not a tenth, or that of the processes not three quarters of it")
+	}
+	says(t, processes, "%v after SIGKILL, `run` exits with %d", closeLimit, exitLost)
 }
