@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
@@ -131,4 +132,21 @@ func TestDocumentedFigures(t *testing.T) {
 		t.Error("the time after a loss is not a tenth, or that of the processes not three quarters of it")
 	}
 	says(t, processes, "%v after SIGKILL, `run` exits with %d", closeLimit, exitLost)
+}
+
+// TestDocumentedRoles compares the actions of each role in docs/operations-table.md with its policy.
+func TestDocumentedRoles(t *testing.T) {
+	page := string(locktest.Must(os.ReadFile("../../docs/operations-table.md")))
+	for _, role := range template.Roles {
+		row := regexp.MustCompile("(?m)^\\| `" + role.Name + "` \\| .* \\| (.*) \\|$").FindStringSubmatch(page)
+		actions := slices.Concat(role.Items, role.Table)
+		slices.Sort(actions)
+		want := "`" + strings.Join(actions, "`, `") + "`"
+		if role.Name == "admin" {
+			want = "see `queuelock template iam --role admin`"
+		}
+		if row == nil || row[1] != want {
+			t.Errorf("%s: the page has %q, want %s", role.Name, row, want)
+		}
+	}
 }
