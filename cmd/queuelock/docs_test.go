@@ -131,6 +131,7 @@ func TestDocumentedFigures(t *testing.T) {
 	if margin(10*time.Second) != time.Second || grace(time.Minute) != margin(time.Minute)*3/4 {
 		t.Error("the time after a loss is not a tenth, or that of the processes not three quarters of it")
 	}
+	says(t, "docs/operations-runtimes.md", "takes at most %v for the release", closeLimit)
 	says(t, processes, "%v after SIGKILL, `run` exits with %d", closeLimit, exitLost)
 }
 

@@ -1,13 +1,21 @@
 package docs_test
 
 import (
+	"context"
 	"errors"
+	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/failfast"
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -79,4 +87,41 @@ func TestOutage(t *testing.T) {
 			t.Errorf("with a TTL of %v a waiter fails %v after the outage began, want %v to 10 s more", ttl, after, want)
 		}
 	}
+}
+
+// TestClientTable compares the settings of the SDK client in docs/operations-runtimes.md with those that package failfast
+// makes, and with the SDK's.
+func TestClientTable(t *testing.T) {
+	const page = "docs/operations-runtimes.md"
+	usual := awshttp.NewBuildableClient()
+	fast := failfast.Config(aws.Config{}).HTTPClient.(*awshttp.BuildableClient).GetTransport()
+	says(t, page, "| connecting | %v | %v |", usual.GetDialer().Timeout, connecting(t))
+	says(t, page, "| TLS handshake | %v | %v |", usual.GetTransport().TLSHandshakeTimeout, fast.TLSHandshakeTimeout)
+	says(t, page, "| answer to one attempt | none | %v |", fast.ResponseHeaderTimeout)
+	if usual.GetTransport().ResponseHeaderTimeout != 0 {
+		t.Error("the SDK has a limit for an answer")
+	}
+	says(t, page, "| idle connections | %d for a host, for %v | the same |", fast.MaxIdleConnsPerHost, fast.IdleConnTimeout)
+	if pool := usual.GetTransport(); pool.MaxIdleConnsPerHost != fast.MaxIdleConnsPerHost || pool.IdleConnTimeout != fast.IdleConnTimeout {
+		t.Error("the pools of connections differ")
+	}
+	says(t, page, "After a failure the library shortens the SDK's pause to a random time of up to %v.", table.LongestPause)
+}
+
+// connecting returns the bound that failfast sets for a dialler.
+func connecting(t *testing.T) time.Duration {
+	t.Helper()
+	var bound time.Duration
+	ended := errors.New("the dialler has its bound")
+	bounded := failfast.Config(aws.Config{HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(func(transport *http.Transport) {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			deadline, _ := ctx.Deadline()
+			bound = time.Until(deadline)
+			return nil, ended
+		}
+	})}).HTTPClient.(*awshttp.BuildableClient).GetTransport()
+	if _, err := bounded.DialContext(t.Context(), "tcp", "dynamodb.invalid:443"); !errors.Is(err, ended) {
+		t.Error(err)
+	}
+	return bound.Round(100 * time.Millisecond)
 }
