@@ -17,13 +17,47 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// TestDocumentedCommands runs the commands of docs/cli.md in a shell. Stubs stand
-// in for make, and for the programs that run under locks.
+// TestDocumentedCommands runs the commands of docs/cli.md in a shell.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	e.keepers(t)
-	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
+	out, failed := e.played(t, "docs/cli.md")
+	// No holder has the ticket that is evicted.
+	if len(failed) != 1 || !strings.Contains(failed[0], "queuelock evict") || !strings.Contains(out, "no holder has this ticket") {
+		t.Errorf("%q failed, want the eviction alone:\n%s", failed, out)
+	}
+}
+
+// TestProduction runs the commands of docs/production.md, on a table that they create. The files that they write are a
+// table, the policies of the roles, and that of a worker.
+func TestProduction(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.env = append(e.env, "QUEUELOCK_TABLE=production")
+	out, failed := e.played(t, "docs/production.md")
+	if len(failed) > 0 {
+		t.Errorf("%q failed:\n%s", failed, out)
+	}
+	if o := e.execute(t, "table", "describe", "--json"); !strings.Contains(o.stdout, `"deletion_protection":true`) {
+		t.Errorf("the table has no deletion protection: %+v", o)
+	}
+	for _, part := range []string{
+		`table "production" is created`, "5 modes", "ran ship order-7", `"order-7" (lock): idle; the last ticket was 1`, "order-7  lock", "0 of 1 queues busy",
+		"QueuelockWorker", "dynamodb:PutItem", "aws_dynamodb_table", "AWS::DynamoDB::Table", "DeletionProtectionEnabled: true",
+		"deletion_protection_enabled = true", "QueuelockObserver", "QueuelockOperator",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the output has no %q:\n%s", part, out)
+		}
+	}
+}
+
+// played pastes the shell blocks of a page into a shell, line by line. Stubs are in the place of make, and of the programs
+// that run under locks. It returns the output, with that of the files, and the commands that failed.
+func (e *engine) played(t *testing.T, page string) (out string, failed []string) {
+	t.Helper()
+	text := locktest.Must(os.ReadFile("../../" + page))
 	var block string
 	for _, found := range regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllSubmatch(text, -1) {
 		block += string(found[1])
@@ -35,6 +69,7 @@ func TestDocumentedCommands(t *testing.T) {
 		locktest.OK(t, os.WriteFile(name, []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	}
 	script(filepath.Join(stubs, "program"), fmt.Sprintf("%s=1 exec '%s' \"$@\"", asProgram, self))
+	locktest.OK(t, os.Symlink("program", filepath.Join(stubs, "queuelock")))
 	// Where the Makefile puts it is what its own rule says.
 	makefile := locktest.Must(os.ReadFile("../../Makefile"))
 	target := regexp.MustCompile(`(?m)^build: (\S+)`).FindSubmatch(makefile)
@@ -42,39 +77,33 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Fatal("the Makefile's build is not where it was")
 	}
 	script(filepath.Join(stubs, "make"), fmt.Sprintf("[ \"$*\" = build ] && mkdir -p \"$(dirname %[1]s)\" && cp '%[2]s/program' %[1]s", target[1], stubs))
-	for _, command := range regexp.MustCompile(`-- \./(\S+)`).FindAllStringSubmatch(block, -1) {
-		script(filepath.Join(dir, command[1]), "echo ran "+command[1])
+	for _, command := range regexp.MustCompile(`(?:-- |-c ')\./([\w.]+)`).FindAllStringSubmatch(block, -1) {
+		script(filepath.Join(dir, command[1]), "echo ran "+command[1]+" \"$@\"")
 	}
 
 	commands := 0
 	var pasted strings.Builder
 	for line := range strings.Lines(block) {
-		switch {
-		case strings.HasPrefix(line, "queuelock local"), strings.HasPrefix(line, "queuelock demo"), strings.HasPrefix(line, "queuelock bench"):
-			continue // tests of their own run them
-		case strings.HasPrefix(line, "queuelock "):
+		if strings.HasPrefix(line, "queuelock ") {
 			commands++
 		}
-		fmt.Fprintf(&pasted, "%secho \"= $? =\"\n", line)
+		fmt.Fprintf(&pasted, "%scode=$?; [ $code = 0 ] || printf '= %%s\\n' %s\n", line, quoted(strings.TrimSpace(line)))
 	}
 	shell := exec.CommandContext(t.Context(), "/bin/sh", "-c", pasted.String())
 	shell.Dir = dir
 	shell.Env = append(os.Environ(), append(e.env, "PATH="+stubs+":/usr/bin:/bin")...)
-	out, err := shell.CombinedOutput()
+	printed, err := shell.CombinedOutput()
 	if err != nil || commands < 5 {
-		t.Fatalf("%d commands, %v:\n%s", commands, err, out)
+		t.Fatalf("%d commands, %v:\n%s", commands, err, printed)
 	}
-	codes := regexp.MustCompile(`(?m)^= (\d+) =$`).FindAllStringSubmatch(string(out), -1)
-	failed := 0
-	for _, code := range codes {
-		if code[1] != "0" {
-			failed++
-		}
+	out = string(printed)
+	for _, line := range regexp.MustCompile(`(?m)^= (.*)$`).FindAllStringSubmatch(out, -1) {
+		failed = append(failed, line[1])
 	}
-	// No holder has the ticket that is evicted.
-	if failed != 1 || !strings.Contains(string(out), "no holder has this ticket") {
-		t.Errorf("%d of %d commands failed, want the eviction alone:\n%s\n%s", failed, len(codes), pasted.String(), out)
+	for _, file := range regexp.MustCompile(`> (\S+)`).FindAllStringSubmatch(block, -1) {
+		out += string(locktest.Must(os.ReadFile(filepath.Join(dir, file[1]))))
 	}
+	return out, failed
 }
 
 // TestObservePage checks that the flags in each section of docs/observe.md are those of its command, and what the page
