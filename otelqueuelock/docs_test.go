@@ -161,6 +161,9 @@ func TestAlerts(t *testing.T) {
 	for _, m := range rule.FindAllStringSubmatch(read(t, "../docs/grafana/alerts.yml"), -1) {
 		name, expr, threshold := m[1], m[2], m[3]
 		rules = append(rules, name+" "+threshold)
+		if text := windowOf(expr); !regexp.MustCompile("\\n\\| `" + name + "` \\| [^|]*" + text + "[^|]*\\|").MatchString(read(t, "../docs/telemetry.md")) {
+			t.Errorf("docs/telemetry.md does not say %q of %s", text, name)
+		}
 		if m[5] == "page" {
 			pages = append(pages, "`"+name+"`")
 		}
@@ -184,6 +187,23 @@ func TestAlerts(t *testing.T) {
 	if n := strings.Count(read(t, "../docs/grafana/alerts.yml"), "alert:"); n < 10 || len(rules) != n || !slices.Equal(rules, rows) {
 		t.Errorf("the %d rules are\n%s\nthe page has\n%s", n, strings.Join(rules, "\n"), strings.Join(rows, "\n"))
 	}
+}
+
+// windowOf says what a rule compares with its threshold.
+func windowOf(expr string) string {
+	if minutes := regexp.MustCompile(`increase\(.*\[(\d+)m\]`).FindStringSubmatch(expr); minutes != nil {
+		return " in " + minutes[1] + " min "
+	}
+	quantile := regexp.MustCompile(`^histogram_quantile\(([\d.]+),`).FindStringSubmatch(expr)
+	switch {
+	case strings.HasPrefix(expr, "max by"):
+		return "age of a "
+	case quantile == nil:
+		return " a second "
+	case quantile[1] == "0.01":
+		return "lowest 1% of "
+	}
+	return map[string]string{"0.95": "highest 5% of ", "0.99": "highest 1% of "}[quantile[1]] + "[a-z]"
 }
 
 // TestFirstLoss reads the counters before and after the first loss of a process. Without the zero before it, no rate

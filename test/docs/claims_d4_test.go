@@ -1,8 +1,10 @@
 package docs_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"testing"
@@ -124,4 +126,23 @@ func connecting(t *testing.T) time.Duration {
 		t.Error(err)
 	}
 	return bound.Round(100 * time.Millisecond)
+}
+
+// TestQuietLog checks that a lock without trouble leaves records at Debug alone.
+func TestQuietLog(t *testing.T) {
+	says(t, "docs/operations.md", "At Debug there is one for each step of a lock. Above it, a lock that is acquired and released without trouble leaves none.")
+	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			c, _ := locktest.Open(t, newTable(t), "c", queuelock.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))})
+			held := acquire(t, c, order, waitpolicy.NoWait)
+			time.Sleep(time.Minute)
+			release(t, held)
+			locktest.OK(t, c.Close(t.Context()))
+			synctest.Wait()
+			if wrote := log.Len() > 0; wrote != want {
+				t.Errorf("at %v: %s", level, log.String())
+			}
+		})
+	}
 }
