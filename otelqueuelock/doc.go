@@ -30,7 +30,11 @@
 //	| queuelock.capacity         | counter   | {unit}    | db.operation.name                 |
 //
 // The names of the attributes begin with "queuelock.", but those of the semantic conventions. The page
-// docs/telemetry.md describes the metrics, and has a dashboard and alert rules.
+// docs/telemetry.md describes the metrics, and has a dashboard and alert rules. The buckets are
+//
+//	0.001 0.0025 0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 30 60 300 1800 7200 of times,
+//	0 0.1 0.25 0.5 1 2.5 5 10 15 20 25 30 60 300 1800 of the margin,
+//	0 1 2 5 10 20 50 100 200 500 1000 of the depth.
 //
 // # Spans
 //

@@ -1,7 +1,6 @@
 package otelqueuelock_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -32,8 +31,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// published returns all metrics: their names and units, and the names, labels and buckets of Prometheus.
-func published(t *testing.T) (units map[string]string, labels map[string][]string, buckets map[string][]float64) {
+// published returns all metrics: their units and kinds, and the names, labels and buckets of Prometheus.
+func published(t *testing.T) (units, kinds map[string]string, labels map[string][]string, buckets map[string][]float64) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
 	if err != nil {
@@ -62,10 +61,18 @@ func published(t *testing.T) (units map[string]string, labels map[string][]strin
 	if err := s.reader.Collect(t.Context(), &all); err != nil {
 		t.Fatal(err)
 	}
-	units = map[string]string{}
+	units, kinds = map[string]string{}, map[string]string{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
 			units[m.Name] = m.Unit
+			switch m.Data.(type) {
+			case metricdata.Sum[int64], metricdata.Sum[float64]:
+				kinds[m.Name] = "counter"
+			case metricdata.Gauge[int64], metricdata.Gauge[float64]:
+				kinds[m.Name] = "gauge"
+			default:
+				kinds[m.Name] = "histogram"
+			}
 		}
 	}
 	families, err := registry.Gather()
@@ -83,34 +90,32 @@ func published(t *testing.T) (units map[string]string, labels map[string][]strin
 			}
 		}
 	}
-	return units, labels, buckets
+	return units, kinds, labels, buckets
 }
 
 // TestDocumentedMetrics compares the tables, the dashboard and the alert rules with what is published.
 func TestDocumentedMetrics(t *testing.T) {
-	units, labels, buckets := published(t)
+	units, kinds, labels, buckets := published(t)
 	if len(units) < 10 {
 		t.Fatalf("only %v", units)
 	}
-	page := read(t, "../docs/telemetry.md")
-	listed := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z.]+)` \\| `([a-z_]+)` \\| \\w+, (\\S+) \\|").FindAllStringSubmatch(page, -1) {
-		listed[row[1]] = true
-		if units[row[1]] != row[3] || labels[row[2]] == nil {
-			t.Errorf("the page has %s, %s and %s: there are %v and %v", row[1], row[2], row[3], units, labels)
+	page, list := read(t, "../docs/telemetry.md"), read(t, "doc.go")
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z.]+)` \\|").FindAllStringSubmatch(page, -1) {
+		if units[row[1]] == "" {
+			t.Errorf("docs/telemetry.md has %s: there are %v", row[1], units)
 		}
 	}
-	for name := range units {
-		if !listed[name] {
+	for name, unit := range units {
+		if !strings.Contains(page, "\n| `"+name+"` |") {
 			t.Errorf("docs/telemetry.md does not list %s", name)
 		}
-		if !strings.Contains(read(t, "doc.go"), "| "+name) {
-			t.Errorf("doc.go does not list %s", name)
+		if !regexp.MustCompile(`\| ` + regexp.QuoteMeta(name) + ` *\| ` + kinds[name] + ` *\| ` + regexp.QuoteMeta(unit) + ` *\|`).MatchString(list) {
+			t.Errorf("doc.go does not list %s, a %s of %s", name, kinds[name], unit)
 		}
 	}
 	for name, of := range buckets {
-		if text := strings.Trim(fmt.Sprint(of), "[]"); strings.HasPrefix(name, "queuelock_") && !strings.Contains(page, "`"+strings.TrimSuffix(text, " +Inf")+"`") {
-			t.Errorf("docs/telemetry.md does not have the buckets of %s, %s", name, text)
+		if text := strings.Trim(fmt.Sprint(of), "[]"); strings.HasPrefix(name, "queuelock_") && !strings.Contains(list, "\t"+strings.TrimSuffix(text, " +Inf")+" of ") {
+			t.Errorf("doc.go does not have the buckets of %s, %s", name, text)
 		}
 	}
 	for _, file := range []string{"../docs/grafana/queuelock.json", "../docs/grafana/alerts.yml"} {
@@ -147,15 +152,21 @@ func checkQueries(t *testing.T, file string, labels map[string][]string) {
 	}
 }
 
-// TestAlerts compares the severity, the threshold and the time of each alert with the page, and finds the thresholds of
+// TestAlerts compares the threshold and the severity of each alert with the page, and finds the thresholds of
 // quantiles among the buckets: between two of them, a quantile is only an estimate.
 func TestAlerts(t *testing.T) {
-	_, _, buckets := published(t)
+	_, _, _, buckets := published(t)
 	rule := regexp.MustCompile(`(?m)^ +- alert: (\w+)\n +expr: (.+) ([<>] [\d.]+)\n(?: +for: (\w+)\n)? +labels: \{severity: (\w+)\}$`)
-	var rules, rows []string
+	var rules, rows, pages []string
 	for _, m := range rule.FindAllStringSubmatch(read(t, "../docs/grafana/alerts.yml"), -1) {
 		name, expr, threshold := m[1], m[2], m[3]
-		rules = append(rules, fmt.Sprintf("%s %s %s %s", name, m[5], threshold, cmp.Or(m[4], "–")))
+		rules = append(rules, name+" "+threshold)
+		if text := windowOf(expr); !regexp.MustCompile("\\n\\| `" + name + "` \\| [^|]*" + text + "[^|]*\\|").MatchString(read(t, "../docs/telemetry.md")) {
+			t.Errorf("docs/telemetry.md does not say %q of %s", text, name)
+		}
+		if m[5] == "page" {
+			pages = append(pages, "`"+name+"`")
+		}
 		quantile := regexp.MustCompile(`^histogram_quantile\(.*rate\((\w+)_bucket`).FindStringSubmatch(expr)
 		if quantile == nil {
 			continue
@@ -165,13 +176,34 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s compares with %s: the buckets are %v", name, threshold, of)
 		}
 	}
-	row := regexp.MustCompile("(?m)^\\| `(Queuelock\\w+)` \\| (\\w+) \\| .*`([<>] [\\d.]+)`.* \\| (\\S+) \\| .+ \\| .+ \\|$")
-	for _, m := range row.FindAllStringSubmatch(read(t, "../docs/telemetry.md"), -1) {
+	page := read(t, "../docs/telemetry.md")
+	row := regexp.MustCompile("(?m)^\\| `(Queuelock\\w+)` \\| .*`([<>] [\\d.]+)` \\| .+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
 		rows = append(rows, strings.Join(m[1:], " "))
+	}
+	if text := strings.Join(pages, " and ") + " page; the others open tickets."; !strings.Contains(strings.Join(strings.Fields(page), " "), text) {
+		t.Errorf("docs/telemetry.md does not say %q", text)
 	}
 	if n := strings.Count(read(t, "../docs/grafana/alerts.yml"), "alert:"); n < 10 || len(rules) != n || !slices.Equal(rules, rows) {
 		t.Errorf("the %d rules are\n%s\nthe page has\n%s", n, strings.Join(rules, "\n"), strings.Join(rows, "\n"))
 	}
+}
+
+// windowOf says what a rule compares with its threshold.
+func windowOf(expr string) string {
+	if minutes := regexp.MustCompile(`increase\(.*\[(\d+)m\]`).FindStringSubmatch(expr); minutes != nil {
+		return " in " + minutes[1] + " min "
+	}
+	quantile := regexp.MustCompile(`^histogram_quantile\(([\d.]+),`).FindStringSubmatch(expr)
+	switch {
+	case strings.HasPrefix(expr, "max by"):
+		return "age of a "
+	case quantile == nil:
+		return " a second "
+	case quantile[1] == "0.01":
+		return "lowest 1% of "
+	}
+	return map[string]string{"0.95": "highest 5% of ", "0.99": "highest 1% of "}[quantile[1]] + "[a-z]"
 }
 
 // TestFirstLoss reads the counters before and after the first loss of a process. Without the zero before it, no rate

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -35,7 +37,9 @@ for each check, and says what to do where something is wrong. It writes nothing.
 
 --deep also writes scratch items with a partition key of their own, and removes them: it
 verifies what the library assumes of the engine, and takes locks of each mode. It makes some
-two hundred requests. Its report is fit to be pasted into an issue.`,
+two hundred requests. Its report is fit to be pasted into an issue.
+
+` + help.Fields("JSON", doctorReport{}),
 		Example: `  queuelock doctor
   queuelock doctor --deep --table locks > report.txt
 
@@ -55,12 +59,12 @@ Exit codes:
 
 // doctorReport is the report for machines.
 type doctorReport struct {
-	Version string          `json:"version"`
-	System  string          `json:"system"`
-	Table   string          `json:"table"`
-	Region  string          `json:"region"`
-	Results []doctor.Result `json:"results"`
-	Worst   doctor.Status   `json:"worst"`
+	Version string          `json:"version" help:"of queuelock"`
+	System  string          `json:"system" help:"the operating system and the processor"`
+	Table   string          `json:"table" help:"the table"`
+	Region  string          `json:"region" help:"the region"`
+	Results []doctor.Result `json:"results" help:"the checks"`
+	Worst   doctor.Status   `json:"worst" help:"the worst status"`
 }
 
 func (f *doctorFlags) run(cmd *cobra.Command) error {

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -49,6 +51,8 @@ evicts the holder only if that is still its beat ("queuelock status -o json"). I
 another holder evicted. A repeated call is safe. --item and --key name an item that the
 library's LockItem locks, instead of ENTITY.
 
+` + help.Fields("JSON", evictReport{}) + `
+
 Exit codes:
   1    nothing was done: no holder has this ticket, or it has a lease, or has renewed it
   64   wrong usage
@@ -80,10 +84,10 @@ func (f *evictFlags) arguments(cmd *cobra.Command, args []string) error {
 
 // evictReport is an eviction for machines.
 type evictReport struct {
-	Entity  string `json:"entity"`
-	Reason  string `json:"reason"`
-	Ticket  string `json:"ticket"`
-	Evicted bool   `json:"evicted"`
+	Entity  string `json:"entity" help:"the entity"`
+	Reason  string `json:"reason" help:"what the lock is for"`
+	Ticket  string `json:"ticket" help:"the ticket of the holder"`
+	Evicted bool   `json:"evicted" help:"true"`
 }
 
 // evictee is the queue of the holder to evict.

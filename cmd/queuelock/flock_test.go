@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,10 +13,10 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// habit is a row of the table in docs/cli.md, as flock and queuelock do it. FILE and
+// habit is a use of locks, as flock and queuelock do it. FILE and
 // ENTITY are free, and BUSY and SHARED are held. Code is that of both, unless they differ.
 type habit struct {
-	row           string
+	name          string
 	flock, ours   string
 	code, another int // another: of queuelock, if it is not zero
 	out           string
@@ -49,7 +48,7 @@ var habits = []habit{
 	{"take the same lock inside", "flock FILE flock -w 0.1 FILE echo ran", "queuelock run ENTITY -- queuelock run ENTITY -- echo ran", 1, 78, ""},
 }
 
-// TestHabits runs flock beside run, for the rows of the table in docs/cli.md.
+// TestHabits runs flock beside run: scripts for the one work with the other, but for some exit codes.
 func TestHabits(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("flock"); err != nil {
@@ -84,7 +83,7 @@ func TestHabits(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := shell.ProcessState.ExitCode(); got != code || string(out) != h.out {
-				t.Errorf("%s: %s: exit code %d, output %q; want %d, %q", h.row, command, got, out, code, h.out)
+				t.Errorf("%s: %s: exit code %d, output %q; want %d, %q", h.name, command, got, out, code, h.out)
 			}
 		}
 	}
@@ -102,62 +101,4 @@ func occupy(t *testing.T, env []string, name string, args ...string) {
 		_, _ = io.WriteString(stdin, "end\n")
 		_ = cmd.Wait()
 	})
-}
-
-// TestHabitsTable compares the table in docs/cli.md with what TestHabits has found.
-func TestHabitsTable(t *testing.T) {
-	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
-	_, table, _ := strings.Cut(string(text), "| habit | flock | consul lock | kubectl | queuelock |\n|---|---|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	rows := map[string][]string{}
-	for line := range strings.Lines(table) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		rows[cells[0]] = cells
-	}
-	tried := map[string]bool{}
-	number, flag := regexp.MustCompile(`\b\d+\b`), regexp.MustCompile("`(-[a-z])\\b")
-	for _, h := range habits {
-		tried[h.row] = true
-		cells := rows[h.row]
-		if len(cells) != 5 {
-			t.Errorf("%s: the table has %q", h.row, cells)
-			continue
-		}
-		if h.another != 0 && strings.HasPrefix(h.row, "exit code") {
-			if !number.MatchString(cells[1]) || number.FindString(cells[1]) != fmt.Sprint(h.code) || number.FindString(cells[4]) != fmt.Sprint(h.another) {
-				t.Errorf("%s: the table has %q and %q, want %d and %d", h.row, cells[1], cells[4], h.code, h.another)
-			}
-		}
-	}
-	for row, cells := range rows {
-		var commands [5]string
-		for _, h := range habits {
-			if h.row == row {
-				commands[1], commands[4] = commands[1]+h.flock+"\n", commands[4]+h.ours+"\n"
-			}
-		}
-		for i, tried := range commands {
-			for _, found := range flag.FindAllStringSubmatch(cells[i], -1) {
-				if tried != "" && !strings.Contains(tried, " "+found[1]) {
-					t.Errorf("%s: %s is not tried: %s", row, found[1], tried)
-				}
-			}
-		}
-	}
-	// Of these, flock has nothing, or they take more than a command to see.
-	for _, row := range []string{"wait without a limit", "allow N holders", "order of the waiters", "report what happens",
-		"see the holder", "follow the changes", "list all locks", "take the lock away"} {
-		tried[row] = true
-	}
-	for row := range rows {
-		if !tried[row] {
-			t.Errorf("%s: no habit is tried", row)
-		}
-	}
-	if len(rows) < len(tried) {
-		t.Errorf("the table has %d rows, want %d", len(rows), len(tried))
-	}
 }

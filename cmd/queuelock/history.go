@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -35,6 +37,8 @@ a post-mortem or a ticket. Ctrl-C ends the observation early.
 
 It first prints what the reads cost, on standard error. A turn between two reads is not seen: the
 summary says how many tickets that may concern. The time of an end is known to half an interval.
+
+` + help.Fields("JSON; null: not seen", history.Report{}) + `
 
 Exit codes:
   0    the queue was observed, if only until Ctrl-C

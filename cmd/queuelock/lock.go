@@ -40,7 +40,9 @@ func newLock() *cobra.Command {
 		Use:   "lock ENTITY [flags]",
 		Short: "Acquire a lock for a script and print its handle",
 		Long: `Waits for the lock of ENTITY and prints a handle for "queuelock unlock". A keeper process
-renews the lease meanwhile, so that the steps of a CI job hold one lock together.`,
+renews the lease meanwhile, so that the steps of a CI job hold one lock together.
+
+` + progressFields(),
 		Example: `  handle=$(queuelock lock deploy/prod -w 10m --parent-pid $$) || exit
   queuelock unlock "$handle" || echo "the lock was lost: $?"
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -43,10 +45,12 @@ func newLs() *cobra.Command {
 that has held the lock, how many wait, and the longest wait. It changes nothing.
 
 It scans the whole table, also with a PREFIX: one read unit for each 4 KB. It first prints what
-that costs, on standard error, and keeps to --max-rcu. docs/observe.md describes all outputs.
+that costs, on standard error, and keeps to --max-rcu. docs/observe.md describes the outputs.
 
 Each queue is as its page of the scan showed it. The lock of an item (LockItem) is listed only
 while clients wait for it: its holder is in the item, which "status --item" shows.
+
+` + help.Fields("JSON and YAML, for each queue; durations in seconds, null: not known", display.Line{}) + `
 
 Exit codes:
   0    the table was read

@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -44,7 +47,9 @@ the lock when all that COMMAND has started has ended. ` + process.Limits + `
 The ticket is greater than that of every holder before: send it with each write, and let the
 resource refuse a ticket lower than the highest it has seen. With --shared or --permits several
 hold at once: then such a check refuses the writes of present holders. The command also has
-QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.`,
+QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.
+
+` + progressFields(),
 		Example: `  queuelock run deploy/prod -- ./deploy.sh --fast
   queuelock run nightly -n -- ./report             # not at all, if another runs it
   queuelock run --all db disk -w 30 -c 'make backup'
@@ -62,6 +67,13 @@ Exit codes:
 	f.processFlags.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
 	return cmd
+}
+
+// progressFields describes what --progress json writes.
+func progressFields() string {
+	waiting, end := progress.Objects()
+	return help.Fields("--progress json, a line at a time; durations in seconds, null: not known", waiting) + "\n\n" +
+		help.Fields("its last line", end)
 }
 
 // arguments takes the entities and the command from the arguments.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -55,11 +57,13 @@ func newStatus() *cobra.Command {
 		Short: "List the holders and the waiters of a lock",
 		Long: `Lists the holders of the lock of ENTITY and its waiters, in order, by one consistent read. It
 changes nothing. A lease that is over belongs to a process that has crashed or is partitioned:
-the next client that looks at the queue removes it. docs/observe.md describes all outputs.
+the next client that looks at the queue removes it. docs/observe.md describes the outputs.
 
 --item and --key name an item that the library's LockItem locks, instead of ENTITY.
 --watch looks again and again until Ctrl-C: each --interval on a terminal; elsewhere it prints
 the queue again when it has changed.
+
+` + help.Fields("JSON and YAML; durations in seconds, null: not known", display.Report{}) + `
 
 Exit codes:
   0    the queue was read

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -38,7 +40,7 @@ a holder without a lease.
 The output has a line for each queue with something to remove, and the requests and capacity
 units that were used. --json prints one object. --dry-run removes nothing.
 
-` + exitCodesHelp,
+` + help.Fields("JSON", sweepReport{}) + "\n\n" + exitCodesHelp,
 		Example: `  queuelock sweep deploy/prod
   queuelock sweep --all --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -76,21 +78,21 @@ units that were used. --json prints one object. --dry-run removes nothing.
 
 // sweepReport is a sweep for machines.
 type sweepReport struct {
-	DryRun     bool         `json:"dry_run"`
-	Queues     int          `json:"queues"` // that were looked at
-	Waiters    int          `json:"waiters"`
-	Holders    int          `json:"holders"`
-	Requests   int          `json:"requests"`
-	ReadUnits  float64      `json:"read_units"`
-	WriteUnits float64      `json:"write_units"`
-	Swept      []sweptQueue `json:"swept"`
+	DryRun     bool         `json:"dry_run" help:"nothing was removed"`
+	Queues     int          `json:"queues" help:"how many were looked at"`
+	Waiters    int          `json:"waiters" help:"how many expired waiters there were"`
+	Holders    int          `json:"holders" help:"how many expired holders there were"`
+	Requests   int          `json:"requests" help:"requests"`
+	ReadUnits  float64      `json:"read_units" help:"read units"`
+	WriteUnits float64      `json:"write_units" help:"write units"`
+	Swept      []sweptQueue `json:"swept" help:"the queues with something to remove"`
 }
 
 type sweptQueue struct {
-	Entity  string `json:"entity"`
-	Reason  string `json:"reason"`
-	Waiters int    `json:"waiters"`
-	Holders int    `json:"holders"`
+	Entity  string `json:"entity" help:"the entity"`
+	Reason  string `json:"reason" help:"what the lock is for"`
+	Waiters int    `json:"waiters" help:"its expired waiters"`
+	Holders int    `json:"holders" help:"its expired holders"`
 }
 
 func (f *sweepFlags) run(ctx context.Context, cmd *cobra.Command, entity string) error {

@@ -10,6 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -204,17 +206,17 @@ func createTable(ctx context.Context, db *database, table string) error {
 
 // tableReport describes a table for machines. Unknown values are null.
 type tableReport struct {
-	Name       string   `json:"name"`
-	Status     string   `json:"status"`
-	Keys       string   `json:"keys"`
-	KeysFit    bool     `json:"keys_fit"`
-	Billing    string   `json:"billing"`
-	TTL        *string  `json:"ttl_attribute"`
-	Protection *bool    `json:"deletion_protection"`
-	Recovery   *bool    `json:"point_in_time_recovery"`
-	Replicas   []string `json:"replicas"`
-	Items      *int64   `json:"items"`
-	Bytes      *int64   `json:"bytes"`
+	Name       string   `json:"name" help:"the table"`
+	Status     string   `json:"status" help:"as DynamoDB names it"`
+	Keys       string   `json:"keys" help:"the keys and their types"`
+	KeysFit    bool     `json:"keys_fit" help:"they are those that the locks need"`
+	Billing    string   `json:"billing" help:"on demand, or provisioned with its units"`
+	TTL        *string  `json:"ttl_attribute" help:"the attribute of the TTL, empty if that is off"`
+	Protection *bool    `json:"deletion_protection" help:"it is on"`
+	Recovery   *bool    `json:"point_in_time_recovery" help:"it is on"`
+	Replicas   []string `json:"replicas" help:"other regions"`
+	Items      *int64   `json:"items" help:"how many items, up to six hours ago"`
+	Bytes      *int64   `json:"bytes" help:"their size, likewise"`
 }
 
 func newTableDescribe() *cobra.Command {
@@ -229,7 +231,7 @@ hours ago. A "?" is what these credentials may not see. "queuelock doctor" check
 
 --json prints one object.
 
-` + exitCodesHelp,
+` + help.Fields("JSON; null: these credentials may not see it", tableReport{}) + "\n\n" + exitCodesHelp,
 		Example: `  queuelock table describe --table locks`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -23,8 +23,8 @@ type event struct {
 
 func (e event) String() string { return fmt.Sprintf("%s %q %v", e.level, e.message, e.keys) }
 
-// TestEvents compares the events of docs/operations.md with the calls of slog in the
-// library: levels, messages and keys.
+// TestEvents compares the events of docs/operations.md with the calls of slog in the library: levels and messages. Those
+// at Debug are not listed. Pages that lead from an event to its keys are right.
 func TestEvents(t *testing.T) {
 	var logged []event
 	files(t, ".", ".go", func(name, text string) {
@@ -45,20 +45,25 @@ func TestEvents(t *testing.T) {
 		t.Fatalf("the library logs %v", logged)
 	}
 	var listed []event
-	row := regexp.MustCompile("(?m)^\\| (Error|Warn|Info|Debug) \\| (`.*`) \\| (`.*`) \\| .+ \\|$")
+	row := regexp.MustCompile("(?m)^\\| (Error|Warn|Info) \\| (`[^|]*`) \\| .+ \\|$")
 	for _, r := range row.FindAllStringSubmatch(read(t, "docs/operations.md"), -1) {
 		for _, message := range quoted(r[2]) {
-			listed = append(listed, event{r[1], message, quoted(r[3])})
+			listed = append(listed, event{level: r[1], message: message})
 		}
 	}
 	for _, e := range logged {
-		if !slices.ContainsFunc(listed, e.is) {
+		if e.level != "Debug" && !slices.ContainsFunc(listed, e.is) {
 			t.Errorf("docs/operations.md does not list the event %v", e)
 		}
 	}
 	for _, e := range listed {
 		if !slices.ContainsFunc(logged, func(l event) bool { return l.is(e) }) {
 			t.Errorf("docs/operations.md lists the event %v, which the library does not log", e)
+		}
+	}
+	for message, key := range map[string]string{"lost a lock": "cause", "evicted holders whose leases had ended": "owner"} {
+		if !slices.ContainsFunc(logged, func(e event) bool { return e.message == message && slices.Contains(e.keys, key) }) {
+			t.Errorf("the event %q has no %q, which docs/telemetry.md looks at", message, key)
 		}
 	}
 }
@@ -68,7 +73,7 @@ func (e event) is(listed event) bool {
 	before, after, computed := strings.Cut(e.message, "…")
 	same := e.message == listed.message ||
 		computed && strings.HasPrefix(listed.message, before) && strings.HasSuffix(listed.message, after)
-	return same && e.level == listed.level && slices.Equal(e.keys, listed.keys)
+	return same && e.level == listed.level
 }
 
 // quoted returns the texts between backquotes.

@@ -1,20 +1,15 @@
 package docs_test
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestAttributes finds each attribute of the items in docs/format.md.
@@ -161,77 +156,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("docs/errors.md does not lead from %q to %s", message, name)
 		}
 	}
-}
-
-// TestPolicies compares the IAM actions with the requests that the library sends: for each right of the page there is a
-// use that needs it, and no use needs another.
-func TestPolicies(t *testing.T) {
-	allowed := map[string][]string{}
-	for _, s := range snippets(t) {
-		if s.language != "json" {
-			continue
-		}
-		var policy struct {
-			Version   string
-			Statement []struct {
-				Sid      string
-				Effect   string
-				Action   []string
-				Resource string
-			}
-		}
-		if err := json.Unmarshal([]byte(strings.Join(s.lines, "\n")), &policy); err != nil {
-			t.Errorf("%s: %v", s.where, err)
-		}
-		for _, statement := range policy.Statement {
-			allowed[statement.Sid] = slices.Sorted(slices.Values(statement.Action))
-		}
-	}
-	called := map[string][]string{"UseLocks": actions(useLocks(t)), "CreateTable": actions(createTable(t))}
-	if !reflect.DeepEqual(allowed, called) {
-		t.Errorf("the documented policies allow %v, the library calls %v", allowed, called)
-	}
-}
-
-// useLocks returns the requests of locks that are waited for, renewed, released, looked at and evicted.
-func useLocks(t *testing.T) (sent queuelocktest.Counts) {
-	synctest.Test(t, func(t *testing.T) {
-		table := newTable(t)
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		before := table.Counts()
-		held := acquire(t, a, order, waitpolicy.NoWait)
-		go func() {
-			time.Sleep(time.Minute)
-			release(t, held)
-		}()
-		waited := acquire(t, b, order, waitpolicy.Forever)
-		_, errA := a.IsLocked(t.Context(), order)
-		state, errB := b.Viewer().Inspect(t.Context(), order)
-		if errA != nil || errB != nil {
-			t.Fatal(errA, errB)
-		}
-		locktest.OK(t, a.Operator().Evict(t.Context(), order, state.Serving[0]))
-		time.Sleep(time.Minute)
-		locktest.Is(t, waited.Err(), queuelock.ErrLost)
-		sent = table.Counts().Sub(before)
-	})
-	return sent
-}
-
-func createTable(t *testing.T) queuelocktest.Counts {
-	table := newTable(t)
-	before := table.Counts()
-	locktest.OK(t, queuelock.CreateTable(t.Context(), table.Client("admin"), "another", queuelock.Config{}))
-	return table.Counts().Sub(before)
-}
-
-// actions returns the IAM actions of requests, sorted.
-func actions(sent queuelocktest.Counts) []string {
-	var names []string
-	for operation := range sent {
-		names = append(names, "dynamodb:"+operation)
-	}
-	return slices.Sorted(slices.Values(names))
 }
 
 // TestDemoOutput finds the labels of the printed summary in the demo's code.

@@ -15,30 +15,30 @@ import (
 
 // Line is a queue in one line of a list, for machines as JSON.
 type Line struct {
-	Entity  string  `json:"entity"`
-	Reason  string  `json:"reason"`
-	State   string  `json:"state"`
-	Mode    string  `json:"mode"` // exclusive, shared, semaphore or item
-	Permits int     `json:"permits"`
-	Holders int     `json:"holders"`
-	Holder  *string `json:"holder"` // that of the lowest ticket
-	Ticket  *string `json:"ticket"` // its ticket
+	Entity  string  `json:"entity" help:"the entity"`
+	Reason  string  `json:"reason" help:"what the lock is for"`
+	State   string  `json:"state" help:"held, waiting, idle or unreadable"`
+	Mode    string  `json:"mode" help:"exclusive, shared, semaphore or item"`
+	Permits int     `json:"permits" help:"how many may hold at once; 0: a lock"`
+	Holders int     `json:"holders" help:"how many hold"`
+	Holder  *string `json:"holder" help:"the owner of the lowest ticket"`
+	Ticket  *string `json:"ticket" help:"its ticket"`
 	// HeldFor is the longest age of a holder. Null if there is none, or if it is not known.
-	HeldFor *float64 `json:"held_seconds"`
-	Expired bool     `json:"expired"` // the lease of a holder is over
+	HeldFor *float64 `json:"held_seconds" help:"the longest age of a holder"`
+	Expired bool     `json:"expired" help:"the lease of a holder is over"`
 	Waiters
 	// LongestWait is the longest age of a waiter.
-	LongestWait *float64  `json:"longest_wait_seconds"`
-	HoldTime    *HoldTime `json:"hold_time"`
-	Problem     *string   `json:"problem"`
+	LongestWait *float64  `json:"longest_wait_seconds" help:"the longest age of a waiter"`
+	HoldTime    *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
+	Problem     *string   `json:"problem" help:"why the record cannot be read"`
 
 	spans
 }
 
 // Waiters are the numbers of a Line.
 type Waiters struct {
-	Waiting        int `json:"waiting"`
-	ExpiredWaiting int `json:"expired_waiting"` // of those, how many have a lease that is over
+	Waiting        int `json:"waiting" help:"how many wait"`
+	ExpiredWaiting int `json:"expired_waiting" help:"how many of them have a lease that is over"`
 }
 
 // spans are the durations of a Line for people, and what its holder published.

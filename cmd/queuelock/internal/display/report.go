@@ -41,58 +41,58 @@ func StateOf(s *queue.State) string {
 
 // Report is a queue's state for machines.
 type Report struct {
-	Entity   string    `json:"entity"`
-	Reason   string    `json:"reason"`
-	State    string    `json:"state"`
-	Issued   string    `json:"issued"`
-	Scope    *string   `json:"scope"`   // of a queue that was used
-	Permits  *int      `json:"permits"` // likewise
-	ReadAt   time.Time `json:"read_at"`
-	Serving  []Holder  `json:"serving"`
-	Waiting  []Waiter  `json:"waiting"`
-	HoldTime *HoldTime `json:"hold_time"` // of a queue in which turns have ended
+	Entity   string    `json:"entity" help:"the entity"`
+	Reason   string    `json:"reason" help:"what the lock is for"`
+	State    string    `json:"state" help:"held, waiting, idle or unused"`
+	Issued   string    `json:"issued" help:"the last ticket"`
+	Scope    *string   `json:"scope" help:"queue, entity or table"`
+	Permits  *int      `json:"permits" help:"how many may hold at once; 0: a lock"`
+	ReadAt   time.Time `json:"read_at" help:"when the queue was read"`
+	Serving  []Holder  `json:"serving" help:"the holders, in the order of their tickets"`
+	Waiting  []Waiter  `json:"waiting" help:"the waiters, in order"`
+	HoldTime *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
 }
 
 // HoldTime is how long recent holders had the lock.
 type HoldTime struct {
-	Mean      float64 `json:"mean_seconds"`
-	Deviation float64 `json:"deviation_seconds"`
+	Mean      float64 `json:"mean_seconds" help:"on average"`
+	Deviation float64 `json:"deviation_seconds" help:"the mean deviation from that"`
 }
 
 // Holder is a holder for machines.
 type Holder struct {
-	Ticket string     `json:"ticket"`
-	ID     string     `json:"id"`
-	Beat   *int64     `json:"beat"` // null if it cannot be read
-	Owner  string     `json:"owner"`
-	Shared bool       `json:"shared"`
-	Since  *time.Time `json:"since"`
-	Age    *float64   `json:"age_seconds"`
+	Ticket string     `json:"ticket" help:"the ticket"`
+	ID     string     `json:"id" help:"an id that is never used again"`
+	Beat   *int64     `json:"beat" help:"how often the lease was renewed"`
+	Owner  string     `json:"owner" help:"the name of the process"`
+	Shared bool       `json:"shared" help:"together with other shared holders"`
+	Since  *time.Time `json:"since" help:"when it was granted the lock"`
+	Age    *float64   `json:"age_seconds" help:"since then"`
 	// Without a lease, or if it cannot be read, the three are null.
-	Remaining  *float64 `json:"remaining_seconds"`
-	TTL        *float64 `json:"ttl_seconds"`
-	Delay      *float64 `json:"delay_seconds"`
-	FailClosed bool     `json:"fail_closed"`
-	Expired    bool     `json:"expired"`
-	Data       *string  `json:"data"`
-	Base64     []byte   `json:"data_base64"`
-	Problem    *string  `json:"problem"`
+	Remaining  *float64 `json:"remaining_seconds" help:"what is left of the lease, the lock delay included; below 0 it is over"`
+	TTL        *float64 `json:"ttl_seconds" help:"the length of the lease"`
+	Delay      *float64 `json:"delay_seconds" help:"the lock delay"`
+	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
+	Expired    bool     `json:"expired" help:"the lease is over: the next client that looks removes the holder"`
+	Data       *string  `json:"data" help:"what the holder publishes, if that is UTF-8"`
+	Base64     []byte   `json:"data_base64" help:"the same as base64, or null"`
+	Problem    *string  `json:"problem" help:"why the entry cannot be read"`
 }
 
 // Waiter is a waiter for machines.
 type Waiter struct {
-	Position int    `json:"position"`
-	Ticket   string `json:"ticket"`
+	Position int    `json:"position" help:"1 is the next"`
+	Ticket   string `json:"ticket" help:"the ticket"`
 	// With a problem, the five are null.
-	ID        *string  `json:"id"`
-	Beat      *int64   `json:"beat"`
-	Owner     *string  `json:"owner"`
-	Shared    *bool    `json:"shared"`
-	Age       *float64 `json:"age_seconds"`
-	Remaining float64  `json:"remaining_seconds"`
-	TTL       float64  `json:"ttl_seconds"`
-	Expired   bool     `json:"expired"`
-	Problem   *string  `json:"problem"`
+	ID        *string  `json:"id" help:"an id that is never used again"`
+	Beat      *int64   `json:"beat" help:"how often the lease was renewed"`
+	Owner     *string  `json:"owner" help:"the name of the process"`
+	Shared    *bool    `json:"shared" help:"together with other shared holders"`
+	Age       *float64 `json:"age_seconds" help:"how long it has waited"`
+	Remaining float64  `json:"remaining_seconds" help:"what is left of its lease; below 0 it is over"`
+	TTL       float64  `json:"ttl_seconds" help:"the length of its lease"`
+	Expired   bool     `json:"expired" help:"the lease is over: the next client that looks removes the waiter"`
+	Problem   *string  `json:"problem" help:"why the row cannot be read"`
 }
 
 // NewReport returns the state for machines.

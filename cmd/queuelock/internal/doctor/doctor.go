@@ -46,10 +46,10 @@ const (
 
 // Result is what a check has found.
 type Result struct {
-	Name   string `json:"name"`
-	Status Status `json:"status"`
-	Found  string `json:"found"`
-	Advice string `json:"advice,omitempty"` // what to do, unless Status is OK
+	Name   string `json:"name" help:"the check"`
+	Status Status `json:"status" help:"ok, warning, failed or skipped"`
+	Found  string `json:"found" help:"what it has found"`
+	Advice string `json:"advice,omitempty" help:"what to do, absent if the status is ok"`
 }
 
 // Subject is what is checked.

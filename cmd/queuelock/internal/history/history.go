@@ -386,27 +386,27 @@ func (t Turn) bars() []timeline.Bar {
 
 // Report is a history for machines.
 type Report struct {
-	Name     string    `json:"name"`
-	Began    time.Time `json:"began"`
-	Observed float64   `json:"observed_seconds"`
-	Looks    int       `json:"looks"`
-	Unseen   *int      `json:"unseen_tickets"` // null if other queues use the counter too
-	Turns    []Line    `json:"turns"`
+	Name     string    `json:"name" help:"the lock"`
+	Began    time.Time `json:"began" help:"when the observation began"`
+	Observed float64   `json:"observed_seconds" help:"how long it lasted"`
+	Looks    int       `json:"looks" help:"how many reads it made"`
+	Unseen   *int      `json:"unseen_tickets" help:"tickets that were issued and not seen; not known if other queues share the counter"`
+	Turns    []Line    `json:"turns" help:"the turns, in order"`
 }
 
 // Line is a turn for machines. Times are seconds since the beginning; what was not seen is
 // null.
 type Line struct {
-	Ticket  string   `json:"ticket"`
-	Owner   string   `json:"owner"`
-	Shared  bool     `json:"shared"`
-	Queued  *float64 `json:"queued"`
-	Granted *float64 `json:"granted"`
-	Renewed *float64 `json:"renewed"` // the last renewal that was seen
-	Expired *float64 `json:"expired"`
-	Until   float64  `json:"until"`
-	Outcome string   `json:"outcome"` // holds, waits, ended, left, evicted
-	Data    *string  `json:"data"`    // only if it is UTF-8
+	Ticket  string   `json:"ticket" help:"the ticket"`
+	Owner   string   `json:"owner" help:"the name of the process"`
+	Shared  bool     `json:"shared" help:"together with other shared holders"`
+	Queued  *float64 `json:"queued" help:"when it began to wait, in seconds since began"`
+	Granted *float64 `json:"granted" help:"when it was granted the lock, likewise"`
+	Renewed *float64 `json:"renewed" help:"the last renewal of its lease that was seen, likewise"`
+	Expired *float64 `json:"expired" help:"when its lease ended, likewise"`
+	Until   float64  `json:"until" help:"when it ended or was last seen, likewise"`
+	Outcome string   `json:"outcome" help:"holds, waits, ended, left or evicted"`
+	Data    *string  `json:"data" help:"what the holder published, if that is UTF-8"`
 }
 
 // Report returns the history for machines.

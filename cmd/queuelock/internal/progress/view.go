@@ -124,27 +124,27 @@ func (v View) changed(before View) bool {
 
 // object is the view for programs. Unknown values are null.
 type object struct {
-	Event    string     `json:"event"`
-	Time     time.Time  `json:"time"`
-	Entity   string     `json:"entity"`
-	Reason   string     `json:"reason"`
-	Ticket   string     `json:"ticket"`
-	Position int        `json:"position"`
-	Ahead    int        `json:"tickets_ahead"`
-	Waited   float64    `json:"waited_seconds"`
-	Expected *float64   `json:"expected_seconds"`
-	Deadline *time.Time `json:"deadline"`
-	Holder   *holder    `json:"holder"`
+	Event    string     `json:"event" help:"waiting"`
+	Time     time.Time  `json:"time" help:"when this was written"`
+	Entity   string     `json:"entity" help:"the entity"`
+	Reason   string     `json:"reason" help:"what the lock is for"`
+	Ticket   string     `json:"ticket" help:"the ticket of this waiter"`
+	Position int        `json:"position" help:"1 is the next"`
+	Ahead    int        `json:"tickets_ahead" help:"how many tickets are before it"`
+	Waited   float64    `json:"waited_seconds" help:"how long it has waited"`
+	Expected *float64   `json:"expected_seconds" help:"until its turn; 0: at any time"`
+	Deadline *time.Time `json:"deadline" help:"when the wait is given up"`
+	Holder   *holder    `json:"holder" help:"the present holder"`
 }
 
 type holder struct {
-	Ticket     string   `json:"ticket"`
-	Owner      string   `json:"owner"`
-	Shared     bool     `json:"shared"`
-	FailClosed bool     `json:"fail_closed"`
-	Age        *float64 `json:"age_seconds"`
-	Data       *string  `json:"data"`
-	Base64     *string  `json:"data_base64"`
+	Ticket     string   `json:"ticket" help:"its ticket"`
+	Owner      string   `json:"owner" help:"the name of the process"`
+	Shared     bool     `json:"shared" help:"together with other shared holders"`
+	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
+	Age        *float64 `json:"age_seconds" help:"how long it has held the lock"`
+	Data       *string  `json:"data" help:"what it publishes, if that is UTF-8"`
+	Base64     *string  `json:"data_base64" help:"the same as base64"`
 }
 
 // JSON returns the view as one object, in one line.
@@ -186,12 +186,12 @@ func newHolder(h queue.Holder, since time.Duration) *holder {
 
 // outcome is the end of a wait for programs.
 type outcome struct {
-	Event    string    `json:"event"`
-	Time     time.Time `json:"time"`
-	Entities []string  `json:"entities"`
-	Tickets  []string  `json:"tickets"`
-	Waited   float64   `json:"waited_seconds"`
-	Message  string    `json:"message,omitempty"`
+	Event    string    `json:"event" help:"acquired or not_acquired"`
+	Time     time.Time `json:"time" help:"when this was written"`
+	Entities []string  `json:"entities" help:"the entities"`
+	Tickets  []string  `json:"tickets" help:"their tickets"`
+	Waited   float64   `json:"waited_seconds" help:"how long it has waited"`
+	Message  string    `json:"message,omitempty" help:"why the lock was not acquired, else absent"`
 }
 
 // Acquired returns the object of a wait that ended with locks.
@@ -250,3 +250,6 @@ func columns(r rune) int {
 	}
 	return 1
 }
+
+// Objects returns a zero value of each object that is written for programs: that of a wait, and that of its end.
+func Objects() (waiting, end any) { return object{}, outcome{} }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+// TestJSONFields compares the fields in the help of each command that prints JSON with what it prints. A queue in which a
+// holder and a waiter have crashed has all of them.
+func TestJSONFields(t *testing.T) {
+	e := newEngine(t)
+	invoke(t, "run", "x", "--", "true").prints(t, 0, "") // from now on, the length of a turn is known
+	e.crashed(t, "x")
+	e.occupied(t, "busy")
+	evicted := e.failClosed(t, queuelock.Key{Entity: "payroll"})
+	for _, args := range []string{
+		"status x -o json", "ls -q -o json", "history x --for 1s --json", "sweep x --dry-run --json",
+		"table describe --json", "doctor --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 -- true",
+	} {
+		words := strings.Fields(args)
+		o := invoke(t, words...)
+		printed := map[string]bool{}
+		for _, text := range []string{o.stdout, o.stderr} {
+			for decoder := json.NewDecoder(strings.NewReader(text)); strings.HasPrefix(text, "{") && decoder.More(); {
+				var object map[string]any
+				locktest.OK(t, decoder.Decode(&object))
+				keysOf(object, "", printed)
+			}
+		}
+		command := words[:1]
+		if words[0] == "table" {
+			command = words[:2]
+		}
+		described := described(t, invoke(t, append(append([]string{"help"}, command...), "--all")...).stdout)
+		for _, absent := range []string{"results.advice", "message"} { // where there is nothing to say
+			printed[absent] = printed[absent] || described[absent]
+			if !described[absent] {
+				delete(printed, absent)
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(described)), slices.Sorted(maps.Keys(printed))); diff != "" || len(printed) < 4 {
+			t.Errorf("%s: the help and what is printed (+) differ:\n%s\n%+v", args, diff, o)
+		}
+	}
+	locktest.Is(t, evicted.Release(t.Context()), queuelock.ErrLost)
+	if lock, run := invoke(t, "help", "lock", "--all").stdout, described(t, invoke(t, "help", "run", "--all").stdout); !maps.Equal(described(t, lock), run) {
+		t.Errorf("the help of lock has other fields than that of run:\n%s", lock)
+	}
+}
+
+// keysOf adds the names of all fields that a value has, with those of the objects that they are in.
+func keysOf(value any, path string, all map[string]bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			all[path+name] = true
+			keysOf(inner, path+name+".", all)
+		}
+	case []any:
+		for _, inner := range v {
+			keysOf(inner, path, all)
+		}
+	}
+}
+
+// described returns the names of the fields that a help text describes, in the same form.
+func described(t *testing.T, text string) map[string]bool {
+	t.Helper()
+	all, line := map[string]bool{}, regexp.MustCompile(`^ {6}( {0,4})([a-z_0-9]+) +\S`)
+	var path []string
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if !strings.HasPrefix(paragraph, "    ") {
+			continue
+		}
+		for l := range strings.Lines(paragraph) {
+			found := line.FindStringSubmatch(l)
+			if found == nil {
+				if strings.Count(l, " ") > 0 && regexp.MustCompile(`^ {6,10}\S`).MatchString(l) {
+					t.Errorf("a field has no meaning: %q", l)
+				}
+				continue
+			}
+			depth := len(found[1]) / 2
+			path = append(path[:depth], found[2])
+			all[strings.Join(path, ".")] = true
+		}
+	}
+	return all
+}
