@@ -228,26 +228,3 @@ func TestRounding(t *testing.T) {
 		}
 	}
 }
-
-// TestQuotedFigures finds each figure of docs/faq.md in the pages that they are from. Times of one run are rounded to
-// milliseconds.
-func TestQuotedFigures(t *testing.T) {
-	sources, faq := read(t, "docs/costs.md")+read(t, "docs/configuration.md"), read(t, "docs/faq.md")
-	measured := read(t, "docs/benchmarks.md")
-	times := map[string]bool{} // in tables whose head has the unit
-	for cell := range strings.SplitSeq(measured, "|") {
-		if v, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); err == nil {
-			times[fmt.Sprintf("%.0f ms", math.Round(v))] = true
-		}
-	}
-	figures := regexp.MustCompile(`\$\d[\d.]*\d|\d[\d.]* ms|\d,\d{3}`).FindAllString(faq, -1)
-	if len(figures) < 5 {
-		t.Errorf("docs/faq.md has the figures %q", figures)
-	}
-	for _, figure := range figures {
-		if !times[figure] && !strings.Contains(measured, "| "+figure+",") && // a value, or a case
-			!strings.Contains(sources, figure) {
-			t.Errorf("docs/faq.md says %s, which is in none of docs/costs.md, docs/configuration.md and docs/benchmarks.md", figure)
-		}
-	}
-}
