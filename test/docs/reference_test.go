@@ -233,25 +233,3 @@ func actions(sent queuelocktest.Counts) []string {
 	}
 	return slices.Sorted(slices.Values(names))
 }
-
-// TestDemoOutput finds the labels of the printed summary in the demo's code.
-func TestDemoOutput(t *testing.T) {
-	code := sources(t, "internal/demo", ".go")
-	found := 0
-	for _, s := range snippets(t) {
-		if s.language != "text" || !slices.ContainsFunc(s.lines, func(l string) bool { return strings.HasPrefix(l, "grants ") && strings.Contains(l, "workers") }) {
-			continue
-		}
-		for _, line := range s.lines {
-			if label := regexp.MustCompile(`^([A-Za-z-]+(?: [a-z]+)?)  +\S`).FindStringSubmatch(line); label != nil && !strings.HasPrefix(line, "worker ") {
-				found++
-				if !strings.Contains(code, label[1]) {
-					t.Errorf("%s: the demo does not print %q", s.where, label[1])
-				}
-			}
-		}
-	}
-	if found < 8 {
-		t.Errorf("%d labels of the demo are quoted", found)
-	}
-}

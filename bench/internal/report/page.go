@@ -69,7 +69,7 @@ func (r Run) page(pictures string) string {
 	b.WriteString("# Benchmarks\n\n")
 	text(&b, "This library beside other locks, in one run of the program in [bench](../bench). Nothing was measured on AWS. [Comparison](comparison.md) compares features and guarantees, and [costs](costs.md) has exact requests and units.")
 	b.WriteString("\n")
-	text(&b, "- **Hand-over.** With "+r.counts()+" contenders, and "+r.kinds()+" lengths of turn, "+r.ranges()+".")
+	text(&b, "- **Hand-over.** With "+r.counts()+" contenders, and "+r.kinds()+" lengths of turn, "+r.ranges())
 	text(&b, "- **Noise.** "+r.noise())
 	if r.Note != "" {
 		text(&b, "- "+r.Note)
@@ -147,7 +147,10 @@ func (r Run) ranges() string {
 			parts = append(parts, fmt.Sprintf("%s %s ms", s.Title, span(times)))
 		}
 	}
-	return strings.Join(parts, "; ")
+	if len(parts) < 2 {
+		return strings.Join(parts, "") + "."
+	}
+	return parts[0] + ". Beside it: " + strings.Join(parts[1:], "; ") + "."
 }
 
 // means returns the mean hand-over in each case and repetition.
