@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -51,4 +53,45 @@ func TestLimitsOfOneQueue(t *testing.T) {
 	})
 	says(t, page, "With defaults and no data that is about %s permits, and about %s readers with `Shared`",
 		whole(significant(float64(permits))), whole(significant(float64(readers))))
+}
+
+// TestComparisonOfDefaults compares what the comparison says of this library with the defaults, as an hour shows them.
+func TestComparisonOfDefaults(t *testing.T) {
+	const page = "docs/comparison.md"
+	var lease, row, holds, waits time.Duration
+	var idle queuelocktest.Tally
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		release(t, acquire(t, a, order, waitpolicy.Forever))
+		idle = cost(table, func() { release(t, acquire(t, a, order, waitpolicy.Forever)) })
+		held := acquire(t, a, order, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), b)
+		time.Sleep(time.Second)
+		state := locktest.Must(a.Viewer().Inspect(t.Context(), order))
+		lease, row = state.Serving[0].TTL, state.Waiting[0].TTL
+		holds, waits = longestGap(dbA), longestGap(dbB)
+		release(t, held)
+		release(t, (<-waiting).must(t))
+	})
+	says(t, page, "| after its lease, %.0f s |", lease.Seconds())
+	says(t, page, "Others wait for up to %.0f s", lease.Seconds())
+	says(t, page, "| delay others by %.0f s in total |", row.Seconds())
+	says(t, page, "| a write each %g s | a write each 5 s |", holds.Seconds())
+	says(t, page, "and a write each %g s |", waits.Seconds())
+	says(t, page, "| %d + 1 | 2 + 1 |", idle.Sent-1)
+	says(t, page, "| by a look, %d ms to %.0f s apart, or a hint |", waitpolicy.Default.Fastest.Milliseconds(), waitpolicy.Default.Slowest.Seconds())
+}
+
+// longestGap returns the longest time between two updates of a client in an hour, rounded up to half a second.
+func longestGap(db *queuelocktest.Client) (longest time.Duration) {
+	const step = 500 * time.Millisecond
+	count, last := db.Counts()["UpdateItem"].Sent, time.Now()
+	for end := last.Add(time.Hour); time.Now().Before(end); time.Sleep(step / 10) {
+		if now := db.Counts()["UpdateItem"].Sent; now != count {
+			longest, count, last = max(longest, time.Since(last)), now, time.Now()
+		}
+	}
+	return (longest + step - 1).Truncate(step)
 }

@@ -105,6 +105,8 @@ func (c *costs) exclusive(t *testing.T) {
 	polls := plus(spent["GetItem"], spent["Query"], 1)
 	c.add("queue, acquire and release, without polls", plus(spent.Total(), polls, -1))
 	c.add("one poll", each(t, polls))
+	alone := plus(c.of(t, "acquire an idle lock"), c.of(t, "release it, no waiter"), 1)
+	says(t, "docs/comparison.md", "| %d more requests, looks,", c.of(t, "queue, acquire and release, without polls").Sent-alone.Sent)
 
 	middle, dbMiddle := locktest.OpenMet(t, table, "e", queuelock.Config{})
 	last, _ := locktest.OpenMet(t, table, "f", queuelock.Config{})
