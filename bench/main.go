@@ -54,6 +54,9 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.render != "" {
+		return report.Render(s.render)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	results, err := measure(ctx, s)
@@ -71,6 +74,7 @@ type settings struct {
 	roundTrip time.Duration
 	reps      int
 	out       string
+	render    string
 	dynoxide  string
 	modules   string
 	profiles  string
@@ -87,7 +91,8 @@ func parse(args []string) (settings, error) {
 	flags.BoolVar(&s.size.Most, "most", false, "measure 128 contenders as well")
 	flags.DurationVar(&s.roundTrip, "rtt", 4*time.Millisecond, "the round trip that proxies add")
 	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")
-	flags.StringVar(&s.out, "out", "", "the `FOLDER` to write benchmarks.md and img/ to (default: print the page)")
+	flags.StringVar(&s.out, "out", "", "the `FOLDER` to write benchmarks.md and benchmarks/ to (default: print the tables)")
+	flags.StringVar(&s.render, "render", "", "measure nothing, and write the page and the pictures of that `FOLDER` again, from its tables")
 	flags.StringVar(&s.dynoxide, "dynoxide", filepath.Join(".tools", "dynoxide-1.2.1", "dynoxide"), "the engine")
 	flags.StringVar(&s.profiles, "profiles", "", "a `FOLDER` for a processor profile of each process of a subject in Go")
 	flags.StringVar(&s.modules, "modules", filepath.Join(".tools", "bench", "node_modules"), "the packages of bench/npm")
@@ -208,22 +213,10 @@ func choose[T any](list string, all []T, name func(T) string) ([]T, error) {
 	return chosen, nil
 }
 
-// write prints the page, or writes it and its pictures to the folder out.
+// write prints the tables, or writes them to the folder out with the page and its pictures.
 func write(r report.Run, out string) error {
 	if out == "" {
-		return r.Page(os.Stdout, nil)
+		return r.Print(os.Stdout)
 	}
-	pictures := filepath.Join(out, "img")
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		return err
-	}
-	plots, err := r.Plots(pictures, "img")
-	if err != nil {
-		return err
-	}
-	page, err := os.Create(filepath.Join(out, "benchmarks.md"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.Page(page, plots), page.Close())
+	return errors.Join(r.Save(filepath.Join(out, report.Folder)), report.Render(out))
 }

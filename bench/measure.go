@@ -44,7 +44,7 @@ func measure(ctx context.Context, s settings) (report.Run, error) {
 	run := report.Run{
 		Run:       benchmark.Run{Scenarios: s.scenarios, Size: s.size, Repetitions: s.reps},
 		RoundTrip: s.roundTrip, Command: s.command,
-		Machine: benchmark.Here(),
+		Machine: benchmark.Here(), Engine: strings.ReplaceAll(filepath.Base(filepath.Dir(s.dynoxide)), "-", " "),
 	}
 	for _, of := range s.subjects {
 		run.Subjects = append(run.Subjects, of.Subject)

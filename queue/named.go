@@ -8,6 +8,10 @@ import (
 // A grant by name: as a holder releases the lock, it grants it to the row with the next ticket, which it has read. The entry
 // has the lease of that row. Its waiter sees the grant with a look, keeps the row (Place.Hold), and accepts the grant by the
 // first heartbeat of its Hold. So a row that is missing shows that its waiter left before it saw the grant.
+//
+// Two alternatives were built, and not kept. With a short lease from the release on, in which a look accepts the grant, a live
+// waiter that pauses for longer loses its turn, and one that has left leaves the lock idle until the end of that lease. An
+// accept write before the waiter relies on the grant takes as many requests, one after the other, as a claim.
 
 const (
 	// AcceptAfter is when a holder accepts a grant by name, at the latest.

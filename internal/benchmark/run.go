@@ -174,8 +174,8 @@ func ratios(results, base []Result, name string) []float64 {
 // CellNote.
 const spread = 0.05
 
-// cell prints the median, and the least and the greatest value if they differ much.
-func cell(values []float64, digits int) string {
+// Cell prints the median, and the least and the greatest value if they differ much.
+func Cell(values []float64, digits int) string {
 	if len(values) == 0 {
 		return "–"
 	}

@@ -78,7 +78,7 @@ func (r Run) Section(b *strings.Builder, s scenario.Scenario) {
 			}
 			cells = append(cells, of.Title)
 			for _, c := range columns {
-				cells = append(cells, cell(column(results, c.Name), c.Digits))
+				cells = append(cells, Cell(column(results, c.Name), c.Digits))
 			}
 			if ratio {
 				cells = append(cells, ratioCell(results, base, s.Ratio, i == 0))
@@ -116,7 +116,7 @@ func ratioCell(results, base []Result, name string, first bool) string {
 	if first && len(column(base, name)) > 0 {
 		return "1"
 	}
-	return cell(ratios(results, base, name), 2)
+	return Cell(ratios(results, base, name), 2)
 }
 
 func skipped(s scenario.Scenario, subjects []Subject) []string {

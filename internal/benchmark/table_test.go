@@ -25,7 +25,7 @@ func TestCell(t *testing.T) {
 		{"NegativeZero", []float64{-0.01}, 1, "0.0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := cell(test.values, test.digits); got != test.want {
+			if got := Cell(test.values, test.digits); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})

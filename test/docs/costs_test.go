@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -77,13 +80,11 @@ func (c *costs) exclusive(t *testing.T) {
 	b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 	fresh, _ := locktest.Open(t, table, "c", queuelock.Config{})
 
+	release(t, acquire(t, a, order, waitpolicy.Forever))
 	var held *queuelock.Lock
-	first := cost(table, func() { held = acquire(t, a, order, waitpolicy.Forever) })
-	release(t, held)
 	c.add("acquire an idle lock", cost(table, func() { held = acquire(t, a, order, waitpolicy.Forever) }))
 	c.add("release it, no waiter", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
-	c.add("the first use of a key", first)
-	c.add("acquire an idle lock, the first of a process", cost(table, func() { held = acquire(t, fresh, order, waitpolicy.Forever) }))
+	c.add("the first acquire of a process", cost(table, func() { held = acquire(t, fresh, order, waitpolicy.Forever) }))
 	release(t, held)
 
 	held = acquire(t, a, order, waitpolicy.Forever)
@@ -104,21 +105,8 @@ func (c *costs) exclusive(t *testing.T) {
 	polls := plus(spent["GetItem"], spent["Query"], 1)
 	c.add("queue, acquire and release, without polls", plus(spent.Total(), polls, -1))
 	c.add("one poll", each(t, polls))
-
-	held = acquire(t, a, order, waitpolicy.Forever)
-	second := queueUp(t.Context(), a)
-	time.Sleep(100 * time.Millisecond)
-	before = table.Counts()
-	third := queueUp(t.Context(), a)
-	time.Sleep(100 * time.Millisecond) // the second sleeps until its first look, as PASS requires
-	release(t, held)
-	held = (<-second).must(t)
-	time.Sleep(time.Second)
-	spent = table.Counts().Sub(before)
-	c.add("a turn in a queue of one client, without polls", plus(spent.Total(), plus(spent["GetItem"], spent["Query"], 1), -1))
-	release(t, held)
-	release(t, (<-third).must(t))
-	time.Sleep(time.Second)
+	alone := plus(c.of(t, "acquire an idle lock"), c.of(t, "release it, no waiter"), 1)
+	says(t, "docs/comparison.md", "| %d more requests, looks,", c.of(t, "queue, acquire and release, without polls").Sent-alone.Sent)
 
 	middle, dbMiddle := locktest.OpenMet(t, table, "e", queuelock.Config{})
 	last, _ := locktest.OpenMet(t, table, "f", queuelock.Config{})
@@ -126,9 +114,9 @@ func (c *costs) exclusive(t *testing.T) {
 	waiting = queueUp(t.Context(), b)
 	time.Sleep(100 * time.Millisecond)
 	before = dbMiddle.Counts()
-	second = queueUp(t.Context(), middle)
+	second := queueUp(t.Context(), middle)
 	time.Sleep(100 * time.Millisecond)
-	third = queueUp(t.Context(), last)
+	third := queueUp(t.Context(), last)
 	time.Sleep(time.Second) // until all have seen the row behind their own
 	release(t, held)
 	release(t, (<-waiting).must(t))
@@ -136,15 +124,18 @@ func (c *costs) exclusive(t *testing.T) {
 	release(t, (<-third).must(t))
 	time.Sleep(time.Second)
 	spent = dbMiddle.Counts().Sub(before)
-	c.add("a turn in a queue of several clients, without polls", plus(spent.Total(), plus(spent["GetItem"], spent["Query"], 1), -1))
+	c.add("a turn in a longer queue, without polls", plus(spent.Total(), plus(spent["GetItem"], spent["Query"], 1), -1))
 
 	held = acquire(t, a, order, waitpolicy.Forever)
-	c.add("one heartbeat of a holder", cost(table, func() { time.Sleep(31 * time.Second) }))
+	c.add("one heartbeat", cost(table, func() { time.Sleep(31 * time.Second) }))
 	waiting = queueUp(t.Context(), b)
 	time.Sleep(time.Second)
 	queued := dbB.Counts()
 	time.Sleep(20 * time.Second)
-	c.add("one heartbeat of a waiter", each(t, dbB.Counts().Sub(queued)["UpdateItem"]))
+	waiters, holders := each(t, dbB.Counts().Sub(queued)["UpdateItem"]), c.of(t, "one heartbeat")
+	if waiters.WriteUnits != holders.WriteUnits || waiters.ReadUnits != holders.ReadUnits {
+		t.Errorf("a heartbeat of a waiter costs %+v, that of a holder %+v", waiters, holders)
+	}
 	release(t, held)
 	(<-waiting).must(t)
 }
@@ -170,27 +161,35 @@ func (c *costs) longQueue(t *testing.T) {
 func (c *costs) scopes(t *testing.T) {
 	table := newTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
-	release(t, acquireAll(t, a, waitpolicy.Forever, "a", "b", "c"))
+	release(t, acquireAll(t, a, waitpolicy.Forever, "a"))
 	var locks *queuelock.Locks
-	c.add("acquire an idle lock, with a wider scope", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a") }))
+	c.add("acquire with a wider scope", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a") }))
 	release(t, locks)
-	c.add("acquire three idle locks with one ticket", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a", "b", "c") }))
-	c.add("release the three", cost(table, func() { release(t, locks) }))
 }
 
 func (c *costs) writes(t *testing.T) {
 	table := newTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 	release(t, acquire(t, a, order, waitpolicy.Forever))
-	lock := acquire(t, a, order, waitpolicy.Forever)
+	var lock *queuelock.Lock
+	c.add("acquire with `FailClosed`", cost(table, func() { lock = acquire(t, a, order, waitpolicy.Forever, queuelock.FailClosed()) }))
+	release(t, lock)
+	lock = acquire(t, a, order, waitpolicy.Forever)
 	c.add("`Transact` of one item", cost(table, func() {
 		locktest.Check(t, lock.Transact(t.Context(), deposit(table)))
 	}))
+	release(t, lock)
 	key := newOrder(t, table)
+	release(t, lockItem(t, a, key))
 	var item *queuelock.ItemLock
-	c.add("`LockItem`, the first lock of an item", cost(table, func() { item = lockItem(t, a, key) }))
-	c.add("`UpdateAndRelease`, no waiter", cost(table, func() { updateAndRelease(t, item) }))
-	c.add("`LockItem`, idle", cost(table, func() { item = lockItem(t, a, key) }))
+	c.add("`LockItem`", cost(table, func() { item = lockItem(t, a, key) }))
+	c.add("`UpdateAndRelease`", cost(table, func() { updateAndRelease(t, item) }))
+	large := key.Key["id"]
+	locktest.Must(table.Client("user").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &key.Table, Item: map[string]types.AttributeValue{
+		"id": large, "amount": number("100"), "text": text(strings.Repeat("x", 10<<10)),
+	}}))
+	release(t, lockItem(t, a, key))
+	c.add("`LockItem` of 10 KB", cost(table, func() { item = lockItem(t, a, key) }))
 	release(t, item)
 }
 

@@ -1,11 +1,8 @@
 package docs_test
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,13 +15,11 @@ import (
 	"github.com/queuelock/queuelock/internal/benchmark"
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// month is the month of the prices.
-const month = 30 * 24 * time.Hour
 
 // How many units a second DynamoDB allows for one partition.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
@@ -39,64 +34,93 @@ const readUnit = 4096
 // money returns the part of docs/costs.md with prices, from what was measured.
 func (c *costs) money(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString(benchmark.Wrap(fmt.Sprintf("On-demand price in %s since %s, in US dollars: $%g for a million write units, $%g for a million read units, and $%g for a GB of storage for a month.",
+	b.WriteString("\n" + benchmark.Wrap(fmt.Sprintf("On demand, in %s since %s, a million write units cost $%g, a million read units $%g, and a GB for a month $%g.",
 		capacity.PriceRegion, capacity.PriceSince, capacity.PriceWriteUnits, capacity.PriceReadUnits, capacity.PriceStorage), "", "") + "\n")
 	b.WriteString("| what | write units | read units | price |\n|---|---|---|---|\n")
 	cycle := plus(c.of(t, "acquire an idle lock"), c.of(t, "release it, no waiter"), 1)
 	spend := func(what string, units capacity.Count) {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", what, whole(units.WriteUnits), whole(units.ReadUnits), dollars(units.Price()))
 	}
-	spend("one lock a second around the clock, without waiters, for 30 days", units(cycle).Times(int(month.Seconds())))
 	const million = 1_000_000
 	spend("a million turns without waiters", units(cycle).Times(million))
-	for _, quoted := range []struct{ what, page, units string }{
-		{"a million turns of 50 ms, [seven clients waiting](configuration.md#wake-up-hints)", "docs/configuration.md", `of 50 ms in\s+[\d.]+ ms on average\s+without hints, at ([\d.]+) write and ([\d.]+)\s+read`},
-		{"a million turns of 1 s, [seven waiting](configuration.md#wake-up-hints)", "docs/configuration.md", `6 ms without\s+hints, at ([\d.]+) write\s+and ([\d.]+)\s+read`},
-		{"the same, with hints", "docs/configuration.md", `with\s+them, at ([\d.]+) write\s+and ([\d.]+)\s+read`},
-	} {
-		spend(quoted.what, capacity.Count{WriteUnits: million * figure(t, quoted.page, quoted.units, 1), ReadUnits: million * figure(t, quoted.page, quoted.units, 2)})
+	for _, q := range queues {
+		write, read := turns(t, q.hold, q.hub)
+		if !near(write, q.write) || !near(read, q.read) {
+			t.Errorf("%s: %.1f write and %.1f read units, the page has %v and %v", q.what, write, read, q.write, q.read)
+		}
+		spend(q.what, capacity.Count{WriteUnits: million * q.write, ReadUnits: million * q.read})
 	}
 	holder, waiter := hour(t)
 	spend("a lock held for an hour", about(holder))
 	spend("the next in line for an hour", about(waiter))
-	spend("an hour behind six turns of ten minutes, the last eight minutes left out", about(deep(t, queuelock.Config{})))
-	patient := queuelock.Config{WaiterTTL: 15 * time.Minute}
-	patient.Poll.Slowest = patient.WaiterTTL
-	spend("the same, with `WaiterTTL` and `Poll.Slowest` of 15 minutes", about(deep(t, patient)))
 	record, row := sizes(t)
 	size := record + capacity.ItemOverhead
-	for _, entities := range []float64{10_000, 3 * million, 100 * million} {
-		fmt.Fprintf(&b, "| %s idle entities for a month, %d bytes each | 0 | 0 | %s |\n", whole(entities), size,
-			dollars(entities*float64(size)/(1<<30)*capacity.PriceStorage))
-	}
+	fmt.Fprintf(&b, "| a million idle entities for a month, %d bytes each | 0 | 0 | %s |\n", size, dollars(float64(million*size)/(1<<30)*capacity.PriceStorage))
 
-	b.WriteString("\n| all queues of one entity together | write units each | possible in a second |\n|---|---|---|\n")
+	b.WriteString("\n| all queues of an entity | write units | in a second |\n|---|---|---|\n")
 	sustained := func(what string, spent queuelocktest.Tally) {
 		fmt.Fprintf(&b, "| %s | %g | %s |\n", what, spent.WriteUnits, whole(math.Floor(partitionUnits/spent.WriteUnits)))
 	}
 	sustained("turns without waiters", cycle)
-	sustained("turns with one waiter", c.of(t, "queue, acquire and release, without polls"))
-	sustained("turns with several waiters", c.of(t, "a turn in a queue of several clients, without polls"))
+	sustained("turns with several waiters", c.of(t, "a turn in a longer queue, without polls"))
 	sustained("refused attempts with `NoWait`", c.of(t, "`NoWait` on a busy lock"))
 	waiters := significant(partitionUnits * time.Hour.Seconds() / about(waiter).WriteUnits)
-	sustained("heartbeats, such as those of about "+whole(waiters)+" waiters", c.of(t, "one heartbeat of a waiter"))
+	sustained("heartbeats of "+whole(waiters)+" waiters", c.of(t, "one heartbeat"))
 	// A second of n waiters has n/15 looks, each of the n/2 rows ahead on average.
 	rest := waitpolicy.Default.Slowest.Seconds()
 	readers := significant(math.Sqrt(2 * partitionReads * rest * readUnit / float64(row)))
-	b.WriteString("\n" + benchmark.Wrap(fmt.Sprintf("Looks reach a limit earlier than heartbeats, because each reads all rows ahead, of about %s bytes. If n waiters of separate processes look each %g s, which is as seldom as they do without hints, they read n²/2 rows in that time. The %s read units a second of a partition suffice for at most about %s waiters (computed).",
+	b.WriteString("\n" + benchmark.Wrap(fmt.Sprintf("Looks reach a limit first, as each reads all rows ahead, of about %s bytes. At a look each %g s, %s read units a second suffice for about %s waiters of separate processes (computed).",
 		whole(significant(float64(row))), rest, whole(partitionReads), whole(readers)), "", "") + "\n")
 	return b.String()
 }
 
-// figure returns a number that a page quotes.
-func figure(t *testing.T, page, pattern string, group int) float64 {
-	t.Helper()
-	found := regexp.MustCompile(pattern).FindStringSubmatch(read(t, page))
-	if found == nil {
-		t.Fatalf("%s has no %q", page, pattern)
-	}
-	v := locktest.Must(strconv.ParseFloat(found[group], 64))
-	return v
+// queues are the units of a turn in which eight clients take turns at one lock. Round trips take as long as in the benchmarks
+// of the tests, and what differs from run to run is less than a tenth.
+var queues = []struct {
+	what        string
+	hold        time.Duration
+	hub         *hints.Hub
+	write, read float64
+}{
+	{"a million turns of 50 ms, seven waiting", 50 * time.Millisecond, nil, 4, 9.6},
+	{"a million turns of 1 s, seven waiting", time.Second, nil, 4.9, 15},
+	{"the same, with [hints](configuration.md#wake-up-hints)", time.Second, new(hints.Hub), 4.9, 3.9},
+}
+
+func near(got, want float64) bool { return math.Abs(got-want) < want/10 }
+
+// turns returns what a turn of eight clients costs, when they have learned how long turns are.
+func turns(t *testing.T, hold time.Duration, hub *hints.Hub) (write, read float64) {
+	const clients, each, warm = 8, 12, 16
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4600*time.Microsecond))
+		var loops sync.WaitGroup
+		var mu sync.Mutex
+		before, grants := table.Counts(), 0
+		for i := range clients {
+			var cfg queuelock.Config
+			if hub != nil {
+				cfg.Wake = hub.Client(fmt.Sprint(i))
+			}
+			c, _ := locktest.OpenMet(t, table, fmt.Sprint(i), cfg)
+			loops.Go(func() {
+				for range each {
+					lock := acquire(t, c, order, waitpolicy.Forever)
+					mu.Lock()
+					if grants++; grants == warm {
+						before = table.Counts()
+					}
+					mu.Unlock()
+					time.Sleep(hold)
+					release(t, lock)
+				}
+			})
+		}
+		loops.Wait()
+		spent := table.Counts().Sub(before).Total()
+		write, read = spent.WriteUnits/(clients*each-warm), spent.ReadUnits/(clients*each-warm)
+	})
+	return write, read
 }
 
 // of returns the tally of a line of the first table.
@@ -131,38 +155,6 @@ func hour(t *testing.T) (holder, waiter capacity.Count) {
 		holder, waiter = units(dbA.Counts().Sub(beforeA).Total()), units(dbB.Counts().Sub(beforeB).Total())
 	})
 	return holder, waiter
-}
-
-// deep returns what a client spends that waits for an hour, without the last eight minutes, behind turns of ten
-// minutes of a holder and five other waiters, in a queue that has had such turns before.
-func deep(t *testing.T, cfg queuelock.Config) (spent capacity.Count) {
-	synctest.Test(t, func(t *testing.T) {
-		table := newTable(t)
-		jitter := random.Seed(t.Context(), 1, 2) // the same each time
-		turn := func(c *queuelock.Client, ctx context.Context) {
-			lock := locktest.Must(c.Acquire(ctx, order, waitpolicy.Forever))
-			time.Sleep(10 * time.Minute)
-			release(t, lock)
-		}
-		var turns sync.WaitGroup
-		for i := range 8 {
-			c, _ := locktest.OpenMet(t, table, fmt.Sprint("turn-", i), cfg)
-			ctx := random.Fork(jitter)
-			if i < 2 {
-				turn(c, ctx)
-				continue
-			}
-			turns.Go(func() { turn(c, ctx) })
-			time.Sleep(time.Second)
-		}
-		last, network := locktest.OpenMet(t, table, "last", cfg)
-		before := network.Counts()
-		turns.Go(func() { turn(last, random.Fork(jitter)) })
-		time.Sleep(52 * time.Minute)
-		spent = units(network.Counts().Sub(before).Total())
-		turns.Wait()
-	})
-	return spent
 }
 
 // sizes returns the sizes of the item that an entity leaves after its first turn, and of a waiter's row.

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -155,27 +154,5 @@ func TestErrors(t *testing.T) {
 		if message != "" && !strings.Contains(byMessage, "\n| `"+message+"` | `"+name+"` |\n") {
 			t.Errorf("docs/errors.md does not lead from %q to %s", message, name)
 		}
-	}
-}
-
-// TestDemoOutput finds the labels of the printed summary in the demo's code.
-func TestDemoOutput(t *testing.T) {
-	code := sources(t, "internal/demo", ".go")
-	found := 0
-	for _, s := range snippets(t) {
-		if s.language != "text" || !slices.ContainsFunc(s.lines, func(l string) bool { return strings.HasPrefix(l, "grants ") && strings.Contains(l, "workers") }) {
-			continue
-		}
-		for _, line := range s.lines {
-			if label := regexp.MustCompile(`^([A-Za-z-]+(?: [a-z]+)?)  +\S`).FindStringSubmatch(line); label != nil && !strings.HasPrefix(line, "worker ") {
-				found++
-				if !strings.Contains(code, label[1]) {
-					t.Errorf("%s: the demo does not print %q", s.where, label[1])
-				}
-			}
-		}
-	}
-	if found < 8 {
-		t.Errorf("%d labels of the demo are quoted", found)
 	}
 }

@@ -1,67 +1,356 @@
-// Package report prints the page of the benchmark, and plots in SVG.
 package report
 
 import (
 	"fmt"
-	"io"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
 
-// Run is all that was measured, and how.
-type Run struct {
-	benchmark.Run
-	RoundTrip time.Duration // that the proxies add
-	Command   string
-	Machine   benchmark.Machine
-	Bare      []benchmark.Bare
-	Slack     time.Duration // see benchmark.OrderNote
-}
+// Names in the folder of the pages.
+const (
+	pageName = "benchmarks.md"
+	Folder   = "benchmarks" // of the tables and pictures
+)
 
-// Page writes the page. plots are the names of pictures by scenario, as links.
-func (r Run) Page(w io.Writer, plots map[string][]Plot) error {
-	var b strings.Builder
-	r.head(&b)
-	for _, s := range r.Scenarios {
-		r.Section(&b, s)
-		for _, p := range plots[s.Name] {
-			fmt.Fprintf(&b, "\n![%s](%s)\n", p.Title, p.Link)
+// enough is how many repetitions show a spread. Figures of fewer are printed without decimal places.
+const enough = 3
+
+// contenders is how many contenders the columns for one length of turn have.
+const contenders = 8
+
+// Render writes the page and its pictures to the folder of the pages, from the tables there.
+func Render(docs string) error {
+	r, err := Load(filepath.Join(docs, Folder))
+	if err != nil {
+		return err
+	}
+	files, err := r.files()
+	if err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(docs, filepath.FromSlash(name)), content, 0o644); err != nil {
+			return err
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return nil
 }
 
-func (r Run) head(b *strings.Builder) {
+// files returns the page and its pictures, by name.
+func (r Run) files() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var links strings.Builder
+	for _, f := range figures {
+		picture, err := r.draw(f)
+		if err != nil {
+			return nil, err
+		}
+		if picture == nil {
+			continue
+		}
+		name := path.Join(Folder, f.name+".svg")
+		files[name] = picture
+		fmt.Fprintf(&links, "\n![%s](%s)\n", f.title(), name)
+	}
+	files[pageName] = []byte(r.page(links.String()))
+	return files, nil
+}
+
+func (r Run) page(pictures string) string {
+	var b strings.Builder
 	b.WriteString("# Benchmarks\n\n")
-	b.WriteString("This library beside other locks, measured in one run of the program in `bench/`. This command measures again and\n" +
-		"writes this page:\n\n```sh\n" + r.Command + "\n```\n\n[Comparison](comparison.md) compares features and guarantees.\n\n")
-	b.WriteString("## How it was measured\n\n")
+	text(&b, "This library beside other locks, in one run of the program in [bench](../bench). Nothing was measured on AWS. [Comparison](comparison.md) compares features and guarantees, and [costs](costs.md) has exact requests and units.")
+	b.WriteString("\n")
+	text(&b, "- **Hand-over.** With "+r.counts()+" contenders, and "+r.kinds()+" lengths of turn, "+r.ranges())
+	text(&b, "- **Noise.** "+r.noise())
+	if r.Note != "" {
+		text(&b, "- "+r.Note)
+	}
+	b.WriteString("\nThis command measures again for an hour and writes this page, its pictures and the [full tables](#full-tables):\n\n```sh\n" + r.Command + "\n```\n")
+	b.WriteString("\n## A contended lock\n\n")
+	text(&b, "Each contender acquires the lock, holds it for a turn, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns.")
+	fmt.Fprintf(&b, "\nMean hand-over in ms with %d contenders, by the length of turns:\n\n", contenders)
+	r.contendedTable(&b)
+	b.WriteString("\n")
+	text(&b, fmt.Sprintf("*Overtook*, of all cases, is how many of 100 grants came before a contender that had called more than %d ms earlier. %s %s", r.Slack.Milliseconds(), r.overlaps(), strings.Join(r.skipped("contended"), " ")))
+	b.WriteString(pictures)
+	b.WriteString("\n## An idle lock\n\n")
+	text(&b, "One client acquires and releases a lock that no other client wants. Means of a cycle:")
+	b.WriteString("\n")
+	r.idleTable(&b)
+	b.WriteString("\n## Load and crashes\n\n")
+	text(&b, "A dash marks what was not measured. The full tables have the reasons.")
+	b.WriteString("\n")
+	r.loadTable(&b)
+	b.WriteString("\n## How it was measured\n\n")
 	for _, line := range []string{
-		"**Engine.** dynoxide 1.2.1 with all tables in memory, on the loopback address, is DynamoDB here. Nothing was measured on AWS.",
-		fmt.Sprintf("**Network.** A proxy in front of the engine adds %v ms to each request, half of it in each direction, and counts requests and capacity units. etcd's connections get the same delay. A refused write counts as one unit.", float64(r.RoundTrip.Microseconds())/1000),
-		"**Bare requests**, through the same proxies: " + r.bare() + ".",
+		fmt.Sprintf("**Engine.** %s, with all tables in memory, is DynamoDB here. A proxy in front of it adds %v ms to each request, half of it in each direction, and counts requests and units. etcd has the same delay. %s.", r.Engine, float64(r.RoundTrip.Microseconds())/1000, r.bare()),
 		fmt.Sprintf("**Machine.** %s. Clients, engines and proxies share the cores.", r.Machine),
-		fmt.Sprintf("**Repetitions.** %d, interleaved: each repetition measures all subjects one after the other, each with a table and processes of its own, before the next begins. %s Ratios are to the first subject of the table: medians of the ratios within each repetition.", r.Repetitions, benchmark.CellNote(r.Repetitions)),
-		"**Clients** run in worker processes, which the benchmark calls over pipes. That adds about 0.1 ms to each time. Node compiles the code of the npm package in its first cycle. Leases are 60 s except where another is named.",
-		benchmark.OrderNote(r.Slack),
+		fmt.Sprintf("**Subjects** are configured as their documentation suggests for short waits: see [subjects](%s). Leases are 60 s, except where a table names another. The published pattern, a counter with a row for each ticket, is here for its speed only: it can grant a lock twice, as `test/faults` shows.", tableLink(subjectsTable)),
+		"**Clients** run in worker processes, which the benchmark calls over pipes. That adds about 0.1 ms to each time.",
+		fmt.Sprintf("**Repetitions.** %d. Each measures all subjects one after the other, each with a table and processes of its own.", r.Repetitions),
 	} {
 		b.WriteString(benchmark.Wrap(line, "- ", "  "))
 	}
-	b.WriteString("\n| subject | configuration |\n|---|---|\n")
-	for _, s := range r.Subjects {
-		fmt.Fprintf(b, "| %s | %s |\n", s.Title, s.Config)
+	b.WriteString("\n## Full tables\n\n")
+	var links []string
+	for _, s := range r.Scenarios {
+		links = append(links, fmt.Sprintf("[%s](%s)", s.Name, tableLink(s.Name)))
 	}
-	b.WriteString("\nThe published pattern is a counter that issues tickets and a row for each ticket, which is the lock itself if it is\n" +
-		"first. It is here for its speed only: it can grant a lock twice, and the tests in `test/faults` show how.\n")
+	text(&b, strings.Join(links, ", ")+"; how it was measured: [run]("+tableLink(runTable)+"), [bare]("+tableLink(bareTable)+").")
+	return b.String()
+}
+
+func tableLink(name string) string { return Folder + "/" + name + ".csv" }
+
+// text writes a paragraph, or an item of a list.
+func text(b *strings.Builder, s string) {
+	if item, ok := strings.CutPrefix(s, "- "); ok {
+		b.WriteString(benchmark.Wrap(item, "- ", "  "))
+		return
+	}
+	b.WriteString(benchmark.Wrap(s, "", ""))
+}
+
+// counts lists the numbers of contenders.
+func (r Run) counts() string {
+	var all []string
+	for _, v := range r.contended() {
+		if n := fmt.Sprint(v.X); !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r Run) kinds() string { return fmt.Sprint(len(groups(r.contended()))) }
+
+// ranges says how long hand-overs of the locks took in all cases.
+func (r Run) ranges() string {
+	var parts []string
+	for i, s := range r.Subjects {
+		times := r.means(s.Name)
+		if len(times) == 0 {
+			continue
+		}
+		if i == 0 {
+			parts = append(parts, fmt.Sprintf("%s took %s ms on average", s.Title, span(times)))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s %s ms", s.Title, span(times)))
+		}
+	}
+	if len(parts) < 2 {
+		return strings.Join(parts, "") + "."
+	}
+	return parts[0] + ". Beside it: " + strings.Join(parts[1:], "; ") + "."
+}
+
+// means returns the mean hand-over in each case and repetition.
+func (r Run) means(subject string) (all []float64) {
+	for _, v := range r.contended() {
+		all = append(all, r.values("contended", v.Name, subject, of("mean"))...)
+	}
+	return all
+}
+
+// noise says how much the same request differs between tables.
+func (r Run) noise() string {
+	var all []float64
+	for _, name := range []string{"idle", "first-of-process", "first-of-key"} {
+		all = append(all, r.values(name, "", r.Subjects[0].Name, of("release"))...)
+	}
+	if len(all) == 0 {
+		return r.cells()
+	}
+	return fmt.Sprintf("The release of an idle lock, one request, took %s ms in different tables. Take no smaller difference for a real one. %s", span(all), r.cells())
+}
+
+// cells says what a figure is.
+func (r Run) cells() string {
+	switch {
+	case r.Repetitions >= enough:
+		return benchmark.CellNote(r.Repetitions)
+	case r.Repetitions == 1:
+		return "Each case was measured once, so figures have no decimal places and no spread."
+	}
+	return fmt.Sprintf("Figures are medians of %d repetitions, without decimal places.", r.Repetitions)
 }
 
 func (r Run) bare() string {
 	var parts []string
-	for _, bare := range r.Bare {
-		parts = append(parts, bare.String())
+	for _, b := range r.Bare {
+		parts = append(parts, fmt.Sprintf("%s took %.0f ms on average, %.0f at the 99th percentile", b.What, b.Mean, b.P99))
 	}
-	return strings.Join(parts, "; ")
+	first := strings.Join(parts, "; ")
+	return strings.ToUpper(first[:min(1, len(first))]) + first[min(1, len(first)):]
+}
+
+// overlaps says which locks had two holders at a time.
+func (r Run) overlaps() string {
+	var broken []string
+	for _, s := range r.Subjects {
+		for _, v := range r.contended() {
+			if values := r.values("contended", v.Name, s.Name, of("overlaps")); len(values) > 0 && slices.Max(values) > 0 {
+				broken = append(broken, fmt.Sprintf("%s (%s)", s.Title, v.Name))
+			}
+		}
+	}
+	if len(broken) == 0 {
+		return "None had two holders at the same time."
+	}
+	return "Two holders at the same time had: " + strings.Join(broken, ", ") + "."
+}
+
+// skipped says which subjects were left out.
+func (r Run) skipped(scenario string) (notes []string) {
+	for _, s := range r.Subjects {
+		if why := s.Skips[scenario]; why != "" {
+			notes = append(notes, fmt.Sprintf("%s is left out: %s.", s.Title, why))
+		}
+	}
+	return notes
+}
+
+func (r Run) contendedTable(b *strings.Builder) {
+	variants := r.contended()
+	titles := append(append([]string{"subject"}, groups(variants)...), "overtook")
+	head(b, titles)
+	for _, s := range r.Subjects {
+		if len(r.means(s.Name)) == 0 {
+			continue
+		}
+		row := []string{s.Title}
+		for _, group := range groups(variants) {
+			var values []float64
+			for _, v := range variants {
+				if v.Group == group && v.X == contenders {
+					values = r.values("contended", v.Name, s.Name, of("mean"))
+				}
+			}
+			row = append(row, r.cell(values, digits(named("contended"), "mean")))
+		}
+		var overtook []float64
+		for _, v := range variants {
+			overtook = append(overtook, r.values("contended", v.Name, s.Name, of("overtook"))...)
+		}
+		benchmark.Row(b, append(row, span(overtook)))
+	}
+}
+
+func (r Run) idleTable(b *strings.Builder) {
+	s := named("idle")
+	titles := []string{"subject"}
+	for _, c := range s.Columns {
+		titles = append(titles, c.Title)
+	}
+	head(b, titles)
+	for _, subject := range r.Subjects {
+		if len(r.Of(s.Name, "", subject.Name)) == 0 {
+			continue
+		}
+		row := []string{subject.Title}
+		for _, c := range s.Columns {
+			row = append(row, r.cell(r.values(s.Name, "", subject.Name, of(c.Name)), c.Digits))
+		}
+		benchmark.Row(b, row)
+	}
+}
+
+// loads are the rows of the table of loads.
+var loads = []struct{ title, scenario, column string }{
+	{"hand-over between goroutines of one client, ms", "goroutines", "mean"},
+	{"an attempt at a busy lock that does not wait, ms", "nowait", "attempt"},
+	{"cycles a second, without contention", "many-keys", "cycles"},
+	{"turns a second of waiters that are let in", "drain", "turns"},
+	{"waiters served, %", "drain", "share"},
+	{"from a crash to the next holder, s", "crash", "median"},
+	{"memory of a held lock, KB", "held", "memory"},
+	{"memory of a waiter, KB", "waiting", "memory"},
+	{"requests a second of all waiters", "waiting", "requests"},
+}
+
+func (r Run) loadTable(b *strings.Builder) {
+	var subjects []benchmark.Subject
+	for _, s := range r.Subjects {
+		for _, l := range loads {
+			if len(r.ofScenario(l.scenario, s.Name)) > 0 {
+				subjects = append(subjects, s)
+				break
+			}
+		}
+	}
+	titles := []string{"what"}
+	for _, s := range subjects {
+		titles = append(titles, s.Title)
+	}
+	head(b, titles)
+	for _, l := range loads {
+		for _, c := range r.cases(l.scenario) {
+			row := []string{l.title}
+			if c != "" {
+				row[0] += " (" + c + ")"
+			}
+			for _, s := range subjects {
+				row = append(row, r.cell(r.values(l.scenario, c, s.Name, of(l.column)), digits(named(l.scenario), l.column)))
+			}
+			benchmark.Row(b, row)
+		}
+	}
+}
+
+func (r Run) ofScenario(scenario, subject string) (all []benchmark.Result) {
+	for _, c := range r.cases(scenario) {
+		all = append(all, r.Of(scenario, c, subject)...)
+	}
+	return all
+}
+
+func head(b *strings.Builder, titles []string) {
+	benchmark.Row(b, titles)
+	b.WriteString(strings.Repeat("|---", len(titles)) + "|\n")
+}
+
+// cell prints the values of the repetitions.
+func (r Run) cell(values []float64, digits int) string {
+	if r.Repetitions >= enough || len(values) == 0 {
+		return benchmark.Cell(values, digits)
+	}
+	return whole(stats.Median(values))
+}
+
+// whole prints a number without decimal places.
+func whole(v float64) string {
+	if 0 < v && v < 1 {
+		return "< 1"
+	}
+	return benchmark.Decimal(math.Round(v), 0)
+}
+
+// span prints the least and the greatest value.
+func span(values []float64) string {
+	if len(values) == 0 {
+		return "–"
+	}
+	least, most := whole(slices.Min(values)), whole(slices.Max(values))
+	if least == most {
+		return least
+	}
+	return least + "–" + most
+}
+
+func groups(variants []scenario.Variant) (names []string) {
+	for _, v := range variants {
+		if !slices.Contains(names, v.Group) {
+			names = append(names, v.Group)
+		}
+	}
+	return names
 }

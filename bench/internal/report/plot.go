@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -19,13 +16,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 	"github.com/queuelock/queuelock/internal/benchmark/stats"
 )
-
-// Plot is a picture of the page.
-type Plot struct{ Title, Link string }
 
 // look is how a subject is drawn.
 type look struct {
@@ -45,99 +38,84 @@ var looks = []look{
 	{color.RGBA{0x00, 0x96, 0x88, 0xff}, draw.BoxGlyph{}},
 }
 
-// figure is what is drawn of each group of a scenario's variants.
+// figure is a picture: one line for each subject, by number of contenders, with turns of one length.
 type figure struct {
-	name, title, axis, column string
-	log                       bool
+	name, what, group, axis string
+	value                   value
 }
 
+func (f figure) title() string { return f.what + " turns of " + f.group }
+
+// figures are those of the page. All axes are logarithmic: the subjects differ by a factor of ten and more.
 var figures = []figure{
-	{"hand-over", "Hand-over, mean", "ms, logarithmic", "mean", true},
-	{"write-units", "Write units a cycle", "write units, each at the price of five read units", "write units", false},
-	{"read-units", "Read units a cycle", "read units", "read units", false},
+	{"hand-over-5-ms", "Mean hand-over in", "5 ms", "ms, log scale", of("mean")},
+	{"hand-over-1000-ms", "Mean hand-over in", "1000 ms", "ms, log scale", of("mean")},
+	{"price-1000-ms", "Price of a million", "1000 ms", "USD, log scale", price},
 }
 
-// Plots draws the scenario "contended" into the folder dir, and returns its pictures
-// with links that begin with link.
-func (r Run) Plots(dir, link string) (map[string][]Plot, error) {
-	drawn := map[string][]Plot{}
-	for _, s := range r.Scenarios {
-		if s.Name != "contended" {
-			continue
-		}
-		for _, f := range figures {
-			for _, group := range groups(s.Variants(r.Size)) {
-				name := "bench-" + f.name + "-" + strings.ReplaceAll(group, " ", "-") + ".svg"
-				title := f.title + ", hold " + group
-				if err := r.draw(s, f, group, title, filepath.Join(dir, name)); err != nil {
-					return nil, err
-				}
-				drawn[s.Name] = append(drawn[s.Name], Plot{title, link + "/" + name})
-			}
-		}
-	}
-	return drawn, nil
+// price is that of a million cycles on DynamoDB. A write unit costs five read units, so they are not added.
+func price(v scenario.Values) (float64, bool) {
+	_, ok := v["write units"]
+	return v.Cost().Times(1_000_000).Price(), ok
 }
 
-func groups(variants []scenario.Variant) []string {
-	var names []string
-	for _, v := range variants {
-		if !slices.Contains(names, v.Group) {
-			names = append(names, v.Group)
-		}
-	}
-	return names
-}
-
-// draw draws one line for each subject: medians by number of contenders.
-func (r Run) draw(s scenario.Scenario, f figure, group, title, file string) error {
+// draw returns the picture, and nil if none of it was measured.
+func (r Run) draw(f figure) ([]byte, error) {
 	if len(r.Subjects) > len(looks) {
-		return fmt.Errorf("%d subjects, and %d looks to draw them in: add one", len(r.Subjects), len(looks))
+		return nil, fmt.Errorf("%d subjects, and %d looks to draw them in: add one", len(r.Subjects), len(looks))
 	}
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Mono"}
 	p, legend := plot.New(), plot.NewLegend()
-	p.Title.Text = title
+	p.Title.Text = f.title()
 	p.X.Label.Text, p.Y.Label.Text = "contenders", f.axis
 	legend.Left, legend.Top, legend.Padding, legend.ThumbnailWidth = true, true, vg.Points(3), vg.Points(24)
 	var ticks []plot.Tick
-	for _, v := range s.Variants(r.Size) {
-		if v.Group == group {
+	for _, v := range r.contended() {
+		if v.Group == f.group {
 			ticks = append(ticks, plot.Tick{Value: math.Log2(v.X), Label: strconv.Itoa(int(v.X))})
 		}
 	}
 	p.X.Tick.Marker = plot.ConstantTicks(ticks)
 	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xcc}, color.Gray{0xcc}
 	p.Add(grid)
-	for i, of := range r.Subjects {
-		points := r.points(s, f, group, of.Name)
+	low, high := math.Inf(1), 0.0
+	for i, subject := range r.Subjects {
+		points := r.points(f, subject.Name)
 		if len(points.XYs) == 0 {
 			continue
 		}
 		line, dots, err := plotter.NewLinePoints(points)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		bars, err := plotter.NewYErrorBars(points)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		line.Color, dots.Color, bars.Color = looks[i].colour, looks[i].colour, looks[i].colour
-		line.Width, dots.Shape, dots.Radius = vg.Points(1.5), looks[i].marker, vg.Points(3)
-		p.Add(line, dots, bars)
-		legend.Add(of.Title, line, dots)
+		line.Width, dots.Shape, dots.Radius = vg.Points(1.5), looks[i].marker, vg.Points(3.5)
+		p.Add(line, dots)
+		if r.Repetitions > 1 {
+			p.Add(bars)
+		}
+		legend.Add(subject.Title, line, dots)
+		for n, at := range points.XYs {
+			low, high = min(low, at.Y-points.YErrors[n].Low), max(high, at.Y+points.YErrors[n].High)
+		}
+	}
+	if high == 0 {
+		return nil, nil
 	}
 	p.X.Min, p.X.Max = p.X.Min-0.2, p.X.Max+0.2
-	p.Y.Min, p.Y.Max = 0, max(1, p.Y.Max*1.05)
-	if f.log {
-		p.Y.Min, p.Y.Max = logRange(r, s, f, group)
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(logTicks)
-	}
-	return save(p, legend, file)
+	p.Y.Min, p.Y.Max = logRange(low, high)
+	outside := func(t plot.Tick) bool { return t.Value < p.Y.Min || t.Value > p.Y.Max } // their labels would need room
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(slices.DeleteFunc(slices.Clone(logTicks), outside))
+	return save(p, legend)
 }
 
 // save draws the plot at the left, and what its lines are at the right.
-func save(p *plot.Plot, legend plot.Legend, file string) error {
+func save(p *plot.Plot, legend plot.Legend) ([]byte, error) {
 	const width, height, right = 25 * vg.Centimeter, 9.5 * vg.Centimeter, 9.5 * vg.Centimeter
 	picture := vgsvg.New(width, height)
 	canvas := draw.New(picture)
@@ -147,37 +125,33 @@ func save(p *plot.Plot, legend plot.Legend, file string) error {
 	legend.Draw(draw.Crop(canvas, width-right+vg.Points(8), 0, 0, -vg.Points(24)))
 	var b bytes.Buffer
 	if _, err := picture.WriteTo(&b); err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(file, typeface.ReplaceAll(b.Bytes(), []byte("font-family:ui-monospace,Menlo,Consolas,monospace")), 0o644)
+	return typeface.ReplaceAll(b.Bytes(), []byte("font-family:ui-monospace,Menlo,Consolas,monospace")), nil
 }
 
 // typeface is that of the plot, which becomes that of the timelines.
 var typeface = regexp.MustCompile("font-family:[^;\"]*")
 
-// points returns the results of a subject in a group.
-func (r Run) points(s scenario.Scenario, f figure, group, subject string) (points errorPoints) {
-	for _, v := range s.Variants(r.Size) {
-		if v.Group != group {
+// points returns what a subject has shown. A logarithmic axis has no zero.
+func (r Run) points(f figure, subject string) (points errorPoints) {
+	for _, v := range r.contended() {
+		if v.Group != f.group {
 			continue
 		}
-		y, low, high, ok := spread(r.Of(s.Name, v.Name, subject), f.column)
-		if ok && (!f.log || low > 0) {
-			points.XYs = append(points.XYs, plotter.XY{X: math.Log2(v.X), Y: y})
-			points.YErrors = append(points.YErrors, struct{ Low, High float64 }{y - low, high - y})
+		values := r.values("contended", v.Name, subject, f.value)
+		if len(values) == 0 || slices.Min(values) <= 0 {
+			continue
 		}
+		y := stats.Median(values)
+		points.XYs = append(points.XYs, plotter.XY{X: math.Log2(v.X), Y: y})
+		points.YErrors = append(points.YErrors, struct{ Low, High float64 }{y - slices.Min(values), slices.Max(values) - y})
 	}
 	return points
 }
 
 // logRange returns the range of a logarithmic axis: from tick to tick.
-func logRange(r Run, s scenario.Scenario, f figure, group string) (least, most float64) {
-	low, high := math.Inf(1), 0.0
-	for _, of := range r.Subjects {
-		for _, p := range r.points(s, f, group, of.Name).XYs {
-			low, high = min(low, p.Y), max(high, p.Y)
-		}
-	}
+func logRange(low, high float64) (least, most float64) {
 	least, most = logTicks[0].Value, logTicks[len(logTicks)-1].Value
 	for _, tick := range logTicks {
 		if tick.Value <= low {
@@ -194,20 +168,6 @@ func logRange(r Run, s scenario.Scenario, f figure, group string) (least, most f
 type errorPoints struct {
 	plotter.XYs
 	plotter.YErrors
-}
-
-// spread returns the median, the least and the greatest value of a column.
-func spread(results []benchmark.Result, column string) (median, least, most float64, ok bool) {
-	var values []float64
-	for _, r := range results {
-		if v, present := r.Values[column]; present {
-			values = append(values, v)
-		}
-	}
-	if len(values) == 0 {
-		return 0, 0, 0, false
-	}
-	return stats.Median(values), slices.Min(values), slices.Max(values), true
 }
 
 // logTicks are the marks of logarithmic axes.

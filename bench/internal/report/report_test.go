@@ -1,0 +1,235 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/queuelock/queuelock/bench/internal/subject"
+	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+)
+
+const docs = "../../../docs"
+
+// TestPage compares the page and its pictures with the tables beside them.
+func TestPage(t *testing.T) {
+	files, err := load(t, filepath.Join(docs, Folder)).files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 1+len(figures) {
+		t.Errorf("%d files, want the page and %d pictures", len(files), len(figures))
+	}
+	for name, want := range files {
+		if got, err := os.ReadFile(filepath.Join(docs, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/%s is not what its tables make of it (%v): run bin/bench --render docs", name, err)
+		}
+	}
+	drawn, err := filepath.Glob(filepath.Join(docs, Folder, "*.svg"))
+	if err != nil || len(drawn) != len(figures) {
+		t.Errorf("docs/%s has the pictures %v (%v), want %d", Folder, drawn, err, len(figures))
+	}
+}
+
+// TestSave finds the tables unchanged after they were read and written, and none that is left from another run.
+func TestSave(t *testing.T) {
+	r, dir := load(t, filepath.Join(docs, Folder)), t.TempDir()
+	if err := r.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	tables, err := filepath.Glob(filepath.Join(docs, Folder, "*.csv"))
+	if err != nil || len(tables) != len(r.Scenarios)+3 {
+		t.Fatalf("%d tables (%v) of %d scenarios", len(tables), err, len(r.Scenarios))
+	}
+	for _, name := range tables {
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s was changed (%v):\n%s", filepath.Base(name), err, got)
+		}
+	}
+	r.Scenarios = r.Scenarios[:1]
+	if err := r.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := load(t, dir).Scenarios; len(left) != 1 {
+		t.Errorf("tables of %d scenarios are left, want 1", len(left))
+	}
+}
+
+// TestFailures keeps what failed and what was left out.
+func TestFailures(t *testing.T) {
+	dir := t.TempDir()
+	before := Run{Run: benchmark.Run{
+		Subjects:  []benchmark.Subject{{Name: "a"}, {Name: "b", Skips: map[string]string{"idle": "it cannot"}}},
+		Scenarios: []scenario.Scenario{named("idle")}, Repetitions: 1,
+		Results: []benchmark.Result{{Scenario: "idle", Subject: "a", Err: errors.New("broken\nand more"), Values: scenario.Values{"release": 2}}},
+	}}
+	if err := before.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	after := load(t, dir)
+	if got := after.Subjects[1].Skips["idle"]; got != "it cannot" {
+		t.Errorf("left out: %q", got)
+	}
+	if len(after.Results) != 1 || after.Results[0].Err == nil || after.Results[0].Err.Error() != "broken" {
+		t.Errorf("results: %+v", after.Results)
+	}
+	if got := after.Results[0].Values; !reflect.DeepEqual(got, before.Results[0].Values) {
+		t.Errorf("values %v", got)
+	}
+}
+
+// TestUnknown finds names in the tables that the code does not have.
+func TestUnknown(t *testing.T) {
+	for _, change := range []struct{ name, from, to string }{
+		{"Column", "acquire, ms", "acquire, s"},
+		{"Subject", "queuelock", "other"},
+		{"Number", "9.1", "9.l"},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := made("idle", "", scenario.Values{"acquire": 9.1}).Save(dir); err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.Join(dir, "idle.csv")
+			text, _ := os.ReadFile(name)
+			if err := os.WriteFile(name, bytes.ReplaceAll(text, []byte(change.from), []byte(change.to)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "idle.csv") {
+				t.Errorf("it was read: %v", err)
+			}
+		})
+	}
+}
+
+// TestSpread checks that figures of fewer than three repetitions have no decimal places, and others a spread.
+func TestSpread(t *testing.T) {
+	one, two, three := scenario.Values{"mean": 12.34, "overtook": 0.3}, scenario.Values{"mean": 9.96}, scenario.Values{"mean": 30.61}
+	for _, test := range []struct {
+		run  Run
+		want []string
+	}{
+		{made("contended", "5 ms, 8 contenders", one), []string{"| this library | 12 | < 1 |", "this library took 12 ms on average"}},
+		{made("contended", "5 ms, 8 contenders", one, two), []string{"| this library | 11 | < 1 |", "took 10–12 ms on average"}},
+		{made("contended", "5 ms, 8 contenders", one, two, three), []string{"| this library | 12.3 (10.0–30.6) | < 1 |", "took 10–31 ms on average"}},
+		{made("crash", "lease of 3 s", scenario.Values{"median": 3.04}), []string{"(lease of 3 s) | 3 |"}},
+	} {
+		for _, want := range test.want {
+			if page := folded(test.run); !strings.Contains(page, want) {
+				t.Errorf("%d repetitions do not show %q:\n%s", test.run.Repetitions, want, page)
+			}
+		}
+	}
+}
+
+// TestOverlaps names a lock that had two holders.
+func TestOverlaps(t *testing.T) {
+	for overlaps, want := range map[float64]string{
+		0: "None had two holders at the same time.",
+		2: "Two holders at the same time had: this library (5 ms, 8 contenders).",
+	} {
+		r := made("contended", "5 ms, 8 contenders", scenario.Values{"mean": 12, "overlaps": overlaps})
+		if !strings.Contains(folded(r), want) {
+			t.Errorf("a run with %v overlaps does not show %q", overlaps, want)
+		}
+	}
+}
+
+// made returns a run of this library alone in one case.
+func made(name, variant string, repetitions ...scenario.Values) Run {
+	r := Run{Run: benchmark.Run{
+		Subjects:  []benchmark.Subject{{Name: "queuelock", Title: "this library"}},
+		Scenarios: []scenario.Scenario{named(name)}, Repetitions: len(repetitions),
+	}}
+	for i, values := range repetitions {
+		r.Results = append(r.Results, benchmark.Result{Scenario: name, Variant: variant, Subject: "queuelock", Repetition: i, Values: values})
+	}
+	return r
+}
+
+// folded returns the page with one space for each run of blanks and line ends.
+func folded(r Run) string { return strings.Join(strings.Fields(r.page("")), " ") }
+
+// TestPartialRun writes a page of a run of one scenario.
+func TestPartialRun(t *testing.T) {
+	r := load(t, filepath.Join(docs, Folder))
+	for _, s := range r.Scenarios {
+		one, dir := r, t.TempDir()
+		one.Scenarios = []scenario.Scenario{s}
+		if err := errors.Join(one.Save(filepath.Join(dir, Folder)), Render(dir)); err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+	}
+}
+
+// TestLooks checks that each subject has a colour and a marker of its own.
+func TestLooks(t *testing.T) {
+	if len(subject.All) > len(looks) {
+		t.Fatalf("%d subjects, %d looks", len(subject.All), len(looks))
+	}
+	for i, a := range looks {
+		for _, b := range looks[:i] {
+			if a.colour == b.colour || reflect.TypeOf(a.marker) == reflect.TypeOf(b.marker) {
+				t.Errorf("two looks are alike: %v and %v", a, b)
+			}
+		}
+	}
+}
+
+// TestPictures finds each subject of a picture in its legend, the units and the scale at its axes, and the typeface of the
+// timelines.
+func TestPictures(t *testing.T) {
+	r := load(t, filepath.Join(docs, Folder))
+	for _, f := range figures {
+		picture, err := r.draw(f)
+		if err != nil || picture == nil {
+			t.Fatalf("%s was not drawn: %v", f.name, err)
+		}
+		texts := []string{">contenders</text>", ">" + f.axis + "</text>", ">" + f.title() + "</text>", "ui-monospace"}
+		for _, s := range r.Subjects {
+			if len(r.points(f, s.Name).XYs) > 0 {
+				texts = append(texts, ">"+s.Title+"</text>")
+			}
+		}
+		if len(texts) < 4+4 {
+			t.Errorf("%s shows %d subjects", f.name, len(texts)-4)
+		}
+		for _, text := range texts {
+			if !strings.Contains(string(picture), text) {
+				t.Errorf("no %s in %s", text, f.name)
+			}
+		}
+		if !strings.Contains(f.axis, ", log scale") || strings.Contains(string(picture), "Liberation") {
+			t.Errorf("%s hides its scale, or has another typeface", f.name)
+		}
+	}
+}
+
+// TestPrice adds units at their prices.
+func TestPrice(t *testing.T) {
+	if got, ok := price(scenario.Values{"write units": 4, "read units": 10}); !ok || got != 4*0.625+10*0.125 {
+		t.Errorf("a million turns of 4 write and 10 read units cost %v (%v)", got, ok)
+	}
+	if _, ok := price(scenario.Values{"mean": 1}); ok {
+		t.Error("units that were not counted have a price")
+	}
+}
+
+func load(t *testing.T, dir string) Run {
+	t.Helper()
+	r, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,97 @@
+package docs_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestLimitsOfOneQueue compares the formula for the holders of a queue with the constants of the code, and how many
+// holders there can be with what a client does.
+func TestLimitsOfOneQueue(t *testing.T) {
+	const page, kilobyte = "docs/costs.md", 1 << 10
+	says(t, page, "size = %d KB + n * (%d bytes + owner + data) at most %d KB",
+		constantOf(t, "queue", "recordBase")/kilobyte, constantOf(t, "queue", "entryBase"), constantOf(t, "queue", "maxRecord")/kilobyte)
+	says(t, page, "units = n / HeartbeatInterval * size in KB at most %d a second", constantOf(t, "queue", "maxUnits"))
+	says(t, page, "each holder of `Permits` and `Shared` about %d bytes", constantOf(t, "queue", "entryBase"))
+	says(t, page, "At most %d holders share a queue", queue.MaxPermits)
+
+	var permits, readers int
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := locktest.Open(t, newTable(t), "a", queuelock.Config{Owner: "worker-1:12345"})
+		for n := 2; n <= queue.MaxPermits; n++ {
+			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(n)}, waitpolicy.NoWait, queuelock.Permits(n))
+			if err != nil {
+				break
+			}
+			release(t, lock)
+			permits = n
+		}
+		var held []*queuelock.Lock
+		for {
+			lock, err := c.Acquire(t.Context(), order, waitpolicy.NoWait, queuelock.Shared())
+			if err != nil {
+				if !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Error(err)
+				}
+				break
+			}
+			held = append(held, lock)
+		}
+		readers = len(held)
+		for _, lock := range held {
+			release(t, lock)
+		}
+	})
+	says(t, page, "With defaults and no data that is about %s permits, and about %s readers with `Shared`",
+		whole(significant(float64(permits))), whole(significant(float64(readers))))
+}
+
+// TestComparisonOfDefaults compares what the comparison says of this library with the defaults, as an hour shows them.
+func TestComparisonOfDefaults(t *testing.T) {
+	const page = "docs/comparison.md"
+	var lease, row, holds, waits time.Duration
+	var idle queuelocktest.Tally
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		release(t, acquire(t, a, order, waitpolicy.Forever))
+		idle = cost(table, func() { release(t, acquire(t, a, order, waitpolicy.Forever)) })
+		held := acquire(t, a, order, waitpolicy.Forever)
+		waiting := queueUp(t.Context(), b)
+		time.Sleep(time.Second)
+		state := locktest.Must(a.Viewer().Inspect(t.Context(), order))
+		lease, row = state.Serving[0].TTL, state.Waiting[0].TTL
+		holds, waits = longestGap(dbA, time.Hour), longestGap(dbB, 10*time.Minute)
+		release(t, held)
+		release(t, (<-waiting).must(t))
+	})
+	says(t, page, "| after its lease, %.0f s |", lease.Seconds())
+	says(t, page, "Others wait for up to %.0f s", lease.Seconds())
+	says(t, page, "| delay others by %.0f s in total |", row.Seconds())
+	says(t, page, "| a write each %g s | a write each 5 s |", holds.Seconds())
+	says(t, page, "and a write each %g s |", waits.Seconds())
+	says(t, page, "| %d + 1 | 2 + 1 |", idle.Sent-1)
+	says(t, page, "| by a look, %d ms to %.0f s apart, or a hint |", waitpolicy.Default.Fastest.Milliseconds(), waitpolicy.Default.Slowest.Seconds())
+}
+
+// longestGap returns the longest time between two updates of a client, rounded up to half a second.
+func longestGap(db *queuelocktest.Client, lasts time.Duration) (longest time.Duration) {
+	const step = 500 * time.Millisecond
+	count, last := db.Counts()["UpdateItem"].Sent, time.Now()
+	for end := last.Add(lasts); time.Now().Before(end); time.Sleep(step / 10) {
+		if now := db.Counts()["UpdateItem"].Sent; now != count {
+			longest, count, last = max(longest, time.Since(last)), now, time.Now()
+		}
+	}
+	return (longest + step - 1).Truncate(step)
+}
