@@ -1,6 +1,8 @@
 package docs_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -208,4 +210,55 @@ func TestFiguresOfFormat(t *testing.T) {
 	entity, all := counter.Of(q, ticket.ScopeEntity), counter.Of(q, ticket.ScopeTable)
 	says(t, formatPage, "its sort key `%s`; of the table, `%s` and `%s`", attr.Text(entity.Key["sk"]), attr.Text(all.Key["pk"]), attr.Text(all.Key["sk"]))
 	says(t, "docs/errors.md", "the counter is at 10^%d-1", len(ticket.Max.String()))
+}
+
+// TestMeasuredBounds measures the bounds of the page of failures: when a holder that is partitioned loses its lock, and when
+// others are granted the lock after it, or after a waiter that has crashed.
+func TestMeasuredBounds(t *testing.T) {
+	around := func(what string, got time.Duration, from, to float64) {
+		t.Helper()
+		if got.Seconds() < from || got.Seconds() > to {
+			t.Errorf("%s after %v, want %v to %v s", what, got, from, to)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		held := acquire(t, a, order, waitpolicy.NoWait)
+		dbA.Partition()
+		begun := time.Now()
+		waiting := queueUp(t.Context(), b)
+		<-held.Context().Done()
+		says(t, failuresPage, "loses the lock %.1f s after the last renewal that succeeded was sent, with the cause `Unreachable`", time.Since(begun).Seconds())
+		var lost *queuelock.LostError
+		if !errors.As(held.Err(), &lost) || lost.Cause != heartbeat.Unreachable {
+			t.Errorf("the lock was lost with %v", held.Err())
+		}
+		next := (<-waiting).must(t)
+		around("the next holder is granted the lock", time.Since(begun), 57.9, 61.5)
+		dbA.Heal()
+		release(t, next)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(t)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		dead, dbDead := locktest.OpenMet(t, table, "dead", queuelock.Config{})
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		held := acquire(t, a, order, waitpolicy.NoWait)
+		ctx, stop := context.WithCancel(t.Context())
+		crashed := queueUp(ctx, dead)
+		time.Sleep(time.Second)
+		waiting := queueUp(t.Context(), c)
+		time.Sleep(time.Second)
+		dbDead.Partition()
+		begun := time.Now()
+		release(t, held)
+		release(t, (<-waiting).must(t))
+		around("the waiter behind a crashed one is granted the lock", time.Since(begun), 10, 16.5)
+		stop()
+		if (<-crashed).err == nil {
+			t.Error("the crashed waiter was granted the lock")
+		}
+	})
 }
