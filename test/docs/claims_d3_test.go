@@ -172,6 +172,7 @@ func TestFiguresOfFailures(t *testing.T) {
 	says(t, failuresPage, "suspended for more than %v minutes", late)
 	says(t, failuresPage, "within %v minutes while a request", late)
 	says(t, failuresPage, "relies on it for up to %v s", queue.AcceptAfter.Seconds())
+	says(t, failuresPage, "DATE is not sent again for %v minutes", secondsOf(t, "internal/dbclock", "fresh")/60)
 	says(t, failuresPage, "`NoWait` after %v s", secondsOf(t, "queue", "acceptedWithin"))
 }
 
