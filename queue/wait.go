@@ -13,24 +13,24 @@ type Doing int
 // What a wait does, in the order of a life.
 const (
 	Idle       Doing = iota // nothing yet
-	Taking                  // TAKE: a number of the queue's own counter
-	Entering                // ENTER: with a number of a wider counter
-	Checking                // a caller that will not wait looks whether a holder's waiter has left
-	Joining                 // it has entered, and its row is to be put
-	Putting                 // its row must be in the table before the next request
-	Looking                 // the record and the rows ahead are read
-	Sweeping                // rows ahead whose leases have ended are deleted
-	Evicting                // EVICT: holders whose leases have ended
+	Taking                  // TAKE
+	Entering                // ENTER
+	Checking                // a caller with NoWait looks whether a holder's waiter has left
+	Joining                 // its row is to be put
+	Putting                 // it waits until its row is in the table
+	Looking                 // LOOK
+	Sweeping                // SWEEP
+	Evicting                // EVICT
 	Claiming                // CLAIM
-	TakingOver              // RESUME: the entry of the process before is replaced
-	Keeping                 // it was granted by the name in its row, which must stay until the grant is accepted
+	TakingOver              // RESUME
+	Keeping                 // it was granted by name: its row must stay until it has accepted
 	Removing                // CLEAN UP: own ids that are no grant
-	Resetting               // RESET: the removal has left the record without a holder and a ticket outstanding
-	Confirming              // CONFIRM: of a grant that fails closed
-	Resting                 // nothing can be done but look again later
-	Pausing                 // a request has failed: after a pause TAKE, ENTER or CONFIRM is sent again, else it looks
+	Resetting               // RESET, if that left no holder and no ticket
+	Confirming              // CONFIRM
+	Resting                 // it sleeps before the next look
+	Pausing                 // a request has failed: TAKE, ENTER or CONFIRM follows again, else LOOK
 	Granted                 // the lock is held. Final
-	Ended                   // the lock is not granted, see Why. A new ticket, or to leave, follows
+	Ended                   // the lock is not granted, see Why. A new ticket follows, or GiveUp
 	Left                    // nothing follows but GiveUp, which repeats the removal
 )
 

@@ -11,18 +11,30 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// TestAttributes finds each attribute of the items in docs/format.md.
+// TestAttributes finds each attribute of the items in docs/format.md, with its type: "`beat` (N)", or "`beat`, `ttl`: " of
+// a row, which are explained elsewhere.
 func TestAttributes(t *testing.T) {
 	text := read(t, "docs/format.md")
-	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)"`).FindAllStringSubmatch(read(t, "queue/attributes.go"), -1)
-	if len(attributes) == 0 {
-		t.Fatal("queue/attributes.go names no attributes")
+	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)" +// .*, (\w+):? ?`).FindAllStringSubmatch(typed(read(t, "queue/attributes.go")), -1)
+	if len(attributes) < 25 {
+		t.Fatalf("queue/attributes.go names %d attributes", len(attributes))
 	}
 	for _, a := range attributes {
-		if !regexp.MustCompile("(?m)^\\|.*`" + a[1] + "`.*\\|").MatchString(text) {
-			t.Errorf("docs/format.md does not say what %s is", a[1])
+		types := regexp.MustCompile("`"+a[1]+"` \\((\\w+)\\)").FindAllStringSubmatch(text, -1)
+		if len(types) == 0 {
+			t.Errorf("docs/format.md does not say of which type %s is", a[1])
+		}
+		for _, is := range types {
+			if is[1] != a[2] {
+				t.Errorf("docs/format.md says that %s is %s, the code %s", a[1], is[1], a[2])
+			}
 		}
 	}
+}
+
+// typed returns the code without what follows the type of an attribute in its comment.
+func typed(code string) string {
+	return regexp.MustCompile(`(// [a-z ,]+, [A-Z]+)\b.*`).ReplaceAllString(code, "$1")
 }
 
 // TestExitCodes finds the meaning of each exit code, as exit.go has it, in its row of the table of run, and no other
@@ -103,15 +115,14 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// publicErrors returns the exported errors of the public packages, as callers name them, and the
-// text of each sentinel.
-func publicErrors(t *testing.T) map[string]string {
+// publicErrors returns the exported errors of the public packages, as callers name them.
+func publicErrors(t *testing.T) map[string]bool {
 	t.Helper()
 	names := locktest.Must(filepath.Glob(filepath.Join(root, "*/*.go")))
-	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\("(.*)"\)|= (?:group|clause)\.|struct)`)
-	all := map[string]string{}
+	declared := regexp.MustCompile(`(?m)^(?:var |type |\t)(Err[A-Z]\w+|[A-Z]\w+Error) +(?:= errors\.New\(|= (?:group|clause)\.|struct)`)
+	all := map[string]bool{}
 	for _, e := range declared.FindAllStringSubmatch(library(t), -1) {
-		all[e[1]] = e[2]
+		all[e[1]] = true
 	}
 	for _, name := range names {
 		dir := filepath.Base(filepath.Dir(name))
@@ -120,39 +131,39 @@ func publicErrors(t *testing.T) map[string]string {
 			continue // a package of tests, or a program
 		}
 		for _, e := range declared.FindAllStringSubmatch(text, -1) {
-			all[dir+"."+e[1]] = e[2]
+			all[dir+"."+e[1]] = true
 		}
 	}
 	return all
 }
 
-// TestErrors finds each exported error in a row of docs/errors.md, each error of a row in the
-// code, a cause and a remedy in each row, and the text of each sentinel.
+// TestErrors finds each exported error in a row of docs/errors.md, with a star if it is a type, each error of a row in the
+// code, and a cause and a remedy in each row.
 func TestErrors(t *testing.T) {
-	text, declared := read(t, "docs/errors.md"), publicErrors(t)
+	declared := publicErrors(t)
 	for _, name := range []string{"ErrLost", "LostError", "queue.MalformedError", "ticket.ErrExhausted", "optimistic.MalformedError"} {
-		if _, found := declared[name]; !found {
+		if !declared[name] {
 			t.Errorf("%s was not found in the code", name)
 		}
 	}
-	index, byMessage, _ := strings.Cut(text, "\n## By message\n")
 	listed := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `\\*?([\\w.]+)` \\|(.*)\\|$").FindAllStringSubmatch(index, -1) {
-		listed[row[1]] = true
-		if _, exists := declared[row[1]]; !exists {
-			t.Errorf("docs/errors.md has a row for %s, which does not exist", row[1])
-		}
-		cells := strings.Split(row[2], " | ")
-		if len(cells) != 2 || strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*) \\| (.*) \\| (.*) \\|$").FindAllStringSubmatch(read(t, "docs/errors.md"), -1) {
+		if strings.TrimSpace(row[2]) == "" || strings.TrimSpace(row[3]) == "" {
 			t.Errorf("docs/errors.md has no cause and remedy of %s", row[1])
 		}
+		for _, name := range regexp.MustCompile("`(\\*?)([\\w.]+)`").FindAllStringSubmatch(row[1], -1) {
+			listed[name[2]] = true
+			if !declared[name[2]] {
+				t.Errorf("docs/errors.md has a row for %s, which does not exist", name[2])
+			}
+			if sentinel := strings.HasPrefix(name[2][strings.LastIndexByte(name[2], '.')+1:], "Err"); sentinel == (name[1] == "*") {
+				t.Errorf("docs/errors.md has a wrong star before %s", name[2])
+			}
+		}
 	}
-	for name, message := range declared {
+	for name := range declared {
 		if !listed[name] {
 			t.Errorf("docs/errors.md has no row for %s", name)
-		}
-		if message != "" && !strings.Contains(byMessage, "\n| `"+message+"` | `"+name+"` |\n") {
-			t.Errorf("docs/errors.md does not lead from %q to %s", message, name)
 		}
 	}
 }
