@@ -75,7 +75,7 @@ examples-test: ## vet and test the examples that need other modules, in a module
 	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
-docs: ## write docs/writes.md, the tables of docs/costs.md and docs/protocol.md, and the golden file of expressions
+docs: ## write the tables of docs/costs.md and docs/protocol.md, and the golden files of writes and expressions
 	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates' -count=1 ./test/docs -update
 
 .PHONY: pictures
