@@ -94,7 +94,7 @@ spec: ## play all interleavings of the machines of package queue within bounds, 
 	$(GO) test -count=1 -v -run TestLease ./heartbeat -heartbeat.beats 2
 
 .PHONY: spec-models
-spec-models: ## search the models of what "make spec" does not play yet, such as transactions (needs gcc)
+spec-models: ## search the Promela models of the protocol (needs gcc)
 	sh docs/spec/run.sh quick
 
 .PHONY: spec-full

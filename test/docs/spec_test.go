@@ -125,7 +125,7 @@ func TestSpecFigures(t *testing.T) {
 	says(t, specPage, "`TestLeaseMistakes` plants %d mistakes", counts["TestLeaseMistakes"])
 	explained, searches := runs(t)
 	says(t, specPage, "the %d bounded searches", searches)
-	says(t, specPage, "%d of them must fail, or show", len(explained))
+	says(t, specPage, "the bounds of each. %d of them must fail, or show", len(explained))
 
 	makefile := read(t, "Makefile")
 	target := func(name string) string {
@@ -147,7 +147,7 @@ func TestSpecFigures(t *testing.T) {
 	memory := regexp.MustCompile(`MEMORY:-(\d+)000\}`).FindStringSubmatch(read(t, "docs/spec/run.sh"))
 	says(t, specPage, "up to %s GB of memory", memory[1])
 	transcripts := locktest.Must(fs.Glob(os.DirFS(filepath.Join(root, dirNamed(t, "search"))), "testdata/*.txt"))
-	says(t, specPage, "%d stories to read", len(transcripts))
+	says(t, specPage, ": %d stories to read", len(transcripts))
 	_, shown, _ := strings.Cut(read(t, specPage), "```text\n")
 	shown, _, _ = strings.Cut(shown, "```")
 	if !strings.HasSuffix(read(t, path.Join(dirNamed(t, "search"), "testdata/pause-before-claim.txt")), shown) {
