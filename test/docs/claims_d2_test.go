@@ -18,8 +18,8 @@ import (
 
 const testingPage = "docs/testing.md"
 
-// TestTargets compares the targets of the page of tests with the Makefile and with .ci/run.
-func TestTargets(t *testing.T) {
+// TestTestingTargets compares the targets of the page of tests with the Makefile and with .ci/run.
+func TestTestingTargets(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, testingPage), "| target | ")
 	table, _, _ = strings.Cut(table, "\n\n")
 	makefile, ci, inCI := read(t, "Makefile"), read(t, ".ci/run"), map[string]bool{}
@@ -41,10 +41,10 @@ func TestTargets(t *testing.T) {
 	for target := range inCI {
 		t.Errorf("%s does not have make %s, which .ci/run calls", testingPage, target)
 	}
-	value := func(pattern string) string { return group(t, makefile, pattern) }
+	value := func(pattern string) string { return matched(t, makefile, pattern) }
 	says(t, testingPage, "| %s simulated clusters, of new seeds", value(`(?m)^SEEDS\s+\?= (\d+)$`))
 	says(t, testingPage, "for `CHAOS=%s`", value(`(?m)^CHAOS\s+\?= (\w+)$`))
-	says(t, testingPage, "yes, for %s s |", group(t, ci, `make chaos CHAOS=(\d+)s`))
+	says(t, testingPage, "yes, for %s s |", matched(t, ci, `make chaos CHAOS=(\d+)s`))
 	fuzzed := regexp.MustCompile(`(?m)^func Fuzz`).FindAllString(sources(t, ".", "_test.go"), -1)
 	says(t, testingPage, "%d fuzz targets, %s s each", len(fuzzed), value(`\$\(or \$\(FUZZTIME\),(\d+)s\)`))
 	says(t, testingPage, "`make test` %s times", value(`\$\(or \$\(RUNS\),(\d+)\)`))
@@ -54,11 +54,11 @@ func TestTargets(t *testing.T) {
 	says(t, testingPage, "%s held locks and %s waiters. `make test` has %s and %s", whole(0), whole(1), held[0][2], held[1][2])
 }
 
-// TestPlatforms compares the table of platforms with what is built for them, and the versions of the engines.
-func TestPlatforms(t *testing.T) {
+// TestTestingPlatforms compares the table of platforms with what is built for them, and the versions of the engines.
+func TestTestingPlatforms(t *testing.T) {
 	_, table, _ := strings.Cut(read(t, testingPage), "| platform | Go | built and vetted | tested |")
 	table, _, _ = strings.Cut(table, "\n\n")
-	version := group(t, read(t, "go.mod"), `(?m)^go (\d+\.\d+)`)
+	version := matched(t, read(t, "go.mod"), `(?m)^go (\d+\.\d+)`)
 	var built []string
 	for _, row := range strings.Split(table, "\n") {
 		if cells := strings.Split(row, "|"); len(cells) > 3 && strings.TrimSpace(cells[3]) == "yes" {
@@ -71,8 +71,8 @@ func TestPlatforms(t *testing.T) {
 	says(t, testingPage, "`go.mod` asks for %s", version)
 	cross := read(t, "internal/tools/cross.sh")
 	var want []string
-	for _, system := range strings.Fields(group(t, cross, `for os in (.*); do`)) {
-		for _, arch := range strings.Fields(group(t, cross, `for arch in (.*); do`)) {
+	for _, system := range strings.Fields(matched(t, cross, `for os in (.*); do`)) {
+		for _, arch := range strings.Fields(matched(t, cross, `for arch in (.*); do`)) {
 			want = append(want, system+"/"+arch)
 		}
 	}
@@ -82,9 +82,9 @@ func TestPlatforms(t *testing.T) {
 		t.Errorf("%s says that %v are built, and make cross builds %v", testingPage, built, want)
 	}
 	install := read(t, "internal/tools/install.sh")
-	says(t, testingPage, "an independent implementation on SQLite: %s, from npm", group(t, install, `\.tools/dynoxide-([0-9.]+)/`))
-	says(t, testingPage, "npm package %s, needs a JDK", group(t, install, `\.tools/dynamodb-local-([0-9.]+)/`))
-	for _, engine := range strings.Split(group(t, read(t, "Makefile"), `(?m)^ENGINES\s+\?= (\S+)$`), ",") {
+	says(t, testingPage, "an independent implementation on SQLite: %s, from npm", matched(t, install, `\.tools/dynoxide-([0-9.]+)/`))
+	says(t, testingPage, "npm package %s, needs a JDK", matched(t, install, `\.tools/dynamodb-local-([0-9.]+)/`))
+	for _, engine := range strings.Split(matched(t, read(t, "Makefile"), `(?m)^ENGINES\s+\?= (\S+)$`), ",") {
 		says(t, testingPage, "| `%s` |", engine)
 	}
 }
@@ -125,7 +125,7 @@ func TestSimulatorFigures(t *testing.T) {
 	}
 	percent := func(name string) int { return int(math.Round(100 * float64(runs[name]) / plans)) }
 	says(t, testingPage, "runs %d to %d processes", fewest, most)
-	minutes := group(t, read(t, path.Join(dirNamed(t, "sim"), "norace_test.go")), `usualMinutes, .* = \d+, (\d+),`)
+	minutes := matched(t, read(t, path.Join(dirNamed(t, "sim"), "norace_test.go")), `usualMinutes, .* = \d+, (\d+),`)
 	says(t, testingPage, "is of %s simulated minutes, a contest of an eighth of that", minutes)
 	for _, name := range []string{
 		"lost requests", "lost answers", "swallowed requests", "swallowed answers", "slow", "late", "repeated", "refused", "throttles", "outages", "hanging reads",
@@ -153,8 +153,8 @@ func TestSimulatorFigures(t *testing.T) {
 		}
 		says(t, testingPage, "| %s | %s |", row, strings.Join(shares, "; "))
 	}
-	says(t, testingPage, "plants %d mistakes into the library", counted(t)["mutants"])
-	says(t, testingPage, "has %s runs at most", group(t, sources(t, dirNamed(t, "sim"), "_test.go"), `const mutantSeeds = (\d+)`))
+	says(t, testingPage, "plants %d mistakes into the library", mistakeCounts(t)["mutants"])
+	says(t, testingPage, "has %s runs at most", matched(t, sources(t, dirNamed(t, "sim"), "_test.go"), `const mutantSeeds = (\d+)`))
 }
 
 // TestChaosFigures draws a long plan of the chaos run, and compares the page with it.
@@ -190,16 +190,16 @@ func TestChaosFigures(t *testing.T) {
 	says(t, testingPage, "no answer, for up to %s; some arrive later | %s |", up(chaos.HoleBurst), every[chaos.HoleBurst])
 	says(t, testingPage, "within %s | %s |", up(chaos.KillEngine), every[chaos.KillEngine])
 	command := read(t, path.Join(dirNamed(t, "chaos"), "cmd/main.go"))
-	says(t, testingPage, "%s worker processes take turns at %s locks", group(t, command, `Workers: (\d+)`), group(t, command, `Entities: (\d+)`))
+	says(t, testingPage, "%s worker processes take turns at %s locks", matched(t, command, `Workers: (\d+)`), matched(t, command, `Entities: (\d+)`))
 }
 
-// TestRecovery compares the bound of the page with that of the tests of clocks.
-func TestRecovery(t *testing.T) {
+// TestTestingRecovery compares the bound of the page with that of the tests of clocks.
+func TestTestingRecovery(t *testing.T) {
 	says(t, testingPage, "within the lease and %v s", locktest.TakenOverWithin.Seconds())
 }
 
-// group returns what the first group of a pattern has found.
-func group(t *testing.T, text, pattern string) string {
+// matched returns what the first group of a pattern has found.
+func matched(t *testing.T, text, pattern string) string {
 	t.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
 	if found == nil {

@@ -35,8 +35,8 @@ func dirNamed(t *testing.T, name string) string {
 	return found[0]
 }
 
-// parsed returns the files of a package, its tests too.
-func parsed(t *testing.T, dir string) (all []*ast.File) {
+// parsedFiles returns the files of a package, its tests too.
+func parsedFiles(t *testing.T, dir string) (all []*ast.File) {
 	t.Helper()
 	for _, name := range locktest.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
 		all = append(all, locktest.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)))
@@ -44,11 +44,11 @@ func parsed(t *testing.T, dir string) (all []*ast.File) {
 	return all
 }
 
-// mistakes returns what the tests of the package search plant and must find: "WRITE/condition", "WRITE/change", "From/To" of a
+// mistakeNames returns what the tests of the package search plant and must find: "WRITE/condition", "WRITE/change", "From/To" of a
 // transition, and the names of constants of the type Mistake.
-func mistakes(t *testing.T) (all []string) {
+func mistakeNames(t *testing.T) (all []string) {
 	t.Helper()
-	for _, list := range lists(t, "search") {
+	for _, list := range testLists(t, "search") {
 		for _, e := range list.Elts {
 			of, ok := e.(*ast.CompositeLit)
 			if !ok || len(of.Elts) < 3 {
@@ -69,23 +69,23 @@ func mistakes(t *testing.T) (all []string) {
 	return all
 }
 
-// counted returns how many elements each list of mistakes has.
-func counted(t *testing.T) map[string]int {
+// mistakeCounts returns how many elements each list of mistakes has.
+func mistakeCounts(t *testing.T) map[string]int {
 	t.Helper()
 	counts := map[string]int{}
 	for _, pkg := range []string{"search", "heartbeat", "sim"} {
-		for name, list := range lists(t, pkg) {
+		for name, list := range testLists(t, pkg) {
 			counts[name] = len(list.Elts)
 		}
 	}
 	return counts
 }
 
-// lists returns the lists of planted mistakes of a package: variables, and what some tests range over, by the test's name.
-func lists(t *testing.T, pkg string) map[string]*ast.CompositeLit {
+// testLists returns the lists of planted mistakes of a package: variables, and what some tests range over, by the test's name.
+func testLists(t *testing.T, pkg string) map[string]*ast.CompositeLit {
 	t.Helper()
 	all := map[string]*ast.CompositeLit{}
-	for _, file := range parsed(t, dirNamed(t, pkg)) {
+	for _, file := range parsedFiles(t, dirNamed(t, pkg)) {
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -111,8 +111,8 @@ func lists(t *testing.T, pkg string) map[string]*ast.CompositeLit {
 	return all
 }
 
-// thousands prints a number as the pages do: 1,000,000.
-func thousands(n int) string { return commas(fmt.Sprint(n)) }
+// separated prints a number as the pages do: 1,000,000.
+func separated(n int) string { return commas(fmt.Sprint(n)) }
 
 func commas(digits string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {

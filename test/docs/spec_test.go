@@ -54,10 +54,10 @@ func TestSpecNames(t *testing.T) {
 	}
 }
 
-// planted is a line of run.sh: a search of a model that says after # what is planted in it, or that it is not what it seems.
-type planted struct{ finds, model, name, about string }
+// plantedRun is a line of run.sh: a search of a model that says after # what is planted in it, or that it is not what it seems.
+type plantedRun struct{ finds, model, name, about string }
 
-func runs(t *testing.T) (all []planted, searches int) {
+func plantedRuns(t *testing.T) (all []plantedRun, searches int) {
 	t.Helper()
 	_, list, _ := strings.Cut(read(t, "docs/spec/run.sh"), "\"$tmp/quick\" <<'LIST'\n")
 	list, _, _ = strings.Cut(list, "\nLIST\n")
@@ -66,7 +66,7 @@ func runs(t *testing.T) (all []planted, searches int) {
 		run, about, explained := strings.Cut(line, " # ")
 		words := strings.Fields(run)
 		if explained {
-			all = append(all, planted{words[0], words[1], words[2], about})
+			all = append(all, plantedRun{words[0], words[1], words[2], about})
 		} else if words[0] != "ok" || strings.Contains(run, "-DBUG") {
 			t.Errorf("run.sh does not say what %s plants", words[2])
 		}
@@ -77,8 +77,8 @@ func runs(t *testing.T) (all []planted, searches int) {
 // TestSpecMistakes finds what run.sh names as the same mistake in Go among those that the search in Go must find, and each
 // mistake of a model in run.sh.
 func TestSpecMistakes(t *testing.T) {
-	inGo, used := mistakes(t), 0
-	all, _ := runs(t)
+	inGo, used := mistakeNames(t), 0
+	all, _ := plantedRuns(t)
 	for _, p := range all {
 		if _, name, ok := strings.Cut(p.about, "Go: "); ok {
 			used++
@@ -91,6 +91,11 @@ func TestSpecMistakes(t *testing.T) {
 		t.Errorf("%d mistakes of the models are planted in Go", used)
 	}
 	script := read(t, "docs/spec/run.sh")
+	for _, name := range regexp.MustCompile("`([A-Z]+_[A-Z_]+)`").FindAllStringSubmatch(read(t, specPage), -1) {
+		if !strings.Contains(script, " "+name[1]+" ") {
+			t.Errorf("%s names %s, which run.sh does not have", specPage, name[1])
+		}
+	}
 	for _, bug := range regexp.MustCompile(`BUG_\w+`).FindAllString(sources(t, "docs/spec", ".pml"), -1) {
 		if !regexp.MustCompile(`-D` + bug + `\b`).MatchString(script) {
 			t.Errorf("run.sh does not plant %s", bug)
@@ -113,17 +118,17 @@ func TestSpecFigures(t *testing.T) {
 		}
 	}
 	says(t, specPage, "searches up to %s states of each world. %d worlds are complete then. The other %d",
-		thousands(search.States), worlds-len(search.Unfinished), len(search.Unfinished))
+		separated(search.States), worlds-len(search.Unfinished), len(search.Unfinished))
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[search.Faults]()) {
 		says(t, specPage, "`%s`", field.Name)
 	}
 
-	counts := counted(t)
+	counts := mistakeCounts(t)
 	says(t, specPage, "`TestPlanted` leaves out %d conditions of writes, one at a time, and `TestChanges` %d changes", counts["planted"], counts["TestChanges"])
 	says(t, specPage, "`TestTransitions` replaces %d transitions", counts["transitions"])
 	says(t, specPage, "`TestMistakes` plants %d mistakes", counts["TestMistakes"])
 	says(t, specPage, "`TestLeaseMistakes` plants %d mistakes", counts["TestLeaseMistakes"])
-	explained, searches := runs(t)
+	explained, searches := plantedRuns(t)
 	says(t, specPage, "the %d bounded searches", searches)
 	says(t, specPage, "the bounds of each. %d of them must fail, or show", len(explained))
 
@@ -140,12 +145,13 @@ func TestSpecFigures(t *testing.T) {
 		}
 		return found[1]
 	}
-	if got := number(target("spec"), "-search.states"); thousands(search.States) != commas(got) {
+	if got := number(target("spec"), "-search.states"); separated(search.States) != commas(got) {
 		t.Errorf("make spec searches %s states, and search.States is %d", got, search.States)
 	}
 	says(t, specPage, "`make spec` sends %s heartbeats, `make spec-full` %s", number(target("spec"), "-heartbeat.beats"), number(target("spec-full"), "-heartbeat.beats"))
 	memory := regexp.MustCompile(`MEMORY:-(\d+)000\}`).FindStringSubmatch(read(t, "docs/spec/run.sh"))
 	says(t, specPage, "up to %s GB of memory", memory[1])
+	says(t, specPage, "`spin` %s.", matched(t, read(t, "internal/tools/spin.sh"), `(?m)^version=([0-9.]+)`))
 	transcripts := locktest.Must(fs.Glob(os.DirFS(filepath.Join(root, dirNamed(t, "search"))), "testdata/*.txt"))
 	says(t, specPage, ": %d stories to read", len(transcripts))
 	_, shown, _ := strings.Cut(read(t, specPage), "```text\n")

@@ -13,7 +13,7 @@ var (
 	progress = flag.Bool("search.progress", false, "print the progress of searches")
 )
 
-// TestWorlds searches each world.
+// TestWorlds searches each world, and checks which of them are Unfinished.
 func TestWorlds(t *testing.T) {
 	for _, w := range Worlds() {
 		t.Run(w.Name, func(t *testing.T) {
