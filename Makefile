@@ -75,7 +75,7 @@ examples-test: ## vet and test the examples that need other modules, in a module
 	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
-docs: ## write docs/writes.md, the tables of docs/costs.md and docs/protocol.md, and the golden file of expressions
+docs: ## write the tables of docs/costs.md and docs/protocol.md, and the golden files of writes and expressions
 	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates' -count=1 ./test/docs -update
 
 .PHONY: pictures
@@ -94,7 +94,7 @@ spec: ## play all interleavings of the machines of package queue within bounds, 
 	$(GO) test -count=1 -v -run TestLease ./heartbeat -heartbeat.beats 2
 
 .PHONY: spec-models
-spec-models: ## search the models of what "make spec" does not play yet, such as transactions (needs gcc)
+spec-models: ## search the Promela models of the protocol (needs gcc)
 	sh docs/spec/run.sh quick
 
 .PHONY: spec-full

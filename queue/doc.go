@@ -21,9 +21,9 @@
 // # Promises
 //
 // The record never has more holders than the [Mode] allows, and the tickets of successive holders rise. Both hold for any
-// request that is lost, late, repeated or stalled, because each change is one conditional write. docs/writes.md has the case
-// for each condition. A look shows every row that was there at the time of its record, and a waiter claims only after one, or
-// if no ticket can be ahead. So waiters come in order.
+// request that is lost, late, repeated or stalled, because each change is one conditional write. The file
+// test/docs/testdata/writes.md has the case for each condition. A look shows every row that was there at the time of its
+// record, and a waiter claims only after one, or if no ticket can be ahead. So waiters come in order.
 //
 // It does not promise that a holder knows at once that it was evicted (package heartbeat). A [Record] in memory is only a hint
 // at what to try: the table decides.

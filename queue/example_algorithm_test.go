@@ -47,7 +47,7 @@ func ExampleSnapshot_Decide() {
 	// 0 ahead: true 1 to sweep
 }
 
-// CLAIM grants the lock. Each condition has a name; docs/writes.md has the case that needs it.
+// CLAIM grants the lock. Each condition has a name; test/docs/testdata/writes.md has the case that needs it.
 func ExampleClaim() {
 	claim := queue.Claim(queue.Entry{ID: "web-1/0"}, ticket.FromUint64(12))
 	for _, name := range claim.Conditions() {

@@ -16,6 +16,14 @@
  * earlier versions may leave it. OLD: a mask of processes of a version that seeds at 1
  * and does not know TTL. With FALLING, tickets may fall, and the other checks remain.
  * BUG_... plants a mistake.
+ *
+ * Step, and the code that it plays:
+ *
+ *   BASE   ticket.Base
+ *   take   serving.Take, Master.Take
+ *   wait   Snapshot.Decide, queue.Claim
+ *   held   Hold.Heartbeat, queue.Fence
+ *   quiet  Ending.Release, serving.Reset
  */
 #ifndef N
 #define N 2

@@ -23,6 +23,21 @@
  * up to twice if the first call ends without an answer. They have one turn, and
  * read its outcome from the marks on the record (outcomes.pml). DROP: how often the
  * item is deleted and created again.
+ *
+ * Step, and the code that it plays:
+ *
+ *   take, oTAKE, claim, oCLAIM  serving.Take, queue.Claim, Record.Room
+ *   oHB, oFENCE                 Renewal.Heartbeat, queue.Fence, alone, holds, latest
+ *   down, oDOWN                 Session.Downgrade, queue.Downgrade
+ *   confirm, oCONF              Wait.grant, Wait.confirmed, queue.Confirm
+ *   CUT                         Waiter.abandon, OrphanError
+ *   upd, made, oUPD             Session.UpdateAndRelease, releaseStep.judge, releaseStep.judged, serving.SendWith
+ *   decide                      Record.Outcome, Hold.confirms
+ *   released, lost, orphan      releaseStep.judge, releaseStep.judged
+ *   FOREIGN, cCOUNTER           Snapshot.Decide, queue.Claim
+ *   Operator                    Operator.Evict
+ *   resume, oRESUME             Client.Resume, Wait.resume, Wait.takeOver, queue.Resume
+ *   oPLACE                      Wait.resume, queue.Enqueue
  */
 #ifndef N
 #define N 2

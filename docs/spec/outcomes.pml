@@ -15,6 +15,15 @@
  * operator removes the entry without a mark), OLD (a client of a version without
  * marks evicts or releases), FORGET (DynamoDB forgets the transaction's token).
  * BUG_... plants a mistake.
+ *
+ * Step, and the code that it plays:
+ *
+ *   decide, judged   Record.Outcome, releaseStep.judge, Hold.confirms
+ *   see              Hold.saw
+ *   rel, oREL        Ending.Release, serving.SendWith
+ *   tx, read, oTX    queue.Transaction, queue.NumberedFence, Record.Made
+ *   settle, oSETTLE  transaction.settle, queue.Settle
+ *   Env, newMark     Ending.Release, serving.Evict, serving.EvictFailClosed, queue.Resume, serving.Take, queue.Enter
  */
 #ifndef ROOM
 #define ROOM 1

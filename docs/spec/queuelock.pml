@@ -1,6 +1,5 @@
 /* The protocol of queuelock as the code performs it: exclusive locks, with a ticket
- * counter for each queue. README.md explains each part. run.sh lists the bounds
- * that are searched.
+ * counter for each queue. run.sh lists the bounds that are searched.
  *
  * One request is one atomic step. The table judges it when it is applied. The
  * reaction to its answer is decided in the same step, and the next request is a
@@ -19,6 +18,29 @@
  * mask of processes whose TAKE creates the record. With LATEONLY, only that request
  * may be late. With PASS, the processes are waiters of one client: a release may
  * claim the lock for the waiter with the next ticket.
+ *
+ * Step, and the code that it plays:
+ *
+ *   take, oTAKE               Wait.enter, Wait.entered, Wait.makeRoom, serving.Take
+ *   seed, oSEED               Take.Refused, Master.Take
+ *   enqueue, oENQ             Waiter.join, place.run, Place.put, queue.Enqueue
+ *   oWHB                      place.renew, Waiter.Renew
+ *   oDEL                      place.end, Place.leave, queue.Leave
+ *   oRESET                    Client.Reset, serving.Reset
+ *   rows, judge, act          Wait.look, rows.Look, Snapshot.Decide, Wait.act, Wait.follow
+ *   asked                     Wait.awaitsRow, player.awaitRow
+ *   sweep, oSWEEP             sweeper.Rows, rows.Sweep
+ *   evict, oEVICT             Wait.follow, sweeper.Holders, serving.Evict
+ *   claim, oCLAIM             Wait.claim, queue.Claim
+ *   found, late, latereset    Wait.adopt, Wait.removed, player.cleanUp, serving.Remove
+ *   held, oHB, oFENCE         Hold.Heartbeat, Hold.Transact, Hold.Fence, queue.NumberedFence
+ *   fast, oFAST, hand, oHAND  releaseStep.send, releaseStep.answered, Ending.Release
+ *   direct, oDIRECT           handover.Lines.Next, queue.Waiter.GrantByName, Ending.Release
+ *   accept                    Wait.usable, place.hold, Session.renew, life.leave
+ *   OWNED                     Wait.decide, Snapshot.Abandoned
+ *   pass, oPASS               handover.Lines.Next, player.offer, handover.Waiter.Rest, Ending.Release
+ *   lost, oREM                releaseStep.settled, releaseStep.removed, queue.Remove
+ *   leave, remove             Waiter.Leave, Wait.leave, player.cleanUp, serving.Remove
  */
 #ifndef N
 #define N 2

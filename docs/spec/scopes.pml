@@ -13,6 +13,14 @@
  * is lost, and starts at 1 again). With ONCE, a request that was answered is not
  * applied again. BUG_... plants a mistake. ORDERS is a mask of processes that enter
  * their queues in the other order.
+ *
+ * Step, and the code that it plays:
+ *
+ *   number, oNUM       Waiter.Number, Counter.Next
+ *   raise_, oRAISE     Waiter.raiseCounter, Counter.Raise
+ *   register, oENTER   Wait.enter, queue.Enter
+ *   next, wait, claim  round.enterAll, Waiter.Enter, Waiter.Await
+ *   over, give         Client.AcquireAll, Waiter.Leave, Session.GiveBack
  */
 #ifndef N
 #define N 2

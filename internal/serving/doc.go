@@ -2,7 +2,7 @@
 //
 // Each function sends one request. A write returns the record as it is afterwards (not after [SendBlind]), or the
 // record that refused it and [ErrRefused], [ErrLost] or [ErrMade]. After any other error it may have been applied, or may
-// yet be. docs/writes.md has the conditions of each write, and what a refusal means.
+// yet be. test/docs/testdata/writes.md has the conditions of each write.
 //
 //	| failure                       | outcome                                      |
 //	|-------------------------------|----------------------------------------------|

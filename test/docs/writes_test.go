@@ -23,7 +23,7 @@ import (
 
 const writesHeader = `# Writes
 
-What each conditional write of [the protocol](protocol.md) changes, its conditions, and for each condition the case that
+What each conditional write of [the protocol](../../../docs/protocol.md) changes, its conditions, and for each condition the case that
 needs it. The writes and the names of their conditions are those of the code. This page is generated: ` + "`make docs`" + `
 takes each case from ` + "`internal/testbed/conditions`" + `, where a test plays it as a story: with the condition the write is
 refused, and without it one of these is broken. A condition without a case fails the test, as does a case without a
@@ -50,7 +50,7 @@ func (p parts) add(write, part string) {
 	}
 }
 
-// TestWrites writes docs/writes.md from the cases. Then it plays each operation, and checks that what is sent is on the
+// TestWrites writes testdata/writes.md from the cases. Then it plays each operation, and checks that what is sent is on the
 // page.
 func TestWrites(t *testing.T) {
 	named, changes := parts{}, parts{}
@@ -76,7 +76,7 @@ func TestWrites(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "| %s | %s | %s |\n", c.Condition, c.Because, c.Keeps())
 	}
-	generated(t, "docs/writes.md", page.String())
+	generated(t, "test/docs/testdata/writes.md", page.String())
 
 	var mu sync.Mutex
 	missing := parts{}

@@ -7,7 +7,7 @@
 //
 // Some conditions are kept though no story needs them. The case says why, and the test checks that they refuse.
 //
-// docs/writes.md takes its sentences from here.
+// test/docs/testdata/writes.md takes its sentences from here.
 package conditions
 
 import "slices"
@@ -15,7 +15,7 @@ import "slices"
 // Case is why a write has a condition.
 type Case struct {
 	Write, Condition string
-	Because          string // for docs/writes.md
+	Because          string // for test/docs/testdata/writes.md
 
 	breaks Invariant
 	kept   reason
@@ -64,7 +64,7 @@ func keeps(write, condition, because string, kept reason, steps ...step) Case {
 	return Case{Write: write, Condition: condition, Because: because, kept: kept, story: steps}
 }
 
-// Cases are all cases, in the order of docs/writes.md.
+// Cases are all cases, in the order of test/docs/testdata/writes.md.
 func Cases() []Case {
 	return slices.Concat(ofTake, ofCounters, ofEnter, ofEnqueue, ofClaim, ofHeartbeat, ofRowHeartbeat, ofConfirm, ofSetData,
 		ofDowngrade, ofFence, ofSettle, ofRelease, ofPass, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
