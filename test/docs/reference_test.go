@@ -236,7 +236,7 @@ func actions(sent queuelocktest.Counts) []string {
 
 // TestDemoOutput finds the labels of the printed summary in the demo's code.
 func TestDemoOutput(t *testing.T) {
-	code := sources(t, "internal/demo", ".go")
+	code := sources(t, "cmd/queuelock/internal/demo", ".go")
 	found := 0
 	for _, s := range snippets(t) {
 		if s.language != "text" || !slices.ContainsFunc(s.lines, func(l string) bool { return strings.HasPrefix(l, "grants ") && strings.Contains(l, "workers") }) {
