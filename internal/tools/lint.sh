@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the source and the dependencies: gofmt, vet, staticcheck and "go mod verify" for
-# each module of the repository, and the licences of what the library and the command link,
+# Checks the source and the dependencies: gofmt, vet, staticcheck, "go mod verify" and "go mod
+# tidy" for each module of the repository, and the licences of what the library and the command link,
 # on each platform. It downloads modules and nothing else.
 #
 #	lint.sh VERSION-OF-STATICCHECK VERSION-OF-GO-LICENSES
@@ -17,6 +17,7 @@ GOBIN=$bin $go install "honnef.co/go/tools/cmd/staticcheck@$1"
 GOBIN=$bin $go install "github.com/google/go-licenses@$2"
 
 sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/staticcheck' ./... && $go mod verify"
+GO=$go sh internal/tools/tidy.sh
 
 # The licences of others ask no more than a notice in what is shipped. Add one here only after reading it. Our own is not in
 # the folder of each module.

@@ -42,7 +42,7 @@ func (s source) symbol(name string) string {
 
 // isPublic reports whether other modules can import the file's package.
 func (s source) isPublic() bool {
-	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"bench", "internal", "examples", "test"})
+	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"bench", "cmd", "internal", "examples", "test"})
 }
 
 func (s source) within(dirs []string) bool {
