@@ -1,4 +1,7 @@
 # The targets a person needs. `make` alone lists them.
+#
+# The pattern "work" is all packages of the modules of go.work. The other modules, bench, otelqueuelock and
+# examples/integrations, are on their own: their requirements would raise versions of what the command links.
 
 GO      ?= go
 ENGINES ?= embedded,dynoxide,dynamodb-local
@@ -27,7 +30,7 @@ WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/te
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
 	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 15m -p 4 \
-		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(WITHOUT_RACE))")
+		$$($(GO) list work | grep -vxF "$$($(GO) list $(WITHOUT_RACE))")
 	GOGC=400 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -ldflags=-w $(WITHOUT_RACE)
 
 .PHONY: test-repeat
@@ -36,7 +39,7 @@ test-repeat: ## "make test" RUNS times (default 20), and how often each test fai
 
 .PHONY: quick
 quick: ## all tests on the embedded engine alone, without the race detector
-	QUEUELOCK_ENGINES=embedded $(GO) test ./...
+	QUEUELOCK_ENGINES=embedded $(GO) test work
 
 .PHONY: load
 load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
@@ -64,15 +67,15 @@ bench-quick: tools bin/bench ## the same in about two minutes, with few cases, p
 
 .PHONY: bench-test
 bench-test: ## vet and test the benchmark, which is a module of its own
-	cd bench && $(GO) vet ./... && $(GO) test ./...
+	export GOWORK=off && cd bench && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: otel-test
 otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert rules
-	cd otelqueuelock && $(GO) vet ./... && $(GO) test -count=1 ./...
+	export GOWORK=off && cd otelqueuelock && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 .PHONY: examples-test
 examples-test: ## vet and test the examples that need other modules, in a module of their own
-	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
+	export GOWORK=off && cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: docs
 docs: ## write the tables of docs/costs.md and docs/protocol.md, and the golden files of writes and expressions
@@ -105,11 +108,11 @@ spec-full: ## both, with larger searches: hours, and up to 6 GB of memory
 
 .PHONY: sim
 sim: ## SEEDS simulated clusters (default 250) of ten minutes each, of new seeds
-	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./internal/testbed/sim -sim.seeds $(SEEDS) -sim.replays 10
+	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./test/sim -sim.seeds $(SEEDS) -sim.replays 10
 
 .PHONY: sim-planted
 sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
-	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./internal/testbed/sim -sim.mutants
+	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./test/sim -sim.mutants
 
 .PHONY: chaos
 chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
@@ -134,7 +137,11 @@ fmt:
 
 .PHONY: vet
 vet:
-	$(GO) vet ./...
+	$(GO) vet work
+
+.PHONY: tidy
+tidy: ## check that "go mod tidy" would change no go.mod and no go.sum
+	GO=$(GO) sh internal/tools/tidy.sh
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck and "go mod verify" for each module, and the licences of dependencies
@@ -142,9 +149,7 @@ lint: ## gofmt, vet, staticcheck and "go mod verify" for each module, and the li
 
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, or a copy of it in VULNDB
-	for file in $$(git ls-files '*go.mod'); do \
-		(cd $$(dirname $$file) && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; \
-	done
+	sh internal/tools/each.sh $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...
 
 .PHONY: api
 api: ## changes of the exported API since the commit or tag SINCE (default HEAD)
@@ -178,12 +183,12 @@ bin/queuelock:
 .PHONY: bin/chaos
 bin/chaos:
 	@mkdir -p bin
-	$(GO) build -o $@ ./internal/testbed/chaos/cmd
+	$(GO) build -o $@ ./test/chaos/cmd
 
 .PHONY: bin/bench
 bin/bench:
 	@mkdir -p bin
-	cd bench && $(GO) build -o ../$@ .
+	GOWORK=off $(GO) build -C bench -o ../$@ .
 
 .PHONY: clean
 clean: ## remove what was built; .tools/ stays

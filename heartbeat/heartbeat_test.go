@@ -10,14 +10,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-	"pgregory.net/rapid"
-
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/leak"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 var rhythm = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: 2 * time.Second, First: 30 * time.Second}
 
@@ -472,18 +471,18 @@ func TestCancelledContext(t *testing.T) {
 // after the sending of the last confirmed renewal, or at once when evicted, and never
 // else; and never two renewals are under way.
 func TestTimeOfLoss(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *property.T) {
 		type fate struct {
 			after time.Duration
 			err   error
 		}
-		fates := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) fate {
+		fates := property.SliceOfN(property.Custom(func(rt *property.T) fate {
 			return fate{
-				after: time.Duration(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 5000), rapid.IntRange(0, 120_000)).Draw(rt, "ms")) * time.Millisecond,
-				err:   rapid.SampledFrom([]error{nil, nil, nil, errNetwork, errNetwork, heartbeat.ErrEvicted}).Draw(rt, "err"),
+				after: time.Duration(property.OneOf(property.Just(0), property.IntRange(0, 5000), property.IntRange(0, 120_000)).Draw(rt, "ms")) * time.Millisecond,
+				err:   property.SampledFrom([]error{nil, nil, nil, errNetwork, errNetwork, heartbeat.ErrEvicted}).Draw(rt, "err"),
 			}
 		}), 1, 30).Draw(rt, "fates")
-		var problem string // for rapid, which wants to hear of it outside the bubble
+		var problem string // for the property, which fails outside the bubble
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			confirmed := start // guarded by the table's mutex from here on

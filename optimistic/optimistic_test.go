@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queue"
@@ -104,7 +104,7 @@ func TestConflict(t *testing.T) {
 		if !errors.As(err, &conflict) || !errors.Is(err, optimistic.ErrConflict) || conflict.Current == nil {
 			t.Fatalf("%s: %v, want a conflict with the item", what, err)
 		}
-		if diff := cmp.Diff(changed, *conflict.Current, cmp.AllowUnexported(optimistic.Item{}), sdk); diff != "" {
+		if diff := diff.Of(changed, *conflict.Current); diff != "" {
 			t.Errorf("%s: not the item in the table (-want +got):\n%s", what, diff)
 		}
 		if !strings.Contains(err.Error(), "pk=order-7, sk=header") || !strings.Contains(err.Error(), "has version 2") {
@@ -127,8 +127,6 @@ func TestConflict(t *testing.T) {
 		t.Errorf("delete of what was deleted: %v", err)
 	}
 }
-
-var sdk = cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{})
 
 // load2 is the item out of a conflict, which can be saved like a loaded one.
 func load2(t *testing.T, items *optimistic.Table) *optimistic.Item {
@@ -288,7 +286,7 @@ func TestMalformedVersion(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			if got := table.Items(); !cmp.Equal(got, []attributes{item}, sdk, cmpopts.IgnoreUnexported(types.AttributeValueMemberM{})) {
+			if got := table.Items(); !reflect.DeepEqual(got, []attributes{item}) {
 				t.Errorf("the item was changed to %v", got)
 			}
 		})

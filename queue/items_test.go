@@ -5,17 +5,16 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
-
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 // TestSortKeys checks that a ticket is read back from its sort key.
 func TestSortKeys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		q := queue.Items{PK: "p", SK: "s", Entity: "e", Reason: rapid.StringMatching(`[^/]{0,20}`).Draw(t, "reason")}
-		padded := rapid.StringMatching(`[0-9]{38}`).Draw(t, "padded")
+	property.Check(t, func(t *property.T) {
+		q := queue.Items{PK: "p", SK: "s", Entity: "e", Reason: property.StringMatching(`[^/]{0,20}`).Draw(t, "reason")}
+		padded := property.StringMatching(`[0-9]{38}`).Draw(t, "padded")
 		number, err := ticket.Parse(padded)
 		if err != nil {
 			t.Fatal(err)
@@ -25,7 +24,7 @@ func TestSortKeys(t *testing.T) {
 			t.Fatalf("%v has the number %q, %v", item, got, ok)
 		}
 		other := q
-		other.Reason = rapid.StringMatching(`[^/]{0,20}`).Draw(t, "other reason")
+		other.Reason = property.StringMatching(`[^/]{0,20}`).Draw(t, "other reason")
 		if _, ok := other.Padded(item); ok != (other.Reason == q.Reason) {
 			t.Fatalf("the row of %q is one of %q", q.Reason, other.Reason)
 		}

@@ -7,24 +7,24 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 )
 
 // TestRoundTrip checks that a lease is read as it was written.
 func TestRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		want := queue.Lease{
-			Beat: rapid.Int64().Draw(t, "beat"),
-			TTL:  time.Duration(rapid.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(t, "ttl")) * time.Millisecond,
+			Beat: property.Int64().Draw(t, "beat"),
+			TTL:  time.Duration(property.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(t, "ttl")) * time.Millisecond,
 		}
-		if rapid.Bool().Draw(t, "timed") {
-			want.Until = time.UnixMilli(rapid.Int64Range(0, 1<<45).Draw(t, "until"))
+		if property.Bool().Draw(t, "timed") {
+			want.Until = time.UnixMilli(property.Int64Range(0, 1<<45).Draw(t, "until"))
 		}
 		item := clause.Item{"other": clause.String("kept")}
-		want.Delay = time.Duration(rapid.Int64Range(0, queue.MaxDelay.Milliseconds()).Draw(t, "delay")) * time.Millisecond
+		want.Delay = time.Duration(property.Int64Range(0, queue.MaxDelay.Milliseconds()).Draw(t, "delay")) * time.Millisecond
 		want.Fill(item)
 		r := clause.Reader{Item: item}
 		got := queue.ReadHolderLease(&r)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -64,7 +64,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 	}
 	same := func(t *testing.T, want, got any) {
 		t.Helper()
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := diff.Of(want, got); diff != "" {
 			t.Error(diff)
 		}
 	}

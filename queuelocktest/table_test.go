@@ -14,8 +14,8 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -43,7 +43,7 @@ func TestTableSchema(t *testing.T) {
 			got = append(got, aws.ToString(k.AttributeName), k.KeyType)
 		}
 		want := []any{test.name, types.TableStatusActive, types.TimeToLiveStatusEnabled, test.ttl, test.pk, types.KeyTypeHash, test.sk, types.KeyTypeRange}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := diff.Of(want, got); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -72,7 +72,7 @@ func TestItems(t *testing.T) {
 	for _, it := range table.Items() {
 		got = append(got, it["pk"].(*types.AttributeValueMemberS).Value+" "+it["sk"].(*types.AttributeValueMemberS).Value)
 	}
-	if diff := cmp.Diff([]string{"a 1", "a 10", "a 2", "b 1", "b 2"}, got); diff != "" {
+	if diff := diff.Of([]string{"a 1", "a 10", "a 2", "b 1", "b 2"}, got); diff != "" {
 		t.Error(diff)
 	}
 	if diff := table.Counts().Sub(before); len(diff) != 0 {
@@ -94,7 +94,7 @@ func TestCounts(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if diff := cmp.Diff(want, table.Counts().Sub(before)); diff != "" {
+		if diff := diff.Of(want, table.Counts().Sub(before)); diff != "" {
 			t.Errorf("%s:\n%s", what, diff)
 		}
 	}
@@ -164,7 +164,7 @@ func TestCountsString(t *testing.T) {
 	for line := range strings.Lines(counts.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := diff.Of(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

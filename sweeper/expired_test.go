@@ -8,22 +8,22 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
@@ -68,24 +68,24 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 func TestLiveRowsRemain(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	runs := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *property.T) {
 		runs++
 		q := queueOf(tb, fmt.Sprint("e", runs))
 		now := time.Now()
 		// What its lease says, or only observation, decides; an owner may renew
 		// between the look and the removal.
 		draw := func(what string) (end time.Time, dead, renews bool) {
-			dead = rapid.Bool().Draw(rt, what+" is dead")
+			dead = property.Bool().Draw(rt, what+" is dead")
 			end = now.Add(time.Hour)
 			if dead {
 				end = now.Add(-time.Hour)
 			}
-			return end, dead, dead && rapid.IntRange(0, 3).Draw(rt, what+" renews") == 0
+			return end, dead, dead && property.IntRange(0, 3).Draw(rt, what+" renews") == 0
 		}
 		kept := map[string]bool{}
 		var all []queue.Waiter
 		renewed := map[string]bool{}
-		for i := range rapid.IntRange(0, 8).Draw(rt, "rows") {
+		for i := range property.IntRange(0, 8).Draw(rt, "rows") {
 			end, dead, renews := draw(fmt.Sprint("row ", i+2))
 			r := row(i+2, end)
 			enqueue(t, q, r)
@@ -93,7 +93,7 @@ func TestLiveRowsRemain(t *testing.T) {
 			kept[r.ID], renewed[r.ID] = !dead || renews, renews
 		}
 		ends := map[string]time.Time{}
-		for i := range rapid.IntRange(0, 3).Draw(rt, "holders") {
+		for i := range property.IntRange(0, 3).Draw(rt, "holders") {
 			id := fmt.Sprint("holder-", i)
 			end, dead, renews := draw(id)
 			ends[id], kept[id], renewed[id] = end, !dead || renews, renews

@@ -1,4 +1,5 @@
-// Package test holds the tests of the library's behaviour, in five packages:
+// Package test holds the tests of the library's behaviour, in five packages. They are a module of their own, with what
+// tests the library at large, so that programs which import the library require nothing of it.
 //
 //	acquire  how a lock is acquired: arguments, the queue, waits, callbacks,
 //	         hand-over, Resume, and what each costs
@@ -8,4 +9,11 @@
 //	faults   outages, crashes, hanging requests, malformed items, load; every
 //	         engine, in real time
 //	docs     the pages, compared with the code, and what the packages import
+//
+// The apparatus:
+//
+//	sim          whole clusters in a synctest bubble, from a seed ("make sim")
+//	chaos        real processes, sockets and an engine that fail ("make chaos")
+//	faultproxy   plays faults over TCP, for chaos
+//	conformance  the suite that compares the engines
 package test

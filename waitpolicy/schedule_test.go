@@ -4,23 +4,22 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func duration(t *rapid.T, label string, most time.Duration) time.Duration {
-	return time.Duration(rapid.OneOf(
-		rapid.Just(int64(0)), rapid.Int64Range(0, int64(most)), rapid.Int64Range(0, int64(2*time.Second)),
+func duration(t *property.T, label string, most time.Duration) time.Duration {
+	return time.Duration(property.OneOf(
+		property.Just(int64(0)), property.Int64Range(0, int64(most)), property.Int64Range(0, int64(2*time.Second)),
 	).Draw(t, label))
 }
 
 const week = 7 * 24 * time.Hour
 
-func drawObservation(t *rapid.T) waitpolicy.Observation {
+func drawObservation(t *property.T) waitpolicy.Observation {
 	return waitpolicy.Observation{
-		Ahead:     rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 1_000_000)).Draw(t, "ahead"),
-		Serving:   rapid.Bool().Draw(t, "serving"),
+		Ahead:     property.OneOf(property.IntRange(0, 3), property.IntRange(0, 1_000_000)).Draw(t, "ahead"),
+		Serving:   property.Bool().Draw(t, "serving"),
 		Elapsed:   duration(t, "elapsed", week),
 		AtMost:    duration(t, "at most", week),
 		Likely:    duration(t, "likely", week),
@@ -32,18 +31,18 @@ func drawObservation(t *rapid.T) waitpolicy.Observation {
 	}
 }
 
-func drawSchedule(t *rapid.T) waitpolicy.Schedule {
+func drawSchedule(t *property.T) waitpolicy.Schedule {
 	s := waitpolicy.Schedule{Fastest: time.Millisecond + duration(t, "fastest", time.Second)}
 	s.SlowestNext = s.Fastest + duration(t, "slowest next", 10*time.Second)
 	s.Slowest = s.SlowestNext + duration(t, "slowest", time.Minute)
 	return s
 }
 
-func drawJitter(t *rapid.T) float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "jitter") }
+func drawJitter(t *property.T) float64 { return property.Float64Range(0, 0.999999).Draw(t, "jitter") }
 
 // TestDelayIsPure checks that Delay is a pure function.
 func TestDelayIsPure(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		if a, b := s.Delay(o, jitter), s.Delay(o, jitter); a != b {
 			t.Fatalf("two answers to one question: %v and %v", a, b)
@@ -53,7 +52,7 @@ func TestDelayIsPure(t *testing.T) {
 
 // TestDelayBounds checks that a delay stays within its bounds.
 func TestDelayBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		got := s.Delay(o, jitter)
 		if got < s.Fastest*4/5 || got > s.Slowest {
@@ -67,13 +66,13 @@ func TestDelayBounds(t *testing.T) {
 
 // TestJitter checks that jitter only shortens a delay.
 func TestJitter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		full, got := s.Delay(o, 0), s.Delay(o, jitter)
 		if got > full || got < full*4/5 {
 			t.Fatalf("jitter of %v made %v of %v", jitter, got, full)
 		}
-		if out := s.Delay(o, rapid.Float64Range(-10, 10).Draw(t, "no jitter at all")); out > full || out < full*4/5 {
+		if out := s.Delay(o, property.Float64Range(-10, 10).Draw(t, "no jitter at all")); out > full || out < full*4/5 {
 			t.Fatalf("jitter out of range made %v of %v", out, full)
 		}
 	})
@@ -81,10 +80,10 @@ func TestJitter(t *testing.T) {
 
 // TestDelayByPosition checks that a waiter further back looks no earlier.
 func TestDelayByPosition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		nearer := o
-		nearer.Ahead = rapid.IntRange(0, o.Ahead).Draw(t, "nearer")
+		nearer.Ahead = property.IntRange(0, o.Ahead).Draw(t, "nearer")
 		if near, far := s.Delay(nearer, jitter), s.Delay(o, jitter); near > far {
 			t.Fatalf("with %d ahead %v, with %d ahead %v", nearer.Ahead, near, o.Ahead, far)
 		}
@@ -96,7 +95,7 @@ func TestDelayByPosition(t *testing.T) {
 // A turn cannot be expected to end before its lower bound; after that, the first in line
 // sleeps for SlowestNext at the most.
 func TestDelayOfNext(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		o.Ahead = 0
 		bound := time.Duration(0)
@@ -116,7 +115,7 @@ func TestDelayOfNext(t *testing.T) {
 // TestHintedDelay checks that a waiter that expects a hint notices a crash as others do, and that the next in line
 // looks a quarter of a turn after the end of a usual turn.
 func TestHintedDelay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		o.Hinted = true
 		got := s.Delay(o, jitter)

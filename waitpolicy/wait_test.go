@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestWaitRoundTrip checks that waits are parsed and printed without loss.
 func TestWaitRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := waitpolicy.For(time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "wait")))
+	property.Check(t, func(t *property.T) {
+		w := waitpolicy.For(time.Duration(property.Int64Range(0, math.MaxInt64).Draw(t, "wait")))
 		again, err := waitpolicy.Parse(w.String())
 		if err != nil || again != w {
 			t.Fatalf("Parse(%q) = %v, %v, want %v", w, again, err, w)
@@ -77,9 +76,9 @@ func TestInvalidWaits(t *testing.T) {
 
 // TestAttemptsRoundTrip checks that attempts are parsed and printed without loss.
 func TestAttemptsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(2, math.MaxInt).Draw(t, "attempts")
-		every := time.Duration(rapid.Int64Range(int64(time.Millisecond), math.MaxInt64).Draw(t, "every"))
+	property.Check(t, func(t *property.T) {
+		n := property.IntRange(2, math.MaxInt).Draw(t, "attempts")
+		every := time.Duration(property.Int64Range(int64(time.Millisecond), math.MaxInt64).Draw(t, "every"))
 		w := waitpolicy.Attempts(n, every)
 		again, err := waitpolicy.Parse(w.String())
 		if err != nil || again != w || w.Validate() != nil {

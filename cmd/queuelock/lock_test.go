@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 

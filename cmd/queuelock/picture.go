@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/queuelock/queuelock/internal/demo/timeline"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
 )
 
 // pictureFlags are the flags of commands that draw a timeline.

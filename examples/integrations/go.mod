@@ -13,7 +13,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.0
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.7
 	github.com/johannesboyne/gofakes3 v1.2.0
-	github.com/queuelock/queuelock v0.0.0-00010101000000-000000000000
+	github.com/queuelock/queuelock v0.1.0
 	modernc.org/sqlite v1.61.1
 )
 

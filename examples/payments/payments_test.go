@@ -12,15 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/examples/payments"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const paymentsTable = "payments"
 

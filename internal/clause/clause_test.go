@@ -9,9 +9,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -46,7 +46,7 @@ func TestApply(t *testing.T) {
 		fate := writetest.Send(t, db, table.Name(), key, w, names)
 		got := get(t, db, table.Name(), key)
 		fates[fate]++
-		if diff := cmp.Diff(want, got, writetest.SameValues...); fate != wantFate || diff != "" {
+		if diff := writetest.Diff(want, got); fate != wantFate || diff != "" {
 			t.Fatalf("%d: %v on %v\nthe table: %d, Apply: %d\n%s", i, w, item, fate, wantFate, diff)
 		}
 	}
@@ -64,7 +64,7 @@ func TestTemplate(t *testing.T) {
 		w := clause.Write{If: []clause.Cond{randomCond(rnd, 2)}, Do: randomChanges(rnd)}
 		_, ids, values := w.Shape(nil, names)
 		filled := w.Template(names, func(i int) string { return ids[i] }, func(i int) clause.Value { return values[i] })
-		if diff := cmp.Diff(built(t, w.Builder(names)), built(t, filled)); diff != "" {
+		if diff := diff.Of(built(t, w.Builder(names)), built(t, filled)); diff != "" {
 			t.Fatal(diff)
 		}
 	}
@@ -95,11 +95,11 @@ func TestWithout(t *testing.T) {
 		left  []string
 	}{{"a", true, []string{"b"}}, {"b", true, []string{"a"}}, {"d", false, []string{"a", "b"}}} {
 		got, found := w.Without(tt.name)
-		if diff := cmp.Diff(tt.left, got.Conditions()); found != tt.found || diff != "" {
+		if diff := diff.Of(tt.left, got.Conditions()); found != tt.found || diff != "" {
 			t.Errorf("without %s: found %v: %s", tt.name, found, diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, w.Conditions()); diff != "" {
+	if diff := diff.Of([]string{"a", "b"}, w.Conditions()); diff != "" {
 		t.Errorf("Without has changed the write: %s", diff)
 	}
 }

@@ -6,21 +6,21 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 func numberOf(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
-func drawValue(t *rapid.T) types.AttributeValue {
-	return rapid.OneOf(
-		rapid.Map(rapid.String(), clause.String),
-		rapid.Map(rapid.Int64(), clause.Int),
-		rapid.Map(rapid.SampledFrom([]string{"", "1.5", "1E+3", "1E999999999", "-0", "NaN", "0x10", strings.Repeat("1", 500)}), numberOf),
-		rapid.SampledFrom([]types.AttributeValue{
+func drawValue(t *property.T) types.AttributeValue {
+	return property.OneOf(
+		property.Map(property.String(), clause.String),
+		property.Map(property.Int64(), clause.Int),
+		property.Map(property.SampledFrom([]string{"", "1.5", "1E+3", "1E999999999", "-0", "NaN", "0x10", strings.Repeat("1", 500)}), numberOf),
+		property.SampledFrom([]types.AttributeValue{
 			clause.Map(nil), clause.Map(clause.Item{"n": numberOf("1")}), &types.AttributeValueMemberNULL{}, &types.AttributeValueMemberBOOL{},
 			&types.AttributeValueMemberL{}, &types.AttributeValueMemberB{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
 			&types.AttributeValueMemberBS{}, &types.UnknownUnionMember{Tag: "X"},
@@ -30,22 +30,22 @@ func drawValue(t *rapid.T) types.AttributeValue {
 
 // TestReaderProblems checks that a reader never panics and keeps the first problem.
 func TestReaderProblems(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		item := clause.Item{}
 		for _, name := range []string{"a", "b", "c"} {
-			if rapid.Bool().Draw(t, "has "+name) {
+			if property.Bool().Draw(t, "has "+name) {
 				item[name] = drawValue(t)
 			}
 		}
 		r := &clause.Reader{What: "row", Item: item, Path: "x."}
 		var first error
-		for range rapid.IntRange(1, 10).Draw(t, "reads") {
-			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "attribute")
+		for range property.IntRange(1, 10).Draw(t, "reads") {
+			name := property.SampledFrom([]string{"a", "b", "c"}).Draw(t, "attribute")
 			_, has := item[name]
 			if r.Has(name) != has {
 				t.Fatal("Has is wrong")
 			}
-			switch rapid.IntRange(0, 5).Draw(t, "as") {
+			switch property.IntRange(0, 5).Draw(t, "as") {
 			case 0:
 				r.Int(name)
 			case 1:

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/diff"
+	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 const timeout = 5 * time.Second
@@ -82,12 +82,6 @@ func newSeeding(t *testing.T, tb *queuelocktest.Table, name string) counter.Coun
 func seeds(f queuelocktest.Fault) queuelocktest.Fault {
 	return f.Of("UpdateItem").Mentioning("attribute_not_exists")
 }
-
-// ignoreUnexported lets cmp look into the SDK's attribute values.
-var ignoreUnexported = cmp.FilterPath(func(p cmp.Path) bool {
-	field, ok := p.Last().(cmp.StructField)
-	return ok && field.Name() == "noSmithyDocumentSerde"
-}, cmp.Ignore())
 
 // TestTakeOnce checks that Take sends its request once. A retry by the SDK would issue a
 // second number to one caller.
@@ -164,7 +158,7 @@ func TestSilentRefusal(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "since June 2023") || errors.Is(err, ticket.ErrSeeded) || counter.MayHaveTaken(err) {
 		t.Errorf("got %v, %v", item, err)
 	}
-	if diff := cmp.Diff(before, tb.Items(), ignoreUnexported); diff != "" {
+	if diff := diff.Of(before, tb.Items()); diff != "" {
 		t.Errorf("the item was written to (-before +after):\n%s", diff)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/queuelock/queuelock/internal/testbed/diff"
 )
 
 var epoch = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -81,7 +81,7 @@ func same(t testing.TB, what string, got any, want string) {
 	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
 		t.Fatalf("%s: %v", want, err)
 	}
-	if diff := cmp.Diff(wanted, got); diff != "" {
+	if diff := diff.Of(wanted, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/queuelock/queuelock/internal/testbed/diff"
 )
 
 // sendSplit sends a transaction in the background that puts items a/x and a/y,
@@ -42,7 +42,7 @@ func visible(e *Engine) string {
 	return all
 }
 
-// What DynamoDB does as well is in internal/testbed/conformance.
+// What DynamoDB does as well is in test/conformance.
 func TestSplitEngine(t *testing.T) {
 	run := func(name string, f func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
@@ -126,7 +126,7 @@ func TestSplitEngine(t *testing.T) {
 			"2s DeleteItem tab x false",
 			"2s TransactWriteItems tab y false tab z true",
 		}
-		if diff := cmp.Diff(want, reports); diff != "" {
+		if diff := diff.Of(want, reports); diff != "" {
 			t.Error(diff)
 		}
 	})

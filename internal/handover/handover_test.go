@@ -6,9 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -33,7 +32,7 @@ func onPaper(entity, reason string) table.Queue {
 // waiters join and leave. A waiter that becomes the first because another left has been
 // woken.
 func TestFirst(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		lines, q := New(time.Hour), onPaper("e", "lock")
 		other := lines.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
 		in := map[int]*Waiter{}
@@ -46,8 +45,8 @@ func TestFirst(t *testing.T) {
 			}
 			return lowest
 		}
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			ticket := rapid.IntRange(1, 12).Draw(t, "ticket")
+		for range property.IntRange(1, 40).Draw(t, "steps") {
+			ticket := property.IntRange(1, 12).Draw(t, "ticket")
 			before := first()
 			if waiter, ok := in[ticket]; ok {
 				woken(in[first()])

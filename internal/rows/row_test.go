@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -100,17 +100,17 @@ func lookAll(t testing.TB, q table.Queue) queue.Snapshot {
 func TestRoundTrip(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	runs := 0
-	rapid.Check(t, func(rt *rapid.T) {
+	property.Check(t, func(rt *property.T) {
 		runs++
-		q := queueOf(tb, fmt.Sprint("e", runs), rapid.SampledFrom([]string{"lock", "", "a b", "ü"}).Draw(rt, "reason"))
-		number := locktest.Must(ticket.Parse(rapid.StringMatching(`[1-9][0-9]{0,37}`).Draw(rt, "ticket")))
+		q := queueOf(tb, fmt.Sprint("e", runs), property.SampledFrom([]string{"lock", "", "a b", "ü"}).Draw(rt, "reason"))
+		number := locktest.Must(ticket.Parse(property.StringMatching(`[1-9][0-9]{0,37}`).Draw(rt, "ticket")))
 		want := queue.Waiter{
-			Ticket: number, ID: rapid.StringN(1, 20, -1).Draw(rt, "id"), Owner: rapid.String().Draw(rt, "owner"),
-			CreatedAt: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "created")),
-			Lease:     queue.Lease{TTL: time.Duration(rapid.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
+			Ticket: number, ID: property.StringN(1, 20).Draw(rt, "id"), Owner: property.String().Draw(rt, "owner"),
+			CreatedAt: time.UnixMilli(property.Int64Range(0, 1<<42).Draw(rt, "created")),
+			Lease:     queue.Lease{TTL: time.Duration(property.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(rt, "ttl")) * time.Millisecond},
 		}
-		if rapid.Bool().Draw(rt, "timed") {
-			want.Lease.Until = time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(rt, "until"))
+		if property.Bool().Draw(rt, "timed") {
+			want.Lease.Until = time.UnixMilli(property.Int64Range(0, 1<<42).Draw(rt, "until"))
 		}
 		enqueue(t, q, want)
 		all := lookAll(t, q).Rows

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -93,11 +93,11 @@ func TestFloor(t *testing.T) {
 // TestMeasureOfTurns checks that the measure of turns follows the turns and stays
 // positive.
 func TestMeasureOfTurns(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		var turn queue.HoldTime
-		length := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "length"))
-		for range rapid.IntRange(0, 20).Draw(t, "others before") {
-			turn = turn.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "before")))
+		length := time.Duration(property.Int64Range(1, int64(time.Hour)).Draw(t, "length"))
+		for range property.IntRange(0, 20).Draw(t, "others before") {
+			turn = turn.Add(time.Duration(property.Int64Range(0, int64(time.Hour)).Draw(t, "before")))
 			if turn.Mean < 0 || turn.Deviation < 0 || turn.Mean > time.Hour || turn.Deviation > time.Hour {
 				t.Fatalf("measured %+v", turn)
 			}

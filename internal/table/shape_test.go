@@ -4,29 +4,28 @@ import (
 	"reflect"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 // TestExpress checks that a write has the expressions that would be built for it alone, whatever was sent before.
 func TestExpress(t *testing.T) {
 	store := NewStore(nil, Layout{}, 0)
-	value := rapid.OneOf(
-		rapid.Map(rapid.String(), func(s string) clause.Value { return clause.String(s) }),
-		rapid.Map(rapid.Int64Range(0, 3), func(n int64) clause.Value { return clause.Int(n) }),
-		rapid.Map(rapid.String(), func(s string) clause.Value { return clause.Map(clause.Item{s: clause.String(s)}) }),
+	value := property.OneOf(
+		property.Map(property.String(), func(s string) clause.Value { return clause.String(s) }),
+		property.Map(property.Int64Range(0, 3), func(n int64) clause.Value { return clause.Int(n) }),
+		property.Map(property.String(), func(s string) clause.Value { return clause.Map(clause.Item{s: clause.String(s)}) }),
 	)
 	accounts, fee, open := clause.At("accounts"), clause.At("fee"), clause.At("open")
-	rapid.Check(t, func(t *rapid.T) {
-		n := clause.Names{Key: "pk", Prefix: rapid.SampledFrom([]string{"", "lock_"}).Draw(t, "prefix")}
-		path := accounts.Entry(rapid.StringMatching(`[a-z0-9.-]{12}`).Draw(t, "id"))
+	property.Check(t, func(t *property.T) {
+		n := clause.Names{Key: "pk", Prefix: property.SampledFrom([]string{"", "lock_"}).Draw(t, "prefix")}
+		path := accounts.Entry(property.StringMatching(`[a-z0-9.-]{12}`).Draw(t, "id"))
 		first, second := value.Draw(t, "first"), value.Draw(t, "second")
 		w := clause.Write{
 			If: []clause.Cond{path.Less(clause.V(first)), clause.Key.Exists(), fee.BeginsWith(clause.V(clause.String("x")))},
 			Do: []clause.Change{path.Set(clause.V(first)), fee.Set(clause.V(clause.Int(7))), clause.Expires.Remove()},
 		}
-		if rapid.Bool().Draw(t, "more") {
+		if property.Bool().Draw(t, "more") {
 			w.If, w.Do = append(w.If, path.Equal(clause.V(second)), open.Type("S")), append(w.Do, open.Remove())
 		}
 		got, want := store.Express(w, n), Build(w.Builder(n))

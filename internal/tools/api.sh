@@ -2,6 +2,7 @@
 # Prints how the exported API of the working tree differs from that of a revision. It fails only if it cannot compare.
 set -eu
 cd "$(dirname "$0")/../.."
+export GOWORK=off # the API is that of the module at the root
 go=${GO:-go} apidiff=golang.org/x/exp/cmd/apidiff@$1 since=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

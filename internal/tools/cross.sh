@@ -7,9 +7,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
 export GOGC=400 # fewer collections in the compiler
-module=$($go list -m)
-packages=$($go list ./... | grep -Ev "^$module/(docs|examples|internal|test)(/|\$)")
-nested=$($go list -C otelqueuelock -find ./...)
+module=$(GOWORK=off $go list -m)
+packages=$($go list work | grep -Ev "^$module/(docs|examples|internal|test)(/|\$)")
+nested=$(GOWORK=off $go list -C otelqueuelock -find ./...)
 [ "${1-}" != list ] || { printf '%s\n' $packages $nested; exit; }
 
 host=$($go env GOHOSTOS)/$($go env GOHOSTARCH)
@@ -34,6 +34,6 @@ for os in linux darwin windows; do
 		# shellcheck disable=SC2086
 		GOOS=$os GOARCH=$arch $go vet "$quick" -overlay="$overlay" $packages
 		# shellcheck disable=SC2086
-		GOOS=$os GOARCH=$arch $go vet -C otelqueuelock "$quick" -overlay="$overlay" $nested
+		GOWORK=off GOOS=$os GOARCH=$arch $go vet -C otelqueuelock "$quick" -overlay="$overlay" $nested
 	done
 done

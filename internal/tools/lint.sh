@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the source and the dependencies: gofmt, vet, staticcheck and "go mod verify" for
-# each module of the repository, and the licences of what the library and the command link,
+# Checks the source and the dependencies: gofmt, vet, staticcheck, "go mod verify" and "go mod
+# tidy" for each module of the repository, and the licences of what the library and the command link,
 # on each platform. It downloads modules and nothing else.
 #
 #	lint.sh VERSION-OF-STATICCHECK VERSION-OF-GO-LICENSES
@@ -16,22 +16,16 @@ unformatted=$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))
 GOBIN=$bin $go install "honnef.co/go/tools/cmd/staticcheck@$1"
 GOBIN=$bin $go install "github.com/google/go-licenses@$2"
 
-for file in $(git ls-files -co --exclude-standard '*go.mod'); do
-	echo "module in $(dirname "$file"): vet, staticcheck, go mod verify"
-	(
-		cd "$(dirname "$file")"
-		$go vet ./...
-		"$bin/staticcheck" ./...
-		$go mod verify
-	)
-done
+sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/staticcheck' ./... && $go mod verify"
+GO=$go sh internal/tools/tidy.sh
 
-# The licences ask no more than a notice in what is shipped. Add one here only after reading it.
+# The licences of others ask no more than a notice in what is shipped. Add one here only after reading it. Our own is not in
+# the folder of each module.
 allowed=Apache-2.0,BSD-2-Clause,BSD-3-Clause,ISC,MIT
-packages=$($go list ./... | grep -Ev '/(examples|internal|test)(/|$)')
+packages=$($go list work | grep -Ev '/(examples|internal|test)(/|$)')
 for os in linux darwin windows; do
 	# shellcheck disable=SC2086
-	if ! GOOS=$os CGO_ENABLED=0 "$bin/go-licenses" check --allowed_licenses=$allowed $packages >"$bin/log" 2>&1; then
+	if ! GOOS=$os CGO_ENABLED=0 "$bin/go-licenses" check --ignore github.com/queuelock/queuelock --allowed_licenses=$allowed $packages >"$bin/log" 2>&1; then
 		cat "$bin/log" >&2
 		exit 1
 	fi

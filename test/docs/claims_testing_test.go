@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/chaos"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/testbed/sim"
+	"github.com/queuelock/queuelock/test/chaos"
+	"github.com/queuelock/queuelock/test/sim"
 	"github.com/queuelock/queuelock/ticket"
 )
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -140,23 +140,23 @@ func TestProtectedAttributes(t *testing.T) {
 // update that a user may write changes the item as it would without the lock, and leaves
 // the lock's own attributes to it.
 func TestOwnAttributes(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	property.Check(t, func(r *property.T) {
 		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
-		name := rapid.SampledFrom(names)
+		name := property.SampledFrom(names)
 		initial := attr.Item{"id": attr.Str("x")}
-		for range rapid.IntRange(0, 8).Draw(r, "attributes") {
-			initial[name.Draw(r, "name")] = attr.Num(rapid.IntRange(0, 9).Draw(r, "value"))
+		for range property.IntRange(0, 8).Draw(r, "attributes") {
+			initial[name.Draw(r, "name")] = attr.Num(property.IntRange(0, 9).Draw(r, "value"))
 		}
 		var update expression.UpdateBuilder
 		want, used := maps.Clone(initial), map[string]bool{}
-		for range rapid.IntRange(1, 6).Draw(r, "actions") {
+		for range property.IntRange(1, 6).Draw(r, "actions") {
 			n := name.Draw(r, "target")
 			if used[n] {
 				continue
 			}
 			used[n] = true
-			path, v := expression.NameNoDotSplit(n), rapid.IntRange(0, 99).Draw(r, "by")
-			switch rapid.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
+			path, v := expression.NameNoDotSplit(n), property.IntRange(0, 99).Draw(r, "by")
+			switch property.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
 			case "set":
 				update, want[n] = update.Set(path, expression.Value(v)), attr.Num(v)
 			case "remove":
@@ -178,9 +178,9 @@ func TestOwnAttributes(t *testing.T) {
 				}
 			}
 		}
-		prefix := rapid.SampledFrom([]string{"", "l.", "#", "lock", "u"}).Draw(r, "prefix")
-		condition := rapid.Bool().Draw(r, "with a condition")
-		queued := rapid.Bool().Draw(r, "queued")
+		prefix := property.SampledFrom([]string{"", "l.", "#", "lock", "u"}).Draw(r, "prefix")
+		condition := property.Bool().Draw(r, "with a condition")
+		queued := property.Bool().Draw(r, "queued")
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			key := attr.Item{"id": attr.Str("x")}
 			u := locktest.NewItemTable(t, table, key)

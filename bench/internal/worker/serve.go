@@ -12,7 +12,7 @@ import (
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/internal/benchmark/library"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
-	"github.com/queuelock/queuelock/internal/testbed/crew"
+	"github.com/queuelock/queuelock/internal/crew"
 )
 
 // Serve is the whole life of a worker whose subject is written in Go. It writes a processor profile of it to the file

@@ -4,7 +4,7 @@ import (
 	"math/big"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 func mustParse(t interface{ Fatal(...any) }, s string) Number {
@@ -16,11 +16,11 @@ func mustParse(t interface{ Fatal(...any) }, s string) Number {
 }
 
 // decimals draws numbers whose sums always fit.
-var decimals = rapid.StringMatching(`-?[0-9]{1,12}(\.[0-9]{1,8})?(e[0-9])?`)
+var decimals = property.StringMatching(`-?[0-9]{1,12}(\.[0-9]{1,8})?(e[0-9])?`)
 
 // TestArithmetic checks that arithmetic and order agree with rationals.
 func TestArithmetic(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *property.T) {
 		a, b := decimals.Draw(t, "a"), decimals.Draw(t, "b")
 		x, y := mustParse(t, a), mustParse(t, b)
 		rx, ry := rational(a), rational(b)

@@ -1,6 +1,6 @@
 // Package audit watches an engine, request by request, and reports when the
 // serving record or the queue breaks an invariant of the protocol. It is test
-// apparatus: testbed/sim and the tests of the library run on an audited engine.
+// apparatus: test/sim and the tests of the library run on an audited engine.
 //
 // It has an engine of its own, which reports each change at the moment when it
 // becomes visible, and compares the table before and after. So it judges what is in

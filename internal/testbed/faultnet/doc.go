@@ -1,6 +1,6 @@
 // Package faultnet is a network inside the process: it carries the requests of a
 // real DynamoDB client to an [net/http.Handler] and plays a [fault.Fate] on each of
-// them. It is test apparatus: queuelocktest and testbed/sim decide the fates. The
+// them. It is test apparatus: queuelocktest and test/sim decide the fates. The
 // carrier over TCP is its neighbour faultproxy.
 //
 // A [Network] has one engine. Each client gets its own [Connection], which is an

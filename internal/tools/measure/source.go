@@ -21,7 +21,7 @@ type source struct {
 // directories hold what is not part of it: the command, the engine and the
 // fakes for tests, examples, a module of its own for OpenTelemetry, and the
 // apparatus.
-var outsideLibrary = []string{"bench", "cmd", "examples", "internal/benchmark", "internal/child", "internal/demo", "internal/embedded", "internal/testbed", "internal/tools", "optimistic", "otelqueuelock", "queuelocktest", "test"}
+var outsideLibrary = []string{"bench", "cmd", "examples", "internal/benchmark", "internal/child", "internal/crew", "internal/embedded", "internal/testbed", "internal/tools", "internal/turns", "optimistic", "otelqueuelock", "queuelocktest", "test"}
 
 // The product is what a user can run or import: the library, the command and
 // the packages for tests. The apparatus only tests and measures it.
@@ -42,7 +42,7 @@ func (s source) symbol(name string) string {
 
 // isPublic reports whether other modules can import the file's package.
 func (s source) isPublic() bool {
-	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"bench", "internal", "examples", "test"})
+	return !s.isTest() && s.file.Name.Name != "main" && !s.within([]string{"bench", "cmd", "internal", "examples", "test"})
 }
 
 func (s source) within(dirs []string) bool {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/queuelock/queuelock/internal/demo/timeline"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )

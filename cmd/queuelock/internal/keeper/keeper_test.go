@@ -13,14 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 func TestMain(m *testing.M) {
 	watchInterval = 100 * time.Millisecond
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 const limit = 10 * time.Second

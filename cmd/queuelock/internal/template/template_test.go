@@ -2,17 +2,15 @@ package template_test
 
 import (
 	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
-	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
@@ -97,63 +95,18 @@ func TestCloudFormation(t *testing.T) {
 	}
 }
 
-// TestTerraform checks the module as Terraform's parser reads it, with its expressions
-// evaluated.
-func TestTerraform(t *testing.T) {
-	for _, c := range []template.Config{plain, full} {
-		text := template.Terraform(c)
-		file, problems := hclsyntax.ParseConfig([]byte(text), "main.tf", hcl.InitialPos)
-		if problems.HasErrors() {
-			t.Fatalf("%v:\n%s", problems, text)
-		}
-		known := &hcl.EvalContext{
-			Variables: map[string]cty.Value{"aws_dynamodb_table": cty.ObjectVal(map[string]cty.Value{
-				"queuelock": cty.ObjectVal(map[string]cty.Value{"arn": cty.StringVal("ARN")}),
-			})},
-			Functions: map[string]function.Function{"jsonencode": stdlib.JSONEncodeFunc},
-		}
+var update = flag.Bool("update", false, "write testdata")
 
-		value := func(body *hclsyntax.Body, name string) string {
-			attribute, ok := body.Attributes[name]
-			if !ok {
-				return ""
-			}
-			v, problems := attribute.Expr.Value(known)
-			if problems.HasErrors() {
-				t.Fatal(problems)
-			}
-			return v.AsString()
+// TestTerraform compares the module with testdata. After a change, see that "terraform validate" accepts both files. The
+// policies are those of TestCloudFormation: they come from one function.
+func TestTerraform(t *testing.T) {
+	for name, c := range map[string]template.Config{"plain": plain, "full": full} {
+		file, got := filepath.Join("testdata", name+".tf"), template.Terraform(c)
+		if *update {
+			locktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 		}
-		var labels, attributes []string
-		for _, block := range file.Body.(*hclsyntax.Body).Blocks {
-			labels = append(labels, strings.Join(block.Labels, "."))
-			if block.Labels[0] == "aws_iam_policy" {
-				role := strings.TrimPrefix(block.Labels[1], "queuelock_")
-				if diff := cmp.Diff(policyOf(t, c, role, "ARN"), decoded(t, []byte(value(block.Body, "policy")))); diff != "" {
-					t.Errorf("%s: %s", role, diff)
-				}
-				continue
-			}
-			if value(block.Body, "name") != c.Table || value(block.Body, "hash_key") != c.PartitionKey || value(block.Body, "range_key") != c.SortKey ||
-				value(block.Body, "billing_mode") != "PAY_PER_REQUEST" || (block.Body.Attributes["deletion_protection_enabled"] != nil) != c.Protection {
-				t.Errorf("the table:\n%s", text)
-			}
-			for _, inner := range block.Body.Blocks {
-				switch inner.Type {
-				case "attribute":
-					attributes = append(attributes, value(inner.Body, "name"), value(inner.Body, "type"))
-				case "ttl":
-					if value(inner.Body, "attribute_name") != c.TTLAttribute {
-						t.Error("another TTL attribute")
-					}
-				}
-			}
-		}
-		if want := []string{c.PartitionKey, "S", c.SortKey, "S"}; !slices.Equal(attributes, want) {
-			t.Errorf("attributes %q, want %q", attributes, want)
-		}
-		if want := []string{"aws_dynamodb_table.queuelock", "aws_iam_policy.queuelock_observer", "aws_iam_policy.queuelock_worker", "aws_iam_policy.queuelock_operator"}; !slices.Equal(labels, want) {
-			t.Errorf("resources %q, want %q", labels, want)
+		if want := string(locktest.Must(os.ReadFile(file))); got != want {
+			t.Errorf("not as in %s (-want +got):\n%s", file, cmp.Diff(want, got))
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/crew"
+	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// closeLimit bounds how long a worker waits for its last requests.
+const closeLimit = 5 * time.Second
+
+// worker is one process that takes turns.
+type worker struct {
+	Assignment
+	post    *crew.Post
+	witness *witness
+}
+
+// Work runs a worker process. It reads its Assignment and the signal to begin from in, takes
+// its turns, and writes records to out. It ends when in does. Its error was also written.
+func Work(ctx context.Context, db queuelock.DynamoDB, in io.Reader, out io.Writer) error {
+	post := crew.NewPost(in, out)
+	w := &worker{post: post, witness: &witness{db: db, report: post.Report}}
+	post.Usage = w.witness.used
+	err := w.work(ctx)
+	if err != nil {
+		post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})
+	}
+	return err
+}
+
+func (w *worker) work(ctx context.Context) (err error) {
+	if err := w.post.Read(&w.Assignment); err != nil {
+		return fmt.Errorf("read the assignment: %w", err)
+	}
+	client, err := queuelock.New(w.witness, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Owner})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		defer cancel()
+		if err = errors.Join(err, client.Close(ctx)); err == nil {
+			w.post.Report(turns.Record{Kind: turns.Done})
+		}
+	}()
+	w.post.Report(turns.Record{Kind: turns.Ready})
+	if err := w.post.Read(new(string)); err != nil {
+		return fmt.Errorf("wait for the start: %w", err)
+	}
+	ctx, cancel := w.post.Attended(ctx)
+	defer cancel(nil)
+	for round := w.First; round <= w.Last; round++ {
+		if err := w.turn(ctx, client, round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn is one round.
+func (w *worker) turn(ctx context.Context, client *queuelock.Client, round int) error {
+	w.post.Report(turns.Record{Kind: turns.Asked, Entity: w.Entity, Waits: true})
+	lock, err := client.Acquire(ctx, queuelock.Key{Entity: w.Entity}, waitpolicy.Forever)
+	if err != nil {
+		return err
+	}
+	granted := turns.Now()
+	w.post.Report(turns.Record{Kind: turns.Granted, At: granted, Believed: granted, Ticket: lock.Ticket()})
+	var over <-chan time.Time
+	if round != w.Doomed {
+		timer := time.NewTimer(w.Hold)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-lock.Context().Done():
+	case <-ctx.Done():
+	}
+	// Believed to be held up to now, even if lost a moment ago: nothing delays the
+	// news of a loss here.
+	lost := lock.Err() != nil
+	ended := turns.Record{Kind: turns.Ended, At: turns.Now(), Ticket: lock.Ticket()}
+	if ended.Believed = ended.At; lost {
+		ended.Doubted = ended.At
+	}
+	w.post.Report(ended)
+	if err := lock.Release(ctx); err != nil && !errors.Is(err, queuelock.ErrLost) {
+		return err
+	}
+	w.post.Report(turns.Record{Kind: turns.Released, Ticket: lock.Ticket()})
+	return w.post.Err()
+}

@@ -1,0 +1,258 @@
+package turns
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/diff"
+	"github.com/queuelock/queuelock/internal/testbed/property"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// turn is a turn that asked and took its number at the same time, put its row 1
+// later if it had to wait, and held from granted to ended.
+func turn(worker int, number uint64, asked, granted, ended Instant) Turn {
+	t := Turn{
+		Worker: fmt.Sprint("worker ", worker), Asked: asked, Took: asked, Ticket: ticket.FromUint64(number),
+		Granted: granted, From: granted, Until: ended, Ended: ended,
+	}
+	if granted > asked+1 {
+		t.Places = []Place{{Ticket: t.Ticket, Stood: asked + 1, Until: Never}}
+	}
+	return t
+}
+
+// with is a copy of the turn, changed.
+func (t Turn) with(change func(*Turn)) Turn {
+	t.Places = slices.Clone(t.Places)
+	change(&t)
+	return t
+}
+
+func TestJudge(t *testing.T) {
+	inOrder := []Turn{
+		turn(1, 1, 10, 11, 20),
+		turn(2, 2, 12, 25, 30),
+		turn(3, 3, 14, 35, 40),
+		turn(1, 4, 22, 45, 50),
+	}
+	killed := turn(2, 2, 12, 25, 30).with(func(t *Turn) { t.Ended, t.Gone, t.KilledAt = 0, 30, 28 })
+	for _, tc := range []struct {
+		name string
+		all  []Turn
+		want Verdict
+	}{
+		{"nothing", nil, Verdict{}},
+		{"in order", inOrder, Verdict{Grants: 4, HandOffs: []time.Duration{5, 5, 5}}},
+		{"given in any order", []Turn{inOrder[2], inOrder[0], inOrder[3], inOrder[1]}, Verdict{Grants: 4, HandOffs: []time.Duration{5, 5, 5}}},
+		{"a turn that begins when another ends", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 20, 30)},
+			Verdict{Grants: 2, HandOffs: []time.Duration{0}}},
+		{"a newcomer to an idle lock is no hand-over", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 30, 31, 40)}, Verdict{Grants: 2}},
+
+		{"two overlap", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 19, 30)},
+			Verdict{Grants: 2, Overlaps: 1, HandOffs: []time.Duration{-1}}},
+		{"one overlaps two, which follow each other", []Turn{turn(1, 1, 10, 11, 40), turn(2, 2, 19, 20, 25), turn(3, 3, 29, 30, 35)},
+			Verdict{Grants: 3, Overlaps: 2}},
+		{"one within another", []Turn{turn(1, 1, 10, 11, 40), turn(2, 2, 19, 20, 21)}, Verdict{Grants: 2, Overlaps: 1}},
+		{"three at once", []Turn{turn(1, 1, 10, 11, 40), turn(2, 2, 10, 11, 40), turn(3, 3, 10, 11, 40)},
+			Verdict{Grants: 3, Overlaps: 3}},
+
+		{"a newcomer is served before a waiter",
+			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 35, 40), turn(3, 3, 14, 25, 30)},
+			// The waiter is served with a lower ticket after a higher.
+			Verdict{Grants: 3, Inversions: 1, Regressions: 1, HandOffs: []time.Duration{5, 5}}},
+		{"a newcomer barges with a new number, and the waiter gets another",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(2, 4, 12, 35, 40).with(func(t *Turn) {
+					t.Took = 32
+					t.Places = []Place{{ticket.FromUint64(2), 13, Never}}
+				}),
+				turn(3, 3, 21, 22, 30),
+			},
+			Verdict{Grants: 3, Inversions: 1}},
+		{"a waiter that crashed was overtaken while it lived",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 27; t.Places = []Place{{t.Ticket, 13, Never}} }),
+				turn(3, 3, 14, 25, 30),
+			},
+			Verdict{Grants: 2, Inversions: 1, HandOffs: []time.Duration{5}}},
+		{"a waiter that still waits was overtaken",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Places = []Place{{t.Ticket, 13, Never}} }),
+				turn(3, 3, 14, 25, 30),
+			},
+			Verdict{Grants: 2, Inversions: 1, HandOffs: []time.Duration{5}}},
+		{"a newcomer with an older number barges",
+			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 5, 12, 35, 40), turn(3, 3, 14, 25, 30)},
+			Verdict{Grants: 3, Inversions: 1, HandOffs: []time.Duration{5, 5}}},
+
+		{"no inversion: the row was put after the newcomer took its number",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places[0].Stood = 15 }),
+				turn(3, 3, 14, 25, 30),
+			},
+			Verdict{Grants: 3, Regressions: 1, HandOffs: []time.Duration{5, 5}}},
+		{"no inversion: the waiter had died",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 24; t.Places = []Place{{t.Ticket, 13, Never}} }),
+				turn(3, 3, 14, 25, 30),
+			},
+			Verdict{Grants: 2, HandOffs: []time.Duration{5}}},
+		{"no inversion: the waiter had let its row expire",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(2, 4, 12, 35, 40).with(func(t *Turn) {
+					t.Took = 31
+					t.Places = []Place{{ticket.FromUint64(2), 13, 24}}
+				}),
+				turn(3, 3, 14, 25, 30),
+			},
+			Verdict{Grants: 3, HandOffs: []time.Duration{5}}},
+		{"no inversion: its number had been passed before its row was there",
+			[]Turn{
+				turn(1, 1, 10, 11, 20),
+				turn(3, 3, 14, 25, 30),
+				turn(2, 5, 12, 45, 50).with(func(t *Turn) {
+					t.Took = 41
+					t.Places = []Place{{ticket.FromUint64(2), 26, Never}}
+				}),
+				turn(4, 4, 28, 35, 40),
+			},
+			Verdict{Grants: 4, HandOffs: []time.Duration{5, 5}}},
+		{"no inversion: nothing is known of a row",
+			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places = nil }), turn(3, 3, 14, 25, 30)},
+			Verdict{Grants: 3, Regressions: 1, HandOffs: []time.Duration{5}}},
+
+		{"the same ticket twice", []Turn{turn(1, 1, 10, 11, 20), turn(2, 1, 21, 22, 30)}, Verdict{Grants: 2, Regressions: 1}},
+		{"a lower ticket", []Turn{turn(1, 9, 10, 11, 20), turn(2, 8, 21, 22, 30), turn(3, 10, 31, 32, 40)},
+			Verdict{Grants: 3, Regressions: 1}},
+
+		{"the last turn is incomplete", []Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 21, 22, 0)}, Verdict{Grants: 2, Unfinished: 1}},
+		{"a turn in the middle is incomplete", []Turn{turn(1, 1, 10, 11, 0), turn(2, 2, 21, 22, 30)},
+			Verdict{Grants: 2, Unfinished: 1, Overlaps: 1}},
+
+		{"a holder is killed, and the next is served", []Turn{inOrder[0], killed, turn(3, 3, 14, 128, 140)},
+			Verdict{Grants: 3, HandOffs: []time.Duration{5}, Recoveries: []Recovery{{Took: 100}}}},
+		{"a holder is killed, and no worker is served", []Turn{inOrder[0], killed},
+			Verdict{Grants: 2, HandOffs: []time.Duration{5}, Recoveries: []Recovery{{Took: -1}}}},
+		{"a killed holder's turn lasts until it is gone", []Turn{inOrder[0], killed, turn(3, 3, 14, 29, 140)},
+			Verdict{Grants: 3, Overlaps: 1, HandOffs: []time.Duration{5}, Recoveries: []Recovery{{Took: 1}}}},
+		{"a lost lock", []Turn{turn(1, 1, 10, 11, 20).with(func(t *Turn) { t.Doubted = 20 }), turn(2, 2, 12, 25, 30)},
+			Verdict{Grants: 2, Lost: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := slices.Clone(tc.all)
+			got := Judge(tc.all)
+			got.Problems = nil
+			for i := range got.Recoveries {
+				got.Recoveries[i].Killed = Turn{}
+			}
+			if diff := diff.Of(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if diff := diff.Of(before, tc.all); diff != "" {
+				t.Errorf("the turns were changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestJudgeByDefinitions compares with the definitions written down without
+// regard to their cost.
+func TestJudgeByDefinitions(t *testing.T) {
+	instant := property.Custom(func(t *property.T) Instant { return Instant(property.IntRange(1, 40).Draw(t, "instant")) })
+	one := property.Custom(func(t *property.T) Turn {
+		a := Turn{Asked: instant.Draw(t, "asked")}
+		a.Took = a.Asked.Add(time.Duration(property.IntRange(0, 5).Draw(t, "took")))
+		a.Ticket = ticket.FromUint64(uint64(property.IntRange(1, 9).Draw(t, "ticket")))
+		for range property.IntRange(0, 2).Draw(t, "places") {
+			stood := a.Asked.Add(time.Duration(property.IntRange(1, 10).Draw(t, "put")))
+			a.Places = append(a.Places, Place{
+				ticket.FromUint64(uint64(property.IntRange(1, 9).Draw(t, "row"))),
+				stood, stood.Add(time.Duration(property.IntRange(1, 40).Draw(t, "until"))),
+			})
+		}
+		switch property.IntRange(0, 4).Draw(t, "end") {
+		case 0:
+			a.Gone = a.Took.Add(10)
+		case 1:
+		default:
+			a.Granted = a.Took.Add(time.Duration(property.IntRange(1, 30).Draw(t, "granted")))
+			a.Ended = a.Granted.Add(time.Duration(property.IntRange(1, 10).Draw(t, "held")))
+			a.From, a.Until = a.Granted, a.Ended
+		}
+		return a
+	})
+	property.Check(t, func(t *property.T) {
+		all := property.SliceOfN(one, 0, 8).Draw(t, "turns")
+		// Two at the same instant have no order to be judged by.
+		slices.SortStableFunc(all, func(a, b Turn) int { return int(a.Granted - b.Granted) })
+		all = slices.CompactFunc(all, func(a, b Turn) bool { return a.Granted != 0 && a.Granted == b.Granted })
+
+		overlaps, inversions := 0, 0
+		for i, a := range all {
+			for j, b := range all {
+				if i < j && a.Granted != 0 && b.Granted != 0 && a.Granted < b.Ended && b.Granted < a.Ended {
+					overlaps++
+				}
+				if b.Granted != 0 && overtook(b, a, all) {
+					inversions++
+				}
+			}
+		}
+		v := Judge(all)
+		if v.Overlaps != overlaps || v.Inversions != inversions {
+			t.Fatalf("%d overlaps and %d inversions, want %d and %d", v.Overlaps, v.Inversions, overlaps, inversions)
+		}
+	})
+}
+
+// overtook is the protocol's third invariant, broken.
+func overtook(newcomer, waiter Turn, all []Turn) bool {
+	if waiter.Granted != 0 && waiter.Granted <= newcomer.Granted || waiter.Gone != 0 && waiter.Granted == 0 && waiter.Gone <= newcomer.Granted {
+		return false
+	}
+	for _, p := range waiter.Places {
+		passed := false
+		for _, other := range all {
+			passed = passed || other.Granted != 0 && other.Granted < newcomer.Granted && p.Ticket.Less(other.Ticket)
+		}
+		if !passed && p.Stood < newcomer.Took && newcomer.Granted < p.Until {
+			return true
+		}
+	}
+	return false
+}
+
+func TestPercentile(t *testing.T) {
+	var hundred []time.Duration
+	for i := range 100 {
+		hundred = append(hundred, time.Duration(i+1))
+	}
+	for _, tc := range []struct {
+		sorted []time.Duration
+		p      float64
+		want   time.Duration
+	}{
+		{nil, 50, 0},
+		{hundred[:1], 50, 1},
+		{hundred[:1], 99, 1},
+		{hundred[:2], 50, 1},
+		{hundred[:3], 50, 2},
+		{hundred, 50, 50},
+		{hundred, 99, 99},
+		{hundred, 100, 100},
+		{hundred, 0, 1},
+	} {
+		if got := Percentile(tc.sorted, tc.p); got != tc.want {
+			t.Errorf("percentile %v of %d: %d, want %d", tc.p, len(tc.sorted), got, tc.want)
+		}
+	}
+}

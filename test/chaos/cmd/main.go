@@ -1,0 +1,151 @@
+// Command chaos is "make chaos": see package chaos.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/test/chaos"
+	"github.com/queuelock/queuelock/test/chaos/worker"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 64
+)
+
+// workerName is the first argument of a worker process: its endpoint follows.
+const workerName = "worker"
+
+func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == workerName {
+		return work(args[1])
+	}
+	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	duration := flags.Duration("duration", 2*time.Minute, "how long things are broken")
+	seed := flags.Uint64("seed", 0, "the seed of all faults; 0 picks one")
+	asJSON := flags.Bool("json", false, "print one JSON object, and nothing else")
+	history := flags.String("history", "", "write all that happened to this `FILE`, as JSON")
+	unfenced := flags.Bool("unfenced", false, "plant a mistake: workers write without the fence; the run must fail")
+	expect := flags.Bool("expect-failure", false, "exit with 0 if lost updates or regressions are found, and with 1 if not")
+	engine := flags.String("engine", "", "dynoxide's binary (default: the one that `make tools` installs)")
+	if err := flags.Parse(args); err != nil {
+		return exitUsage
+	}
+	if flags.NArg() > 0 || *duration <= 0 {
+		fmt.Fprintln(stderr, "chaos: a duration above zero and no arguments are needed")
+		return exitUsage
+	}
+	for *seed == 0 {
+		*seed = uint64(rand.Uint32())
+	}
+	if *engine == "" {
+		if *engine = newestEngine(); *engine == "" {
+			fmt.Fprintln(stderr, "chaos: dynoxide is not installed: run make tools")
+			return exitFailed
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(stderr, "chaos:", err)
+		return exitFailed
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	cfg := chaos.Config{
+		Seed: *seed, Duration: *duration, Workers: 16, Entities: 4, TTL: 2 * time.Second, LongestTurn: 150 * time.Millisecond,
+		Engine: *engine, Unfenced: *unfenced,
+		Command: func(endpoint string) *exec.Cmd {
+			worker := exec.Command(program, workerName, endpoint)
+			worker.Stderr = stderr
+			return worker
+		},
+	}
+	if !*asJSON {
+		fmt.Fprintf(stdout, "seed %d, for %v\n\n", *seed, *duration)
+		cfg.Show = func(at time.Duration, what string) { fmt.Fprintf(stdout, "%8.3f s  %s\n", at.Seconds(), what) }
+	}
+	result, err := chaos.Run(ctx, cfg)
+	if result != nil && *history != "" {
+		err = errors.Join(err, save(*history, result.History))
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "chaos:", err)
+		return exitFailed
+	}
+	err = show(result, *asJSON, stdout)
+	failed := len(result.Problems) > 0
+	switch {
+	case err != nil:
+		fmt.Fprintln(stderr, "chaos:", err)
+		return exitFailed
+	case *expect && result.LostUpdates+result.Regressions == 0, failed && !*expect:
+		return exitFailed
+	}
+	return 0
+}
+
+// work is one worker process. It ends by SIGTERM, with exit code 0.
+func work(endpoint string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	db := dynamodb.New(dynamodb.Options{
+		Region: "local", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+	})
+	if worker.Work(ctx, db, os.Stdin, os.Stdout) != nil {
+		return exitFailed // it was reported
+	}
+	return 0
+}
+
+// show prints a result.
+func show(result *chaos.Result, asJSON bool, stdout io.Writer) error {
+	if asJSON {
+		return result.JSON(stdout)
+	}
+	fmt.Fprintln(stdout)
+	return result.Print(stdout)
+}
+
+// newestEngine is the newest dynoxide that `make tools` has installed: versions are
+// in the names. Empty: there is none.
+func newestEngine() string {
+	found, err := filepath.Glob(".tools/dynoxide-*/dynoxide")
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return slices.Max(found)
+}
+
+// save writes a history, to look for the cause of a failure.
+func save(name string, history *chaos.History) error {
+	text, err := json.Marshal(history)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o600)
+}

@@ -1,0 +1,245 @@
+package chaos
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/fault"
+	"github.com/queuelock/queuelock/internal/testbed/leak"
+	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/test/chaos/ledger"
+	"github.com/queuelock/queuelock/test/faultproxy"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// at is an instant, in milliseconds from some beginning.
+func at(ms int) Instant { return Instant(0).Add(time.Duration(ms) * time.Millisecond) }
+
+// honest is a history in which all is well: three turns, the second of which
+// ended in a stop for longer than its lease, the third in a kill.
+func honest() *History {
+	turn := func(w string, number uint64, from, to int) turns.Turn {
+		return turns.Turn{Worker: w, Entity: "e", Ticket: ticket.FromUint64(number), Asked: at(from - 50), Granted: at(from), From: at(from), Until: at(to), Ended: at(to + 1)}
+	}
+	write := func(w string, number uint64, id string, sent int, o turns.Outcome) Write {
+		return Write{Write: turns.Write{ID: id, Outcome: o}, Worker: w, Entity: "e", Ticket: ticket.FromUint64(number), Sent: at(sent), Answered: at(sent + 5)}
+	}
+	row := func(seq int, w string, token, after uint64, id string) ledger.Row {
+		return ledger.Row{ID: id, Seq: seq, Token: token, After: after, Worker: w, Times: 1}
+	}
+	h := &History{
+		TTL: 2 * time.Second, WaiterTTL: 2 * time.Second, Late: time.Second, Entities: []string{"e"}, Began: at(0), Ended: at(60_000),
+		Turns: []turns.Turn{
+			turn("a", 1, 1000, 1100), turn("b", 2, 1200, 1250), turn("c", 4, 4000, 4050), turn("d", 5, 4100, 4150), turn("e", 6, 6500, 6550),
+		},
+		Stops: []Span{{"b", at(1260), at(5000)}},
+		Writes: []Write{
+			write("a", 1, "w1", 1090, turns.Applied), write("b", 2, "w2", 5010, turns.Refused), write("c", 4, "w3", 4040, turns.Unknown),
+			write("c", 4, "w4", 4045, turns.Unknown), write("e", 6, "w5", 6540, turns.Applied),
+		},
+		Ledgers: map[string]ledger.Contents{"e": {
+			Head: ledger.Head{N: 3, Token: 6, Writes: 3},
+			Rows: []ledger.Row{row(1, "a", 1, 0, "w1"), row(2, "c", 4, 1, "w3"), row(3, "e", 6, 4, "w5")},
+		}},
+	}
+	h.Turns[1].Doubted, h.Turns[1].Ended = at(5001), at(5020)
+	h.Turns[3].Ended, h.Turns[3].KilledAt, h.Turns[3].Gone = 0, at(4160), at(4161)
+	h.Turns[4].Asked, h.Turns[4].Waits = at(3900), true
+	h.Writes[1].Stale = true
+	return h
+}
+
+// counts are the numbers of a verdict that are zero where all is well, without
+// those that are.
+func counts(v Verdict) map[string]int {
+	all := map[string]int{
+		"overlaps": v.Overlaps, "lost updates": v.LostUpdates, "regressions": v.Regressions, "missing": v.Missing,
+		"phantoms": v.Phantoms, "doubled": v.Doubled, "believers": v.Believers, "stale accepted": v.StaleAccepted,
+		"slow": v.Slow, "stuck": v.Stuck, "orphans": v.Orphans, "errors": v.Errors,
+	}
+	for name, n := range all {
+		if n == 0 {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// TestHonestHistory checks that no judge objects to an honest history.
+func TestHonestHistory(t *testing.T) {
+	v := Judge(honest())
+	if len(v.Problems) > 0 || len(counts(v)) > 0 {
+		t.Errorf("%v: %q", counts(v), v.Problems)
+	}
+	if v.Stops != 1 || v.StaleRefused != 1 || len(v.Recoveries) != 1 || v.Recoveries[0] != 2340*time.Millisecond || v.Drought != 2400*time.Millisecond {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestEachViolation checks that the judges find the one violation in each otherwise
+// honest history.
+func TestEachViolation(t *testing.T) {
+	edit := func(h *History, change func(c *ledger.Contents)) {
+		c := h.Ledgers["e"]
+		c.Rows = slices.Clone(c.Rows)
+		change(&c)
+		h.Ledgers["e"] = c
+	}
+	for name, tc := range map[string]struct {
+		forge func(h *History)
+		want  string // the counts that are not zero
+	}{
+		"two hold at once":       {func(h *History) { h.Turns[0].Until = at(1220) }, "overlaps"},
+		"a later ticket before":  {func(h *History) { h.Turns[2].Ticket = ticket.FromUint64(7) }, "regressions"},
+		"a ticket granted twice": {func(h *History) { h.Turns[4].Ticket = ticket.FromUint64(5) }, "regressions"},
+		"a turn written over": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Rows[1].Seq, c.Rows[2].Seq, c.Head.N = 1, 2, 2 })
+		}, "lost updates"},
+		"a turn written over, and its row gone": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Rows = append(c.Rows[:1:1], c.Rows[2]) })
+			h.Writes[2].Outcome = turns.Unknown
+		}, "lost updates"},
+		"the head set back": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Head.N, c.Head.Token = 2, 4 })
+		}, "lost updates"},
+		"a write without a row": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Head.Writes = 4 })
+		}, "lost updates"},
+		"a turn that had read another": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Rows[2].After = 1 })
+		}, "lost updates"},
+		"a stale turn at the end": {func(h *History) {
+			edit(h, func(c *ledger.Contents) {
+				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Seq: 4, Token: 2, After: 6, Times: 1})
+				c.Head = ledger.Head{N: 4, Token: 2, Writes: 4}
+			})
+			h.Writes[1].Outcome, h.Writes[1].Sent = turns.Applied, at(6600)
+		}, "regressions, stale accepted"},
+		"an answered turn is not there": {func(h *History) { h.Writes[3].Outcome = turns.Applied }, "missing"},
+		"a refused turn is there":       {func(h *History) { h.Writes[2].Outcome = turns.Refused }, "phantoms"},
+		"a turn that no worker wrote":   {func(h *History) { h.Writes = h.Writes[:4] }, "phantoms"},
+		"a turn made twice": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Rows[1].Times, c.Head.Writes = 2, 4 })
+		}, "doubled"},
+		"a turn of unknown outcome made twice": {func(h *History) {
+			edit(h, func(c *ledger.Contents) { c.Rows[2].Times, c.Head.Writes = 2, 4 })
+			h.Writes[4].Outcome, h.Writes[4].Answered = turns.Unknown, 0
+		}, "doubled"},
+		"it believes after a stop": {func(h *History) { h.Turns[1].Until = at(5002) }, "believers, overlaps"},
+		"it believes after a stop, and is killed": {func(h *History) {
+			h.Turns[1].Until, h.Turns[1].Doubted, h.Turns[1].Ended, h.Turns[1].Gone = at(5002), 0, 0, at(5005)
+		}, "believers, overlaps"},
+		"a stale probe is made": {func(h *History) {
+			h.Writes[1].Outcome, h.Writes[1].Probe = turns.Applied, true
+			edit(h, func(c *ledger.Contents) {
+				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
+			})
+		}, "stale accepted"},
+		"a stale probe is made, and not answered": {func(h *History) {
+			h.Writes[1].Outcome, h.Writes[1].Probe = turns.Unknown, true
+			edit(h, func(c *ledger.Contents) {
+				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
+			})
+		}, "stale accepted"},
+		"a recovery takes too long": {func(h *History) {
+			h.Turns[4].Granted, h.Turns[4].From, h.Turns[4].Until = at(7700), at(7700), at(7750)
+		}, "slow"},
+		"no recovery": {func(h *History) {
+			h.Turns[4] = turns.Turn{Worker: "e", Entity: "e", Asked: at(3900), Waits: true}
+			edit(h, func(c *ledger.Contents) { c.Rows, c.Head = c.Rows[:2], ledger.Head{N: 2, Token: 4, Writes: 2} })
+			h.Writes = h.Writes[:4]
+		}, "slow, stuck"},
+		"no grant": {func(h *History) {
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
+		}, "stuck"},
+		"an orphan is left":     {func(h *History) { h.Orphans = []string{"e: a holder"} }, "orphans"},
+		"an error out of place": {func(h *History) { h.Errors = []Error{{"a", "granted: nonsense"}} }, "errors"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := honest()
+			tc.forge(h)
+			v := Judge(h)
+			var got []string
+			for name := range counts(v) {
+				got = append(got, name)
+			}
+			slices.Sort(got)
+			if strings.Join(got, ", ") != tc.want || len(v.Problems) == 0 {
+				t.Errorf("found %q, want %s: %q", got, tc.want, v.Problems)
+			}
+		})
+	}
+}
+
+// TestNoFalseAlarm checks that histories that look wrong, and are not, pass the judges.
+func TestNoFalseAlarm(t *testing.T) {
+	for name, forge := range map[string]func(h *History){
+		"a grant that was known too late": func(h *History) {
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Ticket: ticket.FromUint64(3), Granted: at(4120), Doubted: at(4121), Ended: at(4130)})
+		},
+		"a turn of unknown outcome that is not there": func(h *History) { h.Writes[3].Answered = 0 },
+		"a stop between two turns":                    func(h *History) { h.Stops = append(h.Stops, Span{"a", at(1200), at(4000)}) },
+		"a stop that is shorter than the lease": func(h *History) {
+			h.Stops = []Span{{"c", at(4010), at(4040)}}
+		},
+		"an answer of before the stop that is reported after it": func(h *History) { h.Turns[1].Until = at(1259) },
+		"a stale write with no grant after it": func(h *History) {
+			h.Writes = append(h.Writes, Write{Write: turns.Write{ID: "w6", Stale: true, Probe: true, Outcome: turns.Applied}, Worker: "e", Entity: "e", Ticket: ticket.FromUint64(6), Sent: at(9000), Answered: at(9001)})
+			h.Ledgers["e"] = ledger.Contents{Head: h.Ledgers["e"].Head, Rows: append(slices.Clone(h.Ledgers["e"].Rows), ledger.Row{ID: "w6", Probe: true, Token: 6, Times: 1})}
+		},
+		"a transaction that a restarted engine made again": func(h *History) {
+			h.Downs = []Span{{From: at(4041), To: at(4044)}}
+			c := h.Ledgers["e"]
+			c.Rows[1].Times, c.Head.Writes = 2, 4
+			h.Ledgers["e"] = c
+		},
+		"a slow recovery without a waiter": func(h *History) { h.Turns[4].Waits = false; h.Turns[4].Granted = at(9000) },
+		"a recovery by a late waiter": func(h *History) {
+			h.Turns[4].Granted = at(9000)
+			h.Turns[4].Asked = at(6000)
+		},
+		"a slow recovery of a partitioned waiter": func(h *History) {
+			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "Query"}}}
+			h.Turns[4].Granted = at(9000)
+		},
+		"a slow recovery behind a dead waiter": func(h *History) {
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(3000), Gone: at(4001), KilledAt: at(4000), Waits: true})
+			h.Turns[4].Granted = at(9000)
+		},
+		"a slow recovery beside an outage": func(h *History) {
+			h.Downs = []Span{{From: at(5000), To: at(6000)}}
+			h.Turns[4].Granted = at(9000)
+		},
+		"a long wait of a paused worker": func(h *History) {
+			h.Turns = append(h.Turns, turns.Turn{Worker: "f", Entity: "e", Asked: at(7000), Waits: true})
+			h.Stops = append(h.Stops, Span{"f", at(8000), at(50_000)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := honest()
+			forge(h)
+			if v := Judge(h); len(v.Problems) > 0 || len(counts(v)) > 0 {
+				t.Errorf("found %v: %q", counts(v), v.Problems)
+			}
+		})
+	}
+}
+
+// TestFaultOfAnotherLock checks that a fault of another lock does not count as a
+// disturbance.
+func TestFaultOfAnotherLock(t *testing.T) {
+	h := honest()
+	h.Faults = []Fault{
+		{at(5000), "other", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},
+		{at(5000), "e", faultproxy.Entry{Fate: fault.Duplicate, Operation: "UpdateItem"}},
+		{at(5000), "e", faultproxy.Entry{Fate: fault.Duplicate, Operation: "Query", Late: true}},
+		{at(3000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},
+	}
+	if v := Judge(h); len(v.Recoveries) != 1 {
+		t.Errorf("%v", v.Disturbed)
+	}
+}

@@ -1,0 +1,93 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/crew"
+	"github.com/queuelock/queuelock/internal/turns"
+)
+
+// loop is what other goroutines give to the goroutine of Run.
+type loop struct {
+	todo   chan func()
+	over   chan struct{}  // closed when nothing is taken from todo any more
+	helper sync.WaitGroup // goroutines that send to todo
+}
+
+// until takes events, and what is to be done, until so holds.
+func (r *run) until(ctx context.Context, limit time.Duration, what string, so func() bool) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for !so() {
+		var err error
+		select {
+		case e := <-r.crew.Events():
+			err = r.took(&e)
+		case do := <-r.todo:
+			do()
+		case <-timer.C:
+			err = fmt.Errorf("waited for %v until %s", limit, what)
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after calls do on the goroutine of Run, after d.
+func (l *loop) after(d time.Duration, do func()) {
+	l.helper.Go(func() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			l.do(do)
+		case <-l.over:
+		}
+	})
+}
+
+// do calls do on the goroutine of Run. It is for other goroutines.
+func (l *loop) do(do func()) {
+	select {
+	case l.todo <- do:
+	case <-l.over:
+	}
+}
+
+func (r *run) show(what string) { r.Show(turns.Now().Sub(r.Began), what) }
+
+// took reacts to an event.
+func (r *run) took(e *crew.Event) error {
+	if err := r.crew.Note(e); err != nil {
+		return err
+	}
+	if e.Ended {
+		return r.left(e.Process)
+	}
+	r.add(e.Process, e.Record)
+	if e.Record.Kind == turns.Granted && e.Record.Doubted == 0 {
+		r.served(e.Process)
+	}
+	return nil
+}
+
+// left reacts to the end of a process.
+func (r *run) left(p *crew.Process) error {
+	switch {
+	case p.KilledAt != 0 && p.Killed():
+		return r.hire(p.Number)
+	case p.Code() != 0 || !p.Done:
+		r.Errors = append(r.Errors, Error{p.Worker, fmt.Sprintf("ended unasked, or not cleanly: %v: %s", p.State(), p.Failure)})
+		if !r.ending {
+			return r.hire(p.Number)
+		}
+	}
+	return nil
+}

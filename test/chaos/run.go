@@ -1,0 +1,230 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/crew"
+	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/test/chaos/worker"
+	"github.com/queuelock/queuelock/test/faultproxy"
+)
+
+const (
+	tableName = "chaos"
+	// readyLimit bounds how long all workers take to start.
+	readyLimit = time.Minute
+	// endLimit bounds how long they take to end: what a worker has, and as
+	// much again for a busy machine.
+	endLimit = 2 * worker.CloseLimit
+)
+
+// Config is what Run needs. All fields but Unfenced and Show are required.
+type Config struct {
+	Seed              uint64
+	Duration          time.Duration // of the faults
+	Workers, Entities int
+	TTL               time.Duration
+	LongestTurn       time.Duration
+	// Engine is dynoxide's binary. Command makes the command of a worker
+	// process at that endpoint, which must call worker.Work; its Stdin and
+	// Stdout are for Run to set.
+	Engine  string
+	Command func(endpoint string) *exec.Cmd
+	// Unfenced plants a mistake: see worker.Assignment.
+	Unfenced bool
+	// Show is called with what is done while it is done, on the goroutine of Run.
+	Show func(at time.Duration, what string)
+}
+
+// run is a run under way. Its fields belong to the goroutine of Run.
+type run struct {
+	Config
+	History
+	engine *engine
+	proxy  *faultproxy.Proxy
+	crew   *crew.Crew
+	loop
+
+	down   bool             // the engine is
+	ending bool             // workers were asked to end
+	armed  map[int][]Strike // by entity: those that wait for a holder
+	count  map[Kind]int
+	alone  map[string]int  // by entity: how often it was left alone
+	quiet  map[string]bool // by entity: it is
+	burst  int             // number of the burst that is on
+
+	faults faults
+}
+
+// faults are what the proxy has done to requests.
+type faults struct {
+	mu  sync.Mutex
+	all []Fault // guarded by mu
+}
+
+// add takes note of a fault.
+func (f *faults) add(e faultproxy.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, Fault{turns.Now(), e.Label, e})
+}
+
+// Run lets workers take turns while it breaks things, and judges what they did.
+// The violations are in the Result's Report. The error says what kept the run from
+// its end; a Result beside it has the History alone. No process, port or file is
+// left when it returns. It ends with ctx, or a few minutes after Duration.
+func Run(ctx context.Context, cfg Config) (result *Result, err error) {
+	limit := cfg.Duration + readyLimit + endLimit + 2*time.Minute
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run has not ended within %v", limit))
+	defer cancel()
+	r := &run{
+		Config: cfg, loop: loop{todo: make(chan func()), over: make(chan struct{})},
+		armed: map[int][]Strike{}, alone: map[string]int{}, quiet: map[string]bool{}, count: map[Kind]int{},
+	}
+	if r.Show == nil {
+		r.Show = func(time.Duration, string) {}
+	}
+	r.History.TTL, r.WaiterTTL, r.Late = cfg.TTL, cfg.TTL, 6*time.Second
+	for i := range cfg.Entities {
+		r.History.Entities = append(r.History.Entities, fmt.Sprintf("entity-%d", i+1))
+	}
+	dir, err := os.MkdirTemp("", "queuelock-chaos-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if r.engine, err = openEngine(ctx, cfg.Engine, dir); err != nil {
+		return nil, err
+	}
+	if err = r.open(ctx); err == nil {
+		err = r.play(ctx)
+	}
+	left := r.close(err == nil)
+	if err = errors.Join(err, left); err != nil {
+		return &Result{History: &r.History}, fmt.Errorf("seed %d: %w", cfg.Seed, err)
+	}
+	return newResult(r), nil
+}
+
+// open starts what a run needs beside the engine.
+func (r *run) open(ctx context.Context) (err error) {
+	r.proxy, err = faultproxy.Start(faultproxy.Config{
+		Upstream: r.engine.url(), Seed: r.Seed, LateMax: r.Late, Label: r.label, Log: r.faults.add,
+	})
+	if err != nil {
+		return err
+	}
+	r.crew = crew.New(func() *exec.Cmd { return r.Command(r.proxy.URL()) })
+	return queuelock.CreateTable(ctx, r.engine.db, tableName, queuelock.Config{})
+}
+
+// label is the entity that a request is about.
+func (r *run) label(_ string, body []byte) string {
+	for _, entity := range r.History.Entities {
+		if strings.Contains(string(body), `"`+entity+`"`) {
+			return entity
+		}
+	}
+	return ""
+}
+
+// play is the run itself.
+func (r *run) play(ctx context.Context) error {
+	for number := range r.Workers {
+		if err := r.hire(number); err != nil {
+			return err
+		}
+	}
+	if err := r.until(ctx, readyLimit, "all workers are ready", func() bool {
+		return !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ready })
+	}); err != nil {
+		return err
+	}
+	r.Began = turns.Now()
+	r.proxy.SetMix(calm)
+	for _, s := range Plan(r.Seed, r.Duration, r.History.TTL, r.Workers, r.Config.Entities) {
+		r.after(s.At, func() { r.strike(s) })
+	}
+	finished := false
+	r.after(r.Duration, func() { finished = true })
+	if err := r.until(ctx, r.Duration+time.Minute, "the time is over", func() bool { return finished }); err != nil {
+		return err
+	}
+	r.Ended = turns.Now()
+	r.show("the faults are over")
+	if err := r.dismiss(ctx); err != nil {
+		return err
+	}
+	return r.drain(ctx)
+}
+
+// dismiss has all workers end, once nothing is broken any more.
+func (r *run) dismiss(ctx context.Context) error {
+	r.ending = true
+	r.proxy.SetMix(nil)
+	for _, entity := range r.History.Entities {
+		r.spare(entity, false) // duplicates that waited come now
+	}
+	if err := r.until(ctx, engineLimit, "everything runs again", func() bool {
+		return !r.down && !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ended && !p.Free() })
+	}); err != nil {
+		return err
+	}
+	for _, p := range r.crew.Processes {
+		if !p.Ended {
+			_ = p.Signal(syscall.SIGTERM)
+		}
+	}
+	return r.until(ctx, endLimit, "all workers have ended", func() bool {
+		return !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ended })
+	})
+}
+
+// close takes everything down, and is an error if something is left. After an
+// orderly end no worker may be there any more.
+func (r *run) close(orderly bool) error {
+	close(r.over)
+	var errs []error
+	if r.crew != nil {
+		errs = append(errs, r.crew.Stop(orderly))
+		r.Turns = r.crew.Turns()
+	}
+	r.helper.Wait()
+	addresses := []string{r.engine.address()}
+	if r.proxy != nil {
+		r.proxy.Close()
+		addresses = append(addresses, strings.TrimPrefix(r.proxy.URL(), "http://"))
+	}
+	errs = append(errs, r.engine.close())
+	for _, address := range addresses {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			errs = append(errs, fmt.Errorf("a process still listens at %s", address), conn.Close())
+		}
+	}
+	r.Faults = r.faults.all
+	return errors.Join(errs...)
+}
+
+// hire starts a worker process.
+func (r *run) hire(number int) error {
+	started := len(r.crew.Processes) + 1
+	name := fmt.Sprintf("worker-%d.%d", number+1, started)
+	_, err := r.crew.Start(number, name, r.WaiterTTL, worker.Assignment{
+		Name: name, Table: tableName,
+		Entities: r.History.Entities, Home: number % r.Config.Entities,
+		Seed: r.Seed<<16 + uint64(started), TTL: r.History.TTL, WaiterTTL: r.WaiterTTL,
+		LongestTurn: r.LongestTurn, Unfenced: r.Unfenced,
+	})
+	return err
+}

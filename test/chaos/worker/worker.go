@@ -1,0 +1,158 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/crew"
+	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// CloseLimit bounds how long a worker takes to end once it was asked to.
+const CloseLimit = 10 * time.Second
+
+// DynamoDB is what a worker needs of an SDK client.
+type DynamoDB interface {
+	queuelock.DynamoDB
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// worker is one process.
+type worker struct {
+	Assignment
+	db     DynamoDB
+	post   *crew.Post
+	client *queuelock.Client
+	random *rand.Rand
+}
+
+// Work is the life of a worker process: it reads its Assignment from in, takes
+// turns until ctx or in ends, and writes records to out. Then it releases what
+// it holds and leaves every queue, within CloseLimit. Its error was reported as
+// well.
+func Work(ctx context.Context, db DynamoDB, in io.Reader, out io.Writer) error {
+	w := &worker{db: db, post: crew.NewPost(in, out)}
+	err := w.work(ctx)
+	if err != nil {
+		w.post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})
+	}
+	return err
+}
+
+func (w *worker) work(ctx context.Context) (err error) {
+	if err := w.post.Read(&w.Assignment); err != nil {
+		return fmt.Errorf("read the assignment: %w", err)
+	}
+	w.random = rand.New(rand.NewPCG(w.Seed, 0))
+	w.client, err = queuelock.New(w.db, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Name})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloseLimit)
+		defer cancel()
+		if err = errors.Join(err, w.client.Close(ctx)); err == nil {
+			w.post.Report(turns.Record{Kind: turns.Done})
+		}
+	}()
+	ctx, cancel := w.post.Attended(ctx)
+	defer cancel(nil)
+	w.post.Report(turns.Record{Kind: turns.Ready})
+	for ctx.Err() == nil {
+		if err := w.attempt(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attempt asks for one of the locks, and takes a turn if it gets it. The error
+// is that of a report.
+func (w *worker) attempt(ctx context.Context) error {
+	entity := w.Entities[w.Home] // so that each lock has a waiter, also while one lock is blocked
+	if w.random.IntN(4) == 0 {
+		entity = w.Entities[w.random.IntN(len(w.Entities))]
+	}
+	wait := waitpolicy.Forever
+	switch n := w.random.IntN(10); {
+	case n < 2:
+		wait = waitpolicy.NoWait
+	case n < 4:
+		wait = waitpolicy.For(300*time.Millisecond + w.upTo(3*time.Second))
+	}
+	w.post.Report(turns.Record{Kind: turns.Asked, Entity: entity, Waits: !wait.IsNoWait()})
+	lock, err := w.client.Acquire(ctx, queuelock.Key{Entity: entity}, wait)
+	if err != nil {
+		w.post.Report(turns.Record{Kind: turns.Denied, Entity: entity, Error: err.Error(), Odd: !errors.Is(err, queuelock.ErrNotAcquired) && odd(err)})
+	} else if err := w.turn(ctx, lock, entity); err != nil {
+		return err
+	}
+	pause := w.upTo(80 * time.Millisecond)
+	if w.random.IntN(20) == 0 {
+		pause = w.upTo(time.Second) // so that queues fall quiet at times
+	}
+	sleep(ctx, pause)
+	return w.post.Err()
+}
+
+func (w *worker) upTo(d time.Duration) time.Duration {
+	return time.Duration(w.random.Int64N(int64(d) + 1))
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// number is a ticket as a number: a run does not take more than 2^64 of them.
+func number(lock *queuelock.Lock) uint64 {
+	n, err := strconv.ParseUint(lock.Ticket().String(), 10, 64)
+	if err != nil {
+		panic("a ticket is a number: " + err.Error())
+	}
+	return n
+}
+
+// odd reports whether no fault of a network or a busy server explains an error:
+// DynamoDB refuses the request as wrong, or finds an item malformed.
+func odd(err error) bool {
+	if _, ok := errors.AsType[*queue.MalformedError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*queue.TableError](err); ok {
+		return true
+	}
+	if canceled, ok := errors.AsType[*types.TransactionCanceledException](err); ok {
+		for _, reason := range canceled.CancellationReasons {
+			if reason.Code != nil && *reason.Code != "None" && *reason.Code != "TransactionConflict" && *reason.Code != failedCheck {
+				return true
+			}
+		}
+		return false
+	}
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return false
+	}
+	switch api.ErrorCode() {
+	case "ValidationException", "SerializationException", "AccessDeniedException", "IdempotentParameterMismatchException", "ConditionalCheckFailedException":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,377 @@
+package sim_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var plant = flag.Bool("sim.mutants", false, "plant each deliberate mistake and see that it is found")
+
+// mutant is a deliberate mistake: an edit of the library's source, or conditions that are left out, and what the
+// simulator must say of it.
+type mutant struct {
+	name     string
+	where    string // the file to edit; or, without old, conditions as "WRITE: condition", with semicolons between them
+	old, new string
+	finds    string // a regular expression; another violation does not count
+	seed     uint64 // of a run that finds it; 0: none is known since the library's requests changed, and a test finds it
+	test     string // its package and name
+}
+
+var mutants = []mutant{
+	{
+		"grant by read alone", "CLAIM: *", "", "",
+		`\d holders at once|was granted after ticket|believed to hold|the beats of holder .* fell`, 10, "",
+	},
+	{
+		"a heartbeat that asks only whether the item exists", "queue/writes.go",
+		"\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
+		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{AttrBeat: clause.Int(1), AttrTTL: clause.Int(60000), AttrUntil: clause.Int(r.Until.UnixMilli())}\n" +
+			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(clause.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
+		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1, "",
+	},
+	{
+		"a heartbeat that may come late", "HEARTBEAT: not late", "", "",
+		`the end of holder|renewed less than a lease ago|believed to hold`, 4, "",
+	},
+	{
+		"a lock that is passed over waiters of other clients", "internal/handover/handover.go",
+		"w.ticket.Previous() == t", "t.Less(w.ticket)",
+		`was granted before ticket`, 777007, "",
+	},
+	{
+		"a row that is deleted when the lock is granted by its name", "internal/waiter/waiter.go",
+		"\t\tif !p.turn.kept {\n\t\t\tp.turn.place.cancel()\n\t\t}\n", "\t\tp.turn.place.cancel()\n",
+		`believed to hold`, 30021, "",
+	},
+	{
+		"a name for the ticket after the next", "internal/rows/look.go",
+		"\tnext, err := t.Next()\n", "\tnext, err := t.Next()\n\tif err == nil {\n\t\tnext, err = next.Next()\n\t}\n",
+		`was granted before ticket`, 41003, "",
+	},
+	{
+		"a record that is older than one already seen replaces it", "queue/follows.go",
+		"\tcase r.sent.After(before.read):\n", "\tcase true:\n\t\treturn r.read.After(before.read)\n\tcase r.sent.After(before.read):\n",
+		`gave up its place`, 130, "",
+	},
+	{
+		"a sweep without condition", "SWEEP: beat as read; SWEEP: id as read", "", "",
+		`the row of .* was removed by`, 31, "",
+	},
+	{
+		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
+		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
+		"", 0, "./test/faults TestThrottledCopy",
+	},
+	{
+		"a floor without servingAfter", "queue/record.go",
+		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
+		`requests within a second|sends requests without end|some still wait`, 1816, "",
+	},
+	{
+		"a fast release by the last number seen", "RELEASE: none outstanding", "", "",
+		`the floor rose`, 1, "",
+	},
+	{
+		"RESET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
+		"\tif do.State == queue.Left {\n\t\treturn\n\t}\n", "\tif do.State == queue.Left {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.wait.Ticket)\n\t\treturn\n\t}\n",
+		`the floor rose`, 10, "",
+	},
+	{
+		"no removal after an unknown outcome", "internal/waiter/leave.go",
+		"\tif do.State == queue.Left {\n", "\tif true {\n",
+		`has left \[holder`, 63, "",
+	},
+	{
+		"a fence that asks for nothing", "queue/writes.go",
+		"If: fence(id, t, alone)}",
+		"If: []clause.Cond{attrTicketNumber.Exists()}}",
+		`a protected write with ticket \d+ committed`, 1, "",
+	},
+	{
+		"a fence that takes an orphaned entry for its lock", "FENCE: its ticket", "", "",
+		`a protected write with ticket \d+ committed`, 300134, "",
+	},
+	{
+		"claims out of turn", "queue/decide.go",
+		"case d.Ahead > 0 || !room:", "case !room:",
+		`was granted before ticket`, 1, "",
+	},
+	{
+		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
+		"\t\tw.Wait()\n", "",
+		`an Acquire that failed has left \[row`, 0, "./test/acquire TestServedTooLate",
+	},
+	{
+		"an ENQUEUE over any existing row", "ENQUEUE: no row", "", "",
+		`the (end|beats) of the row`, 4, "",
+	},
+	{
+		"a waiter's heartbeat that may come late", "HEARTBEAT of a row: not late", "", "",
+		`the end of the row`, 33, "",
+	},
+	{
+		"a reader joins any holder", "queue/writes.go",
+		"clause.Any(noHolder(), clause.All(isShared()",
+		"clause.Any(attrHolders.Exists(), clause.All(isShared()",
+		`\d holders at once|believed to hold`, 2267, "",
+	},
+	{
+		"a writer joins readers", "queue/writes.go",
+		"\treturn noHolder().As(\"room\")\n",
+		"\treturn clause.Any(noHolder(), isShared()).As(\"room\")\n",
+		`\d holders at once|believed to hold`, 91, "",
+	},
+	{
+		"a hold mode that is left behind in an idle queue", "queue/writes.go",
+		", attrHoldMode.Remove()}",
+		"}",
+		`\d holders at once|believed to hold|left with the attribute lock_holdMode`, 1, "",
+	},
+	{
+		"an ENTER that comes late", "ENTER: first with its ticket", "", "",
+		`the counter fell|the floor|was granted after ticket|believed to hold`, 4, "",
+	},
+	{
+		"a fail-closed lock that was never confirmed", "queue/attempt.go",
+		"\tif w.Config.FailClosed {\n", "\tif false {\n",
+		`believed to hold|was granted after ticket`, 67, "",
+	},
+	{
+		"a lock delay that others do not keep", "heartbeat/observer.go",
+		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
+		`was removed by`, 57, "",
+	},
+	{
+		"a transaction by its token alone", "FENCE: transaction not made", "", "",
+		`was made twice`, 420, "",
+	},
+	{
+		"a release without its mark", "queue/writes.go",
+		"\tw.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))\n",
+		"",
+		`released the lock, and returned|returned nil, and the lock was removed by|wrote .*, and returned`, 4, "",
+	},
+	{
+		"an eviction without its mark", "queue/writes.go",
+		"\tw.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))\n",
+		"",
+		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 186, "",
+	},
+	{
+		"a plain read after an eviction", "queue/marks.go",
+		"	return slices.ContainsFunc(m.Unsettled, recent) || evicted && ", "	return slices.ContainsFunc(m.Unsettled[:0], recent) || false && evicted && ",
+		`an update is lost`, 0, "./test/hold TestSplitAfterEviction",
+	},
+	{
+		"a row that outlives its waiter's looks", "internal/waiter/place.go",
+		"	if !p.local.Active() {\n		return errInactive\n	}\n", "",
+		`has not looked for`, 39, "",
+	},
+	{
+		"a Resume that gives nothing back when it is cancelled", "internal/waiter/waiter.go",
+		"\t\t\tgrant, err = w.entered(ctx, do, err)\n", "\t\t\tgrant, err = w.entered(ctx, do, err)\n\t\t\tif ctx.Err() != nil {\n\t\t\t\treturn nil, ctx.Err()\n\t\t\t}\n",
+		`has left \[holder`, 0, "./test/acquire TestCancelledResume",
+	},
+	{
+		"an AcquireAll in the caller's order", "acquireall.go",
+		"\t\treturn cmp.Or(cmp.Compare(a.queue.Entity, b.queue.Entity), cmp.Compare(a.queue.Reason, b.queue.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.queue.Entity, b.queue.Entity))\n",
+		`some still wait`, 561, "",
+	},
+	{
+		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
+		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
+		`some still wait|has left|sent more than`, 55, "",
+	},
+	{
+		"a TAKE that leaves the TTL attribute in place", "queue/writes.go",
+		"\t\tclause.Expires.Remove(),\n",
+		"",
+		`the record has disappeared`, 16, "",
+	},
+	{
+		"a new record that begins at 0", "internal/counter/counter.go",
+		"return Base(earliest)\n", "return Base(earliest.AddDate(-100, 0, 0))\n",
+		`the counter fell`, 16, "",
+	},
+	{
+		"data that may come late", "SETDATA: not late", "", "",
+		noWrite, 5000, "",
+	},
+	{
+		"a waiter's heartbeat that writes one attribute more", "internal/rows/send.go",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
+		noWrite, 5000, "",
+	},
+	{
+		"a heartbeat that counts two beats", "internal/session/heartbeat.go",
+		"\trec, reply, err := serving.Send(ctx, q, w)\n",
+		"\tbeat := clause.At(queue.AttrHolders).Entry(s.grant.ID).Field(queue.AttrBeat)\n\tw.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n\trec, reply, err := serving.Send(ctx, q, w)\n",
+		noWrite, 5000, "",
+	},
+}
+
+// noWrite is what package transition says. The other mistakes are to be found without it.
+const noWrite = "no write describes this change"
+
+// mutantSeeds is how many runs a mistake has to show itself: as many as CI makes of
+// the library as it is.
+const mutantSeeds = 250
+
+// TestMutants plants each mistake in a copy of the source, and lets the
+// simulator find it. This shows that the simulator can fail.
+func TestMutants(t *testing.T) {
+	if !*plant {
+		t.Skip("give -sim.mutants: it builds the library once for each mistake")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := sync.OnceValue(func() string { return build(t, root, t.TempDir(), mutant{}) })
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if m.seed == 0 && *first == 0 {
+				foundByTest(t, root, dir, m)
+				return
+			}
+			binary, leave := plain(), m.where
+			if m.old != "" {
+				binary, leave = build(t, root, dir, m), ""
+			}
+			from := max(m.seed, 1)
+			if *first != 0 {
+				from = *first
+			}
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.histories", dir, "-test.v")
+			cmd.Dir = filepath.Join(root, "test/sim")
+			out, err := cmd.CombinedOutput()
+			if err == nil {
+				t.Fatalf("%d runs did not find the mistake", mutantSeeds)
+			}
+			found := regexp.MustCompile(m.finds).Find(out)
+			if found == nil {
+				t.Fatalf("it was found by something else than %q:\n%.3000s", m.finds, out)
+			}
+			seed, runs := firstMatch(`seed (\d+)[: ]`, out), firstMatch(`(\d+) runs`, out)
+			t.Logf("found after %s runs, by seed %s: %s", runs, seed, found)
+		})
+	}
+}
+
+// firstMatch is the first group of a pattern's first match.
+func firstMatch(pattern string, text []byte) []byte {
+	if groups := regexp.MustCompile(pattern).FindSubmatch(text); groups != nil {
+		return groups[1]
+	}
+	return nil
+}
+
+// falseAlarms are seeds that once found a mistake of the simulator: a row whose
+// ENQUEUE took long (50), a shared lock that was resumed after later ones (10328),
+// and a worker that repeated a Release whose outcome stays unknown (31000506).
+var falseAlarms = []uint64{50, 10328, 31000506}
+
+// TestSeedsOfPastMistakes runs the seeds that have found the mistakes, some of
+// which the library once made, without them.
+func TestSeedsOfPastMistakes(t *testing.T) {
+	done := map[uint64]bool{}
+	for _, seed := range falseAlarms {
+		t.Run(fmt.Sprint("FalseAlarm/", seed), func(t *testing.T) { run(t, seed) })
+	}
+	for i, m := range mutants {
+		if m.seed != 0 && !done[m.seed] && i%usualPast == 0 {
+			done[m.seed] = true
+			t.Run(m.name, func(t *testing.T) { run(t, m.seed) })
+		}
+	}
+}
+
+// TestMutantText checks that each mistake can still be planted: its text is in its
+// file, once.
+func TestMutantText(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mutants {
+		if m.old == "" {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(root, m.where))
+		if err != nil {
+			t.Errorf("%s: %v", m.name, err)
+			continue
+		}
+		if n := strings.Count(string(source), m.old); n != 1 {
+			t.Errorf("%s: %s has %d places for the mistake, not one", m.name, m.where, n)
+		}
+	}
+}
+
+// build makes a test binary of the library with the mistake in it.
+func build(t *testing.T, root, dir string, m mutant) string {
+	binary := filepath.Join(dir, "sim.test")
+	if m.old == "" {
+		compile(t, root, binary)
+		return binary
+	}
+	compile(t, root, binary, "-overlay", overlay(t, root, dir, m))
+	return binary
+}
+
+// foundByTest runs a test of the library with the mistake in it, which must fail.
+func foundByTest(t *testing.T, root, dir string, m mutant) {
+	pkg, name, _ := strings.Cut(m.test, " ")
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", overlay(t, root, dir, m), "-run", "^"+name+"$", pkg)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "QUEUELOCK_ENGINES=embedded")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--- FAIL: "+name) {
+		t.Fatalf("%s did not find the mistake: %v\n%.3000s", m.test, err, out)
+	}
+	t.Logf("found by %s", m.test)
+}
+
+// overlay writes the source with the mistake, and returns the file with which the Go command uses it.
+func overlay(t *testing.T, root, dir string, m mutant) string {
+	path := filepath.Join(root, m.where)
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		t.Fatalf("%s has %d places for the mistake, not one: bring the table up to date", m.where, n)
+	}
+	mutated, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
+	text := strings.Replace(string(source), m.old, m.new, 1)
+	if err := os.WriteFile(mutated, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, replace, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
+
+func compile(t *testing.T, root, binary string, flags ...string) {
+	cmd := exec.Command("go", append(append([]string{"test", "-c", "-vet=off"}, flags...), "-o", binary, "./test/sim")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("it does not build: %v\n%s", err, out)
+	}
+}

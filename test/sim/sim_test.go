@@ -1,0 +1,181 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/conditions"
+	"github.com/queuelock/queuelock/test/sim"
+)
+
+var (
+	seeds   = flag.Int("sim.seeds", usualSeeds, "how many `runs`, each of another seed")
+	first   = flag.Uint64("sim.seed", 0, "the first `seed`; the others follow it; 0: a random one")
+	replays = flag.Int("sim.replays", usualReplays, "how many seeds are run twice and compared, by their `number`")
+	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
+	left    = flag.String("sim.leave", "", "`conditions` of the library's writes that are left out, as \"CLAIM: room; SWEEP: *\"")
+	judged  = flag.Bool("sim.writes", true, "judge whether a write of package queue describes each change")
+	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
+)
+
+// TestSim runs new seeds, and prints them.
+func TestSim(t *testing.T) {
+	from := *first
+	if from == 0 {
+		from = rand.Uint64() >> 16
+	}
+	t.Logf("seeds %d to %d", from, from+uint64(*seeds)-1)
+	var total sum
+	begun := time.Now()
+	for i := range uint64(*seeds) {
+		if total.add(run(t, from+i)); t.Failed() {
+			break
+		}
+	}
+	total.print(t, time.Since(begun))
+	if 100*total.unchecked > total.runs {
+		t.Errorf("%d histories were too wide to be checked", total.unchecked)
+	}
+	if total.runs >= 200 {
+		if total.named == 0 || total.abandoned == 0 {
+			t.Errorf("%d grants by name, %d of them to waiters that had left: want some of both", total.named, total.abandoned)
+		}
+		if share := percent(total.contestedNamed, total.contested); share < 40 {
+			t.Errorf("%.1f %% of the grants in contests are by name, want 40 %% at least", share)
+		}
+		for _, w := range conditions.Shapes() {
+			if *judged && !rare.MatchString(w.Name) && total.changes[w.Name] == 0 {
+				t.Errorf("in %d runs there was no %s", total.runs, w.Name)
+			}
+		}
+		for _, kind := range []string{"suspend", "answer overtaken", "request sent again", "split transaction", "stuck read", "late", "TTL removes a record"} {
+			if total.faults[kind] == 0 {
+				t.Errorf("in %d runs there was no fault of the kind %q", total.runs, kind)
+			}
+		}
+	}
+}
+
+// rare are the writes that the table makes in few runs, or never: the engine needs no seed.
+var rare = regexp.MustCompile(`^(RAISE|SETTLE|EVICT of a fail-closed holder|.* that seeds)$`)
+
+// run plays a seed, and fails the test if anything is violated.
+func run(t *testing.T, seed uint64) sim.Report {
+	defer func() {
+		if p := recover(); p != nil {
+			stacks := make([]byte, 1<<16)
+			t.Fatalf("seed %d: %v\n%s", seed, p, stacks[:runtime.Stack(stacks, true)])
+		}
+	}()
+	plan := sim.NewPlan(seed, time.Duration(*minutes)*time.Minute)
+	plan.AnyWrites = !*judged
+	report := sim.Run(t, plan)
+	if len(report.Violations) > 0 {
+		fail(t, report)
+	}
+	return report
+}
+
+// shown is how many violations a failure shows; the history has them all.
+const shown = 5
+
+func fail(t *testing.T, report sim.Report) {
+	t.Helper()
+	file := filepath.Join(*kept, fmt.Sprintf("queuelock-sim-%d.txt", report.Plan.Seed))
+	text := fmt.Sprintf("%+v\n\n%s\n%s\n\nlatest requests:\n%s", report.Plan, report.Story, report.History, report.Network)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Error(err)
+	}
+	more := ""
+	if n := len(report.Violations); n > shown {
+		more = fmt.Sprintf("\n(and %d more)", n-shown)
+		report.Violations = report.Violations[:shown]
+	}
+	list := ""
+	for _, v := range report.Violations {
+		list += "\n  " + v
+	}
+	if report.Story != "" {
+		list += "\n\n" + report.Story
+	}
+	t.Errorf("seed %d (again: go test ./test/sim -run 'TestSim$' -sim.seed %d -sim.seeds 1; history: %s):%s%s",
+		report.Plan.Seed, report.Plan.Seed, file, list, more)
+}
+
+// sum is what many runs have seen.
+type sum struct {
+	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
+	contests, contested, contestedNamed                                                                                              int // runs that are contests, and their grants
+	simulated                                                                                                                        time.Duration
+	faults, operations, changes                                                                                                      map[string]int
+}
+
+func (s *sum) add(r sim.Report) {
+	if s.faults == nil {
+		s.faults, s.operations, s.changes = map[string]int{}, map[string]int{}, map[string]int{}
+	}
+	s.runs++
+	s.simulated += r.Plan.Length
+	s.grants += r.Grants
+	s.named += r.Named
+	s.abandoned += r.Abandoned
+	if r.Plan.Contest {
+		s.contests, s.contested, s.contestedNamed = s.contests+1, s.contested+r.Grants, s.contestedNamed+r.Named
+	}
+	s.acquired += r.Acquired
+	s.refused += r.Refused
+	s.lost += r.Lost
+	s.writes += r.Writes
+	s.fenced += r.Fenced
+	s.requests += r.Requests
+	s.unchecked += r.Unchecked
+	s.outcomes += r.Outcomes
+	s.unknown += r.Unknown
+	s.peak = max(s.peak, r.Peak)
+	for operation, n := range r.Operations {
+		s.operations[operation] += n
+	}
+	for write, n := range r.Changes {
+		s.changes[write] += n
+	}
+	for kind, n := range r.Faults {
+		s.faults[kind] += n
+		s.faultsSum += n
+	}
+}
+
+func (s *sum) print(t *testing.T, took time.Duration) {
+	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d of them by name, %d of these to waiters that had left, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
+		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
+	t.Logf("grants by name: %.1f %% of all; of %d in %d contests %.1f %%",
+		percent(s.named, s.grants), s.contested, s.contests, percent(s.contestedNamed, s.contested))
+	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
+	t.Logf("changes of the items of locks: %v", s.changes)
+	t.Logf("%d faults: %v", s.faultsSum, s.faults)
+}
+
+func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(1, whole)) }
+
+// TestReplay checks that one seed always gives the same run, so that a failure can be
+// examined again. Runs that take several locks at once are left out: the goroutines of
+// one AcquireAll act at the same instant, in an order that the scheduler chooses.
+func TestReplay(t *testing.T) {
+	for seed, left := uint64(1000), *replays; left > 0; seed++ {
+		plan := sim.NewPlan(seed, time.Duration(min(3, *minutes))*time.Minute)
+		if plan.Several > 0 {
+			continue
+		}
+		left--
+		once, again := sim.Run(t, plan), sim.Run(t, plan)
+		if diff := difference(once.History, again.History); diff != "" {
+			t.Errorf("seed %d: two runs differ:\n%s", plan.Seed, diff)
+		}
+	}
+}
