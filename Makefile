@@ -27,7 +27,7 @@ WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/te
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
 	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 15m -p 4 \
-		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(WITHOUT_RACE))")
+		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(WITHOUT_RACE) ./test/modules)")
 	GOGC=400 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -ldflags=-w $(WITHOUT_RACE)
 
 .PHONY: test-repeat
@@ -73,6 +73,10 @@ otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert
 .PHONY: examples-test
 examples-test: ## vet and test the examples that need other modules, in a module of their own
 	cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: user-test
+user-test: ## the library, the command and otelqueuelock as a user gets them, from a proxy that is made of this tree
+	$(GO) test -count=1 ./test/modules
 
 .PHONY: docs
 docs: ## write docs/writes.md, the tables of docs/costs.md and docs/protocol.md, and the golden file of expressions

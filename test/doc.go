@@ -1,4 +1,4 @@
-// Package test holds the tests of the library's behaviour, in five packages:
+// Package test holds the tests of the library's behaviour, in six packages:
 //
 //	acquire  how a lock is acquired: arguments, the queue, waits, callbacks,
 //	         hand-over, Resume, and what each costs
@@ -8,4 +8,6 @@
 //	faults   outages, crashes, hanging requests, malformed items, load; every
 //	         engine, in real time
 //	docs     the pages, compared with the code, and what the packages import
+//	modules  the modules as a user gets them: go get, go install, and what they
+//	         need
 package test
