@@ -48,6 +48,11 @@ test-retries: ## the tests of outages and costs by the SDK's coming rules for re
 		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./sweeper \
 		./test/acquire ./test/hold ./test/modes ./test/faults
 
+.PHONY: test-oldest
+test-oldest: ## the library's tests by the Go version that go.mod names, the oldest that users may have, on the embedded engine
+	GOTOOLCHAIN=go$$($(GO) list -m -f '{{.GoVersion}}') QUEUELOCK_ENGINES=embedded $(GO) test -count=1 ./test/acquire ./test/hold ./test/modes \
+		$$($(GO) list ./... | grep -Ev '/(cmd|examples|test|internal/(benchmark|demo|testbed|tools))(/|$$)')
+
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/docs
@@ -149,6 +154,11 @@ vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, 
 	for file in $$(git ls-files '*go.mod'); do \
 		(cd $$(dirname $$file) && $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...) || exit 1; \
 	done
+
+.PHONY: outdated
+outdated: ## modules, pinned tools and engines that have a newer version; STRICT=1 fails if there is one
+	@GO=$(GO) STRICT=$(STRICT) sh internal/tools/outdated.sh honnef.co/go/tools@$(STATICCHECK) github.com/google/go-licenses@$(GO_LICENSES) \
+		golang.org/x/vuln@$(GOVULNCHECK) golang.org/x/exp@$(APIDIFF)
 
 .PHONY: api
 api: ## changes of the exported API since the commit or tag SINCE (default HEAD)
