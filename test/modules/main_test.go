@@ -56,22 +56,24 @@ func publish(dir string) error {
 		return err
 	}
 	repository, published := filepath.Join(dir, "repository"), filepath.Join(dir, "published")
+	// The settings and the index of the person who runs this stay out of it.
+	own := []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_INDEX_FILE=" + filepath.Join(repository, "index")}
 	for _, step := range [][]string{
 		{"init", "--quiet"},
 		{"add", "--all"},
-		{"-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message=release"},
+		{"-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "--quiet", "--message=release"},
 		{"update-ref", "refs/tags/" + version, "HEAD"},
 		{"update-ref", "refs/tags/cmd/queuelock/" + version, "HEAD"},
 		{"update-ref", "refs/tags/otelqueuelock/" + version, "HEAD"},
 	} {
-		if _, err := output(root, nil, "git", slices.Concat([]string{"--git-dir=" + repository, "--work-tree=."}, step)...); err != nil {
+		if _, err := output(root, own, "git", slices.Concat([]string{"--git-dir=" + repository, "--work-tree=."}, step)...); err != nil {
 			return err
 		}
 	}
 
 	// With -trimpath the build cache keeps what an earlier run built in another directory.
 	settings := []string{"GOWORK=off", "GOFLAGS=-trimpath -modcacherw", "GOVCS=*:git"}
-	fetch := append(slices.Clone(settings), "GOMODCACHE="+published, "GOPRIVATE="+library,
+	fetch := append(slices.Clone(settings), "GOMODCACHE="+published, "GONOPROXY="+library, "GONOSUMDB="+library,
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://"+repository+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+library)
 	if _, err := output(dir, fetch, "go", "mod", "download", library+"@"+version, command+"@"+version, otel+"@"+version); err != nil {
 		return err
@@ -88,7 +90,7 @@ func publish(dir string) error {
 	}
 	proxy = filepath.Join(published, "cache", "download")
 	user = append(settings, "GOMODCACHE="+filepath.Join(dir, "cache"), "GOBIN="+filepath.Join(dir, "bin"), "GOSUMDB=off",
-		"GOPRIVATE=", "GONOPROXY=none", "GOPROXY=file://"+proxy+",file://"+filepath.Join(cached, "cache", "download")+","+proxies)
+		"GONOPROXY=none", "GOPROXY=file://"+proxy+",file://"+filepath.Join(cached, "cache", "download")+","+proxies)
 	return nil
 }
 
