@@ -8,7 +8,7 @@ SEEDS   ?= 250
 STATICCHECK = v0.8.2
 GO_LICENSES = v1.6.0
 GOVULNCHECK = v1.9.0
-APIDIFF     = v0.0.0-20261014143641-f0251eb4aa3e
+APIDIFF     = v0.0.0-20261113113407-e3970619a1a4
 
 .PHONY: help
 help: ## list the targets
@@ -42,15 +42,9 @@ quick: ## all tests on the embedded engine alone, without the race detector
 load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
 	$(GO) test -run 'TestHeld$$|TestWaiting' -v -count=1 ./test/faults
 
-.PHONY: test-retries
-test-retries: ## the tests of outages and costs by the SDK's coming rules for retries, on the embedded engine
-	AWS_NEW_RETRIES_2026=true QUEUELOCK_ENGINES=embedded $(GO) test -count=1 . ./failfast ./queuelocktest \
-		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./sweeper \
-		./test/acquire ./test/hold ./test/modes ./test/faults
-
 .PHONY: test-oldest
 test-oldest: ## the library's tests by the Go version that go.mod names, the oldest that users may have, on the embedded engine
-	GOTOOLCHAIN=go$$($(GO) list -m -f '{{.GoVersion}}') QUEUELOCK_ENGINES=embedded $(GO) test -count=1 ./test/acquire ./test/hold ./test/modes \
+	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) QUEUELOCK_ENGINES=embedded $(GO) test -count=1 ./test/acquire ./test/hold ./test/modes \
 		$$($(GO) list ./... | grep -Ev '/(cmd|examples|test|internal/(benchmark|demo|testbed|tools))(/|$$)')
 
 .PHONY: bench
