@@ -44,7 +44,7 @@ load: ## what 10,000 held locks and 600 waiters cost in one process: memory, gor
 
 .PHONY: test-oldest
 test-oldest: ## the library's tests by the Go version that go.mod names, the oldest that users may have, on the embedded engine
-	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) QUEUELOCK_ENGINES=embedded $(GO) test -count=1 ./test/acquire ./test/hold ./test/modes \
+	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) QUEUELOCK_ENGINES=embedded $(GO) test -count=1 -timeout 15m ./test/acquire ./test/hold ./test/modes \
 		$$($(GO) list ./... | grep -Ev '/(cmd|examples|test|internal/(benchmark|demo|testbed|tools))(/|$$)')
 
 .PHONY: bench
