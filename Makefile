@@ -7,11 +7,12 @@ GO      ?= go
 ENGINES ?= embedded,dynoxide,dynamodb-local
 CHAOS   ?= 2m
 SEEDS   ?= 250
+SEED    ?= 0
 
 STATICCHECK = v0.8.2
 GO_LICENSES = v1.6.0
 GOVULNCHECK = v1.9.0
-APIDIFF     = v0.0.0-20261014143641-f0251eb4aa3e
+APIDIFF     = v0.0.0-20261113113407-e3970619a1a4
 
 .PHONY: help
 help: ## list the targets
@@ -30,7 +31,7 @@ WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/te
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
 	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 15m -p 4 \
-		$$($(GO) list work | grep -vxF "$$($(GO) list $(WITHOUT_RACE))")
+		$$($(GO) list work | grep -vxF "$$($(GO) list $(WITHOUT_RACE) ./test/modules)")
 	GOGC=400 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -ldflags=-w $(WITHOUT_RACE)
 
 .PHONY: test-repeat
@@ -45,11 +46,10 @@ quick: ## all tests on the embedded engine alone, without the race detector
 load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
 	$(GO) test -run 'TestHeld$$|TestWaiting' -v -count=1 ./test/faults
 
-.PHONY: test-retries
-test-retries: ## the tests of outages and costs by the SDK's coming rules for retries, on the embedded engine
-	AWS_NEW_RETRIES_2026=true QUEUELOCK_ENGINES=embedded $(GO) test -count=1 . ./failfast ./queuelocktest \
-		./internal/table ./internal/waiter/... ./internal/session ./internal/serving ./internal/counter ./internal/rows ./sweeper \
-		./test/acquire ./test/hold ./test/modes ./test/faults
+.PHONY: test-oldest
+test-oldest: ## the library's tests by the Go version that go.mod names, the oldest that users may have, on the embedded engine
+	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) QUEUELOCK_ENGINES=embedded $(GO) test -count=1 -timeout 15m ./test/acquire ./test/hold ./test/modes \
+		$$($(GO) list ./... | grep -Ev '/(examples|internal/(benchmark|testbed|tools))(/|$$)')
 
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md
@@ -76,6 +76,10 @@ otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert
 .PHONY: examples-test
 examples-test: ## vet and test the examples that need other modules, in a module of their own
 	export GOWORK=off && cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
+
+.PHONY: user-test
+user-test: ## the library, the command and otelqueuelock as a user gets them, from a proxy that is made of this tree
+	$(GO) test -count=1 ./test/modules
 
 .PHONY: docs
 docs: ## write the tables of docs/costs.md and docs/protocol.md, and the golden files of writes and expressions
@@ -107,8 +111,8 @@ spec-full: ## both, with larger searches: hours, and up to 6 GB of memory
 	sh docs/spec/run.sh full
 
 .PHONY: sim
-sim: ## SEEDS simulated clusters (default 250) of ten minutes each, of new seeds
-	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./test/sim -sim.seeds $(SEEDS) -sim.replays 10
+sim: ## SEEDS simulated clusters (default 250) of ten minutes each, from seed SEED on (default 0: a new one)
+	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./test/sim -sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.replays 10
 
 .PHONY: sim-planted
 sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
@@ -150,6 +154,11 @@ lint: ## gofmt, vet, staticcheck and "go mod verify" for each module, and the li
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, or a copy of it in VULNDB
 	sh internal/tools/each.sh $(GO) run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...
+
+.PHONY: outdated
+outdated: ## modules, pinned tools and engines that have a newer version; STRICT=1 fails if there is one
+	@GO=$(GO) STRICT=$(STRICT) sh internal/tools/outdated.sh honnef.co/go/tools@$(STATICCHECK) github.com/google/go-licenses@$(GO_LICENSES) \
+		golang.org/x/vuln@$(GOVULNCHECK) golang.org/x/exp@$(APIDIFF)
 
 .PHONY: api
 api: ## changes of the exported API since the commit or tag SINCE (default HEAD)

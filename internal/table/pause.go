@@ -15,8 +15,8 @@ import (
 )
 
 // LongestPause bounds the pause before the SDK repeats a request that failed otherwise
-// than by a throttle. By the SDK's own rules it may be seconds, and a lock whose release
-// had no answer would idle for that long.
+// than by a throttle. A client with more attempts than the SDK's default pauses for
+// seconds, and a lock whose release had no answer would idle for that long.
 const LongestPause = 150 * time.Millisecond
 
 // pauses is the Retryer of one call: that of the caller's SDK client, with bounded pauses.
@@ -66,9 +66,8 @@ func (p *pauses) RetryDelay(attempt int, err error) (time.Duration, error) {
 	return min(d, left), nil
 }
 
-// boundRetryAfter shortens the pause that an answer asks for. By the rules of
-// AWS_NEW_RETRIES_2026 the SDK reads it in the answer after RetryDelay, and pauses for
-// up to 5 s longer.
+// boundRetryAfter shortens the pause that an answer asks for. The SDK reads it in the
+// answer after RetryDelay, and pauses for up to 5 s longer.
 func boundRetryAfter(err error, most time.Duration) {
 	const header = "X-Amz-Retry-After"
 	answer, ok := errors.AsType[*smithyhttp.ResponseError](err)

@@ -128,7 +128,6 @@ func (a asking) Do(r *http.Request) (*http.Response, error) {
 // TestRetryAfter checks that a pause that an answer asks for leaves time for another attempt, and that what is no
 // throttle is tried again as soon as without it.
 func TestRetryAfter(t *testing.T) {
-	t.Setenv("AWS_NEW_RETRIES_2026", "true")
 	ask := func(tb *queuelocktest.Table, ms string) table.Queue {
 		return queueOn(tb.Client("c", pausing(10*time.Millisecond), func(o *dynamodb.Options) { o.HTTPClient = asking{o.HTTPClient, ms} }))
 	}

@@ -44,7 +44,7 @@ func TestTestingTargets(t *testing.T) {
 	value := func(pattern string) string { return matched(t, makefile, pattern) }
 	says(t, testingPage, "| %s simulated clusters, of new seeds", value(`(?m)^SEEDS\s+\?= (\d+)$`))
 	says(t, testingPage, "for `CHAOS=%s`", value(`(?m)^CHAOS\s+\?= (\w+)$`))
-	says(t, testingPage, "yes, for %s s |", matched(t, ci, `make chaos CHAOS=(\d+)s`))
+	says(t, testingPage, "yes, %s of fixed seeds |", matched(t, ci, `make sim SEED=1 SEEDS=(\d+)`))
 	fuzzed := regexp.MustCompile(`(?m)^func Fuzz`).FindAllString(sources(t, ".", "_test.go"), -1)
 	says(t, testingPage, "%d fuzz targets, %s s each", len(fuzzed), value(`\$\(or \$\(FUZZTIME\),(\d+)s\)`))
 	says(t, testingPage, "`make test` %s times", value(`\$\(or \$\(RUNS\),(\d+)\)`))

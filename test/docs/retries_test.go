@@ -13,19 +13,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestRetries computes what docs/operations-runtimes.md says of the SDK's rules for retries.
 func TestRetries(t *testing.T) {
 	page := locktest.Must(os.ReadFile("../../docs/operations-runtimes.md"))
-	present, coming := rulesOfRetries(t, "false"), rulesOfRetries(t, "true")
+	rules := rulesOfRetries(t)
 	for _, row := range []string{
-		fmt.Sprintf("| attempts | %d | %d |", present.attempts, coming.attempts),
-		fmt.Sprintf("| pauses after a failure, with the library | %s | %s |", pausesText(present.failures), pausesText(coming.failures)),
-		fmt.Sprintf("| pauses after a throttle | %s | %s |", pausesText(present.throttles), pausesText(coming.throttles)),
-		fmt.Sprintf("| retries until the quota of a client is empty | %d | %d |", present.quota, coming.quota),
+		fmt.Sprintf("| attempts | %d |", rules.attempts),
+		fmt.Sprintf("| pauses after a failure | %s |", pausesText(rules.failures)),
+		fmt.Sprintf("| pauses after a throttle | %s |", pausesText(rules.throttles)),
+		fmt.Sprintf("| retries until the quota of a client is empty | %d |", rules.quota),
 	} {
 		if !strings.Contains(string(page), row) {
 			t.Errorf("the page lacks the row\n%s", row)
@@ -38,13 +37,12 @@ type retryRules struct {
 	failures, throttles []time.Duration // the longest pauses
 }
 
-func rulesOfRetries(t *testing.T, rules string) (r retryRules) {
-	t.Setenv("AWS_NEW_RETRIES_2026", rules)
+func rulesOfRetries(t *testing.T) (r retryRules) {
 	retryer := dynamodb.New(dynamodb.Options{}).Options().Retryer
 	r.attempts = retryer.MaxAttempts()
-	for first, i := map[string]int{"false": 1, "true": 0}[rules], 0; i < r.attempts-1; i++ {
-		r.failures = append(r.failures, min(longestPause(t, retryer, first+i, errors.New("reset")), table.LongestPause))
-		r.throttles = append(r.throttles, longestPause(t, retryer, first+i, &types.ProvisionedThroughputExceededException{}))
+	for failed := 1; failed < r.attempts; failed++ {
+		r.failures = append(r.failures, longestPause(t, retryer, failed, errors.New("reset")))
+		r.throttles = append(r.throttles, longestPause(t, retryer, failed, &types.ProvisionedThroughputExceededException{}))
 	}
 	for ; ; r.quota++ {
 		if _, err := retryer.GetRetryToken(context.Background(), errors.New("reset")); err != nil {
