@@ -3,13 +3,13 @@ module github.com/queuelock/queuelock
 go 1.26.0
 
 require (
-	github.com/aws/aws-sdk-go-v2 v1.48.0
-	github.com/aws/aws-sdk-go-v2/config v1.33.18
-	github.com/aws/aws-sdk-go-v2/credentials v1.21.0
-	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9
-	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
-	github.com/aws/smithy-go v1.28.9
-	github.com/cenkalti/backoff/v4 v4.3.0
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // the SDK: aws.Config, retries, the HTTP client
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // region, profile and credentials from where all AWS tools find them
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // tests: fixed credentials
+	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9 // builds conditions and updates without mistakes of quoting; UpdateAndRelease takes its builder
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types; before v1.70.2 it lost the messages of errors
+	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
+	github.com/cenkalti/backoff/v4 v4.3.0 // growth and end of the pauses between attempts, in internal/retry
 )
 
 require (

@@ -4,18 +4,18 @@ go 1.26.0
 
 replace github.com/queuelock/queuelock => ../
 
-require golang.org/x/sys v0.50.0
+require golang.org/x/sys v0.50.0 // a timer of the kernel, finer than Go's, for delays in the proxy
 
 require (
-	cirello.io/dynamolock/v2 v2.1.0
-	github.com/aws/aws-sdk-go-v2 v1.48.0
-	github.com/aws/aws-sdk-go-v2/credentials v1.21.0
-	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
-	github.com/queuelock/queuelock v0.1.0
-	go.etcd.io/etcd/client/v3 v3.7.3
-	go.etcd.io/etcd/server/v3 v3.7.3
-	go.uber.org/zap v1.28.0
-	gonum.org/v1/plot v0.17.0
+	cirello.io/dynamolock/v2 v2.1.0 // a lock that is measured beside this one
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // the clients of the DynamoDB locks
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // fixed credentials for a local engine
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
+	github.com/queuelock/queuelock v0.1.0 // this library
+	go.etcd.io/etcd/client/v3 v3.7.3 // a lock that is measured beside this one
+	go.etcd.io/etcd/server/v3 v3.7.3 // a server for it, in a process of the run
+	go.uber.org/zap v1.28.0 // the logger of etcd, to silence it
+	gonum.org/v1/plot v0.17.0 // the pictures of docs/benchmarks.md
 )
 
 require (

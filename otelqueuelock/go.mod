@@ -6,18 +6,18 @@ go 1.26.0
 replace github.com/queuelock/queuelock => ../
 
 require (
-	github.com/aws/aws-sdk-go-v2 v1.48.0
-	github.com/aws/aws-sdk-go-v2/config v1.33.18
-	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
-	github.com/aws/smithy-go v1.28.9
-	github.com/prometheus/client_golang v1.25.0
-	github.com/queuelock/queuelock v0.1.0
-	go.opentelemetry.io/otel v1.47.0
-	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
-	go.opentelemetry.io/otel/metric v1.47.0
-	go.opentelemetry.io/otel/sdk v1.47.0
-	go.opentelemetry.io/otel/sdk/metric v1.47.0
-	go.opentelemetry.io/otel/trace v1.47.0
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // the name of the operation of a request
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // tests: the Example
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // Instrument is an option of its client
+	github.com/aws/smithy-go v1.28.9 // the middleware that counts requests
+	github.com/prometheus/client_golang v1.25.0 // tests: a registry for that exporter
+	github.com/queuelock/queuelock v0.1.0 // this library
+	go.opentelemetry.io/otel v1.47.0 // attributes, status codes, the W3C traceparent, the global providers
+	go.opentelemetry.io/otel/exporters/prometheus v0.69.0 // tests: the names that the dashboard and the alert rules use
+	go.opentelemetry.io/otel/metric v1.47.0 // the API of metrics
+	go.opentelemetry.io/otel/sdk v1.47.0 // tests: a recorder of spans in memory
+	go.opentelemetry.io/otel/sdk/metric v1.47.0 // tests: a reader of metrics in memory
+	go.opentelemetry.io/otel/trace v1.47.0 // the API of spans
 )
 
 require (

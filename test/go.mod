@@ -6,14 +6,14 @@ go 1.26.0
 replace github.com/queuelock/queuelock => ../
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
-	github.com/aws/aws-sdk-go-v2 v1.48.0
-	github.com/aws/aws-sdk-go-v2/credentials v1.21.0
-	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9
-	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
-	github.com/aws/smithy-go v1.28.9
-	github.com/google/go-cmp v0.7.0
-	github.com/queuelock/queuelock v0.1.0
+	github.com/anishathalye/porcupine v1.3.1 // tests: judges whether a history of the simulator is linearizable
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // the SDK: aws.Config, retries, the HTTP client
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // tests: fixed credentials
+	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9 // builds conditions and updates without mistakes of quoting; UpdateAndRelease takes its builder
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
+	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
+	github.com/google/go-cmp v0.7.0 // tests: differences of items that a person can read
+	github.com/queuelock/queuelock v0.1.0 // this library
 )
 
 require (

@@ -3,22 +3,22 @@ module github.com/queuelock/queuelock/cmd/queuelock
 go 1.26.0
 
 require (
-	charm.land/bubbletea/v2 v2.1.1
-	github.com/aws/aws-sdk-go-v2 v1.48.0
-	github.com/aws/aws-sdk-go-v2/config v1.33.18
-	github.com/aws/aws-sdk-go-v2/credentials v1.21.0
-	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9
-	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9
-	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
-	github.com/aws/smithy-go v1.28.9
-	github.com/creack/pty v1.1.24
-	github.com/google/go-cmp v0.7.0
-	github.com/queuelock/queuelock v0.1.0
-	github.com/spf13/cobra v1.10.2
-	github.com/spf13/pflag v1.1.0
-	go.yaml.in/yaml/v3 v3.0.6
-	golang.org/x/sys v0.50.0
-	golang.org/x/term v0.48.0
+	charm.land/bubbletea/v2 v2.1.1 // the screen of queuelock top: keys, resizing, restoring the terminal
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // the SDK: aws.Config, retries, the HTTP client
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // region, profile and credentials from where all AWS tools find them
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // fixed credentials for queuelock local, and for tests
+	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9 // builds conditions and updates without mistakes of quoting; UpdateAndRelease takes its builder
+	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // does not ask for credentials of EC2 where the endpoint is this host
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
+	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
+	github.com/creack/pty v1.1.24 // tests: a terminal for the tests of job control
+	github.com/google/go-cmp v0.7.0 // tests: differences that a person can read
+	github.com/queuelock/queuelock v0.1.0 // this library
+	github.com/spf13/cobra v1.10.2 // subcommands, help, completion and manual pages
+	github.com/spf13/pflag v1.1.0 // flags with short and long names, as flock has them
+	go.yaml.in/yaml/v3 v3.0.6 // the output of -o yaml
+	golang.org/x/sys v0.50.0 // process groups, job objects and terminals, beyond package syscall
+	golang.org/x/term v0.48.0 // whether a file is a terminal, and its width
 )
 
 require (

@@ -5,16 +5,16 @@ go 1.26.0
 replace github.com/queuelock/queuelock => ../..
 
 require (
-	cirello.io/dynamolock/v2 v2.1.0
-	github.com/aws/aws-lambda-go v1.55.1
-	github.com/aws/aws-sdk-go-v2 v1.48.0
-	github.com/aws/aws-sdk-go-v2/config v1.33.18
-	github.com/aws/aws-sdk-go-v2/credentials v1.21.0
-	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0
-	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.10
-	github.com/johannesboyne/gofakes3 v1.2.0
-	github.com/queuelock/queuelock v0.1.0
-	modernc.org/sqlite v1.62.0
+	cirello.io/dynamolock/v2 v2.1.0 // the lock that dynamolock migrates from
+	github.com/aws/aws-lambda-go v1.55.1 // the runtime and the events of awslambda
+	github.com/aws/aws-sdk-go-v2 v1.48.0 // the types of the SDK
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // region and credentials
+	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // tests: fixed credentials
+	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the client of the locks
+	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.10 // the client of objectstore
+	github.com/johannesboyne/gofakes3 v1.2.0 // tests: an S3-compatible server in memory, with conditional puts
+	github.com/queuelock/queuelock v0.1.0 // this library
+	modernc.org/sqlite v1.62.0 // the database of sqlfence, without C; 149 MB of source
 )
 
 require (

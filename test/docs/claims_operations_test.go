@@ -81,7 +81,7 @@ func TestOutage(t *testing.T) {
 		})
 		return after
 	}
-	says(t, page, "| `NoWait`, `run -n` | fails within %d s |", int(failed(ttl, waitpolicy.NoWait).Round(time.Second).Seconds()))
+	says(t, page, "| `NoWait`, `run -n` | fails within %d s;", int(failed(ttl, waitpolicy.NoWait).Round(time.Second).Seconds()))
 	const least = 30 * time.Second
 	says(t, page, "when requests have failed for a `TTL`, at least %d s", int(least.Seconds()))
 	for _, ttl := range []time.Duration{10 * time.Second, time.Minute, 2 * time.Minute} {
