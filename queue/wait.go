@@ -73,7 +73,8 @@ type Event interface{ event() }
 
 // The events of a wait.
 type (
-	Begin struct{ Ticket ticket.Number } // of a wider counter, or else zero
+	// Begin is the first, with the ticket of a wider counter, or else zero.
+	Begin struct{ Ticket ticket.Number }
 	// Joined says that the row is being put. Fresh says that a look would show no more than the record that is known, and
 	// Put that no request is sent before the row is in the table.
 	Joined struct{ Fresh, Put bool }

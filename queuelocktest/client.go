@@ -95,7 +95,7 @@ func (c *Client) Serve() (endpoint string) {
 	go func() { ended <- server.Serve(listener) }()
 	c.table.tb.Cleanup(func() {
 		_ = server.Close() // and its connections, whose requests may be swallowed
-		<-ended
+		_ = <-ended        // http.ErrServerClosed
 	})
 	return "http://" + listener.Addr().String()
 }
