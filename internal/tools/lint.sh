@@ -1,9 +1,9 @@
 #!/bin/sh
-# Checks the source and the dependencies: gofmt, vet, staticcheck and "go mod verify" for
-# each module of the repository, and the licences of what the library and the command link,
-# on each platform. It downloads modules and nothing else.
+# Checks the source and the dependencies: gofmt, vet, golangci-lint and "go mod verify" for
+# each module of the repository, the workflows, and the licences of what the library and the
+# command link, on each platform. It downloads modules and nothing else.
 #
-#	lint.sh VERSION-OF-STATICCHECK VERSION-OF-GO-LICENSES
+#	lint.sh VERSION-OF-GOLANGCI-LINT VERSION-OF-GO-LICENSES VERSION-OF-ACTIONLINT
 set -eu
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
@@ -13,15 +13,18 @@ trap 'rm -rf "$bin"' EXIT
 unformatted=$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))
 [ -z "$unformatted" ] || { echo "not gofmt'd: $unformatted" >&2; exit 1; }
 
-GOBIN=$bin $go install "honnef.co/go/tools/cmd/staticcheck@$1"
+golangci=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$1
 GOBIN=$bin $go install "github.com/google/go-licenses@$2"
 
+# What shellcheck says depends on whether it is installed: it is left out.
+$go run "github.com/rhysd/actionlint/cmd/actionlint@$3" -shellcheck=
+
 for file in $(git ls-files -co --exclude-standard '*go.mod'); do
-	echo "module in $(dirname "$file"): vet, staticcheck, go mod verify"
+	echo "module in $(dirname "$file"): vet, golangci-lint, go mod verify"
 	(
 		cd "$(dirname "$file")"
 		$go vet ./...
-		"$bin/staticcheck" ./...
+		$go run "$golangci" run ./...
 		$go mod verify
 	)
 done
