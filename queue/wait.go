@@ -78,7 +78,8 @@ type (
 	// Joined says that the row is being put. Fresh says that a look would show no more than the record that is known, and
 	// Put that no request is sent before the row is in the table.
 	Joined struct{ Fresh, Put bool }
-	Put    struct{} // the row is in the table
+	// Put says that the row is in the table.
+	Put struct{}
 	// Replied is the reply to the write, or to the look that failed.
 	Replied struct {
 		Reply  Reply

@@ -84,6 +84,14 @@ func TestNightly(t *testing.T) {
 	}
 }
 
+// TestReleased checks that the variable which a release sets is there: the linker ignores a wrong name.
+func TestReleased(t *testing.T) {
+	set := regexp.MustCompile(`-X main\.(\w+)=v\{\{ \.Version }}`).FindStringSubmatch(read(t, ".goreleaser.yaml"))
+	if set == nil || !strings.Contains(read(t, "cmd/queuelock/version.go"), "\nvar "+set[1]+" string\n") {
+		t.Errorf(".goreleaser.yaml sets %q", set)
+	}
+}
+
 // workflows reads the workflows of the project.
 func workflows(t *testing.T) (found []workflow) {
 	t.Helper()
