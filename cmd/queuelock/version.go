@@ -21,8 +21,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// released is the version of a release, which its build sets: Go notes the tag of a module in a folder only for those
-// who download it.
+// released is the version of a release, which its build sets: in a checkout, Go finds only the tags of a module at the
+// root of the repository.
 var released string
 
 // version is what was noted when the program was built.
