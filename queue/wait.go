@@ -71,7 +71,6 @@ type Clock interface {
 // An Event is what has happened: one of the types below.
 type Event interface{ event() }
 
-// The events of a wait.
 type (
 	// Begin is the first, with the ticket of a wider counter, or else zero.
 	Begin struct{ Ticket ticket.Number }
@@ -85,15 +84,19 @@ type (
 		Reply  Reply
 		Record Record // that it returned, or that refused it
 	}
-	Seen  struct{ Snapshot Snapshot } // what a look has shown
-	Again struct{}                    // the pause is over
+	// Seen is what a look has shown.
+	Seen struct{ Snapshot Snapshot }
+	// Again says that the pause is over.
+	Again struct{}
 	// Rested says that the rest is over, and to look next, or to guess: the turn in the way has probably ended, and
 	// CLAIM decides.
 	Rested struct{ Guess bool }
 	// Passed is the reply to a PASS of this client to the ticket.
 	Passed Replied
-	Kept   struct{ OK bool } // whether the row stays
-	GiveUp struct{}          // the caller leaves. Once it has left: the removal is repeated
+	// Kept says whether the row stays.
+	Kept struct{ OK bool }
+	// GiveUp says that the caller leaves. Once it has left: the removal is repeated.
+	GiveUp struct{}
 )
 
 func (Begin) event()   {}
