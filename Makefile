@@ -8,11 +8,16 @@ ENGINES ?= embedded,dynoxide,dynamodb-local
 CHAOS   ?= 2m
 SEEDS   ?= 250
 SEED    ?= 0
+STATES  ?= 1000000
 
-STATICCHECK = v0.8.2
+GOLANGCI    = v2.15.0
+ACTIONLINT  = v1.7.12
 GO_LICENSES = v1.6.0
 GOVULNCHECK = v1.9.0
 APIDIFF     = v0.0.0-20261113113407-e3970619a1a4
+GORELEASER  = v2.15.1
+SYFT        = v1.57.1
+COSIGN      = v3.1.3
 
 .PHONY: help
 help: ## list the targets
@@ -41,6 +46,15 @@ test-repeat: ## "make test" RUNS times (default 20), and how often each test fai
 .PHONY: quick
 quick: ## all tests on the embedded engine alone, without the race detector
 	QUEUELOCK_ENGINES=embedded $(GO) test work
+
+# The packages of the library, whose tests need no Unix and no engine but the table in memory.
+.PHONY: test-library
+test-library: ## the tests of the library alone, on the embedded engine, on any system
+	QUEUELOCK_ENGINES=embedded $(GO) test $$($(GO) list ./... | grep -Ev '/(examples|internal/(benchmark|child|crew|turns|testbed|tools))(/|$$)')
+
+.PHONY: nightly
+nightly: ## all long checks, one after the other, with a table at the end; PARTS="fuzz sim" makes only these
+	sh internal/tools/nightly.sh $(PARTS)
 
 .PHONY: load
 load: ## what 10,000 held locks and 600 waiters cost in one process: memory, goroutines, late heartbeats
@@ -96,7 +110,7 @@ captures: ## write docs/captures and what docs/observe.md shows of them, from th
 
 .PHONY: spec
 spec: ## play all interleavings of the machines of package queue within bounds, and find each planted mistake
-	$(GO) test -count=1 -v -parallel 2 ./internal/testbed/search -search.states 1000000
+	$(GO) test -count=1 -v -timeout 5h -parallel 2 ./internal/testbed/search -search.states $(STATES)
 	$(GO) test -count=1 -run TestExplore ./internal/testbed/search -search.explore
 	$(GO) test -count=1 -v -run TestLease ./heartbeat -heartbeat.beats 2
 
@@ -148,8 +162,8 @@ tidy: ## check that "go mod tidy" would change no go.mod and no go.sum
 	GO=$(GO) sh internal/tools/tidy.sh
 
 .PHONY: lint
-lint: ## gofmt, vet, staticcheck and "go mod verify" for each module, and the licences of dependencies
-	GO=$(GO) sh internal/tools/lint.sh $(STATICCHECK) $(GO_LICENSES)
+lint: ## gofmt, vet, golangci-lint and "go mod verify" for each module, the workflows, and the licences of dependencies
+	GO=$(GO) sh internal/tools/lint.sh $(GOLANGCI) $(GO_LICENSES) $(ACTIONLINT)
 
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, or a copy of it in VULNDB
@@ -157,8 +171,9 @@ vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, 
 
 .PHONY: outdated
 outdated: ## modules, pinned tools and engines that have a newer version; STRICT=1 fails if there is one
-	@GO=$(GO) STRICT=$(STRICT) sh internal/tools/outdated.sh honnef.co/go/tools@$(STATICCHECK) github.com/google/go-licenses@$(GO_LICENSES) \
-		golang.org/x/vuln@$(GOVULNCHECK) golang.org/x/exp@$(APIDIFF)
+	@GO=$(GO) STRICT=$(STRICT) sh internal/tools/outdated.sh github.com/golangci/golangci-lint/v2@$(GOLANGCI) github.com/rhysd/actionlint@$(ACTIONLINT) \
+		github.com/google/go-licenses@$(GO_LICENSES) golang.org/x/vuln@$(GOVULNCHECK) golang.org/x/exp@$(APIDIFF) \
+		github.com/goreleaser/goreleaser/v2@$(GORELEASER) github.com/anchore/syft@$(SYFT) github.com/sigstore/cosign/v3@$(COSIGN)
 
 .PHONY: api
 api: ## changes of the exported API since the commit or tag SINCE (default HEAD)
@@ -172,14 +187,33 @@ cross: ## build and vet the command and the public packages for Linux, macOS and
 measure: ## size, complexity and wordiness of the code, and what a turn runs, beside their limits; STRICT=1 fails if one is exceeded
 	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
 
+.PHONY: release-tools
+release-tools:
+	GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/anchore/syft/cmd/syft@$(SYFT)
+
 .PHONY: release
-release: ## build archives for six platforms with checksums and SBOMs into bin/release
-	$(GO) run ./internal/tools/release
+release: release-tools ## build the archives of a release for six platforms, with checksums and SBOMs, into bin/release
+	PATH=$(CURDIR)/bin/tools:$$PATH && goreleaser check && goreleaser release --snapshot --clean --skip=sign,docker
+
+# It publishes: only the workflow of a tag calls it.
+.PHONY: publish
+publish: release-tools
+	GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/sigstore/cosign/$(firstword $(subst ., ,$(COSIGN)))/cmd/cosign@$(COSIGN)
+	PATH=$(CURDIR)/bin/tools:$$PATH GORELEASER_CURRENT_TAG=$$(git describe --exact-match --match 'v*') goreleaser release --clean
 
 .PHONY: man
 man: bin/queuelock ## write the manual pages into bin/man
 	@mkdir -p bin/man
 	bin/queuelock man bin/man
+
+.PHONY: completions
+completions: bin/queuelock ## write the scripts that complete commands into bin/completions
+	@mkdir -p bin/completions
+	bin/queuelock completion bash >bin/completions/queuelock.bash
+	bin/queuelock completion zsh >bin/completions/_queuelock
+	bin/queuelock completion fish >bin/completions/queuelock.fish
+	bin/queuelock completion powershell >bin/completions/queuelock.ps1
 
 .PHONY: build
 build: bin/queuelock ## build the command line into bin/

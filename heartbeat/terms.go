@@ -64,6 +64,7 @@ type Renewals struct {
 	until time.Time // the last end written; zero while DynamoDB's clock was not known
 }
 
+// NewRenewals returns those of a lease that began like that.
 func NewRenewals(t Terms, clock *dbclock.Clock, begun queue.Lease) *Renewals {
 	return &Renewals{terms: t, clock: clock, until: begun.Until}
 }

@@ -25,5 +25,5 @@
 //	benchmark   is "queuelock bench", and what it shares with the module bench
 //	embedded    is a DynamoDB in memory
 //	testbed     tests the library
-//	tools       has the scripts and commands of the Makefile: lint, api, cross, fuzz, measure, release
+//	tools       has the scripts and commands of the Makefile: lint, api, cross, fuzz, measure, nightly
 package internal

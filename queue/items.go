@@ -34,9 +34,11 @@ func (q Items) String() string { return q.Entity + " " + q.Reason }
 // SortKey returns the sort key of the ticket's row. That of the record is the sort key of ticket zero, before all rows.
 func (q Items) SortKey(t ticket.Number) string { return q.Reason + "/" + t.Padded() }
 
-// RecordSortKey and LastSortKey bound the items of the queue.
+// RecordSortKey is the first sort key of the queue.
 func (q Items) RecordSortKey() string { return q.Reason + "/" + padding }
-func (q Items) LastSortKey() string   { return q.SortKey(ticket.Max) }
+
+// LastSortKey is the last sort key that a row of the queue can have.
+func (q Items) LastSortKey() string { return q.SortKey(ticket.Max) }
 
 // padding is that of the record, which comes before all rows.
 var padding = ticket.Number{}.Padded()
@@ -68,7 +70,7 @@ func text(item clause.Item, attribute string) string {
 	return ""
 }
 
-// Names returns the user's names of attributes in the record, RowNames those in a row.
+// Names returns the user's names of attributes in the record.
 func (q Items) Names() clause.Names {
 	if q.Home == nil {
 		return q.RowNames()
@@ -76,6 +78,7 @@ func (q Items) Names() clause.Names {
 	return clause.Names{Key: slices.Min(slices.Collect(maps.Keys(q.Home.Key))), Prefix: q.Home.Prefix}
 }
 
+// RowNames returns those in a row.
 func (q Items) RowNames() clause.Names { return clause.Names{Key: q.PK, Expires: q.TTL} }
 
 // Attr returns the name of an attribute of the record.

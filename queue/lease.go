@@ -9,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/clause"
 )
 
+// The longest that are not malformed.
 const (
 	MaxLease = 7 * 24 * time.Hour // of a lease. A longer one is malformed: no waiter could wait for its end.
 	MaxDelay = 24 * time.Hour     // of a lock delay
@@ -32,6 +33,7 @@ type Lease struct {
 	FailClosed bool
 }
 
+// Endless says that the lease has no end.
 func (l Lease) Endless() bool { return l.FailClosed && l.TTL == 0 }
 
 // Length returns how long other clients wait for a lease that is no longer renewed. One

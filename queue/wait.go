@@ -71,27 +71,32 @@ type Clock interface {
 // An Event is what has happened: one of the types below.
 type Event interface{ event() }
 
-// The events of a wait.
 type (
-	Begin struct{ Ticket ticket.Number } // of a wider counter, or else zero
+	// Begin is the first, with the ticket of a wider counter, or else zero.
+	Begin struct{ Ticket ticket.Number }
 	// Joined says that the row is being put. Fresh says that a look would show no more than the record that is known, and
 	// Put that no request is sent before the row is in the table.
 	Joined struct{ Fresh, Put bool }
-	Put    struct{} // the row is in the table
+	// Put says that the row is in the table.
+	Put struct{}
 	// Replied is the reply to the write, or to the look that failed.
 	Replied struct {
 		Reply  Reply
 		Record Record // that it returned, or that refused it
 	}
-	Seen  struct{ Snapshot Snapshot } // what a look has shown
-	Again struct{}                    // the pause is over
+	// Seen is what a look has shown.
+	Seen struct{ Snapshot Snapshot }
+	// Again says that the pause is over.
+	Again struct{}
 	// Rested says that the rest is over, and to look next, or to guess: the turn in the way has probably ended, and
 	// CLAIM decides.
 	Rested struct{ Guess bool }
 	// Passed is the reply to a PASS of this client to the ticket.
 	Passed Replied
-	Kept   struct{ OK bool } // whether the row stays
-	GiveUp struct{}          // the caller leaves. Once it has left: the removal is repeated
+	// Kept says whether the row stays.
+	Kept struct{ OK bool }
+	// GiveUp says that the caller leaves. Once it has left: the removal is repeated.
+	GiveUp struct{}
 )
 
 func (Begin) event()   {}

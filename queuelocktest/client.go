@@ -1,6 +1,7 @@
 package queuelocktest
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -95,7 +96,9 @@ func (c *Client) Serve() (endpoint string) {
 	go func() { ended <- server.Serve(listener) }()
 	c.table.tb.Cleanup(func() {
 		_ = server.Close() // and its connections, whose requests may be swallowed
-		<-ended
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			c.table.tb.Error(err)
+		}
 	})
 	return "http://" + listener.Addr().String()
 }

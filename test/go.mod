@@ -16,6 +16,8 @@ require (
 	github.com/queuelock/queuelock v0.1.0 // this library
 )
 
+require go.yaml.in/yaml/v3 v3.0.6 // the workflows, and the rules of alerts
+
 require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.18 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue v1.21.21 // indirect

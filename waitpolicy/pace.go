@@ -216,9 +216,11 @@ func (p *Pace) EndedBy(at time.Time) {
 	}
 }
 
-// Trip returns the shortest round trip of a request, and Moved when a snapshot last showed a change.
+// Trip returns the shortest round trip of a request.
 func (p *Pace) Trip() time.Duration { return p.trip }
-func (p *Pace) Moved() time.Time    { return p.moved }
+
+// Moved returns when a snapshot last showed a change.
+func (p *Pace) Moved() time.Time { return p.moved }
 
 const (
 	// NamedWithin is how long after a look a holder may grant the lock to the row that it has read: its waiter may leave.

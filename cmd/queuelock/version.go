@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -20,11 +21,15 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version is what the Go tool noted when it built the program.
+// released is the version of a release, which its build sets: in a checkout, Go finds only the tags of a module at the
+// root of the repository.
+var released string
+
+// version is what was noted when the program was built.
 func version() string {
-	v, revision := "(unknown)", ""
+	v, revision := cmp.Or(released, "(unknown)"), ""
 	if info, ok := debug.ReadBuildInfo(); ok {
-		v = info.Main.Version
+		v = cmp.Or(released, info.Main.Version)
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
 				revision = " " + s.Value[:min(12, len(s.Value))]

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Checks the source and the dependencies: gofmt, vet, staticcheck, "go mod verify" and "go mod
-# tidy" for each module of the repository, and the licences of what the library and the command link,
-# on each platform. It downloads modules and nothing else.
+# Checks the source and the dependencies: gofmt, vet, golangci-lint, "go mod verify" and
+# "go mod tidy" for each module of the repository, the workflows, and the licences of what the library and the
+# command link, on each platform. It downloads modules and nothing else.
 #
-#	lint.sh VERSION-OF-STATICCHECK VERSION-OF-GO-LICENSES
+#	lint.sh VERSION-OF-GOLANGCI-LINT VERSION-OF-GO-LICENSES VERSION-OF-ACTIONLINT
 set -eu
 cd "$(dirname "$0")/../.."
 go=${GO:-go}
@@ -13,11 +13,15 @@ trap 'rm -rf "$bin"' EXIT
 unformatted=$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))
 [ -z "$unformatted" ] || { echo "not gofmt'd: $unformatted" >&2; exit 1; }
 
-GOBIN=$bin $go install "honnef.co/go/tools/cmd/staticcheck@$1"
+golangci=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$1
 GOBIN=$bin $go install "github.com/google/go-licenses@$2"
 
-sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/staticcheck' ./... && $go mod verify"
+# What shellcheck says depends on whether it is installed: it is left out.
+$go run "github.com/rhysd/actionlint/cmd/actionlint@$3" -shellcheck=
+GOBIN=$bin $go install "$golangci"
+sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/golangci-lint' run ./... && $go mod verify"
 GO=$go sh internal/tools/tidy.sh
+
 
 # The licences of others ask no more than a notice in what is shipped. Add one here only after reading it. Our own is not in
 # the folder of each module.

@@ -95,7 +95,7 @@ func files(t *testing.T, under, suffix string, visit func(name, text string)) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && len(entry.Name()) > 2 && strings.HasPrefix(entry.Name(), "."):
+		case entry.IsDir() && len(entry.Name()) > 2 && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".github":
 			return filepath.SkipDir
 		case !entry.IsDir() && strings.HasSuffix(path, suffix):
 			name, err := filepath.Rel(root, path)

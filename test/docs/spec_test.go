@@ -145,7 +145,7 @@ func TestSpecFigures(t *testing.T) {
 		}
 		return found[1]
 	}
-	if got := number(target("spec"), "-search.states"); separated(search.States) != commas(got) {
+	if got := matched(t, makefile, `(?m)^STATES\s+\?= (\d+)$`); separated(search.States) != commas(got) {
 		t.Errorf("make spec searches %s states, and search.States is %d", got, search.States)
 	}
 	says(t, specPage, "`make spec` sends %s heartbeats, `make spec-full` %s", number(target("spec"), "-heartbeat.beats"), number(target("spec-full"), "-heartbeat.beats"))
