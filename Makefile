@@ -10,11 +10,14 @@ SEEDS   ?= 250
 SEED    ?= 0
 STATES  ?= 1000000
 
+# Tools that no go.mod has: lint of the code and of the workflows, licences, known vulnerabilities, changes of the API, the
+# pages of pkg.go.dev, and the release.
 GOLANGCI    = v2.15.0
 ACTIONLINT  = v1.7.12
 GO_LICENSES = v1.6.0
 GOVULNCHECK = v1.9.0
 APIDIFF     = v0.0.0-20261113113407-e3970619a1a4
+PKGSITE     = v0.6.0
 GORELEASER  = v2.15.1
 SYFT        = v1.57.1
 COSIGN      = v3.1.3
@@ -99,6 +102,10 @@ user-test: ## the library, the command and otelqueuelock as a user gets them, fr
 docs: ## write the tables of docs/costs.md and docs/protocol.md, and the golden files of writes and expressions
 	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates' -count=1 ./test/docs -update
 
+.PHONY: pkgsite
+pkgsite: ## serve the documentation of the packages at http://127.0.0.1:8080, as pkg.go.dev shows it
+	$(GO) run golang.org/x/pkgsite/cmd/pkgsite@$(PKGSITE) -http 127.0.0.1:8080 .
+
 .PHONY: pictures
 pictures: bin/queuelock ## draw docs/pictures/demo.svg by a run of the demo
 	@mkdir -p docs/pictures
@@ -172,7 +179,7 @@ vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, 
 .PHONY: outdated
 outdated: ## modules, pinned tools and engines that have a newer version; STRICT=1 fails if there is one
 	@GO=$(GO) STRICT=$(STRICT) sh internal/tools/outdated.sh github.com/golangci/golangci-lint/v2@$(GOLANGCI) github.com/rhysd/actionlint@$(ACTIONLINT) \
-		github.com/google/go-licenses@$(GO_LICENSES) golang.org/x/vuln@$(GOVULNCHECK) golang.org/x/exp@$(APIDIFF) \
+		github.com/google/go-licenses@$(GO_LICENSES) golang.org/x/vuln@$(GOVULNCHECK) golang.org/x/exp@$(APIDIFF) golang.org/x/pkgsite@$(PKGSITE) \
 		github.com/goreleaser/goreleaser/v2@$(GORELEASER) github.com/anchore/syft@$(SYFT) github.com/sigstore/cosign/v3@$(COSIGN)
 
 .PHONY: api
