@@ -22,7 +22,7 @@
 //	|------------------------------|----------------------------------------------------------------|
 //	| no address can be bound      | the client logs it once, and polls                             |
 //	| hints do not arrive          | waiters poll                                                   |
-//	| one is lost, after others    | a look up to a quarter of a turn after its end; then polls     |
+//	| one is lost, after others    | a look up to 1/4 of a turn after its usual end; then polls     |
 //	| a hint is forged or repeated | up to four requests; after five hints, at most one a second,   |
 //	|                              | or in 1,024 times Poll.Fastest or in Poll.SlowestNext, and     |
 //	|                              | polls as without hints                                         |

@@ -27,9 +27,9 @@ import (
 func TestChosenLeases(t *testing.T) {
 	const page = "docs/configuration.md"
 	for ttl, row := range map[time.Duration]string{
-		10 * time.Second: "| 10 s | 10 s | one each %v s | %v s |",
-		time.Minute:      "| 60 s (default) | 60 s | one each %v s | %v s |",
-		10 * time.Minute: "| 10 min | 10 min | one each %v min | %v min |",
+		10 * time.Second: "| 10 s | one every %v s | %v s |",
+		time.Minute:      "| 60 s (default) | one every %v s | %v s |",
+		10 * time.Minute: "| 10 min | one every %v min | %v min |",
 	} {
 		unit := map[bool]time.Duration{true: time.Minute, false: time.Second}[ttl > time.Minute]
 		in := func(d time.Duration) int64 { return int64(d.Round(unit) / unit) }

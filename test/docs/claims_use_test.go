@@ -2,8 +2,10 @@ package docs_test
 
 import (
 	"context"
+	"encoding/csv"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -77,14 +80,17 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("docs/configuration.md has the default %q of %s, want %q", got, row, want)
 			}
 		}
-		says(t, "docs/configuration.md", "| %s (default) | %[1]s | one each %s |", long(holder), long(holder/2))
+		says(t, "docs/configuration.md", "| %s (default) | one every %s |", long(holder), long(holder/2))
+		left := holder/2 - heartbeat.Margin(holder)
+		says(t, "docs/configuration.md", "%s of %s are left", long(left), long(holder))
+		says(t, "docs/faq.md", "A pause of up to %d s costs a holder nothing", left/time.Second)
 		timeout := waiter / 4
 		says(t, "docs/configuration.md", "%s with all defaults", long(timeout))
 		attention := 2 * (waitpolicy.Default.Slowest + timeout)
-		says(t, "docs/configuration.md", "`RequestTimeout`, %s with defaults, counts as stuck", long(attention))
-		says(t, "README.md", "**A crash costs one lease**, %s by default", long(holder))
-		says(t, "README.md", "delay others by %s in total, a waiter that hangs by %s", long(waiter), long(attention+waiter))
-		says(t, "docs/faq.md", "A crash delays others by one lease, %s.", long(holder))
+		says(t, "docs/configuration.md", "counts as stuck if it begins no request or sleep for %s with defaults", long(attention))
+		says(t, "README.md", "Others wait for the rest of it, %s by default", long(holder))
+		says(t, "README.md", "delay others by %s in total. A waiter that hangs delays them by %s.", long(waiter), long(attention+waiter))
+		says(t, "docs/faq.md", "A crash [delays others](failures.md#crash-pause-and-partition) by one lease, %s;", long(holder))
 		locktest.OK(t, lock.Release(t.Context()))
 	})
 }
@@ -115,12 +121,12 @@ func TestBounds(t *testing.T) {
 		{"WaiterTTL", "to " + long(7*day), queuelock.Config{WaiterTTL: 7 * day}, queuelock.Config{WaiterTTL: 7*day + 1}},
 		{"RequestTimeout", "at least 1 ms", queuelock.Config{RequestTimeout: time.Millisecond}, queuelock.Config{RequestTimeout: time.Millisecond - 1}},
 		{
-			"RequestTimeout", "with `HeartbeatInterval` less than `TTL` less its margin",
+			"RequestTimeout", "`RequestTimeout`, `HeartbeatInterval` and the margin together must be less than `TTL`.",
 			queuelock.Config{HeartbeatInterval: 60*time.Second - margin - 14*time.Second - 1, RequestTimeout: 14 * time.Second, WaiterTTL: time.Minute},
 			queuelock.Config{HeartbeatInterval: 60*time.Second - margin - 14*time.Second, RequestTimeout: 14 * time.Second, WaiterTTL: time.Minute},
 		},
 		{
-			"RequestTimeout", "less than half of `WaiterTTL` less its margin",
+			"RequestTimeout", "`RequestTimeout` and the margin of a waiter's lease together must be less than half of `WaiterTTL`.",
 			queuelock.Config{RequestTimeout: 6*time.Second - 1}, queuelock.Config{RequestTimeout: 6 * time.Second},
 		},
 		{"Owner", "at most 256 bytes", queuelock.Config{Owner: strings.Repeat("o", 256)}, queuelock.Config{Owner: strings.Repeat("o", 257)}},
@@ -142,7 +148,9 @@ func TestBounds(t *testing.T) {
 		},
 		{"Wake", "not a nil pointer", queuelock.Config{}, queuelock.Config{Wake: (*wake.UDP)(nil)}},
 	} {
-		if bounds := cell(t, "docs/configuration.md", b.row+"`", 4); !strings.Contains(bounds, b.text) {
+		if strings.HasPrefix(b.text, "`") { // a sentence below the table
+			says(t, "docs/configuration.md", "%s", b.text)
+		} else if bounds := cell(t, "docs/configuration.md", b.row+"`", 4); !strings.Contains(bounds, b.text) {
 			t.Errorf("docs/configuration.md has the bounds %q of %s, without %q", bounds, b.row, b.text)
 		}
 		if err := b.good.Validate("queuelock", nil); err != nil {
@@ -185,7 +193,7 @@ func TestOptionBounds(t *testing.T) {
 		{"FailClosed(", "`LockDelay`", options(queuelock.FailClosed()), options(queuelock.FailClosed(), queuelock.LockDelay(time.Second))},
 		{"CreateItem(", "only with `LockItem`", nil, options(queuelock.CreateItem())},
 	} {
-		if bounds := cell(t, "docs/configuration.md", b.row, 4); !strings.Contains(bounds, b.text) {
+		if bounds := cell(t, "docs/configuration.md", b.row, 3); !strings.Contains(bounds, b.text) {
 			t.Errorf("docs/configuration.md has the bounds %q of %s, without %q", bounds, b.row, b.text)
 		}
 		if err := (queuelock.Config{}).Validate("queuelock", key, b.good...); err != nil {
@@ -218,4 +226,54 @@ func TestHintAddresses(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
+}
+
+// TestLostHint bounds what a hint that is lost delays, which docs/configuration.md says: the longest sleep of the next in
+// line.
+func TestLostHint(t *testing.T) {
+	const page = "docs/configuration.md"
+	at := func(o waitpolicy.Observation) time.Duration {
+		o.Serving, o.Hinted, o.Trip = true, true, 10*time.Millisecond
+		return waitpolicy.Default.Delay(o, 0)
+	}
+	usual := waitpolicy.Observation{Mean: 8 * time.Second, Deviation: 3 * time.Second}
+	says(t, page, "until a quarter of a turn after its usual end")
+	for elapsed := time.Duration(0); elapsed <= usual.Mean; elapsed += time.Second / 4 {
+		usual.Elapsed, usual.AtMost = elapsed, elapsed
+		if end := elapsed + at(usual); end > usual.Mean*5/4 {
+			t.Errorf("after %v of a turn the next look is at %v, usual turns take %v", elapsed, end, usual.Mean)
+		}
+	}
+	says(t, page, "or up to %s in a longer turn", long(at(waitpolicy.Observation{Mean: time.Second, Elapsed: time.Hour, Still: time.Hour})))
+	says(t, page, "By default it is at most %.0f min.", at(waitpolicy.Observation{Mean: day, Elapsed: 1}).Minutes())
+}
+
+// TestShortAnswers compares docs/faq.md with the tables that its answers quote.
+func TestShortAnswers(t *testing.T) {
+	const page = "docs/faq.md"
+	cases, err := csv.NewReader(strings.NewReader(read(t, "docs/benchmarks/contended.csv"))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := func(turn, subject string) string {
+		for _, c := range cases {
+			if c[0] == turn+", 8 contenders" && c[1] == subject && cases[0][3] == "hand-over mean, ms" {
+				ms, err := strconv.ParseFloat(c[3], 64)
+				locktest.OK(t, err)
+				return fmt.Sprintf("%.0f ms", ms)
+			}
+		}
+		t.Fatalf("no case of %s in turns of %s", subject, turn)
+		return ""
+	}
+	says(t, page, "With 8 contenders and turns of 5 ms, a hand-over took %s. With dynamolock it took %s, with etcd %s.",
+		mean("5 ms", "queuelock"), mean("5 ms", "dynamolock"), mean("5 ms", "etcd"))
+	says(t, page, "it took %s, with both others %s.", mean("1000 ms", "queuelock"), mean("1000 ms", "dynamolock"))
+	if d, e := mean("1000 ms", "dynamolock"), mean("1000 ms", "etcd"); d != e {
+		t.Errorf("%s says that two figures are the same: %s, %s", page, d, e)
+	}
+	if row := cell(t, "docs/operations-table.md", "worker`", 3); strings.Count(row, ",") != 5 {
+		t.Errorf("%s says that a program needs six actions: %s", page, row)
+	}
+	says(t, page, "needs [six actions]")
 }
