@@ -103,10 +103,10 @@ func (c *costs) exclusive(t *testing.T) {
 	time.Sleep(time.Second) // for requests in the background
 	spent := dbB.Counts().Sub(before)
 	polls := plus(spent["GetItem"], spent["Query"], 1)
-	c.add("queue, acquire and release, without polls", plus(spent.Total(), polls, -1))
-	c.add("one poll", each(t, polls))
+	c.add("queue, acquire and release, without looks", plus(spent.Total(), polls, -1))
+	c.add("one look", each(t, polls))
 	alone := plus(c.of(t, "acquire an idle lock"), c.of(t, "release it, no waiter"), 1)
-	says(t, "docs/comparison.md", "| %d more requests, looks,", c.of(t, "queue, acquire and release, without polls").Sent-alone.Sent)
+	says(t, "docs/comparison.md", "| %d more requests, looks,", c.of(t, "queue, acquire and release, without looks").Sent-alone.Sent)
 
 	middle, dbMiddle := locktest.OpenMet(t, table, "e", queuelock.Config{})
 	last, _ := locktest.OpenMet(t, table, "f", queuelock.Config{})
@@ -124,7 +124,7 @@ func (c *costs) exclusive(t *testing.T) {
 	release(t, (<-third).must(t))
 	time.Sleep(time.Second)
 	spent = dbMiddle.Counts().Sub(before)
-	c.add("a turn in a longer queue, without polls", plus(spent.Total(), plus(spent["GetItem"], spent["Query"], 1), -1))
+	c.add("a turn in a longer queue, without looks", plus(spent.Total(), plus(spent["GetItem"], spent["Query"], 1), -1))
 
 	held = acquire(t, a, order, waitpolicy.Forever)
 	c.add("one heartbeat", cost(table, func() { time.Sleep(31 * time.Second) }))
@@ -153,7 +153,7 @@ func (c *costs) longQueue(t *testing.T) {
 		if n == 30 {
 			before := db.Counts()
 			time.Sleep(5 * time.Second)
-			c.add("one poll, behind 29 waiters", each(t, db.Counts().Sub(before)["Query"]))
+			c.add("one look, behind 29 waiters", each(t, db.Counts().Sub(before)["Query"]))
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (c *costs) money(t *testing.T) string {
 		fmt.Fprintf(&b, "| %s | %g | %s |\n", what, spent.WriteUnits, whole(math.Floor(partitionUnits/spent.WriteUnits)))
 	}
 	sustained("turns without waiters", cycle)
-	sustained("turns with several waiters", c.of(t, "a turn in a longer queue, without polls"))
+	sustained("turns with several waiters", c.of(t, "a turn in a longer queue, without looks"))
 	sustained("refused attempts with `NoWait`", c.of(t, "`NoWait` on a busy lock"))
 	waiters := significant(partitionUnits * time.Hour.Seconds() / about(waiter).WriteUnits)
 	sustained("heartbeats of "+whole(waiters)+" waiters", c.of(t, "one heartbeat"))

@@ -231,23 +231,6 @@ func anchors(p page) []string {
 	return all
 }
 
-// TestSizes keeps the pages short.
-func TestSizes(t *testing.T) {
-	most := map[string]int{"README.md": 220, "docs/protocol.md": 420, "docs/cli.md": 700, "docs/benchmarks.md": 360}
-	for _, p := range pages(t) {
-		limit, ok := most[p.name]
-		switch {
-		case strings.HasPrefix(p.name, "examples/"):
-			limit = 60
-		case !ok:
-			limit = 315
-		}
-		if len(p.lines)-1 > limit {
-			t.Errorf("%s has %d lines, the limit is %d", p.name, len(p.lines)-1, limit)
-		}
-	}
-}
-
 // TestIndex finds each page in the index, docs/README.md.
 func TestIndex(t *testing.T) {
 	index := read(t, "docs/README.md")
