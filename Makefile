@@ -169,8 +169,8 @@ tidy: ## check that "go mod tidy" would change no go.mod and no go.sum
 	GO=$(GO) sh internal/tools/tidy.sh
 
 .PHONY: lint
-lint: ## gofmt, vet, golangci-lint and "go mod verify" for each module, the workflows, and the licences of dependencies
-	GO=$(GO) sh internal/tools/lint.sh $(GOLANGCI) $(GO_LICENSES) $(ACTIONLINT)
+lint: ## gofmt, vet, golangci-lint and "go mod verify" for each module, the workflows, and the licences of dependencies; SKIP="bench" leaves modules out
+	GO=$(GO) SKIP="$(SKIP)" sh internal/tools/lint.sh $(GOLANGCI) $(GO_LICENSES) $(ACTIONLINT)
 
 .PHONY: vulncheck
 vulncheck: ## known vulnerabilities in code that is reached; needs vuln.go.dev, or a copy of it in VULNDB
@@ -187,8 +187,8 @@ api: ## changes of the exported API since the commit or tag SINCE (default HEAD)
 	GO=$(GO) sh internal/tools/api.sh $(APIDIFF) $(or $(SINCE),HEAD)
 
 .PHONY: cross
-cross: ## build and vet the command and the public packages for Linux, macOS and Windows on amd64 and arm64
-	GO=$(GO) sh internal/tools/cross.sh
+cross: ## build and vet the command and the public packages for Linux, macOS and Windows on amd64 and arm64; PLATFORMS="windows/amd64" names some
+	GO=$(GO) PLATFORMS="$(PLATFORMS)" sh internal/tools/cross.sh
 
 .PHONY: measure
 measure: ## size, complexity and wordiness of the code, and what a turn runs, beside their limits; STRICT=1 fails if one is exceeded
