@@ -18,18 +18,21 @@ const storyLines = 60
 func TestStory(t *testing.T) {
 	for _, c := range []struct {
 		leave, write, violation string
-		seed                    uint64
+		seed                    uint64 // where the search for the violation begins
 	}{
 		{"CLAIM: *", "CLAIM of ", "believed to hold", 10},
 		{"HEARTBEAT: not late", "the late HEARTBEAT of ", "the end of holder", 4},
-		{"ENQUEUE: no row", "the late ENQUEUE of ", "the end of the row", 14},
+		{"ENQUEUE: no row", "the late ENQUEUE of ", "the end of the row", 3},
 	} {
 		t.Run(c.leave, func(t *testing.T) {
 			clause.Leave = leaves(c.leave)
 			t.Cleanup(func() { clause.Leave = leaves(*left) })
-			plan := sim.NewPlan(c.seed, 4*time.Minute)
-			plan.AnyWrites = true // else what is sent is a violation before anything goes wrong
-			told := sim.Run(t, plan).Story
+			told := ""
+			for seed := c.seed; seed < c.seed+50 && !strings.Contains(told, c.violation); seed++ {
+				plan := sim.NewPlan(seed, 4*time.Minute)
+				plan.AnyWrites = true // else what is sent is a violation before anything goes wrong
+				told = sim.Run(t, plan).Story
+			}
 			lines := strings.Split(strings.TrimSpace(told), "\n")
 			if len(lines) < 10 || len(lines) > storyLines {
 				t.Errorf("the story has %d lines", len(lines))
