@@ -87,8 +87,9 @@ bench-test: ## vet and test the benchmark, which is a module of its own
 	export GOWORK=off && cd bench && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: otel-test
-otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert rules
+otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert rules, and the program of docs/production.md
 	export GOWORK=off && cd otelqueuelock && $(GO) vet ./... && $(GO) test -count=1 ./...
+	export GOWORK=off && cd examples/integrations && $(GO) vet ./production && $(GO) test -count=1 ./production
 
 .PHONY: examples-test
 examples-test: ## vet and test the examples that need other modules, in a module of their own

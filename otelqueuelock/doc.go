@@ -14,6 +14,7 @@
 //	| metric                     | kind      | unit      | attributes                        |
 //	|----------------------------|-----------|-----------|-----------------------------------|
 //	| queuelock.acquire.duration | histogram | s         | reason, mode, outcome             |
+//	| queuelock.acquire.failures | counter   | {acquire} | reason, mode, outcome             |
 //	| queuelock.queue.depth      | histogram | {waiter}  | reason, mode                      |
 //	| queuelock.handover.duration| histogram | s         | reason, mode                      |
 //	| queuelock.hold.duration    | histogram | s         | reason, mode, outcome             |

@@ -2,6 +2,7 @@ package otelqueuelock_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,9 +18,11 @@ import (
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/otelqueuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 func read(t *testing.T, name string) string {
@@ -206,8 +209,8 @@ func windowOf(expr string) string {
 	return map[string]string{"0.95": "highest 5% of ", "0.99": "highest 1% of "}[quantile[1]] + "[a-z]"
 }
 
-// TestFirstLoss reads the counters before and after the first loss of a process. Without the zero before it, no rate
-// would show that loss.
+// TestFirstLoss reads the counters before and after the first loss of a process, and its first failed acquire. Without the
+// zero before it, no rate would show that.
 func TestFirstLoss(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
@@ -247,6 +250,10 @@ func TestFirstLoss(t *testing.T) {
 		if got := sums("queuelock_evictions_total", "queuelock_cause"); !maps.Equal(got, map[string]float64{"expiry": 0, "operator": 0, "operator_force": 0}) {
 			t.Errorf("evictions before the first: %v", got)
 		}
+		failures := map[string]float64{"unavailable": 0, "closed": 0, "cancelled": 0, "not_acquired": 0, "error": 0}
+		if got := sums("queuelock_acquire_failures_total", "queuelock_outcome"); !maps.Equal(got, failures) {
+			t.Errorf("failures before the first: %v", got)
+		}
 		for _, name := range []string{"queuelock_sweeps_total", "queuelock_tickets_renewed_total"} {
 			if got := sums(name, "queuelock_reason"); !maps.Equal(got, map[string]float64{"lock": 0}) {
 				t.Errorf("%s before the first: %v", name, got)
@@ -258,6 +265,23 @@ func TestFirstLoss(t *testing.T) {
 		want["unreachable"] = 1
 		if got := sums("queuelock_losses_total", "queuelock_cause"); !maps.Equal(got, want) {
 			t.Errorf("losses after the first: %v, want %v", got, want)
+		}
+		if _, err := c.Acquire(t.Context(), key, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrUnavailable) {
+			t.Errorf("an acquire without a table: %v", err)
+		}
+		synctest.Wait()
+		failures["unavailable"] = 1
+		if got := sums("queuelock_acquire_failures_total", "queuelock_outcome"); !maps.Equal(got, failures) {
+			t.Errorf("failures after the first: %v, want %v", got, failures)
+		}
+		alerts := regexp.MustCompile(`queuelock_acquire_failures_total\{queuelock_outcome="(\w+)"`).FindAllStringSubmatch(read(t, "../docs/grafana/alerts.yml"), -1)
+		for _, alert := range alerts {
+			if _, exists := failures[alert[1]]; !exists {
+				t.Errorf("there is no outcome %s", alert[1])
+			}
+		}
+		if len(alerts) != 2 {
+			t.Errorf("the rules are about the failures %v", alerts)
 		}
 		db.Heal()
 	})

@@ -68,9 +68,9 @@ var (
 
 // instruments are the metrics of the Observer.
 type instruments struct {
-	acquire, handover, hold, lag, margin       metric.Float64Histogram
-	depth                                      metric.Int64Histogram
-	renewed, losses, evictions, sweeps, missed metric.Int64Counter
+	acquire, handover, hold, lag, margin                 metric.Float64Histogram
+	depth                                                metric.Int64Histogram
+	failures, renewed, losses, evictions, sweeps, missed metric.Int64Counter
 }
 
 func newInstruments(m metric.Meter) instruments {
@@ -90,6 +90,7 @@ func newInstruments(m metric.Meter) instruments {
 		margin:   within(margins, "queuelock.lease.margin", "Time that was left of a lease when it was renewed."),
 		depth: must(m.Int64Histogram("queuelock.queue.depth", metric.WithUnit("{waiter}"),
 			metric.WithDescription("Waiters ahead on arrival."), metric.WithExplicitBucketBoundaries(waiters...))),
+		failures:  counter("queuelock.acquire.failures", "{acquire}", "Acquires that failed."),
 		renewed:   counter("queuelock.tickets.renewed", "{ticket}", "Tickets in place of overtaken ones."),
 		losses:    counter("queuelock.losses", "{lock}", "Locks lost while they were held."),
 		evictions: counter("queuelock.evictions", "{holder}", "Holders that this process evicted."),

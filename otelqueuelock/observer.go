@@ -107,7 +107,9 @@ func (o *observer) Observe(e event.Event) {
 	case event.Granted:
 		o.granted(e)
 	case event.NotAcquired:
-		m.acquire.Record(ctx, e.Waited.Seconds(), o.attributes(from, keyOutcome.String(outcome(e.Err))))
+		with := o.attributes(from, keyOutcome.String(outcome(e.Err)))
+		m.acquire.Record(ctx, e.Waited.Seconds(), with)
+		m.failures.Add(ctx, 1, with)
 		o.acquired(from, e.Waited, e.Err)
 		delete(o.acquires, from.Acquire)
 	case event.Renewed:
@@ -140,6 +142,9 @@ func (o *observer) count(from event.Origin) {
 		return
 	}
 	o.counted[s] = true
+	for _, err := range failures {
+		m.failures.Add(ctx, 0, o.attributes(from, keyOutcome.String(outcome(err))))
+	}
 	for _, cause := range []heartbeat.Cause{heartbeat.Evicted, heartbeat.Expired, heartbeat.Unreachable} {
 		m.losses.Add(ctx, 0, o.attributes(from, keyCause.String(cause.String())))
 	}
@@ -271,6 +276,9 @@ func (o *observer) reason(from event.Origin, more ...attribute.KeyValue) metric.
 func (o *observer) attributes(from event.Origin, more ...attribute.KeyValue) metric.MeasurementOption {
 	return o.reason(from, append(more, keyMode.String(from.Mode.String()))...)
 }
+
+// failures are errors with each outcome.
+var failures = []error{queuelock.ErrUnavailable, queuelock.ErrClosed, context.Canceled, queuelock.ErrNotAcquired, errors.New("another")}
 
 // outcome classifies the error of a call.
 func outcome(err error) string {

@@ -362,6 +362,7 @@ func TestRareEvents(t *testing.T) {
 	s.want(t, "queuelock.events.dropped", "", 1, 7, 7)
 	for _, outcome := range []string{"cancelled", "unavailable", "closed", "not_acquired", "error"} {
 		s.want(t, "queuelock.acquire.duration", mode+" outcome="+outcome, 1, 2, 2)
+		s.want(t, "queuelock.acquire.failures", mode+" outcome="+outcome, 1, 1, 1)
 	}
 	if n := len(s.spans.Ended()); n != 8 { // a loss, a release with its turn, and five calls
 		t.Errorf("%d spans", n)

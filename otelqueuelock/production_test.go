@@ -3,85 +3,19 @@ package otelqueuelock_test
 import (
 	"context"
 	"errors"
-	"log"
-	"log/slog"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/failfast"
-	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/otelqueuelock"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// The program of docs/production.md.
-func Example_production() {
-	ctx := context.Background()
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := production(ctx, cfg); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// production takes a lock as the page does.
-func production(ctx context.Context, cfg aws.Config) error {
-	db := dynamodb.NewFromConfig(failfast.Config(cfg), otelqueuelock.Instrument())
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{
-		Observer: otelqueuelock.New(),
-		Logger:   slog.Default(),
-	})
-	if err != nil {
-		return err
-	}
-	err = locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.For(time.Minute), ship)
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	return errors.Join(err, locks.Close(ending))
-}
-
-// TestProduction plays the code of docs/production.md, and finds its metrics.
-func TestProduction(t *testing.T) {
-	server := httptest.NewServer(embedded.New(embedded.Config{}))
-	defer server.Close()
-	cfg := aws.Config{
-		Region: "local", BaseEndpoint: aws.String(server.URL),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	}
-	reader := sdkmetric.NewManualReader()
-	before := otel.GetMeterProvider()
-	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	defer otel.SetMeterProvider(before)
-	if err := queuelock.CreateTable(t.Context(), dynamodb.NewFromConfig(cfg), "queuelock", queuelock.Config{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := production(t.Context(), cfg); err != nil {
-		t.Error(err)
-	}
-	found := collected(t, reader)
-	for _, name := range []string{"queuelock.acquire.duration", "queuelock.hold.duration", "queuelock.losses", "queuelock.requests", "queuelock.capacity"} {
-		if _, ok := found[name]; !ok {
-			t.Errorf("there is no %s: %v", name, found)
-		}
-	}
-}
 
 // collected returns the sums of counters by name, and zero for other metrics.
 func collected(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
@@ -113,6 +47,9 @@ func TestProductionAlerts(t *testing.T) {
 		acquire(t, t.Context(), a)
 		db.Partition() // the process has crashed
 		begun := time.Now()
+		if _, err := b.Acquire(t.Context(), key, waitpolicy.For(time.Minute)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a wait of one TTL after a crash: %v", err)
+		}
 		release(t, acquire(t, t.Context(), b))
 		if waited := time.Since(begun); waited < 50*time.Second || waited > 70*time.Second {
 			t.Errorf("after a crash another client waited %v, want about one TTL", waited)
@@ -124,7 +61,8 @@ func TestProductionAlerts(t *testing.T) {
 		db.Heal()
 	})
 	page, rules := read(t, "../docs/production.md"), read(t, "../docs/grafana/alerts.yml")
-	if !strings.Contains(page, "Others get the lock after one `TTL`, and `QueuelockEvicted` fires.") ||
+	if !strings.Contains(page, "**A wait must be longer than `TTL` and a turn.** Otherwise a crash makes waiters give up.") ||
+		!strings.Contains(page, "Others get the lock after one `TTL`, and `QueuelockEvicted` fires.") ||
 		!regexp.MustCompile(`alert: QueuelockEvicted\n +expr: .*queuelock_evictions_total.*> 0\n`).MatchString(rules) {
 		t.Error("the page or the rule is another one")
 	}

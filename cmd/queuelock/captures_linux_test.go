@@ -31,8 +31,7 @@ func TestCaptures(t *testing.T) {
 	captures := map[string]string{
 		"status":  s.printed("status", "deploy/prod"),
 		"ls":      s.printed("ls"),
-		"top":     s.screen("top", "3 of 4 queues busy", "top", "--interval", "200ms"),
-		"run":     s.screen("run", "position", "run", "deploy/prod", "--", "make", "deploy"),
+		"top":     s.screen("3 of 4 queues busy", "top", "--interval", "200ms"),
 		"history": s.history(),
 	}
 	page := locktest.Must(os.ReadFile("../../docs/observe.md"))
@@ -142,7 +141,7 @@ func (s *capturedScene) printed(args ...string) string {
 }
 
 // screen returns what a terminal shows of a program, once it shows a text.
-func (s *capturedScene) screen(name, text string, args ...string) string {
+func (s *capturedScene) screen(text string, args ...string) string {
 	s.t.Helper()
 	cmd := program(s.t, args...)
 	shown, expect, _ := screenOf(s.t, cmd)
@@ -156,9 +155,6 @@ func (s *capturedScene) screen(name, text string, args ...string) string {
 	}
 	_ = codeAfter(s.t, cmd)
 	lines = regexp.MustCompile(`\n{3,}`).ReplaceAllString(lines, "\n\n")
-	if name == "run" {
-		lines = "$ queuelock " + strings.Join(args, " ") + "\n" + lines
-	}
 	return lines
 }
 

@@ -29,7 +29,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestProduction runs the commands of docs/production.md, on a table that they create. The files that they write are a
+// TestProduction runs the commands in shell blocks of docs/production.md, on a table that they create. The files that they write are a
 // table, the policies of the roles, and that of a worker.
 func TestProduction(t *testing.T) {
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestProduction(t *testing.T) {
 		t.Errorf("the table has no deletion protection: %+v", o)
 	}
 	for _, part := range []string{
-		`table "production" is created`, "5 modes", "ran ship order-7", `"order-7" (lock): idle; the last ticket was 1`, "order-7  lock", "0 of 1 queues busy",
+		`table "production" is created`, "5 modes", "ran send-report", `"report" (lock): idle; the last ticket was 1`, "report  lock", "0 of 1 queues busy",
 		"QueuelockWorker", "dynamodb:PutItem", "aws_dynamodb_table", "AWS::DynamoDB::Table", "DeletionProtectionEnabled: true",
 		"deletion_protection_enabled = true", "QueuelockObserver", "QueuelockOperator",
 	} {
@@ -77,7 +77,7 @@ func (e *engine) played(t *testing.T, page string) (out string, failed []string)
 		t.Fatal("the Makefile's build is not where it was")
 	}
 	script(filepath.Join(stubs, "make"), fmt.Sprintf("[ \"$*\" = build ] && mkdir -p \"$(dirname %[1]s)\" && cp '%[2]s/program' %[1]s", target[1], stubs))
-	for _, command := range regexp.MustCompile(`(?:-- |-c ')\./([\w.]+)`).FindAllStringSubmatch(block, -1) {
+	for _, command := range regexp.MustCompile(`(?:-- |-c ')\./([\w.-]+)`).FindAllStringSubmatch(block, -1) {
 		script(filepath.Join(dir, command[1]), "echo ran "+command[1]+" \"$@\"")
 	}
 

@@ -293,7 +293,7 @@ func (e *evicter) describe(h queue.Holder) {
 	default:
 		fmt.Fprintf(out, ", with %v left of a lease of %v.\n", max(0, h.Remaining-h.Delay).Round(100*time.Millisecond), h.TTL)
 	}
-	fmt.Fprintln(out, "If its process runs, it works on until its next heartbeat, beside the next holder. Its fenced writes are refused at once.")
+	fmt.Fprintln(out, "If its process runs, it works on until its next heartbeat, beside the next holder. Its writes by Transact are refused at once, those that carry a token only after a later holder has written.")
 	if len(h.Data) > 0 {
 		fmt.Fprintf(out, "Its data: %s\n", clip(display.Owner(string(h.Data)), 200))
 	}

@@ -43,7 +43,7 @@ func TestEvictForce(t *testing.T) {
 			t.Errorf("%q: %+v", stdin, o)
 		}
 		for _, part := range []string{"ticket 1 is held by \"other owner\"", "left of a lease of 1h0m0s", "works on until its next heartbeat",
-			"fenced writes are refused at once", "lock delay of 1h0m0s does not apply", "with beat 0?"} {
+			"writes by Transact are refused at once", "only after a later holder has written", "lock delay of 1h0m0s does not apply", "with beat 0?"} {
 			if !strings.Contains(strings.ReplaceAll(o.stderr, "\n", " "), part) {
 				t.Errorf("%q does not contain %q", o.stderr, part)
 			}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,6 +167,31 @@ func TestRights(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWorker has the rights of a worker alone: docs/production.md says what to expect.
+func TestWorker(t *testing.T) {
+	page := string(locktest.Must(os.ReadFile("../../../../docs/production.md")))
+	if text := "To a worker, `skipped` and the warning of `rights to observe` are expected."; !strings.Contains(page, text) {
+		t.Errorf("docs/production.md does not say %q", text)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		table.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Scan", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups"))
+		results := check(t, subject(table), doctor.Check)
+		maps.Copy(results, check(t, subject(table), doctor.Deep))
+		skipped := 0
+		for name, r := range results {
+			if r.Status == doctor.Skipped {
+				skipped++
+				delete(results, name)
+			}
+		}
+		only(t, results, doctor.Warning, "rights to observe")
+		if skipped == 0 || len(results) < 10 {
+			t.Errorf("%d were skipped, and these not: %v", skipped, results)
+		}
+	})
 }
 
 // TestDeep checks that an engine that is right passes, and that nothing is left.
