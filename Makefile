@@ -138,7 +138,7 @@ sim: ## SEEDS simulated clusters (default 250) of ten minutes each, from seed SE
 
 .PHONY: sim-planted
 sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
-	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./test/sim -sim.mutants
+	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./test/sim -sim.mutants -sim.seed 0
 
 .PHONY: chaos
 chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
