@@ -134,11 +134,11 @@ spec-full: ## both, with larger searches: hours, and up to 6 GB of memory
 
 .PHONY: sim
 sim: ## SEEDS simulated clusters (default 250) of ten minutes each, from seed SEED on (default 0: a new one)
-	$(GO) test -count=1 -timeout 120m -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./test/sim -sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.replays 10
+	$(GO) test -count=1 -timeout 5h -run 'TestSim$$|TestReplay|TestSeedsOfPastMistakes' -v ./test/sim -sim.seed $(SEED) -sim.seeds $(SEEDS) -sim.replays 10
 
 .PHONY: sim-planted
 sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
-	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./test/sim -sim.mutants -sim.seed 0
+	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./test/sim -sim.mutants
 
 .PHONY: chaos
 chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
@@ -208,7 +208,8 @@ release: release-tools ## build the archives of a release for six platforms, wit
 .PHONY: publish
 publish: release-tools
 	GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/sigstore/cosign/$(firstword $(subst ., ,$(COSIGN)))/cmd/cosign@$(COSIGN)
-	PATH=$(CURDIR)/bin/tools:$$PATH GORELEASER_CURRENT_TAG=$$(git describe --exact-match --match 'v*') goreleaser release --clean
+	tag=$$(git describe --tags --exact-match --match 'v[0-9]*') && \
+		PATH=$(CURDIR)/bin/tools:$$PATH GORELEASER_CURRENT_TAG=$$tag goreleaser release --clean
 
 .PHONY: man
 man: bin/queuelock ## write the manual pages into bin/man

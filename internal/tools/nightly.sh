@@ -53,6 +53,7 @@ for name; do
 	begun=$(date +%s) result=ok
 	# shellcheck disable=SC2086
 	"${MAKE:-make}" $line || result=FAILED failed=1
+	case $name in api | measure | outdated) [ $result = FAILED ] || result="see its output" ;; esac
 	echo "| \`make $line\` | $(($(date +%s) - begun)) | $result |" >>"$table"
 done
 

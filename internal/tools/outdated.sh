@@ -41,4 +41,5 @@ awk 'NR == FNR { update[$1] = $2; next } update[$1] { print $1, "->", update[$1]
 done >>"$work/outdated"
 
 cat "$work/outdated"
+[ "$(grep -c '?' "$work/updates")" -lt "$(wc -l <"$work/updates")" ] || { echo "no registry answers" >&2 && exit 1; }
 [ -z "${STRICT-}" ] || ! grep -qv -- '-> ?' "$work/outdated"

@@ -12,7 +12,7 @@ import (
 )
 
 // patience is for goroutines that are about to end.
-const patience = 5 * time.Second
+const patience = 800 * time.Millisecond
 
 // Main runs the tests of a package, and fails if a goroutine is left.
 func Main(m interface{ Run() int }) { os.Exit(run(m, os.Stderr, patience)) }
