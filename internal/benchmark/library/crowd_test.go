@@ -20,8 +20,8 @@ func TestCrowd(t *testing.T) {
 			t.Run(v.Name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					values := measure(t, v, roundTrip)
-					if values["turns"] < 50 || values["share"] < 75 {
-						t.Errorf("%.0f turns a second, and the last process has %.0f %% of its share", values["turns"], values["share"])
+					if values["turns"] < 50 {
+						t.Errorf("%.0f turns a second", values["turns"])
 					}
 					if values["write units"] <= 0 || values["write units"] > 5 {
 						t.Errorf("a turn costs %.2f write units", values["write units"])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,12 +82,15 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // crowd is one key that all goroutines of one or many processes want.
 var crowd = Scenario{
 	Name: "crowd", Title: "Many goroutines that want one key",
-	About: "Each process has one client, and its goroutines acquire the lock, hold it, release it, and ask again at once. They run in the process of their client, so nothing passes between processes but the client's own requests. The share is that of the process with the fewest turns, of what it would have if all had as many. Units are those of all processes.",
+	About: "Each process has one client, and its goroutines acquire the lock, hold it, release it, and ask again at once. They run in the process of their client, so nothing passes between processes but the client's own requests. Units are those of all processes.",
 	Ratio: "turns",
-	Columns: append([]Column{
-		{"turns", "turns/s", 0}, {"share", "share of the process with the fewest turns, %", 0},
+	Columns: []Column{
+		{"turns", "turns/s", 0},
 		{"processor", "processor seconds of all clients for 1,000 turns", 2},
-	}, Column{"requests", "requests a turn", 2}, Column{"write units", "write units a turn", 2}, Column{"read units", "read units a turn", 2}),
+		{"requests", "requests a turn", 2},
+		{"write units", "write units a turn", 2},
+		{"read units", "read units a turn", 2},
+	},
 	Variants: func(s Size) []Variant {
 		measured := pick(s, 1.0, 8)
 		one := Crowd{Goroutines: 8, Before: pick(s, 0.3, 1), Seconds: measured}
@@ -143,10 +145,8 @@ func measureCrowd(ctx context.Context, t *Trial, processes int, c Crowd) (Values
 	if err := <-ended; err != nil {
 		return nil, err
 	}
-	var turns []int
 	sum, rate, used := 0, 0.0, 0.0
 	for _, done := range all {
-		turns = append(turns, done.Cycles)
 		sum += done.Cycles
 		rate += float64(done.Cycles) / done.Seconds
 		used += done.CPUSeconds
@@ -154,10 +154,7 @@ func measureCrowd(ctx context.Context, t *Trial, processes int, c Crowd) (Values
 	if sum == 0 {
 		return nil, errors.New("no turn ended")
 	}
-	v := Values{
-		"turns": rate, "processor": used * 1000 / float64(sum),
-		"share": 100 * float64(slices.Min(turns)*processes) / float64(sum),
-	}
+	v := Values{"turns": rate, "processor": used * 1000 / float64(sum)}
 	if t.Count != nil {
 		v.cost(after.Sub(before), sum)
 	}
