@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,000 at most.
+// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,310 at most.
 var mostWords = map[string]int{
 	"README.md":                   1_300,
 	"CHANGELOG.md":                400,
 	"CONTRIBUTING.md":             930,
 	"SECURITY.md":                 500,
 	"docs/README.md":              400,
-	"docs/benchmarks.md":          1_200,
+	"docs/benchmarks.md":          1_260,
 	"docs/cli.md":                 1_530,
 	"docs/comparison.md":          1_500,
 	"docs/configuration.md":       1_670,
-	"docs/costs.md":               800,
+	"docs/costs.md":               980,
 	"docs/errors.md":              520,
 	"docs/failures.md":            2_000,
 	"docs/faq.md":                 450,
@@ -39,7 +39,7 @@ var mostWords = map[string]int{
 }
 
 const (
-	mostOfDocs     = 28_000
+	mostOfDocs     = 28_310
 	mostOfCell     = 60
 	mostOfSentence = 30
 	longSentences  = 10 // in all pages
