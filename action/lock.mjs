@@ -5,6 +5,9 @@ import { createInterface } from 'node:readline';
 
 import { Failure, info } from './runner.mjs';
 
+// The most characters of a holder's data in a line of the log.
+const longest = 200;
+
 /**
  * lock waits for the lock and returns
  *   variables  what the program has printed: QUEUELOCK_HANDLE, and those of the command; none if there is no lock
@@ -73,7 +76,11 @@ function parsed(line) {
 
 function place({ position, tickets_ahead: ahead, holder }) {
   const text = `position ${position}, ${ahead} ${ahead === 1 ? 'ticket' : 'tickets'} ahead`;
-  return holder ? `${text}; held by ${holder.owner} (ticket ${holder.ticket}) ${holder.data ?? ''}`.trimEnd() : text;
+  if (!holder) {
+    return text;
+  }
+  const data = (holder.data ?? '').slice(0, longest);
+  return `${text}; held by ${holder.owner} (ticket ${holder.ticket}) ${data}`.trimEnd();
 }
 
 /** span returns seconds as people write them. */

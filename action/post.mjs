@@ -11,12 +11,12 @@ await step(async () => {
     info('no lock is held');
     return;
   }
-  const { failed, message } = await unlock(state('program'), handle);
+  const { failed, reason } = await unlock(state('program'), handle);
   if (!failed) {
     info('released the lock, which was held until now');
     return;
   }
-  const text = `${message}: check what the job has done`;
+  const text = `${reason}: check what the job has done`;
   summarize(`Lock: ${code(text)}`);
   if (onLost() === 'fail') {
     throw new Failure(text);
@@ -28,8 +28,8 @@ await step(async () => {
 function unlock(program, handle) {
   return new Promise((resolve) => {
     execFile(program, ['unlock', handle], (failure, _, stderr) => {
-      const message = stderr.trim().replace(/^queuelock: /, '') || failure?.message;
-      resolve({ failed: Boolean(failure), message });
+      const reason = stderr.trim().replace(/^queuelock: /, '') || `the lock cannot be released: ${failure?.message}`;
+      resolve({ failed: Boolean(failure), reason });
     });
   });
 }

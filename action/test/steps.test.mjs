@@ -155,6 +155,27 @@ test('the post step reports that the holder was killed, and the lease ends the l
   }
 });
 
+test('a step may release the lock early', { timeout: patience }, async () => {
+  const job = new Job(server);
+  const { outputs } = await job.main({ entity: 'early' });
+  assert.equal((await run(server, 'unlock', outputs.handle)).code, 0);
+  const post = await job.post({ 'on-lost': 'warn' });
+  assert.equal(post.code, 0);
+  only(post, 'warning', /^no lock has this handle: it was unlocked before/);
+});
+
+test('the post step reports that the program is gone', { timeout: patience }, async () => {
+  const job = new Job(server);
+  await job.main({ entity: 'gone' });
+  const { program } = job.state;
+  job.state.program = path.join(job.dir, 'gone');
+  const post = await job.post({});
+  assert.equal(post.code, 1);
+  only(post, 'error', /^the lock cannot be released: .*ENOENT/);
+  job.state.program = program;
+  assert.equal((await job.post({})).code, 0);
+});
+
 test('the post step reports that max-hold was over', { timeout: patience }, async () => {
   const job = new Job(server);
   await job.main({ entity: 'forgotten', 'max-hold': '100ms' });
