@@ -37,9 +37,12 @@ export async function group(title, print) {
   }
 }
 
-function command(head, text) {
+const command = (head, text) => process.stdout.write(`${commandLine(head, text)}\n`);
+
+/** commandLine returns a command for the runner, which undoes the escapes of its text. */
+export function commandLine(head, text) {
   const escaped = String(text).replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
-  process.stdout.write(`::${head}::${escaped}\n`);
+  return `::${head}::${escaped}`;
 }
 
 /** saveState, setOutputs and setVariables take objects. The post step gets the state, later steps get the variables. */

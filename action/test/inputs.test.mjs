@@ -6,8 +6,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 
 import { flags, newFlags } from '../inputs.mjs';
-import { plain } from '../runner.mjs';
-import { folder, Job, only, patience, queuelock, root, run, serve, status } from './runner.mjs';
+import { commandLine, plain } from '../runner.mjs';
+import { commands, folder, Job, only, patience, queuelock, root, run, serve, status } from './runner.mjs';
 
 const server = await serve();
 
@@ -96,6 +96,14 @@ for (const text of hostile) {
 test('a printed line has no command', () => {
   for (const text of hostile) {
     assert.doesNotMatch(plain(text), /^\s*::|##\[|[\r\n\u0085\u2028]/);
+  }
+});
+
+test('a command is one line, and the runner reads its text', () => {
+  for (const text of [...hostile, 'a\nb\r%0A']) {
+    const line = commandLine('error title=x', text);
+    assert.doesNotMatch(line, /[\r\n]/);
+    assert.deepEqual(commands([line]), [{ name: 'error', text }]);
   }
 });
 

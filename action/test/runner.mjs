@@ -154,10 +154,10 @@ export function assigned(file) {
 }
 
 /** commands finds the commands in a log, as the runner does. */
-function commands(lines) {
+export function commands(lines) {
   const found = [];
   for (const line of lines) {
-    const match = /^\s*::([\w-]+)(?: ([^:]*))?::(.*)$/.exec(line) ?? /##\[([\w-]+)( [^\]]*)?\](.*)/.exec(line);
+    const match = /^\s*::([\w-]+)(?: ([^:]*))?::(.*)$/s.exec(line) ?? /##\[([\w-]+)( [^\]]*)?\](.*)/s.exec(line);
     if (match) {
       found.push({ name: match[1], text: match[3].replaceAll('%0D', '\r').replaceAll('%0A', '\n').replaceAll('%25', '%') });
     }
