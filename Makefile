@@ -97,7 +97,7 @@ examples-test: ## vet and test the examples that need other modules, in a module
 
 .PHONY: action-test
 action-test: bin/queuelock ## the GitHub Action, by Node.js with the variables of a runner, against "queuelock local"
-	node --test action/test/
+	node --test action/test/*.test.mjs
 
 .PHONY: user-test
 user-test: ## the library, the command and otelqueuelock as a user gets them, from a proxy that is made of this tree

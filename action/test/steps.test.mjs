@@ -86,7 +86,7 @@ test('jobs hold the lock in the order of their arrival', { timeout: patience }, 
 
 test('several locks are taken together', { timeout: patience }, async () => {
   const job = new Job(server);
-  const main = await job.main({ entity: 'all/a\n all/b\n', all: 'true', scope: 'table' });
+  const main = await job.main({ entity: 'all/a\n\n all/b\n', all: 'true', scope: 'table' });
   assert.equal(main.code, 0, main.lines.join('\n'));
   for (const entity of ['all/a', 'all/b']) {
     assert.equal((await status(server, entity)).state, 'held');
@@ -114,6 +114,26 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
     assert.equal((await holder.post({})).code, 0);
   });
 }
+
+test('a lock that is granted while the job is cancelled is left to the post step', { timeout: patience }, async () => {
+  const program = path.join(folder(), 'queuelock');
+  writeFileSync(program, `#!${process.execPath}
+process.on('SIGINT', () => {
+  console.log('QUEUELOCK_HANDLE=/granted');
+  process.exit(0);
+});
+setTimeout(() => process.exit(1), ${patience});
+console.error('{"event": "waiting", "position": 1, "tickets_ahead": 0, "waited_seconds": 0}');
+`, { mode: 0o755 });
+  const job = new Job(server);
+  const main = job.start('main', { entity: 'x', path: program });
+  await main.says(/^position 1/);
+  main.kill('SIGINT');
+  const { code, commands } = await main.ended;
+  assert.equal(code, 1);
+  assert.deepEqual(commands.map(({ name }) => name), ['group', 'endgroup']);
+  assert.deepEqual(job.state, { handle: '/granted', program });
+});
 
 test('a main step that is killed while it waits does not keep the lock', { timeout: patience }, async () => {
   const holder = new Job(server);
