@@ -22,8 +22,8 @@ export const patience = 60_000;
 const servers = [], folders = [];
 after(async () => {
   for (const server of servers) {
-    server.kill('SIGTERM');
-    await (server.exitCode ?? once(server, 'exit'));
+    server.stdin.end();
+    await once(server, 'exit');
   }
   for (const dir of folders) {
     rmSync(dir, { recursive: true, force: true });
@@ -40,10 +40,13 @@ export function folder() {
 /** clean is the environment of this process without what a runner, or a lock, has set. */
 const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(GITHUB|RUNNER|INPUT|STATE|QUEUELOCK|AWS|NODE)_/.test(name)));
 
-/** serve starts a table in memory for the tests of a file, and returns the variables by which it is found. */
+/**
+ * serve starts a table in memory for the tests of a file, and returns the variables by which it is found. The server ends
+ * with this process, in whatever way that ends.
+ */
 export async function serve() {
   const dir = folder();
-  const server = spawn(queuelock, ['local', '--port', '0'], { env: clean, stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn('/bin/sh', ['-c', '"$0" local --port 0 & cat; kill $!; wait', queuelock], { env: clean, stdio: ['pipe', 'pipe', 'inherit'] });
   servers.push(server);
   const settings = {};
   for await (const line of createInterface({ input: server.stdout })) {
