@@ -25,7 +25,8 @@ export async function program() {
 /** installed finds a program by its path, or by its name in PATH. */
 function installed(name) {
   const isPath = name.includes('/') || name.includes(path.sep);
-  const places = isPath ? [path.resolve(name)] : (process.env.PATH ?? '').split(path.delimiter).map((dir) => path.resolve(dir, name));
+  const folders = isPath ? ['.'] : (process.env.PATH ?? '').split(path.delimiter);
+  const places = folders.map((dir) => path.resolve(dir, name));
   const found = places.flatMap((place) => (windows ? [place, `${place}.exe`] : [place])).find(executable);
   if (!found) {
     throw new Failure(`path ${JSON.stringify(name)}: there is no such program: set the input version or path`);

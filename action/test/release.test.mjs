@@ -69,12 +69,14 @@ test('a download is repeated after a failure of the server', { timeout: patience
   assert.equal((await job.post({})).code, 0);
 });
 
+const sums = '/download/v1.2.3/SHA256SUMS';
+const packedAs = `/download/v1.2.3/${name}`;
 const wrong = {
-  'another checksum': [{ '/download/v1.2.3/SHA256SUMS': `${'0'.repeat(64)}  ${name}\n` }, /has the checksum [0-9a-f]{64}, which is not that of the release/],
-  'no checksum': [{ '/download/v1.2.3/SHA256SUMS': `${sum}  x${name}\n` }, /^SHA256SUMS of the release has no line for queuelock_1\.2\.3/],
-  'no release': [{ '/download/v1.2.3/SHA256SUMS': undefined }, /SHA256SUMS cannot be downloaded: status 404/],
-  'no archive': [{ [`/download/v1.2.3/${name}`]: undefined }, /cannot be downloaded: status 404/],
-  'an archive that is cut': [{ [`/download/v1.2.3/${name}`]: content.subarray(0, 1000) }, /which is not that of the release/],
+  'another checksum': [{ [sums]: `${'0'.repeat(64)}  ${name}\n` }, /has the checksum [0-9a-f]{64}, which is not that of/],
+  'no checksum': [{ [sums]: `${sum}  x${name}\n` }, /^SHA256SUMS of the release has no line for queuelock_1\.2\.3/],
+  'no release': [{ [sums]: undefined }, /SHA256SUMS cannot be downloaded: status 404/],
+  'no archive': [{ [packedAs]: undefined }, /cannot be downloaded: status 404/],
+  'an archive that is cut': [{ [packedAs]: content.subarray(0, 1000) }, /which is not that of the release/],
 };
 for (const [what, [changes, message]] of Object.entries(wrong)) {
   test(`${what} is one error, and nothing is run`, { timeout: patience }, async () => {
@@ -90,8 +92,8 @@ for (const [what, [changes, message]] of Object.entries(wrong)) {
 test('an archive without the program is one error', { timeout: patience }, async () => {
   const nothing = Buffer.from('nothing');
   release({
-    '/download/v1.2.3/SHA256SUMS': `${createHash('sha256').update(nothing).digest('hex')}  ${name}\n`,
-    [`/download/v1.2.3/${name}`]: nothing,
+    [sums]: `${createHash('sha256').update(nothing).digest('hex')}  ${name}\n`,
+    [packedAs]: nothing,
   });
   const main = await new Job(table).main({ entity: 'wrong', version: 'v1.2.3', mirror });
   assert.equal(main.code, 1);

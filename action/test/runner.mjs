@@ -38,7 +38,11 @@ export function folder() {
 }
 
 /** clean is the environment of this process without what a runner, or a lock, has set. */
-const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(GITHUB|RUNNER|INPUT|STATE|QUEUELOCK|AWS|NODE)_/.test(name)));
+const set = /^(GITHUB|RUNNER|INPUT|STATE|QUEUELOCK|AWS|NODE)_/;
+const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !set.test(name)));
+
+/** limited are the options of processes that must end. */
+const limited = { stdio: ['ignore', 'pipe', 'pipe'], timeout: patience, killSignal: 'SIGKILL' };
 
 /**
  * serve starts a table in memory for the tests of a file, and returns the variables by which it is found. The server ends
@@ -46,7 +50,8 @@ const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => 
  */
 export async function serve() {
   const dir = folder();
-  const server = spawn('/bin/sh', ['-c', '"$0" local --port 0 & cat; kill $!; wait', queuelock], { env: clean, stdio: ['pipe', 'pipe', 'inherit'] });
+  const script = '"$0" local --port 0 & cat; kill $!; wait';
+  const server = spawn('/bin/sh', ['-c', script, queuelock], { env: clean, stdio: ['pipe', 'pipe', 'inherit'] });
   servers.push(server);
   const settings = {};
   for await (const line of createInterface({ input: server.stdout })) {
@@ -62,6 +67,9 @@ export async function serve() {
   assert.ok(settings.AWS_ENDPOINT_URL_DYNAMODB, 'the server has not printed its address');
   return { TMPDIR: dir, ...settings };
 }
+
+/** runURL is the data of a holder. */
+export const runURL = 'https://github.example/deploys/actions/runs/7';
 
 /** Job has the state and the variables that the steps of a job pass on. */
 export class Job {
@@ -80,11 +88,12 @@ export class Job {
   /** start starts a step. Inputs are those of the workflow; overrides are variables of the runner. */
   start(step, inputs, overrides = {}, command = [process.execPath]) {
     const dir = path.join(this.dir, String(this.steps++));
-    const files = Object.fromEntries(['STATE', 'OUTPUT', 'ENV', 'STEP_SUMMARY'].map((name) => [`GITHUB_${name}`, `${dir}${name}`]));
+    const names = ['GITHUB_STATE', 'GITHUB_OUTPUT', 'GITHUB_ENV', 'GITHUB_STEP_SUMMARY'];
+    const files = Object.fromEntries(names.map((name) => [name, `${dir}${name}`]));
     for (const file of Object.values(files)) {
       writeFileSync(file, '');
     }
-    const given = { path: queuelock, 'max-hold': '1m', data: 'https://github.example/deploys/actions/runs/7', ...inputs };
+    const given = { path: queuelock, 'max-hold': '1m', data: runURL, ...inputs };
     const env = {
       ...clean,
       ...this.server,
@@ -96,7 +105,7 @@ export class Job {
       ...overrides,
     };
     const [name, ...before] = command;
-    const child = spawn(name, [...before, path.join(root, 'action', `${step}.mjs`)], { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: patience, killSignal: 'SIGKILL' });
+    const child = spawn(name, [...before, path.join(root, 'action', `${step}.mjs`)], { env, ...limited });
     const lines = [];
     const reader = createInterface({ input: child.stdout });
     reader.on('line', (line) => lines.push(line));
@@ -108,7 +117,8 @@ export class Job {
         Object.assign(this.state, assigned(files.GITHUB_STATE));
         Object.assign(this.variables, assigned(files.GITHUB_ENV));
         const outputs = assigned(files.GITHUB_OUTPUT);
-        resolve({ code: code ?? signal, files, lines, stderr, outputs, commands: commands(lines), summary: readFileSync(files.GITHUB_STEP_SUMMARY, 'utf8') });
+        const summary = readFileSync(files.GITHUB_STEP_SUMMARY, 'utf8');
+        resolve({ code: code ?? signal, files, lines, stderr, outputs, summary, commands: commands(lines) });
       });
     });
     /** says waits for a line of the log. */
@@ -125,7 +135,7 @@ export class Job {
 
 /** run runs the program beside the action, and returns its standard output. */
 export async function run(server, ...args) {
-  const child = spawn(queuelock, args, { env: { ...clean, ...server }, stdio: ['ignore', 'pipe', 'pipe'], timeout: patience, killSignal: 'SIGKILL' });
+  const child = spawn(queuelock, args, { env: { ...clean, ...server }, ...limited });
   let stdout = '', stderr = '';
   child.stdout.on('data', (text) => (stdout += text));
   child.stderr.on('data', (text) => (stderr += text));
