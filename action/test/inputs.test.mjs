@@ -108,7 +108,9 @@ test('a command is one line, and the runner reads its text', () => {
 });
 
 test('a text with the end of an assignment stays one value', { timeout: patience }, async () => {
-  const main = await new Job(server).main({ entity: 'end' });
+  const job = new Job(server);
+  const main = await job.main({ entity: 'end' });
+  assert.equal((await job.post({})).code, 0);
   const ends = [...readFileSync(main.files.GITHUB_OUTPUT, 'utf8').matchAll(/<<(\S+)$/gm)].map(([, end]) => end);
   assert.equal(new Set(ends).size, ends.length);
   assert.ok(ends.length > 3 && ends.every((end) => /^end_[\w-]{36}$/.test(end)));
@@ -128,8 +130,10 @@ test('the inputs are those of action.yml, and the flags those of the program', {
   assert.deepEqual(flags.filter((name) => !known.includes(name)), [], 'inputs without a flag');
 
   const outputs = [...metadata.split('\noutputs:')[1].split('\nruns:')[0].matchAll(/^ {2}([a-z-]+):$/gm)].map(([, name]) => name);
-  const main = await new Job(server).main({ entity: 'outputs' });
+  const job = new Job(server);
+  const main = await job.main({ entity: 'outputs' });
   assert.deepEqual(Object.keys(main.outputs), outputs);
+  assert.equal((await job.post({})).code, 0);
 });
 
 test('the program is found in PATH', { timeout: patience }, async () => {
