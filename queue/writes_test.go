@@ -139,7 +139,7 @@ func TestWrites(t *testing.T) {
 		"RESUME": func(d draw) clause.Write {
 			e := d.entry()
 			e.ID = "new-0"
-			return queue.Resume(e, d.holder(), queue.Eviction{ID: "x", Ticket: n(1)})
+			return queue.Resume(e, d.holder().Ticket, d.holder(), queue.Eviction{ID: "x", Ticket: n(1)})
 		},
 		"HEARTBEAT": func(d draw) clause.Write {
 			r := queue.Renewal{Until: d.at(), Since: d.at(), TTL: time.Duration(d.small()) * time.Second}

@@ -39,7 +39,7 @@ func Shapes() (all []clause.Write) {
 			}
 			add(queue.Enter(e, one, ticket.ScopeEntity, noWait))
 		}
-		add(queue.Claim(e, one), queue.Resume(e, old, mark))
+		add(queue.Claim(e, one), queue.Resume(e, old.Ticket, old, mark))
 		for _, alone := range []bool{false, true} {
 			add(queue.Fence(old.ID, one, alone), queue.NumberedFence(old.ID, one, alone, 2))
 		}

@@ -305,7 +305,7 @@ func (a who) claims() step {
 func (a who) resumes(of who) step {
 	return a.sends("RESUME of "+string(of), func(w *world, c *client) request {
 		old := w.seen(c, of)
-		return request{write: queue.Resume(w.newEntry(c), old, evicted{ID: old.ID, Ticket: old.Ticket, Made: old.Made}), answer: w.adopted(c)}
+		return request{write: queue.Resume(w.newEntry(c), old.Ticket, old, evicted{ID: old.ID, Ticket: old.Ticket, Made: old.Made}), answer: w.adopted(c)}
 	})
 }
 

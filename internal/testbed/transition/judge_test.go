@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 		{"", waiting, swept.Sweep(), nil, ""},
 		{"holders that are replaced", held, clause.Write{Name: "x", Do: []clause.Change{clause.At(queue.AttrHolders).Set(clause.V(clause.Map(nil)))}}, nil, "nearest is EVICT\n  leaves:"},
 		{"a row that is deleted as it is", waiting, clause.Write{Name: "x", Kind: clause.Delete, If: []clause.Cond{clause.Key.Exists()}}, nil, "nearest is SWEEP\n  sent as:"},
-		{"", held, queue.Resume(entry("c-1"), a, mark), nil, ""},
+		{"", held, queue.Resume(entry("c-1"), a.Ticket, a, mark), nil, ""},
 		{"", held, queue.Settle("a-1", n(1), 2), nil, ""},
 		{"", held, queue.Downgrade("a-1", n(1), 2), nil, ""},
 		{"", held, queue.Remove("a-0", "a-1"), nil, ""},

@@ -134,7 +134,7 @@ func (r record) grants() (all []clause.Write) {
 	h := r.came[0]
 	for _, e := range r.entries(h) {
 		if all = append(all, queue.Claim(e, h.Ticket)); len(r.left) > 0 {
-			all = append(all, queue.Resume(e, r.left[0], r.mark()))
+			all = append(all, queue.Resume(e, r.left[0].Ticket, r.left[0], r.mark()))
 		}
 	}
 	return all

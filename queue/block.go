@@ -1,0 +1,127 @@
+package queue
+
+import (
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// A block is adjacent tickets that one client takes by one request, for callers that wait for the same lock. It has one row and
+// one entry, both with its first ticket, and one lease. Inside the block the client passes the lock on in memory: each turn has a
+// ticket of its own, and a Hold. Others see one holder, whose turn ends with the last of them.
+//
+// A protected write is of one turn, and the entry outlives that. So the entry has the lowest ticket whose writes are accepted
+// (AttrReached): a turn after one that may have such writes under way begins with ADVANCE, which refuses them. Heartbeats write it
+// too. It never falls.
+
+// MaxTurns is the largest number of tickets of a block.
+const MaxTurns = 1000
+
+// Last returns the last ticket of the holder's block, its own if that is all.
+func (h Holder) Last() ticket.Number { return lastOf(h.Ticket, h.Turns) }
+
+// Last returns the last ticket of the waiter's block, its own if that is all.
+func (w Waiter) Last() ticket.Number { return lastOf(w.Ticket, w.Turns) }
+
+func lastOf(first ticket.Number, turns int) ticket.Number { return first.Plus(uint64(max(turns, 1) - 1)) }
+
+// fillTurns writes the number of tickets of a block into an entry or a row.
+func fillTurns(item clause.Item, turns int) {
+	if turns > 1 {
+		item[AttrTurns] = clause.Int(int64(turns))
+	}
+}
+
+// readTurns reads it. No grant depends on it, so a malformed one counts as one ticket.
+func readTurns(item clause.Item) int {
+	turns, ok := (&clause.Reader{Item: item}).OptionalInt(AttrTurns)
+	if !ok || turns < 1 || turns > MaxTurns {
+		return 1
+	}
+	return int(turns)
+}
+
+// Reach returns the highest ticket up to which none can wait: the floor, or the last of a block that holds.
+func (r Record) Reach() ticket.Number {
+	highest := r.Floor()
+	for _, h := range r.Holders {
+		if last := h.Last(); highest.Less(last) {
+			highest = last
+		}
+	}
+	return highest
+}
+
+// OfTurn adds to a write of a holder that no later turn of its block has begun with ADVANCE.
+func OfTurn(w clause.Write, id string, turn ticket.Number) clause.Write {
+	reached := entry(id).Field(AttrReached)
+	w.If = append(w.If, clause.Any(reached.Absent(), reached.AtMost(number(turn))).As("no later turn"))
+	return w
+}
+
+// Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused.
+func Advance(id string, t, turn ticket.Number) clause.Write {
+	reached := entry(id).Field(AttrReached)
+	w := clause.Write{
+		Name: "ADVANCE", If: holds(id, t), Do: []clause.Change{reached.Set(number(turn))},
+		Made: append(holds(id, t), reached.AtLeast(number(turn))), Else: clause.Lost,
+	}
+	return OfTurn(w, id, turn)
+}
+
+// has reports whether a turn of the holder's block may be the present one.
+func (h Holder) has(turn ticket.Number) bool {
+	return h.Ticket.Compare(turn) <= 0 && turn.Compare(h.Last()) <= 0 && h.Reached.Compare(turn) <= 0
+}
+
+// inBlock is the part of a Hold that depends on its block.
+type inBlock struct {
+	turn  ticket.Number // the present one; that of the entry without a block
+	used  bool          // a write of this turn may be under way that its end does not refuse
+	stale bool          // one of an earlier turn may be: ADVANCE must come first
+	open  bool          // a transaction of an earlier turn may not be visible yet
+}
+
+// Turn returns the ticket of the present turn.
+func (h *Hold) Turn() ticket.Number { return h.block.turn }
+
+// Follow returns the Hold of a later turn of the block, which begins as the one before has ended in memory. If stale is true,
+// Advance must be applied before the caller gets the lock.
+func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
+	n := *h
+	n.phase, n.call, n.left = PhaseHeld, nil, TransactionSettled
+	n.block = inBlock{
+		turn: turn, stale: h.block.stale || h.block.used, open: h.block.open || h.left == TransactionUnsettled,
+	}
+	return &n, n.block.stale
+}
+
+// Use notes that a write of the turn may be under way as it ends, or that a program has its handle.
+func (h *Hold) Use() { h.block.used = true }
+
+// Open reports whether a transaction of an earlier turn of the block may not be visible yet.
+func (h *Hold) Open() bool { return h.block.open }
+
+// Advance refuses what earlier turns of the block have under way, and removes their data.
+func (h *Hold) Advance() clause.Write {
+	w := Advance(h.grant.ID, h.grant.Ticket, h.block.turn)
+	if h.dataSet > 0 {
+		data := h.SetData(nil)
+		w.If, w.Do = append(w.If, data.If[len(data.If)-1]), append(w.Do, data.Do...)
+	}
+	return w
+}
+
+// advanced takes the answer to Advance.
+func (h *Hold) advanced(e HoldEvent) HoldDo {
+	do := h.changed(e)
+	h.block.stale = h.block.stale && do.Result != HoldMade
+	return do
+}
+
+// ofTurn makes a write one of the present turn.
+func (h *Hold) ofTurn(w clause.Write) clause.Write {
+	if h.grant.Turns <= 1 {
+		return w
+	}
+	return OfTurn(w, h.grant.ID, h.block.turn)
+}
