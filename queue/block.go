@@ -22,7 +22,9 @@ func (h Holder) Last() ticket.Number { return lastOf(h.Ticket, h.Turns) }
 // Last returns the last ticket of the waiter's block, its own if that is all.
 func (w Waiter) Last() ticket.Number { return lastOf(w.Ticket, w.Turns) }
 
-func lastOf(first ticket.Number, turns int) ticket.Number { return first.Plus(uint64(max(turns, 1) - 1)) }
+func lastOf(first ticket.Number, turns int) ticket.Number {
+	return first.Plus(uint64(max(turns, 1) - 1))
+}
 
 // fillTurns writes the number of tickets of a block into an entry or a row.
 func fillTurns(item clause.Item, turns int) {
@@ -58,12 +60,17 @@ func OfTurn(w clause.Write, id string, turn ticket.Number) clause.Write {
 	return w
 }
 
-// Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused.
-func Advance(id string, t, turn ticket.Number) clause.Write {
+// Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused. If data is not
+// zero, it also removes their data, as the SetData call of that number does.
+func Advance(id string, t, turn ticket.Number, data int64) clause.Write {
 	reached := entry(id).Field(AttrReached)
 	w := clause.Write{
 		Name: "ADVANCE", If: holds(id, t), Do: []clause.Change{reached.Set(number(turn))},
 		Made: append(holds(id, t), reached.AtLeast(number(turn))), Else: clause.Lost,
+	}
+	if data > 0 {
+		removal := SetData(id, t, data, nil)
+		w.If, w.Do = append(w.If, removal.If[len(removal.If)-1]), append(w.Do, removal.Do...)
 	}
 	return OfTurn(w, id, turn)
 }
@@ -90,7 +97,9 @@ func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
 	n := *h
 	n.phase, n.call, n.left = PhaseHeld, nil, TransactionSettled
 	n.block = inBlock{
-		turn: turn, stale: h.block.stale || h.block.used, open: h.block.open || h.left == TransactionUnsettled,
+		turn: turn, stale: h.block.stale || h.block.used,
+		// A copy of a refused one may be made before ADVANCE, and become visible after it.
+		open: h.block.open || h.left != TransactionSettled,
 	}
 	return &n, n.block.stale
 }
@@ -101,14 +110,12 @@ func (h *Hold) Use() { h.block.used = true }
 // Open reports whether a transaction of an earlier turn of the block may not be visible yet.
 func (h *Hold) Open() bool { return h.block.open }
 
-// Advance refuses what earlier turns of the block have under way, and removes their data.
+// Advance refuses what earlier turns of the block have under way, and removes their data. It is repeated as it is.
 func (h *Hold) Advance() clause.Write {
-	w := Advance(h.grant.ID, h.grant.Ticket, h.block.turn)
 	if h.dataSet > 0 {
-		data := h.SetData(nil)
-		w.If, w.Do = append(w.If, data.If[len(data.If)-1]), append(w.Do, data.Do...)
+		h.dataSet++ // so that a copy does not remove the data of this turn
 	}
-	return w
+	return Advance(h.grant.ID, h.grant.Ticket, h.block.turn, h.dataSet)
 }
 
 // advanced takes the answer to Advance.

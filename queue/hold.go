@@ -105,18 +105,17 @@ func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
 	if h.grant.Named {
 		r.TTL = h.grant.TTL
 	}
-	w := h.ofTurn(r.Heartbeat(h.grant.ID, h.grant.Ticket))
 	if h.grant.Turns > 1 {
-		w.Do = append(w.Do, entry(h.grant.ID).Field(AttrReached).Set(number(h.block.turn)))
+		r.Turn = h.block.turn
 	}
-	return w
+	return r.Heartbeat(h.grant.ID, h.grant.Ticket)
 }
 
 // SetData is the next change of the holder's data.
 func (h *Hold) SetData(data []byte) clause.Write {
 	h.Use()
 	h.dataSet++
-	return h.ofTurn(SetData(h.grant.ID, h.grant.Ticket, h.dataSet, data))
+	return SetData(h.grant.ID, h.grant.Ticket, h.dataSet, data) // an ADVANCE after it has a higher number
 }
 
 // Downgrade is the write that lets others share the lock. The last transaction must have been settled.

@@ -51,6 +51,7 @@ type Renewal struct {
 	Until time.Time     // new end of the lease
 	Since time.Time     // time of the grant, if the entry does not contain it yet
 	TTL   time.Duration // new length of the lease; zero: it stays
+	Turn  ticket.Number // of a block: the present turn; zero: it is none
 }
 
 // The attributes of the record.
@@ -263,12 +264,15 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 			entry(e.ID).Set(clause.V(e.claimed(t))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
 		},
 	}
-	if !e.Mode.Shared && e.Mode.Permits == 0 {
+	alone := !e.Mode.Shared && e.Mode.Permits == 0
+	if alone {
 		w.If = append(w.If, latest(old.Ticket).As("no later ticket"),
 			clause.Any(attrHoldMode.Absent(), attrHoldMode.Equal(exclusive)).As("not downgraded"))
 	}
 	if old.Turns > 1 {
 		w = OfTurn(w, old.ID, t)
+	}
+	if old.Turns > 1 && alone { // else a later ticket may have been granted
 		w.Do = append(w.Do, attrGranted.Set(number(t)))
 	}
 	return w
@@ -290,6 +294,10 @@ func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
 	}
 	if r.TTL > 0 {
 		w.Do = append(w.Do, entry(id).Field(AttrTTL).Set(integer(r.TTL.Milliseconds())))
+	}
+	if !r.Turn.IsZero() {
+		w = OfTurn(w, id, r.Turn)
+		w.Do = append(w.Do, entry(id).Field(AttrReached).Set(number(r.Turn)))
 	}
 	return w
 }
