@@ -16,9 +16,9 @@ import (
 type block struct {
 	blocks  *Blocks
 	line    *line
-	callers []*Caller          // by turn; constant
+	callers []*Caller          // by turn; constant until it is granted
 	offer   chan queue.Passed  // the answer of a release that takes its tickets; nil: it takes them itself
-	w       *waiter.Waiter     // set before it begins
+	w       *waiter.Waiter     // while it waits
 	cancel  context.CancelFunc // of its wait; nil: that is its caller's
 
 	// Guarded by blocks.mu.
@@ -49,7 +49,7 @@ func (k *block) start() {
 		grant, err := k.acquire(ctx)
 		switch {
 		case err != nil:
-			k.failed(err)
+			k.failed(k.w, err)
 		case !k.deliver(0, grant):
 			c.terms.GiveBack(ctx, grant)
 		}
@@ -74,10 +74,13 @@ func (k *block) acquireAlone() (Waited, *waiter.Grant, error) {
 	ctx := k.callers[0].ctx
 	k.prepare(ctx)
 	grant, err := k.acquire(ctx)
-	if err != nil {
-		k.failed(err)
+	w := k.w
+	if k.w = nil; err != nil {
+		k.failed(w, err)
+	} else {
+		k.callers = nil // its only turn has begun
 	}
-	return k.w, grant, err
+	return w, grant, err
 }
 
 // acquire waits for the lock.
@@ -166,10 +169,8 @@ func (k *block) statusOf(c *Caller) (s waiter.Status) {
 }
 
 // failed ends a block that is not granted the lock: its callers get the error.
-func (k *block) failed(err error) {
-	b := k.blocks
-	status := k.w.Status()
-	tried := k.w.Tried()
+func (k *block) failed(w *waiter.Waiter, err error) {
+	b, status, tried := k.blocks, w.Status(), w.Tried()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, c := range k.callers {
@@ -189,7 +190,7 @@ func (k *block) failed(err error) {
 
 // choose returns the first caller from a turn on that has not left, and lets it not leave any more. blocks.mu is held.
 func (k *block) choose(turn int) *Caller {
-	for _, c := range k.callers[turn:] {
+	for _, c := range k.callers[min(turn, len(k.callers)):] {
 		if !c.left {
 			k.turn, c.chosen = c.index, true
 			return c

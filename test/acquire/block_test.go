@@ -70,13 +70,13 @@ func (g gang) run(t *testing.T) (rate, writes float64) {
 
 func TestBlocks(t *testing.T) {
 	t.Run("OneClient", func(t *testing.T) {
-		rate, writes := gang{clients: 1, goroutines: 8, turns: 100}.run(t)
+		rate, writes := gang{clients: 1, goroutines: 8, turns: 100, cfg: queuelock.Config{Block: 64}}.run(t)
 		if rate < 400 || writes > 0.5 {
 			t.Errorf("%.0f turns/s and %.2f writes a turn, want 400 and 0.5", rate, writes)
 		}
 	})
 	t.Run("Clients", func(t *testing.T) {
-		rate, writes := gang{clients: 20, goroutines: 32, turns: 5, hold: time.Millisecond}.run(t)
+		rate, writes := gang{clients: 20, goroutines: 32, turns: 5, hold: time.Millisecond, cfg: queuelock.Config{Block: 64}}.run(t)
 		if rate < 300 || writes > 0.3 {
 			t.Errorf("%.0f turns/s and %.2f writes a turn, want 300 and 0.3", rate, writes)
 		}
