@@ -121,6 +121,11 @@ type Holder struct {
 	// Forever that it has no lease: it ends by its release or by an operator's eviction.
 	Age, Remaining time.Duration
 
+	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
+	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it.
+	Turns   int
+	Reached ticket.Number
+
 	Named   bool  // a release granted the lock to the waiter's row
 	DataSet int64 // number of the SetData call that wrote Data; zero before the first
 	Made    int64 // number of its last fenced transaction; zero before the first
@@ -144,6 +149,7 @@ type Waiter struct {
 	Ticket    ticket.Number
 	ID        string // names the row, and no other one ever
 	Owner     string
+	Turns     int       // how many tickets its block has, from Ticket on: so many callers of its client wait
 	Shared    bool      // it will hold the lock together with other shared holders
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if that was not known
 	Lease
