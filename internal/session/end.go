@@ -22,6 +22,7 @@ type end struct {
 	resume func()                 // lets transactions begin again; nil: they may
 	next   handover.Next          // the waiter that was looked for last
 	record queue.Record           // of the last answer
+	rung   bool                   // the row of the next waiter is read to ring its bell
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -91,7 +92,7 @@ func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	e.Reply = queue.ReplyUnknown // if the DynamoDB client panics
 	defer func() { c.next.Answer(queue.Passed{Reply: e.Reply, Record: e.Record}) }()
 	if do.Hint {
-		c.client.Local.Hint(q)
+		c.hint()
 	}
 	switch {
 	case c.users != nil:
