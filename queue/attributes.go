@@ -35,6 +35,7 @@ const (
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
 	AttrEntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
+	AttrBell       = "bell"       // row, S: where its waiter can be rung, see package wake; absent if it cannot
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrMean       = "mean"       // turn, N: ms
@@ -50,7 +51,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID, AttrTurns, AttrReached)
+	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

@@ -6,24 +6,24 @@ import (
 	"testing"
 )
 
-// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,310 at most.
+// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,600 at most.
 var mostWords = map[string]int{
 	"README.md":                   1_300,
 	"CHANGELOG.md":                400,
 	"CONTRIBUTING.md":             930,
-	"SECURITY.md":                 500,
+	"SECURITY.md":                 525,
 	"action/README.md":            250,
 	"docs/README.md":              400,
 	"docs/benchmarks.md":          1_260,
 	"docs/cli.md":                 1_530,
 	"docs/comparison.md":          1_500,
-	"docs/configuration.md":       1_670,
+	"docs/configuration.md":       1_870,
 	"docs/costs.md":               980,
 	"docs/errors.md":              520,
 	"docs/failures.md":            2_000,
 	"docs/faq.md":                 450,
-	"docs/format.md":              600,
-	"docs/glossary.md":            450,
+	"docs/format.md":              620,
+	"docs/glossary.md":            470,
 	"docs/guide.md":               1_510,
 	"docs/migration.md":           650,
 	"docs/observe.md":             1_200,
@@ -35,12 +35,12 @@ var mostWords = map[string]int{
 	"docs/protocol.md":            3_500,
 	"docs/spec/README.md":         2_500,
 	"docs/telemetry.md":           930,
-	"docs/testing.md":             2_250,
+	"docs/testing.md":             2_260,
 	"docs/versions.md":            360,
 }
 
 const (
-	mostOfDocs     = 28_350
+	mostOfDocs     = 29_600
 	mostOfCell     = 60
 	mostOfSentence = 30
 	longSentences  = 10 // in all pages
