@@ -27,6 +27,14 @@ type mutant struct {
 	test     string // its package and name
 }
 
+// blocks says in which runs workers wait in blocks. The seeds of the older mistakes are of runs without.
+func (m mutant) blocks() string {
+	if strings.HasPrefix(m.name, "block: ") {
+		return "all"
+	}
+	return "none"
+}
+
 var mutants = []mutant{
 	{
 		"grant by read alone", "CLAIM: *", "", "",
@@ -256,7 +264,7 @@ func TestMutants(t *testing.T) {
 			if given {
 				from = *first
 			}
-			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.histories", dir, "-test.v")
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.blocks", m.blocks(), "-sim.histories", dir, "-test.v")
 			cmd.Dir = filepath.Join(root, "test/sim")
 			out, err := cmd.CombinedOutput()
 			if err == nil {

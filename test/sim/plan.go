@@ -53,6 +53,8 @@ type Plan struct {
 	Contest bool
 	// Hints lets processes send hints, and an attacker forges some.
 	Hints bool
+	// Blocks lets workers of a process wait together.
+	Blocks bool
 	// AnyWrites leaves unjudged whether a write of package queue describes each change.
 	AnyWrites bool
 }

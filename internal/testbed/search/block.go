@@ -113,7 +113,9 @@ func (s *search) counts(w *world, i int) {
 		s.fail("callers: caller %d of %s gets its turn, and has given up", h.index+1, nameOf(i))
 	}
 	n.gone |= 1 << h.index // it is not given back
-	w.turn = max(w.turn, h.ticket)
+	if !h.excused { // of a record that was deleted, or after an eviction, it is no concern
+		w.turn = max(w.turn, h.ticket)
+	}
 	if s.resumes { // a program has its handle
 		s.hears(w, i, heldUse, 0, none)
 	}
