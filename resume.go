@@ -27,8 +27,7 @@ type Handle struct {
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	l.session.Use()
-	return newHandle(l.Key(), l.session.Config().Mode, l.session.Grant().Handle())
+	return newHandle(l.Key(), l.session.Config().Mode, l.session.Handle())
 }
 
 func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {

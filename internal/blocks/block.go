@@ -73,12 +73,10 @@ func (k *block) prepare(ctx context.Context) {
 func (k *block) acquireAlone() (Waited, *waiter.Grant, error) {
 	ctx := k.callers[0].ctx
 	k.prepare(ctx)
-	grant, err := k.acquire(ctx)
 	w := k.w
-	if k.w = nil; err != nil {
+	grant, err := k.acquire(ctx)
+	if err != nil {
 		k.failed(w, err)
-	} else {
-		k.callers = nil // its only turn has begun
 	}
 	return w, grant, err
 }
@@ -99,6 +97,9 @@ func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
 	defer b.mu.Unlock()
 	grant.Block, k.held, k.first = k, true, grant.Ticket
 	k.status = waiter.Status{Ticket: grant.Ticket, Serving: grant.Record.Holders, SeenAt: time.Now()}
+	if k.w = nil; len(k.callers) == 1 {
+		k.callers = nil // its only turn begins
+	}
 	k.line.holding = k
 	k.line.taken(k)
 	return grant, nil
@@ -206,6 +207,7 @@ func (k *block) deliver(turn int, grant *waiter.Grant) bool {
 	defer b.mu.Unlock()
 	c := k.choose(turn)
 	if c != nil {
+		grant.Ticket = k.first.Plus(uint64(c.index))
 		k.give(c, grant)
 	}
 	return c != nil
