@@ -12,16 +12,15 @@ import (
 // Block lets several workers of each process want the same lock at the same time, most of them without options, so that they
 // wait in blocks of tickets.
 func (p *Plan) Block() {
-	if p.Scope != ticket.ScopeQueue || p.Several > 0 || p.Forget > 0 {
-		return
-	}
 	r := rand.New(rand.NewPCG(p.Seed, blocking))
 	p.Blocks, p.Contest, p.Crowded = true, false, true // most wait until they have the lock
-	p.Nodes, p.Workers, p.Waiters, p.Jobs = 2+r.IntN(2), 3+r.IntN(4), 0, 0
-	p.Queues, p.Kinds = 1, make([]Kind, 1)
-	p.Hold = min(p.Hold, 300*time.Millisecond)
-	p.Think = time.Duration(r.IntN(4)) * p.Hold
-	p.Length /= 4 // they have more turns than others
+	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Several, p.Forget = ticket.ScopeQueue, 1, make([]Kind, 1), 0, 0, 0
+	p.Nodes, p.Workers, p.Waiters = 2+r.IntN(2), 3+r.IntN(4), 0
+	p.Hold, p.Think = min(p.Hold, 100*time.Millisecond), time.Duration(r.IntN(3))*20*time.Millisecond
+	p.Length /= 8 // they have more turns than others
+	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Retire, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
+		*mean /= 4
+	}
 }
 
 // blocking is the stream of the choices of Block.
