@@ -37,6 +37,20 @@ func (m mutant) blocks() string {
 
 var mutants = []mutant{
 	{
+		"block: a release takes tickets beside another ticket", "RETAKE: none outstanding", "", "",
+		`the counter fell|was granted after ticket|was granted before ticket|the floor`, 3, "",
+	},
+	{
+		"block: a turn begins without ADVANCE", "queue/block.go",
+		"stale: h.block.stale || h.block.used,", "stale: false,",
+		"", 0, "./queue TestBlockTurns",
+	},
+	{
+		"block: a transaction that was refused is settled for later turns", "queue/block.go",
+		"h.left != TransactionSettled,", "h.left == TransactionUnsettled,",
+		"", 0, "./queue TestBlockOpen",
+	},
+	{
 		"grant by read alone", "CLAIM: *", "", "",
 		`\d holders at once|was granted after ticket|believed to hold|the beats of holder .* fell`, 10, "",
 	},
@@ -63,7 +77,7 @@ var mutants = []mutant{
 	},
 	{
 		"a name for the ticket after the next", "internal/rows/look.go",
-		"\tnext, err := t.Next()\n", "\tnext, err := t.Next()\n\tif err == nil {\n\t\tnext, err = next.Next()\n\t}\n",
+		"next, last := t.Plus(uint64(turns)),", "next, last := t.Plus(uint64(turns)+1),",
 		`was granted before ticket`, 41003, "",
 	},
 	{

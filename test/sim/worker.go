@@ -230,7 +230,11 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.forget(owner)
 	}
 	if r.Float64() < n.plan.Chances.Stale && !h.shares() {
-		n.sleep(r, exp(r, n.plan.TTL))
+		mean := n.plan.TTL
+		if a.plain {
+			mean = n.plan.Hold // while its block may hold
+		}
+		n.sleep(r, exp(r, mean))
 		h.writeStale(r)
 	}
 }
