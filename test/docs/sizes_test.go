@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,000 at most.
+// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,240 at most.
 var mostWords = map[string]int{
 	"README.md":                   1_300,
 	"CHANGELOG.md":                400,
@@ -31,7 +31,7 @@ var mostWords = map[string]int{
 	"docs/operations.md":          1_550,
 	"docs/processes.md":           600,
 	"docs/production.md":          800,
-	"docs/protocol.md":            3_500,
+	"docs/protocol.md":            3_730,
 	"docs/spec/README.md":         2_500,
 	"docs/telemetry.md":           930,
 	"docs/testing.md":             2_230,
@@ -39,7 +39,7 @@ var mostWords = map[string]int{
 }
 
 const (
-	mostOfDocs     = 28_000
+	mostOfDocs     = 28_240
 	mostOfCell     = 60
 	mostOfSentence = 30
 	longSentences  = 10 // in all pages
