@@ -176,7 +176,9 @@ func TestReplay(t *testing.T) {
 		if plan.Several > 0 {
 			continue
 		}
-		left--
+		if left--; left%2 == 0 {
+			plan.Block()
+		}
 		once, again := sim.Run(t, plan), sim.Run(t, plan)
 		if diff := difference(once.History, again.History); diff != "" {
 			t.Errorf("seed %d: two runs differ:\n%s", plan.Seed, diff)
