@@ -54,6 +54,8 @@ type Plan struct {
 	// Hints lets processes send hints, and an attacker forges some. With Bells waiters have bells, too. With Lone nothing
 	// but bells is sent.
 	Hints, Bells, Lone bool
+	// Blocks lets workers of a process wait together.
+	Blocks bool
 	// AnyWrites leaves unjudged whether a write of package queue describes each change.
 	AnyWrites bool
 }
