@@ -183,6 +183,9 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	if err := key.prepare(c, wait, cfg); err != nil {
 		return nil, err
 	}
+	if cfg.once != nil {
+		return c.serveOnce(ctx, cfg, wait)
+	}
 	return c.serve(ctx, cfg, wait)
 }
 

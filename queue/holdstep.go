@@ -17,6 +17,7 @@ type HoldEvent struct {
 	Delivered bool      // the lock was given to the caller that asked for it
 	Asks      bool      // the caller's update has a condition
 	Next      *Next     // the waiter that was looked for; nil: none is known
+	Result    *Result   // that Release is to leave in the record; nil: none
 	TooEarly  bool      // the lease ends too early: the host was suspended after the end was computed
 }
 
