@@ -322,6 +322,7 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 		Once: cfg.waitsFor,
 	}
+	config.Entry.Unnamed = cfg.once != nil // it probably leaves with a result
 	for _, w := range cfg.warnings {
 		// A grant by name may have a fifteenth of the lease of a row left, and should not begin with a warning.
 		config.Entry.Unnamed = config.Entry.Unnamed || w.margin > cfg.WaiterTTL/16

@@ -58,6 +58,11 @@ func Shapes() (all []clause.Write) {
 				if f == pass && end.Bounded {
 					continue // only an exclusive holder passes, which replaces the times
 				}
+				if f != pass && end.Unmade == 0 && end.Unsettled.IsZero() && end.Settled == nil {
+					left := end
+					left.Result = &queue.Result{Ticket: one, Value: []byte("1"), Until: at}
+					add(left.Release(f, time.Time{}))
+				}
 				timed := end
 				timed.HoldTime.Mean = lease
 				add(timed.Release(f, time.Time{}), end.Release(f, at))

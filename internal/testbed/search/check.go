@@ -59,6 +59,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	}
 	s.removed(w, m, before, rec, name)
 	s.used(w, m, name, before, rec)
+	s.results(name, before, rec)
 	s.marked(w, before, rec)
 }
 
@@ -259,7 +260,7 @@ func (s *search) final(w *world) {
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {
 		s.fail("clean: all is over, and %d holders are left, and rows: %v", len(rec.Holders), w.rows[0] != none)
-	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait }); rec.Present && w.used == 0 && !s.crowd && !quick {
+	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait || c.Once }); rec.Present && w.used == 0 && !s.crowd && !quick {
 		s.fail("clean: all is over, and the queue is not idle")
 	}
 }

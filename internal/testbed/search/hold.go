@@ -19,7 +19,8 @@ type holdKey struct {
 	next     int32
 	err      bool
 	clock    int8
-	deadline int8 // below zero: none
+	deadline int8  // below zero: none
+	result   uint8 // the ticket of that which Release leaves; zero: none
 }
 
 type heldStep struct {
@@ -47,6 +48,9 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	}
 	if k.deadline >= 0 {
 		e.Deadline = at(k.deadline, 0)
+	}
+	if k.result > 0 {
+		e.Result = resultOf(k.result)
 	}
 	if k.next != none {
 		e.Next = &s.nexts[k.next]
@@ -118,6 +122,10 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	}
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
+	}
+	n.hold.computes = s.Clients[i].Once && (!rec.Result.Exists() || s.mistake == ComputesAgain)
+	if s.Clients[i].Once && !n.hold.computes {
+		s.resultLeft(w, i)
 	}
 	if over {
 		s.lose(w, i)
@@ -215,7 +223,15 @@ func (s *search) release(w *world, i, pass int) {
 	h := &w.nodes[i].hold
 	w.nodes[i].caller = ended
 	h.calling, h.pass = true, int8(pass)
-	r := s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none)
+	if h.computes = h.computes && !h.lost; h.computes {
+		h.pass = 0 // it is not asked for a waiter to pass the lock to
+	}
+	k := holdKey{m: h.m, kind: queue.HoldRelease, clock: w.nodes[i].clock, deadline: s.deadline(h)}
+	if h.computes && s.mistake != ResultLater {
+		k.result = h.ticket
+	}
+	r := s.stepHold(k)
+	h.m = r.m
 	s.abandon(w, i)
 	s.holding(w, i, r)
 }
@@ -338,6 +354,12 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		s.say(string(story.Released), nameOf(i))
 		if h.end != byRelease && !w.has(deletes) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
+		}
+		switch {
+		case h.computes && s.mistake == ResultLater:
+			s.leaveResult(w, i)
+		case h.computes:
+			s.resultLeft(w, i)
 		}
 		n.updated.denied = 0xff
 	case r.phase == queue.PhaseUnknown:

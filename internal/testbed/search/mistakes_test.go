@@ -43,6 +43,8 @@ func TestMistakes(t *testing.T) {
 		{NoDelay, "lock delay", "delay"},
 		{RemoveOnLoss, "lock delay", "delay"},
 		{SettleSame, "transaction, late", "reported"},
+		{ComputesAgain, "once", "once"},
+		{ResultLater, "once", "once"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()
@@ -67,6 +69,7 @@ func TestChanges(t *testing.T) {
 		{"RELEASE", "removes holdMode", "downgrade", "exclusion"},
 		{"SETTLE", "sets holders.#id.made", "transaction, late", "denied"},
 		{"FENCE", "sets holders.#id.made", "transaction, cancelled", "reported"},
+		{"RELEASE", "sets result", "once", "reported"},
 	} {
 		t.Run(c.write+"/"+c.change, func(t *testing.T) {
 			t.Parallel()

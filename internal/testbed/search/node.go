@@ -214,6 +214,9 @@ func (s *search) newWait(w *world, i int, gen int8) int32 {
 	if s.Wide {
 		config.Scope = ticket.ScopeEntity
 	}
+	if c.Once {
+		config.Once = &queue.Once{}
+	}
 	if c.Resumes {
 		a := &w.nodes[0]
 		config.Resume = &queue.Handle{ID: handleOf(a), Ticket: tickets[a.known]}
@@ -342,7 +345,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 
 func (s *search) nameable(i int) bool {
 	c := s.Clients[i]
-	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !s.Wide
+	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !c.Once && !s.Wide
 }
 
 // id returns the number of an id.
@@ -534,6 +537,11 @@ func (s *search) ended(w *world, i int, r *stepped) {
 	case r.why == queue.WhyNewTicket:
 		s.say("    %s needs a new ticket", nameOf(i))
 		s.begin(w, i, evBegin)
+	case r.why == queue.WhyResult:
+		s.say("    %s has the result", nameOf(i))
+		s.resultLeft(w, i)
+		n.caller = leaves
+		s.leaving(w, i)
 	case r.why == queue.WhyOvertaken:
 		s.say("    %s was overtaken", nameOf(i))
 		s.begin(w, i, evCareful)

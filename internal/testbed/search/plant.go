@@ -72,5 +72,7 @@ const (
 	SameCall         Mistake = "all release calls of a lock have one number"
 	LineOlder        Mistake = "the waiters of a client share a record that is older"
 	TakesOlder       Mistake = "a waiter takes over a record that is older"
+	ComputesAgain    Mistake = "a caller that is granted the lock computes although the record has a result"
+	ResultLater      Mistake = "a result is left by a write after the release"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )
