@@ -14,11 +14,11 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ErrResult is the error of event.NotAcquired for a call of package once that needs no lock any more: another holder has left a
-// result. It is not a failure, and no call of package once returns it.
+// ErrResult is the error of an [event.NotAcquired] of package once: the caller needs no lock, because another holder has left a
+// result. It is not a failure, and no call returns it.
 var ErrResult = errors.New("queuelock: a holder has left a result")
 
-// OnceCall is for package once alone: Acquire ends with ErrResult if the record has a result for the caller.
+// OnceCall is for package once alone: Acquire ends with [ErrResult] if the record has a result for the caller.
 func OnceCall(call *oncecall.Call) Option { return option(func(s *settings) { s.once = call }) }
 
 // serveOnce is serve for a caller that waits for a result. First it reads the record.
@@ -28,7 +28,7 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings, wait waitpolicy.W
 	if err != nil {
 		return nil, err
 	}
-	cfg.waitsFor = &queue.Once{Undated: cfg.ObserveExpiry, Had: rec.Result.Ticket}
+	cfg.wanted = &queue.Wanted{Undated: cfg.ObserveExpiry, Had: rec.Result.Ticket}
 	switch call.Result, err = cfg.answer(rec); {
 	case err != nil:
 		return nil, err
@@ -76,7 +76,7 @@ func (c *Client) readOnce(ctx context.Context, cfg *settings) (rec queue.Record,
 // answer returns the record's result if it answers the caller.
 func (s *settings) answer(rec queue.Record) (*queue.Result, error) {
 	_, latest, _ := s.queue.Clock().At(time.Now())
-	ok, err := s.waitsFor.Answers(rec.Result, latest)
+	ok, err := s.wanted.Met(rec.Result, latest)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: acquire %s: %w", keyOf(s.queue), err)
 	}

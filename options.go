@@ -49,8 +49,8 @@ type settings struct {
 	log    *notify.Log   // of the call in that queue
 	resume *queue.Handle // nil: the call is not Resume
 
-	once     *oncecall.Call // see OnceCall; nil: the call waits for the lock alone
-	waitsFor *queue.Once    // the same
+	once   *oncecall.Call // see OnceCall; nil: the call waits for the lock alone
+	wanted *queue.Wanted  // the same
 
 	data                   []byte
 	mode                   queue.Mode
@@ -320,7 +320,7 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:      heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
-		Once: cfg.waitsFor,
+		Wanted: cfg.wanted,
 	}
 	config.Entry.Unnamed = cfg.once != nil // it probably leaves with a result
 	for _, w := range cfg.warnings {

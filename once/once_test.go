@@ -179,7 +179,7 @@ func TestKept(t *testing.T) {
 	})
 }
 
-// TestWaiters checks that those who wait leave without the lock, leave nothing behind, and are reported.
+// TestWaiters checks that waiters leave without the lock, leave nothing behind, and are reported.
 func TestWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))

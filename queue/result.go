@@ -10,15 +10,15 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// MaxResult is the most bytes of a [Result]. Its size sets the price of each write of the record.
+// MaxResult is the most bytes of a [Result]: its size sets the price of each write of the record.
 const MaxResult = 4096
 
-// Result is what the holder of a lock has computed for all who wait: see package once. The write that releases the lock leaves
-// it in the record. So none who is granted the lock after that misses it, and it is there only if the release was applied.
+// Result is what the holder of a lock has computed for all waiters: see package once. The write that releases the lock leaves it
+// in the record. So each later holder sees it, and it is there only if the release was applied.
 type Result struct {
 	Ticket ticket.Number // of the holder; zero: there is no result
 	Value  []byte        // at most MaxResult
-	Until  time.Time     // when it is too old for those who have not waited, on DynamoDB's clock; zero if that was not known
+	Until  time.Time     // when it is too old for callers that have not waited, on DynamoDB's clock; zero if that was not known
 	// Problem says what is wrong with a result that another program wrote. All else is zero then.
 	Problem error
 }
@@ -73,15 +73,15 @@ func decodeResult(what, path string, item clause.Item) (r Result) {
 	return r
 }
 
-// Once is what the caller of a wait knew when it began, who waits for a result and not for the lock.
-type Once struct {
-	Had     ticket.Number // of the result that the record had; zero: none
+// Wanted is the result that the caller of a wait wants, in place of the lock.
+type Wanted struct {
+	Had     ticket.Number // of the result that the record had when the caller began; zero: none
 	Undated bool          // DynamoDB's dates are not to be trusted
 }
 
-// Answers reports whether the caller may take the result in place of one of its own: it was left after the caller had begun,
-// however short its life, or it is fresh. An error says that the result cannot be read.
-func (o Once) Answers(r Result, latest time.Time) (bool, error) {
+// Met reports whether the caller may take the result: it was left after the caller had begun, however short its life, or it is
+// fresh. An error says that the result cannot be read.
+func (o Wanted) Met(r Result, latest time.Time) (bool, error) {
 	switch {
 	case r.Problem != nil:
 		return false, fmt.Errorf("the result of an earlier holder: %w", r.Problem)
@@ -93,11 +93,11 @@ func (o Once) Answers(r Result, latest time.Time) (bool, error) {
 
 // answered ends the wait of a caller for whom the record has a result.
 func (w *Wait) answered(c Clock) (do Do, ends bool) {
-	if w.Config.Once == nil {
+	if w.Config.Wanted == nil {
 		return do, false
 	}
 	_, latest, _ := c.At(c.Now())
-	ok, err := w.Config.Once.Answers(w.Snapshot.Record.Result, latest)
+	ok, err := w.Config.Wanted.Met(w.Snapshot.Record.Result, latest)
 	switch {
 	case err != nil:
 		return w.fail(WhyError, err), true

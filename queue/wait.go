@@ -160,7 +160,7 @@ type WaitConfig struct {
 	Scope      ticket.Scope  // of the counter that issues the tickets
 	Resume     *Handle       // of what is continued; nil: take a number
 	Forget     time.Duration // after which an idle record may be deleted; zero: never
-	Once       *Once         // of a caller that waits for a result; nil: it waits for the lock alone
+	Wanted     *Wanted       // of a caller that waits for a result; nil: it waits for the lock alone
 }
 
 // turn is the wait of one ticket.

@@ -36,7 +36,7 @@ type GoneError struct {
 
 func (e *GoneError) Error() string { return e.Why }
 
-// ResultError ends a wait with Config.Once: a holder has left a result.
+// ResultError ends a wait with Config.Wanted: a holder has left a result.
 type ResultError struct{ queue.Result }
 
 func (e *ResultError) Error() string { return "ticket " + e.Ticket.String() + " has left a result" }
@@ -61,9 +61,9 @@ type Config struct {
 	// Placed receives the handle of each place in the queue. It must not block. The row is put once the
 	// returned channel is closed; a Resume does not wait for it. Optional.
 	Placed     func(queue.Handle) <-chan struct{}
-	Background func(func()) // runs what only the client's Close waits for
-	Once       *queue.Once  // of a caller that waits for a result, see ResultError; nil: it waits for the lock alone
-	Several    Several      // shared by the waiters for several locks, all of which are needed; optional
+	Background func(func())  // runs what only the client's Close waits for
+	Wanted     *queue.Wanted // of a caller that waits for a result, see ResultError; nil: it waits for the lock alone
+	Several    Several       // shared by the waiters for several locks, all of which are needed; optional
 }
 
 // Several is what waiters for several locks share.
@@ -146,7 +146,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	e := c.Entry
 	machine := queue.WaitConfig{
 		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait,
-		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget, Once: c.Once,
+		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget, Wanted: c.Wanted,
 	}
 	if c.Counter != nil {
 		machine.Scope = c.Counter.Scope
@@ -154,7 +154,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	w := &Waiter{player: player{sender: sender{cfg: c, series: series, wait: queue.Wait{Config: machine}}}}
 	w.pace = &w.sight.pace
 	w.sight = sight{cfg: c, wait: &w.wait, pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue))}
-	w.sight.pace.Once(c.Once != nil)
+	w.sight.pace.Once(c.Wanted != nil)
 	return w
 }
 

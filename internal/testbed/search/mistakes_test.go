@@ -43,8 +43,8 @@ func TestMistakes(t *testing.T) {
 		{NoDelay, "lock delay", "delay"},
 		{RemoveOnLoss, "lock delay", "delay"},
 		{SettleSame, "transaction, late", "reported"},
-		{ComputesAgain, "once", "once"},
-		{ResultLater, "once", "once"},
+		{ComputesAgain, "once", "result"},
+		{ResultLater, "once", "result"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()

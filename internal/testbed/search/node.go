@@ -215,7 +215,7 @@ func (s *search) newWait(w *world, i int, gen int8) int32 {
 		config.Scope = ticket.ScopeEntity
 	}
 	if c.Once {
-		config.Once = &queue.Once{}
+		config.Wanted = &queue.Wanted{}
 	}
 	if c.Resumes {
 		a := &w.nodes[0]
@@ -594,8 +594,8 @@ func (n *node) doing(s *search) queue.Doing {
 	return s.waits.all[n.wait].State
 }
 
-// waitsFor returns the ticket for which a node waits, with a row or on the way to one; zero: none.
-func (s *search) waitsFor(w *world, i int) uint8 {
+// wanted returns the ticket for which a node waits, with a row or on the way to one; zero: none.
+func (s *search) wanted(w *world, i int) uint8 {
 	n := &w.nodes[i]
 	if n.dead || n.caller != waits || n.wait == none || s.Clients[i].NoWait {
 		return 0

@@ -20,7 +20,7 @@ func (s *search) resultLeft(w *world, i int) {
 // results checks that a result never grows old here, so none replaces it.
 func (s *search) results(name string, before, rec *queue.Record) {
 	if was, is := before.Result, rec.Result; was.Exists() && was.Ticket != is.Ticket {
-		s.fail("once: %s leaves the result of ticket %s in place of that of ticket %s", name, is.Ticket, was.Ticket)
+		s.fail("result: %s leaves the result of ticket %s in place of that of ticket %s", name, is.Ticket, was.Ticket)
 	}
 }
 

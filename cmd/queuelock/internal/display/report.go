@@ -51,7 +51,7 @@ type Report struct {
 	Serving  []Holder  `json:"serving" help:"the holders, in the order of their tickets"`
 	Waiting  []Waiter  `json:"waiting" help:"the waiters, in order"`
 	HoldTime *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
-	Result   *Result   `json:"result" help:"what a holder has left for those who wait, or null"`
+	Result   *Result   `json:"result" help:"what a holder has left for its waiters, or null"`
 }
 
 // Result is the result of a holder for machines.

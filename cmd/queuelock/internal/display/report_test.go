@@ -251,7 +251,7 @@ func TestResultOf(t *testing.T) {
 		{queue.Result{}, now, ""},
 		{r, now, "result of 12, 300 bytes, until 2026-03-01T10:05:00Z"},
 		{r, now.Add(5 * time.Minute), "result of 12, 300 bytes, too old since 2026-03-01T10:05:00Z"},
-		{endless, now, "result of 12, 300 bytes, for those who waited"},
+		{endless, now, "result of 12, 300 bytes, for callers that waited"},
 		{queue.Result{Problem: fmt.Errorf("no map\x1b")}, now, `result: no map\x1b`},
 	} {
 		if got := ResultOf(&queue.State{Result: test.result, ReadAt: test.at}); got != test.want {

@@ -73,7 +73,7 @@ func ResultOf(s *queue.State) string {
 	case !r.Exists():
 		return ""
 	case r.Until.IsZero():
-		return text + ", for those who waited"
+		return text + ", for callers that waited"
 	case !s.ReadAt.Before(r.Until):
 		return text + ", too old since " + r.Until.UTC().Format(time.RFC3339)
 	default:
