@@ -77,8 +77,8 @@
 //	                 one turn to the next), serving and rows (send the writes), table (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
-// httplock HTTP requests under locks, optimistic changes that need no lock, and queuelocktest a table
-// in memory, with faults, for tests of your own code.
+// httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,
+// and queuelocktest a table in memory, with faults, for tests of your own code.
 package queuelock
 
 import (
