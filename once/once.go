@@ -22,7 +22,8 @@
 // a gap in which the next caller is granted the lock and computes again; and each caller that waits would have to read that
 // item too. The price is that each write of the record costs up to four write units more. So use a key for one function only.
 //
-// An Acquire of the same key works beside it as at any lock. It pays for the size of the record, and leaves the result alone.
+// An Acquire of the same key, also by a version without this package, works beside it as at any lock. It pays for the size of the
+// record, and leaves the result alone.
 //
 // # Time
 //
