@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -201,7 +202,8 @@ func TestKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at, met := 1, true; met; at++ {
-				locktest.InTable(t, fmt.Sprint(at), func(t *testing.T, table *queuelocktest.Table) {
+				locktest.InBubble(t, fmt.Sprint(at), func(t *testing.T) {
+					table := judgedTable(t)
 					f := newFleet(t, table, 40*time.Second)
 					all := f.startAll(processes)
 					first := all[0]
@@ -220,7 +222,8 @@ func TestKilled(t *testing.T) {
 
 // TestKilledInTurn kills each process that computes as it publishes, but the last.
 func TestKilledInTurn(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+	synctest.Test(t, func(t *testing.T) {
+		table := judgedTable(t)
 		f := newFleet(t, table, 5*time.Second)
 		all := f.startAll(5)
 		for _, p := range all[1:] {
