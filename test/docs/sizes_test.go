@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,380 at most.
+// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,420 at most.
 var mostWords = map[string]int{
 	"README.md":                   1_300,
 	"CHANGELOG.md":                400,
@@ -34,12 +34,12 @@ var mostWords = map[string]int{
 	"docs/protocol.md":            3_590,
 	"docs/spec/README.md":         2_500,
 	"docs/telemetry.md":           930,
-	"docs/testing.md":             2_230,
+	"docs/testing.md":             2_260,
 	"docs/versions.md":            360,
 }
 
 const (
-	mostOfDocs     = 28_380
+	mostOfDocs     = 28_420
 	mostOfCell     = 60
 	mostOfSentence = 30
 	longSentences  = 10 // in all pages
