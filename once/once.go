@@ -53,7 +53,7 @@ import (
 const (
 	// MaxSize is the most bytes of a result.
 	MaxSize = queue.MaxResult
-	// MaxTTL is the longest life of a result.
+	// MaxTTL is the longest life of a result. It is not above the least Config.Forget, so no record is forgotten with a fresh one.
 	MaxTTL = 24 * time.Hour
 )
 
@@ -62,7 +62,7 @@ const (
 var ErrTooLarge = errors.New("once: the result is too large")
 
 // Func computes a result of at most MaxSize bytes. It must return when ctx ends: the lock was lost, or no caller is left. The
-// lock is for its ticket, and for transactions: Do releases it.
+// lock is for its ticket, and for transactions: Do releases it. A Func that calls Do for its own key waits for itself.
 type Func func(ctx context.Context, lock *queuelock.Lock) ([]byte, error)
 
 // Do returns the result of fn for the key. One that was left less than its ttl ago is returned at once. Otherwise Do waits for
