@@ -171,6 +171,10 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
+	if left, ok := errors.AsType[*waiter.ResultError](err); ok {
+		cfg.once.Result = &left.Result
+		return ErrResult
+	}
 	if gone, ok := errors.AsType[*waiter.GoneError](err); ok {
 		s := fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", key, gone.Ticket, gone.Why)
 		return &textError{s, ErrGone}

@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/oncecall"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -47,6 +48,9 @@ type settings struct {
 	queue  table.Queue   // of the call
 	log    *notify.Log   // of the call in that queue
 	resume *queue.Handle // nil: the call is not Resume
+
+	once   *oncecall.Call // see OnceCall; nil: the call waits for the lock alone
+	wanted *queue.Wanted  // the same
 
 	data                   []byte
 	mode                   queue.Mode
@@ -316,7 +320,9 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:      heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
 		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
+		Wanted: cfg.wanted,
 	}
+	config.Entry.Unnamed = cfg.once != nil // it probably leaves with a result
 	for _, w := range cfg.warnings {
 		// A grant by name may have a fifteenth of the lease of a row left, and should not begin with a warning.
 		config.Entry.Unnamed = config.Entry.Unnamed || w.margin > cfg.WaiterTTL/16

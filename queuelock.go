@@ -77,8 +77,8 @@
 //	                 one turn to the next), serving and rows (send the writes), table (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
-// httplock HTTP requests under locks, optimistic changes that need no lock, and queuelocktest a table
-// in memory, with faults, for tests of your own code.
+// httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,
+// and queuelocktest a table in memory, with faults, for tests of your own code.
 package queuelock
 
 import (
@@ -187,6 +187,9 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	if err := key.prepare(c, wait, cfg); err != nil {
 		return nil, err
 	}
+	if cfg.once != nil {
+		return c.serveOnce(ctx, cfg, wait)
+	}
 	return c.serve(ctx, cfg, wait)
 }
 
@@ -233,7 +236,7 @@ func (c *Client) acquire(call *call, cfg *settings, wait waitpolicy.Wait) (w blo
 func (s *settings) joins(c *Client, wait waitpolicy.Wait) bool {
 	tries, _ := wait.Tries()
 	plain := s.mode == (queue.Mode{}) && s.delay == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
-	return plain && s.Block > 1 && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
+	return plain && s.Block > 1 && s.once == nil && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
 		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
 }
 

@@ -108,7 +108,7 @@ type Granted struct {
 	Handover time.Duration
 }
 
-// NotAcquired says that a call returns an error.
+// NotAcquired says that a call returns an error, or that one of package once has got its result without the lock.
 type NotAcquired struct {
 	Origin
 	Waited time.Duration // since the call began

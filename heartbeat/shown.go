@@ -42,7 +42,7 @@ func (o *Observer) State(q queue.Items, s queue.Snapshot) *queue.State {
 	rec := s.Record
 	state := &queue.State{
 		Entity: q.Entity, Reason: q.Reason, Issued: rec.TicketNumber, Scope: rec.Scope, Permits: rec.Permits,
-		HoldTime: rec.HoldTime, ReadAt: o.clock.Middle(s.ReadAt),
+		HoldTime: rec.HoldTime, Result: rec.Result, ReadAt: o.clock.Middle(s.ReadAt),
 	}
 	if state.ReadAt.IsZero() {
 		state.ReadAt = s.ReadAt

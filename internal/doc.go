@@ -1,6 +1,7 @@
 // Package internal lists the packages below it: the parts of the library, those that the public packages call
 // first, and then its command, its tests and its tools.
 //
+//	oncecall    is how package once reaches the facade
 //	multilock   acquires several locks, all or none
 //	session     keeps a lock that was granted
 //	waiter      runs one acquire in one queue

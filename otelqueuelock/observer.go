@@ -109,7 +109,9 @@ func (o *observer) Observe(e event.Event) {
 	case event.NotAcquired:
 		with := o.attributes(from, keyOutcome.String(outcome(e.Err)))
 		m.acquire.Record(ctx, e.Waited.Seconds(), with)
-		m.failures.Add(ctx, 1, with)
+		if !errors.Is(e.Err, queuelock.ErrResult) {
+			m.failures.Add(ctx, 1, with)
+		}
 		o.acquired(from, e.Waited, e.Err)
 		delete(o.acquires, from.Acquire)
 	case event.Renewed:
@@ -260,6 +262,8 @@ func (o *observer) span(from event.Origin, name string, start time.Time, links [
 func fail(span trace.Span, err error) {
 	if err != nil {
 		span.SetAttributes(keyOutcome.String(outcome(err)))
+	}
+	if err != nil && !errors.Is(err, queuelock.ErrResult) {
 		span.SetStatus(codes.Error, err.Error())
 	}
 }
@@ -283,6 +287,8 @@ var failures = []error{queuelock.ErrUnavailable, queuelock.ErrClosed, context.Ca
 // outcome classifies the error of a call.
 func outcome(err error) string {
 	switch {
+	case errors.Is(err, queuelock.ErrResult): // of package once: no failure
+		return "result"
 	case errors.Is(err, queuelock.ErrUnavailable):
 		return "unavailable"
 	case errors.Is(err, queuelock.ErrClosed):

@@ -16,6 +16,7 @@ const (
 	AttrReleased     = "released"     // record, M: the last release: id, ticket and call of the holder
 	AttrEvicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
 	AttrUnsettled    = "unsettled"    // record, NS: until when transactions may begin that were given up before they were visible, ms
+	AttrResult       = "result"       // record, M: what a holder has computed: ticket of the holder, value and until
 
 	AttrBeat       = "beat"       // entry and row, N: number of renewals
 	AttrUntil      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock
@@ -40,18 +41,19 @@ const (
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrMean       = "mean"       // turn, N: ms
 	AttrDeviation  = "deviation"  // turn, N: ms
+	AttrValue      = "value"      // result, B: absent if it is empty
 )
 
 // recordNames are the attributes of the serving record, of any kind of queue.
 var recordNames = []string{
 	AttrTicketNumber, AttrServingAfter, AttrGranted, AttrHolders, AttrTurn, AttrHoldMode, AttrPermits, AttrScope,
-	AttrReleased, AttrEvicted, AttrUnsettled,
+	AttrReleased, AttrEvicted, AttrUnsettled, AttrResult,
 }
 
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell)
+	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell, AttrValue)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

@@ -41,6 +41,6 @@
 // returned: to guard a write, use Lock.Condition or Lock.Transact. Expired entries and rows are listed until a client removes
 // them, and a row that another program wrote is listed with its Problem.
 //
-// State, [Holder], [Waiter], [HoldTime] and the errors will not change. All else is of the protocol and may change in any version;
+// State, [Holder], [Waiter], [HoldTime], [Result] and the errors will not change. All else is of the protocol and may change in any version;
 // its arguments of package clause are internal.
 package queue

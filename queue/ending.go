@@ -26,6 +26,8 @@ type Ending struct {
 	// while the lock is released. Zero: there is none.
 	Unmade int64
 	Next   Next // for FormPass
+	// Result is left in the record; nil: that of an earlier holder stays.
+	Result *Result
 	Lost   bool // the lock is known to be lost, and what is left of it is removed
 }
 

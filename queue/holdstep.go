@@ -18,6 +18,7 @@ type HoldEvent struct {
 	Asks      bool      // the caller's update has a condition
 	Next      *Next     // the waiter that was looked for; nil: none is known
 	Followed  bool      // the next turn of the block has begun
+	Result    *Result   // that Release is to leave in the record; nil: none
 	TooEarly  bool      // the lease ends too early: the host was suspended after the end was computed
 }
 

@@ -25,6 +25,7 @@ type Record struct {
 	Scope        ticket.Scope
 	Permits      int // of a semaphore; zero: it is a lock
 	Marks        Marks
+	Result       Result // of the last holder that has left one
 
 	Present      bool // holders and servingAfter are present; Holders may still be empty
 	ServingAfter ticket.Number
@@ -77,6 +78,7 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	rec.HoldTime = decodeHoldTime(inside(AttrTurn))
 	rec.Marks = decodeMarks(inside(AttrReleased), inside(AttrEvicted),
 		(&clause.Reader{Item: item}).OptionalTimes(q.Attr(AttrUnsettled)))
+	rec.Result = decodeResult(r.What, q.Attr(AttrResult), item)
 	rec.Scope = decodeScope(r, q.Attr(AttrScope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {

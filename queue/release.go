@@ -22,6 +22,7 @@ type call struct {
 	offered   bool // it has looked for a waiter to pass the lock to
 	hinted    bool // other clients got a hint with the last request
 	limit     time.Time
+	result    *Result // to leave in the record; nil: none
 }
 
 // callKind is the kind of a call.
@@ -55,7 +56,7 @@ func (s releaseStep) take(e HoldEvent) HoldDo {
 	switch e.Kind {
 	case HoldRelease:
 		s.move(PhaseReleasing)
-		*c = call{}
+		*c = call{result: e.Result}
 	case HoldUpdate:
 		s.move(PhaseUpdating)
 		*c = call{kind: updates, asks: e.Asks}
@@ -153,6 +154,9 @@ func (s releaseStep) begin() HoldDo {
 		c.first = FormFast
 	}
 	c.form, c.unsettled = c.first, s.left == TransactionUnsettled || s.block.open
+	if c.kind == releases {
+		c.ending.Result = c.result
+	}
 	switch {
 	case s.left == TransactionRefused:
 		c.ending.Unmade = s.made
@@ -181,7 +185,7 @@ func (s releaseStep) tidyMarks() {
 }
 
 // send sends the next request. The first request of each Release of an exclusive lock looks for a waiter to pass it to. Its
-// further requests leave the lock to all waiters.
+// further requests leave the lock to all waiters, as does one with a result, which is what they wait for.
 func (s releaseStep) send() HoldDo {
 	c, latest := s.c, s.now.Latest
 	if latest.IsZero() { // the host's clock says nothing about it
@@ -194,7 +198,7 @@ func (s releaseStep) send() HoldDo {
 	case c.bounds:
 		c.ending.Unsettled = latest
 	}
-	if c.kind == releases && !c.offered && s.sharing == isAlone {
+	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone {
 		c.offered = true
 		return HoldDo{Do: HoldOffer, HoldTime: c.ending.HoldTime, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
 	}

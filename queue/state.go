@@ -21,6 +21,7 @@ type State struct {
 	Waiting        []Waiter      // in the order of their tickets
 	HoldTime       HoldTime      // zero if no holder has released the lock
 	LastEviction   Eviction      // zero if no holder was evicted that the record remembers
+	Result         Result        // that package once has left, also if it is no longer fresh
 	ReadAt         time.Time     // on DynamoDB's clock, or on the host's if that is not known
 }
 

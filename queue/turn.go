@@ -54,6 +54,9 @@ func (w *Wait) act(c Clock) Do {
 	if do, settled := w.adopt(c); settled {
 		return do
 	}
+	if do, ends := w.answered(c); ends {
+		return do
+	}
 	d := w.decide(c, w.Ticket, nil)
 	do := w.follow(c, d)
 	do.Decision = &d

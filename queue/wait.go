@@ -51,6 +51,7 @@ const (
 	WhyOvertaken            // nor can this one, because the waiter was too slow: it must be quicker with the next
 	WhyBusy                 // the caller will not wait
 	WhyGone                 // Do.Err: what was to be resumed is gone
+	WhyResult               // the record has a result for a caller that waits for one
 )
 
 // Clock is what a wait asks about leases at the time of a step. Package heartbeat has the terms.
@@ -160,6 +161,7 @@ type WaitConfig struct {
 	Scope      ticket.Scope  // of the counter that issues the tickets
 	Resume     *Handle       // of what is continued; nil: take a number
 	Forget     time.Duration // after which an idle record may be deleted; zero: never
+	Wanted     *Wanted       // of a caller that waits for a result; nil: it waits for the lock alone
 }
 
 // turn is the wait of one ticket.
@@ -393,6 +395,9 @@ func (w *Wait) proceed(c Clock) Do {
 		return w.act(c)
 	}
 	if do, settled := w.adopt(c); settled {
+		return do
+	}
+	if do, ends := w.answered(c); ends {
 		return do
 	}
 	switch {

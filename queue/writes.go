@@ -67,6 +67,7 @@ var (
 	attrReleased     = clause.At(AttrReleased)
 	attrEvicted      = clause.At(AttrEvicted)
 	attrUnsettled    = clause.At(AttrUnsettled)
+	attrResult       = clause.At(AttrResult)
 )
 
 func number(n ticket.Number) clause.Operand { return clause.V(n.Attribute()) }
@@ -436,6 +437,9 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	case f == FormPass:
 		w.Name, w.If = "PASS", append(append(w.If, alone()), claimable(e.Next.Ticket)...)
 		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)
+	}
+	if e.Result != nil {
+		w.Do = append(w.Do, attrResult.Set(clause.V(e.Result.attribute())))
 	}
 	w = e.unsettle(w)
 	if e.Unmade > 0 {

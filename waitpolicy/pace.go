@@ -35,6 +35,7 @@ type Pace struct {
 	ahead  int           // waiters ahead
 	passed int           // with gaps, grants since first, at least
 
+	once    bool          // the waiter leaves with the end of the present turn
 	clearIn time.Duration // of the last decision, as turns and joins
 	turns   int
 	joins   bool
@@ -84,6 +85,9 @@ func (p *Pace) joined() bool { return p.joins && p.turns == 0 }
 
 // Before returns how many turns are between the present one and the waiter's own.
 func (p *Pace) Before() int {
+	if p.once {
+		return 0
+	}
 	if p.joins && p.turns > 0 {
 		return p.turns - 1
 	}
@@ -209,6 +213,18 @@ func NewPace(gaps bool, ended time.Time) Pace { return Pace{gaps: gaps, last: en
 // Behind records how many waiters are ahead, for all that is known without a look.
 func (p *Pace) Behind(waiters int) { p.turns = waiters }
 
+// Once records whether the waiter waits for the result of the present turn, and not for its own.
+func (p *Pace) Once(waits bool) { p.once = waits }
+
+// crowded returns the shortest delay of a waiter for the result of the present turn. All such waiters are next, so they must not
+// look as often as one alone would: a quarter of the turn may pass between two looks, and more time the more waiters there are.
+func (p *Pace) crowded(s Schedule, ahead int, still time.Duration) time.Duration {
+	if !p.once {
+		return 0
+	}
+	return min(still/4, s.SlowestNext+s.SlowestNext/4*time.Duration(ahead), s.Slowest)
+}
+
 // EndedBy records that the turn in the way has ended by that time.
 func (p *Pace) EndedBy(at time.Time) {
 	if p.still.Before(at) {
@@ -265,7 +281,7 @@ func (p *Pace) Delay(s Schedule, v View, draw func() float64) time.Duration {
 	}
 	o := p.observation(v.Record, v.Permits, v.Earliest, v.Middle, v.Now)
 	o.Hinted = o.Mean > 0 && v.Hints.Trust > 0
-	d := p.awake(v, s.Delay(o, draw()))
+	d := p.awake(v, max(s.Delay(o, draw()), p.crowded(s, v.Ahead, o.Still)))
 	if v.Hints.Early > 0 && p.Before() == 0 {
 		d = min(d, s.backoff(v.Hints.Early-1))
 	}

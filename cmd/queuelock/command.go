@@ -121,6 +121,9 @@ func (f *runFlags) hold(cmd *cobra.Command, lock *turn, owner string, signals <-
 		Stdin: cmd.InOrStdin(), Stdout: direct(cmd.OutOrStdout()), Stderr: direct(cmd.ErrOrStderr()),
 		Leave: f.leave, Grace: f.killAfter,
 	}
+	if f.stdout != nil {
+		command.Stdout = f.stdout
+	}
 	command.Foreground = h.terminal.Interactive(command.Stdin, command.Stdout)
 	if !f.failClosed {
 		left := lock.Remaining()

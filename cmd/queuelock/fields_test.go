@@ -18,7 +18,7 @@ import (
 // holder and a waiter have crashed has all of them.
 func TestJSONFields(t *testing.T) {
 	e := newEngine(t)
-	invoke(t, "run", "x", "--", "true").prints(t, 0, "") // from now on, the length of a turn is known
+	invoke(t, "run", "x", "--once", "10m", "--", "true").prints(t, 0, "") // from now on, a result and the length of a turn are known
 	e.crashed(t, "x")
 	e.occupied(t, "busy")
 	evicted := e.failClosed(t, queuelock.Key{Entity: "payroll"})

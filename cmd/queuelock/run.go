@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -30,10 +31,12 @@ type runFlags struct {
 	lockFlags
 	processFlags
 	all  bool
-	text string // for the shell; empty: there is a command
+	once time.Duration // for which the output is kept; zero: it is not
+	text string        // for the shell; empty: there is a command
 
 	command []string
-	path    string // of the command
+	path    string    // of the command
+	stdout  io.Writer // its output; nil: that of this process
 }
 
 func newRun() *cobra.Command {
@@ -53,6 +56,7 @@ QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.
 		Example: `  queuelock run deploy/prod -- ./deploy.sh --fast
   queuelock run nightly -n -- ./report             # not at all, if another runs it
   queuelock run --all db disk -w 30 -c 'make backup'
+  queuelock run prices --once 10m -- ./fetch       # one fetches, all print it
 
 Exit codes:
   the command's own, or 64 wrong usage, 69 no DynamoDB, 70 lost, 75 busy (-E),
@@ -63,6 +67,7 @@ Exit codes:
 	cmd.Flags().SortFlags = false // the first are those that most users need
 	cmd.Flags().StringVarP(&f.text, "command", "c", "", "a `TEXT` for /bin/sh -c, in place of COMMAND")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
+	cmd.Flags().DurationVar(&f.once, "once", 0, "keep the output for `TIME`: others print it, and do not run COMMAND")
 	f.lockFlags.addFlags(cmd)
 	f.processFlags.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
@@ -145,6 +150,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := f.processFlags.check(); err != nil {
 		return err
 	}
+	if err := f.checkOnce(cmd); err != nil {
+		return err
+	}
 	plan, err := f.plan(cmd, f.title())
 	if err != nil {
 		return err
@@ -178,6 +186,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		defer cancel()
 		f.warn(cmd, client.Close(ctx))
 	}()
+	if f.once > 0 {
+		return f.runOnce(cmd, client, plan, signals)
+	}
 	turn, err := f.acquire(cmd, client, plan, signals)
 	if err != nil {
 		return err

@@ -30,10 +30,15 @@ func (s *Session) Release(ctx context.Context) error {
 	}
 	defer s.releases.Unlock()
 	_ = s.Err() // a lease that has run out is a loss, not a release
+	return s.release(ctx, nil)
+}
+
+// release plays a call of Release. The turnstile is held.
+func (s *Session) release(ctx context.Context, result *queue.Result) error {
 	s.mu.Lock()
 	s.delivery.decide(&s.delivery.returned)
 	s.mu.Unlock()
-	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease})
+	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease, Result: result})
 	s.keeper.Stop()
 	c := end{Session: s, policy: releasing.Within(0)}
 	do = c.play(ctx, do)

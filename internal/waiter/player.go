@@ -270,7 +270,7 @@ func (p *player) ended(ctx context.Context, passed queue.Event) (queue.Event, er
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
 func (p *player) rested(woken bool) queue.Event {
-	return queue.Rested{Guess: p.wait.Next() && !p.sight.expected() && (woken || p.sight.mayHaveEnded())}
+	return queue.Rested{Guess: p.cfg.Wanted == nil && p.wait.Next() && !p.sight.expected() && (woken || p.sight.mayHaveEnded())}
 }
 
 // offer returns the entry by which a release of this client passes the lock to the waiter, which rests.

@@ -36,6 +36,11 @@ type GoneError struct {
 
 func (e *GoneError) Error() string { return e.Why }
 
+// ResultError ends a wait with Config.Wanted: a holder has left a result.
+type ResultError struct{ queue.Result }
+
+func (e *ResultError) Error() string { return "ticket " + e.Ticket.String() + " has left a result" }
+
 // Config is what one acquire in one queue needs.
 type Config struct {
 	Queue    table.Queue
@@ -59,8 +64,9 @@ type Config struct {
 	// Placed receives the handle of each place in the queue. It must not block. The row is put once the
 	// returned channel is closed; a Resume does not wait for it. Optional.
 	Placed     func(queue.Handle) <-chan struct{}
-	Background func(func()) // runs what only the client's Close waits for
-	Several    Several      // shared by the waiters for several locks, all of which are needed; optional
+	Background func(func())  // runs what only the client's Close waits for
+	Wanted     *queue.Wanted // of a caller that waits for a result, see ResultError; nil: it waits for the lock alone
+	Several    Several       // shared by the waiters for several locks, all of which are needed; optional
 }
 
 // Several is what waiters for several locks share.
@@ -143,7 +149,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	e := c.Entry
 	machine := queue.WaitConfig{
 		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Turns: c.Turns,
-		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget,
+		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget, Wanted: c.Wanted,
 	}
 	if c.Counter != nil {
 		machine.Scope = c.Counter.Scope
@@ -151,6 +157,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	w := &Waiter{player: player{sender: sender{cfg: c, series: series, wait: queue.Wait{Config: machine}}}}
 	w.pace = &w.sight.pace
 	w.sight = sight{cfg: c, wait: &w.wait, pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue))}
+	w.sight.pace.Once(c.Wanted != nil)
 	return w
 }
 
@@ -364,6 +371,8 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 		return nil, &GoneError{w.wait.Ticket, do.Err.Error()}
 	case queue.WhyBusy:
 		return nil, ErrBusy
+	case queue.WhyResult:
+		return nil, &ResultError{w.wait.Snapshot.Record.Result}
 	case queue.WhyNewTicket:
 		return nil, ErrNewTicket
 	case queue.WhyOvertaken:

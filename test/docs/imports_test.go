@@ -20,7 +20,9 @@ import (
 var floors = []string{
 	"optimistic",
 	"httplock",
+	"once",
 	"",
+	"internal/oncecall",
 	"internal/multilock",
 	"internal/session",
 	"internal/waiter",

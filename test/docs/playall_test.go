@@ -20,6 +20,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/once"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -69,6 +70,7 @@ func playAll(t *testing.T) []request {
 			func() { dbDead.Heal(); playFailClosed(t, a, b) },
 			func() { playEviction(t, b, dead, dbDead) },
 			func() { playScopes(t, table) },
+			func() { playOnce(t, a, b) },
 		} {
 			play()
 			time.Sleep(time.Second) // RESET, which decides whether the next play begins with a TAKE that is served
@@ -105,6 +107,24 @@ func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, d
 	release(t, acquire(t, c, order, waitpolicy.NoWait))
 	forgets, _ := locktest.Open(t, table, "forgets", queuelock.Config{Forget: 24 * time.Hour})
 	release(t, acquire(t, forgets, order, waitpolicy.NoWait))
+}
+
+// playOnce plays RELEASE with a result, without a waiter and with one.
+func playOnce(t *testing.T, a, b *queuelock.Client) {
+	for _, clients := range [][]*queuelock.Client{{a}, {a, b}} {
+		var all sync.WaitGroup
+		for _, c := range clients {
+			all.Go(func() {
+				_, err := once.Do(t.Context(), c, queuelock.Key{Entity: "once"}, time.Second, func(context.Context, *queuelock.Lock) ([]byte, error) {
+					time.Sleep(5 * time.Second)
+					return []byte("it"), nil
+				})
+				locktest.Check(t, err)
+			})
+		}
+		all.Wait()
+		time.Sleep(5 * time.Second)
+	}
 }
 
 // playWithoutNesting plays TAKE and the seed by a client whose engine refuses a function

@@ -95,6 +95,21 @@ var mutants = []mutant{
 		"", 0, "./test/faults TestThrottledCopy",
 	},
 	{
+		"two computations of one result at a time", "once/once.go",
+		"{queuelock.OnceCall(&call)}", "{queuelock.OnceCall(&call), queuelock.Permits(2)}",
+		"", 0, "./once TestKilled/LostAndRunsOn",
+	},
+	{
+		"a computation although the grant shows a result", "once.go",
+		"\tif call.Result, err = cfg.answer(lock", "\tif _, err = cfg.answer(lock",
+		"", 0, "./once TestJustLeft",
+	},
+	{
+		"a result that the release does not leave", "queue/writes.go",
+		"\tif e.Result != nil {\n", "\tif false {\n",
+		"", 0, "./once TestKilled/NotSent",
+	},
+	{
 		"a floor without servingAfter", "queue/record.go",
 		"r.Present && r.Granted.Less(first)", "r.Present && r.Granted.IsZero() && false",
 		`requests within a second|sends requests without end|some still wait`, 1816, "",

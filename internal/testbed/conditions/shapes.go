@@ -62,6 +62,11 @@ func Shapes() (all []clause.Write) {
 					continue // only an exclusive holder passes, which replaces the times
 				}
 				timed, retakes := end, end
+				if f != pass && end.Unmade == 0 && end.Unsettled.IsZero() && end.Settled == nil {
+					left := end
+					left.Result = &queue.Result{Ticket: one, Value: []byte("1"), Until: at}
+					add(left.Release(f, time.Time{}))
+				}
 				timed.HoldTime.Mean = lease
 				add(timed.Release(f, time.Time{}), end.Release(f, at))
 				if retakes.Next.New = true; f == pass && m == (mode{}) {

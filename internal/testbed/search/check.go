@@ -52,7 +52,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	if name != "PASS" && len(rec.Holders) <= len(before.Holders) {
 		for u := floor + 1; u <= small(rec.Floor()); u++ {
 			for i := range s.Clients {
-				if s.waitsFor(w, i) == u && w.nodes[i].doing(s) != queue.Claiming {
+				if s.wanted(w, i) == u && w.nodes[i].doing(s) != queue.Claiming {
 					s.fail("overtaking: %s raises the floor past ticket %d, for which %s waits", name, u, nameOf(i))
 				}
 			}
@@ -65,6 +65,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	}
 	s.removed(w, m, before, rec, name)
 	s.used(w, m, name, before, rec)
+	s.results(name, before, rec)
 	s.marked(w, before, rec)
 }
 
@@ -185,7 +186,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 func (s *search) lasts(w *world, m *msg, h *queue.Holder, name string) {
 	i, t := ownerOf(h.ID), small(h.Ticket)
 	k, ok := s.rowOf(w, t)
-	if !ok || !h.Named || m.role == byOperator || s.waitsFor(w, i) != t {
+	if !ok || !h.Named || m.role == byOperator || s.wanted(w, i) != t {
 		return
 	}
 	row := &s.items.rows[w.rows[k]]
@@ -220,7 +221,7 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 // relies reports whether a node waits for a ticket, and relies on its row.
 func (s *search) relies(w *world, i int, t uint8) bool {
 	n := &w.nodes[i]
-	return s.waitsFor(w, i) == t && n.current().inTable() && n.clock < n.current().until
+	return s.wanted(w, i) == t && n.current().inTable() && n.clock < n.current().until
 }
 
 // check looks at every state.
@@ -270,7 +271,7 @@ func (s *search) final(w *world) {
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {
 		s.fail("clean: all is over, and %d holders are left, and rows: %v", len(rec.Holders), w.rows[0] != none)
-	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait }); rec.Present && w.used == 0 && !s.crowd && !quick {
+	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait || c.Once }); rec.Present && w.used == 0 && !s.crowd && !quick {
 		s.fail("clean: all is over, and the queue is not idle")
 	}
 }

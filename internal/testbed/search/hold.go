@@ -22,6 +22,7 @@ type holdKey struct {
 	deadline int8 // below zero: none
 	turn     uint8
 	followed bool
+	result   uint8 // the ticket of that which Release leaves; zero: none
 }
 
 type heldStep struct {
@@ -52,6 +53,9 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	}
 	if k.deadline >= 0 {
 		e.Deadline = at(k.deadline, 0)
+	}
+	if k.result > 0 {
+		e.Result = resultOf(k.result)
 	}
 	if k.next != none {
 		e.Next = &s.nexts[k.next]
@@ -124,6 +128,10 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	}
 	if !r.named || s.mistake == RowLeft { // else its row stays until the grant is accepted
 		s.withdraw(w, i)
+	}
+	n.hold.computes = s.Clients[i].Once && (!rec.Result.Exists() || s.mistake == ComputesAgain)
+	if s.Clients[i].Once && !n.hold.computes {
+		s.resultLeft(w, i)
 	}
 	if over {
 		s.lose(w, i)
@@ -222,7 +230,15 @@ func (s *search) release(w *world, i, pass int) {
 	h := &w.nodes[i].hold
 	w.nodes[i].caller = ended
 	h.calling, h.pass = true, int8(pass)
-	r := s.hears(w, i, queue.HoldRelease, queue.ReplyApplied, none)
+	if h.computes = h.computes && !h.lost; h.computes {
+		h.pass = 0 // it is not asked for a waiter to pass the lock to
+	}
+	k := holdKey{m: h.m, kind: queue.HoldRelease, clock: w.nodes[i].clock, deadline: s.deadline(h)}
+	if h.computes && s.mistake != ResultLater {
+		k.result = h.ticket
+	}
+	r := s.stepHold(k)
+	h.m = r.m
 	s.abandon(w, i)
 	s.holding(w, i, r)
 }
@@ -362,6 +378,12 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		s.say(string(story.Released), nameOf(i))
 		if h.end != byRelease && !w.has(deletes) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", nameOf(i), h.ticket)
+		}
+		switch {
+		case h.computes && s.mistake == ResultLater:
+			s.leaveResult(w, i)
+		case h.computes:
+			s.resultLeft(w, i)
 		}
 		n.updated.denied = 0xff
 	case r.phase == queue.PhaseUnknown:

@@ -54,6 +54,8 @@ func TestMistakes(t *testing.T) {
 		{Continues, "blocks, fence, suspended", "fence"},
 		{SameToken, "blocks", "fencing"},
 		{GoneServed, "blocks, gives up", "callers"},
+		{ComputesAgain, "once", "result"},
+		{ResultLater, "once", "result"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +80,7 @@ func TestChanges(t *testing.T) {
 		{"RELEASE", "removes holdMode", "downgrade", "exclusion"},
 		{"SETTLE", "sets holders.#id.made", "transaction, late", "denied"},
 		{"FENCE", "sets holders.#id.made", "transaction, cancelled", "reported"},
+		{"RELEASE", "sets result", "once", "reported"},
 	} {
 		t.Run(c.write+"/"+c.change, func(t *testing.T) {
 			t.Parallel()

@@ -220,6 +220,9 @@ func (s *search) newWait(w *world, i int, gen int8) int32 {
 	if k := w.nodes[i].block; k > 1 {
 		config.Turns = int(k)
 	}
+	if c.Once {
+		config.Wanted = &queue.Wanted{}
+	}
 	if c.Resumes {
 		a := &w.nodes[0]
 		config.Resume = &queue.Handle{ID: handleOf(a), Ticket: tickets[a.known], Held: s.Clients[0].Block > 0}
@@ -352,7 +355,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 
 func (s *search) nameable(i int) bool {
 	c := s.Clients[i]
-	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !s.Wide
+	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !c.Once && !s.Wide
 }
 
 // id returns the number of an id.
@@ -559,6 +562,11 @@ func (s *search) ended(w *world, i int, r *stepped) {
 	case r.why == queue.WhyNewTicket:
 		s.say("    %s needs a new ticket", nameOf(i))
 		s.begin(w, i, evBegin)
+	case r.why == queue.WhyResult:
+		s.say("    %s has the result", nameOf(i))
+		s.resultLeft(w, i)
+		n.caller = leaves
+		s.leaving(w, i)
 	case r.why == queue.WhyOvertaken:
 		s.say("    %s was overtaken", nameOf(i))
 		s.begin(w, i, evCareful)
@@ -612,8 +620,8 @@ func (n *node) doing(s *search) queue.Doing {
 	return s.waits.all[n.wait].State
 }
 
-// waitsFor returns the ticket for which a node waits, with a row or on the way to one; zero: none.
-func (s *search) waitsFor(w *world, i int) uint8 {
+// wanted returns the ticket for which a node waits, with a row or on the way to one; zero: none.
+func (s *search) wanted(w *world, i int) uint8 {
 	n := &w.nodes[i]
 	if n.dead || n.caller != waits || n.wait == none || s.Clients[i].NoWait {
 		return 0

@@ -83,5 +83,7 @@ const (
 	Continues        Mistake = "the next turn of a block begins after its loss"
 	SameToken        Mistake = "all turns of a block have the ticket of the entry"
 	GoneServed       Mistake = "a caller of a block that has given up gets its turn"
+	ComputesAgain    Mistake = "a caller that is granted the lock computes although the record has a result"
+	ResultLater      Mistake = "a result is left by a write after the release"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

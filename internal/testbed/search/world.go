@@ -40,6 +40,7 @@ type Client struct {
 	Reads      bool // it reads what the lock protects
 	Fences     int  // how often it sends a transaction of its own, with the condition of its lock
 	Delays     bool // its locks have a lock delay, which is as long as the lease
+	Once       bool // it waits for a result, or computes one, which never grows old
 }
 
 // Faults are how often each fault may happen.
@@ -193,6 +194,7 @@ type hold struct {
 	endless  bool
 	beating  bool  // a heartbeat is under way
 	calling  bool  // Release was called
+	computes bool  // its release leaves a result
 	lost     bool  // so far as it knows
 	excused  bool  // an operator evicted it, or the record was deleted
 	ticket   uint8 // of the present turn

@@ -23,6 +23,7 @@ var (
 	fencers = Client{Turns: 2, Block: 2, Fences: 1}
 	writers = Client{Turns: 2, Block: 2, Writes: 1}
 	setters = Client{Turns: 2, Block: 2, Sets: 1}
+	onces   = Client{Turns: 1, Once: true}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -164,6 +165,13 @@ func Worlds() []World {
 		{Name: "looks first", About: "a waiter looks before it acts by what entering has shown", Stale: true, Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
 		{Name: "puts first", About: "no request is sent before the row is in the table", Put: true, Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
 		{Name: "puts first, gives up", About: "and a caller gives up", Put: true, Stale: true, Names: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1, Ends: 1}},
+		{Name: "once", About: "callers wait for one result", Clients: []Client{onces, onces, onces}},
+		{Name: "once, lost", About: "and a request or its answer is lost", Clients: []Client{onces, onces}, Faults: Faults{Lost: 2}},
+		{Name: "once, crash", About: "and a client crashes", Clients: []Client{onces, onces, onces}, Faults: Faults{Crash: 1}},
+		{Name: "once, suspended", About: "and a process sleeps for a lease", Clients: []Client{onces, {Turns: 2, Once: true}}, Faults: Faults{Ends: 1, Slow: 1}},
+		{Name: "once, late", About: "and a request is late", Clients: []Client{onces, {Turns: 2, Once: true}}, Faults: Faults{Late: 1}},
+		{Name: "once, beside", About: "beside a client that waits for the lock, with grants by name", Names: true, Clients: []Client{onces, one, onces}},
+		{Name: "once, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{onces, onces}, Faults: Faults{Dup: 1, Ends: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 		{Name: "blocks", About: "callers of a client wait with adjacent tickets", Clients: []Client{{Turns: 4, Block: 2}, two}},

@@ -194,6 +194,9 @@ func (r record) endings() (all []queue.Ending) {
 	if r.asked.has(queue.AttrTurn) {
 		e.HoldTime = r.is.HoldTime
 	}
+	if r.asked.has(queue.AttrResult) && r.is.Result.Ticket == mark.Ticket {
+		e.Result = &r.is.Result
+	}
 	unmade := []int64{0}
 	if r.asked.has(queue.AttrMade) {
 		unmade = r.asked.ints()

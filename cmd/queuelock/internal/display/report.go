@@ -51,6 +51,15 @@ type Report struct {
 	Serving  []Holder  `json:"serving" help:"the holders, in the order of their tickets"`
 	Waiting  []Waiter  `json:"waiting" help:"the waiters, in order"`
 	HoldTime *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
+	Result   *Result   `json:"result" help:"what a holder has left for its waiters, or null"`
+}
+
+// Result is the result of a holder for machines.
+type Result struct {
+	Ticket  string     `json:"ticket" help:"the ticket of the holder"`
+	Bytes   int        `json:"bytes" help:"its size"`
+	Until   *time.Time `json:"until" help:"when it is too old; null: not known"`
+	Problem *string    `json:"problem" help:"why it cannot be read"`
 }
 
 // HoldTime is how long recent holders had the lock.
@@ -105,7 +114,7 @@ func NewReport(s *queue.State) Report {
 		scope := Scope(s.Scope)
 		r.Scope, r.Permits = &scope, &s.Permits
 	}
-	r.HoldTime = newHoldTime(s)
+	r.HoldTime, r.Result = newHoldTime(s), newResult(s.Result)
 	for _, h := range s.Serving {
 		r.Serving = append(r.Serving, newHolder(h))
 	}
@@ -121,6 +130,22 @@ func newHoldTime(s *queue.State) *HoldTime {
 		return nil
 	}
 	return &HoldTime{Seconds(s.HoldTime.Mean), Seconds(s.HoldTime.Deviation)}
+}
+
+// newResult returns nil if there is none.
+func newResult(r queue.Result) *Result {
+	result := &Result{Ticket: r.Ticket.String(), Bytes: len(r.Value)}
+	switch {
+	case r.Problem != nil:
+		problem := r.Problem.Error()
+		result.Problem = &problem
+	case !r.Exists():
+		return nil
+	case !r.Until.IsZero():
+		until := r.Until.UTC()
+		result.Until = &until
+	}
+	return result
 }
 
 func newHolder(h queue.Holder) Holder {

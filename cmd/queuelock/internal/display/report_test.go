@@ -34,6 +34,7 @@ func TestReport(t *testing.T) {
 			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
 		},
 		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
+		Result:   queue.Result{Ticket: ticket.FromUint64(6), Value: []byte("abc"), Until: at},
 	}
 	got := locktest.Must(json.MarshalIndent(NewReport(state), "", "  "))
 	want := `{
@@ -145,6 +146,12 @@ func TestReport(t *testing.T) {
   "hold_time": {
     "mean_seconds": 0.25,
     "deviation_seconds": 0.001
+  },
+  "result": {
+    "ticket": "6",
+    "bytes": 3,
+    "until": "2026-03-01T11:00:00.5Z",
+    "problem": null
   }
 }`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
@@ -228,6 +235,28 @@ served  123456789010  a      exclusive  <1s  <1s of 1m0s  2     2026-03-01T11:59
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestResultOf(t *testing.T) {
+	now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	r := queue.Result{Ticket: ticket.FromUint64(12), Value: make([]byte, 300), Until: now.Add(5 * time.Minute)}
+	endless := r
+	endless.Until = time.Time{}
+	for _, test := range []struct {
+		result queue.Result
+		at     time.Time
+		want   string
+	}{
+		{queue.Result{}, now, ""},
+		{r, now, "result of 12, 300 bytes, until 2026-03-01T10:05:00Z"},
+		{r, now.Add(5 * time.Minute), "result of 12, 300 bytes, too old since 2026-03-01T10:05:00Z"},
+		{endless, now, "result of 12, 300 bytes, for callers that waited"},
+		{queue.Result{Problem: fmt.Errorf("no map\x1b")}, now, `result: no map\x1b`},
+	} {
+		if got := ResultOf(&queue.State{Result: test.result, ReadAt: test.at}); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ type Options struct {
 func Table(out io.Writer, s *queue.State, o Options) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", Escape(o.Name), o.headline(s))
+	if text := ResultOf(s); text != "" {
+		fmt.Fprintf(&b, "%s\n", text)
+	}
 	if !s.Idle() {
 		b.WriteString("\n")
 		o.entries(&b, s)
@@ -59,6 +62,23 @@ func (o Options) headline(s *queue.State) string {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
 	}
 	return line
+}
+
+// ResultOf returns what is known of the result that package once has left; empty if there is none.
+func ResultOf(s *queue.State) string {
+	r := s.Result
+	switch text := fmt.Sprintf("result of %s, %d bytes", r.Ticket.Short(), len(r.Value)); {
+	case r.Problem != nil:
+		return "result: " + Escape(r.Problem.Error())
+	case !r.Exists():
+		return ""
+	case r.Until.IsZero():
+		return text + ", for callers that waited"
+	case !s.ReadAt.Before(r.Until):
+		return text + ", too old since " + r.Until.UTC().Format(time.RFC3339)
+	default:
+		return text + ", until " + r.Until.UTC().Format(time.RFC3339)
+	}
 }
 
 // entries prints the table of the holders and the waiters.

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/once"
+)
+
+// checkOnce refuses what run --once cannot be combined with.
+func (f *runFlags) checkOnce(cmd *cobra.Command) error {
+	switch {
+	case !cmd.Flags().Changed("once"):
+		return nil
+	case f.once < time.Millisecond || f.once > once.MaxTTL:
+		return usagef("--once %v: need a duration from 1ms to %v for which the output is kept, such as 10m", f.once, once.MaxTTL)
+	case f.all:
+		return usagef("--once and --all: a result is of one entity")
+	case f.shared || f.permits > 0 || f.failClosed:
+		return usagef("--once excludes --shared, --permits and --fail-closed: one computes at a time")
+	case f.progress == "json":
+		return usagef("--once and --progress json: use one of them")
+	}
+	if wait, err := f.waiting(cmd); err == nil {
+		if tries, _ := wait.Tries(); tries > 0 {
+			return usagef("--once waits for the result: leave --nonblock out, and give --wait a time")
+		}
+	}
+	return nil
+}
+
+// runOnce prints the output that another process has left, or runs the command, and leaves and prints its own.
+func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) error {
+	if err := f.contact(cmd, client, p.wait, signals); err != nil {
+		return err
+	}
+	style, err := f.style(cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var options []queuelock.ItemOption
+	for _, opt := range p.options {
+		options = append(options, opt.(queuelock.ItemOption)) // checkOnce refuses the others
+	}
+	end := func() {}
+	if style != progress.None {
+		r := f.reporter(ctx, cmd, style, p.wait)
+		options, end = append(options, queuelock.OnProgress(r.Report)), r.End
+	}
+	computes, answers := make(chan struct{}), make(chan onceAnswer, 1)
+	go func() {
+		var a onceAnswer
+		a.value, a.err = once.Do(ctx, client, f.keys[0], f.once, func(_ context.Context, lock *queuelock.Lock) ([]byte, error) {
+			close(computes)
+			end()
+			out, err := f.output(cmd, &turn{locks: []*queuelock.Lock{lock}}, p.cfg.Owner, signals)
+			if f.keep { // the lock is left to its lease, so Do must not go on
+				answers <- onceAnswer{err: err}
+				select {}
+			}
+			return out, err
+		}, options...)
+		answers <- a
+	}()
+	var over <-chan time.Time
+	if limit, limited := p.wait.Limit(); limited {
+		over = time.After(limit)
+	}
+	select {
+	case a := <-answers:
+		end()
+		return f.print(cmd, a)
+	case <-computes: // its command receives the signals
+		return f.print(cmd, <-answers)
+	case <-over:
+		select {
+		case <-computes: // just in time
+		default:
+			cancel()
+		}
+		a := <-answers
+		end()
+		return f.print(cmd, a)
+	case sig := <-signals:
+		cancel()
+		select {
+		case <-answers: // what is left in the queue, its lease ends
+		case <-signals:
+			f.hurry = true
+		case <-time.After(closeLimit):
+			f.hurry = true
+		}
+		end()
+		return signalled(sig.(syscall.Signal), "%v: left the queue of %s", sig, brief(f.keys[0]))
+	}
+}
+
+type onceAnswer struct {
+	value []byte
+	err   error
+}
+
+// output runs the command, and returns its output. Any other exit code than zero is an error.
+func (f *runFlags) output(cmd *cobra.Command, t *turn, owner string, signals <-chan os.Signal) ([]byte, error) {
+	var out capture
+	f.stdout = &out
+	code, err := f.hold(cmd, t, owner, signals)
+	switch {
+	case err != nil:
+		return nil, err
+	case code != 0:
+		_, _ = direct(cmd.OutOrStdout()).Write(out.kept) // it may say why
+		return nil, &exitError{code: code}
+	case out.size > once.MaxSize:
+		return nil, fmt.Errorf("the output has %d bytes, at most %d are kept: store it elsewhere, and print a pointer to it, such as its key", out.size, once.MaxSize)
+	}
+	return out.kept, nil
+}
+
+// capture keeps the first bytes of an output, and counts the rest.
+type capture struct {
+	kept []byte
+	size int
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	c.size += len(p)
+	c.kept = append(c.kept, p[:min(len(p), once.MaxSize-len(c.kept))]...)
+	return len(p), nil
+}
+
+var _ io.Writer = (*capture)(nil)
+
+// print prints a result, or returns the error in its place.
+func (f *runFlags) print(cmd *cobra.Command, a onceAnswer) error {
+	_, own := errors.AsType[*exitError](a.err)
+	late, isLate := errors.AsType[*queuelock.NotAcquiredError](a.err)
+	switch {
+	case a.err == nil:
+		_, err := direct(cmd.OutOrStdout()).Write(a.value)
+		f.report(cmd, "the result of %s has %d bytes", brief(f.keys[0]), len(a.value))
+		return err
+	case errors.Is(a.err, queuelock.ErrLost) && f.lossReported && !f.verbose:
+		return &exitError{code: exitLost}
+	case errors.Is(a.err, queuelock.ErrLost):
+		return &exitError{exitLost, a.err}
+	case own:
+		return a.err
+	case isLate && f.quiet:
+		return &exitError{code: f.conflict}
+	case isLate:
+		return &exitError{f.conflict, busy(late)}
+	case errors.Is(a.err, queuelock.ErrUnavailable):
+		return unavailable(a.err)
+	}
+	return a.err
+}

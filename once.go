@@ -1,0 +1,87 @@
+package queuelock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/oncecall"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// ErrResult is the error of an [event.NotAcquired] of package once: the caller needs no lock, because another holder has left a
+// result. It is not a failure, and no call returns it.
+var ErrResult = errors.New("queuelock: a holder has left a result")
+
+// OnceCall is for package once alone: Acquire ends with [ErrResult] if the record has a result for the caller.
+func OnceCall(call *oncecall.Call) Option { return option(func(s *settings) { s.once = call }) }
+
+// serveOnce is serve for a caller that waits for a result. First it reads the record.
+func (c *Client) serveOnce(ctx context.Context, cfg *settings, wait waitpolicy.Wait) (*Lock, error) {
+	call := cfg.once
+	rec, err := c.readOnce(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	cfg.wanted = &queue.Wanted{Undated: cfg.ObserveExpiry, Had: rec.Result.Ticket}
+	switch call.Result, err = cfg.answer(rec); {
+	case err != nil:
+		return nil, err
+	case call.Result != nil:
+		return nil, ErrResult
+	}
+	lock, err := c.serve(ctx, cfg, wait)
+	if err != nil {
+		return nil, err
+	}
+	if call.Result, err = cfg.answer(lock.session.Grant().Record); err != nil {
+		return nil, errors.Join(err, lock.Release(ctx))
+	}
+	call.Publish = func(ctx context.Context, value []byte, ttl time.Duration) error {
+		return publicError(lock.session.Publish(ctx, value, ttl))
+	}
+	call.Look = func(ctx context.Context) (*queue.Result, error) {
+		rec, err := serving.Get(ctx, cfg.queue)
+		if err != nil {
+			return nil, err
+		}
+		return cfg.answer(rec)
+	}
+	return lock, nil
+}
+
+// readOnce reads the record before an acquire, as patiently as the acquire would.
+func (c *Client) readOnce(ctx context.Context, cfg *settings) (rec queue.Record, err error) {
+	bounded, err := c.begin(ctx, waitpolicy.Forever)
+	if err != nil {
+		return rec, err
+	}
+	defer bounded.end()
+	policy := table.Retryable.Within(max(cfg.TTL, minRetryTimeout))
+	err = policy.Do(bounded.ctx, func(ctx context.Context) (err error) {
+		rec, err = serving.Get(ctx, cfg.queue)
+		return err
+	})
+	if err != nil {
+		return rec, c.acquireError(bounded.ctx, cfg, err, waiter.Status{})
+	}
+	return rec, nil
+}
+
+// answer returns the record's result if it answers the caller.
+func (s *settings) answer(rec queue.Record) (*queue.Result, error) {
+	_, latest, _ := s.queue.Clock().At(time.Now())
+	ok, err := s.wanted.Met(rec.Result, latest)
+	if err != nil {
+		return nil, fmt.Errorf("queuelock: acquire %s: %w", keyOf(s.queue), err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return &rec.Result, nil
+}

@@ -1,0 +1,108 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// MaxResult is the most bytes of a [Result]: its size sets the price of each write of the record.
+const MaxResult = 4096
+
+// Result is what the holder of a lock has computed for all waiters: see package once. The write that releases the lock leaves it
+// in the record. So each later holder sees it, and it is there only if the release was applied.
+type Result struct {
+	Ticket ticket.Number // of the holder; zero: there is no result
+	Value  []byte        // at most MaxResult
+	Until  time.Time     // when it is too old for callers that have not waited, on DynamoDB's clock; zero if that was not known
+	// Problem says what is wrong with a result that another program wrote. All else is zero then.
+	Problem error
+}
+
+// Exists reports whether there is a result that can be read.
+func (r Result) Exists() bool { return !r.Ticket.IsZero() }
+
+// Fresh reports whether the result is not too old. latest is the latest time that it can be on DynamoDB's clock, or zero if
+// that is not known.
+func (r Result) Fresh(latest time.Time) bool {
+	return r.Exists() && !latest.IsZero() && latest.Before(r.Until)
+}
+
+func (r Result) attribute() types.AttributeValue {
+	item := clause.Item{AttrTicket: r.Ticket.Attribute()}
+	if len(r.Value) > 0 {
+		item[AttrValue] = &types.AttributeValueMemberB{Value: r.Value}
+	}
+	clause.SetTime(item, AttrUntil, r.Until)
+	return clause.Map(item)
+}
+
+// decodeResult reads the result of a record. No turn depends on it, so a malformed one is its own problem.
+func decodeResult(what, path string, item clause.Item) (r Result) {
+	value, present := item[path]
+	if !present {
+		return r
+	}
+	whole := &clause.Reader{What: what, Item: clause.Item{path: value}}
+	in := &clause.Reader{What: what, Item: whole.Map(path), Path: path + "."}
+	if whole.Err != nil {
+		return Result{Problem: whole.Err}
+	}
+	r.Ticket, r.Until = ticket.Read(in, AttrTicket), in.OptionalTime(AttrUntil)
+	switch v := in.Item[AttrValue].(type) {
+	case nil:
+	case *types.AttributeValueMemberB:
+		r.Value = v.Value
+	default:
+		in.Fail(AttrValue, "is %s, and not binary", clause.TypeName(v))
+	}
+	switch {
+	case in.Err != nil:
+	case !r.Exists():
+		in.Fail(AttrTicket, "is 0")
+	case len(r.Value) > MaxResult:
+		in.Fail(AttrValue, "has %d bytes, at most %d are possible", len(r.Value), MaxResult)
+	}
+	if in.Err != nil {
+		return Result{Problem: in.Err}
+	}
+	return r
+}
+
+// Wanted is the result that the caller of a wait wants, in place of the lock.
+type Wanted struct {
+	Had     ticket.Number // of the result that the record had when the caller began; zero: none
+	Undated bool          // DynamoDB's dates are not to be trusted
+}
+
+// Met reports whether the caller may take the result: it was left after the caller had begun, however short its life, or it is
+// fresh. An error says that the result cannot be read.
+func (o Wanted) Met(r Result, latest time.Time) (bool, error) {
+	switch {
+	case r.Problem != nil:
+		return false, fmt.Errorf("the result of an earlier holder: %w", r.Problem)
+	case r.Exists() && r.Ticket != o.Had:
+		return true, nil
+	}
+	return r.Fresh(latest) && !o.Undated, nil
+}
+
+// answered ends the wait of a caller for whom the record has a result.
+func (w *Wait) answered(c Clock) (do Do, ends bool) {
+	if w.Config.Wanted == nil {
+		return do, false
+	}
+	_, latest, _ := c.At(c.Now())
+	ok, err := w.Config.Wanted.Met(w.Snapshot.Record.Result, latest)
+	switch {
+	case err != nil:
+		return w.fail(WhyError, err), true
+	case ok:
+		return w.fail(WhyResult, nil), true
+	}
+	return do, false
+}
