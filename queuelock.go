@@ -177,7 +177,7 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //     and [*queue.MalformedError] if another program wrote the record.
 //   - [ErrUnavailable] if the table did not answer.
 //   - [*NotAcquiredError], which matches [ErrNotAcquired], if the wait or ctx ended first. It matches ctx's error
-//     too if that ended the wait.
+//     too if that ended the wait, and [ErrQueueFull] or [ErrSuperseded] if MaxWaiters or Supersede did.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	cfg := with(c, opts)
 	if err := key.prepare(c, wait, cfg); err != nil {
@@ -200,7 +200,7 @@ func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait)
 		return nil, err
 	}
 	defer call.end()
-	w, grant, err := waiter.Acquire(call.ctx, c.waiter(cfg, call.callbacks), wait)
+	w, grant, err := waiter.Acquire(call.ctx, c.waiter(cfg, call.callbacks), cfg.patience(wait))
 	lock, tried, err := c.waited(call, cfg, w, grant, err)
 	if cfg.again(ctx, tried, err) {
 		call.end()

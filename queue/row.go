@@ -43,6 +43,12 @@ func (w Waiter) Item(q Items) clause.Item {
 	if w.EntryID != "" && !w.Lease.Until.IsZero() {
 		item[AttrEntryID] = clause.String(w.EntryID)
 	}
+	if w.Group != "" {
+		item[AttrGroup] = clause.String(w.Group)
+	}
+	if w.MaxWaiters > 0 {
+		item[AttrMaxWaiters] = clause.Int(int64(w.MaxWaiters))
+	}
 	item[q.TTL] = w.expiresAt(w.Lease.Until, w.CreatedAt)
 	return item
 }
@@ -74,6 +80,10 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		row.CreatedAt = r.OptionalTime(AttrCreatedAt)
 		row.Lease = ReadLease(r)
 		row.EntryID = r.OptionalText(AttrEntryID)
+		row.Group = r.OptionalText(AttrGroup)
+		if limit, ok := (&clause.Reader{Item: item}).OptionalInt(AttrMaxWaiters); ok && limit <= MaxWaiters { // for display only
+			row.MaxWaiters = int(max(0, limit))
+		}
 	}
 	if r.Err != nil {
 		row.Problem, row.Lease = r.Err, Lease{TTL: malformedLease}

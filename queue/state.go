@@ -111,6 +111,7 @@ type Holder struct {
 	Shared bool      // it holds the lock together with other shared holders
 	Since  time.Time // when the lock was granted, on DynamoDB's clock; zero if that is not known
 	Lease            // its delay is a part of Remaining
+	Group  string    // of Supersede; empty: none
 	Data   []byte    // what the holder published with WithData or SetData, for display; nil if nothing
 	// Problem describes a part of the entry that cannot be read; that part is zero. The entry still counts as a holder,
 	// and no client evicts a holder whose ticket or lease is not known.
@@ -149,6 +150,9 @@ type Waiter struct {
 	Lease
 	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
 	EntryID string
+	// Group is that of Supersede, and MaxWaiters the limit of that option; empty and zero if it was not given.
+	Group      string
+	MaxWaiters int
 	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait, and Ticket is
 	// zero if the sort key is malformed.
 	Problem error

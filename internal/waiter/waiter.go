@@ -25,6 +25,14 @@ var ErrBusy = errors.New("the lock is busy")
 // ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or another row has it.
 var ErrNewTicket = errors.New("take a new ticket")
 
+// ErrFull reports that as many waiters are ahead as the Policy allows.
+var ErrFull = errors.New("the queue is full")
+
+// SupersededError reports that a later waiter of the group has come.
+type SupersededError struct{ By ticket.Number }
+
+func (e *SupersededError) Error() string { return "superseded by ticket " + e.By.String() }
+
 // errOvertaken is the ErrNewTicket of a waiter that was too slow.
 var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 
@@ -48,6 +56,7 @@ type Config struct {
 	Row   heartbeat.Terms // of the row's lease
 
 	Schedule     waitpolicy.Schedule
+	Policy       queue.Policy
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
 	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
@@ -139,7 +148,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	}
 	e := c.Entry
 	machine := queue.WaitConfig{
-		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait,
+		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Policy: c.Policy,
 		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget,
 	}
 	if c.Counter != nil {
@@ -336,6 +345,10 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 		return nil, &GoneError{w.wait.Ticket, do.Err.Error()}
 	case queue.WhyBusy:
 		return nil, ErrBusy
+	case queue.WhyFull:
+		return nil, ErrFull
+	case queue.WhySuperseded:
+		return nil, &SupersededError{do.By}
 	case queue.WhyNewTicket:
 		return nil, ErrNewTicket
 	case queue.WhyOvertaken:
