@@ -43,6 +43,12 @@ func TestMistakes(t *testing.T) {
 		{NoDelay, "lock delay", "delay"},
 		{RemoveOnLoss, "lock delay", "delay"},
 		{SettleSame, "transaction, late", "reported"},
+		{CountsOnce, "full", "full"},
+		{DeadCount, "full, crash", "full"},
+		{DeadCount, "latest, crash", "superseded"},
+		{OnlyAhead, "latest", "superseded"},
+		{PassesLatest, "latest, passes", "superseded"},
+		{NamesLatest, "latest, names", "superseded"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()

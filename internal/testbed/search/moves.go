@@ -76,7 +76,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			add(goesOn, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
-			if s.shown(w, i) {
+			if s.Clients[i].Group == "" && s.shown(w, i) {
 				add(shows, i, 0)
 			}
 		case n.caller == holds:
@@ -523,6 +523,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	case w.rows[maxRows-1] != none:
 		s.fail("bounds: more than %d rows", maxRows)
 	default:
+		s.arrives(w, int(m.node), t)
 		copy(w.rows[k+1:], w.rows[k:])
 		w.rows[k] = o.item
 	}
@@ -535,6 +536,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 // look reads the record and the rows.
 func (s *search) look(w *world, m *msg) {
 	m.reply, m.rec = uint8(queue.ReplyApplied), w.rec
+	s.looksAround(w, m)
 	if m.bare {
 		return
 	}
@@ -544,6 +546,8 @@ func (s *search) look(w *world, m *msg) {
 			break
 		}
 		switch t := s.ticketOf(r); {
+		case m.around && t == m.ticket:
+			m.own = true
 		case t < m.look-1:
 			rows = append(rows, r)
 		case m.next > 0 && t == m.next:

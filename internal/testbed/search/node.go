@@ -90,6 +90,7 @@ type stepped struct {
 	more    bool // there are more writes than two: bounds
 	look    uint8
 	bare    bool
+	around  bool
 	next    uint8
 	why     queue.Why
 	id      int16 // of a grant or an offer
@@ -152,6 +153,8 @@ func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
 func (c clock) left(id string, l *queue.Lease) time.Duration {
 	n := ownerOf(id)
 	switch {
+	case c.s.mistake == DeadCount && strings.Contains(id, "-r") && n != int(c.v.node):
+		return unit
 	case l.Endless():
 		return queue.Forever
 	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
@@ -210,6 +213,7 @@ func (s *search) newWait(w *world, i int, gen int8) int32 {
 	c := s.Clients[i]
 	config := queue.WaitConfig{
 		ID: fmt.Sprintf("%s%d", nameOf(i), gen), Items: theQueue, Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed,
+		Policy: c.policy(),
 	}
 	if s.Wide {
 		config.Scope = ticket.ScopeEntity
@@ -236,8 +240,11 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 		entry := w.Passing(c)
 		r.entry, r.state = &entry, w.State
 	default:
-		if e.kind == evCareful {
+		switch {
+		case e.kind == evCareful:
 			w.Careful = true
+		case e.kind == evJoined && s.mistake == CountsOnce:
+			w.Config.Policy.Limited = false
 		}
 		before := w.State
 		do := w.Step(c, s.eventOf(e, c.now))
@@ -316,6 +323,9 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Looking:
 		t := small(w.Ticket)
 		r.look, r.bare = t, do.Floor == w.Ticket.Previous() && !do.Floor.IsZero()
+		if do.Later && s.mistake != OnlyAhead {
+			r.look, r.bare, r.around = maxTicket+1, false, true
+		}
 		if s.nameable(i) && w.Config.Resume == nil {
 			r.next, r.bare = t, false
 		}
@@ -342,7 +352,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 
 func (s *search) nameable(i int) bool {
 	c := s.Clients[i]
-	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !s.Wide
+	return s.Names && (c.Group == "" || s.mistake == NamesLatest) && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !s.Wide
 }
 
 // id returns the number of an id.
@@ -469,14 +479,15 @@ func (s *search) after(w *world, i int, r *stepped) (e event, goes bool) {
 		return event{kind: evAgain}, true
 	case queue.Resting:
 		s.say("    %s rests", nameOf(i))
-		n.offered = s.Same && r.offers
+		n.offered = s.Same && r.offers && (s.Clients[i].Group == "" || s.mistake == PassesLatest)
 		return e, false
 	case queue.Granted:
+		n.ahead, n.later = 0, 0
 		s.granted(w, i, r)
 		return e, false
 	case queue.Left:
 		s.say("    %s has left", nameOf(i))
-		n.caller, n.over, n.wait, n.place = idle, false, none, 0
+		n.caller, n.over, n.wait, n.place, n.ahead, n.later = idle, false, none, 0, 0, 0
 		return e, false
 	case queue.Ended:
 		s.ended(w, i, r)
@@ -496,7 +507,7 @@ func (s *search) playedOut(r *stepped) bool {
 	case queue.Joining, queue.Keeping, queue.Removing, queue.Resetting, queue.Granted:
 		return true
 	case queue.Ended: // and a wider counter is not asked
-		return r.why != queue.WhyBusy && r.why != queue.WhyError && !s.Wide
+		return (r.why == queue.WhyNewTicket || r.why == queue.WhyOvertaken || r.why == queue.WhyGone) && !s.Wide
 	}
 	return false
 }
@@ -515,6 +526,9 @@ func (s *search) request(w *world, i int, r *stepped) {
 	}
 	if r.write[0] == none {
 		m.look, m.bare, m.next = r.look+1, r.bare, r.next
+		if m.around = r.around; r.around {
+			m.ticket = small(s.waits.all[r.m].Ticket)
+		}
 	}
 	if s.log != nil {
 		s.say(string(story.Sends), nameOf(i), s.name(&m))
@@ -525,6 +539,9 @@ func (s *search) request(w *world, i int, r *stepped) {
 // ended goes on after a wait that was not granted: with a new ticket, or not.
 func (s *search) ended(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
+	if r.why == queue.WhyFull || r.why == queue.WhySuperseded {
+		s.turnedAway(w, i, r)
+	}
 	s.withdraw(w, i)
 	switch {
 	case s.Clients[i].Resumes && r.why != queue.WhyError:

@@ -72,5 +72,10 @@ const (
 	SameCall         Mistake = "all release calls of a lock have one number"
 	LineOlder        Mistake = "the waiters of a client share a record that is older"
 	TakesOlder       Mistake = "a waiter takes over a record that is older"
+	CountsOnce       Mistake = "a waiter counts those ahead before its row, and not after"
+	DeadCount        Mistake = "rows whose lease has ended count"
+	OnlyAhead        Mistake = "a waiter that a later one supersedes sees only the rows ahead"
+	PassesLatest     Mistake = "a release passes the lock to such a waiter"
+	NamesLatest      Mistake = "a release names such a waiter"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

@@ -17,6 +17,8 @@ var (
 	writer  = Client{Turns: 1, Writes: 1}
 	writes  = Client{Turns: 1, Writes: 2}
 	setter  = Client{Turns: 1, Sets: 2}
+	few     = Client{Turns: 1, Most: 1}
+	latest  = Client{Turns: 1, Group: "g"}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -158,6 +160,27 @@ func Worlds() []World {
 		{Name: "looks first", About: "a waiter looks before it acts by what entering has shown", Stale: true, Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
 		{Name: "puts first", About: "no request is sent before the row is in the table", Put: true, Clients: []Client{one, one, one}, Faults: Faults{Lost: 1}},
 		{Name: "puts first, gives up", About: "and a caller gives up", Put: true, Stale: true, Names: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1, Ends: 1}},
+		{Name: "full", About: "at most one may wait", Clients: []Client{one, few, few}},
+		{Name: "full of four", About: "and another client waits", Clients: []Client{one, few, few, one}},
+		{Name: "full, lost", About: "and a request is lost", Clients: []Client{one, few, few}, Faults: Faults{Lost: 1}},
+		{Name: "full, late", About: "and a request is late", Clients: []Client{one, few, few}, Faults: Faults{Late: 1}},
+		{Name: "full, gives up", About: "and a caller gives up, or an answer comes late", Clients: []Client{one, few, few}, Faults: Faults{GiveUp: 1, Slow: 1}},
+		{Name: "full, crash", About: "and a client crashes", Clients: []Client{one, few, few}, Faults: Faults{Crash: 1}},
+		{Name: "full, suspended", About: "and a process sleeps for a lease", Clients: []Client{one, few, few}, Faults: Faults{Ends: 1}},
+		{Name: "full, names", About: "and releases name the row of the next waiter", Names: true, Clients: []Client{one, few, few}},
+		{Name: "full, passes", About: "the same with one client", Same: true, Clients: []Client{one, few, few}, Faults: Faults{Lost: 1}},
+		{Name: "latest", About: "a later waiter supersedes the earlier", Clients: []Client{one, latest, latest}},
+		{Name: "latest of four", About: "and another one", Clients: []Client{one, latest, latest, latest}},
+		{Name: "latest, lost", About: "and a request is lost", Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
+		{Name: "latest, late", About: "and a request is late", Clients: []Client{one, latest, latest}, Faults: Faults{Late: 1}},
+		{Name: "latest, gives up", About: "and a caller gives up, or an answer comes late", Clients: []Client{one, latest, latest}, Faults: Faults{GiveUp: 1, Slow: 1}},
+		{Name: "latest, crash", About: "and a client crashes", Clients: []Client{one, latest, latest}, Faults: Faults{Crash: 1}},
+		{Name: "latest, suspended", About: "and a process sleeps for a lease", Clients: []Client{latest, latest, latest}, Faults: Faults{Ends: 1}},
+		{Name: "latest, guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, latest, latest}, Faults: Faults{Guess: 1, Failed: 1}},
+		{Name: "latest, names", About: "and releases name the row of the next waiter", Names: true, Clients: []Client{one, latest, latest}},
+		{Name: "latest, passes", About: "the same with one client", Same: true, Stale: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
+		{Name: "latest, wide", About: "and a wider counter issues the tickets", Wide: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
+		{Name: "latest, resumed", About: "and another process resumes a place", Clients: []Client{latest, {Turns: 1, Group: "g", Resumes: true}, latest}, Faults: Faults{Crash: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 	}
