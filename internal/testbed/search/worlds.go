@@ -176,7 +176,7 @@ func Worlds() []World {
 		{Name: "latest, gives up", About: "and a caller gives up, or an answer comes late", Clients: []Client{one, latest, latest}, Faults: Faults{GiveUp: 1, Slow: 1}},
 		{Name: "latest, crash", About: "and a client crashes", Clients: []Client{one, latest, latest}, Faults: Faults{Crash: 1}},
 		{Name: "latest, suspended", About: "and a process sleeps for a lease", Clients: []Client{latest, latest, latest}, Faults: Faults{Ends: 1}},
-		{Name: "latest, guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, latest, latest}, Faults: Faults{Guess: 1, Failed: 1}},
+		{Name: "latest, throttled", About: "and a request is throttled", Clients: []Client{one, latest, latest}, Faults: Faults{Failed: 1}},
 		{Name: "latest, names", About: "and releases name the row of the next waiter", Names: true, Clients: []Client{one, latest, latest}},
 		{Name: "latest, passes", About: "the same with one client", Same: true, Stale: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
 		{Name: "latest, wide", About: "and a wider counter issues the tickets", Wide: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
@@ -193,7 +193,7 @@ const States = 1_000_000
 var Unfinished = []string{
 	"suspended of three", "heartbeats", "heartbeats of rows", "rows, copied", "fail closed, late", "resumed twice", "resumed, ended",
 	"transaction, idle", "transaction, idle and evicted", "transaction, cancelled and evicted", "transaction, forgotten and evicted",
-	"paused of three",
+	"paused of three", "latest of four", "latest, suspended",
 }
 
 func worldNamed(name string) World {

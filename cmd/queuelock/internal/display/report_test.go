@@ -51,6 +51,7 @@ func TestReport(t *testing.T) {
       "beat": 3,
       "owner": "a",
       "shared": false,
+      "group": null,
       "since": "2026-03-01T10:59:59Z",
       "age_seconds": 1.5,
       "remaining_seconds": 30,
@@ -68,6 +69,7 @@ func TestReport(t *testing.T) {
       "beat": 0,
       "owner": "b",
       "shared": true,
+      "group": null,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": 0,
@@ -85,6 +87,7 @@ func TestReport(t *testing.T) {
       "beat": 0,
       "owner": "d",
       "shared": false,
+      "group": null,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": null,
@@ -102,6 +105,7 @@ func TestReport(t *testing.T) {
       "beat": null,
       "owner": "e",
       "shared": false,
+      "group": null,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": null,
@@ -122,6 +126,8 @@ func TestReport(t *testing.T) {
       "beat": 0,
       "owner": "c",
       "shared": true,
+      "group": null,
+      "superseded_by": null,
       "age_seconds": 1,
       "remaining_seconds": 1,
       "ttl_seconds": 15,
@@ -135,6 +141,8 @@ func TestReport(t *testing.T) {
       "beat": null,
       "owner": null,
       "shared": null,
+      "group": null,
+      "superseded_by": null,
       "age_seconds": null,
       "remaining_seconds": 0,
       "ttl_seconds": 0,
@@ -145,7 +153,9 @@ func TestReport(t *testing.T) {
   "hold_time": {
     "mean_seconds": 0.25,
     "deviation_seconds": 0.001
-  }
+  },
+  "max_waiters": null,
+  "full": false
 }`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
