@@ -516,6 +516,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	switch {
 	case o.item == was:
 	case ok && o.item == none:
+		s.goes(w, t)
 		copy(w.rows[k:], w.rows[k+1:])
 		w.rows[maxRows-1] = none
 	case ok:

@@ -46,6 +46,13 @@ func (s *search) arrives(w *world, i int, t uint8) {
 	}
 }
 
+// goes notes that a row is gone. If it is put again, it comes later.
+func (s *search) goes(w *world, t uint8) {
+	for i := range s.Clients {
+		w.nodes[i].ahead &^= 1 << t
+	}
+}
+
 // looksAround notes the later rows of its group that a look has shown.
 func (s *search) looksAround(w *world, m *msg) {
 	if n := &w.nodes[m.node]; m.role == byWait && s.Clients[m.node].Group != "" && n.wait != none {
