@@ -2,12 +2,17 @@ package modes_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -256,4 +261,69 @@ func TestSupersedeAndResume(t *testing.T) {
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Within(t, "the later", time.Minute, later).Lock)
 	})
+}
+
+// TestForeignGroup checks rows and an entry whose group another program wrote: they supersede none, and harm no other.
+func TestForeignGroup(t *testing.T) {
+	latest := queuelock.Supersede()
+	locktest.InTable(t, "Row", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.LockBy(t, b, latest)
+		time.Sleep(time.Second)
+		for _, group := range []types.AttributeValue{attr.Num(7), attr.Object(attr.Item{"all": attr.Str("all")}), attr.Str("")} {
+			row := locktest.LeftRow(1000)
+			row["group"] = group
+			locktest.Write(t, table, row)
+			time.Sleep(10 * time.Second)
+			locktest.StillWaits(t, "the waiter", waiting)
+		}
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the waiter", time.Minute, waiting).Lock)
+	})
+	locktest.InTable(t, "Entry", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		waiting := locktest.LockBy(t, b, latest)
+		time.Sleep(time.Second)
+		record, holders := locktest.Record(t, table)
+		for id, entry := range holders {
+			entry := attr.With(entry.(*types.AttributeValueMemberM).Value, attr.Item{"group": attr.Num(7)})
+			locktest.Write(t, table, attr.With(record, attr.Item{"holders": attr.Object(attr.Item{id: attr.Object(entry)})}))
+		}
+		time.Sleep(20 * time.Second)
+		locktest.StillWaits(t, "the waiter", waiting)
+		state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
+		if _, malformed := errors.AsType[*queue.MalformedError](state.Serving[0].Problem); !malformed {
+			t.Errorf("the problem is %v", state.Serving[0].Problem)
+		}
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the waiter", time.Minute, waiting).Lock)
+	})
+}
+
+// TestPolicyArguments checks that wrong bounds, and options that cannot be combined, are one error, and send nothing.
+func TestPolicyArguments(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	c, db := locktest.Open(t, table, "a", queuelock.Config{})
+	group := func(name string) queuelock.ItemOption { return queuelock.Supersede(queuelock.Group(name)) }
+	for says, opts := range map[string][]queuelock.Option{
+		"MaxWaiters(-1): 0 to 10000 are possible":          {queuelock.MaxWaiters(-1)},
+		"MaxWaiters(10001): 0 to 10000 are possible":       {queuelock.MaxWaiters(10_001)},
+		"MaxWaiters and Supersede cannot be combined":      {queuelock.MaxWaiters(1), queuelock.Supersede()},
+		"Group of Supersede has 0 bytes: 1 to 256":         {group("")},
+		"Group of Supersede has 257 bytes: 1 to 256":       {group(strings.Repeat("x", 257))},
+		`Group of Supersede contains "\n": only printable`: {group("a\nb")},
+	} {
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
+		locktest.Says(t, err, says)
+	}
+	for _, opt := range []queuelock.Option{queuelock.MaxWaiters(0), queuelock.Supersede()} {
+		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, opt)
+		locktest.Says(t, err, "AcquireAll: MaxWaiters and Supersede are for Acquire")
+	}
+	handle := queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "x"}
+	_, err := c.Resume(t.Context(), handle, waitpolicy.Forever, queuelock.MaxWaiters(1))
+	locktest.Says(t, err, "Resume and MaxWaiters cannot be combined")
+	locktest.SentNothing(t, db)
 }

@@ -64,6 +64,16 @@ var mutants = []mutant{
 		`gave up its place`, 130, "",
 	},
 	{
+		"a waiter that is superseded by any group", "queue/policy.go",
+		"row.Group == group &&", "row.Group != \"\" &&",
+		`and superseded by ticket`, POL1, "",
+	},
+	{
+		"a limit that counts the waiter itself", "queue/policy.go",
+		"d.Ahead >= w.Config.Policy.Waiters", "d.Ahead+1 >= w.Config.Policy.Waiters",
+		`the queue is full, it says`, POL2, "",
+	},
+	{
 		"a sweep without condition", "SWEEP: beat as read; SWEEP: id as read", "", "",
 		`the row of .* was removed by`, 31, "",
 	},

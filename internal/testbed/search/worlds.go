@@ -193,7 +193,7 @@ const States = 1_000_000
 var Unfinished = []string{
 	"suspended of three", "heartbeats", "heartbeats of rows", "rows, copied", "fail closed, late", "resumed twice", "resumed, ended",
 	"transaction, idle", "transaction, idle and evicted", "transaction, cancelled and evicted", "transaction, forgotten and evicted",
-	"paused of three", "full of four", "latest of four", "latest, suspended",
+	"paused of three", "full of four", "full, suspended", "latest of four", "latest, suspended",
 }
 
 func worldNamed(name string) World {
