@@ -53,8 +53,8 @@ type settings struct {
 	delay                  time.Duration
 	failClosed, createItem bool
 	noHeartbeat            bool
-	maxWaiters             *int // nil: no limit
-	supersede              *SupersedeOption
+	maxWaiters             *int         // nil: no limit
+	supersede              *superseding // nil: none
 	warnings               []warning
 	progress               func(Progress)
 	placed                 func(Handle)

@@ -34,22 +34,28 @@ func MaxWaiters(n int) ItemOption { return itemOption(func(s *settings) { s.maxW
 // Client.Resume.
 func Supersede(opts ...SupersedeOption) ItemOption {
 	return itemOption(func(s *settings) {
-		p := SupersedeOption{group: defaultGroup}
+		s.supersede = &superseding{group: defaultGroup}
 		for _, opt := range opts {
-			p.group = opt.group
+			if opt.change != nil {
+				opt.change(s.supersede)
+			}
 		}
-		s.supersede = &p
 	})
 }
 
-// SupersedeOption changes [Supersede].
-type SupersedeOption struct{ group string }
+// SupersedeOption changes [Supersede]. The zero value changes nothing.
+type SupersedeOption struct{ change func(*superseding) }
+
+// superseding is one Supersede.
+type superseding struct{ group string }
 
 // defaultGroup is that of Supersede without a Group.
 const defaultGroup = "all"
 
 // Group names the group of Supersede, 1 to 256 bytes. The default is "all".
-func Group(name string) SupersedeOption { return SupersedeOption{group: name} }
+func Group(name string) SupersedeOption {
+	return SupersedeOption{func(s *superseding) { s.group = name }}
+}
 
 // validPolicy checks the options of this file.
 func (s *settings) validPolicy() error {
