@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,700 at most.
+// mostWords bounds the words of each page, as wc counts them. Their sum for docs/ is 28,720 at most.
 var mostWords = map[string]int{
 	"README.md":                   1_300,
 	"CHANGELOG.md":                400,
@@ -39,7 +39,7 @@ var mostWords = map[string]int{
 }
 
 const (
-	mostOfDocs     = 28_700
+	mostOfDocs     = 28_720
 	mostOfCell     = 60
 	mostOfSentence = 30
 	longSentences  = 10 // in all pages
