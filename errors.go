@@ -72,9 +72,9 @@ type NotAcquiredError struct {
 func (e *NotAcquiredError) Error() string {
 	s := fmt.Sprintf("%v: %s after %v", ErrNotAcquired, e.Key, e.Waited.Round(time.Millisecond))
 	switch {
-	case e.Policy == ErrQueueFull:
+	case errors.Is(e.Policy, ErrQueueFull):
 		s += fmt.Sprintf(", at most %d may wait", e.MaxWaiters)
-	case e.Policy == ErrSuperseded:
+	case errors.Is(e.Policy, ErrSuperseded):
 		s += fmt.Sprintf(", superseded by ticket %s", e.SupersededBy)
 	}
 	if e.Position > 0 {

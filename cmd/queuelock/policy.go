@@ -74,10 +74,10 @@ func why(err error) (why progress.Why, by string) {
 
 // policyLine says for people that a policy has ended a wait, before what is known of the holder.
 func policyLine(e *queuelock.NotAcquiredError) string {
-	switch e.Policy {
-	case queuelock.ErrQueueFull:
+	switch {
+	case errors.Is(e.Policy, queuelock.ErrQueueFull):
 		return fmt.Sprintf("at most %d may wait; ", e.MaxWaiters)
-	case queuelock.ErrSuperseded:
+	case errors.Is(e.Policy, queuelock.ErrSuperseded):
 		return fmt.Sprintf("superseded by ticket %s; ", e.SupersededBy.Short())
 	}
 	return ""
