@@ -21,7 +21,7 @@ import (
 )
 
 // AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and ctx bound the whole, and
-// opts, without OnHandle, apply to each lock. Errors are those of Acquire for the key that failed.
+// opts, without OnHandle, MaxWaiters and Supersede, apply to each lock. Errors are those of Acquire for the key that failed.
 //
 // With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues at the same time; if it
 // is overtaken or loses a lock, it gives all back and begins again. So calls never deadlock with each other.
@@ -66,6 +66,8 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 			return nil, err
 		case cfg.placed != nil:
 			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
+		case cfg.maxWaiters != nil || cfg.supersede != nil:
+			return nil, errors.New("queuelock: AcquireAll: MaxWaiters and Supersede are for Acquire: each queue would decide alone")
 		case c.cfg.Scope == ticket.ScopeEntity && key.Entity != keys[0].Entity:
 			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, "+
 				"which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)

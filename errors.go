@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	// ErrNotAcquired reports that the lock was busy until the wait or the context ended. *NotAcquiredError has
-	// the details.
+	// ErrNotAcquired reports that the lock was busy until the wait or the context ended, or until MaxWaiters or
+	// Supersede ended the wait. *NotAcquiredError has the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 	// ErrUnavailable reports that the last request of Acquire failed, was throttled, or had no answer. It says
 	// nothing about the lock and never matches ErrNotAcquired. It also matches the context's error if that
@@ -43,7 +43,7 @@ var (
 	ErrClosed = group.ErrClosed
 )
 
-// NotAcquiredError says why the lock was not acquired. It matches [ErrNotAcquired], Err and Blocked.
+// NotAcquiredError says why the lock was not acquired. It matches [ErrNotAcquired], Policy, Err and Blocked.
 type NotAcquiredError struct {
 	Key    Key
 	Waited time.Duration
@@ -60,12 +60,23 @@ type NotAcquiredError struct {
 	// EstimatedWait is how long the wait would have gone on, if Estimated is true, as in Progress.
 	EstimatedWait time.Duration
 	Estimated     bool
-	Err           error // the context's, if that ended the wait
-	Blocked       error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
+	// Policy is ErrQueueFull or ErrSuperseded if that ended the wait, or nil. MaxWaiters is then the limit, or
+	// SupersededBy the later ticket.
+	Policy       error
+	MaxWaiters   int
+	SupersededBy ticket.Number
+	Err          error // the context's, if that ended the wait
+	Blocked      error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
 	s := fmt.Sprintf("%v: %s after %v", ErrNotAcquired, e.Key, e.Waited.Round(time.Millisecond))
+	switch {
+	case errors.Is(e.Policy, ErrQueueFull):
+		s += fmt.Sprintf(", at most %d may wait", e.MaxWaiters)
+	case errors.Is(e.Policy, ErrSuperseded):
+		s += fmt.Sprintf(", superseded by ticket %s", e.SupersededBy)
+	}
 	if e.Position > 0 {
 		s += fmt.Sprintf(", position %d", e.Position)
 	}
@@ -91,7 +102,9 @@ func (e *NotAcquiredError) Error() string {
 	return s + text(", behind a ", e.Blocked) + text(": ", e.Err)
 }
 
-func (e *NotAcquiredError) Unwrap() []error { return present(ErrNotAcquired, e.Err, e.Blocked) }
+func (e *NotAcquiredError) Unwrap() []error {
+	return present(ErrNotAcquired, e.Policy, e.Err, e.Blocked)
+}
 
 // present returns the errors that are not nil.
 func present(errs ...error) []error {
@@ -189,8 +202,12 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 			ended = fmt.Errorf("%w: %w", ended, cause)
 		}
 	}
+	superseded, latest := errors.AsType[*waiter.SupersededError](err)
+	full := errors.Is(err, waiter.ErrFull)
 	switch {
 	case errors.Is(err, waiter.ErrBusy):
+		full = cfg.refusesWait()
+	case full, latest:
 	case err == context.Canceled || err == context.DeadlineExceeded: // the wait's own end
 		if last.Failure != nil {
 			return unavailable(key, waited, ended, last.Failure)
@@ -208,6 +225,12 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1
+	}
+	switch {
+	case full:
+		e.Policy, e.MaxWaiters = ErrQueueFull, *cfg.maxWaiters
+	case latest:
+		e.Policy, e.SupersededBy = ErrSuperseded, superseded.By
 	}
 	return e
 }

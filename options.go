@@ -57,6 +57,8 @@ type settings struct {
 	delay                  time.Duration
 	failClosed, createItem bool
 	noHeartbeat            bool
+	maxWaiters             *int         // nil: no limit
+	supersede              *superseding // nil: none
 	warnings               []warning
 	progress               func(Progress)
 	placed                 func(Handle)
@@ -189,7 +191,7 @@ func (s *settings) validate() error {
 		return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, "+
 			"500 are possible: an interval of at least %v is needed", m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
 	}
-	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validWarnings())
+	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validWarnings(), s.validPolicy())
 }
 
 // validEnd checks how the lock may end without a release.
@@ -258,7 +260,7 @@ func (s *settings) maxData() int {
 
 // load returns what one holder with that data adds to its record.
 func (s *settings) load(data int) queue.Load {
-	return queue.Load{Owner: len(s.Owner), Data: data, Interval: s.HeartbeatInterval}
+	return queue.Load{Owner: len(s.Owner) + len(s.policy().Group), Data: data, Interval: s.HeartbeatInterval}
 }
 
 // waiterMode returns the mode by which a waiter decides whether there is room.
@@ -317,9 +319,9 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 	q := &cfg.queue
 	config := &waiter.Config{
 		Queue: *q, Counter: cfg.counter(*q), Observer: c.observer, Local: c.local, Log: cfg.log,
-		Entry:    waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
-		Row:      heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
-		Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
+		Entry:  waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
+		Row:    heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
+		Policy: cfg.policy(), Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
 		Wanted: cfg.wanted,
 	}
 	config.Entry.Unnamed = cfg.once != nil // it probably leaves with a result

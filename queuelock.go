@@ -181,7 +181,7 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //     and [*queue.MalformedError] if another program wrote the record.
 //   - [ErrUnavailable] if the table did not answer.
 //   - [*NotAcquiredError], which matches [ErrNotAcquired], if the wait or ctx ended first. It matches ctx's error
-//     too if that ended the wait.
+//     too if that ended the wait, and [ErrQueueFull] or [ErrSuperseded] if MaxWaiters or Supersede did.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	cfg := with(c, opts)
 	if err := key.prepare(c, wait, cfg); err != nil {
@@ -220,6 +220,7 @@ func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait)
 // acquire waits in the queue, alone or in a block.
 func (c *Client) acquire(call *call, cfg *settings, wait waitpolicy.Wait) (w blocks.Waited, grant *waiter.Grant, err error) {
 	config := c.waiter(cfg, call.callbacks)
+	wait = cfg.patience(wait)
 	if !cfg.joins(c, wait) {
 		return waiter.Acquire(call.ctx, config, wait)
 	}
@@ -236,7 +237,7 @@ func (c *Client) acquire(call *call, cfg *settings, wait waitpolicy.Wait) (w blo
 func (s *settings) joins(c *Client, wait waitpolicy.Wait) bool {
 	tries, _ := wait.Tries()
 	plain := s.mode == (queue.Mode{}) && s.delay == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
-	return plain && s.Block > 1 && s.once == nil && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
+	return plain && s.Block > 1 && s.once == nil && s.policy() == (queue.Policy{}) && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
 		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
 }
 

@@ -250,7 +250,7 @@ func TestFirstLoss(t *testing.T) {
 		if got := sums("queuelock_evictions_total", "queuelock_cause"); !maps.Equal(got, map[string]float64{"expiry": 0, "operator": 0, "operator_force": 0}) {
 			t.Errorf("evictions before the first: %v", got)
 		}
-		failures := map[string]float64{"unavailable": 0, "closed": 0, "cancelled": 0, "not_acquired": 0, "error": 0}
+		failures := map[string]float64{"unavailable": 0, "closed": 0, "cancelled": 0, "not_acquired": 0, "queue_full": 0, "superseded": 0, "error": 0}
 		if got := sums("queuelock_acquire_failures_total", "queuelock_outcome"); !maps.Equal(got, failures) {
 			t.Errorf("failures before the first: %v", got)
 		}

@@ -282,7 +282,10 @@ func (o *observer) attributes(from event.Origin, more ...attribute.KeyValue) met
 }
 
 // failures are errors with each outcome.
-var failures = []error{queuelock.ErrUnavailable, queuelock.ErrClosed, context.Canceled, queuelock.ErrNotAcquired, errors.New("another")}
+var failures = []error{
+	queuelock.ErrUnavailable, queuelock.ErrClosed, context.Canceled, queuelock.ErrNotAcquired, queuelock.ErrQueueFull, queuelock.ErrSuperseded,
+	errors.New("another"),
+}
 
 // outcome classifies the error of a call.
 func outcome(err error) string {
@@ -295,6 +298,10 @@ func outcome(err error) string {
 		return "closed"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "cancelled"
+	case errors.Is(err, queuelock.ErrQueueFull):
+		return "queue_full"
+	case errors.Is(err, queuelock.ErrSuperseded):
+		return "superseded"
 	case errors.Is(err, queuelock.ErrNotAcquired):
 		return "not_acquired"
 	}

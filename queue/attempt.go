@@ -137,7 +137,7 @@ func (w *Wait) attempt(c Clock, claimed bool) Entry {
 
 // entry begins the attempt and returns the entry to write.
 func (w *Wait) entry(c Clock, a *Attempt) Entry {
-	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns}
+	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns, Group: w.Config.Policy.Group}
 	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner
 	entry.Lease, entry.Since = c.Begin()
 	a.Lease = entry.Lease

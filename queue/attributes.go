@@ -37,6 +37,8 @@ const (
 	AttrID         = "id"         // row, S
 	AttrEntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
 	AttrBell       = "bell"       // row, S: where its waiter can be rung, see package wake; absent if it cannot
+	AttrGroup      = "group"      // row and entry, S: of the waiters of which the latest stays; absent if none is superseded
+	AttrMaxWaiters = "maxWaiters" // row, N: the limit of its waiter, for display; absent if it has none
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrMean       = "mean"       // turn, N: ms
@@ -53,7 +55,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell, AttrValue)
+	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell, AttrValue, AttrGroup, AttrMaxWaiters)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

@@ -162,6 +162,7 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 		h.Owner = e.OptionalText(AttrOwner)
 		h.Shared = e.OptionalText(AttrMode) == ModeShared
 		h.Named = e.OptionalBool(AttrNamed)
+		h.Group = e.OptionalText(AttrGroup)
 		if since := e.OptionalTime(AttrSince); e.Err == nil {
 			h.Since = since
 		}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,6 +52,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
 	}
+	entry.Group = cmp.Or(entry.Group, old.Group)
 	mark := Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
 	_, mark.At, _ = c.At(c.Now()) // no transaction of the holder began later
 	return Do{State: TakingOver, Attempt: a, Write: Resume(entry, w.Config.Resume.Ticket, old, mark), Holders: []Holder{old}}, true

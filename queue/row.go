@@ -50,6 +50,12 @@ func (w Waiter) Item(q Items) clause.Item {
 	if w.Bell != "" {
 		item[AttrBell] = clause.String(w.Bell)
 	}
+	if w.Group != "" {
+		item[AttrGroup] = clause.String(w.Group)
+	}
+	if w.MaxWaiters > 0 {
+		item[AttrMaxWaiters] = clause.Int(int64(w.MaxWaiters))
+	}
 	item[q.TTL] = w.expiresAt(w.Lease.Until, w.CreatedAt)
 	return item
 }
@@ -84,6 +90,10 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		row.Turns = readTurns(item)
 		if bell := text(item, AttrBell); len(bell) <= MaxBell {
 			row.Bell = bell
+		}
+		row.Group = r.OptionalText(AttrGroup)
+		if limit, ok := (&clause.Reader{Item: item}).OptionalInt(AttrMaxWaiters); ok && limit <= MaxWaiters { // for display only
+			row.MaxWaiters = int(max(0, limit))
 		}
 	}
 	if r.Err != nil {

@@ -112,6 +112,7 @@ type Holder struct {
 	Shared bool      // it holds the lock together with other shared holders
 	Since  time.Time // when the lock was granted, on DynamoDB's clock; zero if that is not known
 	Lease            // its delay is a part of Remaining
+	Group  string    // of Supersede; empty: none
 	Data   []byte    // what the holder published with WithData or SetData, for display; nil if nothing
 	// Problem describes a part of the entry that cannot be read; that part is zero. The entry still counts as a holder,
 	// and no client evicts a holder whose ticket or lease is not known.
@@ -159,6 +160,9 @@ type Waiter struct {
 	// Bell is where the waiter can be rung when its turn has come, as package wake has made it; empty if it cannot. It
 	// grants nothing, so a row with a malformed one is valid.
 	Bell string
+	// Group is that of Supersede, and MaxWaiters the limit of that option; empty and zero if it was not given.
+	Group      string
+	MaxWaiters int
 	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait, and Ticket is
 	// zero if the sort key is malformed.
 	Problem error

@@ -24,7 +24,7 @@ func (w *Wait) look() Do {
 	if w.suspect = w.Snapshot.Record.unaccepted(); w.suspect != "" {
 		floor = ticket.Number{} // the row of that holder is of interest too
 	}
-	return Do{State: Looking, Floor: floor}
+	return Do{State: Looking, Floor: floor, Later: w.grouped()}
 }
 
 // awaitsRow notes which request follows, and reports whether the row must be in the table before it.
@@ -41,7 +41,8 @@ func (w *Wait) seen(c Clock, s Snapshot) Do {
 		return w.checked(c, s)
 	}
 	w.Snapshot = s
-	if !w.turn.joined { // resumed
+	if !w.turn.joined { // resumed, or it counts first
+		w.turn.looked = true
 		if err := w.Fits(s.Record); err != nil {
 			return w.fail(WhyError, err)
 		}
@@ -65,6 +66,9 @@ func (w *Wait) act(c Clock) Do {
 
 // follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
 func (w *Wait) follow(c Clock, d Decision) Do {
+	if do, ends := w.gives(c, d); ends {
+		return do
+	}
 	switch {
 	case len(d.ExpiredRows) > 0:
 		w.turn.sweeping = d.ExpiredRows
@@ -111,7 +115,7 @@ func (w *Wait) refused(c Clock, rec Record) Do {
 	}
 	w.Snapshot.Saw(rec, c.Now())
 	w.Snapshot.Rows = nil
-	if again := w.decide(c, w.Ticket, w.ids()); again.Do == ActionClaim {
+	if again := w.decide(c, w.Ticket, w.ids()); again.Do == ActionClaim || w.grouped() {
 		return w.lookAgain() // the queue has moved since
 	}
 	return w.act(c)

@@ -46,12 +46,14 @@ type Why int
 
 // Why a wait has ended.
 const (
-	WhyError     Why = iota // Do.Err: what a record says cannot be waited for
-	WhyNewTicket            // the ticket can never be granted
-	WhyOvertaken            // nor can this one, because the waiter was too slow: it must be quicker with the next
-	WhyBusy                 // the caller will not wait
-	WhyGone                 // Do.Err: what was to be resumed is gone
-	WhyResult               // the record has a result for a caller that waits for one
+	WhyError      Why = iota // Do.Err: what a record says cannot be waited for
+	WhyNewTicket             // the ticket can never be granted
+	WhyOvertaken             // nor can this one, because the waiter was too slow: it must be quicker with the next
+	WhyBusy                  // the caller will not wait
+	WhyGone                  // Do.Err: what was to be resumed is gone
+	WhyFull                  // so many waiters are ahead as the Policy allows
+	WhyResult                // the record has a result for a caller that waits for one
+	WhySuperseded            // Do.By: a later waiter of the group has come
 )
 
 // Clock is what a wait asks about leases at the time of a step. Package heartbeat has the terms.
@@ -117,6 +119,7 @@ type Do struct {
 	Rider   ticket.Rider  // Taking: what goes with the increment
 	Write   clause.Write  // Entering, Claiming, TakingOver, Removing, Resetting, Confirming: is sent, as Taking is, once
 	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
+	Later   bool          // Looking: the rows with later tickets are read too
 	Rows    []Waiter      // Sweeping
 	Holders []Holder      // Evicting; TakingOver: that which is replaced
 	IDs     []string      // Removing
@@ -124,6 +127,7 @@ type Do struct {
 	Holder  *Holder       // Confirming, Granted: its entry
 	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
 	Why     Why           // Ended
+	By      ticket.Number // Ended, WhySuperseded: the later ticket
 	Err     error
 
 	Decision *Decision // that was taken in this step, of Wait.Snapshot; nil: none
@@ -156,6 +160,7 @@ type WaitConfig struct {
 	Mode   Mode
 	NoWait bool
 	Turns  int // how many tickets it takes, for a block; zero: one
+	Policy Policy
 
 	FailClosed bool          // a grant must be confirmed
 	Scope      ticket.Scope  // of the counter that issues the tickets
@@ -171,6 +176,7 @@ type turn struct {
 	joined   bool  // it waits
 	asked    bool  // the next request must not run beside the ENQUEUE, as the first may
 	put      bool  // the row was put
+	looked   bool  // a look was made before the row
 	then     Doing // Looking or Claiming, after Putting
 	repeat   Doing // after Pausing
 	rounds   int   // looks at a queue that has moved
@@ -196,10 +202,10 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Begin:
 		return w.begin(c, e.Ticket)
 	case Joined:
-		w.turn.joined, w.turn.asked = true, e.Put || w.Careful
+		w.turn.joined, w.turn.asked = true, e.Put || w.Careful || w.limited()
 		w.add(Attempt{ID: w.PassID(), Claimed: true, Passed: true})
 		w.turn.pass = len(w.all)
-		if w.Next() && e.Fresh {
+		if w.Next() && e.Fresh && !w.grouped() {
 			return w.act(c)
 		}
 		return w.look()
@@ -215,7 +221,7 @@ func (w *Wait) step(c Clock, e Event) Do {
 	case Again:
 		return w.again(c)
 	case Rested:
-		if e.Guess && w.Next() { // no waiter can be ahead: CLAIM decides whether the turn has ended
+		if e.Guess && w.Next() && !w.grouped() { // no waiter can be ahead: CLAIM decides whether the turn has ended
 			return w.claim(c)
 		}
 		return w.look()
@@ -357,7 +363,7 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 	if w.worthless++; w.Config.NoWait && w.worthless > quickTries {
 		return w.fail(WhyBusy, nil)
 	}
-	return w.fail(WhyNewTicket, nil)
+	return w.newTicket(c, WhyNewTicket)
 }
 
 // makeRoom evicts expired holders of a record that refused a caller which will not wait. The lock is busy if another attempt
@@ -403,8 +409,12 @@ func (w *Wait) proceed(c Clock) Do {
 	switch {
 	case w.Config.Resume != nil:
 		return w.resume()
-	case !w.turn.ticketed, w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0: // an own id was in the record, too late to be used
+	case !w.turn.ticketed: // an own id was in the record, too late to be used
 		return w.fail(WhyNewTicket, nil)
+	case w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0: // the same
+		return w.newTicket(c, WhyNewTicket)
+	case w.limited():
+		return w.count(c)
 	}
 	return Do{State: Joining}
 }

@@ -17,6 +17,7 @@ type Entry struct {
 	Since time.Time // on DynamoDB's clock; zero if unknown
 	Lease Lease
 	Data  []byte // for display; left out if empty
+	Group string // of Policy; left out if empty
 	Named bool   // a release has granted it to the waiter whose row it has read; the lease is the row's
 	Turns int    // how many tickets its block has; zero: one
 }
@@ -34,6 +35,9 @@ func (e Entry) item() clause.Item {
 	fillTurns(item, e.Turns)
 	if len(e.Data) > 0 {
 		item[AttrData] = &types.AttributeValueMemberB{Value: e.Data}
+	}
+	if e.Group != "" {
+		item[AttrGroup] = clause.String(e.Group)
 	}
 	return item
 }

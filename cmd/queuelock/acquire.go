@@ -106,13 +106,19 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 		return nil, err
 	case unreleased || !errors.Is(err, queuelock.ErrNotAcquired):
 		return nil, unavailable(err)
-	case f.quiet:
-		return nil, &exitError{code: f.conflict}
-	case style == progress.JSON:
-		f.conclude(cmd, nil, begun, busy(err))
-		return nil, &exitError{code: f.conflict}
 	}
-	return nil, &exitError{f.conflict, busy(err)}
+	code := f.conflict
+	if errors.Is(err, queuelock.ErrSuperseded) {
+		code = f.superseded
+	}
+	switch {
+	case f.quiet:
+		return nil, &exitError{code: code}
+	case style == progress.JSON:
+		f.conclude(cmd, nil, begun, err)
+		return nil, &exitError{code: code}
+	}
+	return nil, &exitError{code, busy(err)}
 }
 
 // enter waits in the queues, or for a signal. After a signal it waits until it has left
@@ -204,7 +210,7 @@ func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 	if e.Blocked != nil {
 		text += "; behind an entry that cannot be read"
 	}
-	return fmt.Sprintf("lock not acquired after %v: %s", e.Waited.Round(time.Millisecond), text)
+	return fmt.Sprintf("lock not acquired after %v: %s%s", e.Waited.Round(time.Millisecond), policyLine(e), text)
 }
 
 // statusCommand is what shows a queue. It has the names only if they need no quotes: the

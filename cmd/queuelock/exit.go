@@ -21,6 +21,7 @@ const (
 	exitUnavailable = 69  // DynamoDB cannot be used; EX_UNAVAILABLE: nor the table, the AWS settings, a port
 	exitLost        = 70  // the lock was lost while the command ran
 	exitNotAcquired = 75  // the lock was not acquired in time; EX_TEMPFAIL: try later
+	exitSuperseded  = 76  // a later waiter has come; EX_PROTOCOL, of --latest
 	exitNested      = 78  // a command above this one holds the lock; EX_CONFIG
 	exitNotRunnable = 126 // the command cannot be executed; as in a shell
 	exitNotFound    = 127 // the command was not found; as in a shell

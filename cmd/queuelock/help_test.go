@@ -172,7 +172,7 @@ func lastCell(row string) string {
 func TestDocumentedExitCodes(t *testing.T) {
 	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	for command, codes := range map[string][]int{
-		"run":    {exitUsage, exitUnavailable, exitLost, exitNotAcquired, exitNested, exitNotRunnable, exitNotFound},
+		"run":    {exitUsage, exitUnavailable, exitLost, exitNotAcquired, exitSuperseded, exitNested, exitNotRunnable, exitNotFound},
 		"unlock": {0, exitFailed, exitUsage, exitUnavailable, exitLost},
 	} {
 		_, table, _ := strings.Cut(string(text), "| exit code of `"+command+"` |")

@@ -47,7 +47,7 @@ renews the lease meanwhile, so that the steps of a CI job hold one lock together
   queuelock unlock "$handle" || echo "the lock was lost: $?"
 
 Exit codes:
-  those of run: 64, 69, 75 (-E changes it), 78, and 128 + n for signal n`,
+  those of run: 64, 69, 75 (-E changes it), 76, 78, and 128 + n for signal n`,
 		Args: func(_ *cobra.Command, args []string) error { return f.arguments(args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return f.lock(cmd, args) },
 	}
@@ -76,6 +76,8 @@ func (f *keepFlags) arguments(args []string) error {
 		return usagef("--env and --export exclude each other: use one of them")
 	case f.MaxHold < 0:
 		return usagef("--max-hold %v: need a duration such as 1h, or 0 for no limit", f.MaxHold)
+	case f.superseded == 0:
+		return usagef("--superseded-exit-code 0: a script would go on without the lock: need another code")
 	case f.ParentPid < 0:
 		return usagef("--parent-pid %d: need the id of a process", f.ParentPid)
 	case f.ParentPid > 0 && !keeper.Running(f.ParentPid):

@@ -40,6 +40,7 @@ type lockFlags struct {
 	settings
 	modeFlags
 	waitFlags
+	policyFlags
 	reason, data string
 
 	keys   []queuelock.Key // of the arguments
@@ -81,6 +82,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	addScope(cmd, &f.scope)
 	flags.DurationVar(&f.delay, "lock-delay", 0, "keep the lock closed for so long after a loss, at most 24h")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "without a lease: after a crash an operator evicts")
+	f.policyFlags.addFlags(cmd)
 	f.settings.addFlags(cmd)
 }
 
@@ -100,6 +102,11 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if p.options, err = f.options(); err != nil {
 		return p, err
 	}
+	policy, err := f.policy(cmd, len(f.keys))
+	if err != nil {
+		return p, err
+	}
+	p.options = append(p.options, policy...)
 	switch {
 	case f.ttl < minTTL || f.ttl > maxTTL:
 		return p, usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)

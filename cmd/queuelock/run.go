@@ -60,7 +60,7 @@ QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.
 
 Exit codes:
   the command's own, or 64 wrong usage, 69 no DynamoDB, 70 lost, 75 busy (-E),
-  78 held by a command above, 126 not executable, 127 not found, 128+n signal`,
+  76 superseded, 78 held by a command above, 126 not executable, 127 not found, 128+n signal`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

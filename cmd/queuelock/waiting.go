@@ -67,7 +67,8 @@ func (f *lockFlags) conclude(cmd *cobra.Command, t *turn, begun time.Time, err e
 		for _, key := range f.keys {
 			entities = append(entities, key.Entity)
 		}
-		say(cmd, progress.NotAcquired(now, now.Sub(begun), entities, err.Error()))
+		reason, by := why(err)
+		say(cmd, progress.NotAcquired(now, now.Sub(begun), entities, busy(err).Error(), reason, by))
 		return
 	}
 	var entities, tickets []string

@@ -66,6 +66,17 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, turns int)
 	return s, nil
 }
 
+// LookAround reads the record and all rows but that of ticket t, also those behind it. It costs the requests of LookAll.
+func LookAround(ctx context.Context, q table.Queue, t ticket.Number) (queue.Snapshot, error) {
+	s, err := LookAll(ctx, q)
+	s.Rows = slices.DeleteFunc(s.Rows, func(row queue.Waiter) bool {
+		own := row.Ticket == t
+		s.Own = s.Own || own
+		return own
+	})
+	return s, err
+}
+
 // LookAll reads the record and all rows, with the requests of Look.
 func LookAll(ctx context.Context, q table.Queue) (queue.Snapshot, error) {
 	return Look(ctx, q, ticket.Number{}, ticket.Number{}, 0)

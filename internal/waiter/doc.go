@@ -29,6 +29,9 @@
 // that it has not called touch, as each request and each sleep do. A waiter behind another one of its client
 // wakes after Schedule.Slowest at the latest, and looks itself if the first is inactive.
 //
+// A Policy ends a wait with ErrFull or a SupersededError, and the waiter leaves as after any other error. A waiter that a
+// later one may supersede looks for itself, whether or not it is the first of its client, and no release passes the lock to it.
+//
 // Requests that may change the holder are not cancelled with the caller's context. Their answers are awaited
 // for a bounded time, because the clean-up of an unknown outcome costs more.
 package waiter

@@ -52,7 +52,10 @@ func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place 
 		cfg: w.cfg, local: local, places: &w.places, ctx: random.Fork(context.WithoutCancel(ctx)),
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
-	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared, Turns: w.cfg.Turns}, ""
+	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared, Group: w.cfg.Policy.Group, Turns: w.cfg.Turns}, ""
+	if w.cfg.Policy.Limited {
+		row.MaxWaiters = w.cfg.Policy.Waiters
+	}
 	if w.cfg.nameable() {
 		row.EntryID = w.wait.PassID()
 	}
@@ -304,7 +307,8 @@ func (c *Config) nameable() bool {
 }
 
 // passable reports whether the release of the ticket before may pass the lock to the waiter. With a wider counter the
-// tickets between are of other queues, and the lock of a user's item may be released with an update.
+// tickets between are of other queues, and the lock of a user's item may be released with an update. A waiter that may be
+// superseded looks first.
 func (c *Config) passable() bool {
-	return c.Counter == nil && c.Queue.Home == nil && c.Resume == nil && c.Entry.Mode.Permits == 0
+	return c.Counter == nil && c.Queue.Home == nil && c.Resume == nil && c.Entry.Mode.Permits == 0 && c.Policy.Group == ""
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // clock answers what the machine asks about leases.
@@ -92,10 +91,10 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 			e = queue.Kept{OK: p.turn.kept}
 		case queue.Looking:
 			if e, err = p.behind(ctx); e == nil && err == nil {
-				e = p.look(ctx, do.Floor)
+				e = p.look(ctx, do)
 			}
 		case queue.Checking:
-			e = p.read(ctx, 0, do.Floor)
+			e = p.read(ctx, 0, do)
 		case queue.Removing, queue.Resetting:
 			e = p.cleanUp(ctx, do)
 		default:
@@ -108,10 +107,10 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 	}
 }
 
-// behind sleeps while the waiter is not the first of its client, which alone can be next, unless it has an entry to remove. The
-// event is nil unless the lock is passed to it.
+// behind sleeps while the waiter is not the first of its client, which alone can be next, unless it has an entry to remove, or
+// must see what its policy asks for. The event is nil unless the lock is passed to it.
 func (p *player) behind(ctx context.Context) (queue.Event, error) {
-	for p.turn.local != nil && !p.turn.local.First() && !p.wait.Shown(p.wait.Snapshot) {
+	for p.turn.local != nil && !p.turn.local.First() && !p.wait.Shown(p.wait.Snapshot) && !p.watches() {
 		p.sight.pace.Behind(p.turn.local.Ahead())
 		p.sight.report()
 		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
@@ -122,20 +121,28 @@ func (p *player) behind(ctx context.Context) (queue.Event, error) {
 	return nil, nil
 }
 
+// watches reports whether the waiter looks although it is not the first of its client: one that may be superseded always, and
+// one that has a limit once its row is in the table.
+func (p *player) watches() bool {
+	policy := p.cfg.Policy
+	return policy.Group != "" || policy.Limited && !p.sight.turn.looked
+}
+
 // look reads the queue. It reads nothing if the line has just seen the turn before its own begin.
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (p *player) look(ctx context.Context, floor ticket.Number) queue.Event {
-	if shown, ok := p.shown(); ok {
+func (p *player) look(ctx context.Context, do *queue.Do) queue.Event {
+	if shown, ok := p.shown(); ok && !do.Later {
 		return queue.Seen{Snapshot: shown}
 	}
 	turns := 0
 	if p.sight.turn.byName {
 		turns = p.cfg.turns()
 	}
-	e := p.read(ctx, turns, floor)
+	e := p.read(ctx, turns, do)
 	if seen, ok := e.(queue.Seen); ok {
 		t, s := &p.sight.turn, &seen.Snapshot
+		t.looked = true
 		t.next = handover.Row{Row: s.Next, ReadAt: s.ReadAt}
 		t.foreseen = t.foreseen || s.Own && s.Record.Reach().Less(p.wait.Ticket.Previous())
 	}

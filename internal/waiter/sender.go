@@ -86,18 +86,24 @@ func (s *sender) replied(ctx context.Context, what queue.Doing, rec queue.Record
 // will show that.
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (s *sender) read(ctx context.Context, turns int, floor ticket.Number) queue.Event {
+func (s *sender) read(ctx context.Context, turns int, do *queue.Do) queue.Event {
 	answered := ctx
 	if !s.row {
 		extended, cancel := retry.Outlive(ctx, answerGrace)
 		defer cancel()
 		answered = extended
 	}
-	t, sent := s.wait.Ticket, time.Now()
+	t, floor, sent := s.wait.Ticket, do.Floor, time.Now()
 	if s.wait.State == queue.Checking {
 		t, floor = floor, ticket.Number{}
 	}
-	seen, err := rows.Look(answered, s.cfg.Queue, t, floor, turns)
+	var seen queue.Snapshot
+	var err error
+	if do.Later {
+		seen, err = rows.LookAround(answered, s.cfg.Queue, t)
+	} else {
+		seen, err = rows.Look(answered, s.cfg.Queue, t, floor, turns)
+	}
 	s.pace.Timed(sent, time.Now())
 	return s.looked(ctx, seen, err)
 }

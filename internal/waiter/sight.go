@@ -168,6 +168,7 @@ type sight struct {
 type sightOfTurn struct {
 	local    *handover.Waiter // nil with NoWait, and before the row is put
 	byName   bool             // a release may grant the lock by the row
+	looked   bool             // there was one
 	foreseen bool             // a look has shown the row before the turn of the ticket before began
 	next     handover.Row     // with the ticket after
 }

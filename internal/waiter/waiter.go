@@ -25,6 +25,14 @@ var ErrBusy = errors.New("the lock is busy")
 // ErrNewTicket reports that a ticket cannot be granted in a queue: it was overtaken, or another row has it.
 var ErrNewTicket = errors.New("take a new ticket")
 
+// ErrFull reports that as many waiters are ahead as the Policy allows.
+var ErrFull = errors.New("the queue is full")
+
+// SupersededError reports that a later waiter of the group has come.
+type SupersededError struct{ By ticket.Number }
+
+func (e *SupersededError) Error() string { return "superseded by ticket " + e.By.String() }
+
 // errOvertaken is the ErrNewTicket of a waiter that was too slow.
 var errOvertaken = fmt.Errorf("overtaken: %w", ErrNewTicket)
 
@@ -56,6 +64,7 @@ type Config struct {
 	Numbered func(ticket.Number)
 
 	Schedule     waitpolicy.Schedule
+	Policy       queue.Policy
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
 	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
@@ -148,7 +157,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	}
 	e := c.Entry
 	machine := queue.WaitConfig{
-		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Turns: c.Turns,
+		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Turns: c.Turns, Policy: c.Policy,
 		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget, Wanted: c.Wanted,
 	}
 	if c.Counter != nil {
@@ -373,6 +382,10 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 		return nil, ErrBusy
 	case queue.WhyResult:
 		return nil, &ResultError{w.wait.Snapshot.Record.Result}
+	case queue.WhyFull:
+		return nil, ErrFull
+	case queue.WhySuperseded:
+		return nil, &SupersededError{do.By}
 	case queue.WhyNewTicket:
 		return nil, ErrNewTicket
 	case queue.WhyOvertaken:

@@ -86,6 +86,16 @@ var mutants = []mutant{
 		`gave up its place`, 130, "",
 	},
 	{
+		"a waiter that is superseded by any group", "queue/policy.go",
+		"row.Group == group &&", "row.Group != \"\" &&",
+		`and superseded by ticket`, 20, "",
+	},
+	{
+		"a limit that counts the waiter itself", "queue/policy.go",
+		"d.Ahead >= w.Config.Policy.Waiters", "d.Ahead+1 >= w.Config.Policy.Waiters",
+		`the queue is full, it says`, 13, "",
+	},
+	{
 		"a sweep without condition", "SWEEP: beat as read; SWEEP: id as read", "", "",
 		`the row of .* was removed by`, 31, "",
 	},

@@ -56,6 +56,8 @@ type Plan struct {
 	Hints, Bells, Lone bool
 	// Blocks lets workers of a process wait together.
 	Blocks bool
+	// Policies is the chance of a turn to have a limit of waiters, or to be superseded by later ones. Zero: none has.
+	Policies float64
 	// AnyWrites leaves unjudged whether a write of package queue describes each change.
 	AnyWrites bool
 }
@@ -197,6 +199,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if r := rand.New(rand.NewPCG(seed, contesting)); r.IntN(3) == 0 {
 		p.contest(r)
 	}
+	p.police(rand.New(rand.NewPCG(seed, policing)))
 	return p
 }
 

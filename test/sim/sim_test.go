@@ -51,6 +51,9 @@ func TestSim(t *testing.T) {
 		if share := percent(total.contestedNamed, total.contested); share < 40 {
 			t.Errorf("%.1f %% of the grants in contests are by name, want 40 %% at least", share)
 		}
+		if total.full == 0 || total.superseded == 0 {
+			t.Errorf("%d times full, %d waiters superseded: want some of both", total.full, total.superseded)
+		}
 		for _, w := range conditions.Shapes() {
 			if *judged && !rare.MatchString(w.Name) && total.changes[w.Name] == 0 {
 				t.Errorf("in %d runs there was no %s", total.runs, w.Name)
@@ -117,6 +120,7 @@ func fail(t *testing.T, report sim.Report) {
 type sum struct {
 	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
 	contests, contested, contestedNamed                                                                                              int // runs that are contests, and their grants
+	full, superseded                                                                                                                 int
 	simulated                                                                                                                        time.Duration
 	faults, operations, changes                                                                                                      map[string]int
 }
@@ -135,6 +139,8 @@ func (s *sum) add(r sim.Report) {
 	}
 	s.acquired += r.Acquired
 	s.refused += r.Refused
+	s.full += r.Full
+	s.superseded += r.Superseded
 	s.lost += r.Lost
 	s.writes += r.Writes
 	s.fenced += r.Fenced
@@ -160,6 +166,7 @@ func (s *sum) print(t *testing.T, took time.Duration) {
 		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
 	t.Logf("grants by name: %.1f %% of all; of %d in %d contests %.1f %%",
 		percent(s.named, s.grants), s.contested, s.contests, percent(s.contestedNamed, s.contested))
+	t.Logf("queues with a policy: %d times full, %d waiters superseded", s.full, s.superseded)
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
 	t.Logf("changes of the items of locks: %v", s.changes)
 	t.Logf("%d faults: %v", s.faultsSum, s.faults)

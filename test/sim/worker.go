@@ -86,6 +86,9 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	if a.closed = r.Float64() < n.kinds[key].Closed; a.closed {
 		opts = append(opts, queuelock.FailClosed())
 	}
+	if a.policy = n.newPolicy(r, key); a.policy != nil {
+		opts = append(opts, a.policy.options...)
+	}
 	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
 	n.attempt(r, a, key, shares, append(opts, a.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.Option) (*queuelock.Lock, error) {
 		return n.client.Acquire(ctx, key, a.wait, opts...)
@@ -95,12 +98,13 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 // attempt is what one call that acquires a lock goes by.
 type attempt struct {
 	*node
-	owner string
-	wait  waitpolicy.Wait
-	limit time.Duration // of its context
-	ttl   time.Duration
-	begun int64
-	saved *saved // what it goes on with; nil: it starts afresh
+	owner  string
+	wait   waitpolicy.Wait
+	limit  time.Duration // of its context
+	ttl    time.Duration
+	begun  int64
+	policy *policy // nil: none
+	saved  *saved  // what it goes on with; nil: it starts afresh
 
 	closed bool // it fails closed
 	plain  bool // it has no options, so that its client may let it wait in a block
@@ -178,6 +182,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.diary.end(key, owner, string(story.NotServed))
 		n.tally.refused.Add(1)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
+		a.policy.judge(a, err)
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
 			n.disown(owner)
 		}
@@ -187,7 +192,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 				n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
 			}
 		}
-		if tries, _ := a.wait.Tries(); tries == 0 {
+		if tries, _ := a.wait.Tries(); tries == 0 && !a.policy.refusesWait() {
 			judge()
 		} else {
 			n.judgeCleanUp(20, judge)

@@ -38,6 +38,8 @@ type Report struct {
 	Abandoned  int            // of these, whose waiters had left
 	Acquired   int            // Acquire that returned a lock
 	Refused    int            // Acquire that returned an error, and said why
+	Full       int            // of these, because the queue was full
+	Superseded int            // and because a later waiter came
 	Lost       int            // locks lost
 	Writes     int            // protected writes that committed
 	Fenced     int            // protected writes that were refused
@@ -96,6 +98,7 @@ type world struct {
 type tally struct {
 	acquired, refused, lost, writes, fenced, requests atomic.Int64
 	outcomes, unknown                                 atomic.Int64 // of writes and releases
+	full, superseded                                  atomic.Int64 // of the refused
 }
 
 // Run plays a plan and judges it.
@@ -113,6 +116,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 		Operations: w.operations(), Changes: w.writes.Made, Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
 	}
 	report.Named, report.Abandoned = w.audit.Named()
+	report.Full, report.Superseded = int(w.tally.full.Load()), int(w.tally.superseded.Load())
 	bad, unchecked := w.visible.check()
 	for _, violation := range bad {
 		w.diary.violated(violation)

@@ -101,6 +101,8 @@ type queue struct {
 	issued  map[string]int    // ticket → request that issued it, or registered it
 	rows    map[string]*row   // ticket → its row
 	places  map[string]place  // owner → its last row
+	groups  map[string]string // ticket → group of its row or entry
+	crowds  []crowd           // how many have waited, in order
 }
 
 type row struct {

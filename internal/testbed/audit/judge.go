@@ -67,6 +67,7 @@ func (a *Audit) compare() {
 			a.judgePlace(key, q, r.owner, number)
 		}
 		q.rows = rows[key]
+		a.watch(q)
 	}
 }
 

@@ -12,6 +12,7 @@ type life struct {
 	delay time.Duration // for which others wait beyond until; part of ends
 
 	endless bool // it has no lease: no other client may end it
+	group   string
 	named   bool // a release has granted the lock to a waiter's row, and its waiter has not written to the entry
 }
 
@@ -35,7 +36,7 @@ func (a *Audit) lives(id string, it item) life {
 	_, leased := it["ttl"]
 	l := life{
 		id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends,
-		delay: length(it["delay"].N), endless: it["failClosed"].BOOL && !leased,
+		delay: length(it["delay"].N), group: it["group"].S, endless: it["failClosed"].BOOL && !leased,
 		named: it["named"].BOOL && it["beat"].N == "0",
 	}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {

@@ -105,7 +105,7 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 			s.fail("fifo: ticket %d is granted before %d, whose row was there before", t, u)
 		}
 	}
-	_ = h
+	s.latest(w, h, m)
 }
 
 // mode checks that the holders may hold together.
@@ -243,6 +243,9 @@ func (s *search) check(w *world) {
 			all = append(all, nameOf(i))
 		}
 	}
+	for i := range s.Clients {
+		s.crowded(w, i)
+	}
 	if len(all) > 1 && writers > 0 && len(all) > most {
 		s.fail("exclusion: several rely on the lock: %s", strings.Join(all, ", "))
 	}
@@ -263,7 +266,8 @@ func (s *search) final(w *world) {
 			s.fail("callers: %d of the %d callers of %s have an end", n.ended, s.Clients[i].Turns, nameOf(i))
 		}
 	}
-	if w.has(giveUp) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {
+	full := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Most > 0 }) // a waiter leaves that may have been named
+	if (full || w.has(giveUp)) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {
 		return
 	}
 	if w.has(ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
@@ -271,7 +275,7 @@ func (s *search) final(w *world) {
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {
 		s.fail("clean: all is over, and %d holders are left, and rows: %v", len(rec.Holders), w.rows[0] != none)
-	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait || c.Once }); rec.Present && w.used == 0 && !s.crowd && !quick {
+	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait || c.Once || c.Most > 0 }); rec.Present && w.used == 0 && !s.crowd && !quick {
 		s.fail("clean: all is over, and the queue is not idle")
 	}
 }

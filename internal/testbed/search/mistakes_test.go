@@ -56,6 +56,12 @@ func TestMistakes(t *testing.T) {
 		{GoneServed, "blocks, gives up", "callers"},
 		{ComputesAgain, "once", "result"},
 		{ResultLater, "once", "result"},
+		{CountsOnce, "full", "full"},
+		{DeadCount, "full, crash", "full"},
+		{DeadCount, "latest, crash", "superseded"},
+		{OnlyAhead, "latest", "superseded"},
+		{PassesLatest, "latest, passes", "superseded"},
+		{NamesLatest, "latest, names", "superseded"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()

@@ -82,7 +82,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			add(goesOn, i, 0)
 		case n.caller == waits && doing == queue.Resting && !n.taken:
 			add(polls, i, 0)
-			if s.shown(w, i) {
+			if s.Clients[i].Group == "" && s.shown(w, i) {
 				add(shows, i, 0)
 			}
 		case n.caller == holds && n.hold.advancing:
@@ -539,6 +539,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	switch {
 	case o.item == was:
 	case ok && o.item == none:
+		s.goes(w, t)
 		copy(w.rows[k:], w.rows[k+1:])
 		w.rows[maxRows-1] = none
 	case ok:
@@ -546,6 +547,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	case w.rows[maxRows-1] != none:
 		s.fail("bounds: more than %d rows", maxRows)
 	default:
+		s.arrives(w, int(m.node), t)
 		copy(w.rows[k+1:], w.rows[k:])
 		w.rows[k] = o.item
 	}
@@ -558,6 +560,7 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 // look reads the record and the rows.
 func (s *search) look(w *world, m *msg) {
 	m.reply, m.rec = uint8(queue.ReplyApplied), w.rec
+	s.looksAround(w, m)
 	if m.bare {
 		return
 	}
@@ -567,6 +570,8 @@ func (s *search) look(w *world, m *msg) {
 			break
 		}
 		switch t := s.ticketOf(r); {
+		case m.around && t == m.ticket:
+			m.own = true
 		case t < m.look-1:
 			rows = append(rows, r)
 		case m.next > 0 && t == m.next:

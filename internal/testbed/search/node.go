@@ -91,6 +91,7 @@ type stepped struct {
 	more    bool // there are more writes than two: bounds
 	look    uint8
 	bare    bool
+	around  bool
 	next    uint8
 	after   uint8
 	why     queue.Why
@@ -155,6 +156,8 @@ func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
 func (c clock) left(id string, l *queue.Lease) time.Duration {
 	n := ownerOf(id)
 	switch {
+	case c.s.mistake == DeadCount && strings.Contains(id, "-r") && n != int(c.v.node):
+		return unit
 	case l.Endless():
 		return queue.Forever
 	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
@@ -213,6 +216,7 @@ func (s *search) newWait(w *world, i int, gen int8) int32 {
 	c := s.Clients[i]
 	config := queue.WaitConfig{
 		ID: fmt.Sprintf("%s%d", nameOf(i), gen), Items: theQueue, Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed,
+		Policy: c.policy(),
 	}
 	if s.Wide {
 		config.Scope = ticket.ScopeEntity
@@ -248,8 +252,11 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 		entry := w.Retaking(c, tickets[e.ticket])
 		r.entry, r.state = &entry, w.State
 	default:
-		if e.kind == evCareful {
+		switch {
+		case e.kind == evCareful:
 			w.Careful = true
+		case e.kind == evJoined && s.mistake == CountsOnce:
+			w.Config.Policy.Limited = false
 		}
 		before := w.State
 		do := w.Step(c, s.eventOf(e, c.now))
@@ -328,6 +335,9 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Looking:
 		t := small(w.Ticket)
 		r.look, r.bare = t, do.Floor == w.Ticket.Previous() && !do.Floor.IsZero()
+		if do.Later && s.mistake != OnlyAhead {
+			r.look, r.bare, r.around = maxTicket+1, false, true
+		}
 		if s.nameable(i) && w.Config.Resume == nil {
 			r.next, r.bare = t, false
 			r.after = t + uint8(max(w.Config.Turns, 1))
@@ -355,7 +365,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 
 func (s *search) nameable(i int) bool {
 	c := s.Clients[i]
-	return s.Names && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !c.Once && !s.Wide
+	return s.Names && (c.Group == "" || s.mistake == NamesLatest) && c.Mode == (queue.Mode{}) && !c.FailClosed && !c.NoWait && !c.Resumes && !c.Once && !s.Wide
 }
 
 // id returns the number of an id.
@@ -497,14 +507,15 @@ func (s *search) after(w *world, i int, r *stepped) (e event, goes bool) {
 		return event{kind: evAgain}, true
 	case queue.Resting:
 		s.say("    %s rests", nameOf(i))
-		n.offered = s.Same && r.offers
+		n.offered = s.Same && r.offers && (s.Clients[i].Group == "" || s.mistake == PassesLatest)
 		return e, false
 	case queue.Granted:
+		n.ahead, n.later = 0, 0
 		s.granted(w, i, r)
 		return e, false
 	case queue.Left:
 		s.say("    %s has left", nameOf(i))
-		n.caller, n.over, n.wait, n.place = idle, false, none, 0
+		n.caller, n.over, n.wait, n.place, n.ahead, n.later = idle, false, none, 0, 0, 0
 		return e, false
 	case queue.Ended:
 		s.ended(w, i, r)
@@ -524,7 +535,7 @@ func (s *search) playedOut(r *stepped) bool {
 	case queue.Joining, queue.Keeping, queue.Removing, queue.Resetting, queue.Granted:
 		return true
 	case queue.Ended: // and a wider counter is not asked
-		return r.why != queue.WhyBusy && r.why != queue.WhyError && !s.Wide
+		return (r.why == queue.WhyNewTicket || r.why == queue.WhyOvertaken || r.why == queue.WhyGone) && !s.Wide
 	}
 	return false
 }
@@ -543,6 +554,9 @@ func (s *search) request(w *world, i int, r *stepped) {
 	}
 	if r.write[0] == none {
 		m.look, m.bare, m.next, m.after = r.look+1, r.bare, r.next, r.after
+		if m.around = r.around; r.around {
+			m.ticket = small(s.waits.all[r.m].Ticket)
+		}
 	}
 	if s.log != nil {
 		s.say(string(story.Sends), nameOf(i), s.name(&m))
@@ -553,6 +567,9 @@ func (s *search) request(w *world, i int, r *stepped) {
 // ended goes on after a wait that was not granted: with a new ticket, or not.
 func (s *search) ended(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
+	if r.why == queue.WhyFull || r.why == queue.WhySuperseded {
+		s.turnedAway(w, i, r)
+	}
 	s.withdraw(w, i)
 	switch {
 	case s.Clients[i].Resumes && r.why != queue.WhyError:

@@ -85,5 +85,10 @@ const (
 	GoneServed       Mistake = "a caller of a block that has given up gets its turn"
 	ComputesAgain    Mistake = "a caller that is granted the lock computes although the record has a result"
 	ResultLater      Mistake = "a result is left by a write after the release"
+	CountsOnce       Mistake = "a waiter counts those ahead before its row, and not after"
+	DeadCount        Mistake = "rows whose lease has ended count"
+	OnlyAhead        Mistake = "a waiter that a later one supersedes sees only the rows ahead"
+	PassesLatest     Mistake = "a release passes the lock to such a waiter"
+	NamesLatest      Mistake = "a release names such a waiter"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

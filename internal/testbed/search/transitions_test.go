@@ -92,7 +92,10 @@ var unneeded = map[string][]string{
 		"Joining/Resting", "Looking/Resting", "Sweeping/Resting", "Evicting/Resting", "Claiming/Resting",
 	},
 	"follows seldom; from Looking it is needed": {
-		"Evicting/Keeping", "Claiming/Keeping",
+		"Evicting/Keeping", "Claiming/Keeping", "Joining/Sweeping",
+	},
+	"the look after the row counts again": {
+		"Taking/Looking",
 	},
 	"the next turn makes the queue idle": {
 		"Removing/Resetting",

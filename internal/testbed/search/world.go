@@ -32,15 +32,17 @@ type Client struct {
 	Mode       queue.Mode
 	NoWait     bool
 	FailClosed bool
-	Resumes    bool // it continues what the last wait of A has left, by its handle
-	Downgrades bool // it may downgrade its lock
-	Sets       int  // how often it may call SetData
-	Updates    int  // UpdateAndRelease
-	Writes     int  // Transact
-	Reads      bool // it reads what the lock protects
-	Fences     int  // how often it sends a transaction of its own, with the condition of its lock
-	Delays     bool // its locks have a lock delay, which is as long as the lease
-	Once       bool // it waits for a result, or computes one, which never grows old
+	Resumes    bool   // it continues what the last wait of A has left, by its handle
+	Downgrades bool   // it may downgrade its lock
+	Sets       int    // how often it may call SetData
+	Updates    int    // UpdateAndRelease
+	Writes     int    // Transact
+	Reads      bool   // it reads what the lock protects
+	Fences     int    // how often it sends a transaction of its own, with the condition of its lock
+	Most       int    // of waiters ahead; zero: no limit
+	Group      string // a later waiter of the group supersedes it; empty: none does
+	Delays     bool   // its locks have a lock delay, which is as long as the lease
+	Once       bool   // it waits for a result, or computes one, which never grows old
 }
 
 // Faults are how often each fault may happen.
@@ -161,9 +163,11 @@ type node struct {
 	taken   bool // one has
 	updated updated
 	made    made
-	seen    order // of its snapshot
-	pausing bool  // it stops after its next step
-	stopped int32 // that step: see search.all; zero: it does not stop
+	seen    order  // of its snapshot
+	ahead   uint16 // tickets of the rows that were there when its own was put
+	later   uint16 // tickets of the later rows of its group that its last look has shown
+	pausing bool   // it stops after its next step
+	stopped int32  // that step: see search.all; zero: it does not stop
 }
 
 // place is a row of a waiter.
@@ -253,6 +257,7 @@ type msg struct {
 	node   int8
 	place  int8
 	answer bool
+	around bool  // the look shows the rows behind its sender's, which has the ticket, too
 	look   uint8 // a look at the rows up to this ticket, and one; zero: it is a write
 	bare   bool  // the look shows the record alone
 	next   uint8 // the look of a waiter with this ticket, that also shows its own row and the next; zero: not
@@ -284,7 +289,7 @@ func (m *msg) less(o *msg) int {
 		cmp.Compare(m.role, o.role), cmp.Compare(m.node, o.node), cmp.Compare(m.place, o.place), cmp.Compare(b(m.answer), b(o.answer)),
 		cmp.Compare(m.write[0], o.write[0]), cmp.Compare(m.write[1], o.write[1]), cmp.Compare(m.look, o.look), cmp.Compare(m.clock, o.clock),
 		cmp.Compare(m.rec, o.rec), cmp.Compare(m.rows, o.rows), cmp.Compare(m.reply, o.reply), cmp.Compare(m.row, o.row),
-		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.own), b(o.own)),
+		cmp.Compare(m.next, o.next), cmp.Compare(m.shown, o.shown), cmp.Compare(b(m.bare), b(o.bare)), cmp.Compare(b(m.around), b(o.around)), cmp.Compare(b(m.own), b(o.own)),
 		cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket), cmp.Compare(m.token, o.token), cmp.Compare(m.base, o.base), cmp.Compare(b(m.alone), b(o.alone)), cmp.Compare(m.order.sent, o.order.sent),
 	)
 }

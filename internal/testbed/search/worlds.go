@@ -24,6 +24,8 @@ var (
 	writers = Client{Turns: 2, Block: 2, Writes: 1}
 	setters = Client{Turns: 2, Block: 2, Sets: 1}
 	onces   = Client{Turns: 1, Once: true}
+	few     = Client{Turns: 1, Most: 1}
+	latest  = Client{Turns: 1, Group: "g"}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -172,6 +174,27 @@ func Worlds() []World {
 		{Name: "once, late", About: "and a request is late", Clients: []Client{onces, {Turns: 2, Once: true}}, Faults: Faults{Late: 1}},
 		{Name: "once, beside", About: "beside a client that waits for the lock, with grants by name", Names: true, Clients: []Client{onces, one, onces}},
 		{Name: "once, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{onces, onces}, Faults: Faults{Dup: 1, Ends: 1}},
+		{Name: "full", About: "at most one may wait", Clients: []Client{one, few, few}},
+		{Name: "full of four", About: "and another client waits", Clients: []Client{one, few, few, one}},
+		{Name: "full, lost", About: "and a request is lost", Clients: []Client{one, few, few}, Faults: Faults{Lost: 1}},
+		{Name: "full, late", About: "and a request is late", Clients: []Client{one, few, few}, Faults: Faults{Late: 1}},
+		{Name: "full, gives up", About: "and a caller gives up, or an answer comes late", Clients: []Client{one, few, few}, Faults: Faults{GiveUp: 1, Slow: 1}},
+		{Name: "full, crash", About: "and a client crashes", Clients: []Client{one, few, few}, Faults: Faults{Crash: 1}},
+		{Name: "full, suspended", About: "and a process sleeps for a lease", Clients: []Client{one, few, few}, Faults: Faults{Ends: 1}},
+		{Name: "full, names", About: "and releases name the row of the next waiter", Names: true, Clients: []Client{one, few, few}},
+		{Name: "full, passes", About: "the same with one client", Same: true, Clients: []Client{one, few, few}, Faults: Faults{Lost: 1}},
+		{Name: "latest", About: "a later waiter supersedes the earlier", Clients: []Client{one, latest, latest}},
+		{Name: "latest of four", About: "and another one", Clients: []Client{one, latest, latest, latest}},
+		{Name: "latest, lost", About: "and a request is lost", Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
+		{Name: "latest, late", About: "and a request is late", Clients: []Client{one, latest, latest}, Faults: Faults{Late: 1}},
+		{Name: "latest, gives up", About: "and a caller gives up, or an answer comes late", Clients: []Client{one, latest, latest}, Faults: Faults{GiveUp: 1, Slow: 1}},
+		{Name: "latest, crash", About: "and a client crashes", Clients: []Client{one, latest, latest}, Faults: Faults{Crash: 1}},
+		{Name: "latest, suspended", About: "and a process sleeps for a lease", Clients: []Client{latest, latest, latest}, Faults: Faults{Ends: 1}},
+		{Name: "latest, throttled", About: "and a request is throttled", Clients: []Client{one, latest, latest}, Faults: Faults{Failed: 1}},
+		{Name: "latest, names", About: "and releases name the row of the next waiter", Names: true, Clients: []Client{one, latest, latest}},
+		{Name: "latest, passes", About: "the same with one client", Same: true, Stale: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
+		{Name: "latest, wide", About: "and a wider counter issues the tickets", Wide: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
+		{Name: "latest, resumed", About: "and another process resumes a place", Clients: []Client{latest, {Turns: 1, Group: "g", Resumes: true}, latest}, Faults: Faults{Crash: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 		{Name: "blocks", About: "callers of a client wait with adjacent tickets", Clients: []Client{{Turns: 4, Block: 2}, two}},
@@ -244,6 +267,7 @@ var Unfinished = []string{
 	"paused of three", "blocks, heartbeats", "blocks, retakes", "blocks, retakes, late", "blocks, retakes, copied, any",
 	"blocks, retakes, suspended", "blocks, fence, suspended", "blocks, transaction, ended", "blocks, downgrade",
 	"blocks, update, copied, any", "blocks, resumed, downgrade",
+	"paused of three", "full of four", "full, suspended", "latest of four", "latest, suspended",
 }
 
 func worldNamed(name string) World {

@@ -39,6 +39,8 @@ type Line struct {
 type Waiters struct {
 	Waiting        int `json:"waiting" help:"how many wait"`
 	ExpiredWaiting int `json:"expired_waiting" help:"how many of them have a lease that is over"`
+	// Full is of the limit of the last waiter that has one.
+	Full bool `json:"full" help:"as many wait as the last waiter with a limit allows"`
 }
 
 // spans are the durations of a Line for people, and what its holder published.
@@ -63,6 +65,7 @@ func NewLine(s *queue.State, err error) Line {
 		l.State, l.Problem = Unreadable, &problem
 	}
 	l.HoldTime = newHoldTime(s)
+	_, l.Full = s.Full()
 	for i, h := range s.Serving {
 		if i == 0 {
 			number := h.Ticket.String()
@@ -136,6 +139,9 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 		if l.HeldFor != nil {
 			held = Age(l.heldFor)
 		}
+	}
+	if l.Full {
+		waiting += " full"
 	}
 	if l.LongestWait != nil {
 		longest = Age(l.longestWait)

@@ -52,6 +52,8 @@ type Report struct {
 	Waiting  []Waiter  `json:"waiting" help:"the waiters, in order"`
 	HoldTime *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
 	Result   *Result   `json:"result" help:"what a holder has left for its waiters, or null"`
+	Limit    *int      `json:"max_waiters" help:"the limit of the last waiter that has one"`
+	Full     bool      `json:"full" help:"as many wait as that allows"`
 }
 
 // Result is the result of a holder for machines.
@@ -75,6 +77,7 @@ type Holder struct {
 	Beat   *int64     `json:"beat" help:"how often the lease was renewed"`
 	Owner  string     `json:"owner" help:"the name of the process"`
 	Shared bool       `json:"shared" help:"together with other shared holders"`
+	Group  *string    `json:"group" help:"the waiters of which the latest stays"`
 	Since  *time.Time `json:"since" help:"when it was granted the lock"`
 	Age    *float64   `json:"age_seconds" help:"since then"`
 	// Without a lease, or if it cannot be read, the three are null.
@@ -92,11 +95,13 @@ type Holder struct {
 type Waiter struct {
 	Position int    `json:"position" help:"1 is the next"`
 	Ticket   string `json:"ticket" help:"the ticket"`
-	// With a problem, the five are null.
+	// With a problem, the seven are null.
 	ID        *string  `json:"id" help:"an id that is never used again"`
 	Beat      *int64   `json:"beat" help:"how often the lease was renewed"`
 	Owner     *string  `json:"owner" help:"the name of the process"`
 	Shared    *bool    `json:"shared" help:"together with other shared holders"`
+	Group     *string  `json:"group" help:"the waiters of which the latest stays"`
+	By        *string  `json:"superseded_by" help:"the later ticket of the group, for which it leaves with its next look"`
 	Age       *float64 `json:"age_seconds" help:"how long it has waited"`
 	Remaining float64  `json:"remaining_seconds" help:"what is left of its lease; below 0 it is over"`
 	TTL       float64  `json:"ttl_seconds" help:"the length of its lease"`
@@ -119,7 +124,15 @@ func NewReport(s *queue.State) Report {
 		r.Serving = append(r.Serving, newHolder(h))
 	}
 	for _, w := range s.Waiting {
-		r.Waiting = append(r.Waiting, newWaiter(w))
+		waiter := newWaiter(w)
+		if by, ok := s.SupersededBy(w.Ticket); ok {
+			number := by.String()
+			waiter.By = &number
+		}
+		r.Waiting = append(r.Waiting, waiter)
+	}
+	if limit, full := s.Full(); limit > 0 {
+		r.Limit, r.Full = &limit, full
 	}
 	return r
 }
@@ -157,6 +170,9 @@ func newHolder(h queue.Holder) Holder {
 		problem := h.Problem.Error()
 		holder.Problem = &problem
 	}
+	if h.Group != "" {
+		holder.Group = &h.Group
+	}
 	if h.TTL > 0 || h.Endless() {
 		holder.Beat = &h.Beat
 	}
@@ -183,6 +199,9 @@ func newWaiter(w queue.Waiter) Waiter {
 		problem := w.Problem.Error()
 		waiter.Problem = &problem
 		return waiter
+	}
+	if w.Group != "" {
+		waiter.Group = &w.Group
 	}
 	age := tenths(w.Age)
 	waiter.ID, waiter.Beat, waiter.Owner, waiter.Shared, waiter.Age = &w.ID, &w.Beat, &w.Owner, &w.Shared, &age

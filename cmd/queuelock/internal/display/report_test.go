@@ -52,6 +52,7 @@ func TestReport(t *testing.T) {
       "beat": 3,
       "owner": "a",
       "shared": false,
+      "group": null,
       "since": "2026-03-01T10:59:59Z",
       "age_seconds": 1.5,
       "remaining_seconds": 30,
@@ -69,6 +70,7 @@ func TestReport(t *testing.T) {
       "beat": 0,
       "owner": "b",
       "shared": true,
+      "group": null,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": 0,
@@ -86,6 +88,7 @@ func TestReport(t *testing.T) {
       "beat": 0,
       "owner": "d",
       "shared": false,
+      "group": null,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": null,
@@ -103,6 +106,7 @@ func TestReport(t *testing.T) {
       "beat": null,
       "owner": "e",
       "shared": false,
+      "group": null,
       "since": null,
       "age_seconds": null,
       "remaining_seconds": null,
@@ -123,6 +127,8 @@ func TestReport(t *testing.T) {
       "beat": 0,
       "owner": "c",
       "shared": true,
+      "group": null,
+      "superseded_by": null,
       "age_seconds": 1,
       "remaining_seconds": 1,
       "ttl_seconds": 15,
@@ -136,6 +142,8 @@ func TestReport(t *testing.T) {
       "beat": null,
       "owner": null,
       "shared": null,
+      "group": null,
+      "superseded_by": null,
       "age_seconds": null,
       "remaining_seconds": 0,
       "ttl_seconds": 0,
@@ -152,7 +160,9 @@ func TestReport(t *testing.T) {
     "bytes": 3,
     "until": "2026-03-01T11:00:00.5Z",
     "problem": null
-  }
+  },
+  "max_waiters": null,
+  "full": false
 }`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -57,7 +57,7 @@ func (o Options) headline(s *queue.State) string {
 	if s.Permits > 0 {
 		line += fmt.Sprintf(" of %d", s.Permits)
 	}
-	line += fmt.Sprintf(" served, %d waiting", len(s.Waiting))
+	line += fmt.Sprintf(" served, %d waiting", len(s.Waiting)) + Full(s)
 	if s.HoldTime.Mean > 0 {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
 	}
@@ -130,6 +130,11 @@ func (o Options) notes(out io.Writer, s *queue.State) {
 			fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), o.Evict(h.Ticket))
 		}
 	}
+	for _, w := range s.Waiting {
+		if text := Superseded(s, w); text != "" {
+			fmt.Fprintf(out, "\n%s\n", text)
+		}
+	}
 	for _, h := range s.Serving {
 		if text := AlsoWaits(s, h); text != "" {
 			fmt.Fprintf(out, "\n%s\n", text)
@@ -142,6 +147,24 @@ func (o Options) notes(out io.Writer, s *queue.State) {
 		data, as := Data(h.Data)
 		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data)
 	}
+}
+
+// Full says that as many wait as the last waiter with a limit allows. It is empty if they do not.
+func Full(s *queue.State) string {
+	limit, full := s.Full()
+	if !full {
+		return ""
+	}
+	return fmt.Sprintf(", full %d of %d", len(s.Waiting), limit)
+}
+
+// Superseded says by which later waiter of its group a waiter is superseded, and will leave. It is empty if it is not.
+func Superseded(s *queue.State, w queue.Waiter) string {
+	by, ok := s.SupersededBy(w.Ticket)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
 }
 
 // AlsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if

@@ -191,17 +191,36 @@ type outcome struct {
 	Entities []string  `json:"entities" help:"the entities"`
 	Tickets  []string  `json:"tickets" help:"their tickets"`
 	Waited   float64   `json:"waited_seconds" help:"how long it has waited"`
+	Why      *Why      `json:"why" help:"busy, full or superseded"`
+	By       *string   `json:"superseded_by" help:"the later ticket"`
 	Message  string    `json:"message,omitempty" help:"why the lock was not acquired, else absent"`
 }
 
+// Why is why a lock was not acquired.
+type Why string
+
+// The reasons.
+const (
+	Busy       Why = "busy"       // the wait is over
+	Full       Why = "full"       // as many wait as may
+	Superseded Why = "superseded" // a later waiter has come
+)
+
 // Acquired returns the object of a wait that ended with locks.
 func Acquired(now time.Time, waited time.Duration, entities, tickets []string) string {
-	return encode(outcome{"acquired", now.UTC(), entities, tickets, display.Seconds(waited), ""})
+	return encode(outcome{Event: "acquired", Time: now.UTC(), Entities: entities, Tickets: tickets, Waited: display.Seconds(waited)})
 }
 
-// NotAcquired returns the object of a wait that ended without.
-func NotAcquired(now time.Time, waited time.Duration, entities []string, message string) string {
-	return encode(outcome{"not_acquired", now.UTC(), entities, []string{}, display.Seconds(waited), message})
+// NotAcquired returns the object of a wait that ended without. by is the ticket of the later waiter, if that is why.
+func NotAcquired(now time.Time, waited time.Duration, entities []string, message string, why Why, by string) string {
+	o := outcome{
+		Event: "not_acquired", Time: now.UTC(), Entities: entities, Tickets: []string{}, Waited: display.Seconds(waited),
+		Why: &why, Message: message,
+	}
+	if by != "" {
+		o.By = &by
+	}
+	return encode(o)
 }
 
 func encode(o any) string {

@@ -112,11 +112,11 @@ func TestJSON(t *testing.T) {
 
 func TestOutcome(t *testing.T) {
 	got := Acquired(seen, 1500*time.Millisecond, []string{"a", "b"}, []string{"1", "2"})
-	if want := `{"event":"acquired","time":"2026-01-02T03:04:05Z","entities":["a","b"],"tickets":["1","2"],"waited_seconds":1.5}`; got != want {
+	if want := `{"event":"acquired","time":"2026-01-02T03:04:05Z","entities":["a","b"],"tickets":["1","2"],"waited_seconds":1.5,"why":null,"superseded_by":null}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	got = NotAcquired(seen, 0, []string{"a"}, "busy")
-	if want := `{"event":"not_acquired","time":"2026-01-02T03:04:05Z","entities":["a"],"tickets":[],"waited_seconds":0,"message":"busy"}`; got != want {
+	got = NotAcquired(seen, 0, []string{"a"}, "busy", Superseded, "7")
+	if want := `{"event":"not_acquired","time":"2026-01-02T03:04:05Z","entities":["a"],"tickets":[],"waited_seconds":0,"why":"superseded","superseded_by":"7","message":"busy"}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -246,7 +246,7 @@ func (m Model) detail(width int) page {
 		return page{title: title + ": …", selected: selected}
 	}
 	s := m.state
-	title += fmt.Sprintf(": %d served, %d waiting", len(s.Serving), len(s.Waiting))
+	title += fmt.Sprintf(": %d served, %d waiting", len(s.Serving), len(s.Waiting)) + display.Full(s)
 	if s.Permits > 0 {
 		title += fmt.Sprintf(", %d permits", s.Permits)
 	}
@@ -283,6 +283,9 @@ func (m Model) detail(width int) page {
 		up = "↑"
 	}
 	for _, w := range s.Waiting {
+		if text := display.Superseded(s, w); text != "" {
+			data = append(data, "  "+text)
+		}
 		place := fmt.Sprint(w.Position)
 		if n := m.moved[w.ID]; n > 0 {
 			place += fmt.Sprintf(" %s%d", up, n)

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// policyFlags say when a waiter leaves the queue before its turn.
+type policyFlags struct {
+	maxWaiters int // below zero: no limit
+	latest     bool
+	group      string
+	superseded int // the exit code
+}
+
+func (f *policyFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVar(&f.maxWaiters, "max-waiters", -1, "do not wait behind `N` waiters or more, at most 10000")
+	flags.Lookup("max-waiters").DefValue = "0" // none is shown: there is no limit
+	flags.BoolVar(&f.latest, "latest", false, "leave the queue once a later waiter with --latest comes")
+	flags.StringVar(&f.group, "group", "", "with --latest: only waiters of the same group `NAME` count")
+	flags.IntVar(&f.superseded, "superseded-exit-code", exitSuperseded, "the exit `CODE` if a later waiter has come")
+}
+
+// policy returns the options that the flags ask for.
+func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.Option, err error) {
+	limited := cmd.Flags().Changed("max-waiters")
+	switch {
+	case limited && (f.maxWaiters < 0 || f.maxWaiters > queue.MaxWaiters):
+		return nil, usagef("--max-waiters %d: need a number from 0 to %d", f.maxWaiters, queue.MaxWaiters)
+	case limited && f.latest:
+		return nil, usagef("--max-waiters and --latest: a waiter that has superseded another might be refused itself; use one of them")
+	case keys > 1 && (limited || f.latest):
+		return nil, usagef("--all excludes --max-waiters and --latest, as each queue would decide alone; use one entity")
+	case cmd.Flags().Changed("group") && !f.latest:
+		return nil, usagef("--group is only for --latest: add that")
+	case cmd.Flags().Changed("group") && (f.group == "" || len(f.group) > queue.MaxGroup):
+		return nil, usagef("--group has %d bytes: need 1 to %d", len(f.group), queue.MaxGroup)
+	case f.superseded < 0 || f.superseded > maxCode:
+		return nil, usagef("--superseded-exit-code %d: need a number from 0 to %d", f.superseded, maxCode)
+	case cmd.Flags().Changed("superseded-exit-code") && !f.latest:
+		return nil, usagef("--superseded-exit-code is only for --latest: add that")
+	}
+	switch {
+	case limited:
+		options = append(options, queuelock.MaxWaiters(f.maxWaiters))
+	case f.latest && f.group != "":
+		options = append(options, queuelock.Supersede(queuelock.Group(f.group)))
+	case f.latest:
+		options = append(options, queuelock.Supersede())
+	}
+	return options, nil
+}
+
+// why says for programs what has ended a wait, and by which ticket.
+func why(err error) (why progress.Why, by string) {
+	switch {
+	case errors.Is(err, queuelock.ErrQueueFull):
+		return progress.Full, ""
+	case errors.Is(err, queuelock.ErrSuperseded):
+		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); ok {
+			by = e.SupersededBy.String()
+		}
+		return progress.Superseded, by
+	}
+	return progress.Busy, ""
+}
+
+// policyLine says for people that a policy has ended a wait, before what is known of the holder.
+func policyLine(e *queuelock.NotAcquiredError) string {
+	switch {
+	case errors.Is(e.Policy, queuelock.ErrQueueFull):
+		return fmt.Sprintf("at most %d may wait; ", e.MaxWaiters)
+	case errors.Is(e.Policy, queuelock.ErrSuperseded):
+		return fmt.Sprintf("superseded by ticket %s; ", e.SupersededBy.Short())
+	}
+	return ""
+}

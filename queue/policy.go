@@ -1,0 +1,128 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Policy makes a waiter leave the queue before its turn. It is a rule of the waiter, which decides it from a look: the
+// conditions of a grant do not know it. If the waiter was granted the lock meanwhile, the grant counts.
+type Policy struct {
+	// Limited says that the waiter leaves once a look counts Waiters or more live rows ahead. The first look comes before its
+	// row, so that a waiter which is refused is in no other's way; the next one after it, so that two that come at once count
+	// each other. Waiters is at least 1: without waiting, NoWait is enough.
+	Limited bool
+	Waiters int
+	// Group is that of a waiter which leaves once a look shows a live row of the group with a later ticket, or once a later
+	// ticket of the group was granted. Empty: it does not.
+	Group string
+}
+
+// MaxGroup is the largest size of a group, in bytes, and MaxWaiters the largest limit.
+const (
+	MaxGroup   = 256
+	MaxWaiters = 10_000
+)
+
+// Full returns the limit by which the last waiter that has one takes the queue as full, and whether it is. Waiters whose lease has ended
+// do not count.
+func (s *State) Full() (limit int, full bool) {
+	n := 0
+	for _, w := range s.Waiting {
+		if !w.Expired() {
+			n++
+		}
+		if w.MaxWaiters > 0 {
+			limit = w.MaxWaiters
+		}
+	}
+	return limit, limit > 0 && n >= limit
+}
+
+// SupersededBy returns the ticket of the waiter that supersedes the one with ticket t, the last of its group.
+func (s *State) SupersededBy(t ticket.Number) (by ticket.Number, ok bool) {
+	w, ok := first(s.Waiting, func(w Waiter) bool { return w.Ticket == t })
+	if !ok {
+		return by, false
+	}
+	return supersedes(s.Waiting, w.Group, t, func(i int) bool { return !s.Waiting[i].Expired() })
+}
+
+// supersedes returns the last ticket after t of a live row of the group.
+func supersedes(rows []Waiter, group string, t ticket.Number, live func(i int) bool) (by ticket.Number, ok bool) {
+	for i, row := range rows {
+		if group != "" && row.Group == group && t.Less(row.Ticket) && live(i) {
+			by, ok = row.Ticket, true
+		}
+	}
+	return by, ok
+}
+
+// limited reports whether the waiter counts those ahead. One that does not wait is not in the queue.
+func (w *Wait) limited() bool { return w.Config.Policy.Limited && !w.Config.NoWait }
+
+// grouped reports whether a later waiter may supersede this one. It claims only by a look that has shown the rows behind it.
+func (w *Wait) grouped() bool { return w.Config.Policy.Group != "" && !w.Config.NoWait }
+
+// count continues before the row is put: the waiter looks, and leaves if the queue is full.
+func (w *Wait) count(c Clock) Do {
+	if !w.turn.looked {
+		return w.look()
+	}
+	d := w.decide(c, w.Ticket, nil)
+	do, ends := w.gives(c, d)
+	if !ends {
+		do = Do{State: Joining}
+	}
+	do.Decision = &d
+	return do
+}
+
+// gives returns how the policy ends the wait of a ticket, if it does.
+func (w *Wait) gives(c Clock, d Decision) (do Do, ends bool) {
+	if by, ok := w.superseded(c); ok {
+		return w.supersededBy(by), true
+	}
+	if w.limited() && d.Do == ActionWait && d.Ahead >= w.Config.Policy.Waiters {
+		return w.fail(WhyFull, nil), true
+	}
+	return do, false
+}
+
+// superseded returns the later ticket of the group that the snapshot shows: of a row, or of the grant that has overtaken the
+// waiter. A holder with another group has not; of an earlier grant the group is not known, and counts as the same, since a
+// new ticket would make this waiter the latest.
+func (w *Wait) superseded(c Clock) (by ticket.Number, ok bool) {
+	if !w.grouped() {
+		return by, false
+	}
+	s, group := &w.Snapshot, w.Config.Policy.Group
+	var left []time.Duration
+	if len(s.Rows) > 0 {
+		left = c.Leases(*s).Rows
+	}
+	if by, ok = supersedes(s.Rows, group, w.Ticket, func(i int) bool { return left[i] > 0 }); ok {
+		return by, true
+	}
+	floor := s.Record.Floor()
+	if !w.Ticket.Less(floor) {
+		return by, false
+	}
+	h, present := first(s.Record.Holders, func(h Holder) bool { return h.Ticket == floor })
+	return floor, !present || h.Group == group
+}
+
+func (w *Wait) supersededBy(by ticket.Number) Do {
+	do := w.fail(WhySuperseded, nil)
+	do.By = by
+	return do
+}
+
+// newTicket ends the wait of a ticket that can never be granted.
+func (w *Wait) newTicket(c Clock, why Why) Do {
+	if by, ok := w.superseded(c); ok {
+		return w.supersededBy(by)
+	}
+	return w.fail(why, nil)
+}

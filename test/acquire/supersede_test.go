@@ -1,0 +1,58 @@
+package acquire_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestSupersededIsNotNamed checks that a release grants the lock to no waiter by its row that a later one supersedes, although
+// the holder has read it.
+func TestSupersededIsNotNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRelay(t, queuelock.Supersede())
+		e, _ := locktest.OpenMet(t, r.table, "e", queuelock.Config{})
+		later := locktest.LockBy(t, e, queuelock.Supersede())
+		time.Sleep(4 * roundTrip) // its row is in the table, and the other has not looked
+		locktest.Release(t, r.holder)
+		if got := <-r.second; !errors.Is(got.Err, queuelock.ErrSuperseded) {
+			t.Errorf("%v, want ErrSuperseded", got.Err)
+		}
+		locktest.Release(t, locktest.Within(t, "the later", time.Minute, later).Lock)
+	})
+}
+
+// TestPolicyBudget checks what the options cost: nothing at an idle lock, and else one look, which comes before the row with a
+// limit, and is not saved for the latest.
+func TestPolicyBudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts []queuelock.Option
+		more int
+	}{
+		"none": {nil, 0}, "MaxWaiters": {[]queuelock.Option{queuelock.MaxWaiters(3)}, 1}, "Supersede": {[]queuelock.Option{queuelock.Supersede()}, 1},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+			b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
+			idle := locktest.CostTo(db, func() { locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever, c.opts...)) })
+			if idle.Sent != 2 || idle.WriteUnits != 2 || idle.ReadUnits != 0 {
+				t.Errorf("an idle cycle costs %+v", idle)
+			}
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			joins := locktest.CostTo(db, func() {
+				locktest.LockBy(t, b, c.opts...)
+				time.Sleep(time.Millisecond)
+			})
+			if joins.Sent != 2+c.more { // TAKE and ENQUEUE; the ticket is the next, so the first look is saved
+				t.Errorf("to queue costs %+v, want %d requests", joins, 2+c.more)
+			}
+			locktest.Release(t, held)
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// The cases of the pages of three schedulers, so far as a lock has them:
+//
+//	GitHub     docs.github.com/actions "Control the concurrency of workflows and jobs", and the changelog of 2026-05-07
+//	Buildkite  buildkite.com/docs/pipelines "Controlling concurrency" and "Skipping builds"
+//	GitLab     docs.gitlab.com/ci/resource_groups "Process modes", and "Prevent outdated deployment jobs"
+//
+// A run of a table is an Acquire that comes ten seconds after the one before, in a process of its own. Each holds the lock for a
+// minute. want are the runs in the order in which they end, or start for those that run.
+var schedulerCases = []struct {
+	page, name string
+	runs       []queuelock.Option // of each run, in the order in which they come; nil: none
+	want       string
+}{
+	{"GitHub", "one in progress, and one that is pending", latestOf("", ""), "1 runs, 2 runs"},
+	{"GitHub", "a pending run is canceled by a new one, which takes its place", latestOf("", "", ""), "1 runs, 2 superseded, 3 runs"},
+	{"GitHub", "of many pushes the last is left, and the one in progress goes on", latestOf("", "", "", "", ""), "1 runs, 2 superseded, 3 superseded, 4 superseded, 5 runs"},
+	{"GitHub", "a group is of its name alone", latestOf("main", "main", "dev", "main", "dev"), "1 runs, 2 superseded, 3 superseded, 4 runs, 5 runs"},
+	{"GitHub", "queue: max keeps pending runs, in the order in which they began to wait", limited(100, 4), "1 runs, 2 runs, 3 runs, 4 runs"},
+	{"GitHub", "queue: max of a limit, here of 2, refuses those beyond it", limited(2, 5), "1 runs, 4 full, 5 full, 2 runs, 3 runs"},
+	{"Buildkite", "a concurrency group starts jobs in the order in which they were created", make([]queuelock.Option, 4), "1 runs, 2 runs, 3 runs, 4 runs"},
+	{"Buildkite", "skip queued intermediate builds of a branch", latestOf("branch-one", "branch-one", "main", "branch-one"), "1 runs, 2 superseded, 3 runs, 4 runs"},
+	{"GitLab", "oldest first", make([]queuelock.Option, 3), "1 runs, 2 runs, 3 runs"},
+	{"GitLab", "newest first, and outdated deployment jobs are prevented", latestOf("", "", "", ""), "1 runs, 2 superseded, 3 superseded, 4 runs"},
+	{"GitLab", "a job of another kind in the same resource group is not outdated", []queuelock.Option{queuelock.Supersede(), nil, queuelock.Supersede(), queuelock.Supersede()}, "1 runs, 3 superseded, 2 runs, 4 runs"},
+}
+
+// latestOf returns Supersede with groups; empty: the default.
+func latestOf(groups ...string) (runs []queuelock.Option) {
+	for _, group := range groups {
+		if group == "" {
+			runs = append(runs, queuelock.Supersede())
+		} else {
+			runs = append(runs, queuelock.Supersede(queuelock.Group(group)))
+		}
+	}
+	return runs
+}
+
+func limited(n, runs int) []queuelock.Option {
+	return slices.Repeat([]queuelock.Option{queuelock.MaxWaiters(n)}, runs)
+}
+
+// TestSchedulerCases plays schedulerCases.
+func TestSchedulerCases(t *testing.T) {
+	for _, c := range schedulerCases {
+		t.Run(c.page+"/"+strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				var mu sync.Mutex
+				var got []string
+				note := func(run int, what string) {
+					mu.Lock()
+					defer mu.Unlock()
+					got = append(got, fmt.Sprintf("%d %s", run, what))
+				}
+				var runs sync.WaitGroup
+				for i, option := range c.runs {
+					client, _ := locktest.Open(t, table, fmt.Sprint("run ", i+1), queuelock.Config{})
+					runs.Go(func() {
+						err := client.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+							note(i+1, "runs")
+							time.Sleep(time.Minute)
+							return nil
+						}, option)
+						switch {
+						case errors.Is(err, queuelock.ErrSuperseded):
+							note(i+1, "superseded")
+						case errors.Is(err, queuelock.ErrQueueFull):
+							note(i+1, "full")
+						case err != nil:
+							t.Errorf("run %d: %v", i+1, err)
+						}
+					})
+					time.Sleep(10 * time.Second)
+				}
+				runs.Wait()
+				if said := strings.Join(got, ", "); said != c.want {
+					t.Errorf("got  %s\nwant %s", said, c.want)
+				}
+			})
+		})
+	}
+}

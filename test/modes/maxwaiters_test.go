@@ -1,0 +1,222 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// refused checks the error of a queue that is full.
+func refused(t *testing.T, err error, limit, position int) *queuelock.NotAcquiredError {
+	t.Helper()
+	e, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+	if !ok || !errors.Is(err, queuelock.ErrQueueFull) || !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrSuperseded) {
+		t.Fatalf("%v, want ErrQueueFull and ErrNotAcquired", err)
+	}
+	if e.MaxWaiters != limit || e.Position != position || e.Serving == nil {
+		t.Errorf("limit %d at position %d behind %v, want %d at %d and a holder", e.MaxWaiters, e.Position, e.Serving, limit, position)
+	}
+	locktest.Says(t, err, fmt.Sprintf("at most %d may wait", limit))
+	return e
+}
+
+// TestMaxWaiters checks who is refused, that nothing of it is left, and what it costs.
+func TestMaxWaiters(t *testing.T) {
+	two := queuelock.MaxWaiters(2)
+	locktest.InTable(t, "RefusesTheThird", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		d, db := locktest.OpenMet(t, table, "d", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		first := locktest.LockBy(t, b, two)
+		time.Sleep(time.Second)
+		second := locktest.LockBy(t, c, two)
+		time.Sleep(time.Second)
+		var err error
+		spent := locktest.CostTo(db, func() { _, err = d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, two) })
+		if e := refused(t, err, 2, 3); e.Serving.Owner != "a" {
+			t.Errorf("served %+v, want a", e.Serving)
+		}
+		if spent.Sent != 2 || spent.WriteUnits != 1 {
+			t.Errorf("a refusal costs %+v, want TAKE and one look", spent)
+		}
+		if rows, holders := locktest.RowsAndHolders(t, a); rows != 2 || holders != 1 {
+			t.Errorf("%d rows and %d holders, want 2 and 1", rows, holders)
+		}
+		locktest.Release(t, held)
+		time.Sleep(time.Minute)
+		locktest.Release(t, locktest.Granted(t, "the first", first))
+		time.Sleep(time.Minute)
+		locktest.Release(t, locktest.Granted(t, "the second", second))
+		if rows, holders := locktest.RowsAndHolders(t, a); rows+holders != 0 {
+			t.Errorf("%d rows and %d holders are left", rows, holders)
+		}
+	})
+	locktest.InTable(t, "WaitersOfOneClient", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		results := make(chan error, 5)
+		for range 5 { // at once
+			go func() {
+				results <- b.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error { return nil }, two)
+			}()
+		}
+		time.Sleep(3 * time.Second)
+		if rows, _ := locktest.RowsAndHolders(t, a); rows != 2 {
+			t.Errorf("%d rows, want 2", rows)
+		}
+		locktest.Release(t, held)
+		served := 0
+		for range 5 {
+			if err := <-results; err == nil {
+				served++
+			} else if !errors.Is(err, queuelock.ErrQueueFull) {
+				t.Error(err)
+			}
+		}
+		if served != 2 {
+			t.Errorf("%d of 5 were served, want 2", served)
+		}
+	})
+	locktest.InTable(t, "CountsOthersWithoutTheOption", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		other := locktest.LockBy(t, b)
+		time.Sleep(time.Second)
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.MaxWaiters(1))
+		refused(t, err, 1, 2)
+		locktest.StillWaits(t, "the other", other)
+	})
+	locktest.InTable(t, "NotTheCrashed", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		dead, db := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		locktest.LockBy(t, dead)
+		time.Sleep(time.Second)
+		db.Partition()
+		_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.MaxWaiters(1))
+		refused(t, err, 1, 2)
+		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
+		waiting := locktest.LockBy(t, b, queuelock.MaxWaiters(1))
+		time.Sleep(time.Second)
+		locktest.StillWaits(t, "the only one alive", waiting)
+	})
+	for name, c := range map[string]struct {
+		cfg  queuelock.Config
+		opts []queuelock.Option
+	}{
+		"Shared":      {opts: []queuelock.Option{queuelock.Shared()}},
+		"Permits":     {opts: []queuelock.Option{queuelock.Permits(2)}},
+		"ScopeTable":  {cfg: locktest.SharedScope},
+		"ScopeEntity": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}},
+		"FailClosed":  {opts: []queuelock.Option{queuelock.FailClosed()}},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, b, d := locktest.Three(t, table, c.cfg, "a", "b", "d")
+			permits := name == "Permits"
+			var first []queuelock.Option
+			if permits {
+				first = c.opts
+				locktest.Acquire(t, d, waitpolicy.Forever, first...)
+			}
+			held := locktest.Acquire(t, a, waitpolicy.Forever, first...)
+			opts := append(c.opts, queuelock.MaxWaiters(1))
+			waiting := locktest.LockBy(t, b, opts...)
+			time.Sleep(time.Second)
+			_, err := d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, opts...)
+			refused(t, err, 1, 2)
+			locktest.Release(t, held)
+			time.Sleep(time.Minute)
+			locktest.Release(t, locktest.Granted(t, "the waiter", waiting))
+		})
+	}
+	locktest.InTable(t, "LockItem", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		held := locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever)
+		one := queuelock.MaxWaiters(1)
+		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever, one)
+		time.Sleep(time.Second)
+		_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, one)
+		refused(t, err, 1, 2)
+		locktest.Release(t, held)
+		time.Sleep(time.Minute)
+		locktest.Release(t, locktest.Granted(t, "the waiter", waiting))
+	})
+}
+
+// TestMaxWaitersFreedPlace checks that refused callers, however many, keep no place that has become free.
+func TestMaxWaitersFreedPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(20*time.Millisecond))
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		locktest.QueueUp(ctx, b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		crowd, admitted := make(chan error, 1000), 0
+		var waiting []<-chan locktest.Outcome
+		for i := range 200 { // one each 5 ms, and a refusal takes 80 ms
+			c, _ := locktest.Open(t, table, fmt.Sprint(i), queuelock.Config{})
+			waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.For(time.Minute), queuelock.MaxWaiters(1)))
+			if i == 100 {
+				leave()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(5 * time.Second)
+		for _, done := range waiting {
+			select {
+			case got := <-done:
+				crowd <- got.Err
+			default:
+				admitted++
+			}
+		}
+		close(crowd)
+		for err := range crowd {
+			if !errors.Is(err, queuelock.ErrQueueFull) {
+				t.Error(err)
+			}
+		}
+		if admitted != 1 {
+			t.Errorf("%d wait, want the one that came after the place was free", admitted)
+		}
+	})
+}
+
+// TestMaxWaitersZero checks MaxWaiters(0): NoWait with its own error.
+func TestMaxWaitersZero(t *testing.T) {
+	zero := queuelock.MaxWaiters(0)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		c, db := locktest.OpenMet(t, table, "c", locktest.TenSeconds)
+		held := locktest.Acquire(t, a, waitpolicy.Forever, zero)
+		for _, wait := range []waitpolicy.Wait{waitpolicy.Forever, waitpolicy.For(time.Minute), waitpolicy.NoWait, waitpolicy.Attempts(2, time.Second)} {
+			var err error
+			spent := locktest.CostTo(db, func() { _, err = c.Acquire(t.Context(), locktest.Order, wait, zero) })
+			refused(t, err, 0, 0)
+			if tries, _ := wait.Tries(); spent.Sent != max(1, tries) {
+				t.Errorf("%v: %+v, want one request for each attempt", wait, spent)
+			}
+		}
+		if _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.MaxWaiters(1)); !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrQueueFull) {
+			t.Errorf("NoWait with another limit: %v, want that the lock is busy", err)
+		}
+		locktest.Release(t, held)
+		dead, deadDB := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		locktest.Acquire(t, dead, waitpolicy.Forever)
+		deadDB.Partition()
+		time.Sleep(2 * locktest.TTL)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever, zero)) // evicts it, as NoWait does
+	})
+}

@@ -1,0 +1,328 @@
+package modes_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// superseded checks the error of a waiter that a later one has replaced.
+func superseded(t *testing.T, what string, done <-chan locktest.Outcome) *queuelock.NotAcquiredError {
+	t.Helper()
+	got := locktest.Within(t, what, 30*time.Second, done)
+	e, ok := errors.AsType[*queuelock.NotAcquiredError](got.Err)
+	if !ok || !errors.Is(got.Err, queuelock.ErrSuperseded) || !errors.Is(got.Err, queuelock.ErrNotAcquired) || errors.Is(got.Err, queuelock.ErrQueueFull) {
+		t.Fatalf("%s: %v, want ErrSuperseded and ErrNotAcquired", what, got.Err)
+	}
+	locktest.Says(t, got.Err, "superseded by ticket "+e.SupersededBy.String())
+	return e
+}
+
+// TestSupersede checks that the latest waiter of a group stays.
+func TestSupersede(t *testing.T) {
+	latest := queuelock.Supersede()
+	locktest.InTable(t, "OfOtherClients", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		d, _ := locktest.Open(t, table, "d", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		first := locktest.LockBy(t, b, latest)
+		time.Sleep(time.Second)
+		second := locktest.LockBy(t, c, latest)
+		superseded(t, "the first", first)
+		third := locktest.LockBy(t, d, latest)
+		e := superseded(t, "the second", second)
+		if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Waiting) != 1 || state.Waiting[0].Ticket != e.SupersededBy || state.Waiting[0].Group != "all" {
+			t.Errorf("%+v waits, want the third in its group", state.Waiting)
+		}
+		locktest.Release(t, held)
+		time.Sleep(10 * time.Second)
+		locktest.Release(t, locktest.Granted(t, "the third", third))
+		if rows, holders := locktest.RowsAndHolders(t, a); rows+holders != 0 {
+			t.Errorf("%d rows and %d holders are left", rows, holders)
+		}
+	})
+	locktest.InTable(t, "OfOneClient", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		var all []<-chan locktest.Outcome
+		for range 10 { // at once: ten pushes
+			all = append(all, locktest.LockBy(t, b, latest))
+		}
+		time.Sleep(30 * time.Second)
+		waits := 0
+		for _, done := range all {
+			select {
+			case got := <-done:
+				if !errors.Is(got.Err, queuelock.ErrSuperseded) {
+					t.Error(got.Err)
+				}
+			default:
+				waits++
+				defer func() { locktest.Release(t, locktest.Within(t, "the latest", time.Minute, done).Lock) }()
+			}
+		}
+		if waits != 1 {
+			t.Errorf("%d wait, want one", waits)
+		}
+		locktest.Release(t, held)
+	})
+	locktest.InTable(t, "BehindAnotherOfItsClient", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		plain := locktest.LockBy(t, b) // the first of its client, which looks for all others
+		time.Sleep(time.Second)
+		waiting := locktest.LockBy(t, b, latest)
+		time.Sleep(time.Second)
+		locktest.LockBy(t, c, latest)
+		superseded(t, "the one that is not first", waiting)
+		locktest.StillWaits(t, "the first", plain)
+	})
+	locktest.InTable(t, "OnlyItsGroup", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		web := locktest.LockBy(t, b, queuelock.Supersede(queuelock.Group("web")))
+		time.Sleep(time.Second)
+		locktest.LockBy(t, c, queuelock.Supersede(queuelock.Group("api")))
+		locktest.LockBy(t, c, latest)
+		locktest.LockBy(t, c)
+		time.Sleep(30 * time.Second)
+		locktest.StillWaits(t, "the only one of its group", web)
+		locktest.LockBy(t, c, queuelock.Supersede(queuelock.Group("web")))
+		superseded(t, "the first of its group", web)
+	})
+	locktest.InTable(t, "NotByTheCrashed", func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting, db := locktest.Open(t, table, "waiting", locktest.TenSeconds)
+		first := locktest.LockBy(t, waiting, latest)
+		time.Sleep(time.Second)
+		db.Partition() // it does not see the later one before its lease ends
+		dead, deadDB := locktest.Open(t, table, "dead", locktest.TenSeconds)
+		later := locktest.LockBy(t, dead, latest)
+		time.Sleep(500 * time.Millisecond)
+		deadDB.Partition()
+		time.Sleep(3 * locktest.TenSeconds.WaiterTTL)
+		db.Heal() // and its first look shows the row whose lease has ended
+		time.Sleep(10 * time.Second)
+		locktest.StillWaits(t, "the first", first)
+		locktest.StillWaits(t, "the partitioned", later)
+	})
+	for name, c := range map[string]struct {
+		cfg  queuelock.Config
+		opts []queuelock.Option
+	}{
+		"Shared":      {opts: []queuelock.Option{queuelock.Shared()}},
+		"Permits":     {opts: []queuelock.Option{queuelock.Permits(1)}},
+		"ScopeTable":  {cfg: locktest.SharedScope},
+		"ScopeEntity": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}},
+		"FailClosed":  {opts: []queuelock.Option{queuelock.FailClosed()}},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, b, d := locktest.Three(t, table, c.cfg, "a", "b", "d")
+			var first []queuelock.Option
+			if name == "Permits" {
+				first = c.opts
+			}
+			held := locktest.Acquire(t, a, waitpolicy.Forever, first...)
+			opts := append(c.opts, latest)
+			old := locktest.LockBy(t, b, opts...)
+			time.Sleep(time.Second)
+			waiting := locktest.LockBy(t, d, opts...)
+			superseded(t, "the first", old)
+			locktest.Release(t, held)
+			time.Sleep(time.Minute)
+			locktest.Release(t, locktest.Granted(t, "the latest", waiting))
+		})
+	}
+	locktest.InTable(t, "LockItem", func(t *testing.T, table *queuelocktest.Table) {
+		u, key, _ := locktest.NewOrder(t, table)
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		held := locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever)
+		old := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever, latest)
+		time.Sleep(time.Second)
+		waiting := locktest.QueueUpForItem(t.Context(), c, u.Key(key), waitpolicy.Forever, latest)
+		if got := locktest.Within(t, "the first", 30*time.Second, old); !errors.Is(got.Err, queuelock.ErrSuperseded) {
+			t.Error(got.Err)
+		}
+		locktest.Release(t, held)
+		time.Sleep(time.Minute)
+		locktest.Release(t, locktest.Granted(t, "the latest", waiting))
+	})
+	locktest.InTable(t, "NoWait", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+		locktest.Acquire(t, a, waitpolicy.NoWait, latest)
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, latest); !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrSuperseded) {
+			t.Errorf("%v, want that the lock is busy", err)
+		}
+	})
+}
+
+// TestSupersedeBeforeTheTurn checks that a waiter which has not looked since a later one came is not granted the lock as the
+// holder releases it, by that release or by a claim without a look.
+func TestSupersedeBeforeTheTurn(t *testing.T) {
+	for name, same := range map[string]bool{"OneClient": true, "Clients": false} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+			a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+			if same {
+				b, c = a, a
+			}
+			for range 20 { // short turns: releases pass the lock on
+				held := locktest.Acquire(t, a, waitpolicy.Forever)
+				old := locktest.LockBy(t, b, queuelock.Supersede())
+				time.Sleep(300 * time.Millisecond)
+				later := locktest.LockBy(t, c, queuelock.Supersede())
+				time.Sleep(35 * time.Millisecond) // its row is in the table
+				locktest.Release(t, held)
+				superseded(t, "the first", old)
+				locktest.Release(t, locktest.Within(t, "the later", time.Minute, later).Lock)
+			}
+		})
+	}
+}
+
+// TestSupersedeAfterPause checks a waiter that was paused while later ones came and went. A new ticket would make it the latest.
+func TestSupersedeAfterPause(t *testing.T) {
+	latest := queuelock.Supersede()
+	for _, c := range []struct {
+		name  string
+		opts  []queuelock.Option // of the one that overtakes
+		holds bool               // it still does, when the waiter goes on
+		want  bool               // superseded
+	}{
+		{"OvertakenByItsGroup", []queuelock.Option{latest}, true, true},
+		{"WhoseTurnIsOver", []queuelock.Option{latest}, false, true},
+		{"OvertakenByAnother", nil, true, false},
+		{"OvertakenByAnotherGroup", []queuelock.Option{queuelock.Supersede(queuelock.Group("other"))}, true, false},
+	} {
+		locktest.InTable(t, c.name, func(t *testing.T, table *queuelocktest.Table) {
+			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			paused, db := locktest.Open(t, table, "paused", locktest.TenSeconds)
+			waiting := locktest.LockBy(t, paused, latest)
+			time.Sleep(time.Second)
+			db.Partition()
+			time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
+			next := locktest.LockBy(t, b, c.opts...)
+			time.Sleep(time.Second)
+			locktest.Release(t, held)
+			overtaker := locktest.Within(t, "the overtaker", time.Minute, next).Lock
+			if !c.holds {
+				locktest.Release(t, overtaker)
+			}
+			db.Heal()
+			if c.want {
+				if e := superseded(t, "the paused", waiting); e.SupersededBy != overtaker.Ticket() {
+					t.Errorf("by ticket %v, want %v", e.SupersededBy, overtaker.Ticket())
+				}
+				return
+			}
+			time.Sleep(10 * time.Second)
+			locktest.StillWaits(t, "the paused", waiting)
+			locktest.Release(t, overtaker)
+			locktest.Release(t, locktest.Within(t, "the paused", time.Minute, waiting).Lock)
+		})
+	}
+}
+
+// TestSupersedeAndResume checks that a resumed place is in the group again.
+func TestSupersedeAndResume(t *testing.T) {
+	latest := queuelock.Supersede()
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t)
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		old, db := locktest.Open(t, table, "old", queuelock.Config{})
+		place := make(chan queuelock.Handle, 1)
+		locktest.LockBy(t, old, latest, queuelock.OnHandle(func(h queuelock.Handle) { place <- h }))
+		handle := <-place
+		time.Sleep(time.Second)
+		db.Partition()
+		resumed := locktest.Background(func() (*queuelock.Lock, error) {
+			return b.Resume(t.Context(), handle, waitpolicy.Forever, latest)
+		})
+		time.Sleep(10 * time.Second)
+		locktest.StillWaits(t, "the resumed", resumed)
+		later := locktest.LockBy(t, c, latest)
+		superseded(t, "the resumed", resumed)
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the later", time.Minute, later).Lock)
+	})
+}
+
+// TestForeignGroup checks rows and an entry whose group another program wrote: they supersede none, and harm no other.
+func TestForeignGroup(t *testing.T) {
+	latest := queuelock.Supersede()
+	locktest.InTable(t, "Row", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.LockBy(t, b, latest)
+		time.Sleep(time.Second)
+		for _, group := range []types.AttributeValue{attr.Num(7), attr.Object(attr.Item{"all": attr.Str("all")}), attr.Str("")} {
+			row := locktest.LeftRow(1000)
+			row["group"] = group
+			locktest.Write(t, table, row)
+			time.Sleep(10 * time.Second)
+			locktest.StillWaits(t, "the waiter", waiting)
+		}
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the waiter", time.Minute, waiting).Lock)
+	})
+	locktest.InTable(t, "Entry", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		waiting := locktest.LockBy(t, b, latest)
+		time.Sleep(time.Second)
+		record, holders := locktest.Record(t, table)
+		for id, entry := range holders {
+			entry := attr.With(entry.(*types.AttributeValueMemberM).Value, attr.Item{"group": attr.Num(7)})
+			locktest.Write(t, table, attr.With(record, attr.Item{"holders": attr.Object(attr.Item{id: attr.Object(entry)})}))
+		}
+		time.Sleep(20 * time.Second)
+		locktest.StillWaits(t, "the waiter", waiting)
+		state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
+		if _, malformed := errors.AsType[*queue.MalformedError](state.Serving[0].Problem); !malformed {
+			t.Errorf("the problem is %v", state.Serving[0].Problem)
+		}
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the waiter", time.Minute, waiting).Lock)
+	})
+}
+
+// TestPolicyArguments checks that wrong bounds, and options that cannot be combined, are one error, and send nothing.
+func TestPolicyArguments(t *testing.T) {
+	table := queuelocktest.NewTable(t)
+	c, db := locktest.Open(t, table, "a", queuelock.Config{})
+	group := func(name string) queuelock.ItemOption { return queuelock.Supersede(queuelock.Group(name)) }
+	for says, opts := range map[string][]queuelock.Option{
+		"MaxWaiters(-1): 0 to 10000 are possible":          {queuelock.MaxWaiters(-1)},
+		"MaxWaiters(10001): 0 to 10000 are possible":       {queuelock.MaxWaiters(10_001)},
+		"MaxWaiters and Supersede cannot be combined":      {queuelock.MaxWaiters(1), queuelock.Supersede()},
+		"Group of Supersede has 0 bytes: 1 to 256":         {group("")},
+		"Group of Supersede has 257 bytes: 1 to 256":       {group(strings.Repeat("x", 257))},
+		`Group of Supersede contains "\n": only printable`: {group("a\nb")},
+	} {
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
+		locktest.Says(t, err, says)
+	}
+	for _, opt := range []queuelock.Option{queuelock.MaxWaiters(0), queuelock.Supersede()} {
+		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, opt)
+		locktest.Says(t, err, "AcquireAll: MaxWaiters and Supersede are for Acquire")
+	}
+	handle := queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "x"}
+	_, err := c.Resume(t.Context(), handle, waitpolicy.Forever, queuelock.MaxWaiters(1))
+	locktest.Says(t, err, "Resume and MaxWaiters cannot be combined")
+	locktest.SentNothing(t, db)
+}
