@@ -13,11 +13,13 @@ import (
 // wait in blocks of tickets.
 func (p *Plan) Block() {
 	r := rand.New(rand.NewPCG(p.Seed, blocking))
+	if !p.Contest { // else it is
+		p.Length /= 8 // they have more turns than others
+	}
 	p.Blocks, p.Contest, p.Crowded = true, false, true // most wait until they have the lock
 	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Several, p.Forget = ticket.ScopeQueue, 1, make([]Kind, 1), 0, 0, 0
 	p.Nodes, p.Workers, p.Waiters = 2+r.IntN(2), 3+r.IntN(4), 0
 	p.Hold, p.Think = min(p.Hold, 100*time.Millisecond), time.Duration(r.IntN(3))*20*time.Millisecond
-	p.Length /= 8 // they have more turns than others
 	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Retire, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
 		*mean /= 4
 	}

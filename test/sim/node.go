@@ -321,7 +321,7 @@ func (n *node) count(req *http.Request) string {
 		locks = len(n.keys)
 	}
 	limit := 20 + 20*n.workers*locks
-	if n.plan.Contest { // turns are so short that a worker has many in a second
+	if n.plan.Contest || n.plan.Blocks { // turns are so short that a worker has many in a second
 		limit += 10 * n.begun
 	}
 	if n.inIt > limit && !n.flooded {
