@@ -355,8 +355,8 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 // own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
 func (c *Client) own(last waiter.Status) ticket.Number {
 	for _, h := range last.Serving { // in the order of tickets
-		if c.sessions.Holds(h.ID) {
-			return h.Ticket
+		if last.Kept || c.sessions.Holds(h.ID) {
+			return h.Turn()
 		}
 	}
 	return ticket.Number{}

@@ -18,7 +18,7 @@ type Waiter struct {
 	lines  *Lines
 	line   *line
 	ticket ticket.Number
-	more   int // tickets that it has after that
+	more   int           // tickets that it has after that
 	wake   chan struct{} // it has become the first, a turn has ended in this process, or the lock was passed to it
 	hint   chan struct{} // another process may have ended a turn; nil: without hints
 	active chan struct{}

@@ -121,6 +121,7 @@ type Status struct {
 	Rows    int           // that these have
 	Serving []queue.Holder
 	SeenAt  time.Time           // on the local clock
+	Kept    bool                // this client itself holds the lock, for a block of the waiter, and renews the lease
 	Blocked error               // problem of a row ahead or a holder that cannot be read
 	Failure error               // of the last request, CLEAN UP included, if the table did not answer
 	Wait    waitpolicy.Estimate // when Status was called
@@ -133,7 +134,10 @@ func (s Status) Served(q table.Queue, observer *heartbeat.Observer) *queue.Holde
 	}
 	now := time.Now()
 	holder := observer.Holder(q.Items, s.Serving[0], s.SeenAt, q.Clock().Middle(now))
-	if !holder.Endless() {
+	switch {
+	case s.Kept:
+		holder.Remaining = holder.TTL
+	case !holder.Endless():
 		holder.Remaining -= now.Sub(s.SeenAt)
 	}
 	return &holder
