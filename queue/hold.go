@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -33,6 +34,7 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number // of the entry
 	Turns  int           // how many tickets its block has, from Ticket on; zero: one
+	Turn   ticket.Number // of the first turn; zero: Ticket, unless its caller has given up
 	Mode   Mode
 	Sent   time.Time // the request that was granted
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
@@ -68,7 +70,7 @@ const (
 
 // NewHold returns a Hold. The record shows the grant.
 func NewHold(g Grant, rec Record) *Hold {
-	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
+	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: cmp.Or(g.Turn, g.Ticket)}}
 	switch {
 	case g.Mode.Shared:
 		h.sharing = shares

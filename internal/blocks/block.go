@@ -246,6 +246,7 @@ func (k *block) deliver(turn int, grant *waiter.Grant) bool {
 	defer b.mu.Unlock()
 	c := k.choose(turn)
 	if c != nil {
+		grant.Ticket = k.first.Plus(uint64(c.index)) // the first callers may have given up
 		k.show()
 		k.give(c, grant)
 	}
