@@ -2,6 +2,7 @@
 // first, and then its command, its tests and its tools.
 //
 //	multilock   acquires several locks, all or none
+//	blocks      lets callers of one client wait and hold together
 //	session     keeps a lock that was granted
 //	waiter      runs one acquire in one queue
 //	listing     scans a table for its queues

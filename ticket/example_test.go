@@ -65,6 +65,12 @@ func ExampleNumber_Padded() {
 	// 1 true
 }
 
+func ExampleNumber_Plus() {
+	first := ticket.FromUint64(12)
+	fmt.Println(first.Plus(6), first.Minus(20), ticket.Max.Plus(1) == ticket.Max)
+	// Output: 18 0 true
+}
+
 func ExampleNumber_Next() {
 	token := ticket.FromUint64(18446744073709551615)
 	next, err := token.Next()

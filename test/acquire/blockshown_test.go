@@ -256,3 +256,48 @@ func TestBlockPlaces(t *testing.T) {
 		locktest.Release(t, granted(t, waiting[2]))
 	})
 }
+
+// TestOldReleaseOfBlock lets a client that knows no blocks grant the lock to the row of one: the entry has one ticket.
+func TestOldReleaseOfBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		b := inBlocks(t, table, "b", nil)
+		lock := locktest.Acquire(t, b, waitpolicy.Forever)
+		queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(10 * time.Millisecond)
+		waiting := gathered(t.Context(), b, 3)
+		time.Sleep(time.Second)
+		found := false
+		for _, item := range table.Items() {
+			if _, row := item["entryId"]; row && item["turns"] != nil {
+				found = true
+				delete(item, "turns") // as an older client reads it
+				locktest.Write(t, table, item)
+			}
+		}
+		if !found {
+			t.Fatal("no row of a block")
+		}
+		last := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(time.Minute)
+		locktest.Release(t, lock)
+		var before ticket.Number
+		for i, call := range append(append([]<-chan locktest.Outcome{queued}, waiting...), last) {
+			lock := granted(t, call)
+			if !before.Less(lock.Ticket()) {
+				t.Errorf("ticket %s after %s", lock.Ticket(), before)
+			}
+			before = lock.Ticket()
+			state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order))
+			if h := state.Serving[0]; len(state.Serving) != 1 || h.Named != (i > 0) || h.Turns != 1 {
+				t.Errorf("turn %d: holders %+v", i, state.Serving)
+			}
+			time.Sleep(time.Minute)
+			locktest.Release(t, lock)
+		}
+		if before.Compare(ticket.FromUint64(6)) != 0 {
+			t.Errorf("the last ticket is %s, want 6: none was taken again", before)
+		}
+	})
+}

@@ -22,6 +22,7 @@ var floors = []string{
 	"httplock",
 	"",
 	"internal/multilock",
+	"internal/blocks",
 	"internal/session",
 	"internal/waiter",
 	"sweeper",
