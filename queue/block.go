@@ -100,6 +100,7 @@ type inBlock struct {
 	used  bool          // a write of this turn may be under way that its end does not refuse
 	stale bool          // one of an earlier turn may be: ADVANCE must come first
 	open  bool          // a transaction of an earlier turn may not be visible yet
+	over  bool          // a later turn has begun
 }
 
 // Turn returns the ticket of the present turn.
@@ -108,6 +109,7 @@ func (h *Hold) Turn() ticket.Number { return h.block.turn }
 // Follow returns the Hold of a later turn of the block, which begins as the one before has ended in memory. If stale is true,
 // Advance must be applied before the caller gets the lock.
 func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
+	h.block.over = true
 	n := *h
 	n.phase, n.call, n.left = PhaseHeld, nil, TransactionSettled
 	n.block = inBlock{
@@ -118,8 +120,23 @@ func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
 	return &n, n.block.stale
 }
 
-// Use notes that a write of the turn may be under way as it ends, or that a program has its handle.
-func (h *Hold) Use() { h.block.used = true }
+// Use notes that a write of the turn may be under way as it ends, or that a program has its handle. It returns false if a later turn
+// has begun.
+func (h *Hold) Use() bool {
+	h.block.used = true
+	return !h.block.over
+}
+
+// Followed reports whether a later turn has begun.
+func (h *Hold) Followed() bool { return h.block.over }
+
+// id returns the holder's id for a write that only the present turn may make. Once a later turn has begun, no entry has it.
+func (h *Hold) id() string {
+	if !h.Use() {
+		return h.grant.ID + "-over"
+	}
+	return h.grant.ID
+}
 
 // Open reports whether a transaction of an earlier turn of the block may not be visible yet.
 func (h *Hold) Open() bool { return h.block.open }

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -34,7 +33,6 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number // of the entry
 	Turns  int           // how many tickets its block has, from Ticket on; zero: one
-	Turn   ticket.Number // of the first turn; zero: Ticket, unless its caller has given up
 	Mode   Mode
 	Sent   time.Time // the request that was granted
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
@@ -70,7 +68,7 @@ const (
 
 // NewHold returns a Hold. The record shows the grant.
 func NewHold(g Grant, rec Record) *Hold {
-	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: cmp.Or(g.Turn, g.Ticket)}}
+	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
 	switch {
 	case g.Mode.Shared:
 		h.sharing = shares
@@ -115,29 +113,25 @@ func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
 
 // SetData is the next change of the holder's data.
 func (h *Hold) SetData(data []byte) clause.Write {
-	h.Use()
 	h.dataSet++
-	return SetData(h.grant.ID, h.grant.Ticket, h.dataSet, data) // an ADVANCE after it has a higher number
+	return SetData(h.id(), h.grant.Ticket, h.dataSet, data) // an ADVANCE after it has a higher number
 }
 
 // Downgrade is the write that lets others share the lock. The last transaction must have been settled.
 func (h *Hold) Downgrade() clause.Write {
-	h.Use()
 	h.sharing = max(h.sharing, notAlone)
-	return Downgrade(h.grant.ID, h.grant.Ticket, NextTransaction(h.made))
+	return Downgrade(h.id(), h.grant.Ticket, NextTransaction(h.made))
 }
 
 // Fence is the condition of a write that only the holder may make.
 func (h *Hold) Fence() clause.Write {
-	h.Use()
-	return h.ofTurn(Fence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone))
+	return h.ofTurn(Fence(h.id(), h.grant.Ticket, h.sharing == isAlone))
 }
 
 // Transact is the condition of the holder's next transaction, and counts it.
 func (h *Hold) Transact() clause.Write {
 	h.made, h.left = NextTransaction(h.made), TransactionSettled
-	h.Use()
-	return h.ofTurn(NumberedFence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone, h.made))
+	return h.ofTurn(NumberedFence(h.id(), h.grant.Ticket, h.sharing == isAlone, h.made))
 }
 
 // Settle decides the last transaction, if its outcome is not known.

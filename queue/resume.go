@@ -14,12 +14,13 @@ import (
 type Handle struct {
 	ID     string // prefix of all its ids
 	Ticket ticket.Number
+	Held   bool // it is of a lock that was granted: no place is left. Its ticket may be above the floor, in a block
 }
 
 // resume joins if the ticket can still be granted.
 func (w *Wait) resume() Do {
 	rec := w.Snapshot.Record
-	if rec.Present && rec.Floor().Less(w.Ticket) {
+	if rec.Present && rec.Floor().Less(w.Ticket) && !w.Config.Resume.Held {
 		return Do{State: Joining}
 	}
 	why := "it was released, evicted, overtaken, or resumed by another process"

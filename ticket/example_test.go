@@ -65,12 +65,6 @@ func ExampleNumber_Padded() {
 	// 1 true
 }
 
-func ExampleNumber_Plus() {
-	first := ticket.FromUint64(12)
-	fmt.Println(first.Plus(6), first.Minus(20), ticket.Max.Plus(1) == ticket.Max)
-	// Output: 18 0 true
-}
-
 func ExampleNumber_Next() {
 	token := ticket.FromUint64(18446744073709551615)
 	next, err := token.Next()
@@ -82,4 +76,12 @@ func ExampleNumber_Next() {
 	// 18446744073709551616 <nil>
 	// true 1
 	// true
+}
+
+// The numbers beside one.
+func ExampleNumber_Plus() {
+	first := ticket.FromUint64(5)
+	last := first.Plus(2)
+	fmt.Println(last, last.Minus(2), first.Minus(9))
+	// Output: 7 5 0
 }

@@ -74,12 +74,10 @@ func (k *block) prepare(ctx context.Context) {
 func (k *block) acquireAlone() (Waited, *waiter.Grant, error) {
 	ctx := k.callers[0].ctx
 	k.prepare(ctx)
-	grant, err := k.acquire(ctx)
 	w := k.w
-	if k.w = nil; err != nil {
+	grant, err := k.acquire(ctx)
+	if err != nil {
 		k.failed(w, err)
-	} else {
-		k.callers = nil // its only turn has begun
 	}
 	return w, grant, err
 }
@@ -102,6 +100,9 @@ func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
 	k.holder, _ = grant.Record.Mine(grant.ID)
 	if k.first != grant.Ticket {
 		k.ticketed(grant.Ticket)
+	}
+	if k.w = nil; len(k.callers) == 1 {
+		k.callers = nil // its only turn begins
 	}
 	k.line.holding = k
 	k.line.taken(k)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -22,7 +23,11 @@ func (s *life) began(g queue.Grant) *queue.Hold {
 	if s.grant.Before != nil {
 		return s.grant.Before.Hold
 	}
-	return queue.NewHold(g, s.grant.Record)
+	hold := queue.NewHold(g, s.grant.Record)
+	if s.grant.Ticket != s.grant.First { // the callers before have left
+		hold, _ = hold.Follow(s.grant.Ticket)
+	}
+	return hold
 }
 
 // start returns when the turn began, on the local clock.
@@ -61,18 +66,20 @@ func (s *Session) pass(turn ticket.Number) {
 	next.Block.Deliver(&next)
 }
 
-// over ends the block with the lock.
+// over ends the block with the lock, unless a later turn has it.
 func (s *life) over(lost bool) {
-	if s.grant.Block != nil {
+	if s.grant.Block != nil && !of(s, (*queue.Hold).Followed) {
 		s.grant.Block.Over(lost)
 	}
 }
 
-// Use notes that a program has the handle of the lock.
-func (s *Session) Use() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hold.Use()
+// Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block has it.
+func (s *Session) Handle() queue.Handle {
+	h := s.grant.Handle()
+	if !of(s.life, (*queue.Hold).Use) {
+		h.ID = strings.Repeat("0", len(h.ID))
+	}
+	return h
 }
 
 // ErrAdvanced is why a turn of a block does not begin: the lock is lost.

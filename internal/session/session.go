@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,11 +36,11 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &life{client: c, config: config, grant: grant, delivery: delivery{decided: make(chan struct{})}}
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
-	grant.Held = time.Now()
+	grant.Held, grant.First = time.Now(), cmp.Or(grant.First, grant.Ticket)
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
 	terms := s.config.Terms
 	s.hold = s.began(queue.Grant{
-		ID: grant.ID, Ticket: grant.First, Turns: grant.Turns, Turn: grant.Ticket, Mode: config.Mode, Sent: grant.Sent,
+		ID: grant.ID, Ticket: grant.First, Turns: grant.Turns, Mode: config.Mode, Sent: grant.Sent,
 		Claimed: grant.Claimed, Resumed: grant.Resumed, Named: grant.Leave != nil, FailClosed: terms.FailClosed,
 		TTL: terms.TTL, Margin: terms.Margin, Delay: terms.Delay,
 		Forget: config.Queue.Forget, Home: config.Queue.Home != nil, Patience: c.Timeout,

@@ -87,7 +87,7 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 
 // Handle returns the handle by which another process resumes the lock.
 func (g *Grant) Handle() queue.Handle {
-	return queue.Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket}
+	return queue.Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket, Held: true}
 }
 
 // Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant
