@@ -84,7 +84,10 @@ func (e *NotAcquiredError) Error() string {
 		s += fmt.Sprintf(", %d of %d permits in use", e.Holders, e.Permits)
 	}
 	if e.Serving != nil {
-		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(e.Serving.Owner), e.Serving.Ticket)
+		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(e.Serving.Owner), e.Serving.Turn())
+		if n := e.Serving.Follow(); n > 0 {
+			s += fmt.Sprintf(" and %d that follow", n)
+		}
 		if !e.Serving.Since.IsZero() {
 			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
 		}

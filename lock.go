@@ -36,7 +36,7 @@ func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *
 		c.checkTTL.Do(func() { c.background.Run(func() { c.warnOfTTL(context.WithoutCancel(ctx)) }) })
 	}
 	notify.Send(cfg.log, event.Granted{
-		Origin: cfg.log.Origin(grant.Ticket), Waited: time.Since(cfg.begun), Handover: grant.Handover,
+		Origin: cfg.log.Origin(grant.Ticket), Waited: time.Since(cfg.begun), Handover: grant.Idle(time.Now()),
 	})
 	terms := session.Config{
 		Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins, Log: cfg.log,

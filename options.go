@@ -296,10 +296,11 @@ func (s *settings) grantTerms() heartbeat.Terms {
 type Progress struct {
 	Key    Key
 	Ticket ticket.Number
-	// Position is the place among the waiters. 1 is next.
+	// Position is the place among the waiters: each ticket of a block is one, and those of the block that holds are
+	// places only to its own callers. 1 is next.
 	Position int
 	// TicketsAhead counts the earlier tickets that can still be served: waiters ahead, waiters without a row
-	// yet, and some that have given up. With a wider Config.Scope it is Position-1.
+	// yet, and some that have given up, but not those of the block that holds. With a wider Config.Scope it is Position-1.
 	TicketsAhead int
 	// Serving is the holder with the lowest ticket, or nil.
 	Serving *queue.Holder
@@ -363,8 +364,8 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 // own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
 func (c *Client) own(last waiter.Status) ticket.Number {
 	for _, h := range last.Serving { // in the order of tickets
-		if c.sessions.Holds(h.ID) {
-			return h.Ticket
+		if last.Kept || c.sessions.Holds(h.ID) {
+			return h.Turn()
 		}
 	}
 	return ticket.Number{}

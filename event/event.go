@@ -91,7 +91,7 @@ type Ticketed struct {
 // Queued says that the acquire begins to wait with a ticket.
 type Queued struct {
 	Origin
-	Ahead   int           // waiters ahead
+	Ahead   int           // waiters ahead: each ticket of a block is one
 	Serving *queue.Holder // of the lowest ticket; nil if none is known
 }
 

@@ -31,6 +31,15 @@ func ExampleStart() {
 	// renewals: 3
 }
 
+// The next renewal is due before the deadline.
+func ExampleKeeper_Due() {
+	terms := heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: time.Second}
+	keeper := heartbeat.Start(context.Background(), time.Now(), terms, func(context.Context) error { return nil })
+	defer keeper.Stop()
+	fmt.Println(keeper.Due().Before(keeper.Deadline()))
+	// Output: true
+}
+
 // Without an Interval only Extend renews the lease.
 func ExampleKeeper_Extend() {
 	ctx, sent := context.Background(), time.Now()

@@ -51,12 +51,13 @@ func (o *Observer) State(q queue.Items, s queue.Snapshot) *queue.State {
 		state.LastEviction = mark
 	}
 	state.Serving = o.Holders(q, rec, s.ReadAt, state.ReadAt)
-	floor := rec.Floor()
+	floor, waiters := rec.Floor(), 0
 	for _, row := range s.Rows {
 		if row.Ticket.Compare(floor) <= 0 {
 			continue // its waiter was served or overtaken
 		}
-		row.Position = len(state.Waiting) + 1
+		row.Position = waiters + 1
+		waiters += max(row.Turns, 1)
 		row.Remaining = o.See(row.LeaseID(q), row.Lease, s.ReadAt)
 		if !row.CreatedAt.IsZero() {
 			row.Age = max(0, state.ReadAt.Sub(row.CreatedAt))

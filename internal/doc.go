@@ -3,6 +3,7 @@
 //
 //	oncecall    is how package once reaches the facade
 //	multilock   acquires several locks, all or none
+//	blocks      lets callers of one client wait and hold together
 //	session     keeps a lock that was granted
 //	waiter      runs one acquire in one queue
 //	listing     scans a table for its queues

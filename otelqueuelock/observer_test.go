@@ -54,7 +54,7 @@ func (s *telemetry) options() []otelqueuelock.Option {
 func (s *telemetry) client(t *testing.T, table *queuelocktest.Table, owner string, opts ...otelqueuelock.Option) (*queuelock.Client, *queuelocktest.Client) {
 	opts = append(s.options(), opts...)
 	db := table.Client(owner, otelqueuelock.Instrument(opts...))
-	c, err := queuelock.New(db, table.Name(), queuelock.Config{Owner: owner, Observer: otelqueuelock.New(opts...)})
+	c, err := queuelock.New(db, table.Name(), queuelock.Config{Owner: owner, Block: 1, Observer: otelqueuelock.New(opts...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func (w *Wait) MayOffer() bool {
 func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.all[w.turn.pass-1]) }
 
 // Retaking returns the entry by which a release of this client takes tickets for the wait, which has sent nothing yet, from that
-// ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Begin] unless that was applied.
+// ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Wait.Begin] unless that was applied.
 func (w *Wait) Retaking(c Clock, t ticket.Number) Entry {
 	w.Ticket = t
 	w.add(Attempt{ID: w.PassID() + "t", Passed: true}) // a later PASS to the same ticket has another id

@@ -22,6 +22,20 @@ func (h Holder) Last() ticket.Number { return lastOf(h.Ticket, h.Turns) }
 // Last returns the last ticket of the waiter's block, its own if that is all.
 func (w Waiter) Last() ticket.Number { return lastOf(w.Ticket, w.Turns) }
 
+// Follow returns how many tickets of the holder's block come after Reached. Some of them may have had their turns, or given up.
+func (h Holder) Follow() int { return int(h.Last().After(h.Turn())) }
+
+// Turn returns Reached, or Ticket if that is not known.
+func (h Holder) Turn() ticket.Number {
+	if h.Reached.Less(h.Ticket) || h.Last().Less(h.Reached) {
+		return h.Ticket
+	}
+	return h.Reached
+}
+
+// turns returns how many callers the row is of.
+func (w Waiter) turns() int { return max(w.Turns, 1) }
+
 func lastOf(first ticket.Number, turns int) ticket.Number {
 	return first.Plus(uint64(max(turns, 1) - 1))
 }

@@ -27,7 +27,8 @@ type Leases struct{ Holders, Rows []time.Duration }
 type Decision struct {
 	Do Action
 
-	Ahead int // live rows ahead
+	Ahead   int // live rows ahead
+	Waiters int // of these: each ticket of a block is one
 	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
 	// together, and with holders that share.
 	Turns int
@@ -110,6 +111,7 @@ func (d *Decision) countRows(s Snapshot, left []time.Duration, t ticket.Number) 
 			d.ExpiredRows = append(d.ExpiredRows, row)
 		case floor.Less(row.Ticket) && row.Ticket.Less(t):
 			d.Ahead++
+			d.Waiters += row.turns()
 			if !sharing || !row.Shared {
 				d.Turns++
 			}

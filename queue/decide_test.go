@@ -126,6 +126,17 @@ func TestTurnsAhead(t *testing.T) {
 	}
 }
 
+// TestWaitersAhead has a block of five ahead, and one whose lease has ended.
+func TestWaitersAhead(t *testing.T) {
+	rows := []queue.Waiter{{Ticket: n(2), Turns: 5}, {Ticket: n(7)}, {Ticket: n(8), Turns: 2}}
+	left := queue.Leases{Rows: []time.Duration{1, 1, 0}}
+	rec := records.Read(queue.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(1)})
+	d := queue.Snapshot{Record: rec, Rows: rows, ReadAt: epoch}.Decide(left, n(10), queue.Mode{}, nil)
+	if d.Ahead != 2 || d.Waiters != 6 || d.Turns != 2 {
+		t.Errorf("judged %+v, want 2 rows of 6 waiters", d)
+	}
+}
+
 // TestObservation checks that leases of rows and holders also end by observation.
 func TestObservation(t *testing.T) {
 	q := queue.Items{Entity: "e", Reason: "lock"}

@@ -51,6 +51,20 @@ func ExampleState_Position() {
 	// 0
 }
 
+// Callers of one client wait and hold as a block of tickets.
+func ExampleState_Waiters() {
+	state := &queue.State{
+		Serving: []queue.Holder{{Ticket: ticket.FromUint64(12), Turns: 7, Reached: ticket.FromUint64(14)}},
+		Waiting: []queue.Waiter{{Ticket: ticket.FromUint64(19), Turns: 5}, {Ticket: ticket.FromUint64(24)}},
+	}
+	holder, next := state.Serving[0], state.Waiting[0]
+	fmt.Println("turn", holder.Turn(), "of", holder.Ticket, "to", holder.Last(), "and", holder.Follow(), "follow")
+	fmt.Println(state.Waiters(), "wait, the first", next.Turns, "with tickets", next.Ticket, "to", next.Last())
+	// Output:
+	// turn 14 of 12 to 18 and 4 follow
+	// 6 wait, the first 5 with tickets 19 to 23
+}
+
 // A crashed holder and a crashed waiter stay until a client removes them.
 func ExampleState_Idle() {
 	state := &queue.State{

@@ -31,7 +31,7 @@ func (s *State) Full() (limit int, full bool) {
 	n := 0
 	for _, w := range s.Waiting {
 		if !w.Expired() {
-			n++
+			n += w.turns()
 		}
 		if w.MaxWaiters > 0 {
 			limit = w.MaxWaiters
@@ -84,7 +84,7 @@ func (w *Wait) gives(c Clock, d Decision) (do Do, ends bool) {
 	if by, ok := w.superseded(c); ok {
 		return w.supersededBy(by), true
 	}
-	if w.limited() && d.Do == ActionWait && d.Ahead >= w.Config.Policy.Waiters {
+	if w.limited() && d.Do == ActionWait && d.Waiters >= w.Config.Policy.Waiters {
 		return w.fail(WhyFull, nil), true
 	}
 	return do, false

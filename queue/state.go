@@ -28,9 +28,9 @@ type State struct {
 // Idle reports whether the lock has neither a holder nor a waiter.
 func (s *State) Idle() bool { return len(s.Serving) == 0 && len(s.Waiting) == 0 }
 
-// Holder returns the holder with that ticket.
+// Holder returns the holder with that ticket, or with a block that has it.
 func (s *State) Holder(t ticket.Number) (Holder, bool) {
-	return first(s.Serving, func(h Holder) bool { return h.Ticket == t })
+	return first(s.Serving, func(h Holder) bool { return h.Ticket == t || within(h.Ticket, t, h.Last()) })
 }
 
 // Next returns the first waiter whose lease has not ended.
@@ -46,29 +46,58 @@ func first[T any](list []T, is func(T) bool) (found T, ok bool) {
 	return list[i], true
 }
 
+// Waiters returns how many callers wait: of a block, each of its tickets is one.
+func (s *State) Waiters() (n int) {
+	for _, w := range s.Waiting {
+		n += w.turns()
+	}
+	return n
+}
+
 // Position returns the place of that ticket among the waiters. 1 is next, and 0 means
-// that no waiter has the ticket.
+// that no waiter has the ticket. Each ticket of a block is a place.
 func (s *State) Position(t ticket.Number) int {
-	return 1 + slices.IndexFunc(s.Waiting, func(w Waiter) bool { return w.Ticket == t })
+	place := 1
+	for _, w := range s.Waiting {
+		if w.Ticket == t || within(w.Ticket, t, w.Last()) {
+			return place + int(t.After(w.Ticket))
+		}
+		place += w.turns()
+	}
+	return 0
+}
+
+func within(first, t, last ticket.Number) bool { return first.Compare(t) <= 0 && t.Compare(last) <= 0 }
+
+// rowsBefore returns how many rows are before the one of a position. Behind the last, each position is a row.
+func (s *State) rowsBefore(position int) (rows int) {
+	before := position - 1
+	for _, w := range s.Waiting {
+		if before < w.turns() {
+			return rows
+		}
+		rows, before = rows+1, before-w.turns()
+	}
+	return rows + before
 }
 
 // EstimatedWait estimates how long the waiter at that position will wait, from the mean
-// of [HoldTime]. It is zero if that is zero, which means that it is not known, and if the turn
-// may come at any time. Shared holders may be admitted much earlier.
+// of [HoldTime]; inside a block, until the block's turn. It is zero if that is zero, which means that it is not known, and
+// if the turn may come at any time. Shared holders may be admitted much earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
 	if position < 1 || s.HoldTime.Mean <= 0 {
 		return 0
 	}
 	permits := max(1, s.Permits)
 	mean := float64(s.HoldTime.Mean) / float64(permits)
-	wait := float64(position-1) * mean
+	wait := float64(s.rowsBefore(position)) * mean
 	if len(s.Serving) >= permits {
 		wait += float64(max(0, s.HoldTime.Mean-s.Serving[0].Age))
 	}
 	return time.Duration(min(wait, math.MaxInt64/2))
 }
 
-// HoldTime is how long holders had the lock, as a moving mean and mean deviation.
+// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block holds it once, for all its turns.
 type HoldTime struct{ Mean, Deviation time.Duration }
 
 // Add adds a hold time, with the gains of TCP's round-trip estimator: 1/8 and 1/4
@@ -107,7 +136,7 @@ func decodeHoldTime(r *clause.Reader) HoldTime {
 // Holder is a client that holds the lock: an entry of the record.
 type Holder struct {
 	ID     string        // names the entry, and no other one ever
-	Ticket ticket.Number // known even if the entry does not contain it
+	Ticket ticket.Number // known even if the entry does not contain it; the first of a block
 	Owner  string
 	Shared bool      // it holds the lock together with other shared holders
 	Since  time.Time // when the lock was granted, on DynamoDB's clock; zero if that is not known
@@ -124,7 +153,7 @@ type Holder struct {
 	Age, Remaining time.Duration
 
 	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
-	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it.
+	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the block.
 	Turns   int
 	Reached ticket.Number
 
@@ -147,7 +176,7 @@ func (h Holder) LeaseID(q Items) string { return q.Entity + "/" + q.Reason + "/"
 
 // Waiter is a client that waits for the lock: a row.
 type Waiter struct {
-	Position  int // its place among the waiters, those whose lease has ended included: 1 is next
+	Position  int // its place among the waiters, those whose lease has ended included: 1 is next. Of a block, that of Ticket
 	Ticket    ticket.Number
 	ID        string // names the row, and no other one ever
 	Owner     string

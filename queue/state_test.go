@@ -49,6 +49,38 @@ func TestStatePositions(t *testing.T) {
 	})
 }
 
+// TestStateBlocks has the block 12 to 18 that holds, and waiters with the blocks 19 to 23 and 25 to 26.
+func TestStateBlocks(t *testing.T) {
+	minute := queue.HoldTime{Mean: time.Minute}
+	state := &queue.State{
+		Serving: []queue.Holder{{Ticket: n(12), Turns: 7, Reached: n(14), Age: 20 * time.Second}},
+		Waiting: []queue.Waiter{{Ticket: n(19), Turns: 5}, {Ticket: n(24)}, {Ticket: n(25), Turns: 2}}, HoldTime: minute,
+	}
+	for number, want := range map[int]bool{11: false, 12: true, 14: true, 18: true, 19: false} {
+		if h, ok := state.Holder(n(number)); ok != want || ok && h.Ticket != n(12) {
+			t.Errorf("ticket %d: the holder is %+v, %v", number, h, ok)
+		}
+	}
+	for number, want := range map[int]int{18: 0, 19: 1, 21: 3, 23: 5, 24: 6, 25: 7, 26: 8, 27: 0} {
+		if got := state.Position(n(number)); got != want {
+			t.Errorf("ticket %d is at position %d, want %d", number, got, want)
+		}
+	}
+	for position, rows := range map[int]int{1: 0, 5: 0, 6: 1, 7: 2, 8: 2, 9: 3, 11: 5} {
+		if got, want := state.EstimatedWait(position), 40*time.Second+time.Duration(rows)*time.Minute; got != want {
+			t.Errorf("position %d waits for %v, want %v", position, got, want)
+		}
+	}
+	if state.Waiters() != 8 {
+		t.Errorf("%d waiters, want 8", state.Waiters())
+	}
+	for reached, want := range map[int]int{0: 6, 11: 6, 12: 6, 14: 4, 18: 0, 19: 6} { // the first and the last are of other programs
+		if got := (queue.Holder{Ticket: n(12), Turns: 7, Reached: n(reached)}).Follow(); got != want {
+			t.Errorf("reached %d: %d follow, want %d", reached, got, want)
+		}
+	}
+}
+
 func TestStateEstimatedWait(t *testing.T) {
 	held := []queue.Holder{{Age: 10 * time.Second}, {}}
 	minute := queue.HoldTime{Mean: time.Minute}

@@ -66,7 +66,7 @@ func Holders(ctx context.Context, q table.Queue, holders []queue.Holder) (rec qu
 	return rec, n, nil
 }
 
-// Swept counts what a sweep removed.
+// Swept counts what a sweep removed: rows of waiters, and holders. A block is one.
 type Swept struct{ Waiters, Holders int }
 
 func (s *Swept) add(o Swept) { s.Waiters, s.Holders = s.Waiters+o.Waiters, s.Holders+o.Holders }

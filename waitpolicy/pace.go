@@ -3,6 +3,7 @@ package waitpolicy
 import (
 	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -18,7 +19,7 @@ type Estimate struct {
 // Pace is what one waiter has seen of how fast its queue moves, and when it acts next. Snapshots, hints and times go in, and
 // the length of a sleep comes out. It makes no request and reads no clock; random numbers are given to it.
 type Pace struct {
-	gaps  bool     // a wider counter issues the tickets
+	gaps  bool     // not each ticket is a turn: a wider counter issues them, or blocks have several
 	first struct { // snapshot from which grants are counted
 		at      time.Time
 		floor   ticket.Number
@@ -32,7 +33,7 @@ type Pace struct {
 	trip   time.Duration // the shortest round trip of a request
 	holder string        // the first holder
 	mean   time.Duration // between two grants, as seen
-	ahead  int           // waiters ahead
+	ahead  int           // rows ahead
 	passed int           // with gaps, grants since first, at least
 
 	once    bool          // the waiter leaves with the end of the present turn
@@ -41,11 +42,17 @@ type Pace struct {
 	joins   bool
 }
 
-// Saw records a snapshot with so many waiters ahead.
+// Saw records a snapshot with so many rows ahead.
 func (p *Pace) Saw(snapshot queue.Snapshot, ahead int) {
 	floor, holder := snapshot.Record.Floor(), ""
 	if len(snapshot.Record.Holders) > 0 {
 		holder = snapshot.Record.Holders[0].ID
+	}
+	if !p.gaps && hasBlock(snapshot) {
+		p.gaps, p.first.granted, p.passed, p.ahead = true, false, 0, ahead
+		if !p.first.at.IsZero() {
+			p.first.at = snapshot.ReadAt
+		}
 	}
 	if p.first.at.IsZero() {
 		p.first.at, p.moved, p.still = snapshot.ReadAt, snapshot.ReadAt, p.last
@@ -65,7 +72,12 @@ func (p *Pace) Saw(snapshot queue.Snapshot, ahead int) {
 	p.floor, p.holder, p.ahead, p.turns = floor, holder, ahead, ahead
 }
 
-// grants counts the grants since first, up to a new floor. With gaps it counts the waiters that are
+func hasBlock(s queue.Snapshot) bool {
+	return slices.ContainsFunc(s.Record.Holders, func(h queue.Holder) bool { return h.Turns > 1 }) ||
+		slices.ContainsFunc(s.Rows, func(w queue.Waiter) bool { return w.Turns > 1 })
+}
+
+// grants counts the grants since first, up to a new floor. With gaps it counts the rows that are
 // not ahead any more. Some may have given up, so turns may seem shorter than they were, but never longer.
 func (p *Pace) grants(floor ticket.Number, ahead int) uint64 {
 	if !p.gaps {
@@ -210,8 +222,8 @@ func (p *Pace) Estimate(rec queue.Record, permits int, earliest, now time.Time) 
 // this process ended at a time; zero: none is known.
 func NewPace(gaps bool, ended time.Time) Pace { return Pace{gaps: gaps, last: ended} }
 
-// Behind records how many waiters are ahead, for all that is known without a look.
-func (p *Pace) Behind(waiters int) { p.turns = waiters }
+// Behind records how many rows are ahead, for all that is known without a look.
+func (p *Pace) Behind(rows int) { p.turns = rows }
 
 // Once records whether the waiter waits for the result of the present turn, and not for its own.
 func (p *Pace) Once(waits bool) { p.once = waits }
@@ -252,7 +264,7 @@ const (
 type View struct {
 	Record  queue.Record
 	Permits int
-	Ahead   int           // waiters ahead
+	Ahead   int           // rows ahead
 	Own     bool          // this client holds the lock, and the waiter is next
 	Row     time.Duration // the lease of the row by which the lock may be granted to the waiter; zero: it may not
 	Hints   Hints

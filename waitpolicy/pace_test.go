@@ -57,6 +57,28 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceOfBlocks sees turns of 10 seconds, of 5 tickets each.
+func TestPaceOfBlocks(t *testing.T) {
+	p := &Pace{}
+	for i := range 6 {
+		first := n(1 + 5*i)
+		rec := record(1+5*i, queue.Holder{ID: first.String(), Ticket: first, Turns: 5})
+		p.Saw(queue.Snapshot{Record: rec, ReadAt: instant.Add(time.Duration(i) * 10 * time.Second)}, 9-i)
+	}
+	if p.mean != 10*time.Second {
+		t.Errorf("mean %v, want 10s", p.mean)
+	}
+	p = paceOf(false, seen{0, 3, 5}, seen{10, 8, 4}, seen{20, 13, 3}) // before it sees one, each ticket is a turn
+	rec := record(18, queue.Holder{ID: "b", Ticket: n(18), Turns: 5})
+	for i, ahead := range []int{3, 1} {
+		p.Saw(queue.Snapshot{Record: rec, ReadAt: instant.Add(time.Duration(30+10*i) * time.Second)}, ahead)
+		rec = record(23, queue.Holder{ID: "c", Ticket: n(23), Turns: 5})
+	}
+	if p.mean != 5*time.Second {
+		t.Errorf("mean %v, want 5s", p.mean)
+	}
+}
+
 func TestObservation(t *testing.T) {
 	now := instant.Add(4 * time.Second)
 	rec := record(7, queue.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second)})

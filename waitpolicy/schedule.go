@@ -46,7 +46,7 @@ const unknownTurn = 20 * time.Millisecond
 // Observation is what a waiter knows when it decides when to look again. Unknown
 // durations are zero.
 type Observation struct {
-	Ahead   int  // the live waiters ahead. Zero means that this one is next.
+	Ahead   int  // the live rows ahead. Zero means that this one is next.
 	Serving bool // there is a holder
 	// Elapsed and AtMost are bounds of the length of the present turn so far. An AtMost
 	// below Elapsed is unknown. Likely is the best estimate, which may be wrong.

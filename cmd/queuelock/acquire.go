@@ -13,10 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -199,7 +201,7 @@ func busy(err error) error {
 func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 	text := name + " is busy"
 	if h := e.Serving; h != nil {
-		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(named(h.Owner), most), h.Ticket.Short())
+		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(named(h.Owner), most), display.HolderTickets(*h, ticket.Number.Short))
 		if h.Endless() {
 			text += ", without a lease"
 		}

@@ -195,7 +195,7 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	}
 	var found []queue.Holder
 	for _, h := range state.Serving {
-		if chosen(h.Ticket) {
+		if chosen.of(h) {
 			found = append(found, h)
 		}
 	}
@@ -217,6 +217,18 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 
 // choice reports whether the operator means the holder of a ticket.
 type choice func(ticket.Number) bool
+
+// of reports whether that holder is meant: by any ticket of its block.
+func (c choice) of(h queue.Holder) bool {
+	for t := h.Ticket; ; t = t.Plus(1) {
+		if c(t) {
+			return true
+		}
+		if !t.Less(h.Last()) {
+			return false
+		}
+	}
+}
 
 // parseChoice reads what --ticket gives: a number, its last digits after "…", or nothing for
 // any. The short form of a number that lost its "…" on the way names the ticket as well.
@@ -281,7 +293,7 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 func (e *evicter) describe(h queue.Holder) {
 	out := &strings.Builder{}
 	defer func() { fmt.Fprint(e.cmd.ErrOrStderr(), wrap(out.String(), questionWidth)) }()
-	fmt.Fprintf(out, "%s: ticket %s is held by %.200q", e.name, h.Ticket, h.Owner)
+	fmt.Fprintf(out, "%s: ticket %s is held by %.200q", e.name, h.Turn(), h.Owner)
 	if h.Age > 0 {
 		fmt.Fprintf(out, ", for %v", h.Age.Round(time.Second))
 	}
@@ -294,6 +306,9 @@ func (e *evicter) describe(h queue.Holder) {
 		fmt.Fprintf(out, ", with %v left of a lease of %v.\n", max(0, h.Remaining-h.Delay).Round(100*time.Millisecond), h.TTL)
 	}
 	fmt.Fprintln(out, "If its process runs, it works on until its next heartbeat, beside the next holder. Its writes by Transact are refused at once, those that carry a token only after a later holder has written.")
+	if n := h.Follow(); n > 0 {
+		fmt.Fprintf(out, "Its callers with the %d tickets after it go to the end of the queue.\n", n)
+	}
 	if len(h.Data) > 0 {
 		fmt.Fprintf(out, "Its data: %s\n", clip(display.Owner(string(h.Data)), 200))
 	}
@@ -366,7 +381,7 @@ func (e *evicter) refused(err error) error {
 		return e.unreadable(refused.Serving[0])
 	default:
 		first := refused.Serving[0]
-		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Ticket.Short())
+		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Turn().Short())
 		if more := len(refused.Serving) - 1; more > 0 {
 			text += fmt.Sprintf(", and %d more", more)
 		}

@@ -27,7 +27,8 @@ type block struct {
 	turn   int              // of the present holder
 	first  ticket.Number    // zero: not known yet
 	seen   *waiter.Progress // last; nil: none
-	status waiter.Status    // after the grant
+	holder queue.Holder     // after the grant, as it was then
+	shown  time.Time        // when the callers of later turns were last shown their places
 	held   bool             // it was granted
 	ended  bool             // its last turn has ended, or it is lost
 }
@@ -64,7 +65,7 @@ func (k *block) prepare(ctx context.Context) {
 	cfg := *k.callers[0].cfg
 	cfg.Turns, cfg.Numbered = len(k.callers), k.numbered
 	if len(k.callers) > 1 {
-		cfg.Progress = k.progress
+		cfg.Progress, cfg.Log = k.progress, cfg.Log.OfSeveral()
 	}
 	k.w = waiter.New(ctx, &cfg)
 }
@@ -95,8 +96,11 @@ func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
 	b := k.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	grant.Block, k.held, k.first = k, true, grant.Ticket
-	k.status = waiter.Status{Ticket: grant.Ticket, Serving: grant.Record.Holders, SeenAt: time.Now()}
+	grant.Block, k.held = k, true
+	k.holder, _ = grant.Record.Mine(grant.ID)
+	if k.first != grant.Ticket {
+		k.ticketed(grant.Ticket)
+	}
 	if k.w = nil; len(k.callers) == 1 {
 		k.callers = nil // its only turn begins
 	}
@@ -124,11 +128,21 @@ const answerGrace = time.Second
 func (k *block) numbered(first ticket.Number) {
 	b := k.blocks
 	b.mu.Lock()
-	k.first = first
+	defer b.mu.Unlock()
+	k.ticketed(first)
 	k.line.taken(k)
-	b.mu.Unlock()
-	for i, c := range k.callers[1:] { // the waiter has reported the first
-		c.cfg.Log.Ticket(first.Plus(uint64(1 + i)))
+}
+
+// ticketed notes the first ticket, and reports to each caller its own. blocks.mu is held.
+func (k *block) ticketed(first ticket.Number) {
+	k.first = first
+	if len(k.callers) == 1 {
+		return // its waiter reports it
+	}
+	for i, c := range k.callers {
+		if !c.left {
+			c.cfg.Log.Ticket(first.Plus(uint64(i)))
+		}
 	}
 }
 
@@ -136,35 +150,61 @@ func (k *block) numbered(first ticket.Number) {
 func (k *block) progress(p waiter.Progress) {
 	b := k.blocks
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	k.seen = &p
-	var calls []func()
-	ahead := 0
-	for i, c := range k.callers {
+	k.report(0, p)
+}
+
+// show reports their places to the callers of later turns, at most once in showEvery. blocks.mu is held.
+func (k *block) show() {
+	if now := time.Now(); k.turn+1 < len(k.callers) && now.Sub(k.shown) >= showEvery {
+		k.shown = now
+		k.report(k.turn+1, waiter.Progress{Status: k.serving()})
+	}
+}
+
+// showEvery is how often those that wait inside a block that holds are shown their places: in memory, turns may be very short.
+const showEvery = 100 * time.Millisecond
+
+// serving returns what the callers know of a block that holds. blocks.mu is held.
+func (k *block) serving() waiter.Status {
+	h := k.holder
+	h.Reached = k.first.Plus(uint64(k.turn))
+	return waiter.Status{Serving: []queue.Holder{h}, SeenAt: time.Now(), Kept: true}
+}
+
+// report reports to the callers from a turn on. p is what the first of them sees. blocks.mu is held, so that no turn begins
+// meanwhile.
+func (k *block) report(turn int, p waiter.Progress) {
+	for i, c := range k.callers[turn:] {
 		if c.left {
 			continue
 		}
-		if report := c.cfg.Progress; report != nil {
+		if c.cfg.Progress != nil {
 			own := p
-			own.Status.Ticket, own.Status.Ahead, own.Tickets = p.Status.Ticket.Plus(uint64(i)), p.Status.Ahead+ahead, p.Tickets+i
-			calls = append(calls, func() { report(own) })
+			own.Status.Ticket, own.Tickets = k.first.Plus(uint64(c.index)), p.Tickets+i
+			c.cfg.Progress(own)
 		}
-		ahead++
-	}
-	b.mu.Unlock()
-	for _, call := range calls {
-		call()
+		p.Status.Ahead++
 	}
 }
 
 // statusOf returns what a caller knows of its queue. blocks.mu is held.
 func (k *block) statusOf(c *Caller) (s waiter.Status) {
+	from := 0
 	switch {
 	case k.held:
-		s = k.status
-		s.Ticket, s.Ahead = k.first.Plus(uint64(c.index)), max(0, c.index-k.turn-1)
+		s, from = k.serving(), k.turn+1
 	case k.seen != nil:
 		s = k.seen.Status
-		s.Ticket, s.Ahead = s.Ticket.Plus(uint64(c.index)), s.Ahead+c.index
+	default:
+		return s
+	}
+	s.Ticket = k.first.Plus(uint64(c.index))
+	for _, before := range k.callers[min(from, c.index):c.index] {
+		if !before.left {
+			s.Ahead++
+		}
 	}
 	return s
 }
@@ -207,7 +247,8 @@ func (k *block) deliver(turn int, grant *waiter.Grant) bool {
 	defer b.mu.Unlock()
 	c := k.choose(turn)
 	if c != nil {
-		grant.Ticket = k.first.Plus(uint64(c.index))
+		grant.Ticket = k.first.Plus(uint64(c.index)) // the first callers may have given up
+		k.show()
 		k.give(c, grant)
 	}
 	return c != nil
@@ -237,6 +278,7 @@ func (k *block) Deliver(grant *waiter.Grant) {
 	b := k.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	k.show()
 	k.give(k.callers[k.turn], grant)
 }
 

@@ -249,13 +249,13 @@ func TestSpotAhead(t *testing.T) {
 	lines, q := New(time.Hour), onPaper("e", "lock")
 	ahead := func(what string, want int, s *Waiter) {
 		t.Helper()
-		if got := s.Ahead(); got != want {
-			t.Errorf("%s: %d ahead, want %d", what, got, want)
+		if got := s.Ahead(); got != Tickets(want) {
+			t.Errorf("%s: %+v ahead, want %d", what, got, want)
 		}
 	}
 	first := lines.Join(q, n(10), 5) // five tickets are above the floor
 	ahead("before a look", 5, first)
-	first.Saw(&queue.Snapshot{}, 2)
+	first.Saw(&queue.Snapshot{}, Tickets(2))
 	ahead("after a look", 2, first)
 	second := lines.Join(q, n(14), 9)
 	ahead("with three tickets of others between", 2+1+3, second)
@@ -273,14 +273,14 @@ func TestSpotAhead(t *testing.T) {
 	third.Leave()
 	third = lines.Join(q, n(22), 17)
 	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
-	first.Saw(&queue.Snapshot{}, 0)
+	first.Saw(&queue.Snapshot{}, Tickets(0))
 	ahead("after another look of the first", 0+1+3+1+1, third)
 	first.Leave()
 	ahead("of the next, after the first has left", 3, second)
 	late := lines.Join(q, n(21), 16)
 	ahead("in between", 3+1, late)
 	ahead("behind it", 3+1+1, third)
-	late.Saw(&queue.Snapshot{}, 2)
+	late.Saw(&queue.Snapshot{}, Tickets(2))
 	second.Leave()
 	ahead("of one that has looked itself, after the one before has left", 2, late)
 	wide := lines.Join(onPaper("e", "wide"), n(7), 0)
@@ -288,4 +288,34 @@ func TestSpotAhead(t *testing.T) {
 	ahead("where other tickets are of other queues", 1, next)
 	wide.Leave()
 	ahead("alone", 0, next)
+}
+
+func TestBlocksAhead(t *testing.T) {
+	lines, q := New(time.Hour), onPaper("e", "lock")
+	ahead := func(what string, want Ahead, s *Waiter) {
+		t.Helper()
+		if got := s.Ahead(); got != want {
+			t.Errorf("%s: %+v ahead, want %+v", what, got, want)
+		}
+	}
+	first := lines.Join(q, n(10), 5)
+	first.Spans(4) // 10 to 13
+	first.Saw(&queue.Snapshot{}, Ahead{Rows: 1, Waiters: 5})
+	ahead("behind a block of another client", Ahead{1, 5}, first)
+	second := lines.Join(q, n(15), 10)
+	ahead("behind a block of its client, and a ticket", Ahead{3, 10}, second)
+	between := lines.Join(q, n(14), 9)
+	ahead("between them", Ahead{2, 9}, between)
+	ahead("behind it", Ahead{3, 10}, second)
+	first.RowInserted()
+	first.Leave()
+	ahead("after the block has left", Ahead{1, 5}, between)
+	shown := []queue.Waiter{{Ticket: n(10), Turns: 4}}
+	between.Saw(&queue.Snapshot{Rows: shown}, Ahead{Rows: 1, Waiters: 4})
+	ahead("whose row is still there", Ahead{}, between)
+
+	third := lines.Join(q, n(30), 20) // 14 tickets of others between
+	late := lines.Join(q, n(20), 15)
+	late.Spans(5) // 20 to 24
+	ahead("behind a block that joined late", Ahead{9 + 3, 9 + 5 + 2}, third)
 }

@@ -56,7 +56,7 @@ func (l *line) leave(w *Waiter) {
 	if i == len(l.waiters) {
 		l.others += w.others
 	} else if next := l.waiters[i]; w.seen && !next.seen {
-		next.seen, next.ahead = true, w.ahead+next.others
+		next.seen, next.ahead = true, w.ahead.plus(next.others, next.others)
 	} else if !next.seen {
 		next.others += w.others
 	}
@@ -104,33 +104,32 @@ func (l *line) waiter(t ticket.Number) *Waiter {
 	return nil
 }
 
-// saw records what a look of a waiter showed, and how many live rows are ahead of it. Rows that this client deletes do not
+// saw records what a look of a waiter showed, and the live rows ahead of it. Rows that this client deletes do not
 // count.
-func (l *line) saw(w *Waiter, s *queue.Snapshot, ahead int) {
+func (l *line) saw(w *Waiter, s *queue.Snapshot, ahead Ahead) {
 	for t, left := range l.leaving {
 		shown := slices.ContainsFunc(s.Rows, func(row queue.Waiter) bool { return row.Ticket == t })
 		if shown && t.Less(w.ticket) && s.Record.Floor().Less(t) {
-			ahead--
+			ahead = ahead.plus(-1, -1-left.more)
 		}
 		if !shown && left.deleted {
 			delete(l.leaving, t)
 		}
 	}
-	w.seen, w.ahead = true, max(0, ahead)
+	w.seen, w.ahead = true, Ahead{max(0, ahead.Rows), max(0, ahead.Waiters)}
 	if s.Record.Follows(l.record) {
 		l.record, l.seenAt = s.Record, s.ReadAt
 	}
 }
 
-// ahead returns how many waiters are ahead of the waiter with an index.
-func (l *line) ahead(i int) int {
-	n := 0
+// ahead returns what is ahead of the waiter with an index.
+func (l *line) ahead(i int) (n Ahead) {
 	for ; !l.waiters[i].seen; i-- {
-		n += l.waiters[i].others
+		n = n.plus(l.waiters[i].others, l.waiters[i].others)
 		if i == 0 {
 			return n
 		}
-		n++ // the waiter before
+		n = n.plus(1, 1+l.waiters[i-1].more) // the waiter before
 	}
-	return n + l.waiters[i].ahead
+	return n.plus(l.waiters[i].ahead.Rows, l.waiters[i].ahead.Waiters)
 }

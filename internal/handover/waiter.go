@@ -18,6 +18,7 @@ type Waiter struct {
 	lines  *Lines
 	line   *line
 	ticket ticket.Number
+	more   int           // tickets that it has after that
 	wake   chan struct{} // it has become the first, a turn has ended in this process, or the lock was passed to it
 	hint   chan bool     // another process may have ended a turn; true: it has rung the bell; nil: without hints
 	active chan struct{}
@@ -29,7 +30,7 @@ type Waiter struct {
 	touched  time.Time // of the last Touch
 	others   int       // tickets between this waiter and the one before that may be other clients'
 	seen     bool      // ahead is known, from a look of this waiter or of one before it
-	ahead    int       // live waiters ahead
+	ahead    Ahead     // live ones
 	left     bool
 	deleted  bool              // no request for its row follows
 	offering bool              // a release may take Terms.Offer
@@ -50,8 +51,13 @@ type heard struct {
 func (w *Waiter) Spans(turns int) {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
-	if last := w.ticket.Plus(uint64(turns - 1)); w.line.last.Less(last) {
-		w.line.last = last
+	w.more = turns - 1
+	l := w.line
+	if last := w.ticket.Plus(uint64(w.more)); l.last.Less(last) {
+		l.last = last
+	}
+	if i := slices.Index(l.waiters, w) + 1; i < len(l.waiters) {
+		l.waiters[i].others = max(0, l.waiters[i].others-w.more)
 	}
 }
 
@@ -133,9 +139,20 @@ func (w *Waiter) First() bool {
 	return w.line.first() == w
 }
 
-// Ahead returns how many waiters are ahead, or were before Leave. Waiters of other clients are counted by the looks
-// of this line. Behind them, each ticket of another client counts as a waiter.
-func (w *Waiter) Ahead() int {
+// Ahead is what is ahead of a waiter.
+type Ahead struct {
+	Rows    int
+	Waiters int // of those rows: each ticket of a block is one
+}
+
+// Tickets returns as many rows, of one waiter each.
+func Tickets(n int) Ahead { return Ahead{n, n} }
+
+func (a Ahead) plus(rows, waiters int) Ahead { return Ahead{a.Rows + rows, a.Waiters + waiters} }
+
+// Ahead returns what is ahead, or was before Leave. Rows of other clients are counted by the looks
+// of this line. Behind them, each ticket of another client counts as a row.
+func (w *Waiter) Ahead() Ahead {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
 	if w.left {
@@ -144,8 +161,8 @@ func (w *Waiter) Ahead() int {
 	return w.line.ahead(slices.Index(w.line.waiters, w))
 }
 
-// Saw records what a look of the waiter showed: the record, and how many live rows are ahead of it.
-func (w *Waiter) Saw(snapshot *queue.Snapshot, ahead int) {
+// Saw records what a look of the waiter showed: the record, and the live rows ahead of it.
+func (w *Waiter) Saw(snapshot *queue.Snapshot, ahead Ahead) {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
 	w.line.saw(w, snapshot, ahead)
@@ -155,7 +172,7 @@ func (w *Waiter) Saw(snapshot *queue.Snapshot, ahead int) {
 func (w *Waiter) Granted(id string, snapshot *queue.Snapshot) {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
-	w.line.saw(w, snapshot, 0)
+	w.line.saw(w, snapshot, Ahead{})
 	w.line.granted, w.line.grantedAt = id, time.Now()
 }
 

@@ -74,6 +74,14 @@ func (l *Log) Of(o event.Origin) *Log {
 	return &Log{Logger: l.Logger, to: l.to, origin: o, tickets: new(atomic.Int64)}
 }
 
+// OfSeveral returns a Log of what several acquires do together, this one first. It reports no ticket: each has its own.
+func (l *Log) OfSeveral() *Log {
+	if l == nil || l.to == nil {
+		return l
+	}
+	return &Log{Logger: l.Logger, to: l.to, origin: l.origin}
+}
+
 // Observed reports whether all events have a receiver: an Observer, or a Logger of each step.
 func (l *Log) Observed() bool { return l.reads(slog.LevelDebug) }
 

@@ -58,7 +58,7 @@ func (s *life) choose() (turn ticket.Number) {
 func (s *Session) pass(turn ticket.Number) {
 	next := *s.grant
 	next.Ticket, next.Deadline, next.Handover = turn, s.keeper.Deadline(), 0
-	before := &waiter.TurnBefore{Due: s.keeper.Due()}
+	before := &waiter.TurnBefore{Due: s.keeper.Due(), Ended: time.Now()}
 	s.mu.Lock()
 	before.Hold, next.Stale = s.hold.Follow(turn)
 	s.mu.Unlock()

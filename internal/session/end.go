@@ -35,6 +35,7 @@ func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
 	defer func() {
 		if do.Do != queue.HoldDone {
 			c.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
+			c.next.Answer(queue.Passed{Reply: queue.ReplyUnknown}) // the DynamoDB client has panicked
 		}
 		if c.resume != nil {
 			c.resume()
@@ -43,7 +44,10 @@ func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
 	for do.Do != queue.HoldDone {
 		e := c.perform(ctx, do)
 		e.Deadline = c.keeper.Deadline()
-		do = c.step(e)
+		sent := do.Do == queue.HoldSend
+		if do = c.step(e); sent { // the end of this turn is reported before the grant of the next
+			c.next.Answer(queue.Passed{Reply: e.Reply, Record: e.Record})
+		}
 	}
 	return do
 }
@@ -95,11 +99,9 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 	return queue.HoldEvent{}
 }
 
-// send sends one request. The waiter whose offer was taken gets its answer.
+// send sends one request.
 func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	q := c.config.Queue
-	e.Reply = queue.ReplyUnknown // if the DynamoDB client panics
-	defer func() { c.next.Answer(queue.Passed{Reply: e.Reply, Record: e.Record}) }()
 	if do.Hint {
 		c.hint()
 	}

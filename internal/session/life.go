@@ -104,15 +104,15 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 	}
 	state := s.state
 	s.mu.Unlock()
+	if !from.Phase.Lost() {
+		s.report(from, state)
+	}
 	if to == queue.PhaseLost || to.Final() {
 		s.client.unlist(s.grant.ID)
 		if !e.Followed { // else the next turn keeps what is the block's
 			s.leave()
 			s.over(to.Lost())
 		}
-	}
-	if !from.Phase.Lost() {
-		s.report(from, state)
 	}
 	return do
 }

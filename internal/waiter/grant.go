@@ -40,8 +40,9 @@ type Grant struct {
 
 // TurnBefore is what a turn takes over from the one before it in its block. The deadline is that of the Grant.
 type TurnBefore struct {
-	Hold *queue.Hold // of the turn that begins
-	Due  time.Time   // of the next heartbeat
+	Hold  *queue.Hold // of the turn that begins
+	Due   time.Time   // of the next heartbeat
+	Ended time.Time   // the turn before
 }
 
 // Block is what the holder of a lock knows of other callers of its client that wait for it.
@@ -57,6 +58,14 @@ type Block interface {
 
 // Last returns the last ticket of the grant.
 func (g *Grant) Last() ticket.Number { return g.First.Plus(uint64(max(g.Turns, 1) - 1)) }
+
+// Idle returns for how long the lock was idle before the grant, which its caller gets now. Zero: that is not known.
+func (g *Grant) Idle(now time.Time) time.Duration {
+	if g.Before != nil {
+		return max(1, now.Sub(g.Before.Ended))
+	}
+	return g.Handover
+}
 
 // grant returns the lock that the machine says is held.
 func (w *Waiter) grant(do *queue.Do) *Grant {

@@ -111,7 +111,7 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 // must see what its policy asks for. The event is nil unless the lock is passed to it.
 func (p *player) behind(ctx context.Context) (queue.Event, error) {
 	for p.turn.local != nil && !p.turn.local.First() && !p.wait.Shown(p.wait.Snapshot) && !p.watches() {
-		p.sight.pace.Behind(p.turn.local.Ahead())
+		p.sight.pace.Behind(p.turn.local.Ahead().Rows)
 		p.sight.report()
 		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
 		if e, err := p.ended(ctx, passed); e != nil || err != nil {
@@ -216,13 +216,13 @@ func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 	}
 	if before == queue.Entering {
 		p.raise(Highest{r.Record.TicketNumber, p.cfg.Queue})
-		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, 0)
+		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, handover.Ahead{})
 	}
 	if r.Reply == queue.ReplyRefused || do.State == queue.Ended {
 		return
 	}
 	if before == queue.Taking {
-		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
+		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, handover.Tickets(ticketsAhead(p.wait.Ticket, r.Record)))
 	}
 	p.cfg.Log.Ticket(p.wait.Ticket)
 	if do.State == queue.Joining && p.cfg.Numbered != nil {
@@ -233,7 +233,8 @@ func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 // decided notes a decision of the machine.
 func (p *player) decided(d *queue.Decision) {
 	s, before := &p.wait.Snapshot, p.sight.status.Serving
-	p.sight.record(p.wait.Ticket, s, d.Ahead)
+	ahead := handover.Ahead{Rows: d.Ahead, Waiters: d.Waiters}
+	p.sight.record(p.wait.Ticket, s, ahead)
 	if !p.turn.waits {
 		return // not in the queue yet
 	}
@@ -243,7 +244,7 @@ func (p *player) decided(d *queue.Decision) {
 	p.sight.status.Blocked = d.Blocked
 	p.sight.pace.Decided(*d)
 	if p.turn.place != nil {
-		p.turn.local.Saw(s, d.Ahead)
+		p.turn.local.Saw(s, ahead)
 		p.turn.place.below(p.wait.Ticket.Compare(s.Record.Floor()) <= 0)
 	}
 }

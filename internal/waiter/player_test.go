@@ -235,7 +235,7 @@ func TestDelayOfTurn(t *testing.T) {
 			w := newTestWaiter(t, Config{Schedule: schedule, Several: Several{Slots: test.slots}})
 			w.wait.Snapshot = queue.SnapshotOf(record(6), time.Now())
 			w.sight.pace.Decided(queue.Decision{Joins: true})
-			w.sight.status.Ahead = test.ahead
+			w.sight.status.Rows = test.ahead
 			d, waits := w.sight.delay(t.Context(), test.slot)
 			if d < test.min || d > test.max || (waits != nil) != test.waits {
 				t.Errorf("%v, waits for a slot %v, want %v to %v, %v", d, waits != nil, test.min, test.max, test.waits)

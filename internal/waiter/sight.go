@@ -37,7 +37,7 @@ func (s *sight) view() waitpolicy.View {
 	now, clock := time.Now(), s.cfg.Queue.Clock()
 	earliest, _, _ := clock.At(now)
 	v := waitpolicy.View{
-		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Ahead, Own: s.heldByOwn(),
+		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Rows, Own: s.heldByOwn(),
 		Now: now, Earliest: earliest, Middle: clock.Middle(now),
 	}
 	if s.turn.byName {
@@ -123,8 +123,10 @@ type ownHolder struct {
 type Status struct {
 	Ticket  ticket.Number // zero: none was taken
 	Ahead   int           // waiters ahead, see handover.Waiter.Ahead
+	Rows    int           // that these have
 	Serving []queue.Holder
 	SeenAt  time.Time           // on the local clock
+	Kept    bool                // this client itself holds the lock, for a block of the waiter, and renews the lease
 	Blocked error               // problem of a row ahead or a holder that cannot be read
 	Failure error               // of the last request, CLEAN UP included, if the table did not answer
 	Wait    waitpolicy.Estimate // when Status was called
@@ -137,7 +139,10 @@ func (s Status) Served(q table.Queue, observer *heartbeat.Observer) *queue.Holde
 	}
 	now := time.Now()
 	holder := observer.Holder(q.Items, s.Serving[0], s.SeenAt, q.Clock().Middle(now))
-	if !holder.Endless() {
+	switch {
+	case s.Kept:
+		holder.Remaining = holder.TTL
+	case !holder.Endless():
 		holder.Remaining -= now.Sub(s.SeenAt)
 	}
 	return &holder
@@ -184,16 +189,17 @@ type reported struct {
 // record keeps what was seen with ticket t, for errors and the schedule.
 //
 //go:noinline // its copy of the snapshot is not on the stack while the line sees it
-func (s *sight) record(t ticket.Number, snapshot *queue.Snapshot, ahead int) {
-	s.status = Status{Ticket: t, Ahead: ahead, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
+func (s *sight) record(t ticket.Number, snapshot *queue.Snapshot, ahead handover.Ahead) {
+	s.status = Status{Ticket: t, Ahead: ahead.Waiters, Rows: ahead.Rows, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
 	s.seen = snapshot.Record
-	s.pace.Saw(*snapshot, ahead)
+	s.pace.Saw(*snapshot, ahead.Rows)
 }
 
 // update adds what the other waiters of this client have seen.
 func (s *sight) update() {
 	local := s.turn.local
-	s.status.Ahead = local.Ahead()
+	ahead := local.Ahead()
+	s.status.Ahead, s.status.Rows = ahead.Waiters, ahead.Rows
 	if rec, at := local.LastSeen(); rec.Follows(s.seen) {
 		s.status.Serving, s.status.SeenAt, s.seen = rec.Holders, at, rec
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -14,7 +15,7 @@ func TestReports(t *testing.T) {
 	holder := queue.Holder{ID: "h", Ticket: n(3)}
 	see := func(ahead int, h queue.Holder) queue.Record {
 		rec := record(3, h)
-		p.record(n(7), &queue.Snapshot{Record: rec, ReadAt: instant}, ahead)
+		p.record(n(7), &queue.Snapshot{Record: rec, ReadAt: instant}, handover.Tickets(ahead))
 		return rec
 	}
 	changed := holder

@@ -451,10 +451,10 @@ func (w *Waiter) join(ctx context.Context) error {
 	}
 	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != ""}
 	if w.cfg.Resume != nil {
-		w.sight.record(w.wait.Ticket, &w.wait.Snapshot, ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record))
+		w.sight.record(w.wait.Ticket, &w.wait.Snapshot, handover.Tickets(ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)))
 	}
 	w.sight.update() // before a look, nothing else is known
-	w.sight.pace.Behind(w.sight.status.Ahead)
+	w.sight.pace.Behind(w.sight.status.Rows)
 	return nil
 }
 

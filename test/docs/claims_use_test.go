@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -146,6 +147,8 @@ func TestBounds(t *testing.T) {
 			"Poll.Slowest", "at least `Poll.SlowestNext`", config(func(c *queuelock.Config) { c.Poll.SlowestNext = 15 * time.Second }),
 			config(func(c *queuelock.Config) { c.Poll.SlowestNext = 15*time.Second + 1 }),
 		},
+		{"Block", "1 to 1,000", queuelock.Config{Block: queue.MaxTurns}, queuelock.Config{Block: queue.MaxTurns + 1}},
+		{"Block", "1 to 1,000", queuelock.Config{Block: 1}, queuelock.Config{Block: -1}},
 		{"Wake", "not a nil pointer", queuelock.Config{}, queuelock.Config{Wake: (*wake.UDP)(nil)}},
 	} {
 		if strings.HasPrefix(b.text, "`") { // a sentence below the table

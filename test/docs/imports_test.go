@@ -24,6 +24,7 @@ var floors = []string{
 	"",
 	"internal/oncecall",
 	"internal/multilock",
+	"internal/blocks",
 	"internal/session",
 	"internal/waiter",
 	"sweeper",

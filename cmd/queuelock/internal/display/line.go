@@ -51,7 +51,7 @@ type spans struct {
 
 // NewLine returns the line of a queue. err is the problem of a record that cannot be read.
 func NewLine(s *queue.State, err error) Line {
-	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Holders: len(s.Serving), Waiters: Waiters{Waiting: len(s.Waiting)}}
+	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Holders: len(s.Serving), Waiters: Waiters{Waiting: s.Waiters()}}
 	switch {
 	case s.Reason == queuelock.ItemReason:
 		l.Mode, l.State = "item", Held // its waiters wait for a holder that is in the item
@@ -84,7 +84,7 @@ func NewLine(s *queue.State, err error) Line {
 			age := tenths(l.longestWait)
 			l.LongestWait = &age
 			if w.Expired() {
-				l.ExpiredWaiting++
+				l.ExpiredWaiting += 1 + follow(w)
 			}
 		}
 	}

@@ -73,6 +73,8 @@ type HoldTime struct {
 // Holder is a holder for machines.
 type Holder struct {
 	Ticket string     `json:"ticket" help:"the ticket"`
+	Turn   string     `json:"turn" help:"of a block: the ticket of its turn, as the last heartbeat has shown it"`
+	Follow int        `json:"follow" help:"how many tickets of its block come after that"`
 	ID     string     `json:"id" help:"an id that is never used again"`
 	Beat   *int64     `json:"beat" help:"how often the lease was renewed"`
 	Owner  string     `json:"owner" help:"the name of the process"`
@@ -95,6 +97,7 @@ type Holder struct {
 type Waiter struct {
 	Position int    `json:"position" help:"1 is the next"`
 	Ticket   string `json:"ticket" help:"the ticket"`
+	Turns    int    `json:"turns" help:"how many tickets it has from that on: so many wait together"`
 	// With a problem, the seven are null.
 	ID        *string  `json:"id" help:"an id that is never used again"`
 	Beat      *int64   `json:"beat" help:"how often the lease was renewed"`
@@ -163,7 +166,7 @@ func newResult(r queue.Result) *Result {
 
 func newHolder(h queue.Holder) Holder {
 	holder := Holder{
-		Ticket: h.Ticket.String(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
+		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
 	}
 	if h.Problem != nil {
@@ -192,7 +195,7 @@ func newHolder(h queue.Holder) Holder {
 
 func newWaiter(w queue.Waiter) Waiter {
 	waiter := Waiter{
-		Position: w.Position, Ticket: w.Ticket.String(),
+		Position: w.Position, Ticket: w.Ticket.String(), Turns: 1 + follow(w),
 		Remaining: tenths(w.Remaining), TTL: Seconds(w.TTL), Expired: w.Remaining <= 0,
 	}
 	if w.Problem != nil {

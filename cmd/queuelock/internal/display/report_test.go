@@ -24,13 +24,13 @@ func TestReport(t *testing.T) {
 		Entity: "x", Reason: "why", Issued: ticket.Max, ReadAt: at,
 		Scope: ticket.ScopeEntity, Permits: 3,
 		Serving: []queue.Holder{
-			{Ticket: ticket.FromUint64(7), ID: "h1", Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, Data: []byte("step 2\n"), Lease: queue.Lease{Beat: 3, TTL: time.Minute, Delay: 1500 * time.Millisecond}},
+			{Ticket: ticket.FromUint64(5), Turns: 8, Reached: ticket.FromUint64(7), ID: "h1", Owner: "a", Since: at.Add(-1500 * time.Millisecond), Age: 1512 * time.Millisecond, Remaining: 29987 * time.Millisecond, Data: []byte("step 2\n"), Lease: queue.Lease{Beat: 3, TTL: time.Minute, Delay: 1500 * time.Millisecond}},
 			{Ticket: ticket.FromUint64(8), Owner: "b", Shared: true, Data: []byte("\xff\xfe"), Lease: queue.Lease{TTL: time.Minute}},
 			{Ticket: ticket.FromUint64(9), Owner: "d", Remaining: math.MaxInt64, Lease: queue.Lease{FailClosed: true}},
 			{Owner: "e", Remaining: math.MaxInt64, Problem: fmt.Errorf("not an entry")},
 		},
 		Waiting: []queue.Waiter{
-			{Position: 1, Ticket: ticket.FromUint64(9), ID: "w1", Owner: "c", Shared: true, Age: time.Second, Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}},
+			{Position: 1, Ticket: ticket.FromUint64(9), ID: "w1", Owner: "c", Turns: 3, Shared: true, Age: time.Second, Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}},
 			{Position: 2, Ticket: ticket.FromUint64(10), Problem: fmt.Errorf("not a row")},
 		},
 		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
@@ -47,7 +47,9 @@ func TestReport(t *testing.T) {
   "read_at": "2026-03-01T11:00:00.5Z",
   "serving": [
     {
-      "ticket": "7",
+      "ticket": "5",
+      "turn": "7",
+      "follow": 5,
       "id": "h1",
       "beat": 3,
       "owner": "a",
@@ -66,6 +68,8 @@ func TestReport(t *testing.T) {
     },
     {
       "ticket": "8",
+      "turn": "8",
+      "follow": 0,
       "id": "",
       "beat": 0,
       "owner": "b",
@@ -84,6 +88,8 @@ func TestReport(t *testing.T) {
     },
     {
       "ticket": "9",
+      "turn": "9",
+      "follow": 0,
       "id": "",
       "beat": 0,
       "owner": "d",
@@ -102,6 +108,8 @@ func TestReport(t *testing.T) {
     },
     {
       "ticket": "0",
+      "turn": "0",
+      "follow": 0,
       "id": "",
       "beat": null,
       "owner": "e",
@@ -123,6 +131,7 @@ func TestReport(t *testing.T) {
     {
       "position": 1,
       "ticket": "9",
+      "turns": 3,
       "id": "w1",
       "beat": 0,
       "owner": "c",
@@ -138,6 +147,7 @@ func TestReport(t *testing.T) {
     {
       "position": 2,
       "ticket": "10",
+      "turns": 1,
       "id": null,
       "beat": null,
       "owner": null,
@@ -267,6 +277,40 @@ func TestResultOf(t *testing.T) {
 		if got := ResultOf(&queue.State{Result: test.result, ReadAt: test.at}); got != test.want {
 			t.Errorf("%q, want %q", got, test.want)
 		}
+	}
+}
+
+// TestBlocks checks what is printed of blocks: 11 to 18, of which 12 is the turn, 19 to 23, and 25 to 26.
+func TestBlocks(t *testing.T) {
+	n := ticket.FromUint64
+	state := &queue.State{
+		Issued:  n(26),
+		Serving: []queue.Holder{{Ticket: n(11), Turns: 8, Reached: n(12), Owner: "a", Remaining: time.Second, Data: []byte("x"), Lease: queue.Lease{TTL: time.Minute}}},
+		Waiting: []queue.Waiter{
+			{Position: 1, Ticket: n(19), Turns: 5, Owner: "a", Age: time.Minute, Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}},
+			{Position: 6, Ticket: n(24), Owner: "b", Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}},
+			{Position: 7, Ticket: n(25), Turns: 2, Owner: "a", Lease: queue.Lease{TTL: 15 * time.Second}},
+		},
+	}
+	want := `q: 1 served, 8 waiting
+
+        TICKET  OWNER  FOR   LEASE LEFT
+served  12 +6   a      ?     1s of 1m0s
+1       19 +4   a      1m0s  1s of 15s
+6       24      b      <1s   1s of 15s
+7       25 +1   a      <1s   over
+
+the owner of 12 also waits, with 19 and 6 more
+
+data of 12: x
+`
+	var out strings.Builder
+	locktest.OK(t, Table(&out, state, Options{Name: "q"}))
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if l := NewLine(state, nil); l.Waiting != 8 || l.ExpiredWaiting != 2 || l.Holders != 1 {
+		t.Errorf("line %+v", l)
 	}
 }
 

@@ -57,7 +57,7 @@ func (o Options) headline(s *queue.State) string {
 	if s.Permits > 0 {
 		line += fmt.Sprintf(" of %d", s.Permits)
 	}
-	line += fmt.Sprintf(" served, %d waiting", len(s.Waiting)) + Full(s)
+	line += fmt.Sprintf(" served, %d waiting", s.Waiters()) + Full(s)
 	if s.HoldTime.Mean > 0 {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
 	}
@@ -89,11 +89,8 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 		number = ticket.Number.String
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(place string, n ticket.Number, owner, mode, age, lease string, more ...string) {
-		cells := []string{place, number(n), owner}
-		if n.IsZero() && place == "" {
-			cells[1] = "TICKET"
-		}
+	row := func(place, tickets, owner, mode, age, lease string, more ...string) {
+		cells := []string{place, tickets, owner}
 		if modes {
 			cells = append(cells, mode)
 		}
@@ -103,22 +100,22 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	row("", ticket.Number{}, "OWNER", "MODE", "FOR", "LEASE LEFT", "BEAT", "SINCE", "ID")
+	row("", "TICKET", "OWNER", "MODE", "FOR", "LEASE LEFT", "BEAT", "SINCE", "ID")
 	for _, h := range s.Serving {
 		age, since := "?", "?"
 		if !h.Since.IsZero() {
 			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
 		}
-		row("served", h.Ticket, Owner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		row("served", HolderTickets(h, number), Owner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
-		place := strconv.Itoa(p.Position)
+		place, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
 		if p.Problem != nil {
-			row(place, p.Ticket, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
+			row(place, tickets, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
 			continue
 		}
 		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
-		row(place, p.Ticket, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
+		row(place, tickets, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
 	}
 	_ = w.Flush() // to a Builder, which takes all
 }
@@ -145,7 +142,7 @@ func (o Options) notes(out io.Writer, s *queue.State) {
 			continue
 		}
 		data, as := Data(h.Data)
-		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Ticket.Short(), as, data)
+		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Turn().Short(), as, data)
 	}
 }
 
@@ -155,7 +152,7 @@ func Full(s *queue.State) string {
 	if !full {
 		return ""
 	}
-	return fmt.Sprintf(", full %d of %d", len(s.Waiting), limit)
+	return fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
 }
 
 // Superseded says by which later waiter of its group a waiter is superseded, and will leave. It is empty if it is not.
@@ -167,6 +164,25 @@ func Superseded(s *queue.State, w queue.Waiter) string {
 	return fmt.Sprintf("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
 }
 
+// HolderTickets returns the ticket of a holder; of a block, that of its turn, and how many follow in it, as in "12 +6".
+func HolderTickets(h queue.Holder, number func(ticket.Number) string) string {
+	return block(number(h.Turn()), h.Follow())
+}
+
+// WaiterTickets returns the ticket of a waiter; of a block, the first, and how many follow in it.
+func WaiterTickets(w queue.Waiter, number func(ticket.Number) string) string {
+	return block(number(w.Ticket), follow(w))
+}
+
+func follow(w queue.Waiter) int { return max(0, w.Turns-1) }
+
+func block(first string, follow int) string {
+	if follow == 0 {
+		return first
+	}
+	return fmt.Sprintf("%s +%d", first, follow)
+}
+
 // AlsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if
 // the owner does not wait.
 func AlsoWaits(s *queue.State, h queue.Holder) string {
@@ -175,9 +191,10 @@ func AlsoWaits(s *queue.State, h queue.Holder) string {
 		switch {
 		case w.Problem != nil || w.Owner != h.Owner || h.Owner == "":
 		case text == "":
-			text = fmt.Sprintf("the owner of %s also waits, with %s", h.Ticket.Short(), w.Ticket.Short())
+			text = fmt.Sprintf("the owner of %s also waits, with %s", h.Turn().Short(), w.Ticket.Short())
+			more = follow(w)
 		default:
-			more++
+			more += 1 + follow(w)
 		}
 	}
 	if more > 0 {

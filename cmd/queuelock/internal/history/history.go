@@ -23,6 +23,7 @@ import (
 // Turn is a ticket that was seen. Times count from the beginning of the history.
 type Turn struct {
 	Ticket ticket.Number
+	Turns  int // how many tickets its block has
 	Owner  string
 	Shared bool
 	// Waited says that the ticket was seen in the queue, from Queued on.
@@ -91,7 +92,11 @@ func (t Turn) Line() string {
 		held = display.Duration(t.Until - t.Granted)
 	}
 	return fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
-		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.Ticket.Short(), wait, held, t.end())
+		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
+}
+
+func (t Turn) tickets(number func(ticket.Number) string) string {
+	return display.WaiterTickets(queue.Waiter{Ticket: t.Ticket, Turns: t.Turns}, number)
 }
 
 // end says how the turn ended, and why it was evicted.
@@ -130,14 +135,14 @@ func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
 	for _, w := range s.Waiting {
 		t, isNew := r.turn(w.Ticket, w.ID)
 		if isNew {
-			t.Owner, t.Shared, t.Waited, t.Queued = w.Owner, w.Shared, true, began(w.Age)
+			t.Owner, t.Shared, t.Waited, t.Queued, t.Turns = w.Owner, w.Shared, true, began(w.Age), w.Turns
 		}
 		t.last.at = at
 	}
 	for _, h := range s.Serving {
 		t, isNew := r.turn(h.Ticket, h.ID)
 		if isNew {
-			t.Owner, t.Shared = h.Owner, h.Shared
+			t.Owner, t.Shared, t.Turns = h.Owner, h.Shared, h.Turns
 		}
 		if !t.Held {
 			t.Held, t.Granted = true, at
@@ -253,7 +258,7 @@ func (r *Recorder) Unseen() (int, bool) {
 	seen := 0
 	for _, t := range r.turns {
 		if r.first.Issued.Less(t.Ticket) {
-			seen++
+			seen += max(t.Turns, 1)
 		}
 	}
 	return int(r.last.Issued.After(r.first.Issued)) - seen, true
@@ -343,7 +348,7 @@ func (r *Recorder) cells(t Turn, owner string) []string {
 			from = t.Granted
 		}
 	}
-	return []string{t.Ticket.String(), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.end(), t.data()}
+	return []string{t.tickets(ticket.Number.String), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.end(), t.data()}
 }
 
 // data returns what the holder published, in one line.
@@ -354,7 +359,7 @@ func (t Turn) data() string {
 
 // bars returns what is drawn of a turn.
 func (t Turn) bars() []timeline.Bar {
-	label := "ticket " + t.Ticket.String() + ", " + t.end()
+	label := "ticket " + t.tickets(ticket.Number.String) + ", " + t.end()
 	if data := t.data(); data != "" {
 		label += ": " + data
 	}
@@ -398,6 +403,7 @@ type Report struct {
 // null.
 type Line struct {
 	Ticket  string   `json:"ticket" help:"the ticket"`
+	Count   int      `json:"turns" help:"how many tickets its block has, from that on"`
 	Owner   string   `json:"owner" help:"the name of the process"`
 	Shared  bool     `json:"shared" help:"together with other shared holders"`
 	Queued  *float64 `json:"queued" help:"when it began to wait, in seconds since began"`
@@ -416,7 +422,7 @@ func (r *Recorder) Report(name string) Report {
 		report.Unseen = &unseen
 	}
 	for _, t := range r.Turns() {
-		line := Line{Ticket: t.Ticket.String(), Owner: t.Owner, Shared: t.Shared, Until: display.Seconds(t.Until), Outcome: t.Outcome()}
+		line := Line{Ticket: t.Ticket.String(), Count: max(t.Turns, 1), Owner: t.Owner, Shared: t.Shared, Until: display.Seconds(t.Until), Outcome: t.Outcome()}
 		at := func(known bool, d time.Duration) *float64 {
 			s := display.Seconds(d)
 			if !known {

@@ -182,3 +182,18 @@ func TestEmptyHistory(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// TestUnseenOfBlock checks that a block that was seen counts with all its tickets.
+func TestUnseenOfBlock(t *testing.T) {
+	r := New(begun)
+	block := waiter(3, "b", sec)
+	block.Turns = 4 // 3 to 6
+	r.See(&queue.State{Issued: n(2), Serving: []queue.Holder{holder(2, "a", sec)}}, begun)
+	r.See(&queue.State{Issued: n(8), Waiting: []queue.Waiter{block}}, begun.Add(sec))
+	if unseen, ok := r.Unseen(); !ok || unseen != 2 {
+		t.Errorf("%d tickets were not seen, %v; want 7 and 8", unseen, ok)
+	}
+	if line := r.Report("q").Turns[1]; line.Ticket != "3" || line.Count != 4 {
+		t.Errorf("line %+v", line)
+	}
+}

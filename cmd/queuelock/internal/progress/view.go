@@ -22,6 +22,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // View is a wait at an instant.
@@ -73,7 +74,7 @@ func (v View) holder(now time.Time) string {
 	if h == nil {
 		return ""
 	}
-	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), h.Ticket.Short())
+	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), display.HolderTickets(*h, ticket.Number.Short))
 	if h.Endless() {
 		text += ", without a lease" // only an operator can end its turn
 	}
@@ -119,7 +120,7 @@ func (v View) changed(before View) bool {
 	if a.Key != b.Key || a.Position != b.Position || (a.Serving == nil) != (b.Serving == nil) {
 		return true
 	}
-	return a.Serving != nil && a.Serving.Ticket != b.Serving.Ticket
+	return a.Serving != nil && a.Serving.Turn() != b.Serving.Turn()
 }
 
 // object is the view for programs. Unknown values are null.
@@ -139,6 +140,8 @@ type object struct {
 
 type holder struct {
 	Ticket     string   `json:"ticket" help:"its ticket"`
+	Turn       string   `json:"turn" help:"of a block: the ticket of its turn, as the last heartbeat has shown it"`
+	Follow     int      `json:"follow" help:"how many tickets of its block come after that"`
 	Owner      string   `json:"owner" help:"the name of the process"`
 	Shared     bool     `json:"shared" help:"together with other shared holders"`
 	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
@@ -169,7 +172,7 @@ func (v View) JSON(now time.Time) string {
 }
 
 func newHolder(h queue.Holder, since time.Duration) *holder {
-	o := &holder{Ticket: h.Ticket.String(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless()}
+	o := &holder{Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless()}
 	if !h.Since.IsZero() {
 		age := display.Seconds(h.Age + since)
 		o.Age = &age

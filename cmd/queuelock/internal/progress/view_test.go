@@ -39,6 +39,7 @@ func TestLine(t *testing.T) {
 		{at(1), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited <1s`},
 		{at(2, func(v *View) { v.Progress.Serving = nil }), 70 * time.Second, `queuelock: waiting for "x" (lock): position 2; waited 1m10s`},
 		{at(1, func(v *View) { v.Progress.Serving.Lease = queue.Lease{FailClosed: true} }), 0, `queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7, without a lease); waited <1s`},
+		{at(9, func(v *View) { v.Progress.Serving.Turns, v.Progress.Serving.Reached = 6, ticket.FromUint64(8) }), 0, `queuelock: waiting for "x" (lock): position 9, held by vm:123 (ticket 8 +4); waited <1s`},
 		{at(1, func(v *View) { v.Progress.Serving.Owner = "two\nlines" }), 0, `queuelock: waiting for "x" (lock): position 1, held by "two\nlines" (ticket 7); waited <1s`},
 		{at(3, func(v *View) {
 			v.Progress.TicketsAhead, v.Progress.Waited = 2, time.Hour
@@ -88,7 +89,7 @@ func TestJSON(t *testing.T) {
 		v.Progress.Serving.Data, v.Deadline = []byte("make"), seen.Add(time.Hour)
 	})
 	want := `{"event":"waiting","time":"2026-01-02T03:04:15Z","entity":"x","reason":"why","ticket":"9","position":3,"tickets_ahead":2,` +
-		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","owner":"vm:123",` +
+		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","turn":"7","follow":0,"owner":"vm:123",` +
 		`"shared":false,"fail_closed":false,"age_seconds":100,"data":"make","data_base64":"bWFrZQ=="}}`
 	if got := v.JSON(seen.Add(10 * time.Second)); got != want {
 		t.Errorf("%s\nwant %s", got, want)

@@ -83,7 +83,7 @@ func (m Model) answer(key string) (Model, []Effect) {
 	eviction := *m.confirm
 	m.confirm = nil
 	if key == "y" || key == "Y" {
-		m.message = fmt.Sprintf("evicting ticket %s …", eviction.Holder.Ticket.Short())
+		m.message = fmt.Sprintf("evicting ticket %s …", eviction.Holder.Turn().Short())
 		if eviction.Present {
 			m.message = "evicting the present holder …"
 		}

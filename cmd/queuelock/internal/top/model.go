@@ -300,7 +300,7 @@ func (m Model) ask() Model {
 
 // evicted takes the result of an eviction, and looks at the queue again.
 func (m Model) evicted(e Evicted) (Model, []Effect) {
-	m.message = fmt.Sprintf("ticket %s is evicted", e.Holder.Ticket.Short())
+	m.message = fmt.Sprintf("ticket %s is evicted", e.Holder.Turn().Short())
 	if e.Err != nil {
 		m.message = e.Err.Error()
 	}

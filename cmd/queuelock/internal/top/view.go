@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // frame is the number of lines around the rows of the list: a title, a line of messages, a
@@ -107,7 +108,7 @@ func (m Model) notice() string {
 
 // question asks whether to evict.
 func (e Evict) question() string {
-	number := e.Holder.Ticket.Short()
+	number := e.Holder.Turn().Short()
 	switch {
 	case e.Present:
 		return "evict the holder of the moment, not only ticket " + number + "? It may run (y/N)"
@@ -246,7 +247,7 @@ func (m Model) detail(width int) page {
 		return page{title: title + ": …", selected: selected}
 	}
 	s := m.state
-	title += fmt.Sprintf(": %d served, %d waiting", len(s.Serving), len(s.Waiting)) + display.Full(s)
+	title += fmt.Sprintf(": %d served, %d waiting", len(s.Serving), s.Waiters()) + display.Full(s)
 	if s.Permits > 0 {
 		title += fmt.Sprintf(", %d permits", s.Permits)
 	}
@@ -274,9 +275,9 @@ func (m Model) detail(width int) page {
 			data = append(data, "  "+text)
 		}
 		if text, as := display.Data(h.Data); text != "" {
-			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Ticket.Short(), as, text))
+			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Turn().Short(), as, text))
 		}
-		body = append(body, row(mark, "served", h.Ticket.Short(), display.Owner(h.Owner), age, display.LeaseLeft(h)))
+		body = append(body, row(mark, "served", display.HolderTickets(h, ticket.Number.Short), display.Owner(h.Owner), age, display.LeaseLeft(h)))
 	}
 	up := "^"
 	if m.Unicode {
@@ -295,14 +296,15 @@ func (m Model) detail(width int) page {
 			name, age = display.Owner(w.Owner), display.Age(w.Age)
 			tones[len(body)] = waiterTone(w)
 		}
-		body = append(body, row(" ", place, w.Ticket.Short(), name, age, display.WaiterLeft(w)))
+		body = append(body, row(" ", place, display.WaiterTickets(w, ticket.Number.Short), name, age, display.WaiterLeft(w)))
 	}
 	_, height := m.size()
 	room := height - 3
 	data = data[:min(len(data), room/3)] // the rest is for the list
 	if room -= len(data); len(body) > room {
 		hidden := len(body) - room + 1
-		body = append(body[:room-1], fmt.Sprintf("  and %d more waiters", hidden))
+		after := queue.State{Waiting: s.Waiting[max(0, len(s.Waiting)-hidden):]}
+		body = append(body[:room-1], fmt.Sprintf("  and %d more waiters", after.Waiters()))
 	}
 	return page{title, append(body, data...), tones, selected}
 }
