@@ -122,6 +122,13 @@ type Renewed struct {
 	Margin time.Duration // left of the lease before; both are zero with FailClosed, and Lag with NoHeartbeat
 }
 
+// Revoked says that the holder was asked to give way, when it learns of that for the first time.
+type Revoked struct {
+	Origin
+	By, Why      string
+	At, Deadline time.Time // on DynamoDB's clock; zero if unknown, or if there is none
+}
+
 // Released says that the lock has ended by a release.
 type Released struct {
 	Origin

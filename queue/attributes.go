@@ -35,6 +35,12 @@ const (
 	AttrEntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
+	AttrAtLeast    = "atLeast"    // entry, N: how long after since the queue stays closed at least, ms
+	AttrClosed     = "closed"     // entry, BOOL: its turn was released, and it keeps the queue closed
+	AttrRevoked    = "revoked"    // entry, M: who has asked the holder to give way, why, when, and until when; absent if it was not asked
+	AttrBy         = "by"         // revoked, S
+	AttrWhy        = "why"        // revoked, S: absent if it was not said
+	AttrDeadline   = "deadline"   // revoked, N: ms on DynamoDB's clock, absent if there is none
 	AttrMean       = "mean"       // turn, N: ms
 	AttrDeviation  = "deviation"  // turn, N: ms
 )
@@ -48,7 +54,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID)
+	AttrNamed, AttrEntryID, AttrAtLeast, AttrClosed, AttrRevoked, AttrBy, AttrWhy, AttrDeadline)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

@@ -24,8 +24,9 @@ type Ending struct {
 	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed
 	// while the lock is released. Zero: there is none.
 	Unmade int64
-	Next   Next // for FormPass
-	Lost   bool // the lock is known to be lost, and what is left of it is removed
+	Next   Next    // for FormPass
+	Closed *Closed // for FormClose
+	Lost   bool    // the lock is known to be lost, and what is left of it is removed
 }
 
 // Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them by
@@ -66,6 +67,8 @@ const (
 	// holder may pass the lock, to the ticket after its own, because no other waiter can be
 	// between the two.
 	FormPass
+	// FormClose replaces the entry by one that keeps the queue closed, of no holder.
+	FormClose
 )
 
 // Fast reports whether the fast form of RELEASE is possible for the holder id with

@@ -46,6 +46,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	a := w.last()
 	a.Resumed = true
 	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
+	entry.Lease, entry.Revoked = entry.Lease.keeps(old.Lease, entry.Since), old.Revoked
 	a.Lease = entry.Lease
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
@@ -59,7 +60,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err error) {
 	for _, holder := range rec.Holders {
 		switch {
-		case !strings.HasPrefix(holder.ID, h.ID+"-"):
+		case !strings.HasPrefix(holder.ID, h.ID+"-"), holder.Closed:
 			continue
 		case holder.Unreadable():
 			return holder, true, WhyError, holder.Problem

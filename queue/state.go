@@ -55,14 +55,20 @@ func (s *State) Position(t ticket.Number) int {
 // of [HoldTime]. It is zero if that is zero, which means that it is not known, and if the turn
 // may come at any time. Shared holders may be admitted much earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
-	if position < 1 || s.HoldTime.Mean <= 0 {
+	permits, rest := max(1, s.Permits), time.Duration(0)
+	if permits == 1 && len(s.Serving) > 0 && !s.Serving[0].NotBefore.IsZero() {
+		rest = max(0, s.Serving[0].NotBefore.Sub(s.ReadAt))
+	}
+	switch {
+	case position == 1 && s.HoldTime.Mean <= 0:
+		return rest
+	case position < 1, s.HoldTime.Mean <= 0:
 		return 0
 	}
-	permits := max(1, s.Permits)
 	mean := float64(s.HoldTime.Mean) / float64(permits)
 	wait := float64(position-1) * mean
 	if len(s.Serving) >= permits {
-		wait += float64(max(0, s.HoldTime.Mean-s.Serving[0].Age))
+		wait += float64(max(rest, s.HoldTime.Mean-s.Serving[0].Age))
 	}
 	return time.Duration(min(wait, math.MaxInt64/2))
 }
@@ -120,6 +126,9 @@ type Holder struct {
 	// the time after which that client would evict the holder if it does not renew its lease; zero or less means now, and
 	// Forever that it has no lease: it ends by its release or by an operator's eviction.
 	Age, Remaining time.Duration
+
+	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
+	Revoked *Revocation // the last request to give way; nil: none
 
 	Named   bool  // a release granted the lock to the waiter's row
 	DataSet int64 // number of the SetData call that wrote Data; zero before the first

@@ -20,11 +20,12 @@ type hints struct {
 	wake.Hints
 	log     *slog.Logger
 	listen  sync.Once
-	stop    func()                // guarded by Lines.mu; nil before listen and after Close
-	closed  bool                  // guarded by Lines.mu
-	lines   map[wake.Digest]*line // guarded by Lines.mu
-	trusted map[lineKey]trust     // guarded by Lines.mu; without those of 0
-	stagger time.Duration         // guarded by Lines.mu; see waitpolicy.Hints
+	stop    func()                          // guarded by Lines.mu; nil before listen and after Close
+	closed  bool                            // guarded by Lines.mu
+	lines   map[wake.Digest]*line           // guarded by Lines.mu
+	holders map[wake.Digest][]chan struct{} // guarded by Lines.mu; see AwaitRevoked
+	trusted map[lineKey]trust               // guarded by Lines.mu; without those of 0
+	stagger time.Duration                   // guarded by Lines.mu; see waitpolicy.Hints
 }
 
 // hintGap is the least time between two hints of a queue. It also drops the echo of an own hint.
@@ -33,7 +34,8 @@ const hintGap = time.Millisecond
 // UseHints makes the Lines send and receive hints. It is called before any other method. What prevents hints is
 // logged once.
 func (l *Lines) UseHints(h wake.Hints, log *slog.Logger) {
-	l.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]trust{}}
+	l.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]trust{},
+		holders: map[wake.Digest][]chan struct{}{}}
 }
 
 // digest returns the digest of a queue. A table's name and its ARN count as the same. Region and account are left out:
@@ -112,6 +114,7 @@ func (l *Lines) Hint(of table.Queue) {
 func (l *Lines) hinted(d wake.Digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.revoked(d)
 	in := l.hints.lines[d]
 	if in == nil || len(in.waiters) == 0 || time.Since(in.hinted) < hintGap {
 		return

@@ -37,17 +37,20 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
 	grant.Held = time.Now()
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
+	s.config.Terms.AtLeast = max(config.Terms.AtLeast, grant.Lease.AtLeast)
 	terms := s.config.Terms
 	s.hold = queue.NewHold(queue.Grant{
 		ID: grant.ID, Ticket: grant.Ticket, Mode: config.Mode, Sent: grant.Sent,
 		Claimed: grant.Claimed, Resumed: grant.Resumed, Named: grant.Leave != nil, FailClosed: terms.FailClosed,
 		TTL: terms.TTL, Margin: terms.Margin, Delay: terms.Delay,
+		AtLeast: terms.AtLeast, NotBefore: grant.Lease.NotBefore,
 		Forget: config.Queue.Forget, Home: config.Queue.Home != nil, Patience: c.Timeout,
 	}, grant.Record)
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, l, cancel}
 	s.keep(ctx)
-	c.listHeld(s) // complete: Close may use it at once
+	s.look(grant.Record) // a lock that was resumed may have been asked to give way
+	c.listHeld(s)        // complete: Close may use it at once
 	return s
 }
 
