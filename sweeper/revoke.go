@@ -28,7 +28,7 @@ func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, obser
 		return &EvictError{Holder: h, Serving: observer.Holders(q.Items, rec, now, q.Clock().Middle(now))}
 	}
 	if h.Closed {
-		return refused(queue.Record{Holders: []queue.Holder{h}})
+		return refused(queue.Record{})
 	}
 	policy := retry.Policy{Retryable: table.Unanswered}
 	rec, err := retry.Answer(ctx, policy.Within(r.Timeout), func(ctx context.Context) (queue.Record, error) {
