@@ -414,7 +414,7 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	case FormFast:
 		w.Do = makeIdle(forget)
 	case FormClose:
-		w.Name, w.Do = "CLOSE", e.Closed.changes(e.ID, e.Ticket)
+		w.Do = e.Closed.changes(e.ID, e.Ticket)
 	default:
 		w.Do = []clause.Change{entry(e.ID).Remove()}
 	}

@@ -31,6 +31,7 @@ const (
 	dies                        // i
 	sleeps                      // i
 	evicts                      // the holder i of the record
+	asks                        // an operator asks the holder i of the record to give way
 	erases                      // the record
 	delivers                    // message i: the table applies it and answers, or its sender takes the answer
 	slows                       // the table applies message i, and the answer takes long
@@ -190,6 +191,11 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			add(evicts, k, 0)
 		}
 	}
+	if may(ask) {
+		for k := range s.items.recs[w.rec].Holders {
+			add(asks, k, 0)
+		}
+	}
 	if may(deletes) && w.rec != none {
 		add(erases, 0, 0)
 	}
@@ -294,7 +300,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.give(&w, i)
 	case dies:
 		w.spend(crash)
-		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, gen: w.nodes[i].gen, known: w.nodes[i].known}
+		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, gen: w.nodes[i].gen, known: w.nodes[i].known, opens: w.nodes[i].opens}
 		for k := range w.net {
 			if m := &w.net[k]; m.role != noMsg && int(m.node) == i && m.role != byOperator && m.answer {
 				w.take(k)
@@ -309,6 +315,9 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case evicts:
 		w.spend(evict)
 		s.evictNow(&w, i)
+	case asks:
+		w.spend(ask)
+		s.askNow(&w, i)
 	case erases:
 		w.spend(deletes)
 		s.erase(&w)
@@ -381,6 +390,7 @@ func (s *search) erase(w *world) {
 		if h := &w.nodes[i].hold; h.m != none {
 			h.excused, h.end = true, byOther
 		}
+		w.nodes[i].opens = 0
 	}
 }
 
@@ -703,6 +713,8 @@ func (s *search) nameMove(w *world, v move) string {
 		return story.Passes.Of(nameOf(i), nameOf(j))
 	case evicts:
 		return story.Evicts.Of(s.items.recs[w.rec].Holders[i].ID)
+	case asks:
+		return story.Asks.Of(s.items.recs[w.rec].Holders[i].ID)
 	case erases:
 		return story.Erased.Of()
 	case declines:

@@ -46,6 +46,7 @@ const (
 	Transacts    Step = "%s calls Transact"
 
 	Evicts      Step = "an operator evicts %s"
+	Asks        Step = "an operator asks %s to give way"
 	Erased      Step = "another program deletes the record"
 	Declines    Step = "the condition of updates changes"
 	RecordShows Step = "the record shows the transaction of %s"
@@ -64,7 +65,7 @@ const (
 
 var steps = []Step{
 	Wants, Looks, LooksSlowly, Claims, Releases, Passes, PassesByName, Reads, Beats, Renews, GivesUp, TakesOver, WillStop, GoesOn, Crashes,
-	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Erased, Declines, RecordShows, XShows,
+	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
 	Forgotten, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
 
@@ -111,6 +112,8 @@ func Write(w clause.Write, id string) string {
 		return name
 	case slices.Contains(w.Conditions(), "alone"):
 		return "fast RELEASE"
+	case slices.Contains(w.Changes(), "sets holders.#id"):
+		return name + " that closes"
 	}
 	return name + " by hand-off"
 }
