@@ -73,7 +73,7 @@ func TestHoldAtLeast(t *testing.T) {
 	} {
 		for how, options := range locktest.Judged {
 			locktest.InBubble(t, name+", "+how, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, options...)
+				table := locktest.Watched(t, options...)
 				w := world{}
 				w.a, w.db = locktest.Open(t, table, "a", locktest.TenSeconds)
 				w.b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
@@ -90,6 +90,11 @@ func TestHoldAtLeast(t *testing.T) {
 			})
 		}
 	}
+}
+
+// watched runs a subtest with a table whose changes are judged.
+func watched(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	locktest.InBubble(t, name, func(t *testing.T) { f(t, locktest.Watched(t)) })
 }
 
 // TestClosedQueue checks what a closed queue shows, and that its end is no eviction.
@@ -168,7 +173,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		return a, b, db, begun, locktest.Acquire(t, a, waitpolicy.NoWait, append(opts, queuelock.HoldAtLeast(d))...)
 	}
 	const clock = "by the clock"
-	locktest.InTable(t, "TimeHasPassed", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "TimeHasPassed", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, _, lock := begin(t, table)
 		waiting := locktest.LockBy(t, b)
 		time.Sleep(d + time.Second)
@@ -178,20 +183,20 @@ func TestAtLeastWithOthers(t *testing.T) {
 			t.Errorf("granted %v after the release, %v", got.At.Sub(released), got.Err)
 		}
 	})
-	locktest.InTable(t, "OperatorOpens", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "OperatorOpens", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, _, lock := begin(t, table)
 		locktest.Release(t, lock)
 		h := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
 		locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, h))
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 	})
-	locktest.InTable(t, "FailClosed", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "FailClosed", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, begun, lock := begin(t, table, queuelock.FailClosed())
 		time.Sleep(time.Minute)
 		locktest.Release(t, lock)
 		taken(t, clock, locktest.LockBy(t, b), begun, d)
 	})
-	locktest.InTable(t, "LockDelay", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "LockDelay", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, db, begun, lock := begin(t, table, queuelock.LockDelay(time.Second))
 		db.Partition()
 		<-lock.Context().Done()
@@ -199,16 +204,16 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 		taken(t, clock, locktest.LockBy(t, b), begun, d)
 	})
-	locktest.InTable(t, "LongerLockDelay", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "LongerLockDelay", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, db, begun, _ := begin(t, table, queuelock.LockDelay(2*d))
 		db.Partition()
 		taken(t, clock, locktest.LockBy(t, b), begun, locktest.TTL+2*d)
 	})
-	locktest.InTable(t, "NoHeartbeat", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "NoHeartbeat", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, begun, _ := begin(t, table, queuelock.NoHeartbeat())
 		taken(t, clock, locktest.LockBy(t, b), begun, d)
 	})
-	locktest.InTable(t, "ResumedLock", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "ResumedLock", func(t *testing.T, table *queuelocktest.Table) {
 		a, b, db, begun, lock := begin(t, table)
 		db.Partition()
 		time.Sleep(time.Second)
@@ -220,11 +225,11 @@ func TestAtLeastWithOthers(t *testing.T) {
 		}
 		taken(t, clock, locktest.LockBy(t, a), begun, d)
 	})
-	locktest.InTable(t, "ResumeGivesUp", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "ResumeGivesUp", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, db, begun, lock := begin(t, table)
 		db.Partition()
 		time.Sleep(time.Second)
-		c, other := locktest.Open(t, table, "c", locktest.TenSeconds)
+		c, other := locktest.Open(t, table, "new", locktest.TenSeconds)
 		ctx, cancel := context.WithCancel(t.Context())
 		held := other.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
 		given := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, lock.Handle(), waitpolicy.Forever) })
@@ -234,7 +239,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Is(t, (<-given).Err, context.Canceled)
 		taken(t, clock, locktest.LockBy(t, b), begun, d)
 	})
-	locktest.InTable(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, begun, lock := begin(t, table, queuelock.Permits(2))
 		locktest.Release(t, lock)
 		second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(d))
@@ -245,7 +250,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		}
 		taken(t, clock, locktest.LockBy(t, b, queuelock.Permits(2)), begun, d)
 	})
-	locktest.InTable(t, "NeverReturned", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "NeverReturned", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
@@ -257,7 +262,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Is(t, (<-given).Err, context.Canceled)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 	})
-	locktest.InTable(t, "PassedInOneClient", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "PassedInOneClient", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		first := locktest.Acquire(t, a, waitpolicy.NoWait)
 		second := locktest.LockBy(t, a, queuelock.HoldAtLeast(d))
@@ -269,7 +274,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Release(t, (<-second).Lock)
 		taken(t, clock, third, begun, d)
 	})
-	locktest.InTable(t, "AcquireAll", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "AcquireAll", func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 			name := scope.String()
 			cfg := queuelock.Config{TTL: locktest.TTL, Scope: scope}
@@ -285,7 +290,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 			}
 		}
 	})
-	locktest.InTable(t, "Refused", func(t *testing.T, table *queuelocktest.Table) {
+	watched(t, "Refused", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		for d, words := range map[time.Duration][]string{
 			0:                       {"HoldAtLeast", "0s", "144h"},

@@ -56,7 +56,7 @@ func TestRevoke(t *testing.T) {
 			"not two events": locktest.Ptr(queuelocktest.Duplicate(20 * time.Second).Of("UpdateItem").Times(1)),
 		} {
 			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+				table := locktest.Watched(t)
 				var events []event.Revoked
 				cfg := locktest.TenSeconds
 				cfg.Observer = event.Func(func(e event.Event) {

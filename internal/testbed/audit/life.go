@@ -12,6 +12,7 @@ type life struct {
 	delay time.Duration // for which others wait beyond until; part of ends
 
 	endless bool // it has no lease: no other client may end it
+	closed  bool // it is no turn any more, and keeps the queue closed
 	named   bool // a release has granted the lock to a waiter's row, and its waiter has not written to the entry
 }
 
@@ -36,7 +37,13 @@ func (a *Audit) lives(id string, it item) life {
 	l := life{
 		id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends,
 		delay: length(it["delay"].N), endless: it["failClosed"].BOOL && !leased,
-		named: it["named"].BOOL && it["beat"].N == "0",
+		named: it["named"].BOOL && it["beat"].N == "0", closed: it["closed"].BOOL,
+	}
+	if least := length(it["atLeast"].N); least > 0 { // from the grant on
+		if since := millis(it["since"].N); !since.IsZero() && !l.until.IsZero() {
+			least = since.Add(least).Sub(l.until)
+		}
+		l.delay = max(l.delay, least)
 	}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
 		whole := length(it["ttl"].N) + l.delay
