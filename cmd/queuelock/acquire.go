@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
@@ -196,6 +197,12 @@ func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(named(h.Owner), most), h.Ticket.Short())
 		if h.Endless() {
 			text += ", without a lease"
+		}
+		switch opens := display.At(e.NotBefore); {
+		case h.Closed:
+			text = name + " is closed until " + opens
+		case !e.NotBefore.IsZero():
+			text += ", closed until " + opens
 		}
 	}
 	if e.Position > 0 {

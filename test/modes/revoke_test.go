@@ -131,6 +131,27 @@ func TestRevokeNeverLater(t *testing.T) {
 	})
 }
 
+// TestRevokeNeverLaterOfRepeatedTake checks that the entry which a late copy of a TAKE leaves is not marked.
+func TestRevokeNeverLaterOfRepeatedTake(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		da.Inject(queuelocktest.Duplicate(5 * time.Second).Of("UpdateItem").Times(1))
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := served(t, b)
+		locktest.Release(t, lock)
+		time.Sleep(6 * time.Second)
+		if left := served(t, b); left.ID != h.ID || left.Ticket == h.Ticket {
+			t.Fatalf("the copy has left %+v", left)
+		}
+		err := b.Operator().Revoke(t.Context(), locktest.Order, h, "", 0)
+		if _, refused := errors.AsType[*sweeper.EvictError](err); !refused || served(t, b).Revoked != nil {
+			t.Errorf("a later ticket was asked by a late request: %v", err)
+		}
+	})
+}
+
 // TestRevokeHint checks that a holder with hints learns at once if it asks for that, and that hints cause few reads.
 func TestRevokeHint(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {

@@ -55,6 +55,8 @@ type Plan struct {
 	Hints bool
 	// AnyWrites leaves unjudged whether a write of package queue describes each change.
 	AnyWrites bool
+	// Policies lets turns keep their queue closed, and operators ask holders to give way.
+	Policies bool
 }
 
 // workers is how many take turns in the process of that host.
@@ -190,6 +192,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	p.Hints = rand.New(rand.NewPCG(seed, hinting)).IntN(4) == 0
 	if r := rand.New(rand.NewPCG(seed, contesting)); r.IntN(3) == 0 {
 		p.contest(r)
+	}
+	if rand.New(rand.NewPCG(seed, policing)).IntN(5) == 0 {
+		p.police()
 	}
 	return p
 }

@@ -139,7 +139,9 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 	defer a.mu.Unlock()
 	if q := a.queues[queue]; q != nil {
 		for _, h := range q.holders {
-			tickets = append(tickets, h.ticket)
+			if !h.closed {
+				tickets = append(tickets, h.ticket)
+			}
 		}
 	}
 	return tickets
