@@ -361,7 +361,8 @@ func (e *evicter) refused(err error) error {
 	if !ok {
 		return err
 	}
-	_, renewed := refused.Renewed()
+	now, renewed := refused.Renewed()
+	renewed = renewed && !now.Closed
 	name := clip(e.name, 60)
 	var text string
 	switch {

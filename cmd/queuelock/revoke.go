@@ -86,7 +86,11 @@ func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
 	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix, Owner: owner()}}
 	defer e.close()
 	holder, err := e.find(chosen)
-	if err == nil {
+	switch {
+	case err != nil:
+	case holder.Closed:
+		err = &sweeper.EvictError{Holder: holder, Serving: []queue.Holder{holder}}
+	default:
 		err = e.revoke(holder, f.why, f.after)
 	}
 	if err != nil {

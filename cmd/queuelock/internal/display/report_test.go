@@ -58,6 +58,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": 1.5,
       "fail_closed": false,
       "expired": false,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": "step 2\n",
       "data_base64": "c3RlcCAyCg==",
       "problem": null
@@ -75,6 +78,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": 0,
       "fail_closed": false,
       "expired": true,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": null,
       "data_base64": "//4=",
       "problem": null
@@ -92,6 +98,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": null,
       "fail_closed": true,
       "expired": false,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": null,
       "data_base64": null,
       "problem": null
@@ -109,6 +118,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": null,
       "fail_closed": false,
       "expired": false,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": null,
       "data_base64": null,
       "problem": "not an entry"
