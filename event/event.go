@@ -9,7 +9,7 @@
 // # What it does not promise
 //
 // That every event arrives. While the Observer blocks, of more than 4096 events the oldest are dropped, and [Dropped]
-// says how many: first those of all other types, then Swept, Evicted, and [Lost] at last. Client.Close waits for the
+// says how many: first those of all other types, then Swept and Revoked, Evicted, and [Lost] at last. Client.Close waits for the
 // Observer for one second.
 //
 // # Order
@@ -20,7 +20,7 @@
 //
 // A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the wait
 // ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at any
-// time. [Evicted] and [Swept] are about other clients.
+// time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients.
 package event
 
 import (

@@ -7,7 +7,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// MaxWhy is the largest size of the reason of a Revocation, in bytes. All heartbeats of the holder write it again.
+// MaxWhy is the largest size of the reason of a [Revocation], in bytes. All heartbeats of the holder write it again.
 const MaxWhy = 256
 
 // Revocation is a request to a holder to give way. It does not end the turn: the holder releases the lock when it can.

@@ -21,7 +21,7 @@ type Request struct {
 }
 
 // Revoke asks a holder to give way, by one request: that of the id and the ticket that were read, and no other. hint is
-// called then, so that the holder may look at once. Returns *EvictError if the holder is gone.
+// called then, so that the holder may look at once. Returns [*EvictError] if the holder is gone.
 func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, observer *heartbeat.Observer, hint func(table.Queue)) error {
 	refused := func(rec queue.Record) error {
 		now := time.Now()

@@ -33,7 +33,7 @@ command under "run --on-revoke SIGNAL" gets that signal, and a program hears of 
 Lock.Revoked. Others go on. The holder learns of it by its next heartbeat.
 
 With --after, "queuelock status" shows by when it should have ended. Nothing happens then by
-itself: "queuelock evict --force" ends its turn. A later request replaces an earlier one, and no
+itself: "evict --force" ends its turn. A later request replaces an earlier one, and no
 later holder is ever asked. --item and --key name an item that the library's LockItem locks.
 
 ` + help.Fields("JSON", revokeReport{}) + `
