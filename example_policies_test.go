@@ -71,8 +71,9 @@ func ExampleLock_Revoked() {
 		for {
 			select {
 			case <-lock.Revoked():
-				r, _ := lock.Revocation()
-				fmt.Printf("asked by %s: %s\n", r.By, r.Why)
+				if r, ok := lock.Revocation(); ok {
+					fmt.Printf("asked by %s: %s\n", r.By, r.Why)
+				}
 				return nil // and the lock is released
 			case <-ctx.Done():
 				return ctx.Err()

@@ -27,7 +27,9 @@ func TestRevoke(t *testing.T) {
 	if o := invoke(t, "ls"); !strings.Contains(o.stdout, " (asked)") {
 		t.Errorf("stdout %q", o.stdout)
 	}
-	var report struct{ Serving []struct{ Revoked *struct{ Why string } } }
+	var report struct {
+		Serving []struct{ Revoked *struct{ Why string } }
+	}
 	o := invoke(t, "status", "x", "-o", "json")
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || report.Serving[0].Revoked == nil || report.Serving[0].Revoked.Why != "a hotfix waits" {
 		t.Errorf("%v: %s", err, o.stdout)
