@@ -34,17 +34,17 @@ func (l *Lease) readAtLeast(r *clause.Reader) {
 	}
 }
 
-// stays returns for how long after its last renewal beyond TTL the entry stays at most, because of AtLeast.
+// stays returns for how long after TTL since its last renewal the entry stays because of AtLeast, at most. An observer's clock
+// may be the faster one.
 func (l Lease) stays() time.Duration {
-	switch {
-	case l.AtLeast == 0:
-		return 0
-	case l.NotBefore.IsZero() || l.Until.IsZero():
-		return drifted(l.AtLeast)
-	case l.NotBefore.After(l.Until):
-		return drifted(l.NotBefore.Sub(l.Until))
+	longer := l.AtLeast
+	if !l.NotBefore.IsZero() && !l.Until.IsZero() {
+		longer = l.NotBefore.Sub(l.Until)
 	}
-	return 0
+	if l.AtLeast == 0 || longer <= 0 {
+		return 0
+	}
+	return drifted(l.TTL+longer) - l.TTL
 }
 
 // End returns when other clients may end the entry or the row, on DynamoDB's clock; zero if that is not known.

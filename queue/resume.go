@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
@@ -47,6 +48,9 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	a.Resumed = true
 	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
 	entry.Lease, entry.Revoked = entry.Lease.keeps(old.Lease, entry.Since), old.Revoked
+	if old.Shared { // readers would join a closed queue
+		entry.Lease.AtLeast, entry.Lease.NotBefore = 0, time.Time{}
+	}
 	a.Lease = entry.Lease
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data

@@ -17,7 +17,7 @@ type State struct {
 	Issued         ticket.Number // the last ticket that was taken; zero if there is no record
 	Scope          ticket.Scope  // which counter issues the tickets
 	Permits        int           // of a semaphore; zero for a lock
-	Serving        []Holder      // in the order of their tickets
+	Serving        []Holder      // in the order of their tickets, and what keeps the queue closed: see Holder.Closed
 	Waiting        []Waiter      // in the order of their tickets
 	HoldTime       HoldTime      // zero if no holder has released the lock
 	LastEviction   Eviction      // zero if no holder was evicted that the record remembers

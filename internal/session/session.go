@@ -37,7 +37,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
 	grant.Held = time.Now()
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
-	s.config.Terms.AtLeast = max(config.Terms.AtLeast, grant.Lease.AtLeast)
+	s.config.Terms.AtLeast = grant.Lease.AtLeast // the same, and of one that was resumed as shared
 	terms := s.config.Terms
 	s.hold = queue.NewHold(queue.Grant{
 		ID: grant.ID, Ticket: grant.Ticket, Mode: config.Mode, Sent: grant.Sent,

@@ -239,6 +239,17 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Is(t, (<-given).Err, context.Canceled)
 		taken(t, clock, locktest.LockBy(t, b), begun, d)
 	})
+	watched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
+		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := lock.Handle()
+		locktest.OK(t, lock.Downgrade(t.Context()))
+		da.Partition()
+		next := locktest.Must(b.Resume(t.Context(), h, waitpolicy.NoWait, queuelock.HoldAtLeast(d)))
+		locktest.Release(t, next)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+	})
 	watched(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, begun, lock := begin(t, table, queuelock.Permits(2))
 		locktest.Release(t, lock)
@@ -249,6 +260,32 @@ func TestAtLeastWithOthers(t *testing.T) {
 			t.Errorf("%+v", err)
 		}
 		taken(t, clock, locktest.LockBy(t, b, queuelock.Permits(2)), begun, d)
+	})
+	watched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
+		var evicted []event.Evicted
+		cfg := locktest.TenSeconds
+		cfg.Observer = event.Func(func(e event.Event) {
+			if e, ok := e.(event.Evicted); ok {
+				evicted = append(evicted, e)
+			}
+		})
+		x, dx := locktest.Open(t, table, "x", locktest.TenSeconds)
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		c, _ := locktest.Open(t, table, "c", cfg)
+		locktest.Release(t, locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2)))
+		crashed := locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2))
+		dx.Partition()
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(time.Second)))
+		time.Sleep(time.Minute) // both entries are over, and that of the later ticket is no eviction
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.Permits(2))
+		time.Sleep(time.Second)
+		if len(evicted) != 1 || evicted[0].Count != 1 || evicted[0].Holder != crashed.Ticket() {
+			t.Errorf("events %+v", evicted)
+		}
+		if mark := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).LastEviction; mark.Ticket != crashed.Ticket() {
+			t.Errorf("the mark is of %+v", mark)
+		}
+		locktest.Release(t, lock)
 	})
 	watched(t, "NeverReturned", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)

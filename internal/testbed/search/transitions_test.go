@@ -89,7 +89,7 @@ var unneeded = map[string][]string{
 		"Joining/Resting", "Looking/Resting", "Sweeping/Resting", "Evicting/Resting", "Claiming/Resting",
 	},
 	"follows seldom; from Looking it is needed": {
-		"Evicting/Keeping", "Claiming/Keeping",
+		"Evicting/Keeping", "Claiming/Keeping", "Evicting/Sweeping",
 	},
 	"the next turn makes the queue idle": {
 		"Removing/Resetting",
