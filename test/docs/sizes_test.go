@@ -14,7 +14,7 @@ var mostWords = map[string]int{
 	"SECURITY.md":                 500,
 	"docs/README.md":              400,
 	"docs/benchmarks.md":          1_200,
-	"docs/cli.md":                 1_620,
+	"docs/cli.md":                 1_630,
 	"docs/comparison.md":          1_500,
 	"docs/configuration.md":       1_700,
 	"docs/costs.md":               820,
@@ -33,13 +33,13 @@ var mostWords = map[string]int{
 	"docs/production.md":          800,
 	"docs/protocol.md":            3_640,
 	"docs/spec/README.md":         2_500,
-	"docs/telemetry.md":           930,
+	"docs/telemetry.md":           940,
 	"docs/testing.md":             2_230,
 	"docs/versions.md":            360,
 }
 
 const (
-	mostOfDocs     = 28_800
+	mostOfDocs     = 28_850
 	mostOfCell     = 60
 	mostOfSentence = 30
 	longSentences  = 10 // in all pages
