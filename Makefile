@@ -95,6 +95,10 @@ otel-test: ## vet and test the module otelqueuelock, its dashboard and its alert
 examples-test: ## vet and test the examples that need other modules, in a module of their own
 	export GOWORK=off && cd examples/integrations && $(GO) vet ./... && $(GO) test ./...
 
+.PHONY: action-test
+action-test: bin/queuelock ## the GitHub Action, by Node.js with the variables of a runner, against "queuelock local"
+	node --test action/test/*.test.mjs
+
 .PHONY: user-test
 user-test: ## the library, the command and otelqueuelock as a user gets them, from a proxy that is made of this tree
 	$(GO) test -count=1 ./test/modules

@@ -62,6 +62,9 @@ type Config struct {
 	// Wake carries hints that a turn has ended, so that waiters learn of it without polls. The owner closes it
 	// after the client. Nil means none. See package wake.
 	Wake wake.Hints
+	// Block is how many goroutines of the client that wait for the same lock may do so together: with tickets of one request, one
+	// row and one lease, and turn after turn in memory. Zero means 64, and 1 none. At most 1000.
+	Block int
 	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A handler whose
 	// Handle blocks delays nothing: of more than 4096 records, the oldest of the lowest level are dropped. Its
 	// Enabled must not block. Nil means none.
@@ -79,6 +82,7 @@ const (
 	minTTL          = time.Second
 	minRetryTimeout = 30 * time.Second // with a table that does not answer
 	minHeartbeat    = 10 * time.Millisecond
+	defaultBlock    = 64
 	// minForget exceeds the age of any request of an earlier record: AWS refuses signatures older than 15 minutes.
 	minForget = 24 * time.Hour
 )
@@ -93,6 +97,7 @@ func (c Config) withDefaults() Config {
 	a.PartitionKey, a.SortKey, a.TTL = cmp.Or(a.PartitionKey, "pk"), cmp.Or(a.SortKey, "sk"), cmp.Or(a.TTL, "expiresAt")
 	c.ItemPrefix = cmp.Or(c.ItemPrefix, "lock_")
 	c.Poll = c.Poll.WithDefaults()
+	c.Block = cmp.Or(c.Block, defaultBlock)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -129,6 +134,8 @@ func (c Config) validate() error {
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ticket.ScopeQueue:
 		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
+	case c.Block < 0 || c.Block > queue.MaxTurns:
+		err = fmt.Errorf("the field Block is %d: between 1 and %d are possible, or 0 for %d", c.Block, queue.MaxTurns, defaultBlock)
 	case c.Wake != nil && isNil(c.Wake):
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
 	case c.Observer != nil && isNil(c.Observer):

@@ -91,6 +91,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/blocks"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/handover"
@@ -99,6 +100,7 @@ import (
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -112,6 +114,7 @@ type Client struct {
 	store    *table.Store
 	observer *heartbeat.Observer
 	local    *handover.Lines
+	blocks   *blocks.Blocks
 	sessions *session.Client // the locks held, or released in vain
 
 	ctx    context.Context // ends with Close, with cause ErrClosed
@@ -137,6 +140,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	}
 	cfg = c.cfg
 	c.log, c.local = notify.New(cfg.Logger, cfg.Observer), handover.New(cfg.attention())
+	c.blocks = blocks.New(cfg.Block, c.background.Run)
 	c.cfg.Logger = c.log.Logger
 	if cfg.Wake != nil {
 		c.local.UseHints(cfg.Wake, c.cfg.Logger)
@@ -200,7 +204,7 @@ func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait)
 		return nil, err
 	}
 	defer call.end()
-	w, grant, err := waiter.Acquire(call.ctx, c.waiter(cfg, call.callbacks), wait)
+	w, grant, err := c.acquire(call, cfg, wait)
 	lock, tried, err := c.waited(call, cfg, w, grant, err)
 	if cfg.again(ctx, tried, err) {
 		call.end()
@@ -210,8 +214,31 @@ func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait)
 	return lock, err
 }
 
+// acquire waits in the queue, alone or in a block.
+func (c *Client) acquire(call *call, cfg *settings, wait waitpolicy.Wait) (w blocks.Waited, grant *waiter.Grant, err error) {
+	config := c.waiter(cfg, call.callbacks)
+	if !cfg.joins(c, wait) {
+		return waiter.Acquire(call.ctx, config, wait)
+	}
+	return c.blocks.Acquire(call.ctx, config, &blocks.Terms{
+		Advance: func(ctx context.Context, grant *waiter.Grant) error { return c.sessions.Advance(ctx, cfg.queue, grant) },
+		GiveBack: func(ctx context.Context, grant *waiter.Grant) {
+			s := c.sessions.Hold(ctx, session.Config{Name: keyOf(cfg.queue), Queue: cfg.queue, Terms: cfg.holderTerms()}, grant)
+			_ = s.Release(ctx) // Close repeats what fails
+		},
+	})
+}
+
+// joins reports whether a call may wait together with others of its client for the same lock: all of them wait and hold alike.
+func (s *settings) joins(c *Client, wait waitpolicy.Wait) bool {
+	tries, _ := wait.Tries()
+	plain := s.mode == (queue.Mode{}) && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
+	return plain && s.Block > 1 && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
+		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
+}
+
 // waited makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
-func (c *Client) waited(call *call, cfg *settings, w *waiter.Waiter, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
+func (c *Client) waited(call *call, cfg *settings, w blocks.Waited, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
 	ctx, last := call.ctx, w.Status()
 	if err != nil {
 		err = c.acquireError(ctx, cfg, err, last)
@@ -220,7 +247,9 @@ func (c *Client) waited(call *call, cfg *settings, w *waiter.Waiter, grant *wait
 		}
 		return nil, w.Tried(), err
 	}
-	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
+	if resumed, ok := w.(*waiter.Waiter); ok {
+		cfg.mode = resumed.Mode() // of a lock that was resumed, what the record says
+	}
 	held := c.hold(ctx, cfg, grant)
 	failed := call.callbacks.Close()
 	if failed || c.over(ctx) != nil {

@@ -21,15 +21,17 @@ type Handle struct {
 	// Shared and Permits are the options of the Acquire.
 	Shared  bool `json:"shared,omitempty"`
 	Permits int  `json:"permits,omitempty"`
+	// Held says that it is of a lock, which is resumed as long as it is held.
+	Held bool `json:"held,omitempty"`
 }
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	return newHandle(l.Key(), l.session.Config().Mode, l.session.Grant().Handle())
+	return newHandle(l.Key(), l.session.Config().Mode, l.session.Handle())
 }
 
 func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
-	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits}
+	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits, Held: h.Held}
 }
 
 // Resume continues where a process that has ended left off: it returns the lock of the handle with its ticket
@@ -51,7 +53,7 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 	}
 	return c.Acquire(ctx, h.Key, wait, append(slices.Clip(opts), option(func(s *settings) {
 		s.mode = mode
-		s.resume = &queue.Handle{ID: h.ID, Ticket: h.Ticket}
+		s.resume = &queue.Handle{ID: h.ID, Ticket: h.Ticket, Held: h.Held}
 	}))...)
 }
 

@@ -63,6 +63,13 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.into != "" {
+		before, err := report.Load(filepath.Join(s.into, report.Folder))
+		if err != nil {
+			return err
+		}
+		return write(before.Replace(results), s.into)
+	}
 	return write(results, s.out)
 }
 
@@ -74,6 +81,7 @@ type settings struct {
 	roundTrip time.Duration
 	reps      int
 	out       string
+	into      string
 	render    string
 	dynoxide  string
 	modules   string
@@ -92,6 +100,7 @@ func parse(args []string) (settings, error) {
 	flags.DurationVar(&s.roundTrip, "rtt", 4*time.Millisecond, "the round trip that proxies add")
 	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")
 	flags.StringVar(&s.out, "out", "", "the `FOLDER` to write benchmarks.md and benchmarks/ to (default: print the tables)")
+	flags.StringVar(&s.into, "into", "", "the `FOLDER` with the tables of an earlier run, in which to replace the results of what is measured")
 	flags.StringVar(&s.render, "render", "", "measure nothing, and write the page and the pictures of that `FOLDER` again, from its tables")
 	flags.StringVar(&s.dynoxide, "dynoxide", filepath.Join(".tools", "dynoxide-1.2.1", "dynoxide"), "the engine")
 	flags.StringVar(&s.profiles, "profiles", "", "a `FOLDER` for a processor profile of each process of a subject in Go")
@@ -112,6 +121,8 @@ func parse(args []string) (settings, error) {
 	switch {
 	case flags.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case s.out != "" && s.into != "":
+		return s, errors.New("--out and --into exclude each other")
 	case s.roundTrip < 0:
 		return s, fmt.Errorf("--rtt is %v: at least 0 is needed", s.roundTrip)
 	case s.reps < 0:
@@ -139,7 +150,7 @@ func command(flags *flag.FlagSet) string {
 	var set []string
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "out", "dynoxide", "modules", "profiles":
+		case "out", "into", "dynoxide", "modules", "profiles":
 		case "quick":
 			target = "make bench-quick"
 		case "most":

@@ -130,6 +130,13 @@ func (k *Keeper) Deadline() time.Time {
 	return k.machine.deadline
 }
 
+// Due returns when the next renewal is to be sent, if none is under way.
+func (k *Keeper) Due() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.machine.due
+}
+
 // Check returns Err after reading the clock, so that a process that was paused past the
 // deadline reports the loss at once.
 func (k *Keeper) Check() error {

@@ -137,7 +137,7 @@ func (w *Wait) attempt(c Clock, claimed bool) Entry {
 
 // entry begins the attempt and returns the entry to write.
 func (w *Wait) entry(c Clock, a *Attempt) Entry {
-	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data}
+	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns}
 	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner
 	entry.Lease, entry.Since = c.Begin()
 	a.Lease = entry.Lease
@@ -157,14 +157,26 @@ func (w *Wait) MayOffer() bool {
 // Passing returns the entry that a release writes which passes the lock to the wait.
 func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.all[w.turn.pass-1]) }
 
+// Retaking returns the entry by which a release of this client takes tickets for the wait, which has sent nothing yet, from that
+// ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Begin] unless that was applied.
+func (w *Wait) Retaking(c Clock, t ticket.Number) Entry {
+	w.Ticket = t
+	w.add(Attempt{ID: w.PassID() + "t", Passed: true}) // a later PASS to the same ticket has another id
+	w.turn = turn{ticketed: true, pass: len(w.all)}
+	return w.entry(c, w.last())
+}
+
 // passed continues after a PASS of this client, whose record shows the grant if it was applied.
 func (w *Wait) passed(c Clock, r Passed) Do {
 	a := &w.all[w.turn.pass-1]
 	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
 		w.Snapshot = SnapshotOf(r.Record, c.Now())
-		return w.act(c)
+		return w.proceed(c)
 	}
 	a.unknown = a.unknown || r.Reply == ReplyApplied || r.Reply == ReplyUnknown
+	if w.State == Idle {
+		return Do{State: Idle}
+	}
 	return w.look()
 }
 

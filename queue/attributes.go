@@ -25,6 +25,8 @@ const (
 	AttrSince      = "since"      // entry, N: time of the grant, ms on DynamoDB's clock
 	AttrOwner      = "owner"      // entry and row, S
 	AttrTicket     = "ticket"     // entry, N: present unless granted by TAKE or ENTER
+	AttrTurns      = "turns"      // entry and row, N: how many tickets it has, from its own on; absent of one ticket
+	AttrReached    = "reached"    // entry, N: the lowest ticket of its turns that may still write, absent before the first heartbeat
 	AttrNamed      = "named"      // entry, BOOL: a release granted it to the waiter's row; absent otherwise
 	AttrData       = "data"       // entry, B: the holder's data, absent if there is none
 	AttrDataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first
@@ -54,7 +56,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID, AttrAtLeast, AttrClosed, AttrRevoked, AttrBy, AttrWhy, AttrDeadline)
+	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrAtLeast, AttrClosed, AttrRevoked, AttrBy, AttrWhy, AttrDeadline)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

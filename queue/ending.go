@@ -11,6 +11,7 @@ import (
 type Ending struct {
 	ID       string
 	Ticket   ticket.Number
+	Turns    int      // how many tickets its block has; zero: one
 	Call     int64    // number of the release call; repeats of one call have the same
 	HoldTime HoldTime // of recent hold times, this one included; not written to a user's item
 	// Unsettled is a time to add to Marks.Unsettled. Zero: none; then Settled are removed.
@@ -47,6 +48,7 @@ func (e *Ending) Add(at time.Time, read []time.Time) {
 type Next struct {
 	Entry  Entry
 	Ticket ticket.Number
+	New    bool // it has no ticket yet: the release takes it, if none is outstanding (RETAKE)
 }
 
 // Form is one of the forms of RELEASE. Each asks that the holder is in the record
@@ -72,9 +74,9 @@ const (
 )
 
 // Fast reports whether the fast form of RELEASE is possible for the holder id with
-// ticket t.
-func (r Record) Fast(id string, t ticket.Number) bool {
-	return r.meets(Ending{ID: id, Ticket: t}.leaves(FormFast))
+// ticket t, and so many tickets from that on.
+func (r Record) Fast(id string, t ticket.Number, turns int) bool {
+	return r.meets(Ending{ID: id, Ticket: t, Turns: turns}.leaves(FormFast))
 }
 
 // CanIdle reports whether Reset with FirstServed would be applied: holders is {}, and no ticket is outstanding. It is false

@@ -74,7 +74,7 @@ func ExampleMoves() {
 		}
 	}
 	// Output:
-	// releasing to released: the record shows that a call of the holder released the lock
+	// releasing to released: the record shows that a call of the holder released the lock, or the next turn of its block has begun
 	// releasing to cleared: the record shows that the lock was lost, and an entry that was left is removed
 	// releasing to unknown: the lock is not in the record, and the marks of its end were replaced
 }

@@ -63,3 +63,11 @@ func ExampleState_Idle() {
 	// expired: true true
 	// idle: false
 }
+
+// A block has tickets of several callers of one client.
+func ExampleHolder_Last() {
+	holder := queue.Holder{Ticket: ticket.FromUint64(5), Turns: 3}
+	waiter := queue.Waiter{Ticket: ticket.FromUint64(8)}
+	fmt.Println(holder.Last(), waiter.Last())
+	// Output: 7 8
+}

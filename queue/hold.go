@@ -25,13 +25,15 @@ type Hold struct {
 	left      TransactionState
 	revoked   *Revocation // the request to give way that was seen last; nil: none
 	hidden    error       // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
-	call      *call       // the last one that releases the lock; a step replaces it. Nil: there was none
+	block     inBlock
+	call      *call // the last one that releases the lock; a step replaces it. Nil: there was none
 }
 
 // Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on DynamoDB's.
 type Grant struct {
 	ID     string
-	Ticket ticket.Number
+	Ticket ticket.Number // of the entry
+	Turns  int           // how many tickets its block has, from Ticket on; zero: one
 	Mode   Mode
 	Sent   time.Time // the request that was granted
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
@@ -44,6 +46,9 @@ type Grant struct {
 	Home                    bool          // the record is kept on a user's item
 	Patience                time.Duration // with requests that end a lock whose lease has ended
 }
+
+// Last returns the last ticket of the grant.
+func (g Grant) Last() ticket.Number { return lastOf(g.Ticket, g.Turns) }
 
 // TransactionState is what is known of the last transaction of a holder, from most to least.
 type TransactionState int
@@ -66,7 +71,7 @@ const (
 
 // NewHold returns a Hold. The record shows the grant.
 func NewHold(g Grant, rec Record) *Hold {
-	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled}
+	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
 	switch {
 	case g.Mode.Shared:
 		h.sharing = shares
@@ -104,30 +109,33 @@ func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
 	if h.grant.Named {
 		r.TTL = h.grant.TTL
 	}
+	if h.grant.Turns > 1 {
+		r.Turn = h.block.turn
+	}
 	return r.Heartbeat(h.grant.ID, h.grant.Ticket)
 }
 
 // SetData is the next change of the holder's data.
 func (h *Hold) SetData(data []byte) clause.Write {
 	h.dataSet++
-	return SetData(h.grant.ID, h.grant.Ticket, h.dataSet, data)
+	return SetData(h.id(), h.grant.Ticket, h.dataSet, data) // an ADVANCE after it has a higher number
 }
 
 // Downgrade is the write that lets others share the lock. The last transaction must have been settled.
 func (h *Hold) Downgrade() clause.Write {
 	h.sharing = max(h.sharing, notAlone)
-	return Downgrade(h.grant.ID, h.grant.Ticket, NextTransaction(h.made))
+	return Downgrade(h.id(), h.grant.Ticket, NextTransaction(h.made))
 }
 
 // Fence is the condition of a write that only the holder may make.
 func (h *Hold) Fence() clause.Write {
-	return Fence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone)
+	return h.ofTurn(Fence(h.id(), h.grant.Ticket, h.sharing == isAlone))
 }
 
 // Transact is the condition of the holder's next transaction, and counts it.
 func (h *Hold) Transact() clause.Write {
 	h.made, h.left = NextTransaction(h.made), TransactionSettled
-	return NumberedFence(h.grant.ID, h.grant.Ticket, h.sharing == isAlone, h.made)
+	return h.ofTurn(NumberedFence(h.id(), h.grant.Ticket, h.sharing == isAlone, h.made))
 }
 
 // Settle decides the last transaction, if its outcome is not known.
@@ -150,6 +158,8 @@ func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {
 		return h.beaten(e)
 	case HoldChanged:
 		return h.changed(e)
+	case HoldAdvanced:
+		return h.advanced(e)
 	case HoldEnded:
 		if _, ok := errors.AsType[*clause.MalformedError](e.Err); ok {
 			h.hidden = e.Err

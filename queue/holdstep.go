@@ -17,6 +17,7 @@ type HoldEvent struct {
 	Delivered bool      // the lock was given to the caller that asked for it
 	Asks      bool      // the caller's update has a condition
 	Next      *Next     // the waiter that was looked for; nil: none is known
+	Followed  bool      // the next turn of the block has begun
 	TooEarly  bool      // the lease ends too early: the host was suspended after the end was computed
 }
 
@@ -32,6 +33,7 @@ const (
 	HoldBeaten                         // the answer to a heartbeat
 	HoldChanged                        // the answer to another write that only the holder may make
 	HoldEnded                          // the lease has ended, because of Err
+	HoldAdvanced                       // the answer to ADVANCE
 )
 
 // HoldTimes are the time at which something happened, and what is known of DynamoDB's clock then.
@@ -51,6 +53,7 @@ type HoldDo struct {
 	At    time.Time // of HoldWait
 
 	HoldTime HoldTime // of HoldOffer: the recent ones, this turn included
+	Alone    bool     // of HoldOffer: no other ticket is known to be outstanding
 
 	Result   HoldResult
 	Err      error // of the last request, or of the loss
@@ -70,6 +73,7 @@ const (
 	HoldRead                     // read the record
 	HoldSettle                   // let no transaction begin until the call is over, wait for the one under way, and settle it
 	HoldShow                     // wait until the last transaction, which was made, is visible
+	HoldFollow                   // pass the lock on in memory, to the next turn of its block; Followed says whether there is one
 	HoldOffer                    // look for a waiter to pass the lock to
 	HoldPause                    // before a request is repeated that has failed with Err, if it may succeed later
 	HoldWait                     // until At

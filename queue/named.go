@@ -34,7 +34,7 @@ func (w Waiter) GrantByName(holder string, latest, middle time.Time) (next Next,
 	}
 	return Next{Ticket: w.Ticket, Entry: Entry{
 		ID: w.EntryID, Owner: w.Owner, Since: middle, Named: true,
-		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until},
+		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until}, Turns: w.Turns,
 	}}, true
 }
 

@@ -62,7 +62,7 @@ var moves = []Move{
 	{PhaseUpdating, PhaseHeld, "UpdateAndRelease was declined, or was not answered"},
 	{PhaseUpdating, PhaseReleased, confirmed},
 	{PhaseUpdating, PhaseLost, ended},
-	{PhaseReleasing, PhaseReleased, confirmed},
+	{PhaseReleasing, PhaseReleased, confirmed + ", or the next turn of its block has begun"},
 	{PhaseReleasing, PhaseCleared, "the record shows that the lock was lost, and an entry that was left is removed"},
 	{PhaseReleasing, PhaseUnknown, "the lock is not in the record, and the marks of its end were replaced"},
 	{PhaseLost, PhaseReleased, confirmed},

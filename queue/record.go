@@ -148,6 +148,10 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 			h.Ticket = ticket.Read(e, AttrTicket)
 		}
 	})
+	h.Turns, h.Reached = readTurns(attributes), h.Ticket
+	if reached, err := ticket.FromAttribute(attributes[AttrReached]); err == nil {
+		h.Reached = reached
+	}
 	read(func(e *clause.Reader) { h.Made, h.numbered = e.OptionalInt(AttrMade) })
 	if h.Problem != nil {
 		h.Lease = Lease{}

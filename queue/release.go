@@ -81,6 +81,11 @@ func (s releaseStep) next(e HoldEvent) HoldDo {
 		return s.shown(e.Err == nil)
 	case HoldRead:
 		return s.read(e)
+	case HoldFollow:
+		if e.Followed {
+			return s.end(PhaseReleased, HoldMade, nil)
+		}
+		return s.begin()
 	case HoldOffer:
 		if e.Next != nil {
 			c.form, c.ending.Next = FormPass, *e.Next
@@ -127,8 +132,11 @@ func (s releaseStep) settled(e HoldEvent) HoldDo {
 	default: // an earlier Release failed
 		c.limit = s.now.Local.Add(g.Patience)
 	}
-	if keepsClosed {
+	switch {
+	case keepsClosed:
 		return HoldDo{Do: HoldRead, Limit: c.limit}
+	case s.grant.Turns > 1 && s.calls == 0 && s.sharing == isAlone && c.kind == releases && s.now.Local.Before(e.Deadline):
+		return HoldDo{Do: HoldFollow}
 	}
 	return s.begin()
 }
@@ -138,15 +146,15 @@ func (s releaseStep) begin() HoldDo {
 	c, g := s.c, s.grant
 	s.calls++
 	c.first, c.ending = FormHandOff, Ending{
-		ID: g.ID, Ticket: g.Ticket, Call: s.calls, HoldTime: s.seen.HoldTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
+		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: s.seen.HoldTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
 		Replaces: s.sharing == isAlone,
 	}
 	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock idle
 	// for a round trip. RESET follows if none wait.
-	if c.kind != clears && !g.Claimed && s.seen.Fast(g.ID, g.Ticket) {
+	if c.kind != clears && !g.Claimed && s.seen.Fast(g.ID, g.Ticket, g.Turns) {
 		c.first = FormFast
 	}
-	c.form, c.unsettled = c.first, s.left == TransactionUnsettled
+	c.form, c.unsettled = c.first, s.left == TransactionUnsettled || s.block.open
 	switch {
 	case s.left == TransactionRefused:
 		c.ending.Unmade = s.made
@@ -191,7 +199,7 @@ func (s releaseStep) send() HoldDo {
 	s.close()
 	if c.kind == releases && !c.offered && s.sharing == isAlone && c.form != FormClose {
 		c.offered = true
-		return HoldDo{Do: HoldOffer, HoldTime: c.ending.HoldTime}
+		return HoldDo{Do: HoldOffer, HoldTime: c.ending.HoldTime, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
 	}
 	return s.request()
 }
@@ -205,7 +213,7 @@ func (s releaseStep) request() HoldDo {
 	if s.grant.Home {
 		e.HoldTime = HoldTime{}
 	}
-	c.hinted = c.kind != clears && !c.asks && c.form != FormFast && c.form != FormClose
+	c.hinted = c.kind != clears && !c.asks && c.form != FormFast && c.form != FormClose && !(c.form == FormPass && e.Next.New)
 	return HoldDo{
 		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
 		Blind: c.form == FormFast && c.kind != updates, Hint: c.hinted,
@@ -217,7 +225,7 @@ func (s releaseStep) answered(e HoldEvent) HoldDo {
 	c := s.c
 	switch {
 	case e.Reply == ReplyApplied:
-		c.idle = c.first == FormHandOff && e.Record.Resettable(s.grant.Ticket)
+		c.idle = c.first == FormHandOff && e.Record.Resettable(s.grant.Last())
 		return s.judged(released, e.Record)
 	case e.Reply.refused():
 		return s.judged(s.judge(e.Record), e.Record)

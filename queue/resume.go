@@ -15,12 +15,13 @@ import (
 type Handle struct {
 	ID     string // prefix of all its ids
 	Ticket ticket.Number
+	Held   bool // it is of a lock that was granted: no place is left. Its ticket may be above the floor, in a block
 }
 
 // resume joins if the ticket can still be granted.
 func (w *Wait) resume() Do {
 	rec := w.Snapshot.Record
-	if rec.Present && rec.Floor().Less(w.Ticket) {
+	if rec.Present && rec.Floor().Less(w.Ticket) && !w.Config.Resume.Held {
 		return Do{State: Joining}
 	}
 	why := "it was released, evicted, overtaken, or resumed by another process"
@@ -57,7 +58,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	}
 	mark := Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
 	_, mark.At, _ = c.At(c.Now()) // no transaction of the holder began later
-	return Do{State: TakingOver, Attempt: a, Write: Resume(entry, old, mark), Holders: []Holder{old}}, true
+	return Do{State: TakingOver, Attempt: a, Write: Resume(entry, w.Config.Resume.Ticket, old, mark), Holders: []Holder{old}}, true
 }
 
 // holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.
@@ -68,7 +69,7 @@ func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err erro
 			continue
 		case holder.Unreadable():
 			return holder, true, WhyError, holder.Problem
-		case holder.Ticket != h.Ticket:
+		case !holder.has(h.Ticket):
 			continue
 		case holder.Lease.FailClosed && !holder.Lease.Endless():
 			why, err = WhyGone, errors.New("the lock fails closed, and its process ended before it was confirmed")
@@ -85,7 +86,7 @@ func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err erro
 func (w *Wait) hides(rec Record) error {
 	old, found, _, err := w.Config.Resume.holder(w.Snapshot.Record)
 	again, present := rec.Mine(old.ID)
-	if !found || err != nil || !present || again.Shared != old.Shared || again.Made != old.Made {
+	if !found || err != nil || !present || again.Shared != old.Shared || again.Made != old.Made || again.Reached != old.Reached {
 		return nil
 	}
 	q := w.Config.Items

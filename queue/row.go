@@ -43,6 +43,7 @@ func (w Waiter) Item(q Items) clause.Item {
 	if w.EntryID != "" && !w.Lease.Until.IsZero() {
 		item[AttrEntryID] = clause.String(w.EntryID)
 	}
+	fillTurns(item, w.Turns)
 	item[q.TTL] = w.expiresAt(w.Lease.Until, w.CreatedAt)
 	return item
 }
@@ -74,6 +75,7 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		row.CreatedAt = r.OptionalTime(AttrCreatedAt)
 		row.Lease = ReadLease(r)
 		row.EntryID = r.OptionalText(AttrEntryID)
+		row.Turns = readTurns(item)
 	}
 	if r.Err != nil {
 		row.Problem, row.Lease = r.Err, Lease{TTL: malformedLease}

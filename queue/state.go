@@ -129,6 +129,10 @@ type Holder struct {
 
 	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
 	Revoked *Revocation // the last request to give way; nil: none
+	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
+	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it.
+	Turns   int
+	Reached ticket.Number
 
 	Named   bool  // a release granted the lock to the waiter's row
 	DataSet int64 // number of the SetData call that wrote Data; zero before the first
@@ -153,6 +157,7 @@ type Waiter struct {
 	Ticket    ticket.Number
 	ID        string // names the row, and no other one ever
 	Owner     string
+	Turns     int       // how many tickets its block has, from Ticket on: so many callers of its client wait
 	Shared    bool      // it will hold the lock together with other shared holders
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if that was not known
 	Lease

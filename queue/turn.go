@@ -6,10 +6,10 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Next reports whether no waiter can be ahead: the floor is right below the ticket.
+// Next reports whether no waiter can be ahead: the floor, or the block that holds, is right below the ticket.
 func (w *Wait) Next() bool {
 	rec := w.Snapshot.Record
-	return rec.Present && rec.Floor() == w.Ticket.Previous()
+	return rec.Present && rec.Reach() == w.Ticket.Previous()
 }
 
 // Open reports whether the record that is known has no holder.
@@ -20,7 +20,7 @@ func (w *Wait) look() Do {
 	if w.awaitsRow(Looking) {
 		return Do{State: Putting}
 	}
-	floor := w.Snapshot.Record.Floor()
+	floor := w.Snapshot.Record.Reach()
 	if w.suspect = w.Snapshot.Record.unaccepted(); w.suspect != "" {
 		floor = ticket.Number{} // the row of that holder is of interest too
 	}

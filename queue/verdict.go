@@ -56,7 +56,7 @@ var ends = map[verdict][3]struct {
 // (1) Unless UpdateAndRelease sent the fast form, with a condition, and that form is possible: the condition was false.
 func (s releaseStep) judge(rec Record) verdict {
 	c, id, t := s.c, s.grant.ID, s.grant.Ticket
-	outcome, fast := s.outcome(rec), rec.Fast(id, t)
+	outcome, fast := s.outcome(rec), rec.Fast(id, t, s.grant.Turns)
 	_, left := rec.Mine(id)
 	v := verdicts[outcome][c.kind]
 	hidden := rec.Hides(id, t) != nil && c.kind != clears && !rec.Holds(id, t)

@@ -154,6 +154,7 @@ type WaitConfig struct {
 	Data   []byte
 	Mode   Mode
 	NoWait bool
+	Turns  int // how many tickets it takes, for a block; zero: one
 
 	FailClosed bool          // a grant must be confirmed
 	Scope      ticket.Scope  // of the counter that issues the tickets
@@ -340,7 +341,7 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 	w.Snapshot = SnapshotOf(rec, c.Now())
 	if !w.wider() {
 		if r.Reply == ReplyApplied {
-			w.Ticket, w.turn.ticketed = rec.TicketNumber, true
+			w.Ticket, w.turn.ticketed = rec.TicketNumber.Minus(uint64(max(w.Config.Turns, 1)-1)), true
 		}
 		return w.proceed(c)
 	}

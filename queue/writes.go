@@ -20,6 +20,7 @@ type Entry struct {
 	Named bool   // a release has granted it to the waiter whose row it has read; the lease is the row's
 	// Revoked is the mark of the entry that a RESUME replaces; nil: none.
 	Revoked *Revocation
+	Turns   int // how many tickets its block has; zero: one
 }
 
 func (e Entry) item() clause.Item {
@@ -35,6 +36,7 @@ func (e Entry) item() clause.Item {
 	if e.Revoked != nil {
 		item[AttrRevoked] = e.Revoked.attribute()
 	}
+	fillTurns(item, e.Turns)
 	if len(e.Data) > 0 {
 		item[AttrData] = &types.AttributeValueMemberB{Value: e.Data}
 	}
@@ -54,6 +56,7 @@ type Renewal struct {
 	Until time.Time     // new end of the lease
 	Since time.Time     // time of the grant, if the entry does not contain it yet
 	TTL   time.Duration // new length of the lease; zero: it stays
+	Turn  ticket.Number // of a block: the present turn; zero: it is none
 }
 
 // The attributes of the record.
@@ -191,7 +194,7 @@ var wellFormed = clause.All(
 // for one more holder.
 func Take(e Entry, noWait bool) ticket.Rider {
 	known := append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, e.Mode.fits(noWait)...)
-	return ticket.Rider{Name: "TAKE", If: known, Do: e.serve}
+	return ticket.Rider{Name: "TAKE", More: uint64(max(e.Turns, 1) - 1), If: known, Do: e.serve}
 }
 
 // serve makes an entry the holder of a record whose holders is absent, for the ticket after before. The record is kept
@@ -256,19 +259,26 @@ func claimable(t ticket.Number) []clause.Cond {
 	}
 }
 
-// Resume replaces the holder old by the entry.
-func Resume(e Entry, old Holder, mark Eviction) clause.Write {
+// Resume replaces the holder old by the entry, with a ticket of its block, of which the entry is the last.
+func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
 		Name:   "RESUME",
 		Repeat: repeatGrant,
 		If:     append([]clause.Cond{isHolder(old.ID)}, asRead(old)...),
 		Do: []clause.Change{
-			entry(e.ID).Set(clause.V(e.claimed(old.Ticket))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
+			entry(e.ID).Set(clause.V(e.claimed(t))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
 		},
 	}
-	if !e.Mode.Shared && e.Mode.Permits == 0 {
+	alone := !e.Mode.Shared && e.Mode.Permits == 0
+	if alone {
 		w.If = append(w.If, latest(old.Ticket).As("no later ticket"),
 			clause.Any(attrHoldMode.Absent(), attrHoldMode.Equal(exclusive)).As("not downgraded"))
+	}
+	if old.Turns > 1 {
+		w = OfTurn(w, old.ID, t)
+	}
+	if old.Turns > 1 && alone { // else a later ticket may have been granted
+		w.Do = append(w.Do, attrGranted.Set(number(t)))
 	}
 	return w
 }
@@ -289,6 +299,10 @@ func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
 	}
 	if r.TTL > 0 {
 		w.Do = append(w.Do, entry(id).Field(AttrTTL).Set(integer(r.TTL.Milliseconds())))
+	}
+	if !r.Turn.IsZero() {
+		w = OfTurn(w, id, r.Turn)
+		w.Do = append(w.Do, entry(id).Field(AttrReached).Set(number(r.Turn)))
 	}
 	return w
 }
@@ -385,7 +399,7 @@ func makeIdle(at time.Time) []clause.Change {
 	return append(changes, clause.Expires.Set(integer(at.Unix()+1)))
 }
 
-// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be a ticket that was
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be the last ticket that was
 // granted to the caller. With another one, a live waiter could be overtaken.
 func Reset(t ticket.Number, forget time.Time) clause.Write {
 	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
@@ -395,7 +409,7 @@ func Reset(t ticket.Number, forget time.Time) clause.Write {
 func (e Ending) leaves(f Form) clause.Write {
 	w := clause.Write{Name: "RELEASE", If: []clause.Cond{isHolder(e.ID), servedAs(e.ID, e.Ticket)}}
 	if f == FormFast {
-		w.If = []clause.Cond{isHolder(e.ID), alone(), noneOutstanding(e.Ticket), servedAs(e.ID, e.Ticket)}
+		w.If = []clause.Cond{isHolder(e.ID), alone(), noneOutstanding(lastOf(e.Ticket, e.Turns)), servedAs(e.ID, e.Ticket)}
 	}
 	return w
 }
@@ -422,7 +436,12 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	if e.HoldTime != (HoldTime{}) {
 		w.Do = append(w.Do, attrTurn.Set(clause.V(e.HoldTime.attribute())))
 	}
-	if f == FormPass {
+	switch {
+	case f == FormPass && e.Next.New:
+		w.Name, w.If = "RETAKE", append(w.If, alone(), attrTicketNumber.Equal(number(e.Next.Ticket.Previous())).As("none outstanding"))
+		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)
+		w.Do = append(w.Do, attrTicketNumber.Set(number(lastOf(e.Next.Ticket, e.Next.Entry.Turns))))
+	case f == FormPass:
 		w.Name, w.If = "PASS", append(append(w.If, alone()), claimable(e.Next.Ticket)...)
 		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)
 	}

@@ -109,7 +109,7 @@ func (d draw) entryItem() types.AttributeValue {
 	e := clause.Item{"owner": clause.String("o"), "beat": clause.Int(d.small())}
 	for name, value := range map[string]types.AttributeValue{
 		"ticket": d.ticket().Attribute(), "until": clause.Int(1000 + d.small()), "ttl": clause.Int(60_000), "made": clause.Int(d.small()),
-		"dataSet": clause.Int(d.small()), "data": &types.AttributeValueMemberB{Value: []byte("d")}, "mode": clause.String("shared"),
+		"dataSet": clause.Int(d.small()), "reached": d.ticket().Attribute(), "turns": clause.Int(2), "data": &types.AttributeValueMemberB{Value: []byte("d")}, "mode": clause.String("shared"),
 		"failClosed": &types.AttributeValueMemberBOOL{Value: d.IntN(3) > 0},
 	} {
 		if d.IntN(2) == 0 {
@@ -139,15 +139,21 @@ func TestWrites(t *testing.T) {
 		"RESUME": func(d draw) clause.Write {
 			e := d.entry()
 			e.ID = "new-0"
-			return queue.Resume(e, d.holder(), queue.Eviction{ID: "x", Ticket: n(1)})
+			old := d.holder()
+			old.Turns = d.IntN(3)
+			return queue.Resume(e, d.ticket(), old, queue.Eviction{ID: "x", Ticket: n(1)})
 		},
 		"HEARTBEAT": func(d draw) clause.Write {
 			r := queue.Renewal{Until: d.at(), Since: d.at(), TTL: time.Duration(d.small()) * time.Second}
 			if d.IntN(4) == 0 {
 				r = queue.Renewal{}
 			}
+			if d.IntN(2) == 0 {
+				r.Turn = d.ticket()
+			}
 			return r.Heartbeat(d.id(), d.ticket())
 		},
+		"ADVANCE":   func(d draw) clause.Write { return queue.Advance(d.id(), d.ticket(), d.ticket(), d.small()) },
 		"CONFIRM":   func(d draw) clause.Write { return queue.Confirm(d.id(), d.ticket(), d.at()) },
 		"DOWNGRADE": func(d draw) clause.Write { return queue.Downgrade(d.id(), d.ticket(), d.small()) },
 		"SETDATA": func(d draw) clause.Write {
@@ -155,6 +161,10 @@ func TestWrites(t *testing.T) {
 		},
 		"FENCE": func(d draw) clause.Write {
 			return queue.Fence(d.id(), d.ticket(), d.IntN(2) == 0)
+		},
+		"FENCE, of a turn": func(d draw) clause.Write {
+			id := d.id()
+			return queue.OfTurn(queue.Fence(id, d.ticket(), d.IntN(2) == 0), id, d.ticket())
 		},
 		"FENCE, numbered": func(d draw) clause.Write {
 			return queue.NumberedFence(d.id(), d.ticket(), d.IntN(2) == 0, 1+d.small())
@@ -167,6 +177,12 @@ func TestWrites(t *testing.T) {
 			e := d.ending()
 			e.Next = queue.Next{Entry: d.entry(), Ticket: d.ticket()}
 			e.Next.Entry.ID, e.Next.Entry.Mode = "next-0", queue.Mode{}
+			return e.Release(queue.FormPass, time.Time{})
+		},
+		"RETAKE": func(d draw) clause.Write {
+			e := d.ending()
+			e.Next = queue.Next{Entry: d.entry(), Ticket: d.ticket().Plus(1), New: true}
+			e.Next.Entry.ID, e.Next.Entry.Mode, e.Next.Entry.Turns = "next-0", queue.Mode{}, d.IntN(3)
 			return e.Release(queue.FormPass, time.Time{})
 		},
 		"EVICT": func(d draw) clause.Write {

@@ -77,3 +77,11 @@ func ExampleNumber_Next() {
 	// true 1
 	// true
 }
+
+// The numbers beside one.
+func ExampleNumber_Plus() {
+	first := ticket.FromUint64(5)
+	last := first.Plus(2)
+	fmt.Println(last, last.Minus(2), first.Minus(9))
+	// Output: 7 5 0
+}

@@ -27,8 +27,9 @@ type Master struct {
 // Rider goes with an increment in the same request. The zero Rider adds nothing.
 type Rider struct {
 	Name string                                    // of the write in the protocol, in place of NUMBER
+	More uint64                                    // how many numbers are taken beside the one that is issued last
 	If   []clause.Cond                             // of a counter that exists
-	Do   func(last clause.Operand) []clause.Change // last is the number before the one that is issued
+	Do   func(last clause.Operand) []clause.Change // last is the number before those that are taken
 }
 
 func (r Rider) changes(last clause.Operand) []clause.Change {
@@ -98,7 +99,7 @@ func (t Take) Refused(item clause.Item) (Take, error) {
 	switch {
 	case err != nil:
 		return t, err
-	case last == Max:
+	case Max.Minus(1 + t.rider.More).Less(last):
 		return t, ErrExhausted
 	case t.seeds:
 		return t, ErrSeeded
@@ -116,11 +117,13 @@ func (m Master) fresh(item clause.Item) bool {
 	return !slices.ContainsFunc(m.Beside, func(name string) bool { _, ok := item[m.Names.Prefix+name]; return ok })
 }
 
-var (
-	zero = clause.V(Number{}.Attribute())
-	one  = Number{low: 1}.Attribute()
-	most = clause.V(Max.Previous().Attribute()) // the last number after which there is another
-)
+var zero = clause.V(Number{}.Attribute())
+
+// count is how many numbers the increment takes.
+func (r Rider) count() types.AttributeValue { return Number{}.Plus(1 + r.More).Attribute() }
+
+// most is the last number after which there are as many.
+func (r Rider) most() clause.Operand { return clause.V(Max.Minus(1 + r.More).Attribute()) }
 
 func (m Master) number() clause.Path { return clause.At(m.Attribute) }
 
@@ -128,7 +131,7 @@ func (m Master) number() clause.Path { return clause.At(m.Attribute) }
 func (m Master) increment(r Rider, create bool, base Number) clause.Write {
 	last := m.number().Was()
 	// A comparison with an attribute that is missing or no number is false.
-	condition := clause.All(append([]clause.Cond{m.number().Between(zero, most).As("counter")}, r.If...)...)
+	condition := clause.All(append([]clause.Cond{m.number().Between(zero, r.most()).As("counter")}, r.If...)...)
 	if create {
 		last, condition = m.number().Or(clause.V(base.Attribute())), clause.Any(m.missing(), condition)
 	}
@@ -136,13 +139,13 @@ func (m Master) increment(r Rider, create bool, base Number) clause.Write {
 		Name:   cmp.Or(r.Name, "NUMBER"),
 		Repeat: clause.BySender, // a second application issues a second number
 		If:     []clause.Cond{condition},
-		Do:     append([]clause.Change{m.number().Set(last.Plus(one))}, r.changes(last)...),
+		Do:     append([]clause.Change{m.number().Set(last.Plus(r.count()))}, r.changes(last)...),
 	}
 }
 
 // seed begins a counter that is missing with the number after base.
 func (m Master) seed(r Rider, base Number) clause.Write {
-	first, _ := base.Next() // base is far below Max
+	first := base.Plus(1 + r.More) // base is far below Max
 	return clause.Write{
 		Name:   cmp.Or(r.Name, "NUMBER") + " that seeds",
 		Repeat: clause.BySender, // as the increment that it is for: its refusal proves that the rider was not applied

@@ -128,14 +128,26 @@ func (n Number) Next() (Number, error) {
 	return Number{high: n.high + carry, low: low}, nil
 }
 
-// Previous returns the number before n, and zero for zero.
-func (n Number) Previous() Number {
-	if n.IsZero() {
-		return n
+// Plus returns the number k after n, at most [Max].
+func (n Number) Plus(k uint64) Number {
+	low, carry := bits.Add64(n.low, k, 0)
+	if sum := (Number{high: n.high + carry, low: low}); sum.Less(Max) {
+		return sum
 	}
-	p, _ := n.minus(Number{low: 1})
-	return p
+	return Max
 }
+
+// Minus returns the number k before n, at least zero.
+func (n Number) Minus(k uint64) Number {
+	d, borrow := n.minus(Number{low: k})
+	if borrow {
+		return Number{}
+	}
+	return d
+}
+
+// Previous returns the number before n, and zero for zero.
+func (n Number) Previous() Number { return n.Minus(1) }
 
 // After returns n - o, at least 0 and at most what fits.
 func (n Number) After(o Number) uint64 {

@@ -60,6 +60,34 @@ async function cycles(client, { keys, concurrency, seconds }) {
     };
 }
 
+// Waiters cannot leave: they end with the process.
+async function contend(client, { goroutines, hold, before, seconds }) {
+    let turns = 0, failed = null;
+    const sleep = s => new Promise(resolve => setTimeout(resolve, s * 1000));
+    for (let i = 0; i < goroutines; i++) {
+        (async () => {
+            for (;;) {
+                const lock = await acquire(client.waiting, "busy");
+                if (hold > 0) {
+                    await sleep(hold);
+                }
+                await release(lock);
+                turns++;
+            }
+        })().catch(error => { failed ||= error; });
+    }
+    await sleep(before);
+    const first = turns, begun = performance.now(), used = process.cpuUsage();
+    await sleep(seconds);
+    if (failed) {
+        throw failed;
+    }
+    const spent = process.cpuUsage(used);
+    return {
+        cycles: turns - first, seconds: (performance.now() - begun) / 1000, cpuSeconds: (spent.user + spent.system) / 1e6,
+    };
+}
+
 async function answer(request) {
     const client = clients.get(request.client);
     switch (request.op) {
@@ -87,6 +115,8 @@ async function answer(request) {
     }
     case "cycles":
         return cycles(client, request.work);
+    case "contend":
+        return contend(client, request.crowd);
     case "usage":
         global.gc();
         return { memory: process.memoryUsage().heapUsed, goroutines: -1 };

@@ -170,6 +170,11 @@ func ratios(results, base []Result, name string) []float64 {
 	return values
 }
 
+// Ratios returns the values of a subject in a variant over those of the first subject in the same repetition.
+func (r Run) Ratios(scenario, variant, subject, name string) []float64 {
+	return ratios(r.Of(scenario, variant, subject), r.Of(scenario, variant, r.Subjects[0].Name), name)
+}
+
 // spread is the least part of a median by which values must differ to be printed. See
 // CellNote.
 const spread = 0.05

@@ -136,6 +136,12 @@ type Next struct {
 	answer chan queue.Passed // to that waiter; nil once it has got one
 }
 
+// Retakes returns callers of this client that wait without a ticket, as those to which a release grants the lock. The answer to
+// its first request is sent to them.
+func Retakes(grant *queue.Next, answer chan queue.Passed) Next {
+	return Next{Grant: grant, answer: answer}
+}
+
 // Next returns the waiter that the holder with that id and ticket passes the lock to: the next one, if it is of this client and
 // offers that, or else the one that its row names. turn is the time of recent turns.
 func (l *Lines) Next(of table.Queue, id string, t ticket.Number, row Row, turn queue.HoldTime) Next {
@@ -184,7 +190,9 @@ func (n *Next) Answer(a queue.Passed) {
 	if n.answer != nil {
 		n.answer <- a
 		n.answer = nil
-		signal(n.taken.wake)
+		if n.taken != nil {
+			signal(n.taken.wake)
+		}
 	}
 }
 
@@ -195,7 +203,7 @@ func (l *Lines) Released(of table.Queue, n Next, after queue.HoldAfter, rec queu
 	case after == queue.AfterNothing:
 	case after != queue.AfterPassed:
 		l.Wake(of, after == queue.AfterHint)
-	case n.taken != nil: // no other waiter can be next
+	case n.taken != nil, n.Grant.New: // no other waiter can be next
 		l.turnEnded(of, func(*line) {})
 	default:
 		l.turnEnded(of, func(in *line) {

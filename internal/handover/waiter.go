@@ -43,6 +43,15 @@ type heard struct {
 	woken  bool // turns may have ended without a hint
 }
 
+// Spans says how many tickets the waiter has, from its own on: they are not those of others.
+func (w *Waiter) Spans(turns int) {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	if last := w.ticket.Plus(uint64(turns - 1)); w.line.last.Less(last) {
+		w.line.last = last
+	}
+}
+
 // Leave removes the waiter and wakes the first of the others.
 func (w *Waiter) Leave() {
 	w.lines.mu.Lock()

@@ -15,12 +15,11 @@ import (
 // Look reads the record and all rows ahead of ticket t, all of them if it is zero, by one consistent query. floor is
 // the floor that the caller saw last, or zero. If it is directly below t, no row can be
 // ahead, and Look reads the record alone. Each further megabyte of rows, some 3,000, costs
-// one more request, and so does a user's item. byName: it also shows the row of ticket t and the one after, which a holder
-// needs to hand over by name, and always reads the rows.
-func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, byName bool) (s queue.Snapshot, err error) {
-	next, err := t.Next()
-	byName = byName && err == nil
-	last := ticket.Max
+// one more request, and so does a user's item. turns is zero, or how many tickets the row of ticket t has: it also shows that row
+// and the one after, which a holder needs to hand over by name, and always reads the rows.
+func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, turns int) (s queue.Snapshot, err error) {
+	next, last := t.Plus(uint64(turns)), ticket.Max
+	byName := turns > 0 && next != last
 	switch {
 	case byName:
 		last = next
@@ -69,5 +68,5 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, byName boo
 
 // LookAll reads the record and all rows, with the requests of Look.
 func LookAll(ctx context.Context, q table.Queue) (queue.Snapshot, error) {
-	return Look(ctx, q, ticket.Number{}, ticket.Number{}, false)
+	return Look(ctx, q, ticket.Number{}, ticket.Number{}, 0)
 }

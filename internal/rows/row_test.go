@@ -149,7 +149,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	}
 	put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("0"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
 	before := tb.Counts()
-	snapshot, err := rows.Look(t.Context(), q, n(100), n(1), false)
+	snapshot, err := rows.Look(t.Context(), q, n(100), n(1), 0)
 	if err != nil || len(snapshot.Rows) != all || !snapshot.Record.Exists {
 		t.Fatalf("saw %d rows, record %v, %v", len(snapshot.Rows), snapshot.Record.Exists, err)
 	}
@@ -161,7 +161,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	if sent := tb.Counts().Sub(before)["Query"].Sent; sent != 3 {
 		t.Errorf("%d queries were sent, want 3", sent)
 	}
-	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1), false); err != nil || len(snapshot.Rows) != 5 {
+	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1), 0); err != nil || len(snapshot.Rows) != 5 {
 		t.Errorf("ahead of 7 are %d rows, %v, want 5", len(snapshot.Rows), err)
 	}
 	// A page that fails permanently fails the whole.
@@ -188,7 +188,7 @@ func TestLookOfNext(t *testing.T) {
 			operation string
 		}{{8, 7, "GetItem"}, {9, 7, "Query"}, {1, 0, "Query"}, {8, 0, "Query"}, {7, 7, "Query"}, {7, 8, "Query"}} {
 			before := tb.Counts()
-			snapshot, err := rows.Look(t.Context(), q, n(test.t), n(test.floor), false)
+			snapshot, err := rows.Look(t.Context(), q, n(test.t), n(test.floor), 0)
 			if err != nil || snapshot.Record.TicketNumber != n(50) || snapshot.ReadAt.IsZero() {
 				t.Errorf("ticket %d, floor %d: saw %+v, %v", test.t, test.floor, snapshot, err)
 			}
@@ -214,7 +214,7 @@ func TestLookSeesOneQueue(t *testing.T) {
 		q := queueOf(tb, "e", reason)
 		for _, look := range []func() (queue.Snapshot, error){
 			func() (queue.Snapshot, error) { return rows.LookAll(t.Context(), q) },
-			func() (queue.Snapshot, error) { return rows.Look(t.Context(), q, n(0), n(1), false) },
+			func() (queue.Snapshot, error) { return rows.Look(t.Context(), q, n(0), n(1), 0) },
 		} {
 			snapshot, err := look()
 			if err != nil || len(snapshot.Rows) != 1 || snapshot.Rows[0].ID != "e"+reason || snapshot.Record.TicketNumber != n(100+i) {

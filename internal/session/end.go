@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // end is one call that releases the lock, as it is played: the hold decides what comes next. The turnstile of the releases
@@ -22,6 +23,7 @@ type end struct {
 	resume func()                 // lets transactions begin again; nil: they may
 	next   handover.Next          // the waiter that was looked for last
 	record queue.Record           // of the last answer
+	turn   ticket.Number          // of the caller of the block that was chosen to follow; zero: none
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -65,8 +67,15 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 		if !c.transacts.last.visible(soon) {
 			return queue.HoldEvent{Err: errUnsettled}
 		}
+	case queue.HoldFollow:
+		c.turn = c.choose()
+		return queue.HoldEvent{Followed: !c.turn.IsZero()}
 	case queue.HoldOffer:
-		c.next = c.client.Local.Next(c.config.Queue, c.grant.ID, c.grant.Ticket, c.grant.Next, do.HoldTime)
+		last := c.grant.Last()
+		c.next = c.client.Local.Next(c.config.Queue, c.grant.ID, last, c.grant.Next, do.HoldTime)
+		if next, err := last.Next(); c.next.Grant == nil && do.Alone && c.grant.Block != nil && err == nil {
+			c.next = c.grant.Block.Retake(next)
+		}
 		return queue.HoldEvent{Next: c.next.Grant}
 	case queue.HoldPause:
 		if !c.policy.Again(ctx, do.Err) {
@@ -111,6 +120,6 @@ func (c *end) passOn(do queue.HoldDo) {
 	q := c.config.Queue
 	c.client.Local.Released(q, c.next, do.After, c.record)
 	if do.Reset {
-		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Ticket) })
+		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Last()) })
 	}
 }

@@ -31,17 +31,22 @@ func (s *Session) keep(ctx context.Context) {
 		// A grant by name has the rest of a row's lease.
 		first = min(terms.Interval, queue.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)
 	}
+	sent, deadline := s.grant.Sent, s.grant.Deadline
+	if before := s.grant.Before; before != nil {
+		sent = time.Now()
+		first = max(0, before.Due.Sub(sent))
+	}
 	others := mode.Permits > 1 || mode.Shared || s.client.held() >= crowd
-	if others && first == terms.Interval {
+	if others && s.grant.Before == nil && first == terms.Interval {
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
 	}
-	renewals := heartbeat.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease)
+	renewals := s.renewals()
 	s.mu.Lock() // the loss may be reported at once
 	defer s.mu.Unlock()
-	s.keeper = heartbeat.Start(ctx, s.grant.Sent, heartbeat.Config{
+	s.keeper = heartbeat.Start(ctx, sent, heartbeat.Config{
 		TTL: terms.TTL, Interval: terms.Interval, Margin: terms.Margin, First: first,
 		Warnings: s.warnings(), Endless: terms.FailClosed, Spread: heartbeat.Spread,
-		Deadline: s.grant.Deadline,
+		Deadline: deadline,
 		OnLoss:   s.lose,
 	}, func(ctx context.Context) error { return s.renew(ctx, renewals) })
 }

@@ -109,8 +109,11 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 	s.mu.Unlock()
 	s.sendRevoked(asked)
 	if to == queue.PhaseLost || to.Final() {
-		s.leave()
 		s.client.unlist(s.grant.ID)
+		if !e.Followed { // else the next turn keeps what is the block's
+			s.leave()
+			s.over(to.Lost())
+		}
 	}
 	if !from.Phase.Lost() {
 		s.report(from, state)
@@ -157,10 +160,10 @@ func (s *life) report(from, to State) {
 	}
 	switch {
 	case to.Phase.Lost():
-		notify.Send(s.config.Log, event.Lost{Origin: o, Held: to.since.Sub(s.grant.Sent), Cause: to.Loss.Cause, Err: to.Loss.Err})
+		notify.Send(s.config.Log, event.Lost{Origin: o, Held: to.since.Sub(s.start()), Cause: to.Loss.Cause, Err: to.Loss.Err})
 	case to.Phase.Final():
 		notify.Send(s.config.Log, event.Released{
-			Origin: o, Held: begun.Sub(s.grant.Sent), Took: to.since.Sub(begun), Err: to.unknown,
+			Origin: o, Held: begun.Sub(s.start()), Took: to.since.Sub(begun), Err: to.unknown,
 		})
 	}
 }

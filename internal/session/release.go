@@ -37,6 +37,11 @@ func (s *Session) Release(ctx context.Context) error {
 	s.keeper.Stop()
 	c := end{Session: s, policy: releasing.Within(0)}
 	do = c.play(ctx, do)
+	if !c.turn.IsZero() {
+		s.pass(c.turn)
+		return nil
+	}
+	defer s.over(false)
 	c.passOn(do)
 	st := s.current()
 	if st.Phase.Final() {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -35,17 +36,17 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &life{client: c, config: config, grant: grant, delivery: delivery{decided: make(chan struct{})}}
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
-	grant.Held = time.Now()
+	grant.Held, grant.First = time.Now(), cmp.Or(grant.First, grant.Ticket)
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
-	s.config.Terms.AtLeast = grant.Lease.AtLeast // the same, and of one that was resumed as shared
+	s.config.Terms.AtLeast = grant.Lease.AtLeast                      // the same, and of one that was resumed as shared
 	terms := s.config.Terms
-	s.hold = queue.NewHold(queue.Grant{
-		ID: grant.ID, Ticket: grant.Ticket, Mode: config.Mode, Sent: grant.Sent,
+	s.hold = s.began(queue.Grant{
+		ID: grant.ID, Ticket: grant.First, Turns: grant.Turns, Mode: config.Mode, Sent: grant.Sent,
 		Claimed: grant.Claimed, Resumed: grant.Resumed, Named: grant.Leave != nil, FailClosed: terms.FailClosed,
 		TTL: terms.TTL, Margin: terms.Margin, Delay: terms.Delay,
 		AtLeast: terms.AtLeast, NotBefore: grant.Lease.NotBefore,
 		Forget: config.Queue.Forget, Home: config.Queue.Home != nil, Patience: c.Timeout,
-	}, grant.Record)
+	})
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, l, cancel}
 	s.keep(ctx)

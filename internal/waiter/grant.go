@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -27,14 +28,42 @@ type Grant struct {
 	Record           queue.Record  // with the grant
 	Held             time.Time     // when its session began, after Record was read
 	Next             handover.Row  // to which its release may pass the lock
+
+	// Of a block: Ticket is that of the present turn, and the entry has First.
+	Block    Block // nil: none
+	First    ticket.Number
+	Turns    int                 // zero: one
+	Before   *TurnBefore         // nil: it is the first of the block
+	Stale    bool                // the turn must begin with ADVANCE
+	Renewals *heartbeat.Renewals // the ends of the lease; nil before its session begins
 }
+
+// TurnBefore is what a turn takes over from the one before it in its block. The deadline is that of the Grant.
+type TurnBefore struct {
+	Hold *queue.Hold // of the turn that begins
+	Due  time.Time   // of the next heartbeat
+}
+
+// Block is what the holder of a lock knows of other callers of its client that wait for it.
+type Block interface {
+	// Choose chooses the caller of the next turn, to which Deliver follows. Its ticket is zero if there is none.
+	Choose() ticket.Number
+	Deliver(*Grant)
+	// Retake returns the callers that wait without a ticket as those to which a release grants the lock, from ticket t on.
+	Retake(t ticket.Number) handover.Next
+	Split()         // gives the callers of later turns back to the queue
+	Over(lost bool) // says that the lock has ended, or is lost; repeats are ignored
+}
+
+// Last returns the last ticket of the grant.
+func (g *Grant) Last() ticket.Number { return g.First.Plus(uint64(max(g.Turns, 1) - 1)) }
 
 // grant returns the lock that the machine says is held.
 func (w *Waiter) grant(do *queue.Do) *Grant {
 	w.failure = nil
 	a := do.Attempt
 	g := &Grant{
-		ID: a.ID, Ticket: do.Holder.Ticket, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
+		ID: a.ID, Ticket: do.Holder.Ticket, First: do.Holder.Ticket, Turns: w.cfg.Turns, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
 		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, Next: w.sight.turn.next,
 	}
 	switch {
@@ -49,7 +78,7 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 
 // Handle returns the handle by which another process resumes the lock.
 func (g *Grant) Handle() queue.Handle {
-	return queue.Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket}
+	return queue.Handle{ID: g.ID[:max(0, strings.LastIndexByte(g.ID, '-'))], Ticket: g.Ticket, Held: true}
 }
 
 // Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant

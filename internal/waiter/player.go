@@ -95,7 +95,7 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 				e = p.look(ctx, do.Floor)
 			}
 		case queue.Checking:
-			e = p.read(ctx, false, do.Floor)
+			e = p.read(ctx, 0, do.Floor)
 		case queue.Removing, queue.Resetting:
 			e = p.cleanUp(ctx, do)
 		default:
@@ -129,11 +129,15 @@ func (p *player) look(ctx context.Context, floor ticket.Number) queue.Event {
 	if shown, ok := p.shown(); ok {
 		return queue.Seen{Snapshot: shown}
 	}
-	e := p.read(ctx, p.sight.turn.byName, floor)
+	turns := 0
+	if p.sight.turn.byName {
+		turns = p.cfg.turns()
+	}
+	e := p.read(ctx, turns, floor)
 	if seen, ok := e.(queue.Seen); ok {
 		t, s := &p.sight.turn, &seen.Snapshot
 		t.next = handover.Row{Row: s.Next, ReadAt: s.ReadAt}
-		t.foreseen = t.foreseen || s.Own && s.Record.Floor().Less(p.wait.Ticket.Previous())
+		t.foreseen = t.foreseen || s.Own && s.Record.Reach().Less(p.wait.Ticket.Previous())
 	}
 	return e
 }
@@ -145,7 +149,7 @@ func (p *player) shown() (s queue.Snapshot, ok bool) {
 	}
 	rec, at := p.turn.local.LastSeen()
 	recent := p.wait.Snapshot.ReadAt.Before(at) && time.Since(at) <= p.cfg.Schedule.Fastest
-	ok = recent && rec.Floor() == p.wait.Ticket.Previous() && rec.Follows(p.wait.Snapshot.Record)
+	ok = recent && rec.Reach() == p.wait.Ticket.Previous() && rec.Follows(p.wait.Snapshot.Record)
 	return queue.Snapshot{Record: rec, ReadAt: at}, ok
 }
 
@@ -214,6 +218,9 @@ func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, ticketsAhead(p.wait.Ticket, r.Record))
 	}
 	p.cfg.Log.Ticket(p.wait.Ticket)
+	if do.State == queue.Joining && p.cfg.Numbered != nil {
+		p.cfg.Numbered(p.wait.Ticket)
+	}
 }
 
 // decided notes a decision of the machine.

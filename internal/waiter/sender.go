@@ -87,7 +87,7 @@ func (s *sender) replied(ctx context.Context, what queue.Doing, rec queue.Record
 // will show that.
 //
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (s *sender) read(ctx context.Context, byName bool, floor ticket.Number) queue.Event {
+func (s *sender) read(ctx context.Context, turns int, floor ticket.Number) queue.Event {
 	answered := ctx
 	if !s.row {
 		extended, cancel := retry.Outlive(ctx, answerGrace)
@@ -98,7 +98,7 @@ func (s *sender) read(ctx context.Context, byName bool, floor ticket.Number) que
 	if s.wait.State == queue.Checking {
 		t, floor = floor, ticket.Number{}
 	}
-	seen, err := rows.Look(answered, s.cfg.Queue, t, floor, byName)
+	seen, err := rows.Look(answered, s.cfg.Queue, t, floor, turns)
 	s.pace.Timed(sent, time.Now())
 	return s.looked(ctx, seen, err)
 }

@@ -211,5 +211,5 @@ func (s *sight) send(t ticket.Number, rec queue.Record, wait waitpolicy.Estimate
 
 // ticketsAhead returns how many tickets are between the floor and t.
 func ticketsAhead(t ticket.Number, rec queue.Record) int {
-	return max(0, int(min(t.After(rec.Floor()), 1<<30))-1)
+	return max(0, int(min(t.After(rec.Reach()), 1<<30))-1)
 }

@@ -46,6 +46,9 @@ type Config struct {
 
 	Entry Entry
 	Row   heartbeat.Terms // of the row's lease
+	Turns int             // how many tickets it takes, for a block; zero: one
+	// Numbered receives the first ticket, each time that the waiter joins the queue. It must not block. Optional.
+	Numbered func(ticket.Number)
 
 	Schedule     waitpolicy.Schedule
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
@@ -139,7 +142,7 @@ func New(ctx context.Context, c *Config) *Waiter {
 	}
 	e := c.Entry
 	machine := queue.WaitConfig{
-		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait,
+		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Turns: c.Turns,
 		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget,
 	}
 	if c.Counter != nil {
@@ -225,6 +228,31 @@ func awaitCleanUp(ctx context.Context, before []*Waiter) {
 			}
 		}
 	}
+}
+
+// turns returns how many tickets the waiter takes.
+func (c *Config) turns() int { return max(c.Turns, 1) }
+
+// Retaking returns the entry by which a release takes tickets for a waiter that has sent nothing, from t on, and grants it the
+// lock. Retook follows.
+func (w *Waiter) Retaking(t ticket.Number) queue.Entry { return w.wait.Retaking(clock{&w.player}, t) }
+
+// Retook takes the answer of that release. It returns the grant, or nil: then Run follows.
+func (w *Waiter) Retook(ctx context.Context, answer queue.Passed) (*Grant, error) {
+	do := w.step(answer)
+	if do.State == queue.Idle {
+		return nil, nil
+	}
+	w.cfg.Log.Ticket(w.wait.Ticket)
+	do, err := w.play(ctx, do)
+	grant, err := w.entered(ctx, do, err)
+	switch {
+	case errors.Is(err, ErrNewTicket):
+		return nil, nil
+	case err != nil:
+		w.Leave(ctx)
+	}
+	return grant, err
 }
 
 // Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while ctx ended is returned
@@ -393,6 +421,7 @@ func (w *Waiter) join(ctx context.Context) error {
 		ahead = ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
+	w.turn.local.Spans(w.cfg.turns())
 	w.turn.place, w.row, w.queued = w.startPlace(ctx, w.turn.local), true, true
 	w.turn.local.Terms = handover.Terms{Failed: w.turn.place.failed, Pace: w.pace, Schedule: &w.cfg.Schedule}
 	if w.cfg.passable() {

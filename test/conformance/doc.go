@@ -22,6 +22,7 @@
 //	split         the same where items become visible one by one; on the embedded engine alone
 //	tables        create, describe, list, delete, TTL
 //	capacity      the units that each request consumes
+//	wait list     a probe of a format that no version has: the record lists its waiters
 //	validation    what is refused, and with which message
 //	responses     the headers that the library reads
 //

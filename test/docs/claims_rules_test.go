@@ -202,7 +202,7 @@ func TestAppliedTwice(t *testing.T) {
 			{queue.Evict(queue.Eviction{ID: id}, present), held}, {queue.DecodeRow(q, row).Sweep(), row},
 		},
 		"CLEAN UP": {{queue.Remove(id, "other"), held}, {queue.Leave(waiter.ID), row}},
-		"RESUME":   {{queue.Resume(entryOf(6), present, queue.Eviction{ID: id}), held}},
+		"RESUME":   {{queue.Resume(entryOf(6), present.Ticket, present, queue.Eviction{ID: id}), held}},
 	} {
 		cells := regexp.MustCompile(`(?m)^\| ` + request + ` \| [^|]* \| ([^|]*) \|`).FindStringSubmatch(read(t, failuresPage))
 		if cells == nil {

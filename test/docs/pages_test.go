@@ -28,11 +28,11 @@ type page struct {
 	lines []string
 }
 
-// pages reads the pages of the module's directory, docs/ and examples/.
+// pages reads the pages of the module's directory, action/, docs/ and examples/.
 func pages(t *testing.T) []page {
 	t.Helper()
 	all := []page{readPage(t, "docs/spec/README.md")}
-	for _, name := range []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"} {
+	for _, name := range []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "action/README.md"} {
 		all = append(all, readPage(t, name))
 	}
 	for _, pattern := range []string{"docs/*.md", "examples/README.md", "examples/*/README.md", "examples/*/*/README.md"} {

@@ -86,6 +86,7 @@ func (r Run) page(pictures string) string {
 	text(&b, "One client acquires and releases a lock that no other client wants. Means of a cycle:")
 	b.WriteString("\n")
 	r.idleTable(&b)
+	r.manyKeys(&b)
 	b.WriteString("\n## Load and crashes\n\n")
 	text(&b, "A dash marks what was not measured. The full tables have the reasons.")
 	b.WriteString("\n")
@@ -264,11 +265,51 @@ func (r Run) idleTable(b *strings.Builder) {
 	}
 }
 
+// manyKeys writes the section of one client with many keys. How many cycles a machine makes says little, so they are
+// compared within a repetition.
+func (r Run) manyKeys(b *strings.Builder) {
+	const name = "many-keys"
+	cases := r.cases(name)
+	if len(cases) == 0 {
+		return
+	}
+	about := "One client acquires and releases locks that no other client wants. The network limits few goroutines, and the cores, which all processes share, limit many. *Cycles* are their rate, over that of " + r.Subjects[0].Title + " in the same repetition. *Processor* is the user and system time of the client's process for a cycle, in ms."
+	titles, most := []string{"subject"}, 0
+	for _, c := range cases {
+		titles = append(titles, c+": cycles", "processor")
+		for _, s := range r.Subjects {
+			most = max(most, len(r.Of(name, c, s.Name)))
+		}
+	}
+	if most != r.Repetitions {
+		about += fmt.Sprintf(" Measured by itself, %d times. %s", most, benchmark.CellNote(most))
+	}
+	b.WriteString("\n## Many keys\n\n")
+	text(b, about)
+	b.WriteString("\n")
+	head(b, titles)
+	for i, s := range r.Subjects {
+		if len(r.ofScenario(name, s.Name)) == 0 {
+			continue
+		}
+		row := []string{s.Title}
+		for _, c := range cases {
+			ratio := benchmark.Cell(r.Ratios(name, c, s.Name, "cycles"), 2)
+			if i == 0 && len(r.values(name, c, s.Name, of("cycles"))) > 0 {
+				ratio = "1"
+			}
+			row = append(row, ratio, benchmark.Cell(r.values(name, c, s.Name, of("processor")), digits(named(name), "processor")))
+		}
+		benchmark.Row(b, row)
+	}
+}
+
 // loads are the rows of the table of loads.
 var loads = []struct{ title, scenario, column string }{
 	{"hand-over between goroutines of one client, ms", "goroutines", "mean"},
+	{"turns a second", "crowd", "turns"},
+	{"write units a turn", "crowd", "write units"},
 	{"an attempt at a busy lock that does not wait, ms", "nowait", "attempt"},
-	{"cycles a second, without contention", "many-keys", "cycles"},
 	{"turns a second of waiters that are let in", "drain", "turns"},
 	{"waiters served, %", "drain", "share"},
 	{"from a crash to the next holder, s", "crash", "median"},

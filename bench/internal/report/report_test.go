@@ -132,6 +132,57 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// TestManyKeys compares cycles within a repetition, and says how often they were measured if the run was not.
+func TestManyKeys(t *testing.T) {
+	const few, many = "200 keys, 4 goroutines", "200 keys, 16 goroutines"
+	r := made("many-keys", few, scenario.Values{"cycles": 100, "processor": 1}, scenario.Values{"cycles": 200, "processor": 1}, scenario.Values{"cycles": 50, "processor": 1.2})
+	r.Subjects = append(r.Subjects, benchmark.Subject{Name: "dynamolock", Title: "another"}, benchmark.Subject{Name: "etcd", Title: "a third"})
+	for i, cycles := range []float64{50, 300, 40} {
+		r.Results = append(r.Results, benchmark.Result{Scenario: "many-keys", Variant: few, Subject: "dynamolock", Repetition: i, Values: scenario.Values{"cycles": cycles, "processor": 2}})
+	}
+	r.Results = append(r.Results, benchmark.Result{Scenario: "many-keys", Variant: many, Subject: "dynamolock", Values: scenario.Values{"processor": 3}})
+	const rows = "| this library | 1 | 1.00 (1.00–1.20) | – | – | | another | 0.80 (0.50–1.50) | 2.00 | – | 3.00 |"
+	alone := folded(r)
+	r.Repetitions = 1
+	for page, want := range map[string][]string{
+		alone:     {"| subject | 200 keys, 4 goroutines: cycles | processor | 200 keys, 16 goroutines: cycles | processor |", rows, "## Load"},
+		folded(r): {rows, "Measured by itself, 3 times."},
+	} {
+		for _, text := range want {
+			if !strings.Contains(page, text) {
+				t.Errorf("the page does not show %q:\n%s", text, page)
+			}
+		}
+	}
+	if strings.Contains(alone, "by itself") || strings.Contains(alone, "a third") {
+		t.Errorf("the page shows what was not measured:\n%s", alone)
+	}
+}
+
+// TestReplace replaces the results of the cases and subjects that were measured again, and no others.
+func TestReplace(t *testing.T) {
+	before := load(t, filepath.Join(docs, Folder))
+	again := made("crash", "lease of 3 s, 8 locks", scenario.Values{"median": 7}, scenario.Values{"median": 8})
+	again.Results = append(again.Results, made("idle", "another case", scenario.Values{"acquire": 9}).Results...)
+	after, dir := before.Replace(again), t.TempDir()
+	if err := after.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	after = load(t, dir)
+	if got := after.values("crash", "lease of 3 s, 8 locks", "queuelock", of("median")); !reflect.DeepEqual(got, []float64{7, 8}) {
+		t.Errorf("measured again: %v", got)
+	}
+	if got := after.values("idle", "another case", "queuelock", of("acquire")); !reflect.DeepEqual(got, []float64{9}) {
+		t.Errorf("a new case: %v", got)
+	}
+	if got, want := len(after.Results), len(before.Results)+2; got != want {
+		t.Errorf("%d results, want %d", got, want)
+	}
+	if len(after.Scenarios) != len(before.Scenarios) || after.Command != before.Command || after.Repetitions != before.Repetitions {
+		t.Error("what was not measured again has changed")
+	}
+}
+
 // TestOverlaps names a lock that had two holders.
 func TestOverlaps(t *testing.T) {
 	for overlaps, want := range map[float64]string{

@@ -6,6 +6,8 @@ package report
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +35,29 @@ func (r Run) Print(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Replace returns r with what other has measured in place of its own results of the same cases and subjects. How r was
+// measured stays.
+func (r Run) Replace(other Run) Run {
+	measured := map[[3]string]bool{}
+	for _, result := range other.Results {
+		measured[[3]string{result.Scenario, result.Variant, result.Subject}] = true
+	}
+	r.Results = append(slices.DeleteFunc(slices.Clone(r.Results), func(result benchmark.Result) bool {
+		return measured[[3]string{result.Scenario, result.Variant, result.Subject}]
+	}), other.Results...)
+	for _, of := range other.Subjects {
+		if i := slices.IndexFunc(r.Subjects, func(s benchmark.Subject) bool { return s.Name == of.Name }); i >= 0 {
+			maps.Copy(r.Subjects[i].Skips, of.Skips)
+		}
+	}
+	names := map[string]bool{}
+	for _, s := range slices.Concat(r.Scenarios, other.Scenarios) {
+		names[s.Name] = true
+	}
+	r.Scenarios = slices.DeleteFunc(slices.Clone(scenario.All), func(s scenario.Scenario) bool { return !names[s.Name] })
+	return r
 }
 
 // value finds a value of a measurement. ok is false if it was not measured.

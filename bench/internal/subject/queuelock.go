@@ -24,7 +24,7 @@ var Hinted = Subject{
 		Name:   "queuelock-hints",
 		Title:  "this library, with hints",
 		Config: "the same with `Wake`, by UDP on the loopback address; where several clients want a lock",
-		Only:   []string{"contended", "processes"},
+		Only:   []string{"contended", "processes", "crowd"},
 	},
 	Create: createLocks,
 	Open: func(_ context.Context, site Site) (scenario.Locker, error) {

@@ -18,17 +18,19 @@ const (
 	opTry     = "try"     // acquire Key if it is free: OK
 	opRelease = "release" // release the lock of the request Lock
 	opCycles  = "cycles"  // acquire and release as Work says
+	opContend = "contend" // take turns as Crowd says
 	opUsage   = "usage"   // collect garbage and report memory
 )
 
 type request struct {
-	ID     int            `json:"id"`
-	Op     string         `json:"op"`
-	Client int            `json:"client"`
-	Key    string         `json:"key,omitempty"`
-	Lock   int            `json:"lock,omitempty"`
-	Site   *subject.Site  `json:"site,omitempty"`
-	Work   *scenario.Work `json:"work,omitempty"`
+	ID     int             `json:"id"`
+	Op     string          `json:"op"`
+	Client int             `json:"client"`
+	Key    string          `json:"key,omitempty"`
+	Lock   int             `json:"lock,omitempty"`
+	Site   *subject.Site   `json:"site,omitempty"`
+	Work   *scenario.Work  `json:"work,omitempty"`
+	Crowd  *scenario.Crowd `json:"crowd,omitempty"`
 }
 
 // Answer is what a worker reports. Its fields depend on the operation.

@@ -190,6 +190,12 @@ func (c *client) Cycles(ctx context.Context, work scenario.Work) (scenario.Done,
 	return r.Done, err
 }
 
+// Contend takes turns at one key.
+func (c *client) Contend(ctx context.Context, crowd scenario.Crowd) (scenario.Done, error) {
+	r, err := c.process.call(ctx, request{Op: opContend, Client: c.number, Crowd: &crowd})
+	return r.Done, err
+}
+
 // turn returns the lock that an answer grants. It was granted when the answer came.
 func (c *client) turn(r reply) scenario.Turn {
 	return scenario.Turn{Granted: r.at, Release: func(ctx context.Context) error {

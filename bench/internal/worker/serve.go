@@ -86,6 +86,9 @@ func (s *server) perform(ctx context.Context, r request) (Answer, error) {
 	case opCycles:
 		done, err := r.Work.Do(ctx, client)
 		return Answer{Done: done}, err
+	case opContend:
+		done, err := r.Crowd.Do(ctx, client)
+		return Answer{Done: done}, err
 	case opUsage:
 		return Answer{Usage: library.UsageOfProcess()}, nil
 	}

@@ -109,6 +109,11 @@ func (c *client) Try(ctx context.Context, key string) (scenario.Turn, bool, erro
 	return scenario.Turn{Granted: time.Now(), Release: release}, release != nil, err
 }
 
+func (c *client) Contend(ctx context.Context, crowd scenario.Crowd) (scenario.Done, error) {
+	c.table.used(c.Prefix + scenario.CrowdKey)
+	return crowd.Do(ctx, c.Locker)
+}
+
 func (c *client) Cycles(ctx context.Context, work scenario.Work) (scenario.Done, error) {
 	for _, key := range work.AllKeys() {
 		c.table.used(c.Prefix + key)

@@ -27,6 +27,8 @@ type Client interface {
 	Try(ctx context.Context, key string) (turn Turn, granted bool, err error)
 	// Cycles acquires and releases many keys.
 	Cycles(ctx context.Context, work Work) (Done, error)
+	// Contend takes turns at one key.
+	Contend(ctx context.Context, crowd Crowd) (Done, error)
 }
 
 // Turn is a lock that a client holds.
@@ -72,7 +74,7 @@ func (w Work) AllKeys() []string {
 
 func workKey(n int) string { return "key-" + strconv.Itoa(n) }
 
-// Done is what became of a Work.
+// Done is what became of a Work or a Crowd.
 type Done struct {
 	Cycles     int     `json:"cycles,omitempty"`
 	Seconds    float64 `json:"seconds,omitempty"`

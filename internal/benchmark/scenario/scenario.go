@@ -76,7 +76,7 @@ func pick[T any](s Size, a, b T) T {
 
 // All lists the scenarios in the order of the page.
 var All = []Scenario{
-	idle, firstOfProcess, firstOfKey, contended, processes, goroutines, manyKeys, crash, noWait, drain, held, waiting,
+	idle, firstOfProcess, firstOfKey, contended, processes, goroutines, crowd, manyKeys, crash, noWait, drain, held, waiting,
 }
 
 // ForLibrary returns the scenarios that measure this library without processes of their
@@ -179,7 +179,11 @@ func (t *Trial) spent(v Values, since capacity.Count, n int) {
 	if t.Count == nil || n == 0 {
 		return
 	}
-	c := t.count().Sub(since)
+	v.cost(t.count().Sub(since), n)
+}
+
+// cost adds what each of n cycles has cost.
+func (v Values) cost(c capacity.Count, n int) {
 	v["requests"] = float64(c.Requests) / float64(n)
 	v["write units"] = c.WriteUnits / float64(n)
 	v["read units"] = c.ReadUnits / float64(n)

@@ -67,5 +67,5 @@ func keeps(write, condition, because string, kept reason, steps ...step) Case {
 // Cases are all cases, in the order of test/docs/testdata/writes.md.
 func Cases() []Case {
 	return slices.Concat(ofTake, ofCounters, ofEnter, ofEnqueue, ofClaim, ofHeartbeat, ofRowHeartbeat, ofConfirm, ofSetData,
-		ofDowngrade, ofFence, ofSettle, ofRelease, ofPass, ofRevoke, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
+		ofDowngrade, ofFence, ofSettle, ofAdvance, ofRelease, ofPass, ofRetake, ofRevoke, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
 }

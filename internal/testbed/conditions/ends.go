@@ -152,6 +152,43 @@ var ofRevoke = []Case{
 	),
 }
 
+var ofRetake = []Case{
+	needs("RETAKE", "holder", "As of RELEASE.", Exclusion,
+		A.takes(),
+		A.retakesFor(N).delayed(),
+		A.crashes(),
+		B.looks(), B.resumes(A),
+		A.arrives(),
+	).then(
+		N.looks(),
+	),
+	needs("RETAKE", "its ticket", "As of RELEASE.", Order,
+		idle(1),
+		A.takes(), // 2
+		A.retakesFor(N).delayed(),
+		deleted(theRecord),
+		A.again("TAKE"), // 1 of a new record
+		C.queues(),      // 2
+		A.arrives(),
+	),
+	keeps("RETAKE", "alone", "As of PASS.", deep,
+		R1.takes(),
+		R2.takes(), R2.claims(),
+		R2.retakesFor(N), // only an exclusive holder does
+	),
+	needs("RETAKE", "none outstanding", "B has taken a ticket in between.", Once,
+		A.takes(),
+		B.queues(),
+		A.retakesFor(N),
+	),
+	needs("RETAKE", "transaction not made", "As of RELEASE.", Visible,
+		A.takes(),
+		A.transacts().cancelled(),
+		A.again("FENCE"),
+		A.retakesFor(N, ifNotMade),
+	),
+}
+
 var ofReset = []Case{
 	needs("RESET", "no holder", "A client claims in between, and would lose its entry.", Exclusion,
 		A.takes(),

@@ -30,6 +30,12 @@ var ofHeartbeat = []Case{
 		A.beats(),
 		A.arrives(),
 	),
+	needs("HEARTBEAT", "no later turn", "Of a block: a heartbeat of an earlier turn would let writes of that turn in again.", Forward,
+		K.takes(),
+		K.beats().delayed(),
+		K.follows(),
+		K.arrives(),
+	),
 }
 
 var ofConfirm = []Case{
@@ -136,6 +142,47 @@ var ofFence = []Case{
 		A.transacts(),
 		A.again("FENCE"),
 	),
+	needs("FENCE", "no later turn", "Of a block: a write of an earlier turn arrives.", Fenced,
+		K.takes(),
+		K.checks().delayed(),
+		K.follows(),
+		K.arrives(),
+	),
+}
+
+var ofAdvance = []Case{
+	keeps("ADVANCE", "holder", "As of HEARTBEAT.", answers,
+		K.takes(),
+		O.looks(), O.evict(K),
+		K.follows(),
+	),
+	keeps("ADVANCE", "no later ticket", "As of HEARTBEAT.", deep,
+		K.takes(),
+		edited(queue.AttrGranted, clause.Int(2)),
+		K.follows(),
+	),
+	needs("ADVANCE", "its ticket", "The entry has another ticket in a new record, after the old one was deleted.", Leases,
+		idle(1),
+		K.takes(), // 2 to 4
+		K.follows().delayed(),
+		deleted(theRecord),
+		K.again("TAKE"), // 1 to 3
+		K.arrives(),
+	),
+	needs("ADVANCE", "no later turn", "ADVANCE of a turn whose caller has given up arrives after that of the next one.", Forward,
+		K.takes(),
+		K.follows().delayed(),
+		K.skips(),
+		K.follows(),
+		K.arrives(),
+	),
+	needs("ADVANCE", "not late", "A copy would remove data of its own turn.", Newest,
+		K.takes(),
+		K.sets(),
+		K.follows(),
+		K.sets(),
+		K.again("ADVANCE"),
+	),
 }
 
 var ofSettle = []Case{
@@ -192,6 +239,13 @@ var ofResume = []Case{
 		C.resumes(A),
 	).then(
 		A.asks(), // it was only paused
+	),
+	needs("RESUME", "no later turn", "Of a block: the next turn has begun since.", Ended,
+		K.takes(),
+		C.looks(),
+		K.follows(),
+		K.crashes(),
+		C.resumes(K),
 	),
 	needs("RESUME of a row", "no row of another", "The row of another client is not touched. One that the handle names is replaced.", Leases,
 		A.takes(),

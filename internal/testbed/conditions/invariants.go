@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -50,7 +49,7 @@ var Invariants = []struct {
 	{Reported, "An outcome that was reported to a client is true."},
 	{Fenced, "A protected write is made only in the turn of its holder, and beside no other holder if that is exclusive."},
 	{Visible, "At a grant, the transactions of other holders are visible, or the record says that one may not be."},
-	{Forward, "The counter, the floor, and the beats of an entry never fall."},
+	{Forward, "The counter, the floor, and the beats and the turn of an entry never fall."},
 	{Newest, "Data never returns to an older value."},
 	{Foreign, "An item of another program stays as it is."},
 	{Kind, "The kind and the scope of a queue never change."},
@@ -127,7 +126,7 @@ func (w *world) check() {
 		w.breaks(Bounded, "unsettled has %d times", n)
 	}
 	for _, h := range rec.Holders {
-		if n, err := strconv.ParseInt(string(h.Data), 10, 64); err == nil {
+		if n := h.DataSet; n > 0 {
 			if n < w.data[h.ID] {
 				w.breaks(Newest, "the data of call %d replaced that of call %d", n, w.data[h.ID])
 			}
@@ -203,9 +202,9 @@ func (w *world) note(c *client, r request, was clause.Item) {
 	name := r.write.Name
 	switch {
 	case r.item == theCounter && name != "RAISE":
-		w.issues(counterOf(recordNames), is)
-	case r.item == theRecord && (name == "TAKE" || name == "TAKE that seeds"):
-		w.issues(counterOf(w.names), is)
+		w.issues(counterOf(recordNames), was, is)
+	case r.item == theRecord && (name == "TAKE" || name == "TAKE that seeds" || name == "RETAKE"):
+		w.issues(counterOf(w.names), was, is)
 	case name == "FENCE":
 		w.fenced(c, r)
 	}
@@ -246,6 +245,8 @@ func (w *world) note(c *client, r request, was clause.Item) {
 			}
 		case now.Lease.Beat < h.Lease.Beat:
 			w.breaks(Forward, "the beat of %s fell", h.ID)
+		case now.Reached.Less(h.Reached):
+			w.breaks(Forward, "the turn of %s fell", h.ID)
 		}
 	}
 	for _, h := range after.Holders {
@@ -260,12 +261,17 @@ func (w *world) note(c *client, r request, was clause.Item) {
 	}
 }
 
-func (w *world) issues(m ticket.Master, item clause.Item) {
-	n, err := m.Number(item)
+func (w *world) issues(m ticket.Master, was, is clause.Item) {
+	n, err := m.Number(is)
 	if err == nil && w.issued[n] {
 		w.breaks(Once, "number %s was issued twice", n)
 	}
 	w.issued[n] = true
+	if last, err := m.Number(was); err == nil {
+		for t := last.Plus(1); t.Less(n); t = t.Plus(1) {
+			w.issued[t] = true
+		}
+	}
 }
 
 // grants judges a grant.
@@ -281,7 +287,7 @@ func (w *world) grants(h holder, rec record) {
 	}
 	for tx, u := range w.invisible {
 		said := slices.ContainsFunc(rec.Marks.Unsettled, func(t time.Time) bool { return !t.Before(u.at) })
-		if by := w.ended[tx.turn]; (by == "" && u.exclusive || by == "RELEASE" || by == "PASS") && !said && tx.id != h.ID {
+		if by := w.ended[tx.turn]; (by == "" && u.exclusive || by == "RELEASE" || by == "PASS" || by == "RETAKE") && !said && tx.id != h.ID {
 			w.breaks(Visible, "%s was granted the lock while transaction %d of %s is not visible", h.ID, tx.call, tx.id)
 		}
 	}
@@ -294,12 +300,20 @@ func (w *world) resumes(h holder) {
 			w.breaks(Ended, "%s continues the turn of ticket %s, which was ended by %s", h.ID, h.Ticket, by)
 		}
 	}
+	for _, c := range w.clients {
+		if h.Ticket.Less(c.present) && c.ticket.Compare(h.Ticket) <= 0 {
+			w.breaks(Ended, "%s continues the turn of ticket %s, and that of %s has begun", h.ID, h.Ticket, c.present)
+		}
+	}
 }
 
 // fenced judges a protected write.
 func (w *world) fenced(c *client, r request) {
 	if by := w.ended[r.turn]; by != "" {
 		w.breaks(Fenced, "%s wrote with ticket %s after its turn was ended by %s", c.name, r.turn.ticket, by)
+	}
+	if r.of.Less(c.present) && !r.of.IsZero() {
+		w.breaks(Fenced, "%s wrote in its turn of ticket %s, and that of %s has begun", c.name, r.of, c.present)
 	}
 	for _, other := range w.clients {
 		if other != c && w.believes(other) && (r.alone || most(other.mode) == 1 && !other.shares) {

@@ -14,6 +14,7 @@ func Shapes() (all []clause.Write) {
 	one := ticket.FromUint64(1)
 	at := start
 	old := holder{ID: "a-0", Ticket: one}
+	block := holder{ID: "a-0", Ticket: one, Turns: 2}
 	mark := evicted{ID: old.ID, Ticket: one}
 
 	host := counterOf(hostNames)
@@ -39,9 +40,11 @@ func Shapes() (all []clause.Write) {
 			}
 			add(queue.Enter(e, one, ticket.ScopeEntity, noWait))
 		}
-		add(queue.Claim(e, one), queue.Resume(e, old, mark))
+		add(queue.Claim(e, one), queue.Resume(e, old.Ticket, old, mark), queue.Resume(e, block.Ticket, block, mark))
 		for _, alone := range []bool{false, true} {
-			add(queue.Fence(old.ID, one, alone), queue.NumberedFence(old.ID, one, alone, 2))
+			for _, fence := range []clause.Write{queue.Fence(old.ID, one, alone), queue.NumberedFence(old.ID, one, alone, 2)} {
+				add(fence, queue.OfTurn(fence, old.ID, one))
+			}
 		}
 		for _, f := range []form{fast, handOff, pass} {
 			for _, change := range []func(*ending){
@@ -58,20 +61,26 @@ func Shapes() (all []clause.Write) {
 				if f == pass && end.Bounded {
 					continue // only an exclusive holder passes, which replaces the times
 				}
-				timed := end
+				timed, retakes := end, end
 				timed.HoldTime.Mean = lease
 				add(timed.Release(f, time.Time{}), end.Release(f, at))
+				if retakes.Next.New = true; f == pass && m == (mode{}) {
+					add(retakes.Release(f, time.Time{}))
+				}
 			}
 		}
 	}
 	for _, until := range []time.Time{{}, at} {
-		add(renewal{Until: until, Since: until, TTL: lease}.Heartbeat(old.ID, one), queue.Confirm(old.ID, one, until), renewWrite("a-0", until), queue.Reset(one, until))
+		beat := renewal{Until: until, Since: until, TTL: lease}
+		ofTurn := beat
+		ofTurn.Turn = one
+		add(beat.Heartbeat(old.ID, one), ofTurn.Heartbeat(old.ID, one), queue.Confirm(old.ID, one, until), renewWrite("a-0", until), queue.Reset(one, until))
 	}
 	row := clause.Item{queue.AttrID: clause.String("a-0"), queue.AttrBeat: clause.Int(0)}
 	add(
 		ending{ID: old.ID, Ticket: one, Call: 1, Closed: &queue.Closed{Since: at, Until: at, Rest: lease}}.Release(queue.FormClose, at),
 		queue.Revoke(old.ID, one, queue.Revocation{By: "b"}), queue.Evict(mark, holder{ID: "closed-a-0", Ticket: one, Closed: true}),
-		queue.Downgrade(old.ID, one, 2), queue.Settle(old.ID, one, 2),
+		queue.Advance(old.ID, one, one, 0), queue.Advance(old.ID, one, one, 1), queue.Downgrade(old.ID, one, 2), queue.Settle(old.ID, one, 2),
 		queue.SetData(old.ID, one, 1, []byte("1")), queue.SetData(old.ID, one, 2, nil),
 		queue.Evict(mark, old), queue.Evict(mark, old, holder{ID: "b-0"}), queue.EvictFailClosed(mark, old), queue.Remove("a-0", "a-1"),
 		queue.Enqueue(row, ""), queue.Enqueue(row, "b"), queue.Leave("a-0"), sweepWrite(row), sweepWrite(nil),

@@ -14,7 +14,7 @@ import (
 )
 
 // who is a client. The first letter says how it holds: R shared, P with one of two permits, F without a lease (fail
-// closed), all others exclusively.
+// closed), K with a block of three tickets, all others exclusively.
 type who string
 
 // The clients. O is an operator. Z and P9 come last, when all others are gone.
@@ -23,6 +23,7 @@ const (
 	R1, R2, R3     who = "R1", "R2", "R3"
 	P1, P2, P3, P9 who = "P1", "P2", "P3", "P9"
 	F, O, Z        who = "F", "O", "Z"
+	K              who = "K"
 	outside        who = ""
 )
 
@@ -37,6 +38,14 @@ func (a who) mode() mode {
 }
 
 func (a who) failClosed() bool { return a == F }
+
+// turns is how many tickets the client takes.
+func (a who) turns() int {
+	if a == K {
+		return 3
+	}
+	return 1
+}
 
 // story is what happens, step by step.
 type story []step
@@ -232,7 +241,7 @@ func (w *world) taken(c *client, item string, take ticket.Take) func(clause.Item
 			return
 		}
 		if rec, granted := w.adopts(c, is); !granted && fate == clause.Applied {
-			c.ticket = rec.TicketNumber
+			c.ticket = rec.TicketNumber.Minus(uint64(c.name.turns() - 1))
 		}
 	}
 }
@@ -305,7 +314,7 @@ func (a who) claims() step {
 func (a who) resumes(of who) step {
 	return a.sends("RESUME of "+string(of), func(w *world, c *client) request {
 		old := w.seen(c, of)
-		return request{write: queue.Resume(w.newEntry(c), old, evicted{ID: old.ID, Ticket: old.Ticket, Made: old.Made}), answer: w.adopted(c)}
+		return request{write: queue.Resume(w.newEntry(c), old.Reached, old, evicted{ID: old.ID, Ticket: old.Ticket, Made: old.Made}), answer: w.adopted(c)}
 	})
 }
 
@@ -335,9 +344,31 @@ func (a who) beats() step {
 		if c.endless {
 			until = time.Time{}
 		}
-		return request{write: renewal{Until: until}.Heartbeat(c.id, c.ticket)}, func() {
+		return request{write: renewal{Until: until, Turn: c.present}.Heartbeat(c.id, c.ticket)}, func() {
 			if c.until.Before(until) {
 				c.until = until
+			}
+		}
+	})
+}
+
+// skips leaves out the turn of a caller that gives up while ADVANCE is under way.
+func (a who) skips() step {
+	return a.does("the caller of the next turn gives up", func(_ *world, c *client) { c.present = c.ticket.Plus(1) })
+}
+
+// follows lets the next turn of a block begin, with ADVANCE.
+func (a who) follows() step {
+	return a.holding("ADVANCE", func(w *world, c *client) (request, func()) {
+		w.need(!c.present.IsZero() && c.present != c.ticket.Plus(2), "its block has no other turn")
+		if c.wrote > 0 {
+			c.wrote++
+		}
+		t := c.present.Plus(1)
+		c.present = ticket.Number{} // until the answer
+		return request{write: queue.Advance(c.id, c.ticket, t, c.wrote)}, func() {
+			if c.present.Less(t) {
+				c.present = t
 			}
 		}
 	})
@@ -369,8 +400,16 @@ func (a who) checks() step {
 	return a.sends("writes with FENCE", func(w *world, c *client) request {
 		w.need(c.id != "", "it has never held the lock")
 		alone := most(c.mode) == 1
-		return request{write: queue.Fence(c.id, c.ticket, alone), turn: c.turn(), alone: alone}
+		return request{write: c.ofTurn(queue.Fence(c.id, c.ticket, alone)), turn: c.turn(), of: c.present, alone: alone}
 	})
+}
+
+// ofTurn makes a write one of the present turn of a block.
+func (c *client) ofTurn(w clause.Write) clause.Write {
+	if c.present.IsZero() {
+		return w
+	}
+	return queue.OfTurn(w, c.id, c.present)
 }
 
 // transacts is Transact: a FENCE with a number.
@@ -380,7 +419,7 @@ func (a who) transacts() step {
 		c.tx += 2
 		alone, tx := most(c.mode) == 1, transaction{c.turn(), c.tx}
 		return request{
-			write: queue.NumberedFence(c.id, c.ticket, alone, c.tx), turn: tx.turn, call: tx.call, alone: alone,
+			write: c.ofTurn(queue.NumberedFence(c.id, c.ticket, alone, c.tx)), turn: tx.turn, of: c.present, call: tx.call, alone: alone,
 			answer: func(item clause.Item, fate clause.Fate) {
 				if fate == clause.Applied {
 					delete(w.invisible, tx)
@@ -441,6 +480,13 @@ func (a who) passesTo(n who, with ...func(*world, *client, *ending)) step {
 	})...)
 }
 
+// retakesFor is RETAKE for a caller of the client without a ticket.
+func (a who) retakesFor(n who, with ...func(*world, *client, *ending)) step {
+	return a.ends("RETAKE for "+string(n), pass, append(with, func(w *world, c *client, e *ending) {
+		e.Next = next{Entry: w.newEntry(w.client(n)), Ticket: c.ticket.Plus(uint64(a.turns())), New: true}
+	})...)
+}
+
 // ifNotMade asks that the last transaction was not made.
 func ifNotMade(_ *world, c *client, e *ending) { e.Unmade = c.tx }
 
@@ -456,7 +502,7 @@ func (a who) ends(what string, f form, with ...func(*world, *client, *ending)) s
 		w.need(c.id != "", "it has never held the lock")
 		c.holds = false
 		c.call++
-		e := ending{ID: c.id, Ticket: c.ticket, Call: c.call}
+		e := ending{ID: c.id, Ticket: c.ticket, Turns: a.turns(), Call: c.call}
 		for _, more := range with {
 			more(w, c, &e)
 		}
@@ -471,7 +517,7 @@ func (a who) ends(what string, f form, with ...func(*world, *client, *ending)) s
 // reportsEnd judges a report of the client's turn: it has released the lock, or has lost it.
 func (w *world) reportsEnd(c *client, released bool) {
 	by := w.ended[c.turn()]
-	if wasReleased := by == "RELEASE" || by == "PASS"; wasReleased != released {
+	if wasReleased := by == "RELEASE" || by == "PASS" || by == "RETAKE"; wasReleased != released {
 		w.breaks(Reported, "the report to %s that it released the lock (%v) is false: its turn was ended by %s", c.name, released, by)
 	}
 }
@@ -494,8 +540,8 @@ func (a who) learns() step {
 
 func (a who) resets() step {
 	return a.sends("RESET", func(w *world, c *client) request {
-		t := c.ticket
-		if t.IsZero() { // it was granted nothing
+		t := c.ticket.Plus(uint64(a.turns() - 1))
+		if c.ticket.IsZero() { // it was granted nothing
 			rec, _ := w.record()
 			t = rec.FirstServed()
 		}

@@ -72,6 +72,7 @@ type client struct {
 
 	id      string
 	ticket  ticket.Number
+	present ticket.Number // of a block: the present turn
 	seed    ticket.Take
 	holds   bool // until its lease ends
 	endless bool
@@ -108,7 +109,7 @@ func (w *world) newEntry(c *client) entry {
 	if c.name.failClosed() {
 		l = queue.Lease{TTL: provisional, Until: w.now.Add(provisional), FailClosed: true}
 	}
-	return entry{ID: id, Owner: string(c.name), Mode: c.mode, Lease: l}
+	return entry{ID: id, Owner: string(c.name), Mode: c.mode, Lease: l, Turns: c.name.turns()}
 }
 
 // believes reports whether the client believes that it holds the lock.
@@ -132,7 +133,8 @@ func (w *world) namesOf(item string) clause.Names {
 type request struct {
 	item   string
 	write  clause.Write
-	turn   turn // of a holder's request
+	turn   turn          // of a holder's request
+	of     ticket.Number // of a block: the turn
 	call   int64
 	alone  bool // of FENCE: the holder is exclusive
 	answer func(item clause.Item, fate clause.Fate)
@@ -190,6 +192,9 @@ func (w *world) adopts(c *client, item clause.Item) (rec record, granted bool) {
 	}
 	c.id, c.ticket, c.until, c.marks, c.waits = h.ID, h.Ticket, h.Lease.Until, rec.Marks, false
 	c.holds = !c.name.failClosed() // which confirms first
+	if h.Turns > 1 {
+		c.present = h.Ticket
+	}
 	return rec, true
 }
 

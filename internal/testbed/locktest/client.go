@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -33,9 +34,8 @@ var SharedScope = queuelock.Config{Scope: ticket.ScopeTable}
 func Open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
 	t.Helper()
 	db := table.Client(name)
-	if cfg.Owner == "" {
-		cfg.Owner = name
-	}
+	cfg.Owner = cmp.Or(cfg.Owner, name)
+	cfg.Block = cmp.Or(cfg.Block, 1) // each waiter has its own row, unless a test says otherwise
 	c, err := queuelock.New(db, table.Name(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,13 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 		s.fail("malformed: after %s: %v", name, rec.Problem)
 		return
 	case rec.TicketNumber.Compare(before.TicketNumber) > 0:
-		s.issued(w, small(rec.TicketNumber), small(before.Floor()))
+		from := rec.TicketNumber
+		if !s.Wide {
+			from, _ = before.TicketNumber.Next()
+		}
+		for t := small(from); t <= min(small(rec.TicketNumber), maxTicket+1); t++ {
+			s.issued(w, t, small(before.Floor()))
+		}
 	}
 	floor := small(before.Floor())
 	for k := range rec.Holders {
@@ -91,6 +97,9 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 			s.fail("closed: ticket %d is granted at %d, and the turn of %s keeps the queue closed until %d", t, n.clock, nameOf(i), n.opens)
 		}
 	}
+	if t < w.turn {
+		s.fail("fencing: the table grants ticket %d after the turn of %d has begun", t, w.turn)
+	}
 	w.grant = max(w.grant, t)
 	for u := floor + 1; u < t; u++ {
 		if w.before[t]&(1<<u) == 0 {
@@ -146,7 +155,7 @@ func (s *search) marked(w *world, before, rec *queue.Record) {
 		if h.m == none || h.end == running || s.crowd {
 			continue
 		}
-		id, t, released, evicted := s.ids[h.number], tickets[h.ticket], rec.Marks.Released, rec.Marks.Evicted
+		id, t, released, evicted := s.ids[h.number], tickets[h.first], rec.Marks.Released, rec.Marks.Evicted
 		h.released = h.released || released != before.Marks.Released && (released.ID != id || released.Ticket != t)
 		h.evicted = h.evicted || evicted != before.Marks.Evicted && (evicted.ID != id || evicted.Ticket != t)
 	}
@@ -172,7 +181,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		if m.role == byOperator {
 			n.opens = 0
 		}
-		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.ticket] != h.Ticket {
+		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.first] != h.Ticket {
 			continue
 		}
 		wr := &s.items.writes[m.write[0]]
@@ -185,7 +194,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		case m.role == byOperator, name == "RESUME": // the process before should have ended
 			n.hold.end, n.hold.excused = byOther, true
 			continue
-		case (name == "RELEASE" || name == "PASS") && own && n.hold.end == running:
+		case (name == "RELEASE" || name == "PASS" || name == "RETAKE") && own && n.hold.end == running:
 			n.hold.end = byRelease
 			continue
 		case n.hold.end == running:
@@ -274,6 +283,8 @@ func (s *search) final(w *world) {
 			s.fail("wedged: nothing can happen any more, and %s is %s", nameOf(i), n.doing(s))
 		case slices.ContainsFunc(n.places[:], func(p place) bool { return p.state != noPlace }):
 			s.fail("wedged: %s is not done with its rows", nameOf(i))
+		case s.Clients[i].Block > 0 && !s.Clients[i].Resumes && int(n.ended) < s.Clients[i].Turns:
+			s.fail("callers: %d of the %d callers of %s have an end", n.ended, s.Clients[i].Turns, nameOf(i))
 		}
 	}
 	if w.has(giveUp) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {

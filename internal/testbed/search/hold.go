@@ -20,6 +20,8 @@ type holdKey struct {
 	err      bool
 	clock    int8
 	deadline int8 // below zero: none
+	turn     uint8
+	followed bool
 }
 
 type heldStep struct {
@@ -32,6 +34,8 @@ type heldStep struct {
 	accepted bool
 	reset    bool
 	open     bool
+	stale    bool
+	alone    bool
 }
 
 var errLost = errors.New("no answer")
@@ -41,7 +45,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 		return r
 	}
 	h := s.holds.copy(k.m)
-	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Asks: s.asks}
+	e := queue.HoldEvent{Kind: k.kind, Reply: k.reply, Record: s.items.recs[k.rec], Delivered: true, Asks: s.asks, Followed: k.followed}
 	if k.err || k.reply >= queue.ReplyFailed {
 		e.Err = errLost
 	}
@@ -57,13 +61,13 @@ func (s *search) stepHold(k holdKey) *heldStep {
 	now := at(k.clock, 0)
 	if k.kind >= heldDowngrade {
 		r := &heldStep{}
-		s.method(r, h, k.kind)
+		h = s.method(r, h, k)
 		r.m = s.holds.add(h)
 		s.holdSteps[k] = r
 		return r
 	}
 	do := h.Step(queue.HoldTimes{Local: now}, e)
-	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset, open: do.Open}
+	r := &heldStep{do: do.Do, phase: h.Phase(), result: do.Result, accepted: do.Accepted, reset: do.Reset, open: do.Open, alone: do.Alone}
 	r.late = !do.Limit.IsZero() && !now.Before(do.Limit)
 	if do.Do == queue.HoldSend {
 		r.write = s.items.send(do.Write, 0, "")
@@ -77,7 +81,7 @@ func (s *search) stepHold(k holdKey) *heldStep {
 func (s *search) granted(w *world, i int, r *stepped) {
 	n := &w.nodes[i]
 	rec := s.waits.all[r.m].Snapshot.Record
-	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, sent: r.sent, until: r.until, number: r.id, using: s.useOf(i)}
+	n.hold = hold{named: r.named, accepted: !r.named, endless: r.endless, ticket: r.ticket, inBlock: inBlock{first: r.ticket, turns: r.turns}, sent: r.sent, until: r.until, number: r.id, using: s.useOf(i)}
 	n.hold.shared, n.updated, n.made = r.shared, updated{}, made{ticket: r.ticket}
 	n.hold.unsettled = rec.Marks.MayAppear(time.Time{})
 	switch s.mistake {
@@ -91,13 +95,14 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	m := queue.NewHold(queue.Grant{
 		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: mode, Sent: at(r.sent, 0),
 		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
-		Delay: s.delay(i), AtLeast: s.atLeast(i), NotBefore: s.notBefore(i, r.sent),
+		Delay: s.delay(i), AtLeast: s.atLeast(i), NotBefore: s.notBefore(i, r.sent), Turns: int(r.turns),
 	}, rec)
 	n.hold.m = s.holds.add(m)
-	s.say(string(story.Holds), nameOf(i), r.ticket)
+	s.firstTurn(w, i)
+	s.say(string(story.Holds), nameOf(i), n.hold.ticket)
 	over := !r.endless && n.clock >= r.sent+s.ttl
 	if !over || !w.has(pause) { // after a pause it is lost as soon as it is held
-		s.tokens(w, i, r.ticket)
+		s.tokens(w, i, n.hold.ticket)
 	}
 	if over && !w.has(pause) {
 		s.fail("reported: %s hears of a grant whose lease is over", nameOf(i))
@@ -115,7 +120,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	if in && s.Clients[i].AtLeast {
 		n.opens = r.sent + 2*s.ttl
 	}
-	n.caller, n.wait, n.known = holds, none, r.ticket
+	n.caller, n.wait, n.known = holds, none, n.hold.ticket
 	if (n.hold.left[transacting] > 0 || s.Clients[i].Reads) && !n.hold.unsettled {
 		s.readsX(w, i)
 	}
@@ -154,7 +159,7 @@ func (s *search) notBefore(i int, sent int8) time.Time {
 // believes reports whether a node relies on its lock.
 func (s *search) believes(n *node) bool {
 	h := &n.hold
-	return !n.dead && h.m != none && (!h.calling || s.mistake == StillHolds) && !h.lost && (h.endless || n.clock < h.sent+s.ttl)
+	return !n.dead && h.m != none && !h.advancing && (!h.calling || s.mistake == StillHolds) && !h.lost && (h.endless || n.clock < h.sent+s.ttl)
 }
 
 // deadline is the clock at which the lease ends for its holder; below zero: it does not end.
@@ -227,6 +232,7 @@ func (s *search) lose(w *world, i int) {
 	h.lost = true
 	s.hears(w, i, queue.HoldEnded, queue.ReplyApplied, none)
 	s.abandon(w, i)
+	s.blockLost(w, i)
 }
 
 // release calls Release. pass is the node to which the lock is passed, and one, or below zero for the row that was read.
@@ -271,8 +277,16 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 				h.await = awaitRelease
 				return
 			}
+		case queue.HoldFollow:
+			if j, ok := s.nextCaller(n); ok {
+				k.m, k.followed = h.m, true
+				h.m = s.stepHold(k).m
+				s.say(string(story.Released), nameOf(i))
+				s.passOn(w, i, j)
+				return
+			}
 		case queue.HoldOffer:
-			k.next = s.offer(w, i)
+			k.next = s.offer(w, i, r.alone)
 		case queue.HoldPause:
 			if h.updating && !h.lost {
 				h.await = awaitUpdate
@@ -294,12 +308,21 @@ func (s *search) holding(w *world, i int, r *heldStep) {
 }
 
 // offer returns the waiter to which the lock is passed, if there is one.
-func (s *search) offer(w *world, i int) (next int32) {
+func (s *search) offer(w *world, i int, alone bool) (next int32) {
 	h := &w.nodes[i].hold
 	pass := int(h.pass)
 	h.pass = 0
 	switch {
-	case pass > 0:
+	case pass > 0 && w.nodes[pass-1].caller == idle:
+		if !alone || w.nodes[pass-1].turns == 0 {
+			return none
+		}
+		to, t := &w.nodes[pass-1], h.last()+1
+		s.gathers(w, pass-1)
+		r := s.stepWait(to.wait, event{kind: evRetaking, ticket: t}, s.view(w, pass-1))
+		to.wait, to.taken, to.place, h.passTo = r.m, true, 0, int8(pass)
+		return s.next(queue.Next{Entry: *r.entry, Ticket: tickets[t], New: true})
+	case pass > 0 && w.nodes[pass-1].offered:
 		to := &w.nodes[pass-1]
 		r := s.stepWait(to.wait, event{kind: evPassing}, s.view(w, pass-1))
 		to.wait, to.taken, to.offered, h.passTo = r.m, true, false, int8(pass)

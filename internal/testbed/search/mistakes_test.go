@@ -46,6 +46,16 @@ func TestMistakes(t *testing.T) {
 		{NoClosing, "at least, crash", "closed"},
 		{NotClosed, "at least", "closed"},
 		{SettleSame, "transaction, late", "reported"},
+		{NoAdvance, "blocks, fence", "fence"},
+		{AdvanceEarly, "blocks, fence", "fence"},
+		{AdvanceOnce, "blocks, fence, late", "fence"},
+		{NewInBlock, "blocks", "fencing"},
+		{BackTwice, "blocks, fence, operator", "callers"},
+		{NotBack, "blocks, fence, suspended", "callers"},
+		{ResetFirst, "blocks", "clean"},
+		{Continues, "blocks, fence, suspended", "fence"},
+		{SameToken, "blocks", "fencing"},
+		{GoneServed, "blocks, gives up", "callers"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()

@@ -51,11 +51,13 @@ const (
 	transacts                   // i calls Transact
 	showsRecord                 // a part of the transaction that is decided becomes visible
 	showsX
-	fences  // i sends a transaction of its own
-	forgets // DynamoDB the token of i's transaction
-	shows   // i rests, and takes over the record that another waiter of its client has read
-	pauses  // i will stop after its next step
-	goesOn  // i does what follows from that step
+	fences   // i sends a transaction of its own
+	forgets  // DynamoDB the token of i's transaction
+	shows    // i rests, and takes over the record that another waiter of its client has read
+	givesOne // the caller j of i's block gives up
+	retakes  // i takes tickets for j, a waiter of its client without one, as it releases
+	pauses   // i will stop after its next step
+	goesOn   // i does what follows from that step
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -79,6 +81,10 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			add(polls, i, 0)
 			if s.shown(w, i) {
 				add(shows, i, 0)
+			}
+		case n.caller == holds && n.hold.advancing:
+			if h := &n.hold; !h.accepted && !h.beating {
+				add(beats, i, 0)
 			}
 		case n.caller == holds:
 			s.uses(w, i, add)
@@ -163,8 +169,11 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		if may(ends) && (active || s.rowsOf(n)) {
 			add(sleeps, i, 0)
 		}
-		if may(giveUp) && n.caller == waits && doing != queue.Idle {
+		if may(giveUp) && n.caller == waits && (doing != queue.Idle || n.taken) {
 			add(gives, i, 0)
+		}
+		if may(giveUp) {
+			s.giveUps(n, i, add)
 		}
 		if may(pause) && n.caller == waits && !n.pausing && n.stopped == 0 {
 			add(pauses, i, 0)
@@ -232,22 +241,26 @@ func (s *search) isNext(n *node) bool { return s.waits.all[n.wait].Next() }
 // passings adds the ways in which a holder can pass the lock on.
 func (s *search) passings(w *world, i int, add func(moveKind, int, int)) {
 	h := &w.nodes[i].hold
-	if s.Clients[i].Mode != (queue.Mode{}) || h.ticket >= maxTicket {
+	if _, more := w.nodes[i].follower(); s.Clients[i].Mode != (queue.Mode{}) || h.last() >= maxTicket || more {
 		return
 	}
 	if h.next != none {
 		add(names, i, 0)
-	} else if k, ok := s.nextRow(w, h.ticket); ok && s.Names && s.items.rows[w.rows[k]].EntryID != "" {
+	} else if k, ok := s.nextRow(w, h.last()); ok && s.Names && s.items.rows[w.rows[k]].EntryID != "" {
 		add(reads, i, 0)
 	}
-	if !s.Same {
+	if !s.Same || s.Clients[i].Apart {
 		return
 	}
 	for j := range s.Clients {
 		to := &w.nodes[j]
 		p := to.current()
-		if j != i && !to.dead && to.offered && p != nil && (p.ticket == h.ticket+1 || s.mistake == PassNotNext) && p.inTable() {
+		switch {
+		case j == i || to.dead || s.Clients[j].Apart:
+		case to.offered && p != nil && (p.ticket == h.last()+1 || s.mistake == PassNotNext) && p.inTable():
 			add(passes, i, j)
+		case s.Retakes && to.caller == idle && to.turns > 0 && to.hold.m == none && to.stopped == 0:
+			add(retakes, i, j)
 		}
 	}
 }
@@ -272,13 +285,16 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.step(&w, i, event{kind: evRested, flag: true})
 	case releases:
 		s.release(&w, i, 0)
-	case passes:
+	case passes, retakes:
 		s.release(&w, i, j+1)
+	case givesOne:
+		w.spend(giveUp)
+		s.giveUpOne(&w, i, j)
 	case names:
 		s.release(&w, i, -1)
 	case reads:
 		n := &w.nodes[i]
-		k, _ := s.nextRow(&w, n.hold.ticket)
+		k, _ := s.nextRow(&w, n.hold.last())
 		n.hold.next = w.rows[k]
 	case beats:
 		if h := &w.nodes[i].hold; h.accepted || h.endless {
@@ -360,6 +376,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 func (s *search) give(w *world, i int) {
 	n := &w.nodes[i]
 	n.caller = leaves
+	s.allGiveUp(w, i)
 	if p := n.current(); p != nil {
 		s.stepRow(w, i, int(n.place-1), rowEnd, 0, 0, 0)
 	}
@@ -384,7 +401,7 @@ func (s *search) sleep(w *world, i int) {
 
 // erase deletes the record. What its holders believe is no concern of the search any more.
 func (s *search) erase(w *world) {
-	w.rec, w.grant = none, 0
+	w.rec, w.grant, w.turn = none, 0, 0
 	w.before = [maxTicket + 1]uint16{}
 	for i := range w.nodes {
 		if h := &w.nodes[i].hold; h.m != none {
@@ -558,7 +575,7 @@ func (s *search) look(w *world, m *msg) {
 			rows = append(rows, r)
 		case m.next > 0 && t == m.next:
 			m.own = true
-		case m.next > 0 && t == m.next+1:
+		case m.next > 0 && t == m.after:
 			m.shown = r
 		}
 	}
@@ -596,6 +613,8 @@ func (s *search) hear(w *world, m *msg) {
 		s.answeredHold(w, m)
 	case byChange:
 		s.answeredChange(w, m)
+	case byAdvance:
+		s.answeredAdvance(w, m)
 	case byTx:
 		s.answeredTx(w, m)
 	case bySettle:
@@ -676,7 +695,7 @@ func (s *search) name(m *msg) string {
 	case m.look > 0 && m.bare:
 		return story.Bare
 	case m.next > 0:
-		return story.Look(m.next + 1)
+		return story.Look(m.after)
 	case m.look > 0:
 		return story.Look(max(m.look, 2) - 2)
 	case m.token > 0:
@@ -711,6 +730,10 @@ func (s *search) nameMove(w *world, v move) string {
 	switch v.kind {
 	case passes:
 		return story.Passes.Of(nameOf(i), nameOf(j))
+	case retakes:
+		return story.Retakes.Of(nameOf(i), nameOf(j))
+	case givesOne:
+		return story.GivesUpOne.Of(j+1, nameOf(i))
 	case evicts:
 		return story.Evicts.Of(s.items.recs[w.rec].Holders[i].ID)
 	case asks:

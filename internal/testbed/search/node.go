@@ -60,8 +60,9 @@ const (
 	evPassed
 	evKept
 	evGiveUp
-	evCareful // Wait.Careful, and evBegin
-	evPassing // Wait.Passing
+	evCareful  // Wait.Careful, and evBegin
+	evPassing  // Wait.Passing
+	evRetaking // Wait.Retaking
 )
 
 // view is what the clock of a waiter shows at a step.
@@ -91,9 +92,11 @@ type stepped struct {
 	look    uint8
 	bare    bool
 	next    uint8
+	after   uint8
 	why     queue.Why
 	id      int16 // of a grant or an offer
 	ticket  uint8
+	turns   int8
 	sent    int8
 	until   int8
 	claimed bool
@@ -101,7 +104,7 @@ type stepped struct {
 	resumed bool
 	shared  bool
 	endless bool
-	entry   *queue.Entry // evPassing
+	entry   *queue.Entry // evPassing, evRetaking
 	err     string
 	decided bool // by the snapshot
 	below   bool // the ticket cannot be granted any more
@@ -222,9 +225,12 @@ func (s *search) newWait(w *world, i int, gen int8) int32 {
 	if s.Wide {
 		config.Scope = ticket.ScopeEntity
 	}
+	if k := w.nodes[i].block; k > 1 {
+		config.Turns = int(k)
+	}
 	if c.Resumes {
 		a := &w.nodes[0]
-		config.Resume = &queue.Handle{ID: handleOf(a), Ticket: tickets[a.known]}
+		config.Resume = &queue.Handle{ID: handleOf(a), Ticket: tickets[a.known], Held: s.Clients[0].Block > 0}
 	}
 	return s.waits.add(&queue.Wait{Config: config})
 }
@@ -242,6 +248,9 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	switch e.kind {
 	case evPassing:
 		entry := w.Passing(c)
+		r.entry, r.state = &entry, w.State
+	case evRetaking:
+		entry := w.Retaking(c, tickets[e.ticket])
 		r.entry, r.state = &entry, w.State
 	default:
 		if e.kind == evCareful {
@@ -326,6 +335,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 		r.look, r.bare = t, do.Floor == w.Ticket.Previous() && !do.Floor.IsZero()
 		if s.nameable(i) && w.Config.Resume == nil {
 			r.next, r.bare = t, false
+			r.after = t + uint8(max(w.Config.Turns, 1))
 		}
 	case queue.Sweeping:
 		for k := range do.Rows {
@@ -341,7 +351,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Removing, queue.Resetting:
 		send(do.Write, strings.Join(do.IDs, " and "))
 	case queue.Granted:
-		r.id, r.ticket = s.id(do.Attempt.ID), small(do.Holder.Ticket)
+		r.id, r.ticket, r.turns = s.id(do.Attempt.ID), small(do.Holder.Ticket), int8(max(do.Holder.Turns, 1))
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
 		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Holder.Named, do.Holder.Lease.Endless()
 		r.resumed, r.shared = do.Attempt.Resumed, w.Config.Mode.Shared
@@ -366,11 +376,21 @@ func (s *search) id(id string) int16 {
 
 // want begins a wait.
 func (s *search) want(w *world, i int) {
+	s.gathers(w, i)
+	s.begin(w, i, evBegin)
+}
+
+// gathers makes the machine of a new wait, for callers of the client.
+func (s *search) gathers(w *world, i int) {
 	n := &w.nodes[i]
-	n.caller, n.turns = waits, n.turns-1
+	k := int8(1)
+	if most := s.Clients[i].Block; most > 0 {
+		k = min(int8(most), n.turns)
+		n.block, n.gone = k, 0
+	}
+	n.caller, n.turns = waits, n.turns-k
 	n.wait = s.newWait(w, i, n.gen)
 	n.gen++
-	s.begin(w, i, evBegin)
 }
 
 // begin begins with a ticket.
@@ -450,8 +470,13 @@ func (s *search) after(w *world, i int, r *stepped) (e event, goes bool) {
 		return e, false
 	}
 	switch r.state {
+	case queue.Idle: // a RETAKE was not applied
+		n.place = 0
+		return event{kind: evBegin}, true
 	case queue.Joining:
-		n.known = r.ticket
+		if s.Clients[i].Block == 0 {
+			n.known = r.ticket
+		}
 		if !s.Clients[i].NoWait && n.caller != leaves {
 			s.placed(w, i, r.ticket, s.nameable(i))
 			if s.Put {
@@ -522,7 +547,7 @@ func (s *search) request(w *world, i int, r *stepped) {
 		m.order.sent = 0xff
 	}
 	if r.write[0] == none {
-		m.look, m.bare, m.next = r.look+1, r.bare, r.next
+		m.look, m.bare, m.next, m.after = r.look+1, r.bare, r.next, r.after
 	}
 	if s.log != nil {
 		s.say(string(story.Sends), nameOf(i), s.name(&m))
@@ -551,6 +576,7 @@ func (s *search) ended(w *world, i int, r *stepped) {
 		}
 		s.say(string(story.NotServed)+" %s", nameOf(i), r.err)
 		n.caller = leaves
+		s.allGiveUp(w, i)
 		s.leaving(w, i)
 	}
 }

@@ -123,7 +123,7 @@ func (s *search) placed(w *world, i int, t uint8, byName bool) {
 		return
 	}
 	prefix := fmt.Sprintf("%s%d", nameOf(i), n.gen-1)
-	row := queue.Waiter{Ticket: tickets[t], Owner: nameOf(i), Shared: s.Clients[i].Mode.Shared}
+	row := queue.Waiter{Ticket: tickets[t], Owner: nameOf(i), Shared: s.Clients[i].Mode.Shared, Turns: s.waits.all[n.wait].Config.Turns}
 	if byName {
 		row.EntryID = fmt.Sprintf("%s-n%d", prefix, t)
 	}

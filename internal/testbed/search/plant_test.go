@@ -63,6 +63,14 @@ var planted = []struct {
 	{"RESUME", "transactions as read", "transaction, resumed", "reported", 10},
 	{"REVOKE", "holder", "asked", "malformed", 9},
 	{"REVOKE", "its ticket", "asked, copied, any", "asked", 8},
+	{"HEARTBEAT", "no later turn", "blocks, heartbeats", "late", 7},
+	{"FENCE", "no later turn", "blocks, fence", "fence", 6},
+	{"RESUME", "no later turn", "blocks, resumed", "fencing", 7},
+	{"ADVANCE", "no later turn", "blocks, fence, late", "late", 7},
+	{"ADVANCE", "not late", "blocks, data, copied, any", "late", 9},
+	{"ADVANCE", "holder", "blocks, fence, operator", "malformed", 7},
+	{"RETAKE", "none outstanding", "blocks, retakes, late of three", "overtaking", 6},
+	{"RETAKE", "transaction not made", "blocks, retakes, transaction", "lost", 12},
 }
 
 // notFound are the other conditions, and why no world needs them. Package conditions has a story for each.
@@ -81,11 +89,11 @@ var notFound = map[string][]string{
 		"CLAIM/after the first served", "CLAIM/issued", "PASS/holder", "PASS/its ticket", "PASS/alone", "PASS/not granted",
 		"PASS/after the first served", "PASS/issued", "RESUME/no later ticket", "HEARTBEAT/no later ticket", "CONFIRM/holder",
 		"CONFIRM/no later ticket", "EVICT of a fail-closed holder/ticket as read", "SETDATA/no later ticket",
-		"DOWNGRADE/no later ticket", "DOWNGRADE/alone",
+		"DOWNGRADE/no later ticket", "DOWNGRADE/alone", "ADVANCE/no later ticket", "RETAKE/holder", "RETAKE/its ticket", "RETAKE/alone",
 	},
 	"is needed by a longer story than was searched": {
 		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "RESUME/ticket as read",
-		"HEARTBEAT of a row/not late", "SETDATA/its ticket", "DOWNGRADE/its ticket",
+		"HEARTBEAT of a row/not late", "SETDATA/its ticket", "DOWNGRADE/its ticket", "ADVANCE/its ticket",
 	},
 	"is of a write, or of transactions, that are not played": {
 		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower",

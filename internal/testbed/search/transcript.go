@@ -11,6 +11,7 @@ var kinds = map[string]Client{
 	"one": {Turns: 9}, "reader": {Turns: 9, Mode: reader.Mode}, "permit": {Turns: 9, Mode: permit.Mode},
 	"quick": {Turns: 9, NoWait: true}, "closed": {Turns: 9, FailClosed: true},
 	"downgrader": {Turns: 9, Downgrades: true}, "updater": {Turns: 9, Updates: 9}, "writer": {Turns: 9, Writes: 9},
+	"block": {Turns: 9, Block: 3, Fences: 9}, "trio": {Turns: 3, Block: 3}, "pair": {Turns: 4, Block: 2},
 }
 
 // worldOf reads the line of a transcript that says what is played, such as "world: one, one; names".
@@ -29,6 +30,8 @@ func worldOf(line string) (w World, err error) {
 			w.Names = true
 		case "same":
 			w.Same = true
+		case "retakes":
+			w.Same, w.Retakes = true, true
 		case "wide":
 			w.Wide = true
 		case "half":

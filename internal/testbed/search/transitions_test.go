@@ -17,6 +17,9 @@ var transitions = []struct {
 	world, finds string
 	steps        int
 }{
+	{queue.Idle, queue.Idle, "blocks, retakes", "overtaking", 17},
+	{queue.Idle, queue.Removing, "blocks, retakes, gives up", "clean", 7},
+	{queue.Idle, queue.Granted, "blocks, retakes, lost twice", "clean", 8},
 	{queue.Taking, queue.Evicting, "no wait", "attempts", 24},
 	{queue.Taking, queue.Confirming, "paused, fail closed", "confirm", 2},
 	{queue.Taking, queue.Pausing, "gives up", "clean", 8},

@@ -397,7 +397,7 @@ func (s *search) decided(w *world, m *msg) {
 		s.fail("written: a transaction of ticket %d is made twice", m.ticket)
 	case n.made.denied&bit != 0 && !w.has(dup):
 		s.fail("denied: %s has heard that its transaction would not be made, and it is", nameOf(int(m.node)))
-	case m.ticket < w.grant && !rec.Shared:
+	case m.ticket < max(w.grant, w.turn) && !rec.Shared:
 		s.fail("fence: a transaction of ticket %d is made after a later grant", m.ticket)
 	}
 	n.made.made |= bit
@@ -416,7 +416,7 @@ func (s *search) shows(w *world, x bool) {
 			s.fail("lost: ticket %d has read x as %s, and overwrites what is %s", p.ticket, nameX(p.base), nameX(w.x))
 		default:
 			for j := range s.Clients {
-				if h := &w.nodes[j].hold; j != i && h.read && s.believes(&w.nodes[j]) && h.ticket > p.ticket {
+				if h := &w.nodes[j].hold; h.read && s.believes(&w.nodes[j]) && h.ticket > p.ticket {
 					s.fail("lost: %s has read x with ticket %d, and then a write of ticket %d becomes visible", nameOf(j), h.ticket, p.ticket)
 				}
 			}

@@ -48,12 +48,15 @@ const (
 	heldTransact
 	heldSettle
 	heldFence
+	heldFollow
+	heldAdvance
+	heldUse
 	heldLeave // and the state
 )
 
 // method steps a held lock by another method than Step.
-func (s *search) method(r *heldStep, h *queue.Hold, kind queue.HoldEventKind) {
-	switch kind {
+func (s *search) method(r *heldStep, h *queue.Hold, k holdKey) *queue.Hold {
+	switch k.kind {
 	case heldDowngrade:
 		r.write = s.items.send(h.Downgrade(), 0, "")
 	case heldData:
@@ -64,9 +67,17 @@ func (s *search) method(r *heldStep, h *queue.Hold, kind queue.HoldEventKind) {
 		r.write = s.items.send(h.Fence(), 0, "")
 	case heldSettle:
 		r.write = s.items.send(h.Settle(), 0, "")
+	case heldFollow:
+		h, r.stale = h.Follow(tickets[k.turn])
+		r.open = h.Open()
+	case heldAdvance:
+		r.write = s.items.send(h.Advance(), 0, "")
+	case heldUse:
+		h.Use()
 	default:
-		h.Leave(queue.TransactionState(kind - heldLeave))
+		h.Leave(queue.TransactionState(k.kind - heldLeave))
 	}
+	return h
 }
 
 // paused adds how a pause of a holder may end.
@@ -144,7 +155,7 @@ func (s *search) fence(w *world, i int) {
 
 // fenced checks such a transaction that is made.
 func (s *search) fenced(w *world, m *msg) {
-	if m.alone && (m.ticket < w.grant || len(s.items.recs[w.rec].Holders) != 1) {
+	if m.alone && (m.ticket < max(w.grant, w.turn) || len(s.items.recs[w.rec].Holders) != 1) {
 		s.fail("fence: a write with the exclusive lock of ticket %d is made beside another holder", m.ticket)
 	}
 }
@@ -252,6 +263,9 @@ func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) 
 		if own.DataSet < was.DataSet {
 			s.fail("late: %s replaces later data", name)
 		}
+		if own.Ticket == was.Ticket && own.Reached.Less(was.Reached) {
+			s.fail("late: %s goes back to turn %s from %s", name, own.Reached, was.Reached)
+		}
 		h.down, h.data = h.down || own.Shared, max(h.data, int8(own.DataSet))
 	}
 }
@@ -260,14 +274,14 @@ func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) 
 func (s *search) updates(w *world, m *msg, before *queue.Record) {
 	u := &w.nodes[m.node].updated
 	k := slices.IndexFunc(before.Holders, func(h queue.Holder) bool {
-		return ownerOf(h.ID) == int(m.node) && h.Ticket == tickets[m.ticket]
+		return ownerOf(h.ID) == int(m.node) && h.Ticket.Compare(tickets[m.ticket]) <= 0 && tickets[m.ticket].Compare(h.Last()) <= 0
 	})
 	switch {
 	case u.made > 0:
 		s.fail("written: the update of ticket %d is made by call %d, and again by %d", m.ticket, u.made, m.call)
 	case k < 0:
 		s.fail("written: an update of ticket %d is made, which is not in the record", m.ticket)
-	case m.ticket < w.grant && !before.Holders[k].Shared:
+	case m.ticket < max(w.grant, w.turn) && !before.Holders[k].Shared:
 		s.fail("fence: an update of ticket %d is made after a later grant", m.ticket)
 	case u.denied&(1<<m.call) != 0 && !w.has(dup):
 		s.fail("reported: %s has heard that its update will not be made, and it is", nameOf(int(m.node)))
@@ -323,8 +337,12 @@ func (s *search) updateEnded(w *world, i int, r *heldStep) {
 // over ends a turn.
 func (s *search) over(w *world, i int, reset bool) {
 	n := &w.nodes[i]
-	t := tickets[n.hold.ticket]
+	t := tickets[n.hold.last()]
+	if s.mistake == ResetFirst {
+		t = tickets[n.hold.first]
+	}
 	s.abandon(w, i)
+	s.giveBack(w, i)
 	n.hold, n.caller = hold{}, idle
 	s.withdraw(w, i)
 	if reset && s.mistake != NoReset {

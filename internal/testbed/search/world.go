@@ -12,6 +12,7 @@ type World struct {
 	Clients     []Client
 	Names       bool // a holder that has read the row with the next ticket may grant the lock by it
 	Same        bool // all are waiters of one client: a release may pass the lock to one that rests
+	Retakes     bool // the same, and a release may take tickets for one that has none
 	Line        bool // the same, and a waiter may take over the record that another one has read
 	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
 	Wide        bool // a wider counter issues the tickets
@@ -25,7 +26,9 @@ type World struct {
 
 // Client is a client that acquires the lock some times, one after the other.
 type Client struct {
-	Turns      int
+	Turns      int  // of its callers, one each
+	Block      int  // how many of them wait together, with adjacent tickets; zero: one
+	Apart      bool // it is another client, in a world with Same
 	Mode       queue.Mode
 	NoWait     bool
 	FailClosed bool
@@ -117,6 +120,7 @@ type world struct {
 	number uint8 // of the wider counter
 	grant  uint8 // the highest ticket that the table has granted
 	heard  uint8 // the highest of which a caller has heard
+	turn   uint8 // the highest that has begun in memory
 	before [maxTicket + 1]uint16
 	line   line
 }
@@ -148,6 +152,9 @@ type node struct {
 	turns   int8
 	gen     int8  // number of its waits
 	known   uint8 // the ticket of the last, so that another process can resume it
+	block   int8  // how many callers its wait or lock is for, if the client has blocks
+	gone    uint8 // those that have given up, or are given back to the queue, by bits
+	ended   int8  // callers that have had the lock, or have given up
 	clock   int8
 	place   int8 // of the present ticket, and one; zero: none
 	dead    bool
@@ -188,20 +195,32 @@ type hold struct {
 	named    bool
 	accepted bool
 	endless  bool
-	beating  bool // a heartbeat is under way
-	calling  bool // Release was called
-	lost     bool // so far as it knows
-	excused  bool // an operator evicted it, or the record was deleted
-	ticket   uint8
-	sent     int8 // the clock at which its lease began
-	until    int8 // the last end that it has written
-	end      turnEnd
-	number   int16 // of its id: see search.id
-	next     int32 // the row that it has read
-	pass     int8  // the waiter that it is to pass the lock to, and one; below zero: the row that it has read
-	passTo   int8  // the waiter that gets the answer too, and one
+	beating  bool  // a heartbeat is under way
+	calling  bool  // Release was called
+	lost     bool  // so far as it knows
+	excused  bool  // an operator evicted it, or the record was deleted
+	ticket   uint8 // of the present turn
+	inBlock
+	sent   int8 // the clock at which its lease began
+	until  int8 // the last end that it has written
+	end    turnEnd
+	number int16 // of its id: see search.id
+	next   int32 // the row that it has read
+	pass   int8  // the waiter that it is to pass the lock to, and one; below zero: the row that it has read
+	passTo int8  // the waiter that gets the answer too, and one
 	using
 }
+
+// inBlock is what a held lock has of its block.
+type inBlock struct {
+	first     uint8 // ticket of the entry
+	turns     int8  // of tickets
+	index     int8  // of the present turn
+	advancing bool  // ADVANCE is under way
+}
+
+// last is the last ticket of the block.
+func (b inBlock) last() uint8 { return b.first + uint8(b.turns) - 1 }
 
 type turnEnd uint8
 
@@ -223,6 +242,7 @@ const (
 	byReset
 	byOperator
 	byChange
+	byAdvance
 	byTx
 	bySettle
 	byNone // a late request, or a copy: no answer is awaited
@@ -237,6 +257,7 @@ type msg struct {
 	look   uint8 // a look at the rows up to this ticket, and one; zero: it is a write
 	bare   bool  // the look shows the record alone
 	next   uint8 // the look of a waiter with this ticket, that also shows its own row and the next; zero: not
+	after  uint8 // the ticket of the next
 	clock  int8  // when it was sent
 	write  [2]int32
 	reply  uint8

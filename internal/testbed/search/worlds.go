@@ -17,6 +17,12 @@ var (
 	writer  = Client{Turns: 1, Writes: 1}
 	writes  = Client{Turns: 1, Writes: 2}
 	setter  = Client{Turns: 1, Sets: 2}
+	apart   = Client{Turns: 1, Apart: true}
+	pair    = Client{Turns: 2, Block: 2}
+	trio    = Client{Turns: 3, Block: 3}
+	fencers = Client{Turns: 2, Block: 2, Fences: 1}
+	writers = Client{Turns: 2, Block: 2, Writes: 1}
+	setters = Client{Turns: 2, Block: 2, Sets: 1}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -176,6 +182,63 @@ func Worlds() []World {
 		{Name: "puts first, gives up", About: "and a caller gives up", Put: true, Stale: true, Names: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1, Ends: 1}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
+		{Name: "blocks", About: "callers of a client wait with adjacent tickets", Clients: []Client{{Turns: 4, Block: 2}, two}},
+		{Name: "blocks of three", About: "three clients with blocks", Clients: []Client{trio, pair, one}},
+		{Name: "blocks, lost", About: "a request or its answer is lost", Clients: []Client{trio, one}, Faults: Faults{Lost: 1}},
+		{Name: "blocks, lost twice", About: "the same, twice", Clients: []Client{pair, one}, Faults: Faults{Lost: 2}},
+		{Name: "blocks, lost of three", About: "a request is lost, and another client waits", Clients: []Client{pair, pair, one}, Faults: Faults{Lost: 1}},
+		{Name: "blocks, late", About: "a request is late", Clients: []Client{pair, pair}, Faults: Faults{Late: 1}},
+		{Name: "blocks, copied, any", About: "a copy of any request comes later", Any: true, Clients: []Client{pair, pair}, Faults: Faults{Dup: 1, Beat: 1}},
+		{Name: "blocks, gives up", About: "callers give up", Clients: []Client{trio, one}, Faults: Faults{GiveUp: 2}},
+		{Name: "blocks, gives up, lost", About: "a caller gives up, and a request is lost or late", Clients: []Client{pair, one}, Faults: Faults{GiveUp: 1, Lost: 1, Late: 1}},
+		{Name: "blocks, crash", About: "a client crashes", Clients: []Client{pair, pair, one}, Faults: Faults{Crash: 1}},
+		{Name: "blocks, suspended", About: "a process sleeps for a lease", Clients: []Client{trio, one}, Faults: Faults{Ends: 1}},
+		{Name: "blocks, suspended, slow", About: "and an answer comes late", Clients: []Client{pair, one}, Faults: Faults{Ends: 1, Slow: 1}},
+		{Name: "blocks, suspended and late", About: "and a request is late", Clients: []Client{pair, one}, Faults: Faults{Ends: 1, Late: 1}},
+		{Name: "blocks, heartbeats", About: "heartbeats meet the change of turns, and one is late", Half: true, Clients: []Client{fencers, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 1}},
+		{Name: "blocks, operator", About: "an operator evicts", Clients: []Client{trio, one}, Faults: Faults{Evict: 1, Beat: 1}},
+		{Name: "blocks, deleted", About: "another program deletes the record", Clients: []Client{pair, pair}, Faults: Faults{Delete: 1}},
+		{Name: "blocks, seeds", About: "a record that is missing is seeded by a second request", Seeds: true, Clients: []Client{pair, one}, Faults: Faults{Lost: 1}},
+		{Name: "blocks, names", About: "releases name the row of the next waiter", Names: true, Clients: []Client{pair, pair, one}},
+		{Name: "blocks, names, gives up", About: "and callers give up", Names: true, Clients: []Client{pair, pair}, Faults: Faults{GiveUp: 2}},
+		{Name: "blocks, names, lost", About: "and a request is lost, and a process sleeps", Names: true, Clients: []Client{one, pair}, Faults: Faults{Lost: 1, Ends: 1}},
+		{Name: "blocks, names, slow", About: "and an answer comes late, and a caller gives up", Names: true, Clients: []Client{one, pair, one}, Faults: Faults{Slow: 1, GiveUp: 1}},
+		{Name: "blocks, passes", About: "releases pass the lock on to others of the client", Same: true, Clients: []Client{pair, pair, apart}},
+		{Name: "blocks, passes, lost", About: "and a request is lost, and a caller gives up", Same: true, Clients: []Client{pair, pair}, Faults: Faults{Lost: 1, GiveUp: 1}},
+		{Name: "blocks, retakes", About: "releases take tickets for others of the client", Same: true, Retakes: true, Clients: []Client{{Turns: 4, Block: 2}, pair, apart}},
+		{Name: "blocks, retakes, lost", About: "and a request is lost", Same: true, Retakes: true, Clients: []Client{pair, pair, apart}, Faults: Faults{Lost: 1}},
+		{Name: "blocks, retakes, lost twice", About: "and two requests are lost", Same: true, Retakes: true, Clients: []Client{one, pair}, Faults: Faults{Lost: 2}},
+		{Name: "blocks, retakes, late", About: "and a request is late, and another is lost", Same: true, Retakes: true, Clients: []Client{two, pair}, Faults: Faults{Late: 1, Lost: 1}},
+		{Name: "blocks, retakes, late of three", About: "and a request is late, and another client waits", Same: true, Retakes: true, Clients: []Client{one, pair, apart}, Faults: Faults{Late: 1}},
+		{Name: "blocks, retakes, copied, any", About: "and a copy of any request comes later", Any: true, Same: true, Retakes: true, Clients: []Client{two, pair, apart}, Faults: Faults{Dup: 1}},
+		{Name: "blocks, retakes, gives up", About: "and callers give up, and a request is lost or late", Same: true, Retakes: true, Clients: []Client{one, pair}, Faults: Faults{GiveUp: 2, Lost: 1, Late: 1}},
+		{Name: "blocks, retakes, suspended", About: "and a process sleeps, and an answer comes late", Same: true, Retakes: true, Clients: []Client{one, pair, apart}, Faults: Faults{Ends: 1, Slow: 1}},
+		{Name: "blocks, retakes, operator", About: "and an operator evicts beside a copy of any request", Any: true, Same: true, Retakes: true, Clients: []Client{one, pair}, Faults: Faults{Evict: 1, Dup: 1}},
+		{Name: "blocks, retakes, transaction", About: "and a transaction is refused, of which a copy is late", Any: true, Same: true, Retakes: true, Clients: []Client{writer, writer}, Faults: Faults{Decline: 2, Dup: 1}},
+		{Name: "blocks, fence", About: "transactions of the callers' own are late", Clients: []Client{{Turns: 3, Block: 3, Fences: 1}, one}},
+		{Name: "blocks, fence, lost", About: "and a request is lost or copied", Clients: []Client{fencers, one}, Faults: Faults{Lost: 1, Dup: 1}},
+		{Name: "blocks, fence, late", About: "and ADVANCE of a turn whose caller gives up is late", Clients: []Client{{Turns: 3, Block: 3, Fences: 1}}, Faults: Faults{GiveUp: 1, Late: 1}},
+		{Name: "blocks, fence, copied", About: "and a copy of ADVANCE comes later", Clients: []Client{{Turns: 3, Block: 3, Fences: 1}}, Faults: Faults{Dup: 1}},
+		{Name: "blocks, fence, suspended", About: "and a lease ends", Clients: []Client{fencers, one}, Faults: Faults{Ends: 1, Lost: 1}},
+		{Name: "blocks, fence, operator", About: "and an operator evicts", Clients: []Client{fencers, one}, Faults: Faults{Evict: 1, Dup: 1}},
+		{Name: "blocks, transaction", About: "callers write x in fenced transactions", Clients: []Client{writers, writer}},
+		{Name: "blocks, transaction, lost", About: "and a request or its answer is lost", Clients: []Client{writers, writer}, Faults: Faults{Lost: 1}},
+		{Name: "blocks, transaction, lost twice", About: "the same, twice, in one block", Clients: []Client{writers}, Faults: Faults{Lost: 2}},
+		{Name: "blocks, transaction, late", About: "and a request is late", Clients: []Client{writers, writer}, Faults: Faults{Late: 1}},
+		{Name: "blocks, transaction, refused", About: "an attempt is refused by its own condition, and a copy of it is late", Any: true, Clients: []Client{writers}, Faults: Faults{Decline: 2, Dup: 1}},
+		{Name: "blocks, transaction, cancelled", About: "an attempt is cancelled, and a copy of it is late", Any: true, Clients: []Client{writers}, Faults: Faults{Failed: 1, Dup: 1}},
+		{Name: "blocks, transaction, ended", About: "and a lease ends, or an operator evicts", Clients: []Client{writers, writer}, Faults: Faults{Ends: 1, Evict: 1}},
+		{Name: "blocks, transaction, forgotten", About: "and DynamoDB forgets a token", Clients: []Client{writers}, Faults: Faults{Lost: 1, Late: 1, Forget: 1}},
+		{Name: "blocks, data", About: "the holder's data, and requests are late", Clients: []Client{setters, one}, Faults: Faults{Late: 2}},
+		{Name: "blocks, data, copied, any", About: "and copies of any requests come later", Any: true, Clients: []Client{setters}, Faults: Faults{Dup: 2}},
+		{Name: "blocks, downgrade", About: "a caller lets readers in, which ends its block", Clients: []Client{{Turns: 2, Block: 2, Downgrades: true, Fences: 1}, reader, one}},
+		{Name: "blocks, downgrade, late", About: "and a request is late", Clients: []Client{{Turns: 2, Block: 2, Downgrades: true}, reader}, Faults: Faults{Late: 1}},
+		{Name: "blocks, update", About: "an update in the write that releases ends the block", Clients: []Client{{Turns: 2, Block: 2, Updates: 1}, one}, Faults: Faults{Lost: 1, Decline: 1}},
+		{Name: "blocks, update, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{{Turns: 2, Block: 2, Updates: 1}, one}, Faults: Faults{Dup: 1, Lost: 1}},
+		{Name: "blocks, resumed", About: "another process resumes a turn", Clients: []Client{fencers, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "blocks, resumed, lost", About: "and a request is lost or late", Clients: []Client{fencers, resume}, Faults: Faults{Lost: 1, Late: 1}},
+		{Name: "blocks, resumed, downgrade", About: "of a block that a reader has joined", Clients: []Client{{Turns: 2, Block: 2, Downgrades: true}, resume, reader}, Faults: Faults{Crash: 1}},
+		{Name: "blocks, resumed twice", About: "two processes resume it", Clients: []Client{fencers, resume, resume}, Faults: Faults{Crash: 1, Late: 1}},
 	}
 }
 

@@ -26,11 +26,13 @@ const (
 	Claims       Step = "%s claims"
 	Releases     Step = "%s releases"
 	Passes       Step = "%s passes the lock to %s"
+	Retakes      Step = "%s releases the lock, and takes a ticket for %s"
 	PassesByName Step = "%s passes the lock by name"
 	Reads        Step = "%s reads the next row"
 	Beats        Step = "%s sends a heartbeat"
 	Renews       Step = "%s sends a heartbeat of its row"
 	GivesUp      Step = "%s gives up"
+	GivesUpOne   Step = "caller %v of %s gives up"
 	TakesOver    Step = "%s takes over what another waiter of its client has read"
 	WillStop     Step = "%s will stop after its next step"
 	GoesOn       Step = "%s goes on"
@@ -64,7 +66,7 @@ const (
 )
 
 var steps = []Step{
-	Wants, Looks, LooksSlowly, Claims, Releases, Passes, PassesByName, Reads, Beats, Renews, GivesUp, TakesOver, WillStop, GoesOn, Crashes,
+	Wants, Looks, LooksSlowly, Claims, Releases, Passes, Retakes, PassesByName, Reads, Beats, Renews, GivesUp, GivesUpOne, TakesOver, WillStop, GoesOn, Crashes,
 	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
 	Forgotten, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
@@ -153,6 +155,12 @@ func Record(rec *queue.Record, until func(queue.Lease) string) string {
 	var all []string
 	for _, h := range rec.Holders {
 		text := h.ID + ":" + h.Ticket.String()
+		if last := h.Last(); last != h.Ticket {
+			text += "–" + last.String()
+		}
+		if h.Reached != h.Ticket {
+			text += " at " + h.Reached.String()
+		}
 		switch {
 		case until != nil && !h.Lease.Endless():
 			text += until(h.Lease)

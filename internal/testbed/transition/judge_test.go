@@ -102,6 +102,12 @@ func TestJudge(t *testing.T) {
 	beat := clause.At(queue.AttrHolders).Entry("a-1").Field(queue.AttrBeat)
 	passes := queue.Ending{ID: "a-1", Ticket: n(1), Call: 1, Unsettled: until, Replaces: true, Next: queue.Next{Entry: entry("b-n2"), Ticket: n(2)}}
 	swept := queue.DecodeRow(q, waiting)
+	block := func(id string) queue.Entry { e := entry(id); e.Turns = 2; return e }
+	blocked := after(t, q.RecordKey(), counter.Take(queue.Take(block("a-1"), false), n(0)).Write)
+	if rec, err = queue.DecodeRecord(q, blocked); err != nil {
+		t.Fatal(err)
+	}
+	blocks := rec.Holders[0]
 
 	for _, c := range []struct {
 		name   string
@@ -144,7 +150,16 @@ func TestJudge(t *testing.T) {
 		{"", waiting, swept.Sweep(), nil, ""},
 		{"holders that are replaced", held, clause.Write{Name: "x", Do: []clause.Change{clause.At(queue.AttrHolders).Set(clause.V(clause.Map(nil)))}}, nil, "nearest is EVICT\n  leaves:"},
 		{"a row that is deleted as it is", waiting, clause.Write{Name: "x", Kind: clause.Delete, If: []clause.Cond{clause.Key.Exists()}}, nil, "nearest is SWEEP\n  sent as:"},
-		{"", held, queue.Resume(entry("c-1"), a, mark), nil, ""},
+		{"", held, queue.Resume(entry("c-1"), a.Ticket, a, mark), nil, ""},
+		{"", free, counter.Take(queue.Take(block("c-1"), false), n(7)).Write, nil, ""},
+		{"", blocked, queue.Advance("a-1", n(1), n(2), 0), nil, ""},
+		{"ADVANCE without data", blocked, queue.Advance("a-1", n(1), n(2), 2), nil, ""},
+		{"ADVANCE as of any turn", blocked, queue.Advance("a-1", n(1), n(2), 0), without("no later turn"), "nearest is ADVANCE\n  sent as:"},
+		{"HEARTBEAT of a turn", blocked, queue.Renewal{Until: later, Turn: n(2)}.Heartbeat("a-1", n(1)), nil, ""},
+		{"FENCE of a turn", blocked, queue.OfTurn(queue.NumberedFence("a-1", n(1), true, 2), "a-1", n(2)), nil, ""},
+		{"RESUME of a turn", blocked, queue.Resume(entry("c-1"), n(2), blocks, mark), nil, ""},
+		{"fast RELEASE of a block", blocked, queue.Ending{ID: "a-1", Ticket: n(1), Turns: 2, Call: 1}.Release(queue.FormFast, time.Time{}), nil, ""},
+		{"", blocked, queue.Ending{ID: "a-1", Ticket: n(1), Turns: 2, Call: 1, Next: queue.Next{Entry: block("b-n3t"), Ticket: n(3), New: true}}.Release(queue.FormPass, time.Time{}), nil, ""},
 		{"", held, queue.Settle("a-1", n(1), 2), nil, ""},
 		{"", held, queue.Downgrade("a-1", n(1), 2), nil, ""},
 		{"", held, queue.Remove("a-0", "a-1"), nil, ""},

@@ -115,7 +115,7 @@ func (w *wire) shape(put bool) string {
 	return kind + strings.ReplaceAll(blank(w.UpdateExpression), "\n", " ") + "IF " + blank(w.ConditionExpression)
 }
 
-var idForm = regexp.MustCompile(`^[0-9a-z]+-(\d+|n\d+|r\d+-\d+)$`)
+var idForm = regexp.MustCompile(`^[0-9a-z]+-(\d+|n\d+t?|r\d+-\d+)$`)
 
 // ids are those of entries and rows.
 func (w *wire) ids(q queue.Items) (all []string) {

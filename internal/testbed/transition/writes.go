@@ -118,7 +118,7 @@ func (r record) tickets() (all []clause.Write) {
 
 // entries are what a grant may have written for a holder: they differ in how many readers there may be.
 func (r record) entries(h queue.Holder) (all []queue.Entry) {
-	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Named: h.Named, Revoked: h.Revoked}
+	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Named: h.Named, Turns: h.Turns, Revoked: h.Revoked}
 	all = append(all, e)
 	for _, n := range r.asked.ints() {
 		if e.Mode.Shared && n > 0 && n <= queue.MaxPermits {
@@ -134,7 +134,7 @@ func (r record) grants() (all []clause.Write) {
 	h := r.came[0]
 	for _, e := range r.entries(h) {
 		if all = append(all, queue.Claim(e, h.Ticket)); len(r.left) > 0 {
-			all = append(all, queue.Resume(e, r.left[0], r.mark()))
+			all = append(all, queue.Resume(e, h.Ticket, r.left[0], r.mark()))
 		}
 	}
 	return all
@@ -190,7 +190,7 @@ func (r record) releases() (all []clause.Write) {
 			h := r.came[0]
 			form, e.Closed = queue.FormClose, &queue.Closed{Since: h.Since, Until: h.Until, Rest: h.TTL}
 		case len(r.came) > 0:
-			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket}
+			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket, New: r.asked.has(queue.AttrTicketNumber) && r.is.TicketNumber != r.was.TicketNumber}
 		case !r.is.Present:
 			form = queue.FormFast
 		}
@@ -201,7 +201,8 @@ func (r record) releases() (all []clause.Write) {
 
 func (r record) endings() (all []queue.Ending) {
 	mark := r.is.Marks.Released
-	e := queue.Ending{ID: mark.ID, Ticket: mark.Ticket, Call: mark.Call}
+	ended, _ := r.was.Mine(mark.ID)
+	e := queue.Ending{ID: mark.ID, Ticket: mark.Ticket, Turns: ended.Turns, Call: mark.Call}
 	if r.asked.has(queue.AttrTurn) {
 		e.HoldTime = r.is.HoldTime
 	}
@@ -232,6 +233,9 @@ func (r record) ofHolder(id string) (all []clause.Write) {
 	was, _ := r.was.Mine(id)
 	is, _ := r.is.Mine(id)
 	t := was.Ticket
+	if r.asked.has(queue.AttrReached) {
+		return r.ofTurn(id, was, is)
+	}
 	switch {
 	case r.asked.has(queue.AttrMode):
 		for _, next := range r.asked.ints() {
@@ -247,7 +251,30 @@ func (r record) ofHolder(id string) (all []clause.Write) {
 	case r.asked.has(queue.AttrMade):
 		return []clause.Write{queue.Settle(id, t, is.Made-1)}
 	}
-	renewal := queue.Renewal{}
+	return r.renewals(id, t, queue.Renewal{}, is)
+}
+
+// ofTurn are the writes of a turn of a block to its entry.
+func (r record) ofTurn(id string, was, is queue.Holder) (all []clause.Write) {
+	switch t := was.Ticket; {
+	case r.asked.has(queue.AttrMade):
+		for _, turn := range r.asked.numbers {
+			for _, alone := range []bool{true, false} {
+				all = append(all, queue.OfTurn(queue.NumberedFence(id, t, alone, is.Made), id, turn))
+			}
+		}
+	case r.asked.has(queue.AttrBeat):
+		all = r.renewals(id, t, queue.Renewal{Turn: is.Reached}, is)
+	case r.asked.has(queue.AttrDataSet):
+		all = append(all, queue.Advance(id, t, is.Reached, is.DataSet))
+	default:
+		all = append(all, queue.Advance(id, t, is.Reached, 0))
+	}
+	return all
+}
+
+// renewals are the heartbeats of a holder, and CONFIRM.
+func (r record) renewals(id string, t ticket.Number, renewal queue.Renewal, is queue.Holder) (all []clause.Write) {
 	if r.asked.has(queue.AttrUntil) {
 		renewal.Until = is.Until
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -43,7 +45,7 @@ func played(frames map[string]int, files []count, bytes, goroutines float64) (ro
 	return append(rows,
 		row{name: "files of a queued turn", value: sum(files), limit: 18, parts: files},
 		row{name: "packages of a queued turn", value: len(files), limit: 8},
-		row{name: "bytes of a waiter among 2,000", value: int(bytes), limit: 12_000, note: "with the goroutine of its caller, and its items in the engine"},
+		row{name: "bytes of a waiter among 2,000", value: int(bytes), limit: 4_000, note: "with the goroutine of its caller, and its items in the engine"},
 		row{name: "goroutines of a waiter, beside its caller's", value: int(math.Round(goroutines)) - 1, zero: true},
 	)
 }
@@ -64,7 +66,7 @@ func (t transport) Do(request *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
-// recorder is an SDK client that counts the calls of this module from the public one to each of its own, and rows.
+// recorder is an SDK client that counts the calls of this module from the public one to each of its own, and the tickets of rows.
 type recorder struct {
 	*dynamodb.Client
 	rows   atomic.Int64
@@ -175,7 +177,11 @@ func (r *recorder) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...f
 }
 
 func (r *recorder) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	defer r.rows.Add(1)
+	turns := int64(1)
+	if n, ok := in.Item[queue.AttrTurns].(*types.AttributeValueMemberN); ok {
+		turns, _ = strconv.ParseInt(n.Value, 10, 64)
+	}
+	defer r.rows.Add(turns)
 	return r.Client.PutItem(ctx, in, opts...)
 }
 

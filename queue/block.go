@@ -1,0 +1,151 @@
+package queue
+
+import (
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// A block is adjacent tickets that one client takes by one request, for callers that wait for the same lock. It has one row and
+// one entry, both with its first ticket, and one lease. Inside the block the client passes the lock on in memory: each turn has a
+// ticket of its own, and a Hold. Others see one holder, whose turn ends with the last of them.
+//
+// A protected write is of one turn, and the entry outlives that. So the entry has the lowest ticket whose writes are accepted
+// (AttrReached): a turn after one that may have such writes under way begins with ADVANCE, which refuses them. Heartbeats write it
+// too. It never falls.
+
+// MaxTurns is the largest number of tickets of a block.
+const MaxTurns = 1000
+
+// Last returns the last ticket of the holder's block, its own if that is all.
+func (h Holder) Last() ticket.Number { return lastOf(h.Ticket, h.Turns) }
+
+// Last returns the last ticket of the waiter's block, its own if that is all.
+func (w Waiter) Last() ticket.Number { return lastOf(w.Ticket, w.Turns) }
+
+func lastOf(first ticket.Number, turns int) ticket.Number {
+	return first.Plus(uint64(max(turns, 1) - 1))
+}
+
+// fillTurns writes the number of tickets of a block into an entry or a row.
+func fillTurns(item clause.Item, turns int) {
+	if turns > 1 {
+		item[AttrTurns] = clause.Int(int64(turns))
+	}
+}
+
+// readTurns reads it. No grant depends on it, so a malformed one counts as one ticket.
+func readTurns(item clause.Item) int {
+	turns, ok := (&clause.Reader{Item: item}).OptionalInt(AttrTurns)
+	if !ok || turns < 1 || turns > MaxTurns {
+		return 1
+	}
+	return int(turns)
+}
+
+// Reach returns the highest ticket up to which none can wait: the floor, or the last of a block that holds.
+func (r Record) Reach() ticket.Number {
+	highest := r.Floor()
+	for _, h := range r.Holders {
+		if last := h.Last(); highest.Less(last) {
+			highest = last
+		}
+	}
+	return highest
+}
+
+// OfTurn adds to a write of a holder that no later turn of its block has begun with ADVANCE.
+func OfTurn(w clause.Write, id string, turn ticket.Number) clause.Write {
+	reached := entry(id).Field(AttrReached)
+	w.If = append(w.If, clause.Any(reached.Absent(), reached.AtMost(number(turn))).As("no later turn"))
+	return w
+}
+
+// Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused. If data is not
+// zero, it also removes their data, as the SetData call of that number does.
+func Advance(id string, t, turn ticket.Number, data int64) clause.Write {
+	reached := entry(id).Field(AttrReached)
+	w := clause.Write{
+		Name: "ADVANCE", If: holds(id, t), Do: []clause.Change{reached.Set(number(turn))},
+		Made: append(holds(id, t), reached.AtLeast(number(turn))), Else: clause.Lost,
+	}
+	if data > 0 {
+		removal := SetData(id, t, data, nil)
+		w.If, w.Do = append(w.If, removal.If[len(removal.If)-1]), append(w.Do, removal.Do...)
+	}
+	return OfTurn(w, id, turn)
+}
+
+// has reports whether a turn of the holder's block may be the present one.
+func (h Holder) has(turn ticket.Number) bool {
+	return h.Ticket.Compare(turn) <= 0 && turn.Compare(h.Last()) <= 0 && h.Reached.Compare(turn) <= 0
+}
+
+// inBlock is the part of a Hold that depends on its block.
+type inBlock struct {
+	turn  ticket.Number // the present one; that of the entry without a block
+	used  bool          // a write of this turn may be under way that its end does not refuse
+	stale bool          // one of an earlier turn may be: ADVANCE must come first
+	open  bool          // a transaction of an earlier turn may not be visible yet
+	over  bool          // a later turn has begun
+}
+
+// Turn returns the ticket of the present turn.
+func (h *Hold) Turn() ticket.Number { return h.block.turn }
+
+// Follow returns the Hold of a later turn of the block, which begins as the one before has ended in memory. If stale is true,
+// Advance must be applied before the caller gets the lock.
+func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
+	h.block.over = true
+	n := *h
+	n.phase, n.call, n.left = PhaseHeld, nil, TransactionSettled
+	n.block = inBlock{
+		turn: turn, stale: h.block.stale || h.block.used,
+		// A copy of a refused one may be made before ADVANCE, and become visible after it.
+		open: h.block.open || h.left != TransactionSettled,
+	}
+	return &n, n.block.stale
+}
+
+// Use notes that a write of the turn may be under way as it ends, or that a program has its handle. It returns false if a later turn
+// has begun.
+func (h *Hold) Use() bool {
+	h.block.used = true
+	return !h.block.over
+}
+
+// Followed reports whether a later turn has begun.
+func (h *Hold) Followed() bool { return h.block.over }
+
+// id returns the holder's id for a write that only the present turn may make. Once a later turn has begun, no entry has it.
+func (h *Hold) id() string {
+	if !h.Use() {
+		return h.grant.ID + "-over"
+	}
+	return h.grant.ID
+}
+
+// Open reports whether a transaction of an earlier turn of the block may not be visible yet.
+func (h *Hold) Open() bool { return h.block.open }
+
+// Advance refuses what earlier turns of the block have under way, and removes their data. It is repeated as it is.
+func (h *Hold) Advance() clause.Write {
+	if h.dataSet > 0 {
+		h.dataSet++ // so that a copy does not remove the data of this turn
+	}
+	return Advance(h.grant.ID, h.grant.Ticket, h.block.turn, h.dataSet)
+}
+
+// advanced takes the answer to Advance.
+func (h *Hold) advanced(e HoldEvent) HoldDo {
+	do := h.changed(e)
+	h.block.stale = h.block.stale && do.Result != HoldMade
+	return do
+}
+
+// ofTurn makes a write one of the present turn.
+func (h *Hold) ofTurn(w clause.Write) clause.Write {
+	if h.grant.Turns <= 1 {
+		return w
+	}
+	return OfTurn(w, h.grant.ID, h.block.turn)
+}

@@ -1,0 +1,185 @@
+package queue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// newBlock returns a turn of tickets 5 to 7, which TAKE has granted.
+func newBlock(g queue.Grant) *turn {
+	t := &turn{item: holdItems.RecordKey()}
+	for name, value := range map[string]clause.Value{queue.AttrTicketNumber: clause.Int(4), queue.AttrGranted: clause.Int(4)} {
+		t.item[name] = value
+	}
+	entry := queue.Entry{ID: "me", Lease: queue.Lease{TTL: time.Minute}, Turns: 3}
+	t.apply(take(entry, false))
+	g.ID, g.Ticket, g.Turns, g.Sent = "me", n(5), 3, epoch.Add(-time.Minute)
+	g.TTL, g.Patience = time.Minute, time.Second
+	t.hold = queue.NewHold(g, t.record())
+	return t
+}
+
+// follow lets the next turn of the block begin, and returns whether ADVANCE must come before.
+func (t *turn) follow(tb testing.TB) (stale bool) {
+	tb.Helper()
+	t.do = t.hold.Step(holdNow, queue.HoldEvent{Kind: queue.HoldRelease, Deadline: epoch.Add(time.Minute), Delivered: true})
+	if t.do.Do != queue.HoldSettle {
+		tb.Fatalf("a release begins with %d", t.do.Do)
+	}
+	if t.do = t.hold.Step(holdNow, queue.HoldEvent{Deadline: epoch.Add(time.Minute), Delivered: true}); t.do.Do != queue.HoldFollow {
+		tb.Fatalf("and goes on with %d", t.do.Do)
+	}
+	t.do = t.hold.Step(holdNow, queue.HoldEvent{Followed: true})
+	if t.do.Do != queue.HoldDone || t.hold.Phase() != queue.PhaseReleased {
+		tb.Fatalf("the turn is %s", t.hold.Phase())
+	}
+	t.hold, stale = t.hold.Follow(t.hold.Turn().Plus(1))
+	return stale
+}
+
+func (t *turn) advance(tb testing.TB) clause.Write {
+	tb.Helper()
+	w := t.hold.Advance()
+	e := t.apply(w)
+	e.Kind = queue.HoldAdvanced
+	if do := t.hold.Step(holdNow, e); do.Result != queue.HoldMade {
+		tb.Fatalf("ADVANCE is answered by %d: %v", do.Result, do.Err)
+	}
+	return w
+}
+
+func TestBlockTurns(t *testing.T) {
+	b := newBlock(queue.Grant{})
+	if rec := b.record(); rec.TicketNumber != n(7) || rec.Floor() != n(5) || rec.Reach() != n(7) || rec.Holders[0].Last() != n(7) {
+		t.Fatalf("the record is %+v", rec)
+	}
+	if b.follow(t) {
+		t.Error("a turn without a protected write makes the next one stale")
+	}
+	fence := b.hold.Fence()
+	if !b.follow(t) {
+		t.Error("a turn with a protected write does not make the next one stale")
+	}
+	if e := b.apply(fence); e.Reply != queue.ReplyApplied {
+		t.Error("before ADVANCE a fence of the turn before is refused")
+	}
+	b.advance(t)
+	if e := b.apply(fence); e.Reply == queue.ReplyApplied {
+		t.Error("after ADVANCE a fence of the turn before is applied")
+	}
+	if h := b.record().Holders[0]; h.Reached != n(7) || h.Turns != 3 {
+		t.Errorf("the entry is %+v", h)
+	}
+	if e := b.apply(b.hold.Fence()); e.Reply != queue.ReplyApplied {
+		t.Error("a fence of the present turn is refused")
+	}
+}
+
+// TestBlockEnd checks that the last turn ends the block by the fast form, and that another ticket is not passed over.
+func TestBlockEnd(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		b := newBlock(queue.Grant{})
+		b.follow(t)
+		b.follow(t)
+		if other {
+			b.apply(take(queue.Entry{ID: "other"}, false))
+		}
+		b.step(queue.HoldEvent{Kind: queue.HoldRelease})
+		b.step(queue.HoldEvent{Delivered: true, Deadline: epoch.Add(time.Minute)})
+		for b.do.Do == queue.HoldFollow || b.do.Do == queue.HoldOffer {
+			b.step(queue.HoldEvent{})
+		}
+		for b.do.Do == queue.HoldSend {
+			b.step(b.apply(b.do.Write))
+		}
+		if b.hold.Phase() != queue.PhaseReleased || b.record().Present != other {
+			t.Errorf("with another ticket (%v), the turn is %s and the record %+v", other, b.hold.Phase(), b.record())
+		}
+	}
+}
+
+// TestBlockData checks that ADVANCE removes the data of the turn before, that no late request brings it back, and that a copy
+// of ADVANCE removes no later data.
+func TestBlockData(t *testing.T) {
+	b := newBlock(queue.Grant{})
+	early := b.hold.SetData([]byte("early"))
+	late := b.hold.SetData([]byte("late"))
+	b.apply(late)
+	b.follow(t)
+	advance := b.advance(t)
+	if data := b.record().Holders[0].Data; data != nil {
+		t.Errorf("the next turn has the data %q", data)
+	}
+	for _, w := range []clause.Write{early, late} {
+		if b.apply(w); b.record().Holders[0].Data != nil {
+			t.Errorf("a late request brings %q back", b.record().Holders[0].Data)
+		}
+	}
+	b.apply(b.hold.SetData([]byte("own")))
+	if e := b.apply(advance); e.Reply != queue.ReplyMade || string(b.record().Holders[0].Data) != "own" {
+		t.Errorf("a copy of ADVANCE is answered by %d, and leaves %q", e.Reply, b.record().Holders[0].Data)
+	}
+	if b.follow(t); b.hold.Open() {
+		t.Error("data leaves a transaction open")
+	}
+}
+
+// TestBlockOpen checks that a transaction of which a copy may be under way is open in later turns.
+func TestBlockOpen(t *testing.T) {
+	for state, open := range map[queue.TransactionState]bool{
+		queue.TransactionSettled: false, queue.TransactionRefused: true, queue.TransactionUnsettled: true,
+	} {
+		b := newBlock(queue.Grant{})
+		b.hold.Transact()
+		b.hold.Leave(state)
+		b.follow(t)
+		if b.follow(t); b.hold.Open() != open {
+			t.Errorf("after %d, a later turn is open: %v", state, b.hold.Open())
+		}
+	}
+}
+
+// TestBlockResume checks that RESUME of a turn ends the block, and that the floor never falls.
+func TestBlockResume(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		b := newBlock(queue.Grant{})
+		b.follow(t)
+		if shared {
+			b.apply(b.hold.Downgrade())
+			b.apply(take(queue.Entry{ID: "reader", Mode: queue.Mode{Shared: true}}, false))
+			b.apply(queue.Claim(queue.Entry{ID: "reader", Mode: queue.Mode{Shared: true}}, n(8)))
+		}
+		old, _ := b.record().Mine("me")
+		before := b.record().Floor()
+		w := queue.Resume(queue.Entry{ID: "new", Mode: queue.Mode{Shared: shared}}, n(6), old, queue.Eviction{ID: "me", Ticket: n(5)})
+		e := b.apply(w)
+		if h, ok := e.Record.Mine("new"); !ok || h.Ticket != n(6) || h.Last() != n(6) {
+			t.Errorf("RESUME is answered by %d, and leaves %+v", e.Reply, e.Record.Holders)
+		}
+		if e.Record.Floor().Less(before) || !shared && e.Record.Floor() != n(6) {
+			t.Errorf("the floor goes from %s to %s", before, e.Record.Floor())
+		}
+	}
+}
+
+// TestRetake checks that a release takes tickets for callers of its client only if no other ticket is outstanding.
+func TestRetake(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		b := newBlock(queue.Grant{})
+		if other {
+			b.apply(take(queue.Entry{ID: "other"}, false))
+		}
+		next := queue.Next{Entry: queue.Entry{ID: "next", Lease: queue.Lease{TTL: time.Minute}, Turns: 2}, Ticket: n(8), New: true}
+		e := b.apply(queue.Ending{ID: "me", Ticket: n(5), Turns: 3, Call: 1, Next: next}.Release(queue.FormPass, time.Time{}))
+		h, ok := e.Record.Mine("next")
+		if ok == other {
+			t.Errorf("with another ticket (%v), the record is %+v", other, e.Record)
+		}
+		if ok && (h.Ticket != n(8) || h.Last() != n(9) || e.Record.TicketNumber != n(9) || e.Record.Floor() != n(8)) {
+			t.Errorf("the record is %+v", e.Record)
+		}
+	}
+}
