@@ -35,6 +35,7 @@ const (
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
 	AttrEntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
+	AttrBell       = "bell"       // row, S: where its waiter can be rung, see package wake; absent if it cannot
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AttrAtLeast    = "atLeast"    // entry, N: how long after since the queue stays closed at least, ms
@@ -56,7 +57,7 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrAtLeast, AttrClosed, AttrRevoked, AttrBy, AttrWhy, AttrDeadline)
+	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell, AttrAtLeast, AttrClosed, AttrRevoked, AttrBy, AttrWhy, AttrDeadline)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

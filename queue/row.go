@@ -13,6 +13,9 @@ import (
 // malformedLease is how long other waiters wait for a row whose lease is malformed.
 const malformedLease = time.Minute
 
+// MaxBell is the longest bell of a row, in bytes.
+const MaxBell = 128
+
 // expiryGrace is the time from the end of a row's lease to its expiresAt. The table's TTL
 // must not remove a live row. If DynamoDB's clock is not known, the host's clock is
 // used, and a live row that is removed is put again.
@@ -44,6 +47,9 @@ func (w Waiter) Item(q Items) clause.Item {
 		item[AttrEntryID] = clause.String(w.EntryID)
 	}
 	fillTurns(item, w.Turns)
+	if w.Bell != "" {
+		item[AttrBell] = clause.String(w.Bell)
+	}
 	item[q.TTL] = w.expiresAt(w.Lease.Until, w.CreatedAt)
 	return item
 }
@@ -76,6 +82,9 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		row.Lease = ReadLease(r)
 		row.EntryID = r.OptionalText(AttrEntryID)
 		row.Turns = readTurns(item)
+		if bell := text(item, AttrBell); len(bell) <= MaxBell {
+			row.Bell = bell
+		}
 	}
 	if r.Err != nil {
 		row.Problem, row.Lease = r.Err, Lease{TTL: malformedLease}

@@ -163,6 +163,9 @@ type Waiter struct {
 	Lease
 	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
 	EntryID string
+	// Bell is where the waiter can be rung when its turn has come, as package wake has made it; empty if it cannot. It
+	// grants nothing, so a row with a malformed one is valid.
+	Bell string
 	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait, and Ticket is
 	// zero if the sort key is malformed.
 	Problem error

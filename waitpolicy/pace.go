@@ -260,6 +260,7 @@ type Hints struct {
 	Came    int           // since the last look that showed a change
 	Early   int           // looks since then that showed none
 	Last    time.Time     // when the last one came
+	Rung    bool          // one of them was for this waiter alone, as its turn has come
 	Trust   int           // above zero: true ones come; below: so many in vain
 	Stagger time.Duration // from a hint to the request that finds its release applied
 }
@@ -314,10 +315,10 @@ func (s Schedule) backoff(n int) time.Duration { return min(s.Fastest<<(2*n), s.
 // Heed returns when a sleep ends after a hint, at the latest at until, and whether the hint is why. The next in line acts
 // when the release has probably been applied, or less often after false hints. Hints reach a waiter behind others once for
 // each turn, and if it is near, it looks after two thirds of the turns ahead, because waiters may have left. The next turn
-// has begun then.
+// has begun then. A waiter that is rung is next, whatever it has seen.
 func (p *Pace) Heed(s Schedule, h Hints, mean time.Duration, until time.Time, draw func() float64) (at time.Time, heeded bool) {
 	at = h.Last.Add(h.Stagger)
-	if before := p.Before(); before > 0 {
+	if before := p.Before(); before > 0 && !h.Rung {
 		if 3*h.Came < 2*before || before > soon || h.Trust < 0 {
 			return until, false
 		}

@@ -188,3 +188,32 @@ func TestPaceHandover(t *testing.T) {
 		})
 	}
 }
+
+// TestHeed checks that a waiter behind others acts on its bell at once, and on hints once there is one for most turns ahead.
+func TestHeed(t *testing.T) {
+	now := time.Now()
+	until, draw := now.Add(time.Minute), func() float64 { return 0.5 }
+	for name, test := range map[string]struct {
+		turns  int
+		hints  Hints
+		heeded bool
+		within time.Duration
+	}{
+		"NextAfterHint":           {0, Hints{Came: 1, Stagger: time.Millisecond}, true, time.Millisecond},
+		"BehindAfterOneHint":      {3, Hints{Came: 1}, false, time.Minute},
+		"BehindAfterSomeHints":    {3, Hints{Came: 2}, true, 100 * time.Millisecond},
+		"BehindAfterBell":         {3, Hints{Came: 1, Rung: true, Stagger: time.Millisecond}, true, time.Millisecond},
+		"FarBehindAfterBell":      {30, Hints{Came: 1, Rung: true}, true, time.Millisecond},
+		"FloodedWithBells":        {3, Hints{Came: 9, Rung: true, Trust: -5}, true, time.Second},
+		"FarBehindAfterManyHints": {30, Hints{Came: 30}, false, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Pace{turns: test.turns, last: now}
+			test.hints.Last = now
+			at, heeded := p.Heed(Default, test.hints, time.Second, until, draw)
+			if heeded != test.heeded || at.Sub(now) > test.within || test.hints.Trust < 0 && at.Sub(now) < test.within {
+				t.Errorf("acts after %v, %v; want %v, %v", at.Sub(now), heeded, test.within, test.heeded)
+			}
+		})
+	}
+}

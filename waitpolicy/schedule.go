@@ -148,10 +148,11 @@ func (s Schedule) next(o Observation) time.Duration {
 		}
 		return min(max(o.Still/8, turn/25, s.Fastest, unknownTurn/4), most)
 	}
-	early := o.lowerBound() - o.atMost() - o.Trip
-	if o.Hinted {
-		return max(early, 0) + max(min(max(4*o.Deviation, turn/8), turn/4), 4*o.Trip) // a look under way would miss the end
+	if o.Hinted { // a look under way would miss the end, so one too late is better than one too early
+		early := o.lowerBound() - o.likely() - o.Trip
+		return max(early, 0) + max(min(max(4*o.Deviation, turn/8), turn/4), 4*o.Trip)
 	}
+	early := o.lowerBound() - o.atMost() - o.Trip
 	if early > 0 {
 		return early
 	}

@@ -66,3 +66,37 @@ func ExampleUDP_Listen() {
 	// look now: true
 	// <nil>
 }
+
+// Hosts without a list of each other.
+func Example_bell() {
+	hints, err := wake.New(wake.Config{Bell: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(hints.Close())
+	// Output: <nil>
+}
+
+// What clients of package queuelock do with bells: a waiter shows in its row where it can be rung.
+func ExampleUDP_Ring() {
+	hints, err := wake.New(wake.Config{Bell: true, Listen: "127.0.0.1:0"}) // without Listen, the address of this host
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rung := make(chan bool, 1)
+	bell, stop := hints.Hang(func() {
+		select {
+		case rung <- true:
+		default: // it must not block
+		}
+	})
+	hints.Ring(bell) // in another process, which has read the row
+	fmt.Println("look now:", <-rung)
+	stop()
+	fmt.Println(hints.Close())
+	// Output:
+	// look now: true
+	// <nil>
+}

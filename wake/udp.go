@@ -24,11 +24,23 @@ const maxPeers = 256
 // processes of one host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
 type Config struct {
 	// Listen is the address for hints of other hosts. Zero means none. It needs Peers, of the same family unless it is
-	// "0.0.0.0" or "[::]": hints are sent from this address.
+	// "0.0.0.0" or "[::]": hints are sent from this address. With Bell it is also where waiters are rung, and needs no
+	// Peers. Without them its port may be 0, which means any. With Bell, zero means any port of the address from which this
+	// host reaches other networks.
 	Listen string
 	// Peers are the addresses of processes on other hosts, at most 256. Each release with waiters sends a
 	// datagram to each. Hints from hosts that are not listed are dropped.
 	Peers []string
+	// Bell lets processes on other hosts wake each other without Peers: see [Bells]. A waiter shows in its row the address
+	// of this host, and a random key. A release sends a datagram of 32 bytes to the address in the next row. Default false.
+	Bell bool
+	// Advertise is the address that rows show in place of Listen's, as in a container whose port is mapped. Zero means
+	// Listen's. It needs Bell, and a Listen with a port.
+	Advertise string
+	// Allow are the prefixes, such as "10.20.0.0/16", of the addresses to which bells are sent, and which rows show. Ports
+	// below 1024, and link-local, multicast and broadcast addresses, are never used. Nil means loopback, 10.0.0.0/8,
+	// 172.16.0.0/12, 192.168.0.0/16 and fc00::/7. It needs Bell.
+	Allow []string
 }
 
 // UDP carries hints by UDP. The clients of a process share one. It binds a port when the first of them waits, and
@@ -38,22 +50,23 @@ type UDP struct {
 	listen   netip.AddrPort   // invalid: none
 	peers    []netip.AddrPort
 	quit     chan struct{} // closed by Close
-	pending  chan Digest   // to be sent
+	pending  chan datagram // to be sent
 	running  sync.WaitGroup
+	bells    bells
 
 	mu        sync.Mutex
 	closed    bool
 	listeners map[*func(Digest)]bool // guarded by mu
 	local     *net.UDPConn           // guarded by mu; of loopback
-	remote    *net.UDPConn           // guarded by mu; of listen
+	remote    *net.UDPConn           // guarded by mu; of listen, or for bells
 	sending   bool                   // guarded by mu
 }
 
-var _ Hints = (*UDP)(nil)
+var _ Bells = (*UDP)(nil)
 
 // New returns a UDP. It opens no socket. Returns an error if a field of cfg is invalid.
 func New(cfg Config) (*UDP, error) {
-	u := &UDP{quit: make(chan struct{}), pending: make(chan Digest, 64), listeners: map[*func(Digest)]bool{}}
+	u := &UDP{quit: make(chan struct{}), pending: make(chan datagram, 64), listeners: map[*func(Digest)]bool{}}
 	for port := range uint16(Ports) {
 		u.loopback = append(u.loopback, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), FirstPort+port))
 	}
@@ -70,24 +83,37 @@ func New(cfg Config) (*UDP, error) {
 		}
 		u.peers = append(u.peers, peer)
 	}
-	if cfg.Listen == "" {
-		return u, nil
-	}
-	if len(u.peers) == 0 {
-		return nil, fmt.Errorf("wake: the field Listen is %q and Peers is empty: no hint would be accepted", cfg.Listen)
-	}
-	var err error
-	if u.listen, err = address("Listen", cfg.Listen); err != nil {
+	if err := u.listenOn(cfg); err != nil {
 		return nil, err
+	}
+	if err := u.bells.configure(cfg, u.listen); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// listenOn takes the field Listen.
+func (u *UDP) listenOn(cfg Config) (err error) {
+	switch at, parsed := netip.ParseAddrPort(cfg.Listen); {
+	case cfg.Listen == "":
+		return nil
+	case len(u.peers) == 0 && !cfg.Bell:
+		return fmt.Errorf("wake: the field Listen is %q and Peers is empty: no hint would be accepted", cfg.Listen)
+	case len(u.peers) == 0 && parsed == nil && at.Port() == 0:
+		u.listen = netip.AddrPortFrom(at.Addr().Unmap(), 0)
+		return nil
+	}
+	if u.listen, err = address("Listen", cfg.Listen); err != nil {
+		return err
 	}
 	from := u.listen.Addr()
 	for _, to := range u.peers {
 		if !from.IsUnspecified() && from.Is4() != to.Addr().Is4() {
-			return nil, fmt.Errorf("wake: the field Listen is %q and Peers has %q: hints are sent from Listen, so either use addresses of one family, or listen on \"[::]:%d\"",
+			return fmt.Errorf("wake: the field Listen is %q and Peers has %q: hints are sent from Listen, so either use addresses of one family, or listen on \"[::]:%d\"",
 				u.listen, to, u.listen.Port())
 		}
 	}
-	return u, nil
+	return nil
 }
 
 func address(field, text string) (netip.AddrPort, error) {
@@ -132,13 +158,24 @@ func (u *UDP) bindLocal() (err error) {
 	return fmt.Errorf("wake: no UDP port of %v to %v can be bound: %w", u.loopback[0], u.loopback[len(u.loopback)-1], err)
 }
 
-func (u *UDP) bindRemote() error {
-	if u.remote != nil || !u.listen.IsValid() {
+func (u *UDP) bindRemote() (err error) {
+	switch {
+	case u.bells.on:
+		_, err = u.reach()
+	case u.listen.IsValid():
+		err = u.bind(u.listen)
+	}
+	return err
+}
+
+// bind binds the socket for other hosts, unless it is.
+func (u *UDP) bind(listen netip.AddrPort) error {
+	if u.remote != nil {
 		return nil
 	}
-	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(u.listen))
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(listen))
 	if err != nil {
-		return fmt.Errorf("wake: the address %v cannot be bound: %w", u.listen, err)
+		return fmt.Errorf("wake: the address %v cannot be bound: %w", listen, err)
 	}
 	u.remote = conn
 	u.read(conn)
@@ -151,10 +188,11 @@ const (
 	perWindow = 1000
 )
 
-// read receives hints from this host and from peers until the socket is closed.
+// read receives hints from this host and from peers, and bells from any host, until the socket is closed.
 func (u *UDP) read(conn *net.UDPConn) {
 	u.running.Go(func() {
-		datagram := make([]byte, len(Digest{})+1) // one byte more shows that it is too long
+		const bell = len(ringing) + len(bellKey{})
+		datagram := make([]byte, bell+1) // one byte more shows that it is too long
 		begun := time.Now()
 		for n := 1; ; n++ {
 			size, from, err := conn.ReadFromUDPAddrPort(datagram)
@@ -163,6 +201,8 @@ func (u *UDP) read(conn *net.UDPConn) {
 				return
 			case err == nil && size == len(Digest{}) && u.accepts(from.Addr().Unmap()):
 				u.deliver(Digest(datagram[:size]))
+			case err == nil && size == bell && string(datagram[:len(ringing)]) == ringing:
+				u.rung(bellKey(datagram[len(ringing):size]))
 			}
 			if n < perWindow {
 				continue
@@ -196,6 +236,17 @@ func (u *UDP) deliver(d Digest) {
 // Send sends a hint to the clients of this process at once, and to others in the background.
 func (u *UDP) Send(d Digest) {
 	u.deliver(d)
+	u.post(datagram{bytes: d[:]})
+}
+
+// datagram is one to send.
+type datagram struct {
+	to    netip.AddrPort // of a bell; invalid: to all that get hints
+	bytes []byte
+}
+
+// post has a datagram sent in the background.
+func (u *UDP) post(d datagram) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ended() {
@@ -220,8 +271,12 @@ func (u *UDP) send() {
 	for {
 		select {
 		case d := <-u.pending:
-			local.send(d, u.own())
-			remote.send(d, netip.AddrPort{})
+			if d.to.IsValid() {
+				d.ring()
+				continue
+			}
+			local.send(d.bytes, u.own())
+			remote.send(d.bytes, netip.AddrPort{})
 		case <-u.quit:
 			return
 		}
@@ -245,7 +300,7 @@ type out struct {
 	conn *net.UDPConn
 }
 
-func (o *out) send(d Digest, except netip.AddrPort) {
+func (o *out) send(d []byte, except netip.AddrPort) {
 	if len(o.to) == 0 {
 		return
 	}
@@ -259,7 +314,7 @@ func (o *out) send(d Digest, except netip.AddrPort) {
 	_ = o.conn.SetWriteDeadline(time.Now().Add(window))
 	for _, to := range o.to {
 		if to != except {
-			_, _ = o.conn.WriteToUDPAddrPort(d[:], to) // a hint may be lost
+			_, _ = o.conn.WriteToUDPAddrPort(d, to) // a hint may be lost
 		}
 	}
 }

@@ -9,6 +9,8 @@
 //	| the next row, by the last look of the holder        | the same in this client, else by a look|
 //	| neither                                             | a signal in this client, a hint, a look|
 //
+// A bell is a hint for the waiter of the next row alone. A release that does not know that row may read it.
+//
 // Tickets are granted in order, so only the first waiter of one client can be next: it polls, and the others sleep
 // until it has left. A waiter is passed over while its row is not in the table, and while it is inactive: it has
 // not called Touch for a stated time.
@@ -45,6 +47,13 @@ func New(timeout time.Duration) *Lines {
 // RowDeleted must be called in the end.
 func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
 	l.listen()
+	w := &Waiter{
+		lines: l, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(), heard: heard{woken: true},
+	}
+	if l.hints != nil {
+		w.hint = make(chan bool, 1)
+	}
+	l.hang(w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := lineKey{of.Entity, of.Reason}
@@ -54,13 +63,7 @@ func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
 		l.lines[key] = in
 		l.await(of, in)
 	}
-	w := &Waiter{
-		lines: l, line: in, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(),
-		heard: heard{woken: true},
-	}
-	if l.hints != nil {
-		w.hint = make(chan struct{}, 1)
-	}
+	w.line = in
 	in.join(w, ahead)
 	return w
 }
@@ -70,7 +73,7 @@ func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
 func (l *Lines) Wake(of table.Queue, others bool) {
 	l.turnEnded(of, func(in *line) { signal(in.first().wake) })
 	if others {
-		l.Hint(of)
+		l.Hint(of, Row{})
 	}
 }
 

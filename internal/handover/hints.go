@@ -11,6 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
 )
@@ -18,6 +19,7 @@ import (
 // hints are those of other processes.
 type hints struct {
 	wake.Hints
+	bells   wake.Bells // the same; nil: without bells
 	log     *slog.Logger
 	listen  sync.Once
 	stop    func()                          // guarded by Lines.mu; nil before listen and after Close
@@ -36,6 +38,7 @@ const hintGap = time.Millisecond
 func (l *Lines) UseHints(h wake.Hints, log *slog.Logger) {
 	l.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]trust{},
 		holders: map[wake.Digest][]chan struct{}{}}
+	l.hints.bells, _ = h.(wake.Bells)
 }
 
 // digest returns the digest of a queue. A table's name and its ARN count as the same. Region and account are left out:
@@ -96,9 +99,9 @@ func (l *Lines) forget(in *line) {
 	}
 }
 
-// Hint sends a hint to other clients. A release sends it with its request: an early look costs a read, and a late one
-// delays the next turn by a round trip.
-func (l *Lines) Hint(of table.Queue) {
+// Hint sends a hint to other clients, and rings the waiter of the next row. A release sends it with its request: an early
+// look costs a read, and a late one delays the next turn by a round trip.
+func (l *Lines) Hint(of table.Queue, next Row) {
 	if l.hints == nil {
 		return
 	}
@@ -108,6 +111,25 @@ func (l *Lines) Hint(of table.Queue) {
 	}
 	l.mu.Unlock()
 	l.hints.Send(digest(of))
+	l.Ring(of, next)
+}
+
+// Ring rings the waiter of the next row, if that is known, has a bell, and is not of this client.
+func (l *Lines) Ring(of table.Queue, next Row) {
+	if next.Row != nil && next.Row.Bell != "" && l.Rings(of, next.Row.Ticket) {
+		l.hints.bells.Ring(next.Row.Bell)
+	}
+}
+
+// Rings reports whether the waiter with ticket t may be of another client, whose bell this one could ring.
+func (l *Lines) Rings(of table.Queue, t ticket.Number) bool {
+	if l.hints == nil || l.hints.bells == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in := l.lines[lineKey{of.Entity, of.Reason}]
+	return in == nil || in.waiter(t) == nil
 }
 
 // hinted wakes the first waiter of the queue with that digest.
@@ -115,27 +137,64 @@ func (l *Lines) hinted(d wake.Digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.revoked(d)
-	in := l.hints.lines[d]
-	if in == nil || len(in.waiters) == 0 || time.Since(in.hinted) < hintGap {
-		return
+	if in := l.hints.lines[d]; in != nil {
+		in.hear(false)
 	}
-	in.hinted = time.Now()
-	signal(in.first().hint)
 }
 
-// trust is what is known of the hints of a queue: 1 if the last turn to end was hinted at, 0 if it is not known
-// whether turns are, and less the more hints were false.
+// hang gives a waiter its bell, which is rung until its Leave.
+func (l *Lines) hang(w *Waiter) {
+	if l.hints == nil || l.hints.bells == nil {
+		return
+	}
+	bell, stop := l.hints.bells.Hang(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if w.line != nil && !w.left {
+			w.line.hear(true)
+		}
+	})
+	if w.unhang = sync.OnceFunc(stop); len(bell) <= queue.MaxBell {
+		w.bell = bell
+	}
+}
+
+// hear wakes the first waiter of the line because of a hint, or a bell.
+func (l *line) hear(bell bool) {
+	if len(l.waiters) == 0 || time.Since(l.hinted) < hintGap {
+		return
+	}
+	l.hinted = time.Now()
+	l.first().ring(bell)
+}
+
+// ring wakes a waiter because of a hint, or a bell.
+func (w *Waiter) ring(bell bool) {
+	select {
+	case w.hint <- bell:
+	default: // one is pending already
+	}
+}
+
+// trust is what is known of the hints of a queue: byBell if the last turn to end for which that could be expected was rung,
+// 1 if the last turn to end was hinted at, 0 if it is not known whether turns are, and less the more hints were false.
 type trust int
 
-const minTrust = -5
+const (
+	minTrust trust = -5
+	byBell   trust = 2
+)
 
-// after returns the trust after a look: a turn has ended since the last one, or there were hints, or both.
-func (t trust) after(ended, hinted bool) trust {
+// after returns the trust after a look: a turn has ended since the last one, or there were hints, or both. most is 1, or byBell
+// if there were bells alone.
+func (t trust) after(ended, hinted bool, most trust) trust {
 	switch {
 	case !ended:
 		return max(min(t, 0)-1, minTrust)
+	case hinted && t < 0:
+		return t + 1
 	case hinted:
-		return min(t+1, 1)
+		return most
 	}
 	return min(t, 0)
 }
@@ -159,32 +218,49 @@ func (h *hints) staggered(early bool, trip time.Duration) {
 	}
 }
 
-// Hints returns what the waiter knows of hints. Only its goroutine calls it, as all that it has heard.
-func (w *Waiter) Hints() waitpolicy.Hints {
+// Bell returns what the waiter's row says of where to ring it; empty if it cannot be rung.
+func (w *Waiter) Bell() string { return w.bell }
+
+// Hints returns what the waiter knows of hints. rings: the present holder has probably read the waiter's row, and rings its
+// bell. Only its goroutine calls it, as all that it has heard.
+func (w *Waiter) Hints(rings bool) waitpolicy.Hints {
 	h := w.heard.hints
-	if w.hint != nil {
-		w.lines.mu.Lock()
-		h.Trust, h.Stagger = int(w.lines.hints.trusted[w.line.key]), w.lines.hints.stagger
-		w.lines.mu.Unlock()
+	if w.hint == nil {
+		return h
 	}
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	known := w.lines.hints.trusted[w.line.key]
+	if known == byBell && !rings {
+		known = 0
+	}
+	h.Trust, h.Stagger = int(known), w.lines.hints.stagger
 	return h
 }
 
 // Judge compares the hints since the last verdict with what a look shows: before are the holders of the one before. A turn that
-// ended in this process says nothing about them. A present turn began after the last true hint.
-func (w *Waiter) Judge(before, now []queue.Holder) {
+// ended in this process says nothing about them, nor does one whose holder does not ring, about bells. A present turn began
+// after the last true hint.
+func (w *Waiter) Judge(before, now []queue.Holder, rings bool) {
 	h, p := &w.heard.hints, w.Terms.Pace
 	if w.hint != nil && !w.heard.woken {
 		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
 			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
 		})
+		// A bell is of the end of the last turn before the waiter's own.
+		open := !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.Ticket.Less(w.ticket) })
 		if ended && h.Came == 0 { // else a hint that came during the request is of a later end, and ends the next rest
 			select {
-			case <-w.hint:
-				h.Came, h.Last = 1, time.Now()
+			case bell := <-w.hint:
+				if bell && !open {
+					w.ring(bell)
+				} else {
+					w.came(bell)
+				}
 			default:
 			}
 		}
+		ended = ended && (open || !h.Rung)
 		w.lines.mu.Lock()
 		defer w.lines.mu.Unlock()
 		of, key := w.lines.hints, w.line.key
@@ -193,8 +269,8 @@ func (w *Waiter) Judge(before, now []queue.Holder) {
 			h.Early++
 			return
 		}
-		if ended || h.Came > 0 {
-			of.trust(key, known.after(ended, h.Came > 0))
+		if expected := known != byBell || rings; ended && expected || h.Came > 0 {
+			of.trust(key, known.after(ended, h.Came > 0, w.heard.most()))
 		}
 		if ended && w.heard.heeded {
 			of.staggered(h.Early > 0, p.Trip())

@@ -83,7 +83,7 @@ func TestManyQueues(t *testing.T) {
 	}
 	trusted, ended := 0, 0
 	for i, w := range waiters {
-		trusted += w.Hints().Trust
+		trusted += w.Hints(false).Trust
 		if !lines.Ended(onPaper("e", strconv.Itoa(i))).IsZero() {
 			ended++
 		}
@@ -116,23 +116,23 @@ func TestTrust(t *testing.T) {
 		for range step.times {
 			judge(w, step.ended, step.hinted)
 		}
-		if trust := w.Hints().Trust; trust != step.want {
+		if trust := w.Hints(false).Trust; trust != step.want {
 			t.Errorf("%s: trust is %d, want %d", step.name, trust, step.want)
 		}
 	}
 	w.Leave()
-	if again := lines.Join(onPaper("e", "lock"), n(2), 0); again.Hints().Trust != 1 {
+	if again := lines.Join(onPaper("e", "lock"), n(2), 0); again.Hints(false).Trust != 1 {
 		t.Error("the next waiter has forgotten it")
 	}
 	without := New(time.Hour).Join(onPaper("e", "lock"), n(1), 0)
-	if without.hint != nil || without.Hints().Trust != 0 {
+	if without.hint != nil || without.Hints(false).Trust != 0 {
 		t.Error("there are hints without Config.Wake")
 	}
 }
 
 // judge has a waiter judge a look that was early as often as a hint is believed.
 func judge(w *Waiter, ended, hinted bool) {
-	w.heard = heard{hints: waitpolicy.Hints{Early: waitpolicy.MaxEarly}}
+	w.heard = heard{hints: waitpolicy.Hints{Early: waitpolicy.MaxEarly}, toAll: true}
 	if hinted {
 		w.heard.hints.Came = 1
 	}
@@ -146,7 +146,7 @@ func look(w *Waiter, ended bool) {
 		now = nil
 	}
 	w.Terms.Pace = &waitpolicy.Pace{}
-	w.Judge(before, now)
+	w.Judge(before, now, false)
 }
 
 // TestHintDuringLook checks that a hint that comes during a look is that of the end which the look shows. If it shows none,
@@ -161,14 +161,108 @@ func TestHintDuringLook(t *testing.T) {
 			judge(w, false, true)
 		}
 		w.heard = heard{}
-		signal(w.hint)
-		before := w.Hints().Trust
-		if look(w, false); w.Hints().Trust != before || w.Hints().Came != 0 || !hinted(w) {
+		w.hint <- false
+		before := w.Hints(false).Trust
+		if look(w, false); w.Hints(false).Trust != before || w.Hints(false).Came != 0 || !hinted(w) {
 			t.Errorf("after %d false hints: the look has judged a hint that came later", falseOnes)
 		}
-		signal(w.hint)
-		if look(w, true); w.Hints().Trust != before+1 || hinted(w) {
-			t.Errorf("after %d false hints: trust was %d and is %d, want that the hint was true", falseOnes, before, w.Hints().Trust)
+		w.hint <- false
+		if look(w, true); w.Hints(false).Trust != before+1 || hinted(w) {
+			t.Errorf("after %d false hints: trust was %d and is %d, want that the hint was true", falseOnes, before, w.Hints(false).Trust)
 		}
+	}
+}
+
+// TestBells checks who is rung, and that a bell wakes the first waiter of its line until it has left.
+func TestBells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hub testhints.Hub
+		open := func(name string) *Lines {
+			q := New(time.Hour)
+			q.UseHints(hub.Far(name), slog.New(slog.DiscardHandler))
+			return q
+		}
+		a, b := open("a"), open("b")
+		q := onPaper("e", "lock")
+		first, second := b.Join(q, n(1), 0), b.Join(q, n(2), 0)
+		row := func(w *Waiter) Row { return Row{Row: &queue.Waiter{Ticket: w.ticket, Bell: w.Bell()}} }
+		ring := func(w *Waiter) []string {
+			before := len(hub.Rung())
+			a.Hint(q, row(w))
+			time.Sleep(time.Second)
+			return hub.Rung()[before:]
+		}
+		if got := ring(first); len(got) != 1 || got[0] != first.Bell() || !hinted(first) || hinted(second) {
+			t.Errorf("rung %q, want that of the first, which is woken", got)
+		}
+		a.Hint(q, Row{})
+		a.Hint(q, Row{Row: &queue.Waiter{Ticket: n(1)}})
+		b.Hint(q, row(first))
+		if time.Sleep(time.Second); hinted(first) || b.Rings(q, n(1)) || !b.Rings(q, n(3)) || !a.Rings(q, n(1)) {
+			t.Error("a bell is rung that is not known, or is the client's own")
+		}
+		first.Leave()
+		ring(first)
+		if hinted(first) || hinted(second) {
+			t.Error("the bell of a waiter that has left wakes")
+		}
+		if ring(second); !hinted(second) {
+			t.Error("the second is not woken")
+		}
+		for range 10 {
+			hub.Forge()
+		}
+		if !hinted(second) || hinted(second) {
+			t.Error("bells at one instant are one")
+		}
+		without := New(time.Hour)
+		without.UseHints(hub.Client("c"), slog.New(slog.DiscardHandler))
+		if w := without.Join(q, n(1), 0); w.Bell() != "" || without.Rings(q, n(2)) {
+			t.Error("there are bells without wake.Bells")
+		}
+	})
+}
+
+// TestTrustInBells checks that bells are trusted for the turns of holders that ring, and only for them.
+func TestTrustInBells(t *testing.T) {
+	var hub testhints.Hub
+	lines := New(time.Hour)
+	lines.UseHints(hub.Far("a"), slog.New(slog.DiscardHandler))
+	w := lines.Join(onPaper("e", "lock"), n(3), 0)
+	before := func(holder int) []queue.Holder { return []queue.Holder{{ID: strconv.Itoa(holder), Ticket: n(holder)}} }
+	for _, step := range []struct {
+		name        string
+		bells       int
+		hint        bool
+		now         []queue.Holder // after the turn of ticket 1
+		rings       bool
+		trust, with int // while the present holder does not ring, and while it does
+	}{
+		{name: "TrueBell", bells: 1, trust: 0, with: 2},
+		{name: "TurnWithoutBellOfOther", trust: 0, with: 2},
+		{name: "LostBell", rings: true, trust: 0, with: 0},
+		{name: "TrueAgain", bells: 1, rings: true, trust: 0, with: 2},
+		{name: "OfLaterEnd", bells: 1, now: before(2), trust: -1, with: -1},
+		{name: "RegainsTrust", bells: 1, trust: 0, with: 0},
+		{name: "HintBesideBell", bells: 1, hint: true, trust: 1, with: 1},
+		{name: "BellAlone", bells: 1, trust: 0, with: 2},
+	} {
+		w.Terms.Pace = &waitpolicy.Pace{}
+		w.heard = heard{hints: waitpolicy.Hints{Early: waitpolicy.MaxEarly}}
+		for range step.bells {
+			w.came(true)
+		}
+		if step.hint {
+			w.came(false)
+		}
+		w.Judge(before(1), step.now, step.rings)
+		if got, with := w.Hints(false).Trust, w.Hints(true).Trust; got != step.trust || with != step.with {
+			t.Errorf("%s: trust is %d and %d, want %d and %d", step.name, got, with, step.trust, step.with)
+		}
+	}
+	w.heard = heard{}
+	w.ring(true)
+	if w.Judge(before(1), before(2), false); w.Hints(false).Came != 0 || !hinted(w) {
+		t.Error("a bell that came during a look which shows the turn before the waiter's own is of the end of that turn")
 	}
 }

@@ -19,8 +19,10 @@ type Waiter struct {
 	line   *line
 	ticket ticket.Number
 	wake   chan struct{} // it has become the first, a turn has ended in this process, or the lock was passed to it
-	hint   chan struct{} // another process may have ended a turn; nil: without hints
+	hint   chan bool     // another process may have ended a turn; true: it has rung the bell; nil: without hints
 	active chan struct{}
+	bell   string // constant; empty: it has none
+	unhang func() // from its bell; nil: it has none
 
 	// Guarded by lines.mu.
 	inserted bool      // its row is in the table
@@ -40,6 +42,7 @@ type Waiter struct {
 type heard struct {
 	hints  waitpolicy.Hints
 	heeded bool // the first look since then was because of a hint
+	toAll  bool // not all of them were bells
 	woken  bool // turns may have ended without a hint
 }
 
@@ -54,6 +57,9 @@ func (w *Waiter) Spans(turns int) {
 
 // Leave removes the waiter and wakes the first of the others.
 func (w *Waiter) Leave() {
+	if w.unhang != nil {
+		w.unhang()
+	}
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
 	if w.left {
@@ -196,8 +202,8 @@ func (w *Waiter) Rest(ctx context.Context, d, mean time.Duration, slots chan<- s
 		case <-timer.C:
 		case <-w.wake:
 			w.heard.woken, woken, over = true, true, true
-		case <-w.hint:
-			until = w.heed(ctx, mean, until)
+		case bell := <-w.hint:
+			until = w.heed(ctx, bell, mean, until)
 		case slots <- struct{}{}:
 			slot, over = true, true
 		case <-w.Terms.Failed:
@@ -235,15 +241,29 @@ func (w *Waiter) withdraw(ctx context.Context) queue.Event {
 }
 
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (w *Waiter) trusts() bool { return w.Hints().Trust >= 0 }
+func (w *Waiter) trusts() bool { return w.Hints(false).Trust >= 0 }
+
+// came counts a hint.
+func (w *Waiter) came(bell bool) {
+	h := &w.heard.hints
+	h.Came, h.Last, h.Rung = h.Came+1, time.Now(), h.Rung || bell
+	w.heard.toAll = w.heard.toAll || !bell
+}
+
+// most returns the trust that what was heard leads to.
+func (h heard) most() trust {
+	if h.toAll {
+		return 1
+	}
+	return byBell
+}
 
 // heed takes a hint, and returns when the rest ends, at the latest at until.
 //
 //go:noinline // the same
-func (w *Waiter) heed(ctx context.Context, mean time.Duration, until time.Time) time.Time {
-	w.heard.hints.Came++
-	w.heard.hints.Last = time.Now()
-	at, heeded := w.Terms.Pace.Heed(*w.Terms.Schedule, w.Hints(), mean, until, func() float64 { return random.Float64(ctx) })
+func (w *Waiter) heed(ctx context.Context, bell bool, mean time.Duration, until time.Time) time.Time {
+	w.came(bell)
+	at, heeded := w.Terms.Pace.Heed(*w.Terms.Schedule, w.Hints(false), mean, until, func() float64 { return random.Float64(ctx) })
 	w.heard.heeded = w.heard.heeded || heeded && w.heard.hints.Early == 0
 	return at
 }

@@ -24,6 +24,7 @@ type end struct {
 	next   handover.Next          // the waiter that was looked for last
 	record queue.Record           // of the last answer
 	turn   ticket.Number          // of the caller of the block that was chosen to follow; zero: none
+	rung   bool                   // the row of the next waiter is read to ring its bell
 }
 
 // releasing is the policy of a request that ends the lock. It waits for new credentials, too.
@@ -100,7 +101,7 @@ func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	e.Reply = queue.ReplyUnknown // if the DynamoDB client panics
 	defer func() { c.next.Answer(queue.Passed{Reply: e.Reply, Record: e.Record}) }()
 	if do.Hint {
-		c.client.Local.Hint(q)
+		c.hint()
 	}
 	switch {
 	case c.users != nil:

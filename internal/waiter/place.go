@@ -56,6 +56,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place 
 	if w.cfg.nameable() {
 		row.EntryID = w.wait.PassID()
 	}
+	row.Bell = local.Bell()
 	if w.cfg.Resume != nil {
 		from = w.cfg.Resume.ID
 	}

@@ -231,7 +231,7 @@ func (p *player) decided(d *queue.Decision) {
 		return // not in the queue yet
 	}
 	if p.turn.local != nil {
-		p.turn.local.Judge(before, s.Record.Holders)
+		p.turn.local.Judge(before, s.Record.Holders, p.sight.rings(before))
 	}
 	p.sight.status.Blocked = d.Blocked
 	p.sight.pace.Decided(*d)

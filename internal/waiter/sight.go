@@ -44,7 +44,7 @@ func (s *sight) view() waitpolicy.View {
 		v.Row = s.cfg.Row.TTL
 	}
 	if s.turn.local != nil {
-		v.Hints = s.turn.local.Hints()
+		v.Hints = s.turn.local.Hints(s.rings(v.Record.Holders) || s.turn.foreseen && !s.wait.Next())
 	}
 	return v
 }
@@ -60,6 +60,11 @@ func (s *sight) heldByOwn() bool {
 func (s *sight) expected() bool {
 	return s.turn.foreseen && s.wait.Next() && len(s.wait.Snapshot.Record.Holders) == 1 &&
 		time.Since(s.pace.Moved()) < waitpolicy.NamedWithin
+}
+
+// rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it rings its bell.
+func (s *sight) rings(holders []queue.Holder) bool {
+	return s.turn.foreseen && len(holders) == 1 && holders[0].Ticket == s.wait.Ticket.Previous()
 }
 
 // report reports the progress of a waiter that continues to wait.

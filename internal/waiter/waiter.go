@@ -376,12 +376,12 @@ func (w *Waiter) end(do *queue.Do) (*Grant, error) {
 func (p *player) arrive(do *queue.Do) {
 	p.turn.arrived = true
 	if serving := p.sight.status.Serving; len(serving) > 0 {
-		p.turn.local.Judge(serving, nil)
+		p.turn.local.Judge(serving, nil, p.sight.rings(serving))
 	}
 	p.turn.local.Granted(do.Attempt.ID, &p.wait.Snapshot) // for the next waiter of the client
 	p.depart()
 	ended := p.cfg.Local.Ended(p.cfg.Queue)
-	if hinted := p.turn.local.Hints().Last; ended.Before(hinted) {
+	if hinted := p.turn.local.Hints(false).Last; ended.Before(hinted) {
 		ended = hinted // what another process says
 	}
 	if do.Attempt.Passed && !do.Holder.Named {

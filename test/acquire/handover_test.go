@@ -29,6 +29,7 @@ type contest struct {
 	contenders, cycles int
 	hold               func(*rand.Rand) time.Duration
 	hub                *hints.Hub                  // nil: no hints
+	bells              bool                        // in place of hints
 	warm               int                         // turns before cost and hand-overs count
 	slow               func(*queuelocktest.Client) // adds faults; optional
 	skew               func(int) time.Duration     // of the host that dates the answers to a client; nil: none
@@ -39,6 +40,7 @@ type contest struct {
 type result struct {
 	handOvers []time.Duration // from the answer to a release to the next grant
 	overtaken int             // waiters that were there long before one that was granted first
+	turns     []time.Duration // from the call of a release to the next grant
 	cost      queuelocktest.Tally
 	cycles    int
 	lasted    time.Duration
@@ -73,13 +75,16 @@ func (c contest) run(t *testing.T) (r result) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
 		var mu sync.Mutex
-		var released time.Time
+		var released, releasing time.Time
 		waiting := map[int]time.Time{} // since when
 		var contenders sync.WaitGroup
 		var clients []*queuelock.Client
 		for i := range c.contenders {
 			var cfg queuelock.Config
-			if c.hub != nil {
+			switch {
+			case c.bells:
+				cfg.Wake = c.hub.Far(fmt.Sprint(i))
+			case c.hub != nil:
 				cfg.Wake = c.hub.Client(fmt.Sprint(i))
 			}
 			client, db := open(t, table, fmt.Sprint(i), cfg, c.skew, i)
@@ -108,7 +113,7 @@ func (c contest) run(t *testing.T) (r result) {
 						before = table.Counts()
 					}
 					if asked.Before(released) && grants > c.warm {
-						r.handOvers = append(r.handOvers, time.Since(released))
+						r.handOvers, r.turns = append(r.handOvers, time.Since(released)), append(r.turns, time.Since(releasing))
 					}
 					delete(waiting, i)
 					for _, since := range waiting {
@@ -118,9 +123,10 @@ func (c contest) run(t *testing.T) (r result) {
 					}
 					mu.Unlock()
 					time.Sleep(c.hold(rng))
+					called := time.Now()
 					locktest.Release(t, lock)
 					mu.Lock()
-					released = time.Now()
+					releasing, released = called, time.Now()
 					mu.Unlock()
 				}
 			})

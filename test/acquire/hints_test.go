@@ -62,9 +62,17 @@ type pair struct {
 }
 
 func newPair(t *testing.T, cfg queuelock.Config) *pair {
+	return newPairOf(t, cfg, hinted)
+}
+
+// hinted is a client that sends and receives hints, and rung one that rings and is rung.
+func hinted(hub *hints.Hub, name string) wake.Hints { return hub.Client(name) }
+func rung(hub *hints.Hub, name string) wake.Hints   { return hub.Far(name) }
+
+func newPairOf(t *testing.T, cfg queuelock.Config, kind func(*hints.Hub, string) wake.Hints) *pair {
 	p := &pair{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))}
 	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
-		cfg.Wake = p.hub.Client(name)
+		cfg.Wake = kind(&p.hub, name)
 		return locktest.OpenMet(t, p.table, name, cfg)
 	}
 	p.a, p.da = open("a")
@@ -78,11 +86,17 @@ func newPair(t *testing.T, cfg queuelock.Config) *pair {
 	return p
 }
 
-// TestForgedHints checks that a million forged hints cost a CLAIM, and otherwise not much more than polls.
+// TestForgedHints checks that a million forged hints, or copies of a bell's datagram, cost a CLAIM, and otherwise not much more
+// than polls.
 func TestForgedHints(t *testing.T) {
+	t.Run("Hints", func(t *testing.T) { testForged(t, hinted) })
+	t.Run("Bells", func(t *testing.T) { testForged(t, rung) })
+}
+
+func testForged(t *testing.T, kind func(*hints.Hub, string) wake.Hints) {
 	wait := func(forged int) (cost queuelocktest.Tally) { // of a waiter in a minute
 		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, queuelock.Config{})
+			p := newPairOf(t, queuelock.Config{}, kind)
 			next := locktest.QueueUp(t.Context(), p.a, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			before := p.da.Counts()
@@ -108,16 +122,22 @@ func TestForgedHints(t *testing.T) {
 	}
 }
 
-// TestFloodBehindOthers checks that forged hints cost a waiter behind others a few looks, however many there are.
+// TestFloodBehindOthers checks that forged hints cost a waiter behind others a few looks, however many there are. A bell says
+// that it is next, so it costs looks, as the next in line's do.
 func TestFloodBehindOthers(t *testing.T) {
+	t.Run("Hints", func(t *testing.T) { testFlood(t, hinted, 8) })
+	t.Run("Bells", func(t *testing.T) { testFlood(t, rung, 60) })
+}
+
+func testFlood(t *testing.T, kind func(*hints.Hub, string) wake.Hints, most int) {
 	wait := func(flood bool) (cost queuelocktest.Tally) { // of the third in line in a minute
 		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, queuelock.Config{})
+			p := newPairOf(t, queuelock.Config{}, kind)
 			ctx, cancel := context.WithCancel(t.Context())
 			var waiting []<-chan locktest.Outcome
 			var last *queuelocktest.Client
 			for i := range 4 {
-				client, db := locktest.OpenMet(t, p.table, fmt.Sprint(i), queuelock.Config{Wake: p.hub.Client(fmt.Sprint(i))})
+				client, db := locktest.OpenMet(t, p.table, fmt.Sprint(i), queuelock.Config{Wake: kind(&p.hub, fmt.Sprint(i))})
 				waiting, last = append(waiting, locktest.QueueUp(ctx, client, waitpolicy.Forever)), db
 				time.Sleep(time.Second)
 			}
@@ -139,8 +159,8 @@ func TestFloodBehindOthers(t *testing.T) {
 	}
 	polls, flooded := wait(false), wait(true)
 	t.Logf("%+v without, %+v with forged hints", polls, flooded)
-	if flooded.Sent > polls.Sent+8 {
-		t.Error("want at most eight requests more")
+	if flooded.Sent > polls.Sent+most || flooded.WriteUnits > polls.WriteUnits {
+		t.Errorf("want at most %d looks more", most)
 	}
 }
 

@@ -145,6 +145,7 @@ var rowFields = func() map[string]field {
 		"ttl":       {ofEntry, "a number", false, append(nums(0, -1, 8*24*time.Hour.Milliseconds()), whole...)},
 		"until":     {ofEntry, "a number", true, whole},
 		"expiresAt": {ofNothing, "", true, nil},
+		"bell":      {ofNothing, "", true, strs("10.0.0.5:53 x", strings.Repeat("x", 1000))},
 	}
 }()
 

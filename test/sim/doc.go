@@ -47,7 +47,7 @@
 //   - Missing dates. In a third of the runs a proxy removes the dates of the answers to
 //     some processes.
 //   - Hints. In a quarter of the runs processes send wake-up hints, which are lost,
-//     late and repeated, and others are forged.
+//     late and repeated, and others are forged. In half of them waiters have bells.
 //   - Stuck reads. A read hangs for one to three minutes and ignores its context,
 //     so its waiter does not continue, while the goroutine that renews the
 //     waiter's row does.

@@ -27,6 +27,32 @@ func (h hinted) Listen(receive func(wake.Digest)) (stop func(), err error) {
 	})
 }
 
+// rung are hints with bells of a process.
+type rung struct {
+	node *node
+	wake.Bells
+}
+
+func (r rung) Send(d wake.Digest) { hinted{r.node, r.Bells}.Send(d) }
+
+func (r rung) Listen(receive func(wake.Digest)) (stop func(), err error) {
+	return hinted{r.node, r.Bells}.Listen(receive)
+}
+
+func (r rung) Ring(bell string) {
+	if r.node.runs() {
+		r.Bells.Ring(bell)
+	}
+}
+
+func (r rung) Hang(rung func()) (bell string, stop func()) {
+	return r.Bells.Hang(func() {
+		if r.node.runs() {
+			rung()
+		}
+	})
+}
+
 func (n *node) runs() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -55,7 +55,7 @@ func (n *node) turnAtItem(r *rand.Rand, owner string) {
 	case n.isDead():
 		return
 	case said == saidMade:
-		n.judgeRelease("UpdateAndRelease", owner, id, err)
+		n.judgeRelease("UpdateAndRelease", owner, id, err, false)
 		n.tally.writes.Add(1)
 		return
 	case said == saidNotMade:
@@ -65,7 +65,7 @@ func (n *node) turnAtItem(r *rand.Rand, owner string) {
 	err = lock.Release(n.with(r))
 	n.add(n.name, "%s: released: %v", owner, err)
 	if held {
-		n.judgeRelease("Release", owner, id, err)
+		n.judgeRelease("Release", owner, id, err, false)
 	}
 }
 

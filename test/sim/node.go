@@ -130,7 +130,14 @@ func (w *world) boot(name string, i int) (*node, error) {
 		Logger: slog.New(listener{n}),
 	}
 	if w.plan.Hints {
-		cfg.Wake = hinted{n, w.hub.Client(name)}
+		switch bells := w.hub.Bells(name); {
+		case w.plan.Lone:
+			cfg.Wake = rung{n, w.hub.Far(name)}
+		case w.plan.Bells:
+			cfg.Wake = rung{n, bells}
+		default:
+			cfg.Wake = hinted{n, bells}
+		}
 	}
 	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second
 	if w.plan.Forget > 0 {

@@ -247,8 +247,8 @@ func (n *node) judgeWrite(what, owner, value string, err error) outcome {
 }
 
 // judgeRelease compares what a release, of any kind, said of a lock that was held
-// before it with what removed the lock's entry.
-func (n *node) judgeRelease(what, owner string, id grantID, err error) {
+// before it with what removed the lock's entry. A turn of a block may end while the entry stays.
+func (n *node) judgeRelease(what, owner string, id grantID, err error, inBlock bool) {
 	if n.isDead() {
 		return
 	}
@@ -260,6 +260,7 @@ func (n *node) judgeRelease(what, owner string, id grantID, err error) {
 	loss, lost := err.(*queuelock.LostError)
 	lost = lost && loss.Cause == heartbeat.Evicted
 	switch {
+	case err == nil && inBlock: // the next turn may have begun, and that one may be evicted
 	case err == nil && !gone:
 		n.violate("%s: %s returned nil, and the lock is still in the record", owner, what)
 	case err == nil && by.actor != n.name:

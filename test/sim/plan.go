@@ -51,8 +51,11 @@ type Plan struct {
 	Crowded bool
 	// Contest says that many processes want one lock for short turns: most grants are by name.
 	Contest bool
-	// Hints lets processes send hints, and an attacker forges some.
-	Hints bool
+	// Hints lets processes send hints, and an attacker forges some. With Bells waiters have bells, too. With Lone nothing
+	// but bells is sent.
+	Hints, Bells, Lone bool
+	// Blocks lets workers of a process wait together.
+	Blocks bool
 	// AnyWrites leaves unjudged whether a write of package queue describes each change.
 	AnyWrites bool
 	// Policies lets turns keep their queue closed, and operators ask holders to give way.
@@ -190,6 +193,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.crowd(r)
 	}
 	p.Hints = rand.New(rand.NewPCG(seed, hinting)).IntN(4) == 0
+	bells := rand.New(rand.NewPCG(seed, ringing))
+	p.Bells = p.Hints && bells.IntN(2) == 0
+	p.Lone = p.Bells && bells.IntN(2) == 0
 	if r := rand.New(rand.NewPCG(seed, contesting)); r.IntN(3) == 0 {
 		p.contest(r)
 	}
@@ -218,6 +224,9 @@ const forgetting = 281
 
 // hinting is the stream that chooses the runs with hints, as variation does.
 const hinting = 1047
+
+// ringing is the stream that chooses those with bells, as variation does.
+const ringing = 1048
 
 // crowding is the stream that chooses the runs with long queues, as variation does.
 const crowding = 55426

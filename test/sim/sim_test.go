@@ -22,6 +22,7 @@ var (
 	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
 	left    = flag.String("sim.leave", "", "`conditions` of the library's writes that are left out, as \"CLAIM: room; SWEEP: *\"")
 	judged  = flag.Bool("sim.writes", true, "judge whether a write of package queue describes each change")
+	blocks  = flag.String("sim.blocks", "half", "in `which` runs workers wait in blocks of tickets: half, all or none")
 	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
@@ -76,6 +77,9 @@ func run(t *testing.T, seed uint64) sim.Report {
 	}()
 	plan := sim.NewPlan(seed, time.Duration(*minutes)*time.Minute)
 	plan.AnyWrites = !*judged
+	if *blocks == "all" || *blocks == "half" && seed%2 == 0 {
+		plan.Block()
+	}
 	report := sim.Run(t, plan)
 	if len(report.Violations) > 0 {
 		fail(t, report)
@@ -172,7 +176,9 @@ func TestReplay(t *testing.T) {
 		if plan.Several > 0 {
 			continue
 		}
-		left--
+		if left--; left%2 == 0 {
+			plan.Block()
+		}
 		once, again := sim.Run(t, plan), sim.Run(t, plan)
 		if diff := difference(once.History, again.History); diff != "" {
 			t.Errorf("seed %d: two runs differ:\n%s", plan.Seed, diff)

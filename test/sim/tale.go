@@ -160,9 +160,11 @@ func (t *tale) look(a *ask) string {
 
 func isRead(a *ask) bool { return a.operation == "Query" || a.operation == "GetItem" }
 
-// isDate reports whether of a read only the date is used.
+// isDate reports whether of a read only the date is used, or the bell of a row.
 func isDate(a *ask) bool {
-	return a.operation == "GetItem" && !bytes.Contains(a.body, []byte("ConsistentRead"))
+	var b struct{ Key map[string]any }
+	_ = json.Unmarshal(a.body, &b) // the engine has read it
+	return a.operation == "GetItem" && (!bytes.Contains(a.body, []byte("ConsistentRead")) || isRow(b.Key))
 }
 
 // wire is what is of interest in an answer.

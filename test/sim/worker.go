@@ -76,6 +76,10 @@ func (n *node) with(r *rand.Rand) context.Context {
 // turn is one Acquire, and what follows it.
 func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	a := n.newAttempt(r, owner)
+	if n.plan.Blocks && n.kinds[key] == (Kind{}) && n.chances(owner+" waits as others", 0).IntN(4) > 0 {
+		n.turnAsOthers(r, a, key)
+		return
+	}
 	opts, shares := n.kinds[key].draw(r)
 	if shares {
 		a.owner += readerSuffix
@@ -102,12 +106,16 @@ type attempt struct {
 	closed bool          // it fails closed
 	least  time.Duration // for which it keeps its queue closed
 	real   time.Time     // begun, on the engine's clock
+	plain  bool          // it has no options, so that its client may let it wait in a block
 }
 
 func (a *attempt) String() string {
 	s := fmt.Sprintf("%v, at most %v, lease %v", a.wait, a.limit, a.ttl)
 	if a.closed {
 		s += ", fails closed"
+	}
+	if a.plain {
+		s += ", as others of its client"
 	}
 	return s
 }
@@ -197,7 +205,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
 	n.diary.hear(key, owner, story.Holds.Of("%s", token))
-	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, id: grantID{name(key), token, owner}, doubt: a.saved != nil, watched: make(chan struct{})}
+	h := &hold{node: n, owner: owner, key: key, lock: lock, token: token, lease: a.ttl, begun: a.begun, closed: a.closed, plain: a.plain, id: grantID{name(key), token, a.inTable()}, doubt: a.saved != nil, watched: make(chan struct{})}
 	if a.saved != nil {
 		shares = lock.Shared()
 	}
@@ -217,7 +225,9 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	} else {
 		n.visible.add(key, grant)
 	}
-	n.save(owner, lock.Handle(), shares, n.now())
+	if !a.plain || n.chances(owner+" saves its handle", 0).IntN(3) == 0 { // after which the next turn of a block begins with a request
+		n.save(owner, lock.Handle(), shares, n.now())
+	}
 	n.beliefs.begin(h)
 	go func() { defer close(h.watched); h.watch() }()
 	h.use(r)
@@ -228,7 +238,11 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.forget(owner)
 	}
 	if r.Float64() < n.plan.Chances.Stale && !h.shares() {
-		n.sleep(r, exp(r, n.plan.TTL))
+		mean := n.plan.TTL
+		if a.plain {
+			mean = n.plan.Hold // while its block may hold
+		}
+		n.sleep(r, exp(r, mean))
 		h.writeStale(r)
 	}
 }
@@ -324,6 +338,7 @@ type hold struct {
 	lease  time.Duration
 	begun  int64
 	closed bool // it has none
+	plain  bool // it may be a turn of a block
 	id     grantID
 	n      int  // writes
 	total  int  // writes to the register, as far as known
@@ -451,7 +466,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 		err = h.releaseAtLast(r, err)
 	}
 	if was {
-		h.judgeRelease("Release", h.owner, h.id, err)
+		h.judgeRelease("Release", h.owner, h.id, err, h.plain)
 	}
 	dead := h.isDead()
 	h.add(h.name, "%s: released: %v", h.owner, err)
@@ -466,7 +481,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	switch {
 	case dead:
 		return
-	case err == nil && h.heard() == loose:
+	case err == nil && !h.plain && h.heard() == loose:
 		h.judgeTracesOfHolder()
 	case errors.Is(err, queuelock.ErrLost) && held:
 		h.tally.lost.Add(1) // noticed by Release

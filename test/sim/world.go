@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -152,7 +153,7 @@ func newWorld(plan Plan) *world {
 	w.writes = transition.New(tableName)
 	w.audit = audit.New(embedded.Config{Now: w.engineDate, OmitDate: plan.Dateless, Applied: w.changed}, tableName, w.engineClock)
 	w.audit.Actor = func(r *http.Request) string { return r.Header.Get(actorHeader) }
-	w.audit.Places = func(owner string) bool { return !w.isGathering(owner) }
+	w.audit.Places = func(owner string) bool { return !w.isGathering(owner) && strings.Contains(owner, "/") } // else of several callers
 	w.audit.IgnoreLives = plan.Observe || plan.Dateless || plan.Chances.Undated > 0
 	w.audit.Removed = w.removed
 	w.audit.Resumes = precedes

@@ -12,7 +12,7 @@
 //   - fencing: tickets of successive grants strictly increase;
 //   - order: no ticket is granted that was issued after a live row with a lower
 //     ticket, above the floor, was present in the queue, and the floor rises only
-//     with a grant, to the ticket granted;
+//     with a grant, to the ticket granted, or as the queue becomes idle, to the last of its block;
 //   - places (if Places): no waiter puts a row with a new ticket while its last one is above
 //     the floor, and can thus be granted;
 //   - life: no row, and no holder, is removed by another client before its lease
@@ -30,6 +30,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -95,6 +96,7 @@ type queue struct {
 	counter *big.Int // the last ticket that was registered, in the wider scopes
 	floor   *big.Int
 	last    *big.Int          // ticket of the last grant
+	reach   *big.Int          // the last one of its block
 	holders map[string]holder // ids now in the record
 	issued  map[string]int    // ticket → request that issued it, or registered it
 	rows    map[string]*row   // ticket → its row
@@ -113,9 +115,25 @@ type place struct {
 }
 
 type holder struct {
-	ticket string
-	ghost  bool
+	ticket  string
+	turns   int64  // of a block: how many tickets it has
+	reached string // of a block: the lowest whose writes are accepted; empty: the first
+	ghost   bool
 	life
+}
+
+// has reports whether the holder's block has a ticket.
+func (h holder) has(ticket string) bool {
+	d := new(big.Int).Sub(whole(ticket), whole(h.ticket))
+	return d.Sign() >= 0 && d.Cmp(big.NewInt(max(h.turns, 1))) < 0
+}
+
+// tickets are those of the holder, from that on.
+func (h holder) tickets(from string) (all []string) {
+	for n := whole(from); h.has(n.String()); n = new(big.Int).Add(n, big.NewInt(1)) {
+		all = append(all, n.String())
+	}
+	return all
 }
 
 // New makes an engine and watches a table of it. now is the engine's clock. After
@@ -140,7 +158,7 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 	if q := a.queues[queue]; q != nil {
 		for _, h := range q.holders {
 			if !h.closed {
-				tickets = append(tickets, h.ticket)
+				tickets = append(tickets, h.tickets(cmp.Or(h.reached, h.ticket))...)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (a *Audit) compare() {
 		q := a.queues[key]
 		if q == nil {
 			q = &queue{
-				counter: new(big.Int), floor: new(big.Int), last: new(big.Int),
+				counter: new(big.Int), floor: new(big.Int), last: new(big.Int), reach: new(big.Int),
 				holders: map[string]holder{}, issued: map[string]int{}, rows: map[string]*row{}, places: map[string]place{},
 			}
 			a.queues[key] = q
@@ -89,11 +89,15 @@ func (a *Audit) judge(key string, q *queue, it item) {
 		h, granted := a.judgeHolder(key, q, id, entry.M, servingAfter, holders)
 		if granted {
 			highest = a.judgeGrant(key, q, h, highest)
+		} else if t := whole(h.ticket); t.Cmp(q.last) > 0 { // a later turn of a block was resumed
+			q.last, highest = t, t
 		}
 		now[id] = h
 	}
 	q.holders = now
-
+	if !present && q.reach.Cmp(highest) > 0 {
+		highest = q.reach
+	}
 	floor := whole(it["granted"].N)
 	if next := new(big.Int).Add(servingAfter, big.NewInt(1)); present && next.Cmp(floor) > 0 {
 		floor = next
@@ -144,8 +148,10 @@ func (a *Audit) judgeLeft(key string, q *queue, holders item) {
 		} else if !a.succeeded(q, h, holders) {
 			a.judgeRemoval(key, "holder "+id, h.life)
 		}
-		if a.Removed != nil && !h.closed {
-			a.Removed(a.request, key, h.ticket, h.owner)
+		for _, t := range h.tickets(h.ticket) {
+			if a.Removed != nil && !h.closed {
+				a.Removed(a.request, key, t, h.owner)
+			}
 		}
 	}
 }
@@ -157,7 +163,11 @@ func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, serving
 	before := h.life
 	_, again := a.leases[id]
 	h.life = a.lives(id, entry)
+	h.turns, h.reached = whole(entry["turns"].N).Int64(), entry["reached"].N
 	if held {
+		if whole(h.reached).Cmp(whole(q.holders[id].reached)) < 0 {
+			a.violate(key, "the turn of holder %s fell from %s to %s", id, q.holders[id].reached, h.reached)
+		}
 		a.judgeRenewal(key, "holder "+id, before, h.life)
 		return h, false
 	}
@@ -202,7 +212,7 @@ func (a *Audit) judgeGrant(key string, q *queue, h holder, highest *big.Int) *bi
 		a.violate(key, "ticket %s was granted after ticket %s", ticket, q.last)
 	}
 	a.judgeOrder(key, q, ticket, q.floor)
-	q.last = ticket
+	q.last, q.reach = ticket, new(big.Int).Add(ticket, big.NewInt(max(h.turns, 1)-1))
 	if ticket.Cmp(highest) > 0 {
 		highest = ticket
 	}
@@ -235,7 +245,7 @@ func (a *Audit) resumed(old, now life) bool {
 // same ticket.
 func (a *Audit) succeeded(q *queue, gone holder, holders item) bool {
 	for id, entry := range holders {
-		if _, before := q.holders[id]; !before && entry.M["ticket"].N == gone.ticket && a.resumed(gone.life, life{id: id, owner: entry.M["owner"].S}) {
+		if _, before := q.holders[id]; !before && gone.has(entry.M["ticket"].N) && a.resumed(gone.life, life{id: id, owner: entry.M["owner"].S}) {
 			return true
 		}
 	}
@@ -245,7 +255,7 @@ func (a *Audit) succeeded(q *queue, gone holder, holders item) bool {
 // succeeds says that a holder has resumed one that is gone.
 func (a *Audit) succeeds(q *queue, ticket *big.Int, now life, holders item) bool {
 	for id, h := range q.holders {
-		if _, stands := holders[id]; !stands && h.ticket == ticket.String() && a.resumed(h.life, now) {
+		if _, stands := holders[id]; !stands && h.has(ticket.String()) && a.resumed(h.life, now) {
 			return true
 		}
 	}

@@ -113,7 +113,9 @@ func (s *search) counts(w *world, i int) {
 		s.fail("callers: caller %d of %s gets its turn, and has given up", h.index+1, nameOf(i))
 	}
 	n.gone |= 1 << h.index // it is not given back
-	w.turn = max(w.turn, h.ticket)
+	if !h.excused {        // of a record that was deleted, or after an eviction, it is no concern
+		w.turn = max(w.turn, h.ticket)
+	}
 	if s.resumes { // a program has its handle
 		s.hears(w, i, heldUse, 0, none)
 	}
@@ -128,6 +130,9 @@ func (s *search) passOn(w *world, i int, j int8) {
 	h := &n.hold
 	h.index, h.ticket = j, h.first+uint8(j)
 	r := s.stepHold(holdKey{m: h.m, kind: heldFollow, turn: h.ticket})
+	if s.Clients[i].Fences > 0 && !s.resumes {
+		h.before = r.before
+	}
 	if h.m = r.m; s.mistake == SameToken {
 		h.ticket = h.first
 	}
@@ -166,6 +171,20 @@ func (s *search) beginTurn(w *world, i int) {
 	if (h.left[transacting] > 0 || s.Clients[i].Reads) && !h.unsettled {
 		s.readsX(w, i)
 	}
+}
+
+// fenceAfter lets the caller of the turn before send a transaction with the condition of its lock, which it has released.
+func (s *search) fenceAfter(w *world, i int) {
+	h := &w.nodes[i].hold
+	m := msg{role: byNone, node: int8(i), ticket: h.ticket - 1, alone: true}
+	m.write[0] = s.stepHold(holdKey{m: h.before, kind: heldFence, clock: w.nodes[i].clock, deadline: s.deadline(h)}).write
+	if s.mistake == OldCondition {
+		id := s.ids[h.number]
+		m.write[0] = s.items.send(queue.OfTurn(queue.Fence(id, tickets[h.first], true), id, tickets[m.ticket]), 0, "")
+	}
+	h.before = none
+	s.say("    %s sends %s", nameOf(i), s.name(&m))
+	s.post(w, m)
 }
 
 func (s *search) answeredAdvance(w *world, m *msg) {

@@ -35,6 +35,7 @@ type heldStep struct {
 	reset    bool
 	open     bool
 	stale    bool
+	before   int32 // heldFollow: the machine of the turn before
 	alone    bool
 }
 

@@ -49,6 +49,7 @@ func TestMistakes(t *testing.T) {
 		{NoAdvance, "blocks, fence", "fence"},
 		{AdvanceEarly, "blocks, fence", "fence"},
 		{AdvanceOnce, "blocks, fence, late", "fence"},
+		{OldCondition, "blocks, fence", "fence"},
 		{NewInBlock, "blocks", "fencing"},
 		{BackTwice, "blocks, fence, operator", "callers"},
 		{NotBack, "blocks, fence, suspended", "callers"},

@@ -51,13 +51,14 @@ const (
 	transacts                   // i calls Transact
 	showsRecord                 // a part of the transaction that is decided becomes visible
 	showsX
-	fences   // i sends a transaction of its own
-	forgets  // DynamoDB the token of i's transaction
-	shows    // i rests, and takes over the record that another waiter of its client has read
-	givesOne // the caller j of i's block gives up
-	retakes  // i takes tickets for j, a waiter of its client without one, as it releases
-	pauses   // i will stop after its next step
-	goesOn   // i does what follows from that step
+	fences      // i sends a transaction of its own
+	forgets     // DynamoDB the token of i's transaction
+	shows       // i rests, and takes over the record that another waiter of its client has read
+	fencesAfter // the caller of i's turn before sends a transaction of its own
+	givesOne    // the caller j of i's block gives up
+	retakes     // i takes tickets for j, a waiter of its client without one, as it releases
+	pauses      // i will stop after its next step
+	goesOn      // i does what follows from that step
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -71,6 +72,9 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		}
 		doing := n.doing(s)
 		n.hold.paused(add, i)
+		if n.hold.before != none {
+			add(fencesAfter, i, 0)
+		}
 		switch {
 		case s.Clients[i].Resumes && n.turns > 0 && n.caller == idle && (w.nodes[0].known == 0 || n.hold.m != none):
 		case n.caller == idle && n.turns > 0 && n.hold.m == none:
@@ -356,6 +360,8 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.readsX(&w, i)
 	case fences:
 		s.fence(&w, i)
+	case fencesAfter:
+		s.fenceAfter(&w, i)
 	case transacts:
 		s.transact(&w, i)
 	case showsRecord, showsX:
@@ -717,7 +723,7 @@ var steps = map[moveKind]story.Step{
 	wants: story.Wants, polls: story.Looks, slowPolls: story.LooksSlowly, guesses: story.Claims, releases: story.Releases,
 	names: story.PassesByName, reads: story.Reads, beats: story.Beats, renews: story.Renews, gives: story.GivesUp, shows: story.TakesOver,
 	pauses: story.WillStop, goesOn: story.GoesOn, dies: story.Crashes, sleeps: story.Sleeps, downgrades: story.Downgrades, sets: story.SetsData,
-	updates: story.Updates, retries: story.TriesAgain, stops: story.StopsTrying, readsOf: story.ReadsX, fences: story.Fences,
+	updates: story.Updates, retries: story.TriesAgain, stops: story.StopsTrying, readsOf: story.ReadsX, fences: story.Fences, fencesAfter: story.FencesAfter,
 	transacts: story.Transacts, showsRecord: story.RecordShows, showsX: story.XShows, forgets: story.Forgotten,
 }
 

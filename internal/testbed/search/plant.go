@@ -77,6 +77,7 @@ const (
 	NoAdvance        Mistake = "the next turn of a block begins without ADVANCE"
 	AdvanceEarly     Mistake = "it begins before the answer to ADVANCE"
 	AdvanceOnce      Mistake = "ADVANCE counts as applied without an answer"
+	OldCondition     Mistake = "the condition of a lock that was released in its block is that of the entry"
 	NewInBlock       Mistake = "a new caller gets the turn after those of the block"
 	BackTwice        Mistake = "the callers of a lost block are given back twice"
 	NotBack          Mistake = "they are not given back"

@@ -68,8 +68,9 @@ func (s *search) method(r *heldStep, h *queue.Hold, k holdKey) *queue.Hold {
 	case heldSettle:
 		r.write = s.items.send(h.Settle(), 0, "")
 	case heldFollow:
+		before := h
 		h, r.stale = h.Follow(tickets[k.turn])
-		r.open = h.Open()
+		r.before = s.holds.add(before)
 	case heldAdvance:
 		r.write = s.items.send(h.Advance(), 0, "")
 	case heldUse:

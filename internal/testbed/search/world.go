@@ -217,6 +217,7 @@ type inBlock struct {
 	turns     int8  // of tickets
 	index     int8  // of the present turn
 	advancing bool  // ADVANCE is under way
+	before    int32 // the machine of the turn before, whose caller may still ask for a condition
 }
 
 // last is the last ticket of the block.

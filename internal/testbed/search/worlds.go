@@ -249,7 +249,9 @@ const States = 1_000_000
 var Unfinished = []string{
 	"suspended of three", "heartbeats", "heartbeats of rows", "rows, copied", "fail closed, late", "resumed twice", "resumed, ended",
 	"transaction, idle", "transaction, idle and evicted", "transaction, cancelled and evicted", "transaction, forgotten and evicted",
-	"paused of three",
+	"paused of three", "blocks, heartbeats", "blocks, retakes", "blocks, retakes, late", "blocks, retakes, copied, any",
+	"blocks, retakes, suspended", "blocks, fence, suspended", "blocks, transaction, ended", "blocks, downgrade",
+	"blocks, update, copied, any", "blocks, resumed, downgrade",
 }
 
 func worldNamed(name string) World {

@@ -45,6 +45,7 @@ const (
 	StopsTrying  Step = "%s stops trying"
 	ReadsX       Step = "%s reads x"
 	Fences       Step = "%s writes with the condition of its lock"
+	FencesAfter  Step = "the caller before %s's writes with the condition of its lock"
 	Transacts    Step = "%s calls Transact"
 
 	Evicts      Step = "an operator evicts %s"
@@ -67,7 +68,7 @@ const (
 
 var steps = []Step{
 	Wants, Looks, LooksSlowly, Claims, Releases, Passes, Retakes, PassesByName, Reads, Beats, Renews, GivesUp, GivesUpOne, TakesOver, WillStop, GoesOn, Crashes,
-	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
+	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, FencesAfter, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
 	Forgotten, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
 

@@ -1,0 +1,199 @@
+package acquire_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+	"github.com/queuelock/queuelock/wake"
+)
+
+// TestRungHandOver bounds the hand-over between hosts that learn of each other by their rows alone, from the call of Release to
+// the next grant, in round trips. With three contenders or more, holders have read the row of the next waiter. Of two, the
+// holder mostly reads it beside its release.
+func TestRungHandOver(t *testing.T) {
+	long, short := locktest.Scaled(96, 32), locktest.Scaled(480, 160) // a look under way delays some, so a mean needs many
+	type measured struct {
+		name        string
+		contenders  int
+		cycles      int
+		hold        func(*rand.Rand) time.Duration
+		trips       float64
+		write, read float64
+	}
+	for _, test := range locktest.Some([]measured{
+		{"3Of50ms", 3, short, always(50 * ms), 1.2, 4.5, 4.5},
+		{"8Of5ms", 8, short, always(5 * ms), 1.2, 4.8, 4.5},
+		{"32Of5ms", 32, short, always(5 * ms), 1.2, 4.5, 7.5},
+		{"8Of50ms", 8, short, always(50 * ms), 1.2, 4.5, 5.5},
+		{"32Of50ms", 32, short, always(50 * ms), 1.2, 4.5, 9},
+		{"2Of1s", 2, long, always(time.Second), 2.5, 5.5, 7.5},
+		{"3Of1s", 3, long, always(time.Second), 1.2, 4.5, 5},
+		{"8Of1s", 8, long, always(time.Second), 1.2, 5.5, 6},
+		{"32Of1s", 32, long, always(time.Second), 1.2, 8.5, 9},
+		{"8Of1sAtRandom", 8, long, exponential(time.Second), 1.2, 5.5, 10},
+		{"4Of60s", 4, long, always(time.Minute), 1.2, 35, 7},
+	}) {
+		t.Run(test.name, func(t *testing.T) {
+			got := contest{
+				contenders: test.contenders, cycles: max(6, test.cycles/test.contenders), hold: test.hold,
+				hub: new(hints.Hub), bells: true, warm: 2 * test.contenders,
+			}.run(t)
+			var sum time.Duration
+			for _, d := range got.turns {
+				sum += d
+			}
+			trips := float64(sum) / float64(len(got.turns)) / float64(roundTrip)
+			t.Logf("%v; %.2f round trips", got, trips)
+			write, read := got.units()
+			if trips > test.trips || write > test.write || read > test.read {
+				t.Errorf("want at most %v round trips, %v and %v units", test.trips, test.write, test.read)
+			}
+			if got.overtaken > 0 {
+				t.Error("order was traded for speed")
+			}
+		})
+	}
+}
+
+// TestLostBells checks that waiters poll soon after bells are not rung any more.
+func TestLostBells(t *testing.T) {
+	var sent atomic.Int64
+	got := contest{contenders: 4, cycles: 12, hold: always(time.Second), bells: true, hub: &hints.Hub{
+		Fate: func(string, string, int64) []time.Duration {
+			if sent.Add(1) > 16 {
+				return nil
+			}
+			return []time.Duration{ms}
+		},
+	}}.run(t)
+	t.Log(got)
+	if late := got.handOvers[len(got.handOvers)-12:]; got.p99() > 270*ms || late[len(late)-1] > 100*ms {
+		t.Errorf("the last hand-overs took %v, want at most a quarter of a turn, and then polls", late)
+	}
+}
+
+// TestRung checks which waiters are rung, and what that costs.
+func TestRung(t *testing.T) {
+	locktest.InBubble(t, "NoneIfNoneWaits", func(t *testing.T) {
+		var hub hints.Hub
+		table := queuelocktest.NewTable(t)
+		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Far("a")})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		before := db.Counts()
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+		synctest.Wait()
+		if cost := db.Counts().Sub(before).Total(); cost.Sent != 2 || len(hub.Rung()) > 0 {
+			t.Errorf("an idle cycle sends %d requests and rings %v", cost.Sent, hub.Rung())
+		}
+	})
+	locktest.InBubble(t, "EachWaitHasItsOwnBell", func(t *testing.T) {
+		var hub hints.Hub
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Far("a")})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{Wake: hub.Far("b")})
+		seen := map[string]bool{}
+		for range 3 {
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			next := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			for _, row := range rowsAt(table) {
+				bell := attr.Text(row["bell"])
+				if seen[bell] || !strings.HasPrefix(bell, "b/") {
+					t.Errorf("the bell %q", bell)
+				}
+				seen[bell] = true
+			}
+			locktest.Release(t, held)
+			locktest.Release(t, locktest.Lock(t, <-next))
+		}
+		if rung := hub.Rung(); len(seen) != 3 || len(rung) != 3 {
+			t.Errorf("%d bells, rung %v", len(seen), rung)
+		}
+	})
+	locktest.InBubble(t, "NotOfTheSameClient", func(t *testing.T) {
+		var hub hints.Hub
+		table := queuelocktest.NewTable(t)
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Far("a")})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		next := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Lock(t, <-next))
+		if rung := hub.Rung(); len(rung) > 0 {
+			t.Errorf("rung %v", rung)
+		}
+	})
+	locktest.InBubble(t, "NotByClientsWithoutBells", func(t *testing.T) {
+		var hub hints.Hub
+		table := queuelocktest.NewTable(t)
+		a, da := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Client("a")})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{Wake: hub.Far("b")})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		next := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		before := da.Counts()
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Lock(t, <-next))
+		if cost := da.Counts().Sub(before).Total(); len(hub.Rung()) > 0 || cost.ReadUnits > 0 {
+			t.Errorf("rung %v, %+v", hub.Rung(), cost)
+		}
+	})
+}
+
+// loud are the bells of a process, without its hints. rung counts how often its waiters were rung.
+type loud struct {
+	*wake.UDP
+	rung *atomic.Int64
+}
+
+func (loud) Send(wake.Digest) {}
+
+func (l loud) Hang(rung func()) (bell string, stop func()) {
+	return l.UDP.Hang(func() {
+		l.rung.Add(1)
+		rung()
+	})
+}
+
+// TestBellByUDP rings waiters by datagrams, in real time: one whose row the holder reads beside its release, and one whose row
+// it has read before.
+func TestBellByUDP(t *testing.T) {
+	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*ms))
+	var clients []*queuelock.Client
+	rung := make([]atomic.Int64, 3)
+	for i := range rung {
+		udp := locktest.Must(wake.New(wake.Config{Bell: true, Listen: "127.0.0.1:0"}))
+		t.Cleanup(func() { locktest.Check(t, udp.Close()) })
+		c, _ := locktest.OpenMet(t, table, fmt.Sprint(i), queuelock.Config{Wake: loud{udp, &rung[i]}})
+		clients = append(clients, c)
+	}
+	for range 10 { // a datagram may be lost, or later than a look
+		held := locktest.Acquire(t, clients[0], waitpolicy.Forever)
+		second := locktest.QueueUp(t.Context(), clients[1], waitpolicy.Forever)
+		time.Sleep(100 * ms)
+		third := locktest.QueueUp(t.Context(), clients[2], waitpolicy.Forever)
+		time.Sleep(500 * ms)
+		for _, next := range []<-chan locktest.Outcome{second, third} {
+			locktest.Release(t, held)
+			held = locktest.Lock(t, <-next)
+		}
+		locktest.Release(t, held)
+		if rung[1].Load() > 0 && rung[2].Load() > 0 {
+			break
+		}
+	}
+	if rung[0].Load() > 0 || rung[1].Load() == 0 || rung[2].Load() == 0 {
+		t.Errorf("the processes were rung %d, %d and %d times, want that the last two were", rung[0].Load(), rung[1].Load(), rung[2].Load())
+	}
+}

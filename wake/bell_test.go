@@ -1,0 +1,318 @@
+package wake
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/property"
+)
+
+// near returns a UDP whose bells are rung at a loopback address, and the port.
+func near(t *testing.T, cfg Config) *UDP {
+	t.Helper()
+	cfg.Bell = true
+	if cfg.Listen == "" {
+		cfg.Listen = netip.AddrPortFrom(free(t, 1)[0].Addr(), 0).String()
+	}
+	return open(t, free(t, 1), cfg)
+}
+
+// hang returns a bell, and what is rung.
+func hang(t *testing.T, u *UDP) (bell string, rung <-chan bool, stop func()) {
+	t.Helper()
+	c := make(chan bool, 100)
+	bell, stop = u.Hang(func() { c <- true })
+	if bell == "" {
+		t.Fatal("no bell")
+	}
+	return bell, c, stop
+}
+
+func hear(t *testing.T, rung <-chan bool) {
+	t.Helper()
+	select {
+	case <-rung:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the bell was not rung")
+	}
+}
+
+func TestBell(t *testing.T) {
+	t.Run("RingsOneWaiter", func(t *testing.T) {
+		a, b := near(t, Config{}), near(t, Config{})
+		bell, rung, stop := hang(t, a)
+		other, others, _ := hang(t, a)
+		if bell == other || len(bell) > 128 {
+			t.Errorf("bells %q and %q", bell, other)
+		}
+		b.Ring(bell)
+		hear(t, rung)
+		b.Ring(bell) // a repeated one is judged by its receiver
+		hear(t, rung)
+		stop()
+		b.Ring(bell)
+		b.Ring(other)
+		hear(t, others)
+		if len(rung)+len(others) > 0 {
+			t.Error("another bell was rung, or one after stop")
+		}
+	})
+	t.Run("IgnoresOtherDatagrams", func(t *testing.T) {
+		u := near(t, Config{})
+		bell, rung, _ := hang(t, u)
+		to, key, _ := parseBell(bell)
+		conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		valid := append([]byte(ringing), key[:]...)
+		all := [][]byte{append(slices.Clone(valid), 0)}
+		for i := range valid {
+			forged := slices.Clone(valid)
+			forged[i]++
+			all = append(all, forged, valid[:i])
+		}
+		for _, datagram := range append(all, valid) {
+			if _, err := conn.Write(datagram); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hear(t, rung)
+		if len(rung) > 0 {
+			t.Error("a forged one rings")
+		}
+	})
+	t.Run("IsOffByDefault", func(t *testing.T) {
+		ringer, u := open(t, free(t, 1), Config{}), near(t, Config{})
+		if bell, _ := ringer.Hang(func() {}); bell != "" {
+			t.Errorf("the bell %q without Config.Bell", bell)
+		}
+		bell, _, _ := hang(t, u)
+		ringer.sending = true // by the test
+		if ringer.Ring(bell); len(ringer.pending) > 0 {
+			t.Error("rings without Config.Bell")
+		}
+	})
+	t.Run("FollowsTheAddressOfItsHost", func(t *testing.T) {
+		if runtime.GOOS != "linux" {
+			t.Skip("one loopback address")
+		}
+		loopback := free(t, 1)[0].Addr()
+		other := loopback.Next()
+		u := open(t, free(t, 1), Config{Bell: true})
+		public := netip.MustParseAddr("203.0.113.5")
+		u.bells.find = func() []netip.Addr { return []netip.Addr{public} }
+		if bell, _ := u.Hang(func() {}); bell != "" {
+			t.Errorf("the bell %q of a host that others do not reach", bell)
+		}
+		u.bells.find = func() []netip.Addr { return []netip.Addr{public, loopback, other} }
+		u.bells.foundAt = time.Time{}
+		bell, rung, _ := hang(t, u)
+		u.bells.find = func() []netip.Addr { return []netip.Addr{other} }
+		if soon, _, _ := hang(t, u); !strings.HasPrefix(soon, strings.Split(bell, " ")[0]) {
+			t.Errorf("the bell %q just after %q", soon, bell)
+		}
+		u.bells.foundAt = u.bells.foundAt.Add(-foundFor)
+		next, moved, _ := hang(t, u)
+		if !strings.HasPrefix(next, other.String()) {
+			t.Errorf("the bell %q, want one at %v", next, other)
+		}
+		ringer := near(t, Config{})
+		ringer.Ring(bell) // is lost
+		ringer.Ring(next)
+		if hear(t, moved); len(rung) > 0 {
+			t.Error("the old socket is not closed")
+		}
+	})
+	t.Run("ShowsWhatIsAdvertised", func(t *testing.T) {
+		listen := free(t, 1)[0].String()
+		bell, _, _ := hang(t, near(t, Config{Listen: listen, Advertise: "10.1.2.3:2944"}))
+		if !strings.HasPrefix(bell, "10.1.2.3:2944 ") {
+			t.Errorf("the bell %q", bell)
+		}
+	})
+	t.Run("EndsWithClose", func(t *testing.T) {
+		u := near(t, Config{})
+		bell, _, stop := hang(t, u)
+		if err := u.Close(); err != nil {
+			t.Error(err)
+		}
+		u.Ring(bell)
+		stop()
+		if late, _ := u.Hang(func() {}); late != "" {
+			t.Errorf("the bell %q after Close", late)
+		}
+	})
+}
+
+// TestRingsAllowed checks that whatever a row says, a datagram goes to an address that Config.Allow has, and that is one
+// host's, and that it is short.
+func TestRingsAllowed(t *testing.T) {
+	part := property.SampledFrom([]int{0, 1, 9, 10, 11, 127, 128, 169, 172, 192, 223, 224, 239, 240, 254, 255})
+	byte1 := property.OneOf(part, property.IntRange(0, 255))
+	four := property.Custom(func(t *property.T) netip.Addr {
+		var b [4]byte
+		for i := range b {
+			b[i] = byte(byte1.Draw(t, "byte"))
+		}
+		return netip.AddrFrom4(b)
+	})
+	six := property.Custom(func(t *property.T) netip.Addr {
+		var b [16]byte
+		copy(b[:], [][]byte{nil, {0xfc}, {0xfd}, {0xfe, 0x80}, {0xff, 2}, {0x20, 1}, {0: 0, 10: 0xff, 11: 0xff}}[property.IntRange(0, 6).Draw(t, "kind")])
+		last := four.Draw(t, "last").As4()
+		copy(b[12:], last[:])
+		a := netip.AddrFrom16(b)
+		if property.IntRange(0, 5).Draw(t, "zone") == 0 {
+			a = a.WithZone("lo")
+		}
+		return a
+	})
+	special := property.Map(property.SampledFrom(never), netip.MustParseAddr)
+	address := property.OneOf(four, six, special)
+	allows := property.SampledFrom([][]string{nil, {}, {"0.0.0.0/0"}, {"::/0"}, {"10.1.0.0/16", "fd00::/8"}, {"0.0.0.0/0", "::/0"}})
+	rang := 0
+	property.Check(t, func(t *property.T) {
+		allow := allows.Draw(t, "allow")
+		u, err := New(Config{Bell: true, Allow: allow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.sending = true // by the test
+		port := property.OneOf(property.SampledFrom([]int{0, 53, 1023, 1024, 29440, 40000, 50000, 65535, 65536}), property.IntRange(0, 70_000)).Draw(t, "port")
+		at := net.JoinHostPort(address.Draw(t, "address").String(), fmt.Sprint(port))
+		key := property.SampledFrom([]string{
+			strings.Repeat("0f", 16), strings.Repeat("1e", 16), strings.Repeat("2d", 16), strings.Repeat("0f", 15), strings.Repeat("0f", 17), strings.Repeat("zz", 16), "",
+		}).Draw(t, "key")
+		u.Ring(at + property.SampledFrom([]string{" ", " ", " ", " ", " ", "", "  "}).Draw(t, "between") + key)
+		if len(u.pending) == 0 {
+			return
+		}
+		rang++
+		d := <-u.pending
+		ip := net.IP(d.to.Addr().AsSlice())
+		switch v4 := ip.To4(); {
+		case len(u.pending) > 0, len(d.bytes) > 64:
+			t.Fatalf("more than one datagram, or one of %d bytes", len(d.bytes))
+		case ip.IsMulticast(), ip.IsLinkLocalUnicast(), ip.IsUnspecified(), ip.Equal(net.IPv4bcast), d.to.Addr().Zone() != "", d.to.Port() < 1024:
+			t.Fatalf("%v is rung", d.to)
+		case allow == nil && !ip.IsPrivate() && !ip.IsLoopback():
+			t.Fatalf("%v is rung by default", d.to)
+		case allow != nil && !inside(allow, ip, v4):
+			t.Fatalf("%v is rung, which is not in %v", d.to, allow)
+		}
+	})
+	if rang == 0 {
+		t.Error("no bell was rung")
+	}
+}
+
+// never are addresses that are not rung, whatever is allowed.
+var never = []string{
+	"0.0.0.0", "::", "224.0.0.1", "239.255.255.250", "ff02::1", "169.254.169.254", "fe80::1", "255.255.255.255", "::ffff:224.0.0.1",
+	"::ffff:0.0.0.0", "fd00::1%lo",
+}
+
+func TestNeverRung(t *testing.T) {
+	u, err := New(Config{Bell: true, Allow: []string{"0.0.0.0/0", "::/0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.sending = true // by the test
+	for _, at := range append([]string{"10.0.0.5"}, never...) {
+		u.Ring(net.JoinHostPort(at, "29440") + " " + strings.Repeat("0f", 16))
+	}
+	if len(u.pending) != 1 {
+		t.Errorf("%d bells are rung, want that of 10.0.0.5", len(u.pending))
+	}
+}
+
+// inside reports whether an address is in one of the prefixes.
+func inside(allow []string, ip, v4 net.IP) bool {
+	for _, p := range allow {
+		_, n, err := net.ParseCIDR(p)
+		if err == nil && n.Contains(ip) && (v4 != nil) == strings.Contains(p, ".") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestBroadcast checks that the kernel refuses broadcast addresses, which no prefix shows.
+func TestBroadcast(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs the broadcast address of the loopback interface")
+	}
+	const at = "127.255.255.255:29999"
+	if conn, err := net.Dial("udp", at); err != nil {
+		t.Skip("it is no broadcast address here: ", err)
+	} else {
+		_ = conn.Close()
+	}
+	dialer := net.Dialer{Control: unicast}
+	if conn, err := dialer.Dial("udp", at); err == nil {
+		_ = conn.Close()
+		t.Error("a broadcast address was accepted")
+	}
+	near(t, Config{}).Ring(at + " " + strings.Repeat("00", 16)) // must not panic
+}
+
+func TestBellConfig(t *testing.T) {
+	for name, test := range map[string]struct {
+		cfg  Config
+		says string
+	}{
+		"Zero":              {cfg: Config{Bell: true}},
+		"Listen":            {cfg: Config{Bell: true, Listen: "10.0.0.5:29440"}},
+		"AnyPort":           {cfg: Config{Bell: true, Listen: "10.0.0.5:0"}},
+		"AnyAddress":        {cfg: Config{Bell: true, Listen: "[::]:29440"}},
+		"WithPeers":         {cfg: Config{Bell: true, Listen: "10.0.0.5:29440", Peers: []string{"10.0.0.6:29440"}}},
+		"AnyPortWithPeers":  {cfg: Config{Bell: true, Listen: "10.0.0.5:0", Peers: []string{"10.0.0.6:29440"}}, says: `Listen has "10.0.0.5:0"`},
+		"Mapped":            {cfg: Config{Bell: true, Listen: "0.0.0.0:29440", Advertise: "10.0.0.5:31000"}},
+		"MappedFromAnyPort": {cfg: Config{Bell: true, Listen: "0.0.0.0:0", Advertise: "10.0.0.5:31000"}, says: "Listen needs a port"},
+		"MappedFromNowhere": {cfg: Config{Bell: true, Advertise: "10.0.0.5:31000"}, says: "Listen needs a port"},
+		"AdvertiseName":     {cfg: Config{Bell: true, Listen: "0.0.0.0:29440", Advertise: "db-7:1"}, says: `Advertise has "db-7:1"`},
+		"PublicAdvertised":  {cfg: Config{Bell: true, Listen: "0.0.0.0:29440", Advertise: "203.0.113.5:31000"}, says: "others would not ring 203.0.113.5:31000"},
+		"PublicListen":      {cfg: Config{Bell: true, Listen: "203.0.113.5:29440"}, says: "others would not ring 203.0.113.5:29440"},
+		"PublicAllowed":     {cfg: Config{Bell: true, Listen: "203.0.113.5:29440", Allow: []string{"203.0.113.0/24"}}},
+		"PortOfAService":    {cfg: Config{Bell: true, Listen: "0.0.0.0:29440", Advertise: "10.0.0.5:53"}, says: "others would not ring 10.0.0.5:53"},
+		"Prefix":            {cfg: Config{Bell: true, Allow: []string{"10.0.0.5"}}, says: `Allow has "10.0.0.5"`},
+		"AllowWithout":      {cfg: Config{Allow: []string{"10.0.0.0/8"}}, says: "without Bell"},
+		"AdvertiseWithout":  {cfg: Config{Advertise: "10.0.0.5:31000"}, says: "without Bell"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(test.cfg)
+			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v, want %q", err, test.says)
+			}
+		})
+	}
+}
+
+// TestUnreachable checks that Listen says why waiters are not rung.
+func TestUnreachable(t *testing.T) {
+	u := open(t, free(t, 1), Config{Bell: true, Allow: []string{"10.255.255.0/30"}})
+	u.bells.find = func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("203.0.113.5")} }
+	stop, err := u.Listen(func(Digest) {})
+	if stop(); err == nil || !strings.Contains(err.Error(), "10.255.255.0/30") {
+		t.Errorf("error %v, want one that names what is allowed", err)
+	}
+}
+
+// TestAddresses checks that a waiter shows no address that means another host there.
+func TestAddresses(t *testing.T) {
+	all := addresses()
+	t.Log(all)
+	for _, a := range all {
+		if a.IsLoopback() || a.IsUnspecified() || a.Is4In6() {
+			t.Errorf("the address %v", a)
+		}
+	}
+}
