@@ -65,8 +65,11 @@ type NotAcquiredError struct {
 	Policy       error
 	MaxWaiters   int
 	SupersededBy ticket.Number
-	Err          error // the context's, if that ended the wait
-	Blocked      error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
+	// NotBefore is the earliest time, on DynamoDB's clock, at which the queue may open because of HoldAtLeast or Every.
+	// Zero: it may open at any time.
+	NotBefore time.Time
+	Err       error // the context's, if that ended the wait
+	Blocked   error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
 }
 
 func (e *NotAcquiredError) Error() string {
@@ -83,7 +86,10 @@ func (e *NotAcquiredError) Error() string {
 	if e.Permits > 0 && e.Holders > 0 {
 		s += fmt.Sprintf(", %d of %d permits in use", e.Holders, e.Permits)
 	}
-	if e.Serving != nil {
+	switch opens := e.NotBefore.UTC().Format(time.RFC3339); {
+	case e.Serving != nil && e.Serving.Closed:
+		s += fmt.Sprintf(", closed until %s by ticket %s", opens, e.Serving.Ticket)
+	case e.Serving != nil:
 		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(e.Serving.Owner), e.Serving.Turn())
 		if n := e.Serving.Follow(); n > 0 {
 			s += fmt.Sprintf(" and %d that follow", n)
@@ -97,6 +103,9 @@ func (e *NotAcquiredError) Error() string {
 		s += ")"
 		if e.Holders > 1 {
 			s += fmt.Sprintf(" and %d more", e.Holders-1)
+		}
+		if !e.NotBefore.IsZero() {
+			s += ", closed until " + opens
 		}
 	}
 	if !e.Own.IsZero() {
@@ -225,6 +234,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	e := &NotAcquiredError{
 		Key: key, Waited: waited, Serving: last.Served(cfg.queue, c.observer), Own: c.own(last), Holders: len(last.Serving),
 		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
+		NotBefore: notBefore(last.Serving),
 	}
 	if !last.Ticket.IsZero() {
 		e.Position = last.Ahead + 1

@@ -145,6 +145,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.Key())
 	case l.session.Config().Queue.Home != nil: // in the function of OnExpiring
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
+	case l.session.Config().Terms.AtLeast > 0:
+		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, which readers would join", l.Key())
 	}
 	return l.session.Downgrade(ctx)
 }

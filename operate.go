@@ -132,8 +132,8 @@ func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.Sta
 	}
 }
 
-// IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended. It changes
-// nothing. The result may be stale on return; do not use it to guard a write. After false an Acquire may still
+// IsLocked reports whether the lock has a holder whose lease, lock delay included, has not ended, or stays closed. It
+// changes nothing. The result may be stale on return; do not use it to guard a write. After false an Acquire may still
 // have to wait. To take an idle lock or do without it, call Acquire with NoWait.
 func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	ctx, q, end, err := c.enter(ctx, key)
@@ -201,7 +201,9 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	cfg := &settings{Config: c.cfg, queue: q}
 	c.observe(ctx, cfg, 0)
 	log := cfg.log
-	notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
+	if !h.Closed { // else it opens a queue
+		notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
+	}
 	c.local.Wake(q, !rec.CanIdle())
 	if rec.CanIdle() {
 		c.background.Run(func() {

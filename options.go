@@ -54,7 +54,8 @@ type settings struct {
 
 	data                   []byte
 	mode                   queue.Mode
-	delay                  time.Duration
+	delay, atLeast         time.Duration
+	closes                 bool // HoldAtLeast or Every was given
 	failClosed, createItem bool
 	noHeartbeat            bool
 	maxWaiters             *int         // nil: no limit
@@ -191,7 +192,7 @@ func (s *settings) validate() error {
 		return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, "+
 			"500 are possible: an interval of at least %v is needed", m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
 	}
-	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validWarnings(), s.validPolicy())
+	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validAtLeast(), s.validWarnings(), s.validPolicy())
 }
 
 // validEnd checks how the lock may end without a release.
@@ -275,6 +276,7 @@ func (s *settings) waiterMode() queue.Mode {
 func (s *settings) holderTerms() heartbeat.Terms {
 	terms := heartbeat.Terms{
 		TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: heartbeat.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed,
+		AtLeast: s.atLeast,
 	}
 	if s.noHeartbeat {
 		terms.Interval = 0

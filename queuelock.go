@@ -236,7 +236,7 @@ func (c *Client) acquire(call *call, cfg *settings, wait waitpolicy.Wait) (w blo
 // joins reports whether a call may wait together with others of its client for the same lock: all of them wait and hold alike.
 func (s *settings) joins(c *Client, wait waitpolicy.Wait) bool {
 	tries, _ := wait.Tries()
-	plain := s.mode == (queue.Mode{}) && s.delay == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
+	plain := s.mode == (queue.Mode{}) && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
 	return plain && s.Block > 1 && s.once == nil && s.policy() == (queue.Policy{}) && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
 		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
 }

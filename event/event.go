@@ -9,7 +9,7 @@
 // # What it does not promise
 //
 // That every event arrives. While the Observer blocks, of more than 4096 events the oldest are dropped, and [Dropped]
-// says how many: first those of all other types, then Swept, Evicted, and [Lost] at last. Client.Close waits for the
+// says how many: first those of all other types, then Swept and Revoked, Evicted, and [Lost] at last. Client.Close waits for the
 // Observer for one second.
 //
 // # Order
@@ -20,7 +20,7 @@
 //
 // A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the wait
 // ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at any
-// time. [Evicted] and [Swept] are about other clients.
+// time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients.
 package event
 
 import (
@@ -120,6 +120,13 @@ type Renewed struct {
 	Origin
 	Lag    time.Duration // by which the answer came later than HeartbeatInterval after the renewal before
 	Margin time.Duration // left of the lease before; both are zero with FailClosed, and Lag with NoHeartbeat
+}
+
+// Revoked says that the holder was asked to give way, when it learns of that for the first time.
+type Revoked struct {
+	Origin
+	By, Why      string
+	At, Deadline time.Time // on DynamoDB's clock; zero if unknown, or if there is none
 }
 
 // Released says that the lock has ended by a release.

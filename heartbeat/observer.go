@@ -60,9 +60,9 @@ func (o *Observer) See(id string, l queue.Lease, readAt time.Time) time.Duration
 	s.last, s.length = readAt, l.Length()
 	o.seen[id] = s
 	left := s.length - readAt.Sub(s.first)
-	if !l.Until.IsZero() && !o.observationOnly {
+	if end := l.End(); !end.IsZero() && !o.observationOnly {
 		if earliest, ok := o.clock.Settled(readAt, s.length); ok {
-			left = min(left, l.Until.Add(l.Delay).Sub(earliest))
+			left = min(left, end.Sub(earliest))
 		}
 	}
 	return left

@@ -17,6 +17,7 @@ type Terms struct {
 	Margin     time.Duration
 	Delay      time.Duration // how long the queue stays closed after the end of a lost lease
 	FailClosed bool          // endless once the grant is confirmed
+	AtLeast    time.Duration // how long the queue stays closed after the grant, whatever becomes of the holder
 }
 
 // Margin returns the margin of a lease of that length. The thousandth covers two clocks
@@ -27,9 +28,23 @@ func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+
 // Holders of one semaphore that were granted together renew the same item.
 const Spread = 0.1
 
-// Begin returns a new lease for a request sent at an instant, and DynamoDB's time at it as clock.Middle guesses it.
+// Begin returns a new lease for a request sent at an instant, and DynamoDB's time at it: see Since.
 func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (queue.Lease, time.Time) {
-	return queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, clock.Middle(sent)
+	l, since := queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, t.Since(clock, sent)
+	if l.AtLeast = t.AtLeast; l.AtLeast > 0 && !since.IsZero() {
+		l.NotBefore = since.Add(l.AtLeast)
+	}
+	return l, since
+}
+
+// Since returns DynamoDB's time at an instant as clock.Middle guesses it, or the latest that it can be if the queue must not
+// open too early after it. It is zero while that clock is not known.
+func (t Terms) Since(clock *dbclock.Clock, sent time.Time) time.Time {
+	if t.AtLeast == 0 {
+		return clock.Middle(sent)
+	}
+	_, latest, _ := clock.At(sent)
+	return latest
 }
 
 // until returns the latest possible end, so that no other client ends the lease before

@@ -24,6 +24,7 @@
 //	| queuelock.heartbeat.lag    | histogram | s         | reason, mode                      |
 //	| queuelock.lease.margin     | histogram | s         | reason, mode                      |
 //	| queuelock.losses           | counter   | {lock}    | reason, mode, cause               |
+//	| queuelock.revocations      | counter   | {lock}    | reason, mode                      |
 //	| queuelock.evictions        | counter   | {holder}  | reason, cause                     |
 //	| queuelock.sweeps           | counter   | {row}     | reason                            |
 //	| queuelock.events.dropped   | counter   | {event}   |                                   |

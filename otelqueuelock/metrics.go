@@ -71,6 +71,7 @@ type instruments struct {
 	acquire, handover, hold, lag, margin                 metric.Float64Histogram
 	depth                                                metric.Int64Histogram
 	failures, renewed, losses, evictions, sweeps, missed metric.Int64Counter
+	revocations                                          metric.Int64Counter
 }
 
 func newInstruments(m metric.Meter) instruments {
@@ -90,12 +91,13 @@ func newInstruments(m metric.Meter) instruments {
 		margin:   within(margins, "queuelock.lease.margin", "Time that was left of a lease when it was renewed."),
 		depth: must(m.Int64Histogram("queuelock.queue.depth", metric.WithUnit("{waiter}"),
 			metric.WithDescription("Waiters ahead on arrival."), metric.WithExplicitBucketBoundaries(waiters...))),
-		failures:  counter("queuelock.acquire.failures", "{acquire}", "Acquires that failed."),
-		renewed:   counter("queuelock.tickets.renewed", "{ticket}", "Tickets in place of overtaken ones."),
-		losses:    counter("queuelock.losses", "{lock}", "Locks lost while they were held."),
-		evictions: counter("queuelock.evictions", "{holder}", "Holders that this process evicted."),
-		sweeps:    counter("queuelock.sweeps", "{row}", "Expired rows of waiters that this process removed."),
-		missed:    counter("queuelock.events.dropped", "{event}", "Events that were not reported."),
+		failures:    counter("queuelock.acquire.failures", "{acquire}", "Acquires that failed."),
+		renewed:     counter("queuelock.tickets.renewed", "{ticket}", "Tickets in place of overtaken ones."),
+		losses:      counter("queuelock.losses", "{lock}", "Locks lost while they were held."),
+		revocations: counter("queuelock.revocations", "{lock}", "Holders of this process that were asked to give way."),
+		evictions:   counter("queuelock.evictions", "{holder}", "Holders that this process evicted."),
+		sweeps:      counter("queuelock.sweeps", "{row}", "Expired rows of waiters that this process removed."),
+		missed:      counter("queuelock.events.dropped", "{event}", "Events that were not reported."),
 	}
 }
 

@@ -127,6 +127,8 @@ func (o *observer) Observe(e event.Event) {
 		span.AddEvent("lost", trace.WithTimestamp(from.Time), trace.WithAttributes(cause))
 		span.SetStatus(codes.Error, "lost: "+e.Cause.String())
 		span.End(trace.WithTimestamp(from.Time))
+	case event.Revoked:
+		m.revocations.Add(ctx, 1, o.attributes(from))
 	case event.Evicted:
 		m.evictions.Add(ctx, int64(e.Count), o.reason(from, keyCause.String(e.By.String())))
 	case event.Swept:
@@ -154,6 +156,7 @@ func (o *observer) count(from event.Origin) {
 		m.evictions.Add(ctx, 0, o.reason(from, keyCause.String(by.String())))
 	}
 	m.renewed.Add(ctx, 0, o.attributes(from))
+	m.revocations.Add(ctx, 0, o.attributes(from))
 	m.sweeps.Add(ctx, 0, o.reason(from))
 }
 

@@ -358,6 +358,7 @@ func TestRareEvents(t *testing.T) {
 	s.want(t, "queuelock.hold.duration", mode+" outcome=unknown", 1, 6, 6)
 	s.want(t, "queuelock.evictions", "cause=expiry entity=e reason=r", 1, 3, 3)
 	s.want(t, "queuelock.evictions", "cause=operator_force entity=e reason=r", 1, 1, 1)
+	s.want(t, "queuelock.revocations", mode, 1, 1, 1)
 	s.want(t, "queuelock.sweeps", "entity=e reason=r", 1, 4, 4)
 	s.want(t, "queuelock.events.dropped", "", 1, 7, 7)
 	for _, outcome := range []string{"cancelled", "unavailable", "closed", "not_acquired", "error"} {
@@ -380,6 +381,7 @@ func report(t *testing.T, o event.Observer) {
 		event.Released{Origin: from, Held: 6 * time.Second, Err: queuelock.ErrLost},
 		event.Evicted{Origin: from, Count: 3},
 		event.Evicted{Origin: from, Count: 1, By: event.ByOperatorForce},
+		event.Revoked{Origin: from, By: "b", Why: "a hotfix"},
 		event.Swept{Origin: from, Expired: 5, Removed: 4},
 		event.Dropped{Origin: from, Count: 7},
 	} {

@@ -24,8 +24,8 @@ type Attempt struct {
 }
 
 // delayed reports whether the entry must not be removed before its time: the earlier holder may have requests
-// under way, and its lock delay keeps the queue closed.
-func (a *Attempt) delayed() bool { return a.Resumed && a.Lease.Delay > 0 }
+// under way, and its lock delay keeps the queue closed, or its AtLeast does.
+func (a *Attempt) delayed() bool { return a.Resumed && (a.Lease.Delay > 0 || a.Lease.AtLeast > 0) }
 
 // mayStay reports whether the attempt may be in the record without a lease that would end it.
 func (a *Attempt) mayStay() bool { return a.unknown && !a.confirming.IsZero() }
@@ -225,6 +225,9 @@ func (w *Wait) confirm(c Clock) Do {
 	a, h := w.mine(w.Snapshot.Record)
 	earliest, latest, _ := c.At(a.Sent)
 	since := earliest.Add(latest.Sub(earliest) / 2) // zero if it is not known
+	if a.Lease.AtLeast > 0 {
+		since = latest
+	}
 	return Do{State: Confirming, Attempt: a, Holder: &h, Write: Confirm(a.ID, h.Ticket, since)}
 }
 

@@ -41,6 +41,12 @@ const (
 	AttrMaxWaiters = "maxWaiters" // row, N: the limit of its waiter, for display; absent if it has none
 	AttrMode       = "mode"       // row, and entry of a shared holder, S
 	AttrCreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
+	AttrAtLeast    = "atLeast"    // entry, N: how long after since the queue stays closed at least, ms
+	AttrClosed     = "closed"     // entry, BOOL: its turn was released, and it keeps the queue closed
+	AttrRevoked    = "revoked"    // entry, M: who has asked the holder to give way, why, when, and until when; absent if it was not asked
+	AttrBy         = "by"         // revoked, S
+	AttrWhy        = "why"        // revoked, S: absent if it was not said
+	AttrDeadline   = "deadline"   // revoked, N: ms on DynamoDB's clock, absent if there is none
 	AttrMean       = "mean"       // turn, N: ms
 	AttrDeviation  = "deviation"  // turn, N: ms
 	AttrValue      = "value"      // result, B: absent if it is empty
@@ -55,7 +61,8 @@ var recordNames = []string{
 var reserved = append(slices.Clone(recordNames),
 	AttrMade, AttrCall, AttrAt, AttrBeat, AttrUntil, AttrTTL, AttrSince, AttrOwner, AttrTicket,
 	AttrData, AttrDataSet, AttrID, AttrMode, AttrCreatedAt, AttrDelay, AttrFailClosed,
-	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell, AttrValue, AttrGroup, AttrMaxWaiters)
+	AttrNamed, AttrEntryID, AttrTurns, AttrReached, AttrBell, AttrValue, AttrGroup, AttrMaxWaiters,
+	AttrAtLeast, AttrClosed, AttrRevoked, AttrBy, AttrWhy, AttrDeadline)
 
 // RecordNames are the attributes of the serving record, without a prefix.
 func RecordNames() []string { return recordNames }

@@ -25,7 +25,8 @@ type Ending struct {
 	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed
 	// while the lock is released. Zero: there is none.
 	Unmade int64
-	Next   Next // for FormPass
+	Next   Next    // for FormPass
+	Closed *Closed // for FormClose
 	// Result is left in the record; nil: that of an earlier holder stays.
 	Result *Result
 	Lost   bool // the lock is known to be lost, and what is left of it is removed
@@ -70,6 +71,8 @@ const (
 	// holder may pass the lock, to the ticket after its own, because no other waiter can be
 	// between the two.
 	FormPass
+	// FormClose replaces the entry by one that keeps the queue closed, of no holder.
+	FormClose
 )
 
 // Fast reports whether the fast form of RELEASE is possible for the holder id with

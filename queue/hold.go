@@ -23,7 +23,8 @@ type Hold struct {
 	dataSet   int64 // number of the last SetData
 	made      int64 // number of the last transaction
 	left      TransactionState
-	hidden    error // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
+	revoked   *Revocation // the request to give way that was seen last; nil: none
+	hidden    error       // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
 	block     inBlock
 	call      *call // the last one that releases the lock; a step replaces it. Nil: there was none
 }
@@ -39,6 +40,8 @@ type Grant struct {
 	Claimed, Resumed, Named bool
 	FailClosed              bool
 	TTL, Margin, Delay      time.Duration
+	AtLeast                 time.Duration // for which the queue stays closed after Sent
+	NotBefore               time.Time     // the same on DynamoDB's clock; zero if unknown
 	Forget                  time.Duration // after which an idle record may be deleted; zero: never
 	Home                    bool          // the record is kept on a user's item
 	Patience                time.Duration // with requests that end a lock whose lease has ended
@@ -77,6 +80,7 @@ func NewHold(g Grant, rec Record) *Hold {
 	}
 	h.seen.Item = nil
 	h.dataSet = h.Entry().DataSet
+	h.asked(rec)
 	return h
 }
 
@@ -148,6 +152,7 @@ func (h *Hold) Leave(state TransactionState) { h.left = state }
 
 // Step takes what has happened and returns what to do next. It has no other effect.
 func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {
+	h.asked(e.Record)
 	switch e.Kind {
 	case HoldBeaten:
 		return h.beaten(e)

@@ -31,6 +31,10 @@ type Lease struct {
 	// endless once the grant is confirmed.
 	Delay      time.Duration
 	FailClosed bool
+	// Holders only: for how long after its grant the entry stays at least, and until when that is on DynamoDB's clock, zero
+	// if unknown.
+	AtLeast   time.Duration
+	NotBefore time.Time
 }
 
 // Endless says that the lease has no end.
@@ -42,17 +46,18 @@ func (l Lease) Length() time.Duration {
 	if l.TTL <= 0 {
 		return Forever
 	}
-	return l.TTL + l.Delay
+	return l.TTL + max(l.Delay, l.stays())
 }
 
 // ReadHolderLease reads the lease of a holder's entry.
 func ReadHolderLease(r *clause.Reader) Lease {
 	failClosed := r.OptionalBool(AttrFailClosed)
-	if failClosed && !r.Has(AttrTTL) && !r.Has(AttrUntil) {
-		return Lease{Beat: r.Int(AttrBeat), FailClosed: true}
+	l := Lease{Beat: r.Int(AttrBeat), FailClosed: true}
+	if !failClosed || r.Has(AttrTTL) || r.Has(AttrUntil) {
+		l = ReadLease(r)
+		l.FailClosed = failClosed && l.TTL > 0
 	}
-	l := ReadLease(r)
-	l.FailClosed = failClosed && l.TTL > 0
+	l.readAtLeast(r)
 	if r.Has(AttrDelay) {
 		l.Delay = readLength(r, AttrDelay, 0, MaxDelay)
 	}
@@ -84,6 +89,9 @@ func (l Lease) Fill(item clause.Item) {
 	item[AttrBeat] = clause.Int(l.Beat)
 	if l.FailClosed {
 		item[AttrFailClosed] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	if l.AtLeast > 0 {
+		item[AttrAtLeast] = clause.Int(l.AtLeast.Milliseconds())
 	}
 	if l.Endless() {
 		return

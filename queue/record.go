@@ -167,7 +167,9 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 			h.Since = since
 		}
 		h.DataSet, _ = e.OptionalInt(AttrDataSet)
+		h.Closed = e.OptionalBool(AttrClosed) && e.Err == nil
 	})
+	h.Lease, h.Revoked = h.Lease.dated(h.Since, h.Closed), decodeRevocation(attributes)
 	// Data is for display only, so a value of another type is ignored.
 	if data, ok := attributes[AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value

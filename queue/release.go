@@ -19,6 +19,7 @@ type call struct {
 	crowded   int  // refusals after which times, those of the record, were read again
 	open      bool // a request had no answer: it may have been applied, or may yet be
 	idle      bool // it was applied, and RESET would be applied
+	delivered bool // the lock was given to its caller, or to that of the process before
 	offered   bool // it has looked for a waiter to pass the lock to
 	hinted    bool // other clients got a hint with the last request
 	limit     time.Time
@@ -111,6 +112,7 @@ func (s releaseStep) settled(e HoldEvent) HoldDo {
 	c, g := s.c, s.grant
 	// The entry stays after a loss, for its lock delay. A lock that was never delivered has no request under way, unless it
 	// was resumed.
+	c.delivered = e.Delivered || g.Resumed
 	keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)
 	switch {
 	case e.Err != nil:
@@ -198,7 +200,8 @@ func (s releaseStep) send() HoldDo {
 	case c.bounds:
 		c.ending.Unsettled = latest
 	}
-	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone {
+	s.close()
+	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone && c.form != FormClose {
 		c.offered = true
 		return HoldDo{Do: HoldOffer, HoldTime: c.ending.HoldTime, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
 	}
@@ -214,7 +217,7 @@ func (s releaseStep) request() HoldDo {
 	if s.grant.Home {
 		e.HoldTime = HoldTime{}
 	}
-	c.hinted = c.kind != clears && !c.asks && c.form != FormFast && !(c.form == FormPass && e.Next.New)
+	c.hinted = c.kind != clears && !c.asks && c.form != FormFast && c.form != FormClose && !(c.form == FormPass && e.Next.New)
 	return HoldDo{
 		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
 		Blind: c.form == FormFast && c.kind != updates, Hint: c.hinted,
@@ -290,7 +293,7 @@ func (c *call) after() HoldAfter {
 	switch {
 	case c.form == FormPass:
 		return AfterPassed
-	case !c.hinted && c.form != FormFast && !c.idle:
+	case !c.hinted && c.form != FormFast && c.form != FormClose && !c.idle:
 		return AfterHint
 	}
 	return AfterWake

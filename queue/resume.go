@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/ticket"
@@ -48,6 +49,10 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	a := w.last()
 	a.Resumed = true
 	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
+	entry.Lease, entry.Revoked = entry.Lease.keeps(old.Lease, entry.Since), old.Revoked
+	if old.Shared { // readers would join a closed queue
+		entry.Lease.AtLeast, entry.Lease.NotBefore = 0, time.Time{}
+	}
 	a.Lease = entry.Lease
 	if len(entry.Data) == 0 {
 		entry.Data = old.Data
@@ -62,7 +67,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err error) {
 	for _, holder := range rec.Holders {
 		switch {
-		case !strings.HasPrefix(holder.ID, h.ID+"-"):
+		case !strings.HasPrefix(holder.ID, h.ID+"-"), holder.Closed:
 			continue
 		case holder.Unreadable():
 			return holder, true, WhyError, holder.Problem

@@ -17,7 +17,7 @@ type State struct {
 	Issued         ticket.Number // the last ticket that was taken; zero if there is no record
 	Scope          ticket.Scope  // which counter issues the tickets
 	Permits        int           // of a semaphore; zero for a lock
-	Serving        []Holder      // in the order of their tickets
+	Serving        []Holder      // in the order of their tickets, and what keeps the queue closed: see Holder.Closed
 	Waiting        []Waiter      // in the order of their tickets
 	HoldTime       HoldTime      // zero if no holder has released the lock
 	LastEviction   Eviction      // zero if no holder was evicted that the record remembers
@@ -85,14 +85,20 @@ func (s *State) rowsBefore(position int) (rows int) {
 // of [HoldTime]; inside a block, until the block's turn. It is zero if that is zero, which means that it is not known, and
 // if the turn may come at any time. Shared holders may be admitted much earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
-	if position < 1 || s.HoldTime.Mean <= 0 {
+	permits, rest := max(1, s.Permits), time.Duration(0)
+	if permits == 1 && len(s.Serving) > 0 && !s.Serving[0].NotBefore.IsZero() {
+		rest = max(0, s.Serving[0].NotBefore.Sub(s.ReadAt))
+	}
+	switch {
+	case position == 1 && s.HoldTime.Mean <= 0:
+		return rest
+	case position < 1, s.HoldTime.Mean <= 0:
 		return 0
 	}
-	permits := max(1, s.Permits)
 	mean := float64(s.HoldTime.Mean) / float64(permits)
 	wait := float64(s.rowsBefore(position)) * mean
 	if len(s.Serving) >= permits {
-		wait += float64(max(0, s.HoldTime.Mean-s.Serving[0].Age))
+		wait += float64(max(rest, s.HoldTime.Mean-s.Serving[0].Age))
 	}
 	return time.Duration(min(wait, math.MaxInt64/2))
 }
@@ -152,6 +158,8 @@ type Holder struct {
 	// Forever that it has no lease: it ends by its release or by an operator's eviction.
 	Age, Remaining time.Duration
 
+	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
+	Revoked *Revocation // the last request to give way; nil: none
 	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
 	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the block.
 	Turns   int

@@ -19,7 +19,9 @@ type Entry struct {
 	Data  []byte // for display; left out if empty
 	Group string // of Policy; left out if empty
 	Named bool   // a release has granted it to the waiter whose row it has read; the lease is the row's
-	Turns int    // how many tickets its block has; zero: one
+	// Revoked is the mark of the entry that a RESUME replaces; nil: none.
+	Revoked *Revocation
+	Turns   int // how many tickets its block has; zero: one
 }
 
 func (e Entry) item() clause.Item {
@@ -31,6 +33,9 @@ func (e Entry) item() clause.Item {
 	}
 	if e.Named {
 		item[AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	if e.Revoked != nil {
+		item[AttrRevoked] = e.Revoked.attribute()
 	}
 	fillTurns(item, e.Turns)
 	if len(e.Data) > 0 {
@@ -424,9 +429,12 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	if e.Lost {
 		w.Repeat = clause.Freely
 	}
-	if f == FormFast {
+	switch f {
+	case FormFast:
 		w.Do = makeIdle(forget)
-	} else {
+	case FormClose:
+		w.Do = e.Closed.changes(e.ID, e.Ticket)
+	default:
 		w.Do = []clause.Change{entry(e.ID).Remove()}
 	}
 	w.Do = append(w.Do, attrReleased.Set(clause.V(Released{ID: e.ID, Ticket: e.Ticket, Call: e.Call}.attribute())))
@@ -478,15 +486,18 @@ func (e Ending) unsettle(w clause.Write) clause.Write {
 }
 
 // Evict removes holders whose leases have ended, all or none, each only if its beat is still the one that was judged.
-// The mark is of the last one.
+// The mark is of the last one, unless that is a closed entry: its turn has ended by a release.
 func Evict(mark Eviction, holders ...Holder) clause.Write {
 	w := clause.Write{Name: "EVICT"}
 	for _, h := range holders {
 		w.If = append(w.If, entry(h.ID).Field(AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
 		w.Do = append(w.Do, entry(h.ID).Remove())
 	}
-	w.If = append(w.If, asRead(holders[len(holders)-1])...)
-	w.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))
+	last := holders[len(holders)-1]
+	w.If = append(w.If, asRead(last)...)
+	if !last.Closed {
+		w.Do = append(w.Do, attrEvicted.Set(clause.V(mark.attribute())))
+	}
 	return w
 }
 

@@ -43,14 +43,14 @@ func Rows(ctx context.Context, q table.Queue, expired []queue.Waiter) (removed i
 }
 
 // Holders evicts holders that were seen expired, forty with one request. It returns the
-// record as it is afterwards, and how many were evicted. If one of a batch has renewed
+// record as it is afterwards, and how many were evicted, closed entries left out. If one of a batch has renewed
 // its lease, the others of that batch are evicted one by one.
 func Holders(ctx context.Context, q table.Queue, holders []queue.Holder) (rec queue.Record, n int, err error) {
 	for batch := range slices.Chunk(holders, queue.MaxEvicted) {
 		rec, err = serving.Evict(ctx, q, batch...)
 		switch {
 		case err == nil:
-			n += len(batch)
+			n += len(queue.Turns(batch))
 		case !errors.Is(err, serving.ErrRefused):
 			return rec, n, err
 		case len(batch) > 1:

@@ -16,7 +16,7 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// EvictError says that an eviction did nothing, because the holder is gone or has renewed its lease.
+// EvictError says that an eviction, or a request to give way, did nothing: the holder is gone or has renewed its lease.
 type EvictError struct {
 	Holder  queue.Holder   // as it was shown
 	Serving []queue.Holder // the present holders, in the order of tickets
@@ -42,6 +42,10 @@ func (e *EvictError) Error() string {
 	}
 	var others []string
 	for _, h := range e.Serving {
+		if h.Closed {
+			others = append(others, fmt.Sprintf("none, closed until %s by ticket %s", h.NotBefore.UTC().Format(time.RFC3339), h.Ticket))
+			continue
+		}
 		others = append(others, fmt.Sprintf("%s (ticket %s)", quote.Text(h.Owner), h.Ticket))
 	}
 	return "this holder is gone; holders: " + strings.Join(others, ", ")

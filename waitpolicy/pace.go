@@ -205,6 +205,8 @@ func (p *Pace) Estimate(rec queue.Record, permits int, earliest, now time.Time) 
 	switch {
 	case p.joined(), p.Before() == 0 && len(rec.Holders) == 0:
 		return Estimate{Known: true}
+	case p.Before() == 0 && rec.Holders[0].Closed:
+		return Estimate{opens(rec, permits, earliest), true}
 	case mean <= 0:
 		return Estimate{}
 	}
@@ -213,9 +215,17 @@ func (p *Pace) Estimate(rec queue.Record, permits int, earliest, now time.Time) 
 	}
 	left := float64(p.Before()) * float64(mean)
 	if len(rec.Holders) > 0 {
-		left += float64(max(0, mean-p.elapsed(rec, earliest, now)))
+		left += float64(max(mean-p.elapsed(rec, earliest, now), opens(rec, permits, earliest)))
 	}
 	return Estimate{time.Duration(min(left, math.MaxInt64/2)), true}
+}
+
+// opens returns how long the queue stays closed at least, whatever its holder does. Zero: it may open at any time.
+func opens(rec queue.Record, permits int, earliest time.Time) time.Duration {
+	if len(rec.Holders) == 0 || permits > 1 || earliest.IsZero() {
+		return 0
+	}
+	return max(0, rec.Holders[0].NotBefore.Sub(earliest))
 }
 
 // NewPace returns the pace of a waiter that has seen nothing. With gaps, a wider counter issues the tickets. The last turn in
@@ -285,7 +295,10 @@ type Hints struct {
 
 // Delay returns how long to sleep before the next look. draw returns random numbers in [0, 1).
 func (p *Pace) Delay(s Schedule, v View, draw func() float64) time.Duration {
+	closed := opens(v.Record, v.Permits, v.Earliest)
 	switch {
+	case closed > 0: // unless an operator opens the queue
+		return min(closed, around(s.Slowest*2/3, draw))
 	case p.joined():
 		return min(time.Duration(v.Ahead+1)*s.Fastest, s.SlowestNext)
 	case v.Own:

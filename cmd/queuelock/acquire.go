@@ -205,6 +205,12 @@ func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 		if h.Endless() {
 			text += ", without a lease"
 		}
+		switch opens := display.At(e.NotBefore); {
+		case h.Closed:
+			text = name + " is closed until " + opens
+		case !e.NotBefore.IsZero():
+			text += ", closed until " + opens
+		}
 	}
 	if e.Position > 0 {
 		text += fmt.Sprintf("; was waiter %d", e.Position)

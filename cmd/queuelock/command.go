@@ -51,6 +51,8 @@ const (
 type processFlags struct {
 	killAfter time.Duration
 	leave     bool
+	onRevoke  string
+	revoke    syscall.Signal // that onRevoke names; 0: none
 
 	lossReported bool // why the lock was lost
 	keep         bool // leave the lock to its lease
@@ -59,13 +61,46 @@ type processFlags struct {
 func (p *processFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, fmt.Sprintf("from SIGTERM to SIGKILL; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
+	cmd.Flags().StringVar(&p.onRevoke, "on-revoke", "", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM")
 }
 
 func (p *processFlags) check() error {
 	if p.killAfter < 0 || p.killAfter > maxKillAfter {
 		return usagef("--kill-after %v: need a duration from 0s to %v, such as 5s", p.killAfter, maxKillAfter)
 	}
+	if p.onRevoke != "" {
+		return p.chooseSignal()
+	}
 	return nil
+}
+
+// chooseSignal takes the signal of --on-revoke: one that run passes on.
+func (p *processFlags) chooseSignal() error {
+	name := "SIG" + strings.TrimPrefix(strings.ToUpper(p.onRevoke), "SIG")
+	var names []string
+	for _, sig := range append([]os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, userSignals...) {
+		is := signalName(sig.(syscall.Signal))
+		if is == name {
+			p.revoke = sig.(syscall.Signal)
+			return nil
+		}
+		names = append(names, strings.TrimPrefix(is, "SIG"))
+	}
+	return usagef("--on-revoke %s: need one of %s", clip(p.onRevoke, 20), strings.Join(names, ", "))
+}
+
+// revoked passes on that the command is to give way. The lock is released when it has ended, as always.
+func (h *holding) revoked() {
+	what := "it goes on: see --on-revoke"
+	if h.flags.revoke != 0 && !h.ended {
+		what = signalName(h.flags.revoke) + " was sent to the command"
+		h.signal(h.flags.revoke)
+	}
+	for _, lock := range h.turn.locks {
+		if r, asked := lock.Revocation(); asked {
+			h.say("%s was asked to give way%s; %s", brief(lock.Key()), display.Asked(r, time.Now()), what)
+		}
+	}
 }
 
 // passedOn are the signals that the command receives from this process. nohup(1) lets
@@ -154,7 +189,7 @@ func idle() *time.Timer {
 func (h *holding) wait(cmd *cobra.Command, signals <-chan os.Signal) (int, error) {
 	tick := time.NewTicker(min(h.flags.ttl/20, 250*time.Millisecond))
 	defer tick.Stop()
-	loss, cancelled := h.turn.Done(), cmd.Context().Done()
+	loss, cancelled, revoked := h.turn.Done(), cmd.Context().Done(), h.turn.Revoked()
 	for {
 		select {
 		case sig := <-signals:
@@ -164,6 +199,9 @@ func (h *holding) wait(cmd *cobra.Command, signals <-chan os.Signal) (int, error
 		case <-loss:
 			loss = nil
 			h.lose()
+		case <-revoked:
+			revoked = nil
+			h.revoked()
 		case <-cancelled:
 			cancelled = nil
 			h.terminate(h.flags.killAfter)

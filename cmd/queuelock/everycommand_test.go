@@ -34,6 +34,7 @@ func TestEveryCommand(t *testing.T) {
 		{"sweep x", 0, ""},
 		{"history x --for 1s", 0, ""},
 		{"evict x --ticket 7", exitFailed, "queuelock: "},
+		{"revoke x --ticket 7", exitFailed, "queuelock: "},
 		{"lock y --max-hold 1s", 0, "/"},
 		{"unlock /nosuch", exitFailed, "queuelock: "},
 		{"table delete --yes --force --table none", exitUnavailable, "queuelock: "},

@@ -97,7 +97,7 @@ type evictee struct {
 	report queuelock.Key
 }
 
-func (f *evictFlags) evictee(args []string) (*evictee, error) {
+func evicteeOf(f target, args []string) (*evictee, error) {
 	if f.item == "" {
 		key := queuelock.Key{Entity: args[0], Reason: f.reason}
 		return &evictee{name: key.String(), key: key, report: key}, nil
@@ -121,7 +121,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	what, err := f.evictee(args)
+	what, err := evicteeOf(f.target, args)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case err != nil:
 		return err
-	case !f.force && !holder.Endless():
+	case !f.force && !holder.Endless() && !holder.Closed:
 		text := fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", clip(e.name, 60))
 		return &exitError{exitFailed, errors.New(text)}
 	case beat && holder.Beat != f.beat:
@@ -293,6 +293,10 @@ func (e *evicter) insist(h queue.Holder, yes bool) error {
 func (e *evicter) describe(h queue.Holder) {
 	out := &strings.Builder{}
 	defer func() { fmt.Fprint(e.cmd.ErrOrStderr(), wrap(out.String(), questionWidth)) }()
+	if h.Closed {
+		fmt.Fprintf(out, "%s: ticket %s was released, and keeps the queue closed until %s.\n", e.name, h.Ticket, display.At(h.NotBefore))
+		return
+	}
 	fmt.Fprintf(out, "%s: ticket %s is held by %.200q", e.name, h.Turn(), h.Owner)
 	if h.Age > 0 {
 		fmt.Fprintf(out, ", for %v", h.Age.Round(time.Second))
@@ -311,6 +315,9 @@ func (e *evicter) describe(h queue.Holder) {
 	}
 	if len(h.Data) > 0 {
 		fmt.Fprintf(out, "Its data: %s\n", clip(display.Owner(string(h.Data)), 200))
+	}
+	if h.NotBefore.After(time.Now()) {
+		fmt.Fprintf(out, "The queue, which it keeps closed until %s, opens at once.\n", display.At(h.NotBefore))
 	}
 	if h.Delay > 0 {
 		fmt.Fprintf(out, "Its lock delay of %v does not apply.\n", h.Delay)
@@ -369,7 +376,8 @@ func (e *evicter) refused(err error) error {
 	if !ok {
 		return err
 	}
-	_, renewed := refused.Renewed()
+	now, renewed := refused.Renewed()
+	renewed = renewed && !now.Closed
 	name := clip(e.name, 60)
 	var text string
 	switch {
@@ -381,6 +389,10 @@ func (e *evicter) refused(err error) error {
 		return e.unreadable(refused.Serving[0])
 	default:
 		first := refused.Serving[0]
+		if first.Closed {
+			text = fmt.Sprintf("%s: no holder has this ticket: closed until %s (ticket %s)", name, display.At(first.NotBefore), first.Ticket.Short())
+			break
+		}
 		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Turn().Short())
 		if more := len(refused.Serving) - 1; more > 0 {
 			text += fmt.Sprintf(", and %d more", more)

@@ -21,10 +21,11 @@ func TestJSONFields(t *testing.T) {
 	invoke(t, "run", "x", "--once", "10m", "--", "true").prints(t, 0, "") // from now on, a result and the length of a turn are known
 	e.crashed(t, "x")
 	e.occupied(t, "busy")
+	invoke(t, "revoke", "x", "--why", "all fields", "--after", "1h").ends(t, 0)
 	evicted := e.failClosed(t, queuelock.Key{Entity: "payroll"})
 	for _, args := range []string{
 		"status x -o json", "ls -q -o json", "history x --for 1s --json", "sweep x --dry-run --json",
-		"table describe --json", "doctor --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 -- true",
+		"table describe --json", "doctor --json", "revoke payroll --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 -- true",
 	} {
 		words := strings.Fields(args)
 		o := invoke(t, words...)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -25,6 +26,9 @@ const maxPermits = 500
 
 // maxDelay is the bound of queuelock.LockDelay.
 const maxDelay = 24 * time.Hour
+
+// maxAtLeast is the bound of queuelock.HoldAtLeast.
+const maxAtLeast = queue.MaxAtLeast
 
 // maxData and maxSharedData are the bounds of queuelock.WithData.
 const (
@@ -52,6 +56,7 @@ type lockFlags struct {
 type modeFlags struct {
 	scope              string
 	ttl, delay         time.Duration
+	atLeast, every     time.Duration // zero: not given
 	shared, failClosed bool
 	exclusive          bool // the default, which scripts for flock may spell out
 	permits            int  // zero: a lock
@@ -81,6 +86,8 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")
 	addScope(cmd, &f.scope)
 	flags.DurationVar(&f.delay, "lock-delay", 0, "keep the lock closed for so long after a loss, at most 24h")
+	flags.DurationVar(&f.atLeast, "at-least", 0, "keep the queue closed for so long after the grant, at most 144h")
+	flags.DurationVar(&f.every, "every", 0, "grant the lock at most once in so long, which is the same")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "without a lease: after a crash an operator evicts")
 	f.policyFlags.addFlags(cmd)
 	f.settings.addFlags(cmd)
@@ -159,6 +166,9 @@ func (f *lockFlags) options() ([]queuelock.Option, error) {
 	if f.permits > 0 {
 		options = append(options, queuelock.Permits(f.permits))
 	}
+	if d := max(f.atLeast, f.every); d > 0 {
+		options = append(options, queuelock.HoldAtLeast(d))
+	}
 	if f.failClosed {
 		return append(options, queuelock.FailClosed()), nil
 	}
@@ -172,6 +182,14 @@ func (f *modeFlags) checkMode() error {
 		return usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
 	case f.failClosed && f.delay > 0:
 		return usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
+	case f.atLeast < 0 || f.atLeast > maxAtLeast || f.atLeast%time.Millisecond != 0:
+		return usagef("--at-least %v: need a duration from 1ms to %v, in whole milliseconds, such as 5m", f.atLeast, maxAtLeast)
+	case f.every < 0 || f.every > maxAtLeast || f.every%time.Millisecond != 0:
+		return usagef("--every %v: need a duration from 1ms to %v, in whole milliseconds, such as 1h", f.every, maxAtLeast)
+	case f.atLeast > 0 && f.every > 0:
+		return usagef("--at-least and --every mean the same: use one of them")
+	case f.shared && (f.atLeast > 0 || f.every > 0):
+		return usagef("--shared excludes --at-least and --every: readers would join a closed queue")
 	case f.permits < 0 || f.permits > maxPermits:
 		return usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
 	case f.exclusive && (f.shared || f.permits > 0):

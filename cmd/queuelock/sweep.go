@@ -171,7 +171,7 @@ func (f *sweepFlags) sweep(ctx context.Context, client *queuelock.Client, s *que
 	}
 	var swept sweeper.Swept
 	for _, h := range s.Serving {
-		if h.Expired() && h.Problem == nil {
+		if h.Expired() && h.Problem == nil && !h.Closed {
 			swept.Holders++
 		}
 	}

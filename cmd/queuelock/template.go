@@ -34,7 +34,7 @@ itself needs the rights of admin. "iam" prints the policy of --role as JSON.
 The roles:
   worker     uses locks: the library, run, lock and unlock
   observer   looks at queues: status, ls, history, table describe
-  operator   repairs queues: status, ls, evict, sweep
+  operator   repairs queues: status, ls, evict, revoke, sweep
   admin      creates and deletes the table
 
 --prefix restricts the policies to entities that begin with it (dynamodb:LeadingKeys). They then

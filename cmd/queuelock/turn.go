@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -39,6 +40,25 @@ func (t *turn) Remaining() time.Duration {
 		least = min(least, lock.Remaining())
 	}
 	return least
+}
+
+// Revoked is closed once the holder of any of the locks was asked to give way.
+func (t *turn) Revoked() <-chan struct{} {
+	if len(t.locks) == 1 {
+		return t.locks[0].Revoked()
+	}
+	any := make(chan struct{})
+	once := sync.OnceFunc(func() { close(any) })
+	for _, lock := range t.locks {
+		go func() {
+			select {
+			case <-lock.Revoked():
+				once()
+			case <-t.Done():
+			}
+		}()
+	}
+	return any
 }
 
 // Ticket returns the ticket that is common to all of the locks, if there is one.

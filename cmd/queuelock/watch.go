@@ -96,7 +96,7 @@ func essence(s *queue.State) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, display.StateOf(s), s.Issued, s.Permits)
 	for _, h := range s.Serving {
-		fmt.Fprintf(&b, "holder %s %s %s %q %t %t %q %v\n", h.Ticket, h.Turn(), h.ID, h.Owner, h.Shared, h.Expired(), h.Data, h.Problem)
+		fmt.Fprintf(&b, "holder %s %s %s %q %t %t %q %v %v\n", h.Ticket, h.Turn(), h.ID, h.Owner, h.Shared, h.Expired(), h.Data, h.Problem, h.Revoked)
 	}
 	for _, w := range s.Waiting {
 		fmt.Fprintf(&b, "waiter %s %s %t %v\n", w.Ticket, w.ID, w.Expired(), w.Problem)

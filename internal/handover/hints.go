@@ -22,11 +22,12 @@ type hints struct {
 	bells   wake.Bells // the same; nil: without bells
 	log     *slog.Logger
 	listen  sync.Once
-	stop    func()                // guarded by Lines.mu; nil before listen and after Close
-	closed  bool                  // guarded by Lines.mu
-	lines   map[wake.Digest]*line // guarded by Lines.mu
-	trusted map[lineKey]trust     // guarded by Lines.mu; without those of 0
-	stagger time.Duration         // guarded by Lines.mu; see waitpolicy.Hints
+	stop    func()                          // guarded by Lines.mu; nil before listen and after Close
+	closed  bool                            // guarded by Lines.mu
+	lines   map[wake.Digest]*line           // guarded by Lines.mu
+	holders map[wake.Digest][]chan struct{} // guarded by Lines.mu; see AwaitRevoked
+	trusted map[lineKey]trust               // guarded by Lines.mu; without those of 0
+	stagger time.Duration                   // guarded by Lines.mu; see waitpolicy.Hints
 }
 
 // hintGap is the least time between two hints of a queue. It also drops the echo of an own hint.
@@ -35,7 +36,8 @@ const hintGap = time.Millisecond
 // UseHints makes the Lines send and receive hints. It is called before any other method. What prevents hints is
 // logged once.
 func (l *Lines) UseHints(h wake.Hints, log *slog.Logger) {
-	l.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]trust{}}
+	l.hints = &hints{Hints: h, log: log, lines: map[wake.Digest]*line{}, trusted: map[lineKey]trust{},
+		holders: map[wake.Digest][]chan struct{}{}}
 	l.hints.bells, _ = h.(wake.Bells)
 }
 
@@ -134,6 +136,7 @@ func (l *Lines) Rings(of table.Queue, t ticket.Number) bool {
 func (l *Lines) hinted(d wake.Digest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.revoked(d)
 	if in := l.hints.lines[d]; in != nil {
 		in.hear(false)
 	}

@@ -121,7 +121,7 @@ func level[E event.Event](e E) slog.Level {
 		return slog.LevelError
 	case event.Evicted, event.Throttled:
 		return slog.LevelWarn
-	case event.Swept:
+	case event.Swept, event.Revoked:
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
@@ -184,6 +184,8 @@ func (l *Log) write(e event.Event) {
 		l.Debug("queuelock: released a lock", "queue", queue, "ticket", o.Ticket, "held", e.Held)
 	case event.Lost:
 		l.Error("queuelock: lost a lock", "queue", queue, "ticket", o.Ticket, "cause", e.Cause, "error", e.Err)
+	case event.Revoked:
+		l.Info("queuelock: was asked to give way", "queue", queue, "ticket", o.Ticket, "by", quote.Text(e.By), "why", e.Why)
 	case event.Swept:
 		l.Info("queuelock: swept expired queue rows", "queue", queue, "expired", e.Expired, "removed", e.Removed)
 	case event.Evicted:

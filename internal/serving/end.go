@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/table"
@@ -35,8 +36,12 @@ func forgetting(q table.Queue) time.Time {
 }
 
 // Evict sends EVICT of at most queue.MaxEvicted holders whose leases have ended, all or none. If it is refused, one of them
-// has changed: judge again.
+// has changed: judge again. The mark is of the last that is no closed entry.
 func Evict(ctx context.Context, q table.Queue, holders ...queue.Holder) (queue.Record, error) {
+	last := slices.ContainsFunc(holders, func(h queue.Holder) bool { return !h.Closed })
+	if i := len(holders) - 1; last && holders[i].Closed {
+		holders = slices.Concat(slices.DeleteFunc(slices.Clone(holders), func(h queue.Holder) bool { return !h.Closed }), queue.Turns(holders))
+	}
 	return send(ctx, q, queue.Evict(markEvicted(q, holders[len(holders)-1]), holders...))
 }
 

@@ -62,7 +62,7 @@ func (s *Session) renew(ctx context.Context, renewals *heartbeat.Renewals) error
 	}
 	q, sent := s.config.Queue, time.Now()
 	until := renewals.Next(sent)
-	since := q.Clock().Middle(s.grant.Sent)
+	since := s.config.Terms.Since(q.Clock(), s.grant.Sent)
 	w := of(s.life, func(h *queue.Hold) clause.Write { return h.Heartbeat(until, since) })
 	rec, reply, err := serving.Send(ctx, q, w)
 	do := s.step(queue.HoldEvent{

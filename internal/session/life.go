@@ -28,6 +28,7 @@ type life struct {
 	hold     *queue.Hold // guarded by mu
 	state    State       // guarded by mu; that of hold
 	delivery delivery    // guarded by mu
+	revoked  revoked     // guarded by mu
 }
 
 // Grant returns the grant with which the session began.
@@ -88,7 +89,9 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 	do := s.hold.Step(now, e)
 	to := s.hold.Phase()
 	if to == from.Phase {
+		asked := s.noteRevoked()
 		s.mu.Unlock()
+		s.sendRevoked(asked)
 		return do
 	}
 	s.state = s.become(from, to, e, do)
@@ -102,8 +105,9 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 	if to == queue.PhaseReleased {
 		s.delivery.decide(&s.delivery.returned)
 	}
-	state := s.state
+	state, asked := s.state, s.noteRevoked()
 	s.mu.Unlock()
+	s.sendRevoked(asked)
 	if !from.Phase.Lost() {
 		s.report(from, state)
 	}

@@ -96,21 +96,21 @@ func (s *Session) keepForClose() {
 }
 
 // GiveBack releases a lock that its caller will not get. If the lease of a lock with a lock
-// delay has ended, the delay would keep the queue closed. So remove is called with the
+// delay or an AtLeast has ended, that would keep the queue closed. So remove is called with the
 // grant's id, to remove it before end, when other clients may. An error reports that the
 // lock may still be in the table.
 func (s *Session) GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error {
 	err, terms := s.Release(ctx), s.config.Terms
-	st := s.current()
+	st, stays := s.current(), max(terms.Delay, terms.AtLeast)
 	switch {
-	case terms.Delay == 0 && !st.Phase.Final():
+	case stays == 0 && !st.Phase.Final():
 		return err
-	case terms.Delay == 0, err == nil, st.Loss != nil && st.Loss.Cause == heartbeat.Evicted:
+	case stays == 0, err == nil, st.Loss != nil && st.Loss.Cause == heartbeat.Evicted:
 		return nil
 	}
-	end := s.keeper.Deadline().Add(terms.Margin + terms.Delay)
+	end := s.keeper.Deadline().Add(terms.Margin + stays)
 	if err := remove(ctx, s.grant.ID, end); err != nil {
-		return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for its lock delay of %v: %w", s.config.Name, s.grant.Ticket, terms.Delay, err)
+		return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for %v: %w", s.config.Name, s.grant.Ticket, stays, err)
 	}
 	return nil
 }

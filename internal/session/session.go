@@ -38,17 +38,20 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
 	grant.Held, grant.First = time.Now(), cmp.Or(grant.First, grant.Ticket)
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
+	s.config.Terms.AtLeast = grant.Lease.AtLeast                      // the same, and of one that was resumed as shared
 	terms := s.config.Terms
 	s.hold = s.began(queue.Grant{
 		ID: grant.ID, Ticket: grant.First, Turns: grant.Turns, Mode: config.Mode, Sent: grant.Sent,
 		Claimed: grant.Claimed, Resumed: grant.Resumed, Named: grant.Leave != nil, FailClosed: terms.FailClosed,
 		TTL: terms.TTL, Margin: terms.Margin, Delay: terms.Delay,
+		AtLeast: terms.AtLeast, NotBefore: grant.Lease.NotBefore,
 		Forget: config.Queue.Forget, Home: config.Queue.Home != nil, Patience: c.Timeout,
 	})
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, l, cancel}
 	s.keep(ctx)
-	c.listHeld(s) // complete: Close may use it at once
+	s.look(grant.Record) // a lock that was resumed may have been asked to give way
+	c.listHeld(s)        // complete: Close may use it at once
 	return s
 }
 

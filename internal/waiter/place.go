@@ -301,7 +301,7 @@ func (p *place) renew(ctx context.Context) error {
 // says, or if it may see it too late.
 func (c *Config) nameable() bool {
 	e, t := c.Entry, c.Entry.Terms
-	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && !t.FailClosed && !e.Unnamed
+	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && t.AtLeast == 0 && !t.FailClosed && !e.Unnamed
 	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
 	return plain && prompt && c.passable()
 }

@@ -51,8 +51,9 @@ func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
 		var evicted int
 		rec, evicted, err = sweeper.Holders(extended, q, do.Holders)
 		if reply = serving.ReplyOf(err); evicted > 0 {
+			first := queue.Turns(do.Holders)[0]
 			notify.Send(s.cfg.Log, event.Evicted{
-				Origin: s.cfg.Log.Origin(s.wait.Ticket), Count: evicted, Holder: do.Holders[0].Ticket, Owner: do.Holders[0].Owner,
+				Origin: s.cfg.Log.Origin(s.wait.Ticket), Count: evicted, Holder: first.Ticket, Owner: first.Owner,
 			})
 		}
 	case queue.Sweeping:

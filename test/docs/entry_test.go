@@ -152,7 +152,7 @@ var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Attempt|Attemp
 // protocol are the functions with none of these types.
 var protocol = []string{
 	"heartbeat.Keeper.Due",
-	"queue.HoldTime.Add", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
+	"queue.HoldTime.Add", "queue.Lease.End", "queue.Turns", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
 	"queue.Waiter.Same",
 }
 

@@ -60,6 +60,7 @@ func (b *beliefs) die(n *node) {
 // before it must know by now that they have lost the lock.
 func (b *beliefs) granted(queue, ticket, owner string) {
 	b.add("", "the record of %s grants ticket %s to %s", queue, ticket, owner)
+	b.judgeOpen(queue, ticket)
 	entity, reason, _ := strings.Cut(queue, " ")
 	b.judge(queuelock.Key{Entity: entity, Reason: reason}, ticket, owner, strings.HasSuffix(owner, readerSuffix))
 }

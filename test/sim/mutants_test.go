@@ -194,9 +194,24 @@ var mutants = []mutant{
 		`believed to hold|was granted after ticket`, 67, "",
 	},
 	{
-		"a lock delay that others do not keep", "heartbeat/observer.go",
-		"l.Until.Add(l.Delay).Sub(earliest)", "l.Until.Sub(earliest)",
+		"a lock delay that others do not keep", "queue/closing.go",
+		"l.Until.Add(l.Delay)", "l.Until",
 		`was removed by`, 57, "",
+	},
+	{
+		"a crash that opens a closed queue", "queue/closing.go",
+		"case end.Before(l.NotBefore):", "case false:",
+		`before its queue was to open`, 549, "",
+	},
+	{
+		"a release that opens a closed queue", "queue/closing.go",
+		"\tif rest <= 0 {\n", "\tif true {\n",
+		`before its queue was to open`, 8, "",
+	},
+	{
+		"a request to give way that marks a later turn", "queue/revoke.go",
+		"isHolder(id), servedAs(id, t)}", "isHolder(id)}",
+		`was asked by a late request`, 0, "./test/modes TestRevokeNeverLater",
 	},
 	{
 		"a transaction by its token alone", "FENCE: transaction not made", "", "",

@@ -48,6 +48,7 @@ func (w *world) evict(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 	}
 	for _, h := range state.Serving {
 		if h.Endless() && w.isNobodys(h.Owner) {
+			w.opens(key)
 			w.add("operator", "evicts %s of %s: %v", h.Owner, key, c.Operator().Evict(ctx, key, h))
 		}
 	}

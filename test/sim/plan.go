@@ -60,6 +60,8 @@ type Plan struct {
 	Policies float64
 	// AnyWrites leaves unjudged whether a write of package queue describes each change.
 	AnyWrites bool
+	// Closes lets turns keep their queue closed, and operators ask holders to give way.
+	Closes bool
 }
 
 // workers is how many take turns in the process of that host.
@@ -200,6 +202,9 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 		p.contest(r)
 	}
 	p.police(rand.New(rand.NewPCG(seed, policing)))
+	if rand.New(rand.NewPCG(seed, closing)).IntN(5) == 0 {
+		p.close()
+	}
 	return p
 }
 

@@ -37,8 +37,9 @@ func (n *node) work(k int) {
 		}
 		switch what {
 		case 0:
-			_, err := n.client.Viewer().Inspect(n.with(r), key)
+			state, err := n.client.Viewer().Inspect(n.with(r), key)
 			n.add(n.name, "inspects %s: %v", key, err)
+			n.ask(r, key, state)
 		case 1:
 			swept, err := n.client.Operator().Sweep(n.with(r), key)
 			n.add(n.name, "sweeps %s: %+v %v", key, swept, err)
@@ -106,8 +107,10 @@ type attempt struct {
 	policy *policy // nil: none
 	saved  *saved  // what it goes on with; nil: it starts afresh
 
-	closed bool // it fails closed
-	plain  bool // it has no options, so that its client may let it wait in a block
+	closed bool          // it fails closed
+	least  time.Duration // for which it keeps its queue closed
+	real   time.Time     // begun, on the engine's clock
+	plain  bool          // it has no options, so that its client may let it wait in a block
 }
 
 func (a *attempt) String() string {
@@ -124,7 +127,7 @@ func (a *attempt) String() string {
 func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
 	n.begin()
 	waits := []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Attempts(3, time.Second), waitpolicy.For(3 * time.Second), waitpolicy.For(time.Minute), waitpolicy.Forever, waitpolicy.Forever}
-	a := &attempt{node: n, owner: owner, wait: waits[r.IntN(len(waits))], limit: 20 * time.Minute, ttl: n.plan.TTL, begun: n.now()}
+	a := &attempt{node: n, owner: owner, wait: waits[r.IntN(len(waits))], limit: 20 * time.Minute, ttl: n.plan.TTL, begun: n.now(), real: n.engineClock()}
 	if n.plan.Crowded && (r.IntN(8) > 0 || n.plan.Contest && r.IntN(4) > 0) {
 		a.wait = waitpolicy.Forever
 	}
@@ -160,6 +163,9 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 	}
 	if r.IntN(special) == 0 && !a.closed {
 		opts = append(opts, queuelock.LockDelay(time.Duration(1+r.IntN(3))*time.Second))
+	}
+	if a.least = a.atLeast(r, shares); a.least > 0 {
+		opts = append(opts, queuelock.HoldAtLeast(a.least))
 	}
 	return opts
 }
@@ -200,6 +206,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		return
 	}
 	n.tally.acquired.Add(1)
+	n.closes(key, a.real, a.least)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
 	n.diary.hear(key, owner, story.Holds.Of("%s", token))
@@ -229,6 +236,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	n.beliefs.begin(h)
 	go func() { defer close(h.watched); h.watch() }()
 	h.use(r)
+	h.judgeAsked()
 	h.release(r, loose)
 	<-h.watched
 	if !n.isDead() {

@@ -72,10 +72,11 @@ type world struct {
 	kinds    map[queuelock.Key]Kind
 	entities []string // of keys, and the account
 
-	clear   atomic.Bool // the weather has cleared: no more faults
-	beliefs beliefs
-	visible visible
-	tally   tally
+	clear    atomic.Bool // the weather has cleared: no more faults
+	beliefs  beliefs
+	policies policies
+	visible  visible
+	tally    tally
 
 	mu          sync.Mutex
 	nodes       []*node             // guarded by mu; of the present generation
@@ -394,6 +395,9 @@ func (w *world) sweep(ctx context.Context, c *queuelock.Client, key queuelock.Ke
 	for range 2 {
 		if _, err := c.Operator().Sweep(ctx, key); err != nil {
 			return err
+		}
+		if w.plan.Closes {
+			time.Sleep(maxLeast * w.plan.TTL)
 		}
 		time.Sleep(2*w.plan.TTL + 4*time.Second) // the longest lease, and lock delay
 	}

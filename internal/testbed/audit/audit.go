@@ -159,7 +159,9 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 	defer a.mu.Unlock()
 	if q := a.queues[queue]; q != nil {
 		for _, h := range q.holders {
-			tickets = append(tickets, h.tickets(cmp.Or(h.reached, h.ticket))...)
+			if !h.closed {
+				tickets = append(tickets, h.tickets(cmp.Or(h.reached, h.ticket))...)
+			}
 		}
 	}
 	return tickets

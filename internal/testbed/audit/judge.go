@@ -150,7 +150,7 @@ func (a *Audit) judgeLeft(key string, q *queue, holders item) {
 			a.judgeRemoval(key, "holder "+id, h.life)
 		}
 		for _, t := range h.tickets(h.ticket) {
-			if a.Removed != nil {
+			if a.Removed != nil && !h.closed {
 				a.Removed(a.request, key, t, h.owner)
 			}
 		}
@@ -177,6 +177,12 @@ func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, serving
 		ticket = whole(t.N)
 	}
 	h.ticket = ticket.String()
+	if h.closed {
+		if !q.held(h.ticket) {
+			a.violate(key, "the queue is closed by ticket %s, which did not hold the lock", ticket)
+		}
+		return h, false
+	}
 	if a.succeeds(q, ticket, h.life, holders) {
 		return h, false
 	}
@@ -184,6 +190,16 @@ func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, serving
 	// orphaned, and a client that saw the id before may end it at once.
 	h.ghost = again
 	return h, true
+}
+
+// held reports whether the ticket was that of a turn in the record before.
+func (q *queue) held(ticket string) bool {
+	for _, h := range q.holders {
+		if h.ticket == ticket && !h.closed {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeGrant judges the ticket of a grant. It returns the highest ticket so far.

@@ -13,6 +13,7 @@ type life struct {
 
 	endless bool // it has no lease: no other client may end it
 	group   string
+	closed  bool // it is no turn any more, and keeps the queue closed
 	named   bool // a release has granted the lock to a waiter's row, and its waiter has not written to the entry
 }
 
@@ -37,7 +38,13 @@ func (a *Audit) lives(id string, it item) life {
 	l := life{
 		id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends,
 		delay: length(it["delay"].N), group: it["group"].S, endless: it["failClosed"].BOOL && !leased,
-		named: it["named"].BOOL && it["beat"].N == "0",
+		named: it["named"].BOOL && it["beat"].N == "0", closed: it["closed"].BOOL,
+	}
+	if least := length(it["atLeast"].N); least > 0 { // from the grant on
+		if since := millis(it["since"].N); !since.IsZero() && !l.until.IsZero() {
+			least = since.Add(least).Sub(l.until)
+		}
+		l.delay = max(l.delay, least)
 	}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
 		whole := length(it["ttl"].N) + l.delay

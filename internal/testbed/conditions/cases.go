@@ -34,8 +34,8 @@ const (
 	answers reason = "gives a clear answer"
 	// deep: it refuses records that only another program leaves.
 	deep reason = "doubles other conditions"
-	// asked: an operator may end any turn, but is asked to confirm what was shown.
-	asked reason = "evicts only what was shown"
+	// asked: an operator may end any turn, or ask any holder to give way, but only as it was shown.
+	asked reason = "ends or asks only what was shown"
 	// implied: another condition of the same write refuses whatever it refuses.
 	implied reason = "names a refusal by another condition"
 )
@@ -67,5 +67,5 @@ func keeps(write, condition, because string, kept reason, steps ...step) Case {
 // Cases are all cases, in the order of test/docs/testdata/writes.md.
 func Cases() []Case {
 	return slices.Concat(ofTake, ofCounters, ofEnter, ofEnqueue, ofClaim, ofHeartbeat, ofRowHeartbeat, ofConfirm, ofSetData,
-		ofDowngrade, ofFence, ofSettle, ofAdvance, ofRelease, ofPass, ofRetake, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
+		ofDowngrade, ofFence, ofSettle, ofAdvance, ofRelease, ofPass, ofRetake, ofRevoke, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
 }

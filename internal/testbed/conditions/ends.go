@@ -140,6 +140,18 @@ var ofPass = []Case{
 	),
 }
 
+var ofRevoke = []Case{
+	keeps("REVOKE", "holder", "As of HEARTBEAT. Without an entry the request would be invalid.", answers,
+		A.takes(),
+		O.looks(), O.evict(A),
+		O.revokes(A),
+	),
+	keeps("REVOKE", "its ticket", "A request that arrives after the turn must not ask a later one: a repeated TAKE has put the id back.", asked,
+		A.orphaned(),
+		O.revokes(A),
+	),
+}
+
 var ofRetake = []Case{
 	needs("RETAKE", "holder", "As of RELEASE.", Exclusion,
 		A.takes(),

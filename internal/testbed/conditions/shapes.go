@@ -83,6 +83,8 @@ func Shapes() (all []clause.Write) {
 	}
 	row := clause.Item{queue.AttrID: clause.String("a-0"), queue.AttrBeat: clause.Int(0)}
 	add(
+		ending{ID: old.ID, Ticket: one, Call: 1, Closed: &queue.Closed{Since: at, Until: at, Rest: lease}}.Release(queue.FormClose, at),
+		queue.Revoke(old.ID, one, queue.Revocation{By: "b"}), queue.Evict(mark, holder{ID: "closed-a-0", Ticket: one, Closed: true}),
 		queue.Advance(old.ID, one, one, 0), queue.Advance(old.ID, one, one, 1), queue.Downgrade(old.ID, one, 2), queue.Settle(old.ID, one, 2),
 		queue.SetData(old.ID, one, 1, []byte("1")), queue.SetData(old.ID, one, 2, nil),
 		queue.Evict(mark, old), queue.Evict(mark, old, holder{ID: "b-0"}), queue.EvictFailClosed(mark, old), queue.Remove("a-0", "a-1"),

@@ -565,6 +565,15 @@ func (a who) evict(of ...who) step {
 	})
 }
 
+// revokes is REVOKE of the turn of a holder, as it once was.
+func (a who) revokes(of who) step {
+	return a.sends("REVOKE of "+string(of), func(w *world, _ *client) request {
+		h := w.client(of)
+		w.need(h.id != "", "it has never held the lock")
+		return request{item: theRecord, write: queue.Revoke(h.id, h.ticket, queue.Revocation{By: string(a)})}
+	})
+}
+
 func evicts(holders ...holder) request {
 	last := holders[len(holders)-1]
 	return request{item: theRecord, write: queue.Evict(evicted{ID: last.ID, Ticket: last.Ticket, Made: last.Made}, holders...)}

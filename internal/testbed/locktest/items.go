@@ -95,7 +95,7 @@ func OperatorTakes(t *testing.T, table *queuelocktest.Table) {
 
 // Watched returns a table that is audited: a violation of the protocol fails the
 // test at its end.
-func Watched(t *testing.T) *queuelocktest.Table {
+func Watched(t *testing.T, options ...queuelocktest.Option) *queuelocktest.Table {
 	watch := audit.New(embedded.Config{}, "queuelock", time.Now)
 	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
 	t.Cleanup(func() {
@@ -103,7 +103,8 @@ func Watched(t *testing.T) *queuelocktest.Table {
 			t.Error(v)
 		}
 	})
-	return queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
+	options = append(options, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
+	return queuelocktest.NewTable(t, options...)
 }
 
 // RecordKey returns the key of the record of [Order]'s queue.

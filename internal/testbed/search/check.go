@@ -43,6 +43,10 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	floor := small(before.Floor())
 	for k := range rec.Holders {
 		h := &rec.Holders[k]
+		s.askedRight(m, before, h, name)
+		if h.Closed {
+			continue
+		}
 		if old, ok := before.Mine(h.ID); ok && old.Ticket == h.Ticket {
 			continue
 		}
@@ -89,6 +93,11 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 	if t <= w.grant && s.items.writes[m.write[0]].Name != "RESUME" {
 		s.fail("fencing: the table grants ticket %d after %d", t, w.grant)
 	}
+	for i := range s.Clients {
+		if n := &w.nodes[i]; n.clock < n.opens {
+			s.fail("closed: ticket %d is granted at %d, and the turn of %s keeps the queue closed until %d", t, n.clock, nameOf(i), n.opens)
+		}
+	}
 	if t < w.turn {
 		s.fail("fencing: the table grants ticket %d after the turn of %d has begun", t, w.turn)
 	}
@@ -106,6 +115,19 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 		}
 	}
 	s.latest(w, h, m)
+}
+
+// askedRight checks that no other turn is asked to give way than the one that was shown, and that nothing else changes.
+func (s *search) askedRight(m *msg, before *queue.Record, h *queue.Holder, name string) {
+	old, _ := before.Mine(h.ID)
+	switch {
+	case name == "REVOKE" && (h.Revoked != nil) != (old.Revoked != nil) && small(h.Ticket) != m.ticket:
+		s.fail("asked: the turn of ticket %s was asked to give way, and ticket %d was meant", h.Ticket, m.ticket)
+	case name == "REVOKE" && (h.Lease != old.Lease || h.Ticket != old.Ticket || h.Made != old.Made):
+		s.fail("asked: %s has changed more of %s", name, h.ID)
+	case name != "REVOKE" && h.Ticket == old.Ticket && old.Revoked != nil && h.Revoked == nil:
+		s.fail("asked: %s removes the mark of %s", name, h.ID)
+	}
 }
 
 // mode checks that the holders may hold together.
@@ -157,6 +179,9 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		n := &w.nodes[ownerOf(h.ID)]
 		s.lasts(w, m, h, name)
+		if m.role == byOperator {
+			n.opens = 0
+		}
 		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.first] != h.Ticket {
 			continue
 		}
@@ -271,6 +296,9 @@ func (s *search) final(w *world) {
 		return
 	}
 	if w.has(ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
+		return
+	}
+	if slices.ContainsFunc(s.Clients, func(c Client) bool { return c.AtLeast }) { // a sweep, or the next to come, opens it
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

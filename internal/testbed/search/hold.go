@@ -100,7 +100,7 @@ func (s *search) granted(w *world, i int, r *stepped) {
 	m := queue.NewHold(queue.Grant{
 		ID: s.ids[r.id], Ticket: tickets[r.ticket], Mode: mode, Sent: at(r.sent, 0),
 		Claimed: r.claimed, Named: r.named, Resumed: r.resumed, FailClosed: s.Clients[i].FailClosed, TTL: time.Duration(s.ttl) * unit, Patience: time.Minute,
-		Delay: s.delay(i), Turns: int(r.turns),
+		Delay: s.delay(i), AtLeast: s.atLeast(i), NotBefore: s.notBefore(i, r.sent), Turns: int(r.turns),
 	}, rec)
 	n.hold.m = s.holds.add(m)
 	s.firstTurn(w, i)
@@ -121,6 +121,9 @@ func (s *search) granted(w *world, i int, r *stepped) {
 		if !over && !n.hold.excused {
 			s.fail("judged: %s hears of ticket %d, whose entry was removed", nameOf(i), r.ticket)
 		}
+	}
+	if in && s.Clients[i].AtLeast {
+		n.opens = r.sent + 2*s.ttl
 	}
 	n.caller, n.wait, n.known = holds, none, n.hold.ticket
 	if (n.hold.left[transacting] > 0 || s.Clients[i].Reads) && !n.hold.unsettled {
@@ -144,6 +147,22 @@ func (s *search) delay(i int) time.Duration {
 		return 0
 	}
 	return time.Duration(s.ttl) * unit
+}
+
+// atLeast is for how long a client's locks keep the queue closed.
+func (s *search) atLeast(i int) time.Duration {
+	if !s.Clients[i].AtLeast || s.mistake == NotClosed {
+		return 0
+	}
+	return 2 * time.Duration(s.ttl) * unit
+}
+
+// notBefore is until when, for a grant that was sent at a clock.
+func (s *search) notBefore(i int, sent int8) time.Time {
+	if s.Clients[i].AtLeast {
+		return at(sent+2*s.ttl, 0)
+	}
+	return time.Time{}
 }
 
 // believes reports whether a node relies on its lock.
@@ -401,6 +420,14 @@ func (s *search) released(w *world, i int, r *heldStep) {
 		return
 	}
 	s.over(w, i, r.reset)
+}
+
+// askNow lets an operator ask a holder to give way, as the record shows it. The request may arrive at any time.
+func (s *search) askNow(w *world, k int) {
+	h := s.items.recs[w.rec].Holders[k]
+	m := msg{role: byOperator, node: int8(ownerOf(h.ID)), ticket: small(h.Ticket)}
+	m.write[0] = s.items.send(queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: "operator"}), 0, h.ID)
+	s.post(w, m)
 }
 
 // evictNow lets an operator evict a holder, as the record shows it.

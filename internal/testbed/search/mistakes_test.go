@@ -42,6 +42,9 @@ func TestMistakes(t *testing.T) {
 		{NoToken, "transaction, evicted twice", "reported"},
 		{NoDelay, "lock delay", "delay"},
 		{RemoveOnLoss, "lock delay", "delay"},
+		{NoClosing, "at least, ended", "closed"},
+		{NoClosing, "at least, crash", "closed"},
+		{NotClosed, "at least", "closed"},
 		{SettleSame, "transaction, late", "reported"},
 		{NoAdvance, "blocks, fence", "fence"},
 		{AdvanceEarly, "blocks, fence", "fence"},
@@ -81,6 +84,7 @@ func TestChanges(t *testing.T) {
 	for _, c := range []struct{ write, change, world, finds string }{
 		{"RELEASE", "sets released", "operator, lost", "reported"},
 		{"EVICT", "sets evicted", "operator, lost", "reported"},
+		{"RELEASE", "sets holders.#id", "at least", "closed"},
 		{"RESUME", "sets evicted", "resumed, lost", "reported"},
 		{"TAKE", "sets, if absent, evicted", "lost", "rare"},
 		{"RELEASE", "removes holdMode", "downgrade", "exclusion"},

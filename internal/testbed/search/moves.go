@@ -31,6 +31,7 @@ const (
 	dies                        // i
 	sleeps                      // i
 	evicts                      // the holder i of the record
+	asks                        // an operator asks the holder i of the record to give way
 	erases                      // the record
 	delivers                    // message i: the table applies it and answers, or its sender takes the answer
 	slows                       // the table applies message i, and the answer takes long
@@ -203,6 +204,11 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			add(evicts, k, 0)
 		}
 	}
+	if may(ask) {
+		for k := range s.items.recs[w.rec].Holders {
+			add(asks, k, 0)
+		}
+	}
 	if may(deletes) && w.rec != none {
 		add(erases, 0, 0)
 	}
@@ -314,7 +320,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.give(&w, i)
 	case dies:
 		w.spend(crash)
-		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, gen: w.nodes[i].gen, known: w.nodes[i].known}
+		w.nodes[i] = node{dead: true, clock: w.nodes[i].clock, gen: w.nodes[i].gen, known: w.nodes[i].known, opens: w.nodes[i].opens}
 		for k := range w.net {
 			if m := &w.net[k]; m.role != noMsg && int(m.node) == i && m.role != byOperator && m.answer {
 				w.take(k)
@@ -329,6 +335,9 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case evicts:
 		w.spend(evict)
 		s.evictNow(&w, i)
+	case asks:
+		w.spend(ask)
+		s.askNow(&w, i)
 	case erases:
 		w.spend(deletes)
 		s.erase(&w)
@@ -404,6 +413,7 @@ func (s *search) erase(w *world) {
 		if h := &w.nodes[i].hold; h.m != none {
 			h.excused, h.end = true, byOther
 		}
+		w.nodes[i].opens = 0
 	}
 }
 
@@ -737,6 +747,8 @@ func (s *search) nameMove(w *world, v move) string {
 		return story.GivesUpOne.Of(j+1, nameOf(i))
 	case evicts:
 		return story.Evicts.Of(s.items.recs[w.rec].Holders[i].ID)
+	case asks:
+		return story.Asks.Of(s.items.recs[w.rec].Holders[i].ID)
 	case erases:
 		return story.Erased.Of()
 	case declines:

@@ -128,6 +128,10 @@ func (s *search) lease(n, at_ int8) (queue.Lease, time.Time) {
 	if s.Clients[n].Delays {
 		l.Delay = l.TTL
 	}
+	if s.Clients[n].AtLeast {
+		l.AtLeast, l.NotBefore = 2*l.TTL, at(at_+2*s.ttl, 0)
+		return l, at(at_, 0)
+	}
 	return l, s.middle()
 }
 
@@ -160,7 +164,7 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 		return unit
 	case l.Endless():
 		return queue.Forever
-	case c.v.dead[n] || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
+	case c.v.dead[n] && (c.s.mistake == NoClosing || l.NotBefore.IsZero() || c.v.clocks[n] >= clockOf(l.NotBefore)) || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
 		return 0
 	}
 	return unit
@@ -176,16 +180,20 @@ func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
 
 // openAt is the clock at which an entry no longer keeps the queue closed.
 func (s *search) openAt(l *queue.Lease) int8 {
-	if s.mistake == NoDelay {
-		return clockOf(l.Until)
+	judged := *l
+	switch s.mistake {
+	case NoDelay:
+		judged.Delay = 0
+	case NoClosing:
+		judged.AtLeast, judged.NotBefore = 0, time.Time{}
 	}
-	return clockOf(l.Until) + int8(l.Delay/unit)
+	return clockOf(judged.End())
 }
 
 func (c clock) Now() time.Time { return c.now }
 
 // ownerOf returns the node of an id.
-func ownerOf(id string) int { return int(id[0] - 'A') }
+func ownerOf(id string) int { return int(strings.TrimPrefix(id, "closed-")[0] - 'A') }
 
 func nameOf(i int) string { return story.Client(i) }
 

@@ -56,7 +56,7 @@ func (s *search) stepPlace(k placeKey) *placed {
 		e := queue.PlaceEvent{Is: queue.PlaceEventKind(k.kind), Reply: k.reply, ID: s.ids[k.id], Sent: at(k.clock, 0), CreatedAt: epoch}
 		if k.kind == rowPut || k.kind == rowRenew {
 			e.Lease, _ = s.lease(k.node, k.clock)
-			e.Lease.FailClosed, e.Lease.Delay = false, 0
+			e.Lease = queue.Lease{TTL: e.Lease.TTL, Until: e.Lease.Until}
 		}
 		todo := p.Step(e)
 		r.do, r.fresh = todo.Do, todo.Fresh

@@ -68,6 +68,8 @@ const (
 	NoToken          Mistake = "a transaction has a number, and no token"
 	SettleSame       Mistake = "SETTLE writes the number of the transaction itself"
 	NoDelay          Mistake = "others do not wait for the lock delay"
+	NoClosing        Mistake = "others do not wait until a queue opens"
+	NotClosed        Mistake = "a release opens the queue"
 	RemoveOnLoss     Mistake = "the holder removes its entry when it learns of its loss"
 	SameCall         Mistake = "all release calls of a lock have one number"
 	LineOlder        Mistake = "the waiters of a client share a record that is older"

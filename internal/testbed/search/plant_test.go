@@ -61,6 +61,8 @@ var planted = []struct {
 	{"SETTLE", "its ticket", "transaction, evicted twice", "reported", 12},
 	{"EVICT", "ticket as read", "transaction, evicted twice", "reported", 14},
 	{"RESUME", "transactions as read", "transaction, resumed", "reported", 10},
+	{"REVOKE", "holder", "asked", "malformed", 9},
+	{"REVOKE", "its ticket", "asked, copied, any", "asked", 8},
 	{"HEARTBEAT", "no later turn", "blocks, heartbeats", "late", 7},
 	{"FENCE", "no later turn", "blocks, fence", "fence", 6},
 	{"RESUME", "no later turn", "blocks, resumed", "fencing", 7},

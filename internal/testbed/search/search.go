@@ -229,14 +229,17 @@ func (s *search) run(progress io.Writer) (r Result) {
 // matters reports whether a node has left something that nothing but the end of its lease ends.
 func (s *search) matters(w *world, i int) bool {
 	n := &w.nodes[i]
-	if n.dead {
-		return false
-	}
 	for _, h := range s.items.recs[w.rec].Holders {
 		own := n.hold.m != none && s.ids[n.hold.number] == h.ID
+		if n.dead && (h.NotBefore.IsZero() || n.clock >= clockOf(h.NotBefore)) {
+			continue
+		}
 		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < s.openAt(&h.Lease) {
 			return true
 		}
+	}
+	if n.dead {
+		return false
 	}
 	for _, r := range w.rows {
 		if r == none || ownerOf(s.items.rows[r].ID) != i {

@@ -40,7 +40,7 @@ func worldOf(line string) (w World, err error) {
 			return w, fmt.Errorf("no option is called %q", option)
 		}
 	}
-	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
+	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 	return w, nil
 }
 

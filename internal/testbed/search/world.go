@@ -43,6 +43,7 @@ type Client struct {
 	Group      string // a later waiter of the group supersedes it; empty: none does
 	Delays     bool   // its locks have a lock delay, which is as long as the lease
 	Once       bool   // it waits for a result, or computes one, which never grows old
+	AtLeast    bool   // they keep the queue closed for two leases after the grant
 }
 
 // Faults are how often each fault may happen.
@@ -62,6 +63,7 @@ type Faults struct {
 	Delete  int // another program deletes the record
 	Forget  int // DynamoDB forgets the token of a transaction
 	Decline int // the condition of callers' updates becomes false, or true again
+	Ask     int // an operator asks a holder to give way
 	Pause   int // a process stops between a step of its wait and what follows, and a request is sent later or never
 }
 
@@ -84,11 +86,12 @@ const (
 	decline
 	forget
 	pause
+	ask
 	faults
 )
 
 func (f Faults) left() [faults]int8 {
-	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Decline, f.Forget, f.Pause}
+	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Decline, f.Forget, f.Pause, f.Ask}
 	var left [faults]int8
 	for i, n := range all {
 		left[i] = int8(n)
@@ -112,7 +115,7 @@ type world struct {
 	nodes  [maxNodes]node
 	net    [maxNet]msg // in order
 	left   [faults]int8
-	used   uint16 // the faults that have happened, by bits
+	used   uint32 // the faults that have happened, by bits
 	stays  bool   // a removal was lost
 	denies bool   // the condition of callers' updates is false
 	split  split
@@ -168,6 +171,7 @@ type node struct {
 	later   uint16 // tickets of the later rows of its group that its last look has shown
 	pausing bool   // it stops after its next step
 	stopped int32  // that step: see search.all; zero: it does not stop
+	opens   int8   // the clock until which a lock that it was given keeps the queue closed
 }
 
 // place is a row of a waiter.

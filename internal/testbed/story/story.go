@@ -49,6 +49,7 @@ const (
 	Transacts    Step = "%s calls Transact"
 
 	Evicts      Step = "an operator evicts %s"
+	Asks        Step = "an operator asks %s to give way"
 	Erased      Step = "another program deletes the record"
 	Declines    Step = "the condition of updates changes"
 	RecordShows Step = "the record shows the transaction of %s"
@@ -67,7 +68,7 @@ const (
 
 var steps = []Step{
 	Wants, Looks, LooksSlowly, Claims, Releases, Passes, Retakes, PassesByName, Reads, Beats, Renews, GivesUp, GivesUpOne, TakesOver, WillStop, GoesOn, Crashes,
-	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, FencesAfter, Transacts, Evicts, Erased, Declines, RecordShows, XShows,
+	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, FencesAfter, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
 	Forgotten, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
 
@@ -114,6 +115,8 @@ func Write(w clause.Write, id string) string {
 		return name
 	case slices.Contains(w.Conditions(), "alone"):
 		return "fast RELEASE"
+	case slices.Contains(w.Changes(), "sets holders.#id"):
+		return name + " that closes"
 	}
 	return name + " by hand-off"
 }

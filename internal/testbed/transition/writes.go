@@ -118,7 +118,7 @@ func (r record) tickets() (all []clause.Write) {
 
 // entries are what a grant may have written for a holder: they differ in how many readers there may be.
 func (r record) entries(h queue.Holder) (all []queue.Entry) {
-	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Group: h.Group, Named: h.Named, Turns: h.Turns}
+	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Group: h.Group, Named: h.Named, Turns: h.Turns, Revoked: h.Revoked}
 	all = append(all, e)
 	for _, n := range r.asked.ints() {
 		if e.Mode.Shared && n > 0 && n <= queue.MaxPermits {
@@ -146,6 +146,15 @@ func (r record) removals() (all []clause.Write) {
 		all = append(all, queue.Remove(r.ids...))
 	}
 	if len(r.left) > 0 {
+		slices.SortStableFunc(r.left, func(a, b queue.Holder) int { // the mark is of a turn, if there is one
+			switch {
+			case a.Closed == b.Closed:
+				return 0
+			case a.Closed:
+				return -1
+			}
+			return 1
+		})
 		all = append(all, queue.Evict(r.mark(), r.left...), queue.EvictFailClosed(r.mark(), r.left[0]))
 	}
 	return all
@@ -177,6 +186,9 @@ func (r record) releases() (all []clause.Write) {
 	for _, e := range r.endings() {
 		form := queue.FormHandOff
 		switch {
+		case len(r.came) > 0 && r.came[0].Closed:
+			h := r.came[0]
+			form, e.Closed = queue.FormClose, &queue.Closed{Since: h.Since, Until: h.Until, Rest: h.TTL}
 		case len(r.came) > 0:
 			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket, New: r.asked.has(queue.AttrTicketNumber) && r.is.TicketNumber != r.was.TicketNumber}
 		case !r.is.Present:
@@ -233,6 +245,8 @@ func (r record) ofHolder(id string) (all []clause.Write) {
 			all = append(all, queue.Downgrade(id, t, next))
 		}
 		return all
+	case r.asked.has(queue.AttrRevoked):
+		return []clause.Write{queue.Revoke(id, t, *is.Revoked)}
 	case r.asked.has(queue.AttrDataSet):
 		return []clause.Write{queue.SetData(id, t, is.DataSet, is.Data)}
 	case r.asked.has(queue.AttrMade) && is.Made%2 == 0: // as NextTransaction says

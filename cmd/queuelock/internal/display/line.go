@@ -17,7 +17,7 @@ import (
 type Line struct {
 	Entity  string  `json:"entity" help:"the entity"`
 	Reason  string  `json:"reason" help:"what the lock is for"`
-	State   string  `json:"state" help:"held, waiting, idle or unreadable"`
+	State   string  `json:"state" help:"held, closed, waiting, idle or unreadable"`
 	Mode    string  `json:"mode" help:"exclusive, shared, semaphore or item"`
 	Permits int     `json:"permits" help:"how many may hold at once; 0: a lock"`
 	Holders int     `json:"holders" help:"how many hold"`
@@ -26,6 +26,9 @@ type Line struct {
 	// HeldFor is the longest age of a holder. Null if there is none, or if it is not known.
 	HeldFor *float64 `json:"held_seconds" help:"the longest age of a holder"`
 	Expired bool     `json:"expired" help:"the lease of a holder is over"`
+	// ClosedUntil is null while there is a holder.
+	ClosedUntil *time.Time `json:"closed_until" help:"when a queue without a holder opens"`
+	Revoked     bool       `json:"revoked" help:"a holder was asked to give way"`
 	Waiters
 	// LongestWait is the longest age of a waiter.
 	LongestWait *float64  `json:"longest_wait_seconds" help:"the longest age of a waiter"`
@@ -66,6 +69,9 @@ func NewLine(s *queue.State, err error) Line {
 	}
 	l.HoldTime = newHoldTime(s)
 	_, l.Full = s.Full()
+	if at, closed := ClosedUntil(s); closed {
+		l.ClosedUntil = known(at)
+	}
 	for i, h := range s.Serving {
 		if i == 0 {
 			number := h.Ticket.String()
@@ -76,7 +82,7 @@ func NewLine(s *queue.State, err error) Line {
 			age := tenths(l.heldFor)
 			l.HeldFor = &age
 		}
-		l.Expired = l.Expired || h.Expired()
+		l.Expired, l.Revoked = l.Expired || h.Expired(), l.Revoked || h.Revoked != nil
 	}
 	for _, w := range s.Waiting {
 		if w.Problem == nil {
@@ -126,6 +132,11 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 		return "?", Cut("unreadable: "+Owner(*l.Problem), width), "?", "?", "?"
 	case l.Mode == "item":
 		holder, held = "in the item", "?"
+	case l.State == Closed:
+		holder = "closed"
+		if l.ClosedUntil != nil {
+			holder = Cut("closed until "+At(*l.ClosedUntil), width)
+		}
 	case l.Holder != nil:
 		holder, held = Owner(*l.Holder), "?"
 		more := ""
@@ -134,6 +145,9 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 		}
 		if l.Expired {
 			more += " (lease over)"
+		}
+		if l.Revoked {
+			more += " (asked)"
 		}
 		holder = Cut(holder, max(1, width-len(more))) + more
 		if l.HeldFor != nil {

@@ -28,7 +28,9 @@ const (
 
 // StateOf returns which of the states a queue is in.
 func StateOf(s *queue.State) string {
-	switch {
+	switch _, closed := ClosedUntil(s); {
+	case closed:
+		return Closed
 	case len(s.Serving) > 0:
 		return Held
 	case len(s.Waiting) > 0:
@@ -43,7 +45,7 @@ func StateOf(s *queue.State) string {
 type Report struct {
 	Entity   string    `json:"entity" help:"the entity"`
 	Reason   string    `json:"reason" help:"what the lock is for"`
-	State    string    `json:"state" help:"held, waiting, idle or unused"`
+	State    string    `json:"state" help:"held, closed, waiting, idle or unused"`
 	Issued   string    `json:"issued" help:"the last ticket"`
 	Scope    *string   `json:"scope" help:"queue, entity or table"`
 	Permits  *int      `json:"permits" help:"how many may hold at once; 0: a lock"`
@@ -88,9 +90,14 @@ type Holder struct {
 	Delay      *float64 `json:"delay_seconds" help:"the lock delay"`
 	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
 	Expired    bool     `json:"expired" help:"the lease is over: the next client that looks removes the holder"`
-	Data       *string  `json:"data" help:"what the holder publishes, if that is UTF-8"`
-	Base64     []byte   `json:"data_base64" help:"the same as base64, or null"`
-	Problem    *string  `json:"problem" help:"why the entry cannot be read"`
+	// NotBefore and Revoked are null without a policy.
+	Closed    bool       `json:"closed" help:"its turn was released, and it keeps the queue closed"`
+	NotBefore *time.Time `json:"not_before" help:"until when it keeps the queue closed at least"`
+	Revoked   *Revoked   `json:"revoked" help:"the request to give way"`
+
+	Data    *string `json:"data" help:"what the holder publishes, if that is UTF-8"`
+	Base64  []byte  `json:"data_base64" help:"the same as base64, or null"`
+	Problem *string `json:"problem" help:"why the entry cannot be read"`
 }
 
 // Waiter is a waiter for machines.
@@ -168,6 +175,7 @@ func newHolder(h queue.Holder) Holder {
 	holder := Holder{
 		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
+		Closed: h.Closed, NotBefore: known(h.NotBefore), Revoked: newRevoked(h.Revoked),
 	}
 	if h.Problem != nil {
 		problem := h.Problem.Error()

@@ -62,6 +62,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": 1.5,
       "fail_closed": false,
       "expired": false,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": "step 2\n",
       "data_base64": "c3RlcCAyCg==",
       "problem": null
@@ -82,6 +85,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": 0,
       "fail_closed": false,
       "expired": true,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": null,
       "data_base64": "//4=",
       "problem": null
@@ -102,6 +108,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": null,
       "fail_closed": true,
       "expired": false,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": null,
       "data_base64": null,
       "problem": null
@@ -122,6 +131,9 @@ func TestReport(t *testing.T) {
       "delay_seconds": null,
       "fail_closed": false,
       "expired": false,
+      "closed": false,
+      "not_before": null,
+      "revoked": null,
       "data": null,
       "data_base64": null,
       "problem": "not an entry"

@@ -53,11 +53,18 @@ func (o Options) headline(s *queue.State) string {
 	case Idle:
 		return fmt.Sprintf("%sidle; the last ticket was %s", kind(s), s.Issued)
 	}
-	line := kind(s) + strconv.Itoa(len(s.Serving))
+	turns := len(s.Serving)
+	if s.Permits == 0 {
+		turns = len(queue.Turns(s.Serving))
+	}
+	line := kind(s) + strconv.Itoa(turns)
 	if s.Permits > 0 {
 		line += fmt.Sprintf(" of %d", s.Permits)
 	}
 	line += fmt.Sprintf(" served, %d waiting", s.Waiters()) + Full(s)
+	if at, closed := ClosedUntil(s); closed {
+		line += "; closed until " + At(at)
+	}
 	if s.HoldTime.Mean > 0 {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
 	}
@@ -106,7 +113,11 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 		if !h.Since.IsZero() {
 			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
 		}
-		row("served", HolderTickets(h, number), Owner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		place := "served"
+		if h.Closed {
+			place = "closed"
+		}
+		row(place, HolderTickets(h, number), Owner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
 		place, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
@@ -131,6 +142,9 @@ func (o Options) notes(out io.Writer, s *queue.State) {
 		if text := Superseded(s, w); text != "" {
 			fmt.Fprintf(out, "\n%s\n", text)
 		}
+	}
+	for _, line := range Policies(s) {
+		fmt.Fprintf(out, "\n%s\n", line)
 	}
 	for _, h := range s.Serving {
 		if text := AlsoWaits(s, h); text != "" {
@@ -249,6 +263,8 @@ func LeaseLeft(h queue.Holder) string {
 		return Escape(h.Problem.Error())
 	case h.Endless():
 		return "no lease"
+	case h.Closed && h.Remaining > 0:
+		return "opens in " + Age(h.Remaining)
 	case h.Delay > 0 && h.Remaining > 0:
 		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))
 	}

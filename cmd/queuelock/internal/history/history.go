@@ -139,7 +139,7 @@ func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
 		}
 		t.last.at = at
 	}
-	for _, h := range s.Serving {
+	for _, h := range queue.Turns(s.Serving) {
 		t, isNew := r.turn(h.Ticket, h.ID)
 		if isNew {
 			t.Owner, t.Shared, t.Turns = h.Owner, h.Shared, h.Turns

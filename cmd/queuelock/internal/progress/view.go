@@ -74,6 +74,9 @@ func (v View) holder(now time.Time) string {
 	if h == nil {
 		return ""
 	}
+	if h.Closed {
+		return "closed until " + display.At(h.NotBefore) + " by ticket " + h.Ticket.Short()
+	}
 	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), display.HolderTickets(*h, ticket.Number.Short))
 	if h.Endless() {
 		text += ", without a lease" // only an operator can end its turn
@@ -120,7 +123,7 @@ func (v View) changed(before View) bool {
 	if a.Key != b.Key || a.Position != b.Position || (a.Serving == nil) != (b.Serving == nil) {
 		return true
 	}
-	return a.Serving != nil && a.Serving.Turn() != b.Serving.Turn()
+	return a.Serving != nil && (a.Serving.Turn() != b.Serving.Turn() || a.Serving.Closed != b.Serving.Closed)
 }
 
 // object is the view for programs. Unknown values are null.
@@ -145,6 +148,8 @@ type holder struct {
 	Owner      string   `json:"owner" help:"the name of the process"`
 	Shared     bool     `json:"shared" help:"together with other shared holders"`
 	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
+	Closed     bool     `json:"closed" help:"it was released, and keeps the queue closed"`
+	NotBefore  *string  `json:"not_before" help:"until when it keeps the queue closed at least"`
 	Age        *float64 `json:"age_seconds" help:"how long it has held the lock"`
 	Data       *string  `json:"data" help:"what it publishes, if that is UTF-8"`
 	Base64     *string  `json:"data_base64" help:"the same as base64"`
@@ -172,7 +177,11 @@ func (v View) JSON(now time.Time) string {
 }
 
 func newHolder(h queue.Holder, since time.Duration) *holder {
-	o := &holder{Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless()}
+	o := &holder{Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless(), Closed: h.Closed}
+	if !h.NotBefore.IsZero() {
+		at := display.At(h.NotBefore)
+		o.NotBefore = &at
+	}
 	if !h.Since.IsZero() {
 		age := display.Seconds(h.Age + since)
 		o.Age = &age

@@ -90,7 +90,7 @@ func TestJSON(t *testing.T) {
 	})
 	want := `{"event":"waiting","time":"2026-01-02T03:04:15Z","entity":"x","reason":"why","ticket":"9","position":3,"tickets_ahead":2,` +
 		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","turn":"7","follow":0,"owner":"vm:123",` +
-		`"shared":false,"fail_closed":false,"age_seconds":100,"data":"make","data_base64":"bWFrZQ=="}}`
+		`"shared":false,"fail_closed":false,"closed":false,"not_before":null,"age_seconds":100,"data":"make","data_base64":"bWFrZQ=="}}`
 	if got := v.JSON(seen.Add(10 * time.Second)); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -43,7 +43,7 @@ var Roles = []Role{
 		Items: []string{"ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query", "UpdateItem"},
 	},
 	{
-		Name: "operator", Summary: "repairs queues: status, ls, evict, sweep",
+		Name: "operator", Summary: "repairs queues: status, ls, evict, revoke, sweep",
 		Items: []string{"DeleteItem", "GetItem", "Query", "UpdateItem"},
 		Table: []string{"DescribeTable", "Scan"},
 	},

@@ -247,7 +247,10 @@ func (m Model) detail(width int) page {
 		return page{title: title + ": …", selected: selected}
 	}
 	s := m.state
-	title += fmt.Sprintf(": %d served, %d waiting", len(s.Serving), s.Waiters()) + display.Full(s)
+	title += fmt.Sprintf(": %d served, %d waiting", len(queue.Turns(s.Serving)), s.Waiters()) + display.Full(s)
+	if at, closed := display.ClosedUntil(s); closed {
+		title += ", closed until " + display.At(at)
+	}
 	if s.Permits > 0 {
 		title += fmt.Sprintf(", %d permits", s.Permits)
 	}
@@ -260,6 +263,9 @@ func (m Model) detail(width int) page {
 	}
 	body := []string{row(" ", "", "TICKET", "OWNER", "FOR", "LEASE LEFT")}
 	var data []string // and other lines about holders
+	for _, line := range display.Policies(s) {
+		data = append(data, "  "+line)
+	}
 	for i, h := range s.Serving {
 		mark, age := " ", "?"
 		if i == m.holder {
@@ -277,7 +283,7 @@ func (m Model) detail(width int) page {
 		if text, as := display.Data(h.Data); text != "" {
 			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Turn().Short(), as, text))
 		}
-		body = append(body, row(mark, "served", display.HolderTickets(h, ticket.Number.Short), display.Owner(h.Owner), age, display.LeaseLeft(h)))
+		body = append(body, row(mark, map[bool]string{false: "served", true: "closed"}[h.Closed], display.HolderTickets(h, ticket.Number.Short), display.Owner(h.Owner), age, display.LeaseLeft(h)))
 	}
 	up := "^"
 	if m.Unicode {

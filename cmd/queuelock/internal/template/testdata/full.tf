@@ -92,7 +92,7 @@ resource "aws_iam_policy" "queuelock_worker" {
 
 resource "aws_iam_policy" "queuelock_operator" {
   name        = "queuelock-locks.v2-operator"
-  description = "A queuelock operator repairs queues: status, ls, evict, sweep"
+  description = "A queuelock operator repairs queues: status, ls, evict, revoke, sweep"
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [

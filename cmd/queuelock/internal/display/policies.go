@@ -1,0 +1,80 @@
+package display
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+)
+
+// Closed is the state of a queue whose last turn was released, and that stays closed.
+const Closed = "closed"
+
+// ClosedUntil returns when a queue without a holder opens; false if it has a holder, or is open.
+func ClosedUntil(s *queue.State) (at time.Time, closed bool) {
+	if len(s.Serving) == 0 || len(queue.Turns(s.Serving)) > 0 {
+		return at, false
+	}
+	return s.Serving[0].NotBefore, true
+}
+
+// At prints a time on DynamoDB's clock, or what is said of one that is not known.
+func At(t time.Time) string {
+	if t.IsZero() {
+		return "a time that is not known"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// Policies returns lines about holders: until when they keep the queue closed, and who has asked them to give way.
+func Policies(s *queue.State) (lines []string) {
+	for _, h := range s.Serving {
+		if !h.Closed && h.NotBefore.After(s.ReadAt) {
+			lines = append(lines, fmt.Sprintf("%s keeps the queue closed until %s", h.Ticket.Short(), At(h.NotBefore)))
+		}
+		if r := h.Revoked; r != nil {
+			lines = append(lines, fmt.Sprintf("%s was asked to give way%s", h.Ticket.Short(), Asked(*r, s.ReadAt)))
+		}
+	}
+	return lines
+}
+
+// Asked says when, by whom, until when and why a holder was asked to give way.
+func Asked(r queue.Revocation, now time.Time) string {
+	text := ""
+	if !r.At.IsZero() {
+		text = " " + Age(max(0, now.Sub(r.At))) + " ago"
+	}
+	text += " by " + Owner(r.By)
+	if !r.Deadline.IsZero() {
+		text += ", until " + At(r.Deadline)
+	}
+	if r.Why != "" {
+		text += ": " + Owner(r.Why)
+	}
+	return text
+}
+
+// Revoked is a request to give way, for machines.
+type Revoked struct {
+	By       string     `json:"by" help:"who has asked the holder to give way"`
+	Why      string     `json:"why" help:"the reason"`
+	At       *time.Time `json:"at" help:"when"`
+	Deadline *time.Time `json:"deadline" help:"until when it should have ended its turn"`
+}
+
+func newRevoked(r *queue.Revocation) *Revoked {
+	if r == nil {
+		return nil
+	}
+	return &Revoked{By: r.By, Why: r.Why, At: known(r.At), Deadline: known(r.Deadline)}
+}
+
+// known returns a time, nil if it is not known.
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
+)
+
+type revokeFlags struct {
+	settings
+	target
+	ticket, why string
+	after       time.Duration
+	json        bool
+}
+
+func newRevoke() *cobra.Command {
+	var f revokeFlags
+	cmd := &cobra.Command{
+		Use:   "revoke ENTITY | revoke --item TABLE --key KEY",
+		Short: "Ask a holder to give way",
+		Long: `Asks the holder of the lock of ENTITY to give way. The lock stays until it is released: a
+command under "run --on-revoke SIGNAL" gets that signal, and a program hears of it by
+Lock.Revoked. Others go on. The holder learns of it by its next heartbeat.
+
+With --after, "queuelock status" shows by when it should have ended. Nothing happens then by
+itself: "evict --force" ends its turn. A later request replaces an earlier one, and no
+later holder is ever asked. --item and --key name an item that the library's LockItem locks.
+
+` + help.Fields("JSON", revokeReport{}) + `
+
+Exit codes:
+  1    nothing was done: no holder has this ticket, or several are possible
+  64   wrong usage
+  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+		Example: `  queuelock revoke deploy/prod --why 'a hotfix waits' --after 5m
+  queuelock revoke gpu --ticket 12`,
+		Args: f.target.arguments,
+		RunE: f.run,
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the `NUMBER` of the holder, also as …123456; not needed for the only one")
+	cmd.Flags().StringVar(&f.why, "why", "", "a `TEXT` for people, at most 256 bytes")
+	cmd.Flags().DurationVar(&f.after, "after", 0, "by when it should have ended, from now; at most 168h")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	f.target.addFlags(cmd.Flags())
+	f.settings.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
+	return cmd
+}
+
+// revokeReport is a request to give way, for machines.
+type revokeReport struct {
+	Entity string `json:"entity" help:"the entity"`
+	Reason string `json:"reason" help:"what the lock is for"`
+	Ticket string `json:"ticket" help:"the ticket of the holder"`
+	Asked  bool   `json:"asked" help:"true"`
+}
+
+func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.after < 0 || f.after > queue.MaxLease:
+		return usagef("--after %v: need a duration up to %v, such as 5m", f.after, queue.MaxLease)
+	case len(f.why) > queue.MaxWhy:
+		return usagef("--why has %d bytes: at most %d are possible", len(f.why), queue.MaxWhy)
+	case !display.Printable(f.why):
+		return usagef("--why has characters that cannot be printed: leave them out")
+	}
+	chosen, err := parseChoice(f.ticket)
+	if err != nil {
+		return err
+	}
+	what, err := evicteeOf(f.target, args)
+	if err != nil {
+		return err
+	}
+	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix, Owner: owner()}}
+	defer e.close()
+	holder, err := e.find(chosen)
+	switch {
+	case err != nil:
+	case holder.Closed:
+		err = &sweeper.EvictError{Holder: holder, Serving: []queue.Holder{holder}}
+	default:
+		err = e.revoke(holder, f.why, f.after)
+	}
+	if err != nil {
+		return e.refused(err)
+	}
+	if f.json {
+		reason := cmp.Or(e.report.Reason, queuelock.DefaultReason)
+		return display.JSON(cmd.OutOrStdout(), revokeReport{Entity: e.report.Entity, Reason: reason, Ticket: holder.Ticket.String(), Asked: true})
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s was asked to give way\n", e.name, holder.Ticket)
+	return err
+}
+
+// revoke asks a holder as it was shown.
+func (e *evicter) revoke(h queue.Holder, why string, after time.Duration) error {
+	p := e.patience()
+	defer p.end()
+	err := e.client.Operator().Revoke(p.ctx, e.key, h, why, after)
+	if _, refused := errors.AsType[*sweeper.EvictError](err); err == nil || refused {
+		return err
+	}
+	return p.unavailable(err)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// TestRevoke checks that revoke asks a holder to give way, and that status, ls and JSON show it.
+func TestRevoke(t *testing.T) {
+	e := newEngine(t)
+	lock := e.occupied(t, "x")
+	invoke(t, "revoke", "x", "--why", "a hotfix waits", "--after", "5m").prints(t, 0, "\"x\" (lock): ticket 1 was asked to give way\n")
+	locktest.Check(t, lock.Extend(t.Context()))
+	<-lock.Revoked()
+	if r, ok := lock.Revocation(); !ok || r.Why != "a hotfix waits" || r.Deadline.IsZero() {
+		t.Errorf("%+v, %t", r, ok)
+	}
+	if o := invoke(t, "status", "x"); !strings.Contains(o.stdout, "1 was asked to give way ") || !strings.Contains(o.stdout, ": a hotfix waits\n") {
+		t.Errorf("stdout %q", o.stdout)
+	}
+	if o := invoke(t, "ls"); !strings.Contains(o.stdout, " (asked)") {
+		t.Errorf("stdout %q", o.stdout)
+	}
+	var report struct {
+		Serving []struct{ Revoked *struct{ Why string } }
+	}
+	o := invoke(t, "status", "x", "-o", "json")
+	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || report.Serving[0].Revoked == nil || report.Serving[0].Revoked.Why != "a hotfix waits" {
+		t.Errorf("%v: %s", err, o.stdout)
+	}
+	if o := invoke(t, "revoke", "x", "--ticket", "1", "--json"); o.code != 0 || o.stdout != `{"entity":"x","reason":"lock","ticket":"1","asked":true}`+"\n" {
+		t.Errorf("%+v", o)
+	}
+	mustBeShort(t, invoke(t, "revoke", "x", "--ticket", "2"), exitFailed, "no holder has this ticket")
+	locktest.Release(t, lock)
+	mustBeShort(t, invoke(t, "revoke", "x"), exitFailed, "no holder")
+	mustBeShort(t, invoke(t, "revoke", "never/used"), exitFailed, "no such queue")
+	for _, wrong := range [][]string{{"--why", strings.Repeat("x", 257)}, {"--why", "a\nb"}, {"--after", "-1s"}, {"--after", "200h"}, {"--ticket", "x"}} {
+		mustBeShort(t, invoke(t, append([]string{"revoke", "x"}, wrong...)...), exitUsage, wrong[0])
+	}
+}
+
+// TestOnRevoke checks that run sends the signal, and releases the lock when the command has ended.
+func TestOnRevoke(t *testing.T) {
+	e := newEngine(t)
+	b := start(t, t.Context(), "run", "x", "--on-revoke", "usr1", "--ttl", "1s", "--", "sh", "-c", "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
+	b.expect(t, "ready")
+	invoke(t, "revoke", "x", "--why", "enough").prints(t, 0, "\"x\" (lock): ticket 1 was asked to give way\n")
+	b.expect(t, "asked")
+	b.wait(t).ends(t, 3, "asked to give way", "enough", "SIGUSR1 was sent")
+	e.mustBeIdle(t, "x")
+	b = start(t, t.Context(), "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
+	b.expect(t, "ready")
+	invoke(t, "revoke", "x").ends(t, 0)
+	for beat := e.state(t, "x").Serving[0].Beat; e.state(t, "x").Serving[0].Beat < beat+2; { // it has heard of it
+		time.Sleep(10 * time.Millisecond)
+	}
+	openFIFO(t)
+	b.wait(t).ends(t, 0, "asked to give way", "it goes on")
+	mustBeShort(t, invoke(t, "run", "x", "--on-revoke", "KILL", "--", "true"), exitUsage, "--on-revoke KILL", "TERM")
+}
+
+// TestRunEvery checks that a lock is granted at most once in a time, and that the next time is shown.
+func TestRunEvery(t *testing.T) {
+	e := newEngine(t)
+	for _, flag := range []string{"--every", "--at-least"} {
+		name := "x" + flag
+		invoke(t, "run", name, flag, "1h", "-n", "--", "true").ends(t, 0)
+		mustBeShort(t, invoke(t, "run", name, flag, "1h", "-n", "--", "true"), exitNotAcquired, "is closed until 2")
+		if o := invoke(t, "status", name); !strings.Contains(o.stdout, "0 served, 0 waiting; closed until 2") || !strings.Contains(o.stdout, "opens in ") {
+			t.Errorf("stdout %q", o.stdout)
+		}
+		if o := invoke(t, "ls", name); !strings.Contains(o.stdout, "closed until 2") {
+			t.Errorf("stdout %q", o.stdout)
+		}
+		mustBeShort(t, invoke(t, "revoke", name), exitFailed, "closed until 2")
+		invoke(t, "evict", name, "--ticket", "1").ends(t, 0)
+		locktest.Release(t, locktest.Must(e.client(t).Acquire(t.Context(), queuelock.Key{Entity: name}, waitpolicy.NoWait)))
+	}
+	for _, wrong := range [][]string{{"--every", "145h"}, {"--at-least", "-1s"}, {"--every", "1h", "--at-least", "1h"}, {"--every", "1h", "--shared"}} {
+		mustBeShort(t, invoke(t, append(append([]string{"run", "y"}, wrong...), "--", "true")...), exitUsage, wrong[0])
+	}
+}

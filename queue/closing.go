@@ -1,0 +1,143 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// A queue that stays closed: a holder may ask that its queue is not granted again before a time after its own grant,
+// whatever becomes of the holder. The entry says for how long (atLeast, from since on). For others it ends at the later of
+// its lease's end and that time, so a crash does not shorten it. A release before that time replaces the entry by a closed
+// one, which has no owner, and whose lease ends at that time. It has another id: requests of the turn that are still under
+// way are refused, and no Resume finds it. All clients end it as they end an expired holder.
+
+// MaxAtLeast is the longest time for which a queue stays closed after a grant. With what two clocks may drift apart, it is
+// less than MaxLease.
+const MaxAtLeast = 6 * 24 * time.Hour
+
+// closedPrefix begins the ids of closed entries. No id of a wait begins with it.
+const closedPrefix = "closed-"
+
+// drifted returns the longest that a time may seem to a clock that drifts apart from another one, each by 500 ppm.
+func drifted(d time.Duration) time.Duration {
+	return (d + d/1000 + time.Millisecond).Truncate(time.Millisecond)
+}
+
+// readAtLeast reads for how long the entry stays at least.
+func (l *Lease) readAtLeast(r *clause.Reader) {
+	if r.Has(AttrAtLeast) {
+		l.AtLeast = readLength(r, AttrAtLeast, time.Millisecond, MaxLease)
+	}
+}
+
+// stays returns for how long after TTL since its last renewal the entry stays because of AtLeast, at most. An observer's clock
+// may be the faster one.
+func (l Lease) stays() time.Duration {
+	longer := l.AtLeast
+	if !l.NotBefore.IsZero() && !l.Until.IsZero() {
+		longer = l.NotBefore.Sub(l.Until)
+	}
+	if l.AtLeast == 0 || longer <= 0 {
+		return 0
+	}
+	return drifted(l.TTL+longer) - l.TTL
+}
+
+// End returns when other clients may end the entry or the row, on DynamoDB's clock; zero if that is not known.
+func (l Lease) End() time.Time {
+	switch end := l.Until.Add(l.Delay); {
+	case l.Until.IsZero(), l.AtLeast > 0 && l.NotBefore.IsZero():
+		return time.Time{}
+	case end.Before(l.NotBefore):
+		return l.NotBefore
+	default:
+		return end
+	}
+}
+
+// dated says when the lease of an entry may end, which was granted at a time on DynamoDB's clock; zero if unknown.
+func (l Lease) dated(since time.Time, isClosed bool) Lease {
+	switch {
+	case isClosed:
+		l.NotBefore = l.Until
+	case l.AtLeast > 0 && !since.IsZero():
+		l.NotBefore = since.Add(l.AtLeast)
+	}
+	return l
+}
+
+// keeps makes the lease of an entry, which was granted at since, keep the queue closed as long as one that it replaces.
+func (l Lease) keeps(old Lease, since time.Time) Lease {
+	rest := old.AtLeast
+	if !since.IsZero() && !old.NotBefore.IsZero() {
+		rest = old.NotBefore.Sub(since)
+	}
+	l.AtLeast = max(l.AtLeast, rest)
+	return l.dated(since, false)
+}
+
+// Closed is what FormClose leaves in the place of the holder.
+type Closed struct {
+	Since time.Time // of the grant, on DynamoDB's clock; zero if unknown
+	Until time.Time // the same of its end
+	Rest  time.Duration
+}
+
+// closedID returns the id of the closed entry that replaces one.
+func closedID(id string) string { return closedPrefix + id }
+
+// changes are those by which the holder with that id and ticket is replaced.
+func (c Closed) changes(id string, t ticket.Number) []clause.Change {
+	item := clause.Item{AttrTicket: t.Attribute(), AttrClosed: &types.AttributeValueMemberBOOL{Value: true}}
+	Lease{TTL: c.Rest, Until: c.Until}.Fill(item)
+	clause.SetTime(item, AttrSince, c.Since)
+	return []clause.Change{entry(id).Remove(), entry(closedID(id)).Set(clause.V(clause.Map(item)))}
+}
+
+// Turns returns the holders without closed entries, which are no turns of anybody any more.
+func Turns(holders []Holder) (turns []Holder) {
+	for _, h := range holders {
+		if !h.Closed {
+			turns = append(turns, h)
+		}
+	}
+	return turns
+}
+
+// closed returns what keeps the queue closed after the release; nil: nothing does. A lock that was never returned to its
+// caller was no turn.
+func (s releaseStep) closed() *Closed {
+	g := s.grant
+	if g.AtLeast == 0 || !s.c.delivered {
+		return nil
+	}
+	c := Closed{Since: s.Entry().Since, Until: g.NotBefore}
+	rest := g.AtLeast - s.now.Local.Sub(g.Sent)
+	switch {
+	case s.now.Latest.IsZero():
+	case c.Until.IsZero(): // the time was not known before
+		c.Until = s.now.Latest.Add(rest)
+	default:
+		rest = c.Until.Sub(s.now.Earliest)
+	}
+	if rest <= 0 {
+		return nil
+	}
+	c.Rest = min(drifted(rest), MaxLease)
+	return &c
+}
+
+// close takes the form that the release has now: FormClose for as long as the queue is to stay closed.
+func (s releaseStep) close() {
+	c := s.c
+	switch c.ending.Closed = s.closed(); {
+	case c.ending.Closed != nil:
+		c.form, c.first = FormClose, FormClose
+	case c.form == FormClose:
+		c.form, c.first = FormHandOff, FormHandOff
+	}
+}

@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// MaxWhy is the largest size of the reason of a [Revocation], in bytes. All heartbeats of the holder write it again.
+const MaxWhy = 256
+
+// Revocation is a request to a holder to give way. It does not end the turn: the holder releases the lock when it can.
+type Revocation struct {
+	By  string    // the Config.Owner of the client that asks
+	Why string    // for people; empty if it was not said
+	At  time.Time // on DynamoDB's clock; zero if that was not known
+	// Deadline is the time until which the holder should have released the lock, on DynamoDB's clock; zero: none. Nothing
+	// happens then by itself: an operator may evict the holder.
+	Deadline time.Time
+}
+
+func (r Revocation) attribute() clause.Value {
+	item := clause.Item{AttrBy: clause.String(r.By)}
+	if r.Why != "" {
+		item[AttrWhy] = clause.String(r.Why)
+	}
+	clause.SetTime(item, AttrAt, r.At)
+	clause.SetTime(item, AttrDeadline, r.Deadline)
+	return clause.Map(item)
+}
+
+// decodeRevocation reads the mark of an entry. One that another program has written, and that cannot be read, is none: a
+// later request replaces it.
+func decodeRevocation(entry clause.Item) *Revocation {
+	r := &clause.Reader{Item: entry}
+	if !r.Has(AttrRevoked) {
+		return nil
+	}
+	r.Item = r.Map(AttrRevoked)
+	mark := Revocation{
+		By: r.Text(AttrBy), Why: r.OptionalText(AttrWhy), At: r.OptionalTime(AttrAt), Deadline: r.OptionalTime(AttrDeadline),
+	}
+	if r.Err != nil || len(mark.By) > MaxOwner || len(mark.Why) > MaxWhy {
+		return nil
+	}
+	return &mark
+}
+
+// Revoke asks the holder id with ticket t to give way. It changes nothing that another write asks for, and a copy that comes
+// late is refused after the turn.
+func Revoke(id string, t ticket.Number, r Revocation) clause.Write {
+	return clause.Write{
+		Name: "REVOKE", If: []clause.Cond{isHolder(id), servedAs(id, t)},
+		Do: []clause.Change{entry(id).Field(AttrRevoked).Set(clause.V(r.attribute()))}, Else: clause.Lost,
+	}
+}
+
+// Revocation returns the request to give way that was seen last; nil if there was none.
+func (h *Hold) Revocation() *Revocation { return h.revoked }
+
+// Look notes a record that was only read.
+func (h *Hold) Look(rec Record) { h.asked(rec) }
+
+// asked notes a request to give way that a record shows. None is ever taken back, so the order of answers does not matter
+// but for which of several is shown.
+func (h *Hold) asked(rec Record) {
+	if me, ok := rec.Mine(h.grant.ID); ok && me.Ticket == h.grant.Ticket && me.Revoked != nil {
+		h.revoked = me.Revoked
+	}
+}

@@ -1,0 +1,380 @@
+package modes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+const atLeast = 5 * time.Minute
+
+// The bounds of a grant at a queue that opens by a time: without dates others see it by observation, from when they saw the
+// queue closed.
+func opensWithin(how string) time.Duration {
+	if how == "by the clock" {
+		return 3 * time.Second
+	}
+	return time.Minute
+}
+
+// taken checks when a waiter was granted a lock that was closed since begun.
+func taken(t *testing.T, how string, waiting <-chan locktest.Outcome, begun time.Time, d time.Duration) *queuelock.Lock {
+	t.Helper()
+	got := <-waiting
+	if took := got.At.Sub(begun); got.Err != nil || took < d || took > d+opensWithin(how) {
+		t.Errorf("granted %v after the grant before (%v), want %v", took, got.Err, d)
+	}
+	if got.Err != nil {
+		t.FailNow()
+	}
+	locktest.Release(t, got.Lock)
+	return got.Lock
+}
+
+// TestHoldAtLeast checks that a queue opens at its time, however the turn ends.
+func TestHoldAtLeast(t *testing.T) {
+	type world struct {
+		a, b *queuelock.Client
+		db   *queuelocktest.Client
+		lock *queuelock.Lock
+	}
+	for name, end := range map[string]func(t *testing.T, w world){
+		"released":       func(t *testing.T, w world) { locktest.Release(t, w.lock) },
+		"released later": func(t *testing.T, w world) { time.Sleep(atLeast / 2); locktest.Release(t, w.lock) },
+		"crashed":        func(_ *testing.T, w world) { w.db.Partition() },
+		"closed":         func(t *testing.T, w world) { locktest.Check(t, w.a.Close(t.Context())) },
+		"answer lost": func(t *testing.T, w world) {
+			w.db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
+			locktest.Release(t, w.lock)
+		},
+		"request late": func(t *testing.T, w world) {
+			w.db.Inject(queuelocktest.Duplicate(time.Minute).Of("UpdateItem").Times(1))
+			locktest.Release(t, w.lock)
+		},
+		"lost, and released later": func(t *testing.T, w world) {
+			w.db.Partition()
+			<-w.lock.Context().Done()
+			w.db.Heal()
+			locktest.Is(t, w.lock.Release(t.Context()), queuelock.ErrLost)
+		},
+	} {
+		for how, options := range locktest.Judged {
+			locktest.InBubble(t, name+", "+how, func(t *testing.T) {
+				table := locktest.Watched(t, options...)
+				w := world{}
+				w.a, w.db = locktest.Open(t, table, "a", locktest.TenSeconds)
+				w.b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
+				locktest.Release(t, locktest.Acquire(t, w.a, waitpolicy.NoWait))
+				begun := time.Now()
+				w.lock = locktest.Acquire(t, w.a, waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
+				time.Sleep(time.Second)
+				waiting := locktest.QueueUp(t.Context(), w.b, waitpolicy.Forever)
+				time.Sleep(time.Second)
+				end(t, w)
+				if next := taken(t, how, waiting, begun, atLeast); next.Unsettled() != (name == "crashed") {
+					t.Errorf("Unsettled of the next is %t", next.Unsettled())
+				}
+			})
+		}
+	}
+}
+
+// watched runs a subtest with a table whose changes are judged.
+func watched(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	locktest.InBubble(t, name, func(t *testing.T) { f(t, locktest.Watched(t)) })
+}
+
+// TestClosedQueue checks what a closed queue shows, and that its end is no eviction.
+func TestClosedQueue(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		var evicted []event.Evicted
+		cfg := locktest.TenSeconds
+		cfg.Observer = event.Func(func(e event.Event) {
+			if e, ok := e.(event.Evicted); ok {
+				evicted = append(evicted, e)
+			}
+		})
+		a, _ := locktest.Open(t, table, "a", cfg)
+		b, _ := locktest.Open(t, table, "b", cfg)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		begun := time.Now()
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Every(time.Hour))
+		near := func(at time.Time) bool { return at.Sub(begun.Add(time.Hour)).Abs() < 2*time.Second }
+		state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
+		if h := state.Serving[0]; h.Closed || !near(h.NotBefore) || h.Owner != "a" {
+			t.Errorf("while it is held: %+v", h)
+		}
+		_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Every(time.Hour))
+		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || !near(e.NotBefore) {
+			t.Errorf("while it is held: %v", err)
+		}
+		if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
+			t.Errorf("the release cost %+v, want one request", spent)
+		}
+		state = locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
+		if h := state.Serving[0]; len(state.Serving) != 1 || !h.Closed || !near(h.NotBefore) || h.Owner != "" || h.Ticket != lock.Ticket() ||
+			h.Remaining < 58*time.Minute || h.Expired() {
+			t.Errorf("closed: %+v", h)
+		}
+		if wait := state.EstimatedWait(1); wait < 58*time.Minute {
+			t.Errorf("the next waits %v", wait)
+		}
+		if locked := locktest.Must(b.IsLocked(t.Context(), locktest.Order)); !locked {
+			t.Error("a closed queue is not locked")
+		}
+		_, err = b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Every(time.Hour))
+		locktest.Says(t, err, "closed until", "ticket "+lock.Ticket().String())
+		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || !near(e.NotBefore) || !e.Serving.Closed || !e.Own.IsZero() || e.EstimatedWait < 58*time.Minute {
+			t.Errorf("%+v", e)
+		}
+		time.Sleep(time.Until(begun.Add(time.Hour + 2*time.Second)))
+		if swept := locktest.Must(b.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
+			t.Errorf("swept %+v: its turn has ended before", swept)
+		}
+		if state := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)); !state.Idle() || !state.LastEviction.Ticket.IsZero() {
+			t.Errorf("%+v", state)
+		}
+		next := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Every(time.Hour))
+		locktest.Release(t, next)
+		time.Sleep(time.Hour + 2*time.Second)
+		last := locktest.Acquire(t, a, waitpolicy.NoWait) // it opens the queue itself
+		if last.Unsettled() {
+			t.Error("the closed entry counts as an eviction")
+		}
+		locktest.Release(t, last)
+		time.Sleep(time.Second)
+		if len(evicted) > 0 {
+			t.Errorf("events of evictions: %+v", evicted)
+		}
+	})
+}
+
+// TestAtLeastWithOthers checks what else ends, or goes on with, a turn that keeps its queue closed.
+func TestAtLeastWithOthers(t *testing.T) {
+	const d = atLeast
+	begin := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) (a, b *queuelock.Client, db *queuelocktest.Client, begun time.Time, lock *queuelock.Lock) {
+		a, db = locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opts...))
+		begun = time.Now()
+		return a, b, db, begun, locktest.Acquire(t, a, waitpolicy.NoWait, append(opts, queuelock.HoldAtLeast(d))...)
+	}
+	const clock = "by the clock"
+	watched(t, "TimeHasPassed", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, _, _, lock := begin(t, table)
+		waiting := locktest.LockBy(t, b)
+		time.Sleep(d + time.Second)
+		released := time.Now()
+		locktest.Release(t, lock)
+		if got := <-waiting; got.Err != nil || got.At.Sub(released) > 3*time.Second {
+			t.Errorf("granted %v after the release, %v", got.At.Sub(released), got.Err)
+		}
+	})
+	watched(t, "OperatorOpens", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, _, _, lock := begin(t, table)
+		locktest.Release(t, lock)
+		h := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
+		locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, h))
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+	})
+	watched(t, "FailClosed", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, _, begun, lock := begin(t, table, queuelock.FailClosed())
+		time.Sleep(time.Minute)
+		locktest.Release(t, lock)
+		taken(t, clock, locktest.LockBy(t, b), begun, d)
+	})
+	watched(t, "LockDelay", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, db, begun, lock := begin(t, table, queuelock.LockDelay(time.Second))
+		db.Partition()
+		<-lock.Context().Done()
+		db.Heal()
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
+		taken(t, clock, locktest.LockBy(t, b), begun, d)
+	})
+	watched(t, "LongerLockDelay", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, db, begun, _ := begin(t, table, queuelock.LockDelay(2*d))
+		db.Partition()
+		taken(t, clock, locktest.LockBy(t, b), begun, locktest.TTL+2*d)
+	})
+	watched(t, "NoHeartbeat", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, _, begun, _ := begin(t, table, queuelock.NoHeartbeat())
+		taken(t, clock, locktest.LockBy(t, b), begun, d)
+	})
+	watched(t, "ResumedLock", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, db, begun, lock := begin(t, table)
+		db.Partition()
+		time.Sleep(time.Second)
+		next := locktest.Must(b.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
+		db.Heal()
+		locktest.Release(t, next)
+		if _, err := b.Resume(t.Context(), next.Handle(), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
+			t.Errorf("a lock that was released is resumed: %v", err)
+		}
+		taken(t, clock, locktest.LockBy(t, a), begun, d)
+	})
+	watched(t, "ResumeGivesUp", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, db, begun, lock := begin(t, table)
+		db.Partition()
+		time.Sleep(time.Second)
+		c, other := locktest.Open(t, table, "new", locktest.TenSeconds)
+		ctx, cancel := context.WithCancel(t.Context())
+		held := other.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+		given := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, lock.Handle(), waitpolicy.Forever) })
+		<-held.Reached()
+		cancel()
+		held.Release()
+		locktest.Is(t, (<-given).Err, context.Canceled)
+		taken(t, clock, locktest.LockBy(t, b), begun, d)
+	})
+	watched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
+		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := lock.Handle()
+		locktest.OK(t, lock.Downgrade(t.Context()))
+		da.Partition()
+		next := locktest.Must(b.Resume(t.Context(), h, waitpolicy.NoWait, queuelock.HoldAtLeast(d)))
+		locktest.Release(t, next)
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+	})
+	watched(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
+		_, b, _, begun, lock := begin(t, table, queuelock.Permits(2))
+		locktest.Release(t, lock)
+		second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(d))
+		locktest.Release(t, second)
+		_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(2))
+		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || e.Holders != 2 || e.NotBefore.IsZero() {
+			t.Errorf("%+v", err)
+		}
+		taken(t, clock, locktest.LockBy(t, b, queuelock.Permits(2)), begun, d)
+	})
+	watched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
+		var evicted []event.Evicted
+		cfg := locktest.TenSeconds
+		cfg.Observer = event.Func(func(e event.Event) {
+			if e, ok := e.(event.Evicted); ok {
+				evicted = append(evicted, e)
+			}
+		})
+		x, dx := locktest.Open(t, table, "x", locktest.TenSeconds)
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		c, _ := locktest.Open(t, table, "c", cfg)
+		locktest.Release(t, locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2)))
+		crashed := locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2))
+		dx.Partition()
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(time.Second)))
+		time.Sleep(time.Minute) // both entries are over, and that of the later ticket is no eviction
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.Permits(2))
+		time.Sleep(time.Second)
+		if len(evicted) != 1 || evicted[0].Count != 1 || evicted[0].Holder != crashed.Ticket() {
+			t.Errorf("events %+v", evicted)
+		}
+		if mark := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).LastEviction; mark.Ticket != crashed.Ticket() {
+			t.Errorf("the mark is of %+v", mark)
+		}
+		locktest.Release(t, lock)
+	})
+	watched(t, "NeverReturned", func(t *testing.T, table *queuelocktest.Table) {
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		given := locktest.QueueUp(ctx, a, waitpolicy.Forever, queuelock.HoldAtLeast(d))
+		<-held.Reached()
+		cancel()
+		held.Release()
+		locktest.Is(t, (<-given).Err, context.Canceled)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+	})
+	watched(t, "PassedInOneClient", func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		first := locktest.Acquire(t, a, waitpolicy.NoWait)
+		second := locktest.LockBy(t, a, queuelock.HoldAtLeast(d))
+		time.Sleep(time.Second)
+		third := locktest.LockBy(t, a)
+		time.Sleep(time.Second)
+		begun := time.Now()
+		locktest.Release(t, first)
+		locktest.Release(t, (<-second).Lock)
+		taken(t, clock, third, begun, d)
+	})
+	watched(t, "AcquireAll", func(t *testing.T, table *queuelocktest.Table) {
+		for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
+			name := scope.String()
+			cfg := queuelock.Config{TTL: locktest.TTL, Scope: scope}
+			a, _ := locktest.Open(t, table, "a", cfg)
+			begun := time.Now()
+			all := locktest.Must(a.AcquireAll(t.Context(), locktest.KeysOf(name+"1", name+"2"), waitpolicy.NoWait, queuelock.HoldAtLeast(d)))
+			locktest.ReleaseAll(t, all)
+			for _, key := range locktest.KeysOf(name+"1", name+"2") {
+				h := locktest.Must(a.Viewer().Inspect(t.Context(), key)).Serving
+				if len(h) != 1 || !h[0].Closed || h[0].NotBefore.Before(begun.Add(d)) {
+					t.Errorf("%v: %+v", key, h)
+				}
+			}
+		}
+	})
+	watched(t, "Refused", func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		for d, words := range map[time.Duration][]string{
+			0:                       {"HoldAtLeast", "0s", "144h"},
+			-time.Second:            {"HoldAtLeast", "-1s", "144h"},
+			queue.MaxAtLeast + 1:    {"HoldAtLeast", "144h0m0.000000001s"},
+			1500 * time.Microsecond: {"HoldAtLeast", "1.5ms", "whole milliseconds"},
+		} {
+			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.HoldAtLeast(d))
+			locktest.Says(t, err, words...)
+		}
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.HoldAtLeast(d), queuelock.Shared())
+		locktest.Says(t, err, "Shared", "HoldAtLeast")
+		locktest.SentNothing(t, db)
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.HoldAtLeast(queue.MaxAtLeast))
+		locktest.Says(t, lock.Downgrade(t.Context()), "downgrade", "HoldAtLeast")
+		locktest.Check(t, lock.Release(t.Context()))
+		h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
+		if h.Problem != nil || !h.Closed || h.TTL < queue.MaxAtLeast {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+// TestItemAtLeast checks that an item stays locked, also after UpdateAndRelease.
+func TestItemAtLeast(t *testing.T) {
+	for name, updates := range map[string]bool{"released": false, "updated": true} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			u, key, whole := locktest.NewOrder(t, table)
+			c, _ := locktest.Open(t, table, "c", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			begun := time.Now()
+			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
+			if updates {
+				none := expression.Name("amount").LessThan(expression.Value(0))
+				if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), none); err == nil || lock.Err() != nil {
+					t.Errorf("an update that is refused: %v, and %v", err, lock.Err())
+				}
+				after := locktest.Updated(t, lock, locktest.AddOne())
+				locktest.EqualItems(t, "the item", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+			} else {
+				locktest.Check(t, lock.Release(t.Context()))
+			}
+			got := <-locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
+			if took := got.At.Sub(begun); got.Err != nil || took < atLeast || took > atLeast+3*time.Second {
+				t.Errorf("granted after %v, %v", took, got.Err)
+			}
+			locktest.Check(t, got.Lock.Release(t.Context()))
+		})
+	}
+}

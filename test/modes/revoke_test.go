@@ -1,0 +1,293 @@
+package modes_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// served returns the first holder, as an operator sees it.
+func served(t *testing.T, c *queuelock.Client) queue.Holder {
+	t.Helper()
+	return locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
+}
+
+// askedWithin checks that the channel is closed by then, and not before it was asked.
+func askedWithin(t *testing.T, lock *queuelock.Lock, most time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	select {
+	case <-lock.Revoked():
+	case <-time.After(time.Hour):
+		t.Fatal("the holder was never asked")
+	}
+	if took := time.Since(begun); took > most {
+		t.Errorf("asked after %v, want %v at most", took, most)
+	}
+	if err := lock.Err(); err != nil {
+		t.Errorf("it is not held any more: %v", err)
+	}
+}
+
+// TestRevoke checks that a holder learns by its next heartbeat that it was asked to give way, and by whom and why.
+func TestRevoke(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{
+		"exclusive": nil, "shared": {queuelock.Shared()}, "permit": {queuelock.Permits(2)}, "fail-closed": {queuelock.FailClosed()},
+		"at least": {queuelock.HoldAtLeast(time.Hour)},
+	} {
+		for fault, f := range map[string]*queuelocktest.Fault{
+			"no fault":       nil,
+			"response lost":  locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
+			"comes again":    locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
+			"not two events": locktest.Ptr(queuelocktest.Duplicate(20 * time.Second).Of("UpdateItem").Times(1)),
+		} {
+			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
+				table := locktest.Watched(t)
+				var events []event.Revoked
+				cfg := locktest.TenSeconds
+				cfg.Observer = event.Func(func(e event.Event) {
+					if e, ok := e.(event.Revoked); ok {
+						events = append(events, e)
+					}
+				})
+				a, _ := locktest.Open(t, table, "a", cfg)
+				b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+				lock := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
+				asked := lock.Revoked()
+				time.Sleep(17 * time.Second)
+				select {
+				case <-asked:
+					t.Fatal("it was not asked yet")
+				default:
+				}
+				if _, ok := lock.Revocation(); ok {
+					t.Error("there is a Revocation")
+				}
+				h := served(t, b)
+				if f != nil {
+					db.Inject(*f)
+				}
+				at := time.Now()
+				locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, h, "a newer deploy", time.Minute))
+				askedWithin(t, lock, locktest.TTL/2+time.Second)
+				r, ok := lock.Revocation()
+				if !ok || r.By != "b" || r.Why != "a newer deploy" || r.At.Sub(at).Abs() > 2*time.Second || r.Deadline.Sub(at.Add(time.Minute)).Abs() > 2*time.Second {
+					t.Errorf("%+v, %t", r, ok)
+				}
+				if now := served(t, b); now.Revoked == nil || *now.Revoked != r || now.ID != h.ID {
+					t.Errorf("an operator sees %+v", now)
+				}
+				if lock.Revoked() != asked {
+					t.Error("another channel")
+				}
+				time.Sleep(2 * time.Minute) // nothing happens by itself
+				locktest.Check(t, lock.Err())
+				if len(events) != 1 || events[0].By != "b" || events[0].Why != "a newer deploy" || events[0].Ticket != lock.Ticket() {
+					t.Errorf("events %+v", events)
+				}
+				locktest.Release(t, lock)
+				if _, refused := errors.AsType[*sweeper.EvictError](b.Operator().Revoke(t.Context(), locktest.Order, h, "", 0)); !refused {
+					t.Error("a holder that is gone was asked")
+				}
+			})
+		}
+	}
+}
+
+// TestRevokeNeverLater checks that a request which comes late marks no later turn.
+func TestRevokeNeverLater(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := served(t, b)
+		db.Inject(queuelocktest.Duplicate(20 * time.Second).Of("UpdateItem").Times(1))
+		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, h, "", 0))
+		locktest.Release(t, lock)
+		next := locktest.Acquire(t, a, waitpolicy.NoWait)
+		time.Sleep(time.Minute)
+		if _, asked := next.Revocation(); asked || served(t, b).Revoked != nil {
+			t.Error("the next holder was asked by a late copy")
+		}
+		again := b.Operator().Revoke(t.Context(), locktest.Order, h, "", 0)
+		if e, ok := errors.AsType[*sweeper.EvictError](again); !ok || len(e.Serving) != 1 || e.Serving[0].Ticket != next.Ticket() {
+			t.Errorf("what was shown before: %v", again)
+		}
+	})
+}
+
+// TestRevokeNeverLaterOfRepeatedTake checks that the entry which a late copy of a TAKE leaves is not marked.
+func TestRevokeNeverLaterOfRepeatedTake(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		da.Inject(queuelocktest.Duplicate(5 * time.Second).Of("UpdateItem").Times(1))
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := served(t, b)
+		locktest.Release(t, lock)
+		time.Sleep(6 * time.Second)
+		if left := served(t, b); left.ID != h.ID || left.Ticket == h.Ticket {
+			t.Fatalf("the copy has left %+v", left)
+		}
+		err := b.Operator().Revoke(t.Context(), locktest.Order, h, "", 0)
+		if _, refused := errors.AsType[*sweeper.EvictError](err); !refused || served(t, b).Revoked != nil {
+			t.Errorf("a later ticket was asked by a late request: %v", err)
+		}
+	})
+}
+
+// TestRevokeHint checks that a holder with hints learns at once if it asks for that, and that hints cause few reads.
+func TestRevokeHint(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		var hub hints.Hub
+		with := func(name string) (*queuelock.Client, *queuelocktest.Client) {
+			cfg := queuelock.Config{TTL: time.Hour, Wake: hub.Client(name)}
+			return locktest.Open(t, table, name, cfg)
+		}
+		a, da := with("a")
+		b, _ := with("b")
+		c, dc := with("c")
+		permits := queuelock.Permits(2)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait, permits)
+		other := locktest.Acquire(t, c, waitpolicy.NoWait, permits)
+		other.Revoked()
+		read, otherRead := da.Counts(), dc.Counts()
+		ask := func(why string) {
+			t.Helper()
+			locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), why, 0))
+			time.Sleep(time.Second)
+		}
+		if h := served(t, b); h.Owner != "a" {
+			t.Fatalf("%+v", h)
+		}
+		ask("before it is awaited")
+		if spent := da.Counts().Sub(read).Total().Sent; spent != 0 {
+			t.Errorf("a holder that does not await it has sent %d requests", spent)
+		}
+		if spent := dc.Counts().Sub(otherRead).Total().Sent; spent != 1 {
+			t.Errorf("the other one has sent %d requests, want a read", spent)
+		}
+		asked := lock.Revoked()
+		ask("now")
+		select {
+		case <-asked:
+		default:
+			t.Error("not asked at once")
+		}
+		if r, _ := lock.Revocation(); r.Why != "now" {
+			t.Errorf("%+v", r)
+		}
+		otherRead = dc.Counts()
+		for range 5000 {
+			hub.Forge()
+			time.Sleep(time.Millisecond)
+		}
+		if spent := dc.Counts().Sub(otherRead).Total().Sent; spent < 4 || spent > 6 {
+			t.Errorf("5,000 hints in 5 s were worth %d reads, want one in a second", spent)
+		}
+		if _, ok := other.Revocation(); ok {
+			t.Error("the other one was asked")
+		}
+		locktest.Release(t, lock)
+		locktest.Release(t, other)
+	})
+}
+
+// TestRevokeResumed checks that who resumes a lock is asked as well, and NoHeartbeat learns by Extend.
+func TestRevokeResumed(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.NoHeartbeat())
+		asked := lock.Revoked()
+		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "why", 0))
+		time.Sleep(time.Second)
+		select {
+		case <-asked:
+			t.Error("asked without a request")
+		default:
+		}
+		locktest.Check(t, lock.Extend(t.Context()))
+		askedWithin(t, lock, 0)
+		db.Partition()
+		next := locktest.Must(b.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait))
+		askedWithin(t, next, 0)
+		locktest.Release(t, next)
+	})
+}
+
+// TestRevokeMalformed checks that a mark of another program harms nothing, and is replaced.
+func TestRevokeMalformed(t *testing.T) {
+	for name, mark := range map[string]types.AttributeValue{
+		"a string": attr.Str("x"), "an empty map": &types.AttributeValueMemberM{Value: attr.Item{}},
+		"a number as by": &types.AttributeValueMemberM{Value: attr.Item{"by": attr.Num(1)}},
+		"too long":       &types.AttributeValueMemberM{Value: attr.Item{"by": attr.Str("x"), "why": attr.Str(strings.Repeat("y", 257))}},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			h := served(t, a)
+			tableName := table.Name()
+			locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+				TableName: &tableName, Key: locktest.RecordKey(), UpdateExpression: locktest.Ptr("SET holders.#id.revoked = :mark"),
+				ExpressionAttributeNames: map[string]string{"#id": h.ID}, ExpressionAttributeValues: attr.Item{":mark": mark},
+			}))
+			locktest.Check(t, lock.Extend(t.Context()))
+			if _, asked := lock.Revocation(); asked || served(t, a).Problem != nil {
+				t.Errorf("asked: %t, %+v", asked, served(t, a))
+			}
+			locktest.OK(t, a.Operator().Revoke(t.Context(), locktest.Order, h, "", 0))
+			locktest.Check(t, lock.Extend(t.Context()))
+			askedWithin(t, lock, 0)
+			locktest.Release(t, lock)
+		})
+	}
+}
+
+// TestInvalidRevoke checks that nothing is sent with invalid arguments, or to a closed queue.
+func TestInvalidRevoke(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.HoldAtLeast(time.Hour))
+		h := served(t, a)
+		before := db.Counts().Total().Sent
+		for _, bad := range []struct {
+			why      string
+			deadline time.Duration
+			words    []string
+		}{
+			{strings.Repeat("x", 257), 0, []string{"257 bytes", "256"}},
+			{"a\nb", 0, []string{"printable"}},
+			{"", -1, []string{"-1ns", "168h"}},
+			{"", 8 * 24 * time.Hour, []string{"192h", "168h"}},
+		} {
+			locktest.Says(t, a.Operator().Revoke(t.Context(), locktest.Order, h, bad.why, bad.deadline), bad.words...)
+		}
+		if now := db.Counts().Total().Sent; now != before {
+			t.Errorf("%d requests were sent", now-before)
+		}
+		locktest.Release(t, lock)
+		err := a.Operator().Revoke(t.Context(), locktest.Order, served(t, a), "", 0)
+		locktest.Says(t, err, "gone")
+		if _, refused := errors.AsType[*sweeper.EvictError](err); !refused {
+			t.Errorf("a closed queue was asked: %v", err)
+		}
+	})
+}

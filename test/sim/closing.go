@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// closing is the stream that chooses the runs with closed queues, as variation does.
+const closing = 1256
+
+// close lets turns keep their queue closed, and operators ask holders to give way. A suspended process would move times
+// that are judged.
+func (p *Plan) close() {
+	if p.Several > 0 || p.Forget > 0 || p.Contest || p.Crowded {
+		return
+	}
+	p.Closes, p.Means.Suspend = true, 0
+}
+
+// maxLeast is for how many leases a queue stays closed at most.
+const maxLeast = 4
+
+// policies are what is known of closed queues and of requests to give way.
+type policies struct {
+	mu     sync.Mutex
+	closed map[string]time.Time // guarded by mu; by the audit's name of a queue: until when, on the engine's clock
+	asked  map[string]bool      // guarded by mu; by queue and ticket
+}
+
+// atLeast draws for how long a turn keeps its queue closed; zero: not at all.
+func (a *attempt) atLeast(r *rand.Rand, shares bool) time.Duration {
+	if !a.plan.Closes || shares || r.IntN(3) > 0 {
+		return 0
+	}
+	return time.Duration(1+r.Int64N(maxLeast*a.plan.TTL.Milliseconds())) * time.Millisecond
+}
+
+// closes notes that a turn has begun that keeps its queue closed, at the earliest at the begin of its attempt.
+func (w *world) closes(key queuelock.Key, begun time.Time, d time.Duration) {
+	if d == 0 || w.kinds[key].Permits > 0 {
+		return
+	}
+	w.policies.mu.Lock()
+	defer w.policies.mu.Unlock()
+	if w.policies.closed == nil {
+		w.policies.closed = map[string]time.Time{}
+	}
+	// The engine's clock is faster or slower, and its hosts' clocks differ.
+	until := begun.Add(d - d/500 - 200*time.Millisecond)
+	if until.After(w.policies.closed[name(key)]) {
+		w.policies.closed[name(key)] = until
+	}
+}
+
+// opens notes that an operator has opened the queue.
+func (w *world) opens(key queuelock.Key) {
+	w.policies.mu.Lock()
+	defer w.policies.mu.Unlock()
+	delete(w.policies.closed, name(key))
+}
+
+// judgeOpen judges a grant.
+func (w *world) judgeOpen(queue, ticket string) {
+	w.policies.mu.Lock()
+	defer w.policies.mu.Unlock()
+	if until := w.policies.closed[queue]; w.engineClock().Before(until) {
+		w.violate("ticket %s of %s was granted %v before its queue was to open", ticket, queue, until.Sub(w.engineClock()))
+	}
+}
+
+// ask lets the process ask the first holder of a queue to give way.
+func (n *node) ask(r *rand.Rand, key queuelock.Key, state *queue.State) {
+	if !n.plan.Closes || state == nil || len(state.Serving) == 0 {
+		return
+	}
+	h := state.Serving[0]
+	n.policies.mu.Lock()
+	if n.policies.asked == nil {
+		n.policies.asked = map[string]bool{}
+	}
+	n.policies.asked[name(key)+" "+h.Ticket.String()] = true
+	n.policies.mu.Unlock()
+	err := n.client.Operator().Revoke(n.with(r), key, h, "simulated", 0)
+	n.add(n.name, "asks ticket %s of %s to give way: %v", h.Ticket, key, err)
+}
+
+// judgeAsked judges what a holder has heard: it was meant.
+func (h *hold) judgeAsked() {
+	_, asked := h.lock.Revocation()
+	h.policies.mu.Lock()
+	defer h.policies.mu.Unlock()
+	if asked && !h.policies.asked[name(h.key)+" "+h.token] {
+		h.violate("%s was asked to give way with ticket %s, which was not meant", h.owner, h.token)
+	}
+}
