@@ -51,7 +51,7 @@ func (k *block) start() {
 		case err != nil:
 			k.failed(k.w, err)
 		case !k.deliver(0, grant):
-			c.terms.GiveBack(ctx, grant)
+			c.member.GiveBack(ctx, grant)
 		}
 	})
 }
@@ -61,12 +61,12 @@ func (k *block) prepare(ctx context.Context) {
 	if k.w != nil {
 		return
 	}
-	cfg := *k.callers[0].cfg
-	cfg.Turns, cfg.Numbered = len(k.callers), k.numbered
+	cfg := k.callers[0].member.Config()
+	cfg.Turns, cfg.Numbered, cfg.Progress = len(k.callers), k.numbered, k.callers[0].report
 	if len(k.callers) > 1 {
 		cfg.Progress = k.progress
 	}
-	k.w = waiter.New(ctx, &cfg)
+	k.w = waiter.New(ctx, cfg)
 }
 
 // acquireAlone is the wait of a block of one.
@@ -128,7 +128,7 @@ func (k *block) numbered(first ticket.Number) {
 	k.line.taken(k)
 	b.mu.Unlock()
 	for i, c := range k.callers[1:] { // the waiter has reported the first
-		c.cfg.Log.Ticket(first.Plus(uint64(1 + i)))
+		c.member.Log().Ticket(first.Plus(uint64(1 + i)))
 	}
 }
 
@@ -143,7 +143,7 @@ func (k *block) progress(p waiter.Progress) {
 		if c.left {
 			continue
 		}
-		if report := c.cfg.Progress; report != nil {
+		if report := c.report; report != nil {
 			own := p
 			own.Status.Ticket, own.Status.Ahead, own.Tickets = p.Status.Ticket.Plus(uint64(i)), p.Status.Ahead+ahead, p.Tickets+i
 			calls = append(calls, func() { report(own) })
@@ -157,7 +157,8 @@ func (k *block) progress(p waiter.Progress) {
 }
 
 // statusOf returns what a caller knows of its queue. blocks.mu is held.
-func (k *block) statusOf(c *Caller) (s waiter.Status) {
+func (k *block) statusOf(c *Caller) *waiter.Status {
+	var s waiter.Status
 	switch {
 	case k.held:
 		s = k.status
@@ -166,7 +167,7 @@ func (k *block) statusOf(c *Caller) (s waiter.Status) {
 		s = k.seen.Status
 		s.Ticket, s.Ahead = s.Ticket.Plus(uint64(c.index)), s.Ahead+c.index
 	}
-	return s
+	return &s
 }
 
 // failed ends a block that is not granted the lock: its callers get the error.
@@ -176,11 +177,11 @@ func (k *block) failed(w *waiter.Waiter, err error) {
 	defer b.mu.Unlock()
 	for i, c := range k.callers {
 		if !c.left {
-			c.err, c.status, c.tried = err, status, tried
-			c.status.Ticket, c.status.Ahead = status.Ticket, status.Ahead+i
-			if !status.Ticket.IsZero() {
-				c.status.Ticket = status.Ticket.Plus(uint64(i))
+			own := status
+			if own.Ahead += i; !own.Ticket.IsZero() {
+				own.Ticket = own.Ticket.Plus(uint64(i))
 			}
+			c.err, c.status, c.tried = err, &own, tried
 			c.signal()
 		}
 	}
