@@ -36,14 +36,13 @@ func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wai
 	}
 	acquire := acquires.Add(1)
 	for _, cfg := range s.each {
-		c.observe(ctx, cfg, acquire)
+		c.number(ctx, cfg, acquire)
 	}
 	locks, tried, err := s.try(ctx, wait)
 	if s.each[0].again(ctx, tried, err) {
 		locks, _, err = s.try(ctx, waitpolicy.NoWait)
 	}
-	s.each[s.failed].reportFailure(err)
-	return locks, err
+	return locks, s.each[s.failed].reportFailure(err)
 }
 
 // several is one AcquireAll.
@@ -90,6 +89,7 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 		return nil, false, err
 	}
 	defer call.end()
+	call.calls(s.each[0])
 	ctx = call.ctx
 	config := multilock.Config{
 		Numbered: s.each[0].Scope != ticket.ScopeQueue, Log: s.each[0].Logger,

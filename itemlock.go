@@ -56,7 +56,9 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 }
 
 func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) error {
-	cfg.Scope = ticket.ScopeQueue
+	if cfg.Scope != ticket.ScopeQueue {
+		cfg.own().Scope = ticket.ScopeQueue
+	}
 	home := &queue.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
 	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate()); err != nil {
 		return fmt.Errorf("queuelock: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -44,8 +45,23 @@ func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *
 	return c.sessions.Hold(ctx, terms, grant)
 }
 
-// observe gives a call in its queue a log, to which the queue reports throttled requests. acquire is the number of the call.
-func (c *Client) observe(ctx context.Context, cfg *settings, acquire uint64) {
+// acquires counts the calls of this process, also for an Observer of several Clients.
+var acquires atomic.Uint64
+
+// observe gives a call in its queue a log, unless it has one.
+func (c *Client) observe(ctx context.Context, cfg *settings) {
+	if cfg.log == nil {
+		c.number(ctx, cfg, acquires.Add(1))
+	}
+}
+
+// number gives a call in its queue a log, to which the queue reports throttled requests. acquire is the number of the call.
+//
+//go:noinline // what it needs of the stack, a resting caller does not occupy
+func (c *Client) number(ctx context.Context, cfg *settings, acquire uint64) {
+	if cfg.log = c.log; c.log.Silent() {
+		return
+	}
 	mode, q := event.Exclusive, &cfg.queue
 	switch {
 	case cfg.mode.Shared:
@@ -62,11 +78,12 @@ func (c *Client) observe(ctx context.Context, cfg *settings, acquire uint64) {
 	})
 }
 
-// reportFailure reports the error of a call that acquires a lock.
-func (s *settings) reportFailure(err error) {
+// reportFailure reports the error of a call that acquires a lock, and returns it.
+func (s *settings) reportFailure(err error) error {
 	if err != nil {
 		notify.Send(s.log, event.NotAcquired{Origin: s.log.Origin(ticket.Number{}), Waited: time.Since(s.begun), Err: err})
 	}
+	return err
 }
 
 // warnOfTTL logs if the table's TTL will not delete idle records. It says nothing if the SDK client cannot ask.

@@ -159,8 +159,8 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 		return sweeper.Swept{}, err
 	}
 	defer end()
-	cfg := &settings{Config: c.cfg, queue: q}
-	c.observe(ctx, cfg, 0)
+	cfg := &settings{Config: &c.cfg, queue: q}
+	c.number(ctx, cfg, 0)
 	log := cfg.log
 	swept, err := sweeper.Queue(ctx, cfg.queue, c.observer)
 	if swept.Waiters > 0 {
@@ -198,8 +198,8 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	if h.Endless() {
 		by = event.ByOperator
 	}
-	cfg := &settings{Config: c.cfg, queue: q}
-	c.observe(ctx, cfg, 0)
+	cfg := &settings{Config: &c.cfg, queue: q}
+	c.number(ctx, cfg, 0)
 	log := cfg.log
 	if !h.Closed { // else it opens a queue
 		notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})

@@ -40,14 +40,14 @@ func (itemOption) item()                {}
 
 // settings are the Config of a client, changed for one call.
 type settings struct {
-	Config
-	given  time.Duration // Config.HeartbeatInterval, zero if it was not set
-	ownTTL bool          // WithTTL was given
-	begun  time.Time
-	second bool          // see again
-	queue  table.Queue   // of the call
-	log    *notify.Log   // of the call in that queue
-	resume *queue.Handle // nil: the call is not Resume
+	*Config      // of the client, which is not to be changed: see own
+	ownTTL  bool // WithTTL was given
+	changed bool // options were given
+	second  bool // see again
+	begun   time.Time
+	queue   table.Queue   // of the call
+	log     *notify.Log   // of the call in that queue
+	resume  *queue.Handle // nil: the call is not Resume
 
 	once   *oncecall.Call // see OnceCall; nil: the call waits for the lock alone
 	wanted *queue.Wanted  // the same
@@ -74,12 +74,12 @@ type warning struct {
 // WithTTL sets Config.TTL for one lock. HeartbeatInterval stays as it was set, but is at most half of ttl, and half of
 // it if it was not set. RequestTimeout is at most a quarter of ttl.
 func WithTTL(ttl time.Duration) ItemOption {
-	return itemOption(func(s *settings) { s.TTL, s.ownTTL = ttl, true })
+	return itemOption(func(s *settings) { s.own().TTL, s.ownTTL = ttl, true })
 }
 
 // WithOwner sets Config.Owner for one lock. Empty means that of the client.
 func WithOwner(owner string) ItemOption {
-	return itemOption(func(s *settings) { s.Owner = cmp.Or(owner, s.Owner) })
+	return itemOption(func(s *settings) { s.own().Owner = cmp.Or(owner, s.Owner) })
 }
 
 // WithData publishes data of the holder while the lock is held, as Holder.Data of Inspect and
@@ -164,21 +164,36 @@ func OnExpiring(margin time.Duration, f func(*Lock)) ItemOption {
 
 // with returns the client's Config as the options change it.
 func with[O Option](c *Client, opts []O) *settings {
-	s := &settings{Config: c.cfg, given: c.interval, begun: time.Now()}
+	s := &settings{Config: &c.cfg, begun: time.Now()}
 	for _, opt := range opts {
 		if any(opt) != nil {
 			opt.change(s)
+			s.changed = true
 		}
 	}
 	if s.ownTTL {
-		s.HeartbeatInterval = min(cmp.Or(s.given, s.TTL/2), s.TTL/2)
+		s.HeartbeatInterval = min(cmp.Or(c.interval, s.TTL/2), s.TTL/2)
 		s.RequestTimeout = max(min(s.RequestTimeout, s.TTL/4), time.Millisecond)
 	}
 	return s
 }
 
-// validate checks the options together with the Config that they change.
+// own returns the Config, which is that of the call alone from now on.
+func (s *settings) own() *Config {
+	own := *s.Config
+	s.Config = &own
+	return s.Config
+}
+
+// validate checks the options together with the Config that they change. New has checked the Config alone.
 func (s *settings) validate() error {
+	if !s.changed {
+		return nil
+	}
+	return s.validateChanged()
+}
+
+func (s *settings) validateChanged() error {
 	if err := s.Config.validate(); err != nil {
 		return err
 	}
@@ -319,9 +334,23 @@ type Progress struct {
 
 // waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
 func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
-	q := &cfg.queue
+	config := c.config(cfg)
+	config.Progress = c.progress(cfg, calls)
+	if cfg.placed != nil {
+		key, mode := keyOf(cfg.queue), cfg.mode
+		config.Placed = func(h queue.Handle) <-chan struct{} {
+			returned := make(chan struct{})
+			calls.Call(nil, func() { cfg.placed(newHandle(key, mode, h)); close(returned) })
+			return returned
+		}
+	}
+	return config
+}
+
+// config is waiter without callbacks.
+func (c *Client) config(cfg *settings) *waiter.Config {
 	config := &waiter.Config{
-		Queue: *q, Counter: cfg.counter(*q), Observer: c.observer, Local: c.local, Log: cfg.log,
+		Queue: cfg.queue, Counter: cfg.counter(cfg.queue), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:  waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:    heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
 		Policy: cfg.policy(), Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
@@ -332,35 +361,37 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 		// A grant by name may have a fifteenth of the lease of a row left, and should not begin with a warning.
 		config.Entry.Unnamed = config.Entry.Unnamed || w.margin > cfg.WaiterTTL/16
 	}
-	key, mode := keyOf(*q), cfg.mode
-	if cfg.progress != nil || cfg.log.Observed() {
-		var queued ticket.Number // the last
-		config.Progress = func(w waiter.Progress) {
-			p := Progress{
-				Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
-				Serving: w.Status.Served(*q, c.observer), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
-				EstimatedWait: w.Wait.Wait, Estimated: w.Wait.Known,
-			}
-			if cfg.progress != nil {
-				calls.Call(key, func() { cfg.progress(p) })
-			}
-			place := event.Queued{Origin: cfg.log.Origin(p.Ticket), Ahead: w.Status.Ahead, Serving: p.Serving}
-			if queued == p.Ticket {
-				notify.Send(cfg.log, event.Moved(place))
-			} else {
-				queued = p.Ticket
-				notify.Send(cfg.log, place)
-			}
-		}
-	}
-	if cfg.placed != nil {
-		config.Placed = func(h queue.Handle) <-chan struct{} {
-			returned := make(chan struct{})
-			calls.Call(nil, func() { cfg.placed(newHandle(key, mode, h)); close(returned) })
-			return returned
-		}
-	}
 	return config
+}
+
+// progress returns what receives the changes of a wait, nil if there is no receiver.
+func (c *Client) progress(cfg *settings, calls *callback.Caller) func(waiter.Progress) {
+	if cfg.progress == nil && !cfg.log.Observed() {
+		return nil
+	}
+	return c.report(cfg, calls)
+}
+
+func (c *Client) report(cfg *settings, calls *callback.Caller) func(waiter.Progress) {
+	key := keyOf(cfg.queue)
+	var queued ticket.Number // the last
+	return func(w waiter.Progress) {
+		p := Progress{
+			Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
+			Serving: w.Status.Served(cfg.queue, c.observer), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
+			EstimatedWait: w.Wait.Wait, Estimated: w.Wait.Known,
+		}
+		if cfg.progress != nil {
+			calls.Call(key, func() { cfg.progress(p) })
+		}
+		place := event.Queued{Origin: cfg.log.Origin(p.Ticket), Ahead: w.Status.Ahead, Serving: p.Serving}
+		if queued == p.Ticket {
+			notify.Send(cfg.log, event.Moved(place))
+		} else {
+			queued = p.Ticket
+			notify.Send(cfg.log, place)
+		}
+	}
 }
 
 // own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.

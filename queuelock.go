@@ -87,7 +87,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -193,56 +192,88 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	return c.serve(ctx, cfg, wait)
 }
 
-// acquires counts the calls of this process, also for an Observer of several Clients.
-var acquires atomic.Uint64
-
-// serve waits in the queue and returns the lock.
+// serve waits in the queue, alone or in a block, and returns the lock.
 func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait) (*Lock, error) {
-	if cfg.log == nil {
-		c.observe(ctx, cfg, acquires.Add(1))
-	}
+	c.observe(ctx, cfg)
 	call, err := c.begin(ctx, wait)
 	if err != nil {
-		cfg.reportFailure(err)
-		return nil, err
+		return nil, cfg.reportFailure(err)
 	}
 	defer call.end()
-	w, grant, err := c.acquire(call, cfg, wait)
-	lock, tried, err := c.waited(call, cfg, w, grant, err)
-	if cfg.again(ctx, tried, err) {
+	m := newMember(call, cfg)
+	var w blocks.Waited
+	var grant *waiter.Grant
+	if cfg.joins(c, wait) {
+		w, grant, err = c.blocks.Acquire(call.ctx, m)
+	} else {
+		w, grant, err = m.acquire(wait)
+	}
+	lock, again, err := m.waited(ctx, w, grant, err)
+	if again {
 		call.end()
 		return c.serve(ctx, cfg, waitpolicy.NoWait)
 	}
-	cfg.reportFailure(err)
 	return lock, err
 }
 
-// acquire waits in the queue, alone or in a block.
-func (c *Client) acquire(call *call, cfg *settings, wait waitpolicy.Wait) (w blocks.Waited, grant *waiter.Grant, err error) {
-	config := c.waiter(cfg, call.callbacks)
-	wait = cfg.patience(wait)
-	if !cfg.joins(c, wait) {
-		return waiter.Acquire(call.ctx, config, wait)
+// member is the call of one acquire, which may wait in a block.
+type member struct {
+	*call
+	cfg *settings
+}
+
+var _ blocks.Member = (*member)(nil)
+
+//go:noinline // what it needs of the stack, a resting caller does not occupy
+func newMember(call *call, cfg *settings) *member {
+	call.calls(cfg)
+	return &member{call, cfg}
+}
+
+// acquire waits in the queue, not in a block.
+func (m *member) acquire(wait waitpolicy.Wait) (blocks.Waited, *waiter.Grant, error) {
+	return waiter.Acquire(m.ctx, m.client.waiter(m.cfg, m.callbacks), m.cfg.patience(wait))
+}
+
+// waited makes the lock of what a waiter has got, or the error, and reports whether another attempt follows.
+//
+//go:noinline // what it needs of the stack, a resting caller does not occupy
+func (m *member) waited(ctx context.Context, w blocks.Waited, grant *waiter.Grant, err error) (lock *Lock, again bool, _ error) {
+	lock, tried, err := m.client.lock(m.call, m.cfg, w, grant, err)
+	if m.cfg.again(ctx, tried, err) {
+		return nil, true, nil
 	}
-	return c.blocks.Acquire(call.ctx, config, &blocks.Terms{
-		Advance: func(ctx context.Context, grant *waiter.Grant) error { return c.sessions.Advance(ctx, cfg.queue, grant) },
-		GiveBack: func(ctx context.Context, grant *waiter.Grant) {
-			s := c.sessions.Hold(ctx, session.Config{Name: keyOf(cfg.queue), Queue: cfg.queue, Terms: cfg.holderTerms()}, grant)
-			_ = s.Release(ctx) // Close repeats what fails
-		},
-	})
+	return lock, false, m.cfg.reportFailure(err)
+}
+
+func (m *member) Queue() *table.Queue { return &m.cfg.queue }
+
+func (m *member) Config() *waiter.Config { return m.client.config(m.cfg) }
+
+func (m *member) Progress() func(waiter.Progress) { return m.client.progress(m.cfg, m.callbacks) }
+
+func (m *member) Log() *notify.Log { return m.cfg.log }
+
+func (m *member) Advance(ctx context.Context, grant *waiter.Grant) error {
+	return m.client.sessions.Advance(ctx, m.cfg.queue, grant)
+}
+
+func (m *member) GiveBack(ctx context.Context, grant *waiter.Grant) {
+	q := m.cfg.queue
+	s := m.client.sessions.Hold(ctx, session.Config{Name: keyOf(q), Queue: q, Terms: m.cfg.holderTerms()}, grant)
+	_ = s.Release(ctx) // Close repeats what fails
 }
 
 // joins reports whether a call may wait together with others of its client for the same lock: all of them wait and hold alike.
 func (s *settings) joins(c *Client, wait waitpolicy.Wait) bool {
-	tries, _ := wait.Tries()
+	tries, _ := s.patience(wait).Tries()
 	plain := s.mode == (queue.Mode{}) && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
 	return plain && s.Block > 1 && s.once == nil && s.policy() == (queue.Policy{}) && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
 		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
 }
 
-// waited makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
-func (c *Client) waited(call *call, cfg *settings, w blocks.Waited, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
+// lock makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
+func (c *Client) lock(call *call, cfg *settings, w blocks.Waited, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
 	ctx, last := call.ctx, w.Status()
 	if err != nil {
 		err = c.acquireError(ctx, cfg, err, last)
@@ -346,35 +377,64 @@ var errWaitOver = errors.New("the wait is over")
 
 // call is an acquire under way.
 type call struct {
+	client    *Client
 	ctx       context.Context // that of the caller, bounded by the wait, by Close, and by a callback that panics
-	callbacks *callback.Caller
-	leave     func()
+	cancel    context.CancelCauseFunc
+	stop      context.CancelFunc // of the limit of the wait; nil: there is none
+	unhook    func() bool        // from Close
+	callbacks *callback.Caller   // nil: there are none
+	ended     bool
 }
 
 // begin enters a call, which ends with end.
 func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (*call, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	if !c.open() {
 		return nil, ErrClosed
 	}
-	bounded, cancel := context.WithCancelCause(ctx)
-	c.calls.Enter()
-	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
-	stop := context.CancelFunc(func() {})
+	begun := &call{client: c}
+	begun.ctx, begun.cancel = context.WithCancelCause(ctx)
+	begun.unhook = context.AfterFunc(c.ctx, begun.close)
 	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
-		bounded, stop = context.WithTimeoutCause(bounded, limit, errWaitOver)
+		begun.ctx, begun.stop = context.WithTimeoutCause(begun.ctx, limit, errWaitOver)
 	}
-	return &call{bounded, callback.New(cancel, c.background.Run), func() { unhook(); stop(); cancel(nil); c.calls.Leave() }}, nil
+	return begun, nil
 }
+
+// open enters a call, unless Close has begun.
+func (c *Client) open() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.calls.Enter()
+	}
+	return !c.closed
+}
+
+// calls lets the call call the functions of its options.
+func (c *call) calls(cfg *settings) {
+	if cfg.progress != nil || cfg.placed != nil {
+		c.callbacks = callback.New(c.cancel, c.client.background.Run)
+	}
+}
+
+func (c *call) close() { c.cancel(ErrClosed) }
 
 // end ends the call once. The panic of a callback continues in its goroutine.
 func (c *call) end() {
-	if leave := c.leave; leave != nil {
-		c.leave = nil
-		defer leave()
+	if !c.ended {
+		c.ended = true
+		defer c.leave()
 		c.callbacks.Raise()
 	}
+}
+
+func (c *call) leave() {
+	c.unhook()
+	if c.stop != nil {
+		c.stop()
+	}
+	c.cancel(nil)
+	c.client.calls.Leave()
 }
 
 // again reports whether another attempt follows, without waiting: the wait was over before the first request.

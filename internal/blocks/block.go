@@ -52,7 +52,7 @@ func (k *block) start() {
 		case err != nil:
 			k.failed(k.w, err)
 		case !k.deliver(0, grant):
-			c.terms.GiveBack(ctx, grant)
+			c.member.GiveBack(ctx, grant)
 		}
 	})
 }
@@ -62,12 +62,12 @@ func (k *block) prepare(ctx context.Context) {
 	if k.w != nil {
 		return
 	}
-	cfg := *k.callers[0].cfg
-	cfg.Turns, cfg.Numbered = len(k.callers), k.numbered
+	cfg := k.callers[0].member.Config()
+	cfg.Turns, cfg.Numbered, cfg.Progress = len(k.callers), k.numbered, k.callers[0].report
 	if len(k.callers) > 1 {
 		cfg.Progress, cfg.Log = k.progress, cfg.Log.OfSeveral()
 	}
-	k.w = waiter.New(ctx, &cfg)
+	k.w = waiter.New(ctx, cfg)
 }
 
 // acquireAlone is the wait of a block of one.
@@ -141,7 +141,7 @@ func (k *block) ticketed(first ticket.Number) {
 	}
 	for i, c := range k.callers {
 		if !c.left {
-			c.cfg.Log.Ticket(first.Plus(uint64(i)))
+			c.member.Log().Ticket(first.Plus(uint64(i)))
 		}
 	}
 }
@@ -180,17 +180,18 @@ func (k *block) report(turn int, p waiter.Progress) {
 		if c.left {
 			continue
 		}
-		if c.cfg.Progress != nil {
+		if report := c.report; report != nil {
 			own := p
 			own.Status.Ticket, own.Tickets = k.first.Plus(uint64(c.index)), p.Tickets+i
-			c.cfg.Progress(own)
+			report(own)
 		}
 		p.Status.Ahead++
 	}
 }
 
 // statusOf returns what a caller knows of its queue. blocks.mu is held.
-func (k *block) statusOf(c *Caller) (s waiter.Status) {
+func (k *block) statusOf(c *Caller) *waiter.Status {
+	var s waiter.Status
 	from := 0
 	switch {
 	case k.held:
@@ -198,7 +199,7 @@ func (k *block) statusOf(c *Caller) (s waiter.Status) {
 	case k.seen != nil:
 		s = k.seen.Status
 	default:
-		return s
+		return &s
 	}
 	s.Ticket = k.first.Plus(uint64(c.index))
 	for _, before := range k.callers[min(from, c.index):c.index] {
@@ -206,7 +207,7 @@ func (k *block) statusOf(c *Caller) (s waiter.Status) {
 			s.Ahead++
 		}
 	}
-	return s
+	return &s
 }
 
 // failed ends a block that is not granted the lock: its callers get the error.
@@ -216,11 +217,11 @@ func (k *block) failed(w *waiter.Waiter, err error) {
 	defer b.mu.Unlock()
 	for i, c := range k.callers {
 		if !c.left {
-			c.err, c.status, c.tried = err, status, tried
-			c.status.Ticket, c.status.Ahead = status.Ticket, status.Ahead+i
-			if !status.Ticket.IsZero() {
-				c.status.Ticket = status.Ticket.Plus(uint64(i))
+			own := status
+			if own.Ahead += i; !own.Ticket.IsZero() {
+				own.Ticket = own.Ticket.Plus(uint64(i))
 			}
+			c.err, c.status, c.tried = err, &own, tried
 			c.signal()
 		}
 	}

@@ -54,7 +54,7 @@ type line struct {
 }
 
 // line returns the line of a queue. b.mu is held.
-func (b *Blocks) line(q table.Queue) *line {
+func (b *Blocks) line(q *table.Queue) *line {
 	key := lineKey{q.Entity, q.Reason}
 	l := b.lines[key]
 	if l == nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/session"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 )
 
@@ -13,28 +15,34 @@ import (
 type Caller struct {
 	blocks *Blocks
 	ctx    context.Context
-	cfg    *waiter.Config
-	terms  *Terms
-	wake   chan struct{} // capacity 1: its state has changed
+	member Member
+	report func(waiter.Progress) // nil: it has no receiver
+	wake   chan struct{}         // capacity 1: its state has changed
 
 	// Guarded by blocks.mu.
 	block  *block // nil: it has gathered
 	index  int    // of its turn
 	chosen bool   // its turn is about to begin: it does not leave any more
+	left   bool
+	tried  bool // a request for the lock was made
 	grant  *waiter.Grant
 	err    error
-	left   bool
-	status waiter.Status // after it has left
-	tried  bool          // a request for the lock was made
+	status *waiter.Status // after it has left
 }
 
-// Terms are what a client does with the grants of callers.
-type Terms struct {
+// Member is a call of a client that may wait in a block.
+type Member interface {
+	Queue() *table.Queue
+	// Config makes the configuration of a waiter, without Progress.
+	Config() *waiter.Config
+	// Progress makes what receives the changes of the wait. Nil: there is no receiver.
+	Progress() func(waiter.Progress)
+	Log() *notify.Log
 	// Advance begins a turn after one that may have writes under way. It returns session.ErrAdvanced if the lock is lost. After any
 	// other error that turn must not begin.
-	Advance func(context.Context, *waiter.Grant) error
+	Advance(context.Context, *waiter.Grant) error
 	// GiveBack releases a grant that no caller takes.
-	GiveBack func(context.Context, *waiter.Grant)
+	GiveBack(context.Context, *waiter.Grant)
 }
 
 // Waited says what a wait has come to that was not granted.
@@ -46,59 +54,76 @@ type Waited interface {
 }
 
 // Acquire waits for the lock, alone or in a block. A lock that was granted while ctx ended is returned as well.
-func (b *Blocks) Acquire(ctx context.Context, cfg *waiter.Config, terms *Terms) (Waited, *waiter.Grant, error) {
-	c := &Caller{blocks: b, ctx: ctx, cfg: cfg, terms: terms, wake: make(chan struct{}, 1)}
+func (b *Blocks) Acquire(ctx context.Context, m Member) (Waited, *waiter.Grant, error) {
+	c := b.enter(ctx, m)
+	for ended := ctx.Done(); ; {
+		select {
+		case <-c.wake:
+		case <-ended:
+			ended = nil
+		}
+		if w, grant, err := c.next(); w != nil {
+			return w, grant, err
+		}
+	}
+}
+
+// enter adds a caller to its line.
+//
+//go:noinline // what it needs of the stack, a resting caller does not occupy
+func (b *Blocks) enter(ctx context.Context, m Member) *Caller {
+	c := &Caller{blocks: b, ctx: ctx, member: m, report: m.Progress(), wake: make(chan struct{}, 1)}
 	b.mu.Lock()
-	b.line(cfg.Queue).gather(b, false, c)
-	b.mu.Unlock()
+	defer b.mu.Unlock()
+	b.line(m.Queue()).gather(b, false, c)
+	return c
+}
+
+// next returns what the wait has come to, or nil: it goes on.
+//
+//go:noinline // what it needs of the stack, a resting caller does not occupy
+func (c *Caller) next() (Waited, *waiter.Grant, error) {
 	for {
-		alone, grant, err := c.await()
+		alone, grant, err := c.state()
 		switch {
 		case alone != nil:
 			return alone.acquireAlone()
 		case err != nil:
 			return c, nil, err
+		case grant == nil:
+			return nil, nil, nil
 		case !grant.Stale:
 			return c, grant, nil
 		}
-		switch err := terms.Advance(ctx, grant); {
+		switch err := c.member.Advance(c.ctx, grant); {
 		case err == nil:
 			return c, grant, nil
 		case errors.Is(err, session.ErrAdvanced):
 			c.again()
 		default:
-			terms.GiveBack(ctx, grant) // to the next turn
+			c.member.GiveBack(c.ctx, grant) // to the next turn
 			return c, nil, err
 		}
 	}
 }
 
-// await waits until the caller is to acquire alone, is granted the lock, or cannot be. If its ctx ends before, it leaves.
-func (c *Caller) await() (alone *block, grant *waiter.Grant, err error) {
-	for ended := c.ctx.Done(); ; {
-		over := false
-		select {
-		case <-c.wake:
-		case <-ended:
-			over, ended = true, nil
-		}
-		c.blocks.mu.Lock()
-		switch k := c.block; {
-		case c.grant != nil:
-			grant, c.grant, c.chosen = c.grant, nil, false
-		case c.err != nil:
-			err = c.err
-		case k != nil && len(k.callers) == 1 && !k.begun:
-			alone, k.begun = k, true
-		case over && !c.chosen:
-			err = c.ctx.Err()
+// state says whether the caller is to acquire alone, is granted the lock, or cannot be. If its ctx has ended, it leaves.
+func (c *Caller) state() (alone *block, grant *waiter.Grant, err error) {
+	c.blocks.mu.Lock()
+	defer c.blocks.mu.Unlock()
+	switch k := c.block; {
+	case c.grant != nil:
+		grant, c.grant, c.chosen = c.grant, nil, false
+	case c.err != nil:
+		err = c.err
+	case k != nil && len(k.callers) == 1 && !k.begun:
+		alone, k.begun = k, true
+	case !c.chosen:
+		if err = c.ctx.Err(); err != nil {
 			c.leave()
 		}
-		c.blocks.mu.Unlock()
-		if alone != nil || grant != nil || err != nil {
-			return alone, grant, err
-		}
 	}
+	return alone, grant, err
 }
 
 // leave takes the caller out of its line. blocks.mu is held.
@@ -106,7 +131,7 @@ func (c *Caller) leave() {
 	c.left = true
 	k := c.block
 	if k == nil {
-		l := c.blocks.line(c.cfg.Queue)
+		l := c.blocks.line(c.member.Queue())
 		l.gathered = slices.DeleteFunc(l.gathered, func(o *Caller) bool { return o == c })
 		l.goOn(c.blocks)
 		return
@@ -140,7 +165,10 @@ func (c *Caller) signal() {
 func (c *Caller) Status() waiter.Status {
 	c.blocks.mu.Lock()
 	defer c.blocks.mu.Unlock()
-	return c.status
+	if c.status == nil {
+		return waiter.Status{}
+	}
+	return *c.status
 }
 
 // Tried reports whether a request for the lock was made.

@@ -20,7 +20,7 @@ const grace = time.Second
 // ErrFailed is the cause with which a function that panicked ends the context.
 var ErrFailed = errors.New("a callback panicked")
 
-// Caller calls the functions of one Acquire.
+// Caller calls the functions of one Acquire. A nil Caller is of an Acquire without.
 type Caller struct {
 	run    func(func())            // starts a goroutine
 	cancel context.CancelCauseFunc // of the wait
@@ -103,6 +103,9 @@ func (c *Caller) next() func() {
 
 // Close ends the calls, and waits up to a second for the one under way. It reports whether a function has panicked.
 func (c *Caller) Close() (failed bool) {
+	if c == nil {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -120,6 +123,9 @@ func (c *Caller) Close() (failed bool) {
 
 // Raise closes the Caller. The panic of a function continues in the goroutine of the caller of Raise.
 func (c *Caller) Raise() {
+	if c == nil {
+		return
+	}
 	failed := c.Close()
 	c.cancel(nil)
 	if failed && c.value == nil {

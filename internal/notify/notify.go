@@ -82,6 +82,9 @@ func (l *Log) OfSeveral() *Log {
 	return &Log{Logger: l.Logger, to: l.to, origin: l.origin}
 }
 
+// Silent reports whether no event has a receiver.
+func (l *Log) Silent() bool { return l.to == nil }
+
 // Observed reports whether all events have a receiver: an Observer, or a Logger of each step.
 func (l *Log) Observed() bool { return l.reads(slog.LevelDebug) }
 

@@ -77,6 +77,9 @@ func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
 
 // Within returns the same table with another timeout.
 func (s *Store) Within(timeout time.Duration) *Store {
+	if timeout == s.timeout {
+		return s
+	}
 	bounded := *s
 	bounded.timeout = timeout
 	return &bounded

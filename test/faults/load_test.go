@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -28,7 +29,7 @@ func BenchmarkKeys(b *testing.B) {
 	for name, open := range engines {
 		b.Run(name, func(b *testing.B) {
 			db, table := open(b)
-			c := newClient(b, db, table)
+			c := newClient(b, db, table, queuelock.Config{})
 			const goroutines, keys = 16, 200
 			var next atomic.Int64
 			var wg sync.WaitGroup
@@ -61,7 +62,7 @@ func TestHeld(t *testing.T) {
 	locktest.InBubble(t, "many locks", func(t *testing.T) {
 		n := locktest.Scaled(10_000, 300)
 		stub := &stub{latency: 20 * time.Millisecond}
-		c := newClient(t, stub.client(), "queuelock")
+		c := newClient(t, stub.client(), "queuelock", queuelock.Config{})
 		used := use()
 		var wg sync.WaitGroup
 		for i := range n {
@@ -88,7 +89,7 @@ func TestWaiting(t *testing.T) {
 	locktest.InBubble(t, "many waiters", func(t *testing.T) {
 		n := locktest.Scaled(600, 100)
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		c := newClient(t, table.Client("a"), table.Name())
+		c := newClient(t, table.Client("a"), table.Name(), queuelock.Config{Block: 1})
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		used := use()
 		var wg sync.WaitGroup
@@ -117,8 +118,45 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-func newClient(tb testing.TB, db queuelock.DynamoDB, table string) *queuelock.Client {
-	c := locktest.Must(queuelock.New(db, table, queuelock.Config{Owner: "load"}))
+// TestWaitingTogether checks what waiters of one client cost that wait in blocks: their callers' goroutines, few rows, and the
+// heartbeats of these.
+func TestWaitingTogether(t *testing.T) {
+	locktest.InBubble(t, "many waiters", func(t *testing.T) {
+		n := locktest.Scaled(2_000, 200)
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		c := newClient(t, table.Client("a"), table.Name(), queuelock.Config{Block: 1000})
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		used, before := use(), table.Counts()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		u := used()
+		u.goroutines -= 4 // of the blocks
+		u.check(t, n, usage{bytes: 4_000, goroutines: 1})
+		if rows := table.Counts().Sub(before)["PutItem"].Sent; rows > 4 {
+			t.Errorf("%d waiters put %d rows", n, rows)
+		}
+		before = table.Counts()
+		time.Sleep(time.Minute)
+		if beats := table.Counts().Sub(before)["UpdateItem"].Sent; beats > 60 {
+			t.Errorf("%d heartbeats in a minute", beats)
+		}
+		cancel()
+		wg.Wait()
+		locktest.Release(t, held)
+	})
+}
+
+func newClient(tb testing.TB, db queuelock.DynamoDB, table string, cfg queuelock.Config) *queuelock.Client {
+	cfg.Owner = "load"
+	c := locktest.Must(queuelock.New(db, table, cfg))
 	tb.Cleanup(func() {
 		locktest.Check(tb, c.Close(context.WithoutCancel(tb.Context())))
 	})

@@ -41,7 +41,7 @@ func TestThrottledCopy(t *testing.T) {
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
 		ctx, giveUp := context.WithCancel(t.Context())
-		a := newClient(t, copied{table.Client("a"), giveUp}, table.Name())
+		a := newClient(t, copied{table.Client("a"), giveUp}, table.Name(), queuelock.Config{})
 		if _, err := a.Acquire(ctx, locktest.Order, waitpolicy.Forever); err == nil {
 			t.Fatal("granted after the caller had given up")
 		}
