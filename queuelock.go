@@ -18,7 +18,7 @@
 //
 //   - The table never has two holders, or more than the mode allows, under any pause, crash, retry, lost or
 //     late answer.
-//   - Tickets strictly increase from holder to holder, except in a restored table and in four cases of a deleted
+//   - Tickets strictly increase from holder to holder, except in a restored table and in five cases of a deleted
 //     record, which docs/failures.md lists.
 //   - Waiters whose rows are in the table are served in the order of their tickets.
 //   - A running process learns of a loss by its own monotonic clock before another client may be served, unless
