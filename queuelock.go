@@ -74,7 +74,8 @@
 //	├── queue        the algorithm: record and rows, their writes, and what follows for a ticket
 //	├── ticket       the counter, and the numbers that it issues
 //	└── internal     waiter (from the ticket to the grant), session (from the grant to the release), handover (from
-//	                 one turn to the next), serving and rows (send the writes), table (DynamoDB)
+//	                 one turn to the next), blocks (goroutines that wait together), serving and rows (send the
+//	                 writes), table (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
 // httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,
