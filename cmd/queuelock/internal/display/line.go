@@ -58,7 +58,7 @@ type spans struct {
 func NewLine(s *queue.State, err error) Line {
 	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Waiters: Waiters{Waiting: s.Waiters()}}
 	turns := queue.Turns(s.Serving)
-	l.Holders, l.taken = len(turns), len(s.Serving)
+	l.Holders, l.taken = len(turns), len(taken(s))
 	switch {
 	case s.Reason == queuelock.ItemReason:
 		l.Mode, l.State = "item", Held // its waiters wait for a holder that is in the item
@@ -73,8 +73,8 @@ func NewLine(s *queue.State, err error) Line {
 	}
 	l.HoldTime = newHoldTime(s)
 	_, l.Full = s.Full()
-	if at, closed := ClosedUntil(s); closed {
-		l.ClosedUntil, l.opensIn = known(at), s.Serving[0].Remaining
+	if h, closed := closing(s); closed {
+		l.ClosedUntil, l.opensIn = known(h.NotBefore), h.Remaining
 	}
 	for i, h := range turns {
 		if i == 0 {
@@ -141,7 +141,10 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 		if l.ClosedUntil != nil {
 			holder = "closed until " + At(*l.ClosedUntil)
 			if len(holder) > width {
-				holder = Cut("opens in "+Age(l.opensIn), width)
+				holder = "opens in " + Age(l.opensIn)
+			}
+			if len(holder) > width {
+				holder = Cut("closed "+Age(l.opensIn), width)
 			}
 		}
 	case l.Holder != nil:

@@ -16,6 +16,8 @@ func TestClosedLine(t *testing.T) {
 		Ticket: ticket.FromUint64(5), Closed: true, Since: opens.Add(-time.Hour), Age: time.Hour, Remaining: 2 * time.Minute,
 		Lease: queue.Lease{NotBefore: opens},
 	}
+	open := shut
+	open.Remaining = 0
 	live := queue.Holder{Ticket: ticket.FromUint64(6), Owner: "live", Since: opens.Add(-time.Minute), Age: time.Minute, Remaining: time.Minute}
 	for _, test := range []struct {
 		name         string
@@ -28,6 +30,9 @@ func TestClosedLine(t *testing.T) {
 	}{
 		{"wide", []queue.Holder{shut}, 0, 33, "exclusive", "closed until 2026-03-01T12:00:00Z", 0, 0},
 		{"narrow", []queue.Holder{shut}, 0, 16, "exclusive", "opens in 2m0s", 0, 0},
+		{"narrower", []queue.Holder{shut}, 0, 11, "exclusive", "closed 2m0s", 0, 0},
+		{"open", []queue.Holder{open}, 0, 33, "exclusive", "-", 0, 0},
+		{"open permit", []queue.Holder{open, live}, 2, 33, "1 of 2", "live", 1, time.Minute},
 		{"permit", []queue.Holder{shut, live}, 2, 16, "2 of 2", "live", 1, time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -40,9 +45,28 @@ func TestClosedLine(t *testing.T) {
 				t.Errorf("held for %v, %v", held, l.HeldFor)
 			}
 			var out strings.Builder
-			if err := Lines(&out, []Line{l}, false); err != nil || (test.permits == 0) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
+			if err := Lines(&out, []Line{l}, false); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
 				t.Errorf("%v, %s", err, out.String())
 			}
 		})
+	}
+}
+
+// TestOpenTable checks that a queue that has opened is idle, and that the time of a holder that closes its queue is no lease.
+func TestOpenTable(t *testing.T) {
+	h := queue.Holder{Ticket: ticket.FromUint64(5), Closed: true, Lease: queue.Lease{TTL: 2 * time.Second, NotBefore: time.Unix(100, 0)}}
+	show := func(h queue.Holder) string {
+		var out strings.Builder
+		if err := Table(&out, &queue.State{Issued: h.Ticket, Serving: []queue.Holder{h}}, Options{Name: "x"}); err != nil {
+			t.Error(err)
+		}
+		return out.String()
+	}
+	if got, want := show(h), "x: idle; the last ticket was 5\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	h.Closed, h.Remaining = false, 8*time.Second
+	if got := show(h); !strings.Contains(got, " 8s\n") || strings.Contains(got, "8s of") {
+		t.Errorf("%q", got)
 	}
 }
