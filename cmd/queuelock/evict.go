@@ -204,6 +204,9 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	if display.StateOf(state) == display.Unused {
 		return holder, &exitError{exitFailed, fmt.Errorf("%s: there is no such queue: see 'queuelock ls'", clip(e.name, 60))}
 	}
+	if turns := queue.Turns(found); !e.named && len(turns) == 1 {
+		found = turns // the only holder, beside permits that stay closed
+	}
 	switch len(found) {
 	case 0:
 		return holder, e.refused(&sweeper.EvictError{Serving: state.Serving})

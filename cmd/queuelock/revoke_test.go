@@ -87,3 +87,15 @@ func TestRunEvery(t *testing.T) {
 		mustBeShort(t, invoke(t, append(append([]string{"run", "y"}, wrong...), "--", "true")...), exitUsage, wrong[0])
 	}
 }
+
+// TestRevokeBesideClosed checks that the only holder of a semaphore needs no ticket, though another permit stays closed.
+func TestRevokeBesideClosed(t *testing.T) {
+	e := newEngine(t)
+	invoke(t, "run", "x", "--permits", "2", "--every", "1h", "-n", "--", "true").ends(t, 0)
+	key := queuelock.Key{Entity: "x"}
+	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(2)))
+	defer locktest.Release(t, lock)
+	if o := invoke(t, "revoke", "x"); !strings.Contains(o.stdout, "ticket 2 was asked") {
+		t.Errorf("%+v", o)
+	}
+}
