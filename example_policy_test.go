@@ -25,7 +25,7 @@ func ExampleMaxWaiters() {
 		err := locks.Do(ctx, kitchen, waitpolicy.Forever, ship, queuelock.MaxWaiters(most))
 		var full *queuelock.NotAcquiredError
 		if errors.Is(err, queuelock.ErrQueueFull) && errors.As(err, &full) {
-			fmt.Printf("come back later: %s is served, and at most %d may wait\n", full.Serving.Owner, full.MaxWaiters)
+			fmt.Printf("come back later: at most %d may wait\n", full.MaxWaiters)
 			return nil
 		}
 		return err
@@ -38,7 +38,7 @@ func ExampleMaxWaiters() {
 		fmt.Println(err)
 	}
 	// Output:
-	// come back later: kitchen is served, and at most 0 may wait
+	// come back later: at most 0 may wait
 	// <nil>
 	// shipping kitchen with ticket 2
 	// <nil>

@@ -26,7 +26,7 @@ func (w *Wait) resume() Do {
 		return Do{State: Joining}
 	}
 	why := "it was released, evicted, overtaken, or resumed by another process"
-	if slices.ContainsFunc(rec.Holders, func(h Holder) bool { return h.Ticket == w.Ticket }) {
+	if slices.ContainsFunc(rec.Holders, func(h Holder) bool { return h.Ticket == w.Ticket && !h.Closed }) {
 		why = "another process holds the lock with this ticket, as after an earlier Resume"
 	}
 	return w.fail(WhyGone, errors.New(why))

@@ -44,7 +44,8 @@ with a lease needs --force: its process hangs, say, while it renews its lease.
 
 First make sure that the holder's process has ended. A live process learns of the eviction by
 its next heartbeat, and works on until then. Its writes on the condition that it holds the lock
-are refused from now on; its other work overlaps with that of the next holder.
+are refused from now on; its other work overlaps with that of the next holder. A closed queue
+opens by the ticket that "queuelock status" shows.
 
 --force shows the holder and asks for a confirmation. --yes answers it, and --beat N is one: it
 evicts the holder only if that is still its beat ("queuelock status -o json"). In no case is
@@ -125,7 +126,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix}}
+	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix}, named: f.ticket != ""}
 	defer e.close()
 	holder, err := e.find(chosen)
 	switch {
@@ -173,6 +174,7 @@ type evicter struct {
 	cmd      *cobra.Command
 	settings *settings
 	cfg      queuelock.Config
+	named    bool              // by a ticket
 	client   *queuelock.Client // nil before find
 	closed   func()
 }
@@ -201,6 +203,9 @@ func (e *evicter) find(chosen choice) (holder queue.Holder, err error) {
 	}
 	if display.StateOf(state) == display.Unused {
 		return holder, &exitError{exitFailed, fmt.Errorf("%s: there is no such queue: see 'queuelock ls'", clip(e.name, 60))}
+	}
+	if turns := queue.Turns(found); !e.named && len(turns) == 1 {
+		found = turns // the only holder, beside permits that stay closed
 	}
 	switch len(found) {
 	case 0:
@@ -379,18 +384,21 @@ func (e *evicter) refused(err error) error {
 	now, renewed := refused.Renewed()
 	renewed = renewed && !now.Closed
 	name := clip(e.name, 60)
-	var text string
+	text, none := "", "the lock has no holder"
+	if e.named {
+		none = "no holder has this ticket: " + none
+	}
 	switch {
 	case renewed:
 		text = fmt.Sprintf("%s: this holder has another beat: it has renewed its lease since: see 'queuelock status -o json', and repeat the command", name)
 	case len(refused.Serving) == 0:
-		text = fmt.Sprintf("%s: no holder has this ticket: the lock has no holder: see 'queuelock status'", name)
+		text = fmt.Sprintf("%s: %s: see 'queuelock status'", name, none)
 	case refused.Serving[0].Problem != nil:
 		return e.unreadable(refused.Serving[0])
 	default:
 		first := refused.Serving[0]
 		if first.Closed {
-			text = fmt.Sprintf("%s: no holder has this ticket: closed until %s (ticket %s)", name, display.At(first.NotBefore), first.Ticket.Short())
+			text = fmt.Sprintf("%s: %s: closed until %s (ticket %s)", name, none, display.At(first.NotBefore), first.Ticket.Short())
 			break
 		}
 		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Turn().Short())

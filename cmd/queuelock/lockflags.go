@@ -109,6 +109,11 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if p.options, err = f.options(); err != nil {
 		return p, err
 	}
+	for name, d := range map[string]time.Duration{"at-least": f.atLeast, "every": f.every} {
+		if d == 0 && cmd.Flags().Changed(name) {
+			return p, usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
+		}
+	}
 	policy, err := f.policy(cmd, len(f.keys))
 	if err != nil {
 		return p, err

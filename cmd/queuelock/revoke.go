@@ -83,7 +83,7 @@ func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix, Owner: owner()}}
+	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix, Owner: owner()}, named: f.ticket != ""}
 	defer e.close()
 	holder, err := e.find(chosen)
 	switch {

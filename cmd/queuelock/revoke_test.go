@@ -79,11 +79,23 @@ func TestRunEvery(t *testing.T) {
 		if o := invoke(t, "ls", name); !strings.Contains(o.stdout, "closed until 2") {
 			t.Errorf("stdout %q", o.stdout)
 		}
-		mustBeShort(t, invoke(t, "revoke", name), exitFailed, "closed until 2")
+		mustBeShort(t, invoke(t, "revoke", name), exitFailed, `x`+flag+`" (lock): the lock has no holder: closed until 2`)
 		invoke(t, "evict", name, "--ticket", "1").ends(t, 0)
 		locktest.Release(t, locktest.Must(e.client(t).Acquire(t.Context(), queuelock.Key{Entity: name}, waitpolicy.NoWait)))
 	}
-	for _, wrong := range [][]string{{"--every", "145h"}, {"--at-least", "-1s"}, {"--every", "1h", "--at-least", "1h"}, {"--every", "1h", "--shared"}} {
+	for _, wrong := range [][]string{{"--every", "145h"}, {"--at-least", "-1s"}, {"--every", "1h", "--at-least", "1h"}, {"--every", "1h", "--shared"}, {"--every", "0"}, {"--at-least", "0s"}} {
 		mustBeShort(t, invoke(t, append(append([]string{"run", "y"}, wrong...), "--", "true")...), exitUsage, wrong[0])
+	}
+}
+
+// TestRevokeBesideClosed checks that the only holder of a semaphore needs no ticket, though another permit stays closed.
+func TestRevokeBesideClosed(t *testing.T) {
+	e := newEngine(t)
+	invoke(t, "run", "x", "--permits", "2", "--every", "1h", "-n", "--", "true").ends(t, 0)
+	key := queuelock.Key{Entity: "x"}
+	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(2)))
+	defer locktest.Release(t, lock)
+	if o := invoke(t, "revoke", "x"); !strings.Contains(o.stdout, "ticket 2 was asked") {
+		t.Errorf("%+v", o)
 	}
 }

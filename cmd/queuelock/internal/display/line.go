@@ -49,12 +49,16 @@ type Waiters struct {
 // spans are the durations of a Line for people, and what its holder published.
 type spans struct {
 	heldFor, longestWait time.Duration
+	opensIn              time.Duration
+	taken                int // holders, and permits that stay closed
 	data                 []byte
 }
 
 // NewLine returns the line of a queue. err is the problem of a record that cannot be read.
 func NewLine(s *queue.State, err error) Line {
-	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Holders: len(s.Serving), Waiters: Waiters{Waiting: s.Waiters()}}
+	l := Line{Entity: s.Entity, Reason: s.Reason, State: StateOf(s), Mode: "exclusive", Permits: s.Permits, Waiters: Waiters{Waiting: s.Waiters()}}
+	turns := queue.Turns(s.Serving)
+	l.Holders, l.taken = len(turns), len(taken(s))
 	switch {
 	case s.Reason == queuelock.ItemReason:
 		l.Mode, l.State = "item", Held // its waiters wait for a holder that is in the item
@@ -69,10 +73,10 @@ func NewLine(s *queue.State, err error) Line {
 	}
 	l.HoldTime = newHoldTime(s)
 	_, l.Full = s.Full()
-	if at, closed := ClosedUntil(s); closed {
-		l.ClosedUntil = known(at)
+	if h, closed := closing(s); closed {
+		l.ClosedUntil, l.opensIn = known(h.NotBefore), h.Remaining
 	}
-	for i, h := range s.Serving {
+	for i, h := range turns {
 		if i == 0 {
 			number := h.Ticket.String()
 			l.Holder, l.Ticket, l.data = &h.Owner, &number, h.Data
@@ -125,7 +129,7 @@ func (l Line) Name(width int) string {
 func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 	mode, holder, held, waiting, longest = l.Mode, "-", "-", strconv.Itoa(l.Waiting), "-"
 	if l.Permits > 0 {
-		mode = fmt.Sprintf("%d of %d", l.Holders, l.Permits)
+		mode = fmt.Sprintf("%d of %d", l.taken, l.Permits)
 	}
 	switch {
 	case l.Problem != nil:
@@ -135,7 +139,13 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 	case l.State == Closed:
 		holder = "closed"
 		if l.ClosedUntil != nil {
-			holder = Cut("closed until "+At(*l.ClosedUntil), width)
+			holder = "closed until " + At(*l.ClosedUntil)
+			if len(holder) > width {
+				holder = "opens in " + Age(l.opensIn)
+			}
+			if len(holder) > width {
+				holder = Cut("closed "+Age(l.opensIn), width)
+			}
 		}
 	case l.Holder != nil:
 		holder, held = Owner(*l.Holder), "?"
@@ -173,7 +183,7 @@ func Cut(text string, width int) string {
 
 // Lines prints the table of a list. In a wide one, no name is cut.
 func Lines(out io.Writer, lines []Line, wide bool) error {
-	name, owner := 40, 32
+	name, owner := 40, 33
 	if wide {
 		name, owner = 1<<12, 1<<12
 	}

@@ -2,6 +2,7 @@ package display
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -12,10 +13,21 @@ const Closed = "closed"
 
 // ClosedUntil returns when a queue without a holder opens; false if it has a holder, or is open.
 func ClosedUntil(s *queue.State) (at time.Time, closed bool) {
-	if len(s.Serving) == 0 || len(queue.Turns(s.Serving)) > 0 {
-		return at, false
+	h, closed := closing(s)
+	return h.NotBefore, closed
+}
+
+// closing returns the first entry that keeps a queue without a holder closed.
+func closing(s *queue.State) (h queue.Holder, closed bool) {
+	if all := taken(s); len(all) > 0 && len(queue.Turns(all)) == 0 {
+		return all[0], true
 	}
-	return s.Serving[0].NotBefore, true
+	return h, false
+}
+
+// taken returns the holders, and what keeps the queue closed. Its entry stays when the queue has opened, until the next turn.
+func taken(s *queue.State) []queue.Holder {
+	return slices.DeleteFunc(slices.Clone(s.Serving), func(h queue.Holder) bool { return h.Closed && h.Expired() })
 }
 
 // At prints a time on DynamoDB's clock, or what is said of one that is not known.

@@ -31,7 +31,7 @@ func StateOf(s *queue.State) string {
 	switch _, closed := ClosedUntil(s); {
 	case closed:
 		return Closed
-	case len(s.Serving) > 0:
+	case len(queue.Turns(s.Serving)) > 0:
 		return Held
 	case len(s.Waiting) > 0:
 		return Waiting

@@ -36,7 +36,7 @@ func Table(out io.Writer, s *queue.State, o Options) error {
 	if text := ResultOf(s); text != "" {
 		fmt.Fprintf(&b, "%s\n", text)
 	}
-	if !s.Idle() {
+	if len(taken(s))+len(s.Waiting) > 0 {
 		b.WriteString("\n")
 		o.entries(&b, s)
 		o.notes(&b, s)
@@ -53,7 +53,7 @@ func (o Options) headline(s *queue.State) string {
 	case Idle:
 		return fmt.Sprintf("%sidle; the last ticket was %s", kind(s), s.Issued)
 	}
-	turns := len(s.Serving)
+	turns := len(taken(s))
 	if s.Permits == 0 {
 		turns = len(queue.Turns(s.Serving))
 	}
@@ -108,7 +108,7 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	row("", "TICKET", "OWNER", "MODE", "FOR", "LEASE LEFT", "BEAT", "SINCE", "ID")
-	for _, h := range s.Serving {
+	for _, h := range taken(s) {
 		age, since := "?", "?"
 		if !h.Since.IsZero() {
 			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
@@ -267,6 +267,9 @@ func LeaseLeft(h queue.Holder) string {
 		return "opens in " + Age(h.Remaining)
 	case h.Delay > 0 && h.Remaining > 0:
 		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))
+	}
+	if !h.NotBefore.IsZero() && h.Remaining > h.TTL {
+		return Age(h.Remaining)
 	}
 	return left(h.Remaining, h.TTL)
 }

@@ -181,7 +181,7 @@ func describe(s Scanned) (text, essence string) {
 	var busy []display.Line
 	for _, e := range m.shown() {
 		busy = append(busy, e.Line)
-		essence += fmt.Sprintf("%q %d %d %t %d\n", e.key(), e.Holders, e.Waiting, e.Expired, e.ExpiredWaiting)
+		essence += fmt.Sprintf("%q %s %d %d %t %d\n", e.key(), e.State, e.Holders, e.Waiting, e.Expired, e.ExpiredWaiting)
 		if e.Ticket != nil {
 			essence += *e.Ticket
 		}

@@ -1,0 +1,72 @@
+package display
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestClosedLine checks that a closed queue says when it opens, and that a turn that was released is held no longer.
+func TestClosedLine(t *testing.T) {
+	opens := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	shut := queue.Holder{
+		Ticket: ticket.FromUint64(5), Closed: true, Since: opens.Add(-time.Hour), Age: time.Hour, Remaining: 2 * time.Minute,
+		Lease: queue.Lease{NotBefore: opens},
+	}
+	open := shut
+	open.Remaining = 0
+	live := queue.Holder{Ticket: ticket.FromUint64(6), Owner: "live", Since: opens.Add(-time.Minute), Age: time.Minute, Remaining: time.Minute}
+	for _, test := range []struct {
+		name         string
+		serving      []queue.Holder
+		permits      int
+		width        int
+		mode, holder string
+		holders      int
+		held         time.Duration // zero: null
+	}{
+		{"wide", []queue.Holder{shut}, 0, 33, "exclusive", "closed until 2026-03-01T12:00:00Z", 0, 0},
+		{"narrow", []queue.Holder{shut}, 0, 16, "exclusive", "opens in 2m0s", 0, 0},
+		{"narrower", []queue.Holder{shut}, 0, 11, "exclusive", "closed 2m0s", 0, 0},
+		{"open", []queue.Holder{open}, 0, 33, "exclusive", "-", 0, 0},
+		{"open permit", []queue.Holder{open, live}, 2, 33, "1 of 2", "live", 1, time.Minute},
+		{"permit", []queue.Holder{shut, live}, 2, 16, "2 of 2", "live", 1, time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := NewLine(&queue.State{Entity: "x", Issued: ticket.FromUint64(6), Permits: test.permits, Serving: test.serving}, nil)
+			mode, holder, _, _, _ := l.Cells(test.width)
+			if mode != test.mode || holder != test.holder || l.Holders != test.holders {
+				t.Errorf("mode %q, holder %q, %d holders", mode, holder, l.Holders)
+			}
+			if held, _ := l.Times(); held != test.held || (l.HeldFor == nil) != (test.held == 0) {
+				t.Errorf("held for %v, %v", held, l.HeldFor)
+			}
+			var out strings.Builder
+			if err := Lines(&out, []Line{l}, false); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
+				t.Errorf("%v, %s", err, out.String())
+			}
+		})
+	}
+}
+
+// TestOpenTable checks that a queue that has opened is idle, and that the time of a holder that closes its queue is no lease.
+func TestOpenTable(t *testing.T) {
+	h := queue.Holder{Ticket: ticket.FromUint64(5), Closed: true, Lease: queue.Lease{TTL: 2 * time.Second, NotBefore: time.Unix(100, 0)}}
+	show := func(h queue.Holder) string {
+		var out strings.Builder
+		if err := Table(&out, &queue.State{Issued: h.Ticket, Serving: []queue.Holder{h}}, Options{Name: "x"}); err != nil {
+			t.Error(err)
+		}
+		return out.String()
+	}
+	if got, want := show(h), "x: idle; the last ticket was 5\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	h.Closed, h.Remaining = false, 8*time.Second
+	if got := show(h); !strings.Contains(got, " 8s\n") || strings.Contains(got, "8s of") {
+		t.Errorf("%q", got)
+	}
+}
