@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	stressSeeds = flag.Int("blocks.seeds", 6, "how many `runs` TestBlockStress makes, each of another seed")
+	stressSeeds = flag.Int("blocks.seeds", 3, "how many `runs` TestBlockStress makes, each of another seed")
 	stressFirst = flag.Uint64("blocks.seed", 1, "the first `seed`; the others follow it")
 )
 
