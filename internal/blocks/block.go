@@ -19,7 +19,7 @@ type block struct {
 	line    *line
 	callers []*Caller          // by turn; constant until it is granted
 	offer   chan queue.Passed  // the answer of a release that takes its tickets; nil: it takes them itself
-	w       *waiter.Waiter     // while it waits
+	w       *waiter.Waiter     // while it waits; changed under blocks.mu
 	cancel  context.CancelFunc // of its wait; nil: that is its caller's
 
 	// Guarded by blocks.mu.
@@ -58,7 +58,7 @@ func (k *block) start() {
 	})
 }
 
-// prepare makes the waiter. Several callers share one, which reports to all of them.
+// prepare makes the waiter. Several callers share one, which reports to all of them. blocks.mu is held.
 func (k *block) prepare(ctx context.Context) {
 	if k.w != nil {
 		return
@@ -74,8 +74,10 @@ func (k *block) prepare(ctx context.Context) {
 // acquireAlone is the wait of a block of one.
 func (k *block) acquireAlone() (Waited, *waiter.Grant, error) {
 	ctx := k.callers[0].ctx
+	k.blocks.mu.Lock()
 	k.prepare(ctx)
 	w := k.w
+	k.blocks.mu.Unlock()
 	err := errPanic
 	defer func() {
 		if err != nil {
