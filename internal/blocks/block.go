@@ -2,6 +2,7 @@ package blocks
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/handover"
@@ -18,7 +19,7 @@ type block struct {
 	line    *line
 	callers []*Caller          // by turn; constant until it is granted
 	offer   chan queue.Passed  // the answer of a release that takes its tickets; nil: it takes them itself
-	w       *waiter.Waiter     // while it waits
+	w       *waiter.Waiter     // while it waits; changed under blocks.mu
 	cancel  context.CancelFunc // of its wait; nil: that is its caller's
 
 	// Guarded by blocks.mu.
@@ -57,7 +58,7 @@ func (k *block) start() {
 	})
 }
 
-// prepare makes the waiter. Several callers share one, which reports to all of them.
+// prepare makes the waiter. Several callers share one, which reports to all of them. blocks.mu is held.
 func (k *block) prepare(ctx context.Context) {
 	if k.w != nil {
 		return
@@ -73,14 +74,22 @@ func (k *block) prepare(ctx context.Context) {
 // acquireAlone is the wait of a block of one.
 func (k *block) acquireAlone() (Waited, *waiter.Grant, error) {
 	ctx := k.callers[0].ctx
+	k.blocks.mu.Lock()
 	k.prepare(ctx)
 	w := k.w
-	grant, err := k.acquire(ctx)
-	if err != nil {
-		k.failed(w, err)
-	}
+	k.blocks.mu.Unlock()
+	err := errPanic
+	defer func() {
+		if err != nil {
+			k.failed(w, err)
+		}
+	}()
+	var grant *waiter.Grant
+	grant, err = k.acquire(ctx)
 	return w, grant, err
 }
+
+var errPanic = errors.New("the DynamoDB client has panicked")
 
 // acquire waits for the lock.
 func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
@@ -199,8 +208,9 @@ func (k *block) statusOf(c *Caller) *waiter.Status {
 	case k.seen != nil:
 		s = k.seen.Status
 	default:
-		return &s
+		return &waiter.Status{Failure: k.failure()}
 	}
+	s.Failure = k.failure()
 	s.Ticket = k.first.Plus(uint64(c.index))
 	for _, before := range k.callers[min(from, c.index):c.index] {
 		if !before.left {
@@ -208,6 +218,14 @@ func (k *block) statusOf(c *Caller) *waiter.Status {
 		}
 	}
 	return &s
+}
+
+// failure returns the failure of the last request of a block that is not granted. blocks.mu is held.
+func (k *block) failure() (err error) {
+	if k.w != nil {
+		err = k.w.Failure()
+	}
+	return err
 }
 
 // failed ends a block that is not granted the lock: its callers get the error.
@@ -312,8 +330,9 @@ func (k *block) Split() {
 	k.split()
 }
 
-func (k *block) split() {
-	var rest []*Caller
+// split is Split. The first callers are given back as well. blocks.mu is held.
+func (k *block) split(first ...*Caller) {
+	rest := first
 	for _, c := range k.callers[min(k.turn+1, len(k.callers)):] {
 		if !c.left {
 			rest = append(rest, c)
@@ -331,8 +350,8 @@ func (k *block) Over(lost bool) {
 	k.over(lost)
 }
 
-// over is Over. blocks.mu is held.
-func (k *block) over(lost bool) {
+// over is Over. first are callers whose turn has not begun. blocks.mu is held.
+func (k *block) over(lost bool, first ...*Caller) {
 	if k.ended {
 		return
 	}
@@ -346,5 +365,5 @@ func (k *block) over(lost bool) {
 	if !lost && l.holding == nil && len(l.gathered) > 0 {
 		l.wait(k.blocks, lingerFor)
 	}
-	k.split()
+	k.split(first...)
 }

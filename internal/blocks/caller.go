@@ -95,16 +95,30 @@ func (c *Caller) next() (Waited, *waiter.Grant, error) {
 		case !grant.Stale:
 			return c, grant, nil
 		}
-		switch err := c.member.Advance(c.ctx, grant); {
+		switch err := c.advance(grant); {
 		case err == nil:
 			return c, grant, nil
 		case errors.Is(err, session.ErrAdvanced):
 			c.again()
 		default:
 			c.member.GiveBack(c.ctx, grant) // to the next turn
+			c.gaveBack(grant)
 			return c, nil, err
 		}
 	}
+}
+
+// advance begins the turn of a grant after one that may have writes under way.
+func (c *Caller) advance(grant *waiter.Grant) error {
+	returned := false
+	defer func() {
+		if !returned { // the DynamoDB client has panicked
+			grant.Block.Over(false)
+		}
+	}()
+	err := c.member.Advance(c.ctx, grant)
+	returned = true
+	return err
 }
 
 // state says whether the caller is to acquire alone, is granted the lock, or cannot be. If its ctx has ended, it leaves.
@@ -132,6 +146,10 @@ func (c *Caller) leave() {
 	k := c.block
 	if k == nil {
 		l := c.blocks.line(c.member.Queue())
+		if l.taking != nil { // else the wait is over before the first request
+			failure := l.taking.failure()
+			c.status, c.tried = &waiter.Status{Failure: failure}, failure != nil
+		}
 		l.gathered = slices.DeleteFunc(l.gathered, func(o *Caller) bool { return o == c })
 		l.goOn(c.blocks)
 		return
@@ -142,15 +160,18 @@ func (c *Caller) leave() {
 	}
 }
 
+// gaveBack notes that the caller's turn has not begun: it was next.
+func (c *Caller) gaveBack(grant *waiter.Grant) {
+	c.blocks.mu.Lock()
+	defer c.blocks.mu.Unlock()
+	c.status, c.tried = &waiter.Status{Ticket: grant.Ticket}, true
+}
+
 // again lets a caller take a new ticket whose block was lost before its turn began.
 func (c *Caller) again() {
-	b := c.blocks
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := c.block
-	k.over(true)
-	c.block = nil
-	k.line.gather(b, true, c)
+	c.blocks.mu.Lock()
+	defer c.blocks.mu.Unlock()
+	c.block.over(true, c)
 }
 
 // signal says that the state has changed. blocks.mu is held.

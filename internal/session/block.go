@@ -58,12 +58,28 @@ func (s *life) choose() (turn ticket.Number) {
 func (s *Session) pass(turn ticket.Number) {
 	next := *s.grant
 	next.Ticket, next.Deadline, next.Handover = turn, s.keeper.Deadline(), 0
-	before := &waiter.TurnBefore{Due: s.keeper.Due(), Ended: time.Now()}
+	before := &waiter.TurnBefore{Due: s.due(), Ended: time.Now()}
 	s.mu.Lock()
 	before.Hold, next.Stale = s.hold.Follow(turn)
 	s.mu.Unlock()
 	next.Before = before
 	next.Block.Deliver(&next)
+}
+
+// due returns when the next heartbeat of the block is due, or was, if none was answered since.
+func (s *life) due() time.Time {
+	if before := s.grant.Before; before != nil && s.keeper.Deadline().Equal(s.grant.Deadline) {
+		return before.Due
+	}
+	return s.keeper.Due()
+}
+
+// renewLate renews the lease of a block before a turn ends, if its heartbeat is later than what is left of the lease: the end of
+// each turn gives up the one under way, and the turns may all be too short for one.
+func (s *Session) renewLate(ctx context.Context) {
+	if s.grant.Turns > 1 && time.Since(s.due()) > time.Until(s.keeper.Deadline()) {
+		_ = s.keeper.Extend(ctx)
+	}
 }
 
 // over ends the block with the lock, unless a later turn has it.
@@ -93,16 +109,29 @@ func (c *Client) Advance(ctx context.Context, q table.Queue, grant *waiter.Grant
 	hold := grant.Before.Hold
 	w := hold.Advance()
 	answer := queue.HoldEvent{Kind: queue.HoldAdvanced}
-	_ = table.Retryable.Do(ctx, func(ctx context.Context) error {
+	var failed error // the table did not answer
+	policy := table.Retryable
+	policy.OnRetry = func(err error) {
+		if ctx.Err() == nil {
+			failed = err
+		}
+	}
+	_ = policy.Do(ctx, func(ctx context.Context) error {
 		answer.Record, answer.Reply, answer.Err = serving.Send(ctx, q, w)
 		return answer.Err
 	})
+	ended := ctx.Err()
+	if errors.Is(context.Cause(ctx), ErrAdvanced) {
+		ended = ErrAdvanced
+	} else if ended != nil {
+		ended = cmp.Or(failed, ended)
+	}
 	switch do := hold.Step(queue.HoldTimes{Local: time.Now()}, answer); do.Result {
 	case queue.HoldMade:
 		return nil
 	case queue.HoldLost:
 		return ErrAdvanced
 	default:
-		return cmp.Or(context.Cause(ctx), do.Err)
+		return cmp.Or(ended, do.Err)
 	}
 }

@@ -69,7 +69,7 @@ func (g *Grant) Idle(now time.Time) time.Duration {
 
 // grant returns the lock that the machine says is held.
 func (w *Waiter) grant(do *queue.Do) *Grant {
-	w.failure = nil
+	w.failure.set(nil)
 	a := do.Attempt
 	g := &Grant{
 		ID: a.ID, Ticket: do.Holder.Ticket, First: do.Holder.Ticket, Turns: w.cfg.Turns, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,

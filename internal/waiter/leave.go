@@ -48,7 +48,7 @@ func (w *Waiter) Leave(ctx context.Context) {
 	if orphans, _ := w.wait.Orphans(); len(orphans) > 0 {
 		endless = len(orphans)
 	}
-	if w.cfg.NoWait && w.failure != nil && endless == 0 {
+	if w.cfg.NoWait && w.failure.get() != nil && endless == 0 {
 		ctx, cleaned := random.Fork(ctx), make(chan struct{})
 		w.cleaned = cleaned
 		rest := &Waiter{player: player{sender: sender{cfg: w.cfg, wait: w.wait}}} // the caller reads the status of w meanwhile

@@ -30,7 +30,7 @@ func TestLeaveInTheBackground(t *testing.T) {
 		w.cfg.Queue = table.NewStore(applying{}, table.Layout{Table: "t"}, TryLimit).Queue("e", "lock", nil)
 		w.step(queue.Begin{})
 		w.step(queue.Replied{Reply: queue.ReplyUnknown})
-		w.failure = errTimeout
+		w.failure.set(errTimeout)
 		w.Leave(t.Context())
 		_ = w.Status() // for the race detector
 		background.Wait()

@@ -225,9 +225,6 @@ func (p *player) numbered(before queue.Doing, e queue.Event, do *queue.Do) {
 		p.sight.record(p.wait.Ticket, &p.wait.Snapshot, handover.Tickets(ticketsAhead(p.wait.Ticket, r.Record)))
 	}
 	p.cfg.Log.Ticket(p.wait.Ticket)
-	if do.State == queue.Joining && p.cfg.Numbered != nil {
-		p.cfg.Numbered(p.wait.Ticket)
-	}
 }
 
 // decided notes a decision of the machine.

@@ -82,8 +82,8 @@ func TestRequests(t *testing.T) {
 				if test.calls > 0 && calls != test.calls || test.end < 0 && calls != 0 {
 					t.Errorf("%d calls, want %d", calls, test.calls)
 				}
-				if w.failure != test.failure {
-					t.Errorf("failure %v, want %v", w.failure, test.failure)
+				if w.failure.get() != test.failure {
+					t.Errorf("failure %v, want %v", w.failure.get(), test.failure)
 				}
 			})
 		})
@@ -97,8 +97,8 @@ func TestRequests(t *testing.T) {
 				<-ctx.Done()
 				return errCancelled
 			})
-			if err != context.Canceled || w.failure != errCancelled || time.Since(begun) != answerGrace {
-				t.Errorf("error %v, failure %v after %v", err, w.failure, time.Since(begun))
+			if err != context.Canceled || w.failure.get() != errCancelled || time.Since(begun) != answerGrace {
+				t.Errorf("error %v, failure %v after %v", err, w.failure.get(), time.Since(begun))
 			}
 		})
 	})
@@ -136,8 +136,8 @@ func TestPauseAfterFailure(t *testing.T) {
 				}
 				w := newTestWaiter(t, Config{})
 				w.err = test.err
-				if err := w.pause(ctx); err != test.want || w.failure != test.failure {
-					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure, test.want, test.failure)
+				if err := w.pause(ctx); err != test.want || w.failure.get() != test.failure {
+					t.Errorf("error %v, failure %v, want %v, %v", err, w.failure.get(), test.want, test.failure)
 				}
 			})
 		})
@@ -169,8 +169,8 @@ func TestRead(t *testing.T) {
 					cancel()
 				}
 				e := w.looked(ctx, queue.SnapshotOf(record(7), time.Now()), test.answer)
-				if _, seen := e.(queue.Seen); seen != (test.answer == nil) || w.failure != test.failure {
-					t.Errorf("event %T, failure %v, want %v", e, w.failure, test.failure)
+				if _, seen := e.(queue.Seen); seen != (test.answer == nil) || w.failure.get() != test.failure {
+					t.Errorf("event %T, failure %v, want %v", e, w.failure.get(), test.failure)
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package waiter
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
@@ -28,9 +29,27 @@ type sender struct {
 	series  *retry.Schedule  // of the step under way
 	err     error            // of the request that has failed last
 	what    queue.Doing      // which request that was
-	failure error            // of the last request, if the table did not answer
+	failure failure          // of the last request, if the table did not answer
 	row     bool             // the delete of the row will show whether the table answers
 	sent    bool             // a write of the machine was sent
+}
+
+// failure is an error that other goroutines may read, or nil.
+type failure struct{ atomic.Pointer[error] }
+
+func (f *failure) set(err error) {
+	if err == nil {
+		f.Store(nil)
+	} else {
+		f.Store(&err)
+	}
+}
+
+func (f *failure) get() (err error) {
+	if at := f.Load(); at != nil {
+		err = *at
+	}
+	return err
 }
 
 // request sends the write that the machine asks for. Its answer is awaited for answerGrace after the end of ctx.
@@ -73,7 +92,7 @@ func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
 // replied returns the reply to a request.
 func (s *sender) replied(ctx context.Context, what queue.Doing, rec queue.Record, reply queue.Reply, err error) queue.Event {
 	if reply < queue.ReplyFailed {
-		s.failure = nil
+		s.failure.set(nil)
 	} else {
 		s.err, s.what = err, what
 		if ctx.Err() != nil && !s.row {
@@ -114,7 +133,7 @@ func (s *sender) looked(ctx context.Context, seen queue.Snapshot, err error) que
 	if err != nil {
 		return s.replied(ctx, queue.Looking, queue.Record{}, serving.ReplyOf(err), err)
 	}
-	s.failure = nil
+	s.failure.set(nil)
 	return queue.Seen{Snapshot: seen}
 }
 
@@ -131,8 +150,8 @@ func (s *sender) pause(ctx context.Context) error {
 
 // unanswered records a failure which shows that the table does not answer, unless an earlier one has.
 func (s *sender) unanswered(err error) {
-	if s.failure == nil && table.Unanswered(err) {
-		s.failure = err
+	if s.failure.get() == nil && table.Unanswered(err) {
+		s.failure.set(err)
 	}
 }
 
@@ -153,7 +172,7 @@ func (s *sender) persist(ctx context.Context, what string, request func(context.
 	})
 	switch {
 	case err == nil:
-		s.failure = nil
+		s.failure.set(nil)
 	case ctx.Err() != nil && table.Unanswered(err):
 		s.unanswered(err) // no answer came in all that time
 		return ctx.Err()
@@ -167,7 +186,7 @@ func (s *sender) attempts(what string) retry.Policy {
 		Retryable: table.Unanswered,
 		Schedule:  s.series,
 		OnRetry: func(err error) {
-			s.failure = err
+			s.failure.set(err)
 			s.cfg.Log.Debug("queuelock: a request failed and is tried again",
 				"queue", s.cfg.Queue.String(), "what", what, "error", err)
 		},

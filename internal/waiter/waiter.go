@@ -431,6 +431,9 @@ func (w *Waiter) join(ctx context.Context) error {
 	if w.cfg.NoWait {
 		return nil
 	}
+	if w.cfg.Numbered != nil {
+		w.cfg.Numbered(w.wait.Ticket)
+	}
 	if w.cfg.Placed != nil && w.cfg.Resume == nil {
 		select {
 		case <-w.cfg.Placed(w.handle()): // before the row is put: a slow receiver delays no other waiter
@@ -476,9 +479,12 @@ func (w *Waiter) Wait() { w.places.Wait() }
 // Status returns what the waiter last saw, after Run, Await or Leave.
 func (w *Waiter) Status() Status {
 	status := w.sight.status
-	status.Failure, status.Wait = w.failure, w.sight.estimate()
+	status.Failure, status.Wait = w.failure.get(), w.sight.estimate()
 	return status
 }
+
+// Failure returns the failure of the last request, nil if the table answered it. Other goroutines may call it.
+func (w *Waiter) Failure() error { return w.failure.get() }
 
 // Highest returns the highest ticket that the waiter knows to have been issued.
 func (w *Waiter) Highest() Highest { return w.highest }
