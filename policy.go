@@ -26,9 +26,9 @@ var (
 func MaxWaiters(n int) ItemOption { return itemOption(func(s *settings) { s.maxWaiters = &n }) }
 
 // Supersede lets the latest waiter of a group win: Acquire leaves the queue with [ErrSuperseded] once a look shows a later
-// waiter of the group. The latest waits for the holder, which goes on unless [CancelHolder] is
-// given. Only a call with Supersede is in a group: others
-// neither supersede nor are superseded. A waiter is never granted the lock if its last look showed a later one.
+// waiter of the group. The latest waits for the holder, which goes on unless [CancelHolder] is given. Only a call with
+// Supersede is in a group: others neither supersede nor are superseded. A waiter is never granted the lock if its last look
+// showed a later one.
 //
 // A waiter that a later ticket has overtaken is superseded too, unless the record shows that ticket's holder in another
 // group. NoWait and Attempts do not queue, so nothing supersedes them. It excludes MaxWaiters and AcquireAll. Give it again to
