@@ -18,7 +18,7 @@
 //
 //   - The table never has two holders, or more than the mode allows, under any pause, crash, retry, lost or
 //     late answer.
-//   - Tickets strictly increase from holder to holder, except in a restored table and in four cases of a deleted
+//   - Tickets strictly increase from holder to holder, except in a restored table and in five cases of a deleted
 //     record, which docs/failures.md lists.
 //   - Waiters whose rows are in the table are served in the order of their tickets.
 //   - A running process learns of a loss by its own monotonic clock before another client may be served, unless
@@ -74,7 +74,8 @@
 //	├── queue        the algorithm: record and rows, their writes, and what follows for a ticket
 //	├── ticket       the counter, and the numbers that it issues
 //	└── internal     waiter (from the ticket to the grant), session (from the grant to the release), handover (from
-//	                 one turn to the next), serving and rows (send the writes), table (DynamoDB)
+//	                 one turn to the next), blocks (goroutines that wait together), serving and rows (send the
+//	                 writes), table (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
 // httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,

@@ -81,7 +81,7 @@ func TestClosedForOldClients(t *testing.T) {
 func TestNeverOpensEarly(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	upTo := func(d time.Duration) time.Duration {
-		return time.Duration(r.Int64N(int64(d.Milliseconds()))+1) * time.Millisecond
+		return time.Duration(r.Int64N(d.Milliseconds())+1) * time.Millisecond
 	}
 	const faster = 1.001 // two clocks that drift apart by 500 ppm each
 	for range 20_000 {

@@ -417,7 +417,7 @@ func TestWaitList(t *testing.T) {
 			cost.add(rowFew, units)
 			c.same("the list", places(after), members(3))
 			after, _ = c.spent(grant(2))
-			c.same("holder", after["holder"], object(item(moved)))
+			c.same("holder", after["holder"], object(moved))
 			c.refused("a grant to no waiter", grant(3))
 
 			_, _, err := c.spend(step(3, apartGrant, "holder.id = :me", nil))

@@ -92,7 +92,7 @@ var mutants = []mutant{
 	},
 	{
 		"a limit that counts the waiter itself", "queue/policy.go",
-		"d.Ahead >= w.Config.Policy.Waiters", "d.Ahead+1 >= w.Config.Policy.Waiters",
+		"d.Waiters >= w.Config.Policy.Waiters", "d.Waiters+1 >= w.Config.Policy.Waiters",
 		`the queue is full, it says`, 13, "",
 	},
 	{

@@ -340,7 +340,7 @@ func (w *world) distance() fault.Fate {
 // useTwice takes a lock in the clear, and then once more: after one quiet
 // cycle it costs one request, and its release one.
 func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock.Key) error {
-	ctx, cancel := context.WithTimeout(ctx, 12*w.plan.TTL+2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 40*w.plan.TTL+2*time.Minute)
 	defer cancel()
 	if w.kinds[key] != (Kind{}) {
 		// An orphaned entry that leaves room for others delays no client: it ends when a
@@ -373,7 +373,7 @@ func (w *world) useTwice(ctx context.Context, c *queuelock.Client, key queuelock
 
 // useAll takes all locks at once.
 func (w *world) useAll(ctx context.Context, c *queuelock.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, 12*w.plan.TTL+2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 40*w.plan.TTL+2*time.Minute)
 	defer cancel()
 	locks, err := c.AcquireAll(ctx, w.keys, waitpolicy.Forever)
 	if err != nil {
