@@ -26,8 +26,9 @@ var (
 func MaxWaiters(n int) ItemOption { return itemOption(func(s *settings) { s.maxWaiters = &n }) }
 
 // Supersede lets the latest waiter of a group win: Acquire leaves the queue with [ErrSuperseded] once a look shows a later
-// waiter of the group. The latest waits for the holder, which goes on. Only a call with Supersede is in a group: others
-// neither supersede nor are superseded. A waiter is never granted the lock if its last look showed a later one.
+// waiter of the group. The latest waits for the holder, which goes on unless [CancelHolder] is given. Only a call with
+// Supersede is in a group: others neither supersede nor are superseded. A waiter is never granted the lock if its last look
+// showed a later one.
 //
 // A waiter that a later ticket has overtaken is superseded too, unless the record shows that ticket's holder in another
 // group. NoWait and Attempts do not queue, so nothing supersedes them. It excludes MaxWaiters and AcquireAll. Give it again to
@@ -47,7 +48,10 @@ func Supersede(opts ...SupersedeOption) ItemOption {
 type SupersedeOption struct{ change func(*superseding) }
 
 // superseding is one Supersede.
-type superseding struct{ group string }
+type superseding struct {
+	group        string
+	cancelHolder bool
+}
 
 // defaultGroup is that of Supersede without a Group.
 const defaultGroup = "all"
@@ -56,6 +60,10 @@ const defaultGroup = "all"
 func Group(name string) SupersedeOption {
 	return SupersedeOption{func(s *superseding) { s.group = name }}
 }
+
+// CancelHolder lets the latest waiter ask each holder of its group to give way, once it has seen it, as Operator.Revoke does.
+// The request is cooperative: see Lock.Revoked. A holder that was asked before is not asked again.
+var CancelHolder = SupersedeOption{func(s *superseding) { s.cancelHolder = true }}
 
 // validPolicy checks the options of this file.
 func (s *settings) validPolicy() error {
@@ -87,7 +95,7 @@ func (s *settings) policy() (p queue.Policy) {
 		p.Limited, p.Waiters = true, *s.maxWaiters
 	}
 	if s.supersede != nil {
-		p.Group = s.supersede.group
+		p.Group, p.CancelHolder = s.supersede.group, s.supersede.cancelHolder
 	}
 	return p
 }

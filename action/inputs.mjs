@@ -7,13 +7,10 @@ import { Failure } from './runner.mjs';
 /** flags are the inputs that are flags of "queuelock lock". The program judges their values. */
 export const flags = [
   'all', 'reason', 'shared', 'permits', 'scope', 'data',
-  'wait', 'conflict-exit-code',
-  'ttl', 'max-hold', 'lock-delay', 'fail-closed',
+  'wait', 'conflict-exit-code', 'max-waiters', 'latest', 'cancel-in-progress', 'group', 'superseded-exit-code',
+  'ttl', 'max-hold', 'at-least', 'every', 'lock-delay', 'fail-closed',
   'table', 'partition-key', 'sort-key', 'region', 'endpoint', 'profile', 'verbose',
 ];
-
-/** newFlags are those that only newer programs have. */
-export const newFlags = ['max-waiters', 'latest', 'cancel-in-progress', 'superseded-exit-code', 'every', 'at-least'];
 
 /** input returns an input as the runner passes it on, without the white space around it. */
 export function input(name) {
@@ -43,7 +40,7 @@ export function entities() {
 
 /** lockArguments returns the arguments of the program. */
 export function lockArguments() {
-  const given = [...flags, ...newFlags].filter((name) => input(name)).map((name) => `--${name}=${input(name)}`);
+  const given = flags.filter((name) => input(name)).map((name) => `--${name}=${input(name)}`);
   return ['lock', '--env', '--progress=json', ...worker(), ...given, '--', ...entities()];
 }
 

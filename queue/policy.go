@@ -17,6 +17,9 @@ type Policy struct {
 	// Group is that of a waiter which leaves once a look shows a live row of the group with a later ticket, or once a later
 	// ticket of the group was granted. Empty: it does not.
 	Group string
+	// CancelHolder says that a waiter with a Group asks each holder of the group that is in its way to give way, unless one
+	// has asked it before. The mark in the record says so: it needs no memory.
+	CancelHolder bool
 }
 
 // MaxGroup is the largest size of a group, in bytes, and MaxWaiters the largest limit.
@@ -111,6 +114,32 @@ func (w *Wait) superseded(c Clock) (by ticket.Number, ok bool) {
 	}
 	h, present := first(s.Record.Holders, func(h Holder) bool { return h.Ticket == floor })
 	return floor, !present || h.Group == group
+}
+
+// ask asks a holder to give way if the policy asks for that, or else rests.
+func (w *Wait) ask(c Clock) Do {
+	h, ok := first(w.Snapshot.Record.Holders, w.cancels)
+	if !ok {
+		return Do{State: Resting}
+	}
+	_, at := c.Begin()
+	why := "superseded by ticket " + w.Ticket.String()
+	return Do{State: Asking, Holder: &h, Write: Revoke(h.ID, h.Ticket, Revocation{By: w.Config.Owner, Why: why, At: at})}
+}
+
+// cancels reports whether the waiter asks a holder to give way. One that cannot be read might never be found by the request.
+func (w *Wait) cancels(h Holder) bool {
+	p := w.Config.Policy
+	return p.CancelHolder && w.grouped() && h.Group == p.Group && h.Revoked == nil && !h.Closed && h.Problem == nil
+}
+
+// notAsked continues after a REVOKE that was not applied, so far as is known. That of a holder which is gone has shown that
+// the queue has moved. One that has failed waits for a later look, and never ends the wait.
+func (w *Wait) notAsked(failed bool) Do {
+	if failed {
+		return Do{State: Resting}
+	}
+	return w.lookAgain()
 }
 
 func (w *Wait) supersededBy(by ticket.Number) Do {

@@ -88,7 +88,7 @@ func (w *Wait) follow(c Clock, d Decision) Do {
 	case w.Config.NoWait:
 		return w.fail(WhyBusy, nil)
 	}
-	return Do{State: Resting}
+	return w.ask(c)
 }
 
 // lookAgain looks because the queue has moved.

@@ -21,6 +21,7 @@ const (
 	Looking                 // LOOK
 	Sweeping                // SWEEP
 	Evicting                // EVICT
+	Asking                  // REVOKE: a holder of its group is asked to give way
 	Claiming                // CLAIM
 	TakingOver              // RESUME
 	Keeping                 // it was granted by name: its row must stay until it has accepted
@@ -35,7 +36,7 @@ const (
 )
 
 var doing = [...]string{
-	"Idle", "Taking", "Entering", "Checking", "Joining", "Putting", "Looking", "Sweeping", "Evicting", "Claiming",
+	"Idle", "Taking", "Entering", "Checking", "Joining", "Putting", "Looking", "Sweeping", "Evicting", "Asking", "Claiming",
 	"TakingOver", "Keeping", "Removing", "Resetting", "Confirming", "Resting", "Pausing", "Granted", "Ended", "Left",
 }
 
@@ -117,14 +118,14 @@ func (GiveUp) event()  {}
 type Do struct {
 	State   Doing
 	Rider   ticket.Rider  // Taking: what goes with the increment
-	Write   clause.Write  // Entering, Claiming, TakingOver, Removing, Resetting, Confirming: is sent, as Taking is, once
+	Write   clause.Write  // Entering, Asking, Claiming, TakingOver, Removing, Resetting, Confirming: is sent, as Taking is, once
 	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
 	Later   bool          // Looking: the rows with later tickets are read too
 	Rows    []Waiter      // Sweeping
 	Holders []Holder      // Evicting; TakingOver: that which is replaced
 	IDs     []string      // Removing
 	Attempt *Attempt      // Taking, Entering, Claiming, TakingOver, Confirming, Granted
-	Holder  *Holder       // Confirming, Granted: its entry
+	Holder  *Holder       // Confirming, Granted: its entry. Asking: which one
 	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
 	Why     Why           // Ended
 	By      ticket.Number // Ended, WhySuperseded: the later ticket
@@ -272,6 +273,8 @@ func (w *Wait) replied(c Clock, r Replied) Do {
 		w.last().unknown = r.Reply == ReplyUnknown
 	}
 	switch {
+	case w.State == Asking && r.Reply != ReplyApplied:
+		return w.notAsked(failed)
 	case failed:
 		return w.pause()
 	case r.Record.Problem != nil && (w.State == Claiming || w.State == TakingOver):

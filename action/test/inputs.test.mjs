@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { flags, newFlags } from '../inputs.mjs';
+import { flags } from '../inputs.mjs';
 import { commandLine, plain } from '../runner.mjs';
 import { commands, folder, Job, only, patience, queuelock, root, run, serve, status } from './runner.mjs';
 
@@ -48,15 +48,6 @@ test('one error for a program that cannot be started', { timeout: patience }, as
   const main = await new Job(server).main({ entity: 'x', path: program });
   assert.equal(main.code, 1);
   only(main, 'error', /cannot be started: spawn/);
-});
-
-test('a program that only newer flags ask too much of says so', { timeout: patience }, async () => {
-  const known = (await run(server, 'help', 'lock', '--all')).stdout;
-  for (const flag of newFlags.filter((name) => !known.includes(`--${name} `))) {
-    const main = await new Job(server).main({ entity: 'x', [flag]: '5' });
-    assert.equal(main.code, 1);
-    only(main, 'error', new RegExp(`there is no flag --${flag}`));
-  }
 });
 
 // Each would be a command, an assignment or a row of its own, were it printed as it is.
@@ -120,13 +111,13 @@ test('the inputs are those of action.yml, and the flags those of the program', {
   const metadata = readFileSync(path.join(root, 'action.yml'), 'utf8');
   const declared = [...metadata.split('\noutputs:')[0].matchAll(/^ {2}([a-z-]+):$/gm)].map(([, name]) => name);
   const own = ['version', 'path', 'mirror', 'entity', 'on-lost'];
-  assert.deepEqual(declared.toSorted(), [...own, ...flags, ...newFlags].sort());
+  assert.deepEqual(declared.toSorted(), [...own, ...flags].sort());
 
   const help = (await run(server, 'help', 'lock', '--all')).stdout;
   const known = [...help.matchAll(/^ +(?:-\w, )?--([a-z-]+)/gm)].map(([, name]) => name);
   // What the action sets itself, and second names.
   const others = ['parent-pid', 'env', 'export', 'progress', 'nonblock', 'quiet', 'help'];
-  assert.deepEqual(known.filter((name) => ![...flags, ...newFlags, ...others].includes(name)), [], 'flags without an input');
+  assert.deepEqual(known.filter((name) => ![...flags, ...others].includes(name)), [], 'flags without an input');
   assert.deepEqual(flags.filter((name) => !known.includes(name)), [], 'inputs without a flag');
 
   const outputs = [...metadata.split('\noutputs:')[1].split('\nruns:')[0].matchAll(/^ {2}([a-z-]+):$/gm)].map(([, name]) => name);

@@ -67,6 +67,20 @@ test('a busy lock fails a job that does not wait, and nothing is left to release
   assert.equal((await holder.post({})).code, 0);
 });
 
+test('a job that a newer one supersedes continues without the lock', { timeout: patience }, async () => {
+  const [holder, old, newest] = [new Job(server), new Job(server), new Job(server)];
+  const cancels = { entity: 'superseded', 'cancel-in-progress': 'true', group: 'web', 'superseded-exit-code': '0' };
+  await holder.main({ entity: 'superseded' });
+  const first = old.start('main', cancels);
+  await first.says(/^position 1, /);
+  const second = newest.start('main', cancels);
+  const { code, outputs } = await first.ended;
+  assert.deepEqual([code, outputs.acquired, outputs.handle], [0, 'false', '']);
+  assert.equal((await holder.post({})).code, 0);
+  assert.equal((await second.ended).outputs.acquired, 'true');
+  assert.equal((await newest.post({})).code, 0);
+});
+
 test('jobs hold the lock in the order of their arrival', { timeout: patience }, async () => {
   const [first, second, third] = [new Job(server), new Job(server), new Job(server)];
   const { outputs } = await first.main({ entity: 'order', data: 'run 1' });

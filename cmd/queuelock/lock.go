@@ -76,8 +76,8 @@ func (f *keepFlags) arguments(args []string) error {
 		return usagef("--env and --export exclude each other: use one of them")
 	case f.MaxHold < 0:
 		return usagef("--max-hold %v: need a duration such as 1h, or 0 for no limit", f.MaxHold)
-	case f.superseded == 0:
-		return usagef("--superseded-exit-code 0: a script would go on without the lock: need another code")
+	case f.superseded == 0 && !f.env:
+		return usagef("--superseded-exit-code 0: a script would go on without the lock: need another code, or --env")
 	case f.ParentPid < 0:
 		return usagef("--parent-pid %d: need the id of a process", f.ParentPid)
 	case f.ParentPid > 0 && !keeper.Running(f.ParentPid):

@@ -15,6 +15,7 @@ import (
 type policyFlags struct {
 	maxWaiters int // below zero: no limit
 	latest     bool
+	cancels    bool // the holder; implies latest
 	group      string
 	superseded int // the exit code
 }
@@ -24,6 +25,7 @@ func (f *policyFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.maxWaiters, "max-waiters", -1, "do not wait behind `N` waiters or more, at most 10000")
 	flags.Lookup("max-waiters").DefValue = "0" // none is shown: there is no limit
 	flags.BoolVar(&f.latest, "latest", false, "leave the queue once a later waiter with --latest comes")
+	flags.BoolVar(&f.cancels, "cancel-in-progress", false, "the same as --latest, and ask the holder of the group to give way")
 	flags.StringVar(&f.group, "group", "", "with --latest: only waiters of the same group `NAME` count")
 	flags.IntVar(&f.superseded, "superseded-exit-code", exitSuperseded, "the exit `CODE` if a later waiter has come")
 }
@@ -31,31 +33,40 @@ func (f *policyFlags) addFlags(cmd *cobra.Command) {
 // policy returns the options that the flags ask for.
 func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.Option, err error) {
 	limited := cmd.Flags().Changed("max-waiters")
+	f.latest = f.latest || f.cancels
 	switch {
 	case limited && (f.maxWaiters < 0 || f.maxWaiters > queue.MaxWaiters):
 		return nil, usagef("--max-waiters %d: need a number from 0 to %d", f.maxWaiters, queue.MaxWaiters)
 	case limited && f.latest:
-		return nil, usagef("--max-waiters and --latest: a waiter that has superseded another might be refused itself; use one of them")
+		return nil, usagef("--max-waiters and --latest or --cancel-in-progress: a waiter that has superseded another might be refused itself; use one of them")
 	case keys > 1 && (limited || f.latest):
-		return nil, usagef("--all excludes --max-waiters and --latest, as each queue would decide alone; use one entity")
+		return nil, usagef("--all excludes --max-waiters, --latest and --cancel-in-progress, as each queue would decide alone; use one entity")
 	case cmd.Flags().Changed("group") && !f.latest:
-		return nil, usagef("--group is only for --latest: add that")
+		return nil, usagef("--group is only for --latest and --cancel-in-progress: add one of them")
 	case cmd.Flags().Changed("group") && (f.group == "" || len(f.group) > queue.MaxGroup):
 		return nil, usagef("--group has %d bytes: need 1 to %d", len(f.group), queue.MaxGroup)
 	case f.superseded < 0 || f.superseded > maxCode:
 		return nil, usagef("--superseded-exit-code %d: need a number from 0 to %d", f.superseded, maxCode)
 	case cmd.Flags().Changed("superseded-exit-code") && !f.latest:
-		return nil, usagef("--superseded-exit-code is only for --latest: add that")
+		return nil, usagef("--superseded-exit-code is only for --latest and --cancel-in-progress: add one of them")
 	}
 	switch {
 	case limited:
 		options = append(options, queuelock.MaxWaiters(f.maxWaiters))
-	case f.latest && f.group != "":
-		options = append(options, queuelock.Supersede(queuelock.Group(f.group)))
 	case f.latest:
-		options = append(options, queuelock.Supersede())
+		options = append(options, queuelock.Supersede(f.supersede()...))
 	}
 	return options, nil
+}
+
+func (f *policyFlags) supersede() (options []queuelock.SupersedeOption) {
+	if f.group != "" {
+		options = append(options, queuelock.Group(f.group))
+	}
+	if f.cancels {
+		options = append(options, queuelock.CancelHolder)
+	}
+	return options
 }
 
 // why says for programs what has ended a wait, and by which ticket.

@@ -122,6 +122,8 @@ func TestWrongInput(t *testing.T) {
 		{"run --all a b --max-waiters 1 " + sh, "--all excludes", 0},
 		{"run x --group web " + sh, "--group is only for --latest", 0},
 		{"run x --latest --group " + strings.Repeat("x", 257) + " " + sh, "--group has 257 bytes", 0},
+		{"run x --max-waiters 1 --cancel-in-progress " + sh, "use one of them", 0},
+		{"run --all a b --cancel-in-progress " + sh, "--all excludes", 0},
 		{"run x --superseded-exit-code 1 " + sh, "is only for --latest", 0},
 		{"run x --latest --superseded-exit-code 256 " + sh, "--superseded-exit-code 256: need", 0},
 		{"lock x --latest --superseded-exit-code 0", "would go on without the lock", 0},

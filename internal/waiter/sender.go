@@ -84,6 +84,9 @@ func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
 		notify.Send(s.cfg.Log, event.Swept{Origin: s.cfg.Log.Origin(s.wait.Ticket), Expired: len(do.Rows), Removed: removed})
 	default:
 		rec, reply, err = serving.Send(extended, q, do.Write)
+		if do.State == queue.Asking && reply == queue.ReplyApplied {
+			s.cfg.Local.HintRevoked(q)
+		}
 	}
 	s.pace.Timed(sent, time.Now())
 	return s.replied(ctx, do.State, rec, reply, err)

@@ -29,13 +29,16 @@ func TestSupersededIsNotNamed(t *testing.T) {
 }
 
 // TestPolicyBudget checks what the options cost: nothing at an idle lock, and else one look, which comes before the row with a
-// limit, and is not saved for the latest.
+// limit, and is not saved for the latest, and one write to ask the holder.
 func TestPolicyBudget(t *testing.T) {
+	latest := []queuelock.Option{queuelock.Supersede()}
+	cancels := []queuelock.Option{queuelock.Supersede(queuelock.CancelHolder)}
 	for name, c := range map[string]struct {
-		opts []queuelock.Option
-		more int
+		opts, holder []queuelock.Option
+		more         int
 	}{
-		"none": {nil, 0}, "MaxWaiters": {[]queuelock.Option{queuelock.MaxWaiters(3)}, 1}, "Supersede": {[]queuelock.Option{queuelock.Supersede()}, 1},
+		"none": {nil, nil, 0}, "MaxWaiters": {[]queuelock.Option{queuelock.MaxWaiters(3)}, nil, 1}, "Supersede": {latest, latest, 1},
+		"CancelHolder": {cancels, latest, 2}, "CancelHolder of another group": {cancels, nil, 1},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
@@ -44,7 +47,7 @@ func TestPolicyBudget(t *testing.T) {
 			if idle.Sent != 2 || idle.WriteUnits != 2 || idle.ReadUnits != 0 {
 				t.Errorf("an idle cycle costs %+v", idle)
 			}
-			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			held := locktest.Acquire(t, a, waitpolicy.Forever, c.holder...)
 			joins := locktest.CostTo(db, func() {
 				locktest.LockBy(t, b, c.opts...)
 				time.Sleep(time.Millisecond)

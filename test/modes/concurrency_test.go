@@ -1,6 +1,7 @@
 package modes_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,10 +37,17 @@ var schedulerCases = []struct {
 	{"GitHub", "a group is of its name alone", latestOf("main", "main", "dev", "main", "dev"), "1 runs, 2 superseded, 3 superseded, 4 runs, 5 runs"},
 	{"GitHub", "queue: max keeps pending runs, in the order in which they began to wait", limited(100, 4), "1 runs, 2 runs, 3 runs, 4 runs"},
 	{"GitHub", "queue: max of a limit, here of 2, refuses those beyond it", limited(2, 5), "1 runs, 4 full, 5 full, 2 runs, 3 runs"},
+	{"GitHub", "cancel-in-progress cancels the one in progress, and what is pending", canceling("", "", ""), "1 runs, 2 superseded, 1 canceled, 3 runs"},
+	{"GitHub", "cancel-in-progress of the same workflow only cancels no other", canceling("web", "api", "web"), "1 runs, 1 canceled, 2 runs, 3 runs"},
+	{"GitHub", "cancel-in-progress is that of the new run", append(latestOf(""), canceling("")...), "1 runs, 1 canceled, 2 runs"},
+	{"GitHub", "and a new run without it cancels none in progress", append(canceling(""), latestOf("")...), "1 runs, 2 runs"},
+	{"Buildkite", "cancel running intermediate builds of a branch", canceling("branch-one", "main", "branch-one"), "1 runs, 1 canceled, 2 runs, 3 runs"},
 	{"Buildkite", "a concurrency group starts jobs in the order in which they were created", make([]queuelock.Option, 4), "1 runs, 2 runs, 3 runs, 4 runs"},
 	{"Buildkite", "skip queued intermediate builds of a branch", latestOf("branch-one", "branch-one", "main", "branch-one"), "1 runs, 2 superseded, 3 runs, 4 runs"},
 	{"GitLab", "oldest first", make([]queuelock.Option, 3), "1 runs, 2 runs, 3 runs"},
 	{"GitLab", "newest first, and outdated deployment jobs are prevented", latestOf("", "", "", ""), "1 runs, 2 superseded, 3 superseded, 4 runs"},
+	{"GitLab", "auto-cancel redundant pipelines, conservative: those that began go on", latestOf("", "", ""), "1 runs, 2 superseded, 3 runs"},
+	{"GitLab", "auto-cancel redundant pipelines, interruptible", canceling("", ""), "1 runs, 1 canceled, 2 runs"},
 	{"GitLab", "a job of another kind in the same resource group is not outdated", []queuelock.Option{queuelock.Supersede(), nil, queuelock.Supersede(), queuelock.Supersede()}, "1 runs, 3 superseded, 2 runs, 4 runs"},
 }
 
@@ -51,6 +59,14 @@ func latestOf(groups ...string) (runs []queuelock.Option) {
 		} else {
 			runs = append(runs, queuelock.Supersede(queuelock.Group(group)))
 		}
+	}
+	return runs
+}
+
+// canceling is latestOf with CancelHolder.
+func canceling(groups ...string) (runs []queuelock.Option) {
+	for _, group := range groups {
+		runs = append(runs, queuelock.Supersede(queuelock.Group(cmp.Or(group, "all")), queuelock.CancelHolder))
 	}
 	return runs
 }
@@ -76,9 +92,13 @@ func TestSchedulerCases(t *testing.T) {
 				for i, option := range c.runs {
 					client, _ := locktest.Open(t, table, fmt.Sprint("run ", i+1), queuelock.Config{})
 					runs.Go(func() {
-						err := client.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+						err := client.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
 							note(i+1, "runs")
-							time.Sleep(time.Minute)
+							select {
+							case <-lock.Revoked():
+								note(i+1, "canceled")
+							case <-time.After(time.Minute):
+							}
 							return nil
 						}, option)
 						switch {

@@ -270,6 +270,7 @@ func (s *search) check(w *world) {
 	}
 	for i := range s.Clients {
 		s.crowded(w, i)
+		s.silent(w, i)
 	}
 	if len(all) > 1 && writers > 0 && len(all) > most {
 		s.fail("exclusion: several rely on the lock: %s", strings.Join(all, ", "))

@@ -65,6 +65,8 @@ func TestMistakes(t *testing.T) {
 		{OnlyAhead, "latest", "superseded"},
 		{PassesLatest, "latest, passes", "superseded"},
 		{NamesLatest, "latest, names", "superseded"},
+		{AsksAll, "cancels", "asked"},
+		{AsksAgain, "cancels", "asked"},
 	} {
 		t.Run(string(c.mistake), func(t *testing.T) {
 			t.Parallel()

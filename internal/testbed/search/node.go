@@ -90,6 +90,7 @@ type stepped struct {
 	many    bool // too many attempts
 	more    bool // there are more writes than two: bounds
 	look    uint8
+	asks    uint8 // the ticket of a holder
 	bare    bool
 	around  bool
 	next    uint8
@@ -278,6 +279,9 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 
 func (s *search) eventOf(e event, now time.Time) queue.Event {
 	rec := s.items.recs[e.rec]
+	if s.mistake == AsksAll || s.mistake == AsksAgain {
+		rec = s.mistaken(rec)
+	}
 	switch e.kind {
 	case evBegin, evCareful:
 		return queue.Begin{Ticket: tickets[e.ticket]}
@@ -336,6 +340,9 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 		if s.Seeds {
 			s.takes[r.write[0]] = first
 		}
+	case queue.Asking:
+		r.asks = small(do.Holder.Ticket)
+		send(do.Write, do.Holder.ID)
 	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Confirming:
 		send(do.Write, do.Attempt.ID)
 	case queue.Checking:
@@ -556,7 +563,10 @@ func (s *search) joins(i int, m int32) event {
 
 // request sends what a wait sends.
 func (s *search) request(w *world, i int, r *stepped) {
-	m := msg{role: byWait, node: int8(i), write: r.write, clock: w.nodes[i].clock}
+	m := msg{role: byWait, node: int8(i), write: r.write, ticket: r.asks, clock: w.nodes[i].clock}
+	if r.state == queue.Asking {
+		s.asksRight(i, r)
+	}
 	if s.Line {
 		m.order.sent = 0xff
 	}

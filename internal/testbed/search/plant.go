@@ -92,5 +92,7 @@ const (
 	OnlyAhead        Mistake = "a waiter that a later one supersedes sees only the rows ahead"
 	PassesLatest     Mistake = "a release passes the lock to such a waiter"
 	NamesLatest      Mistake = "a release names such a waiter"
+	AsksAll          Mistake = "a waiter asks holders of other groups to give way"
+	AsksAgain        Mistake = "it asks one at each look"
 	NotApplied       Mistake = "a request without an answer counts as not applied"
 )

@@ -2,6 +2,7 @@ package search
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/queuelock/queuelock/queue"
 )
@@ -10,7 +11,7 @@ import (
 
 // policy returns that of a client.
 func (c *Client) policy() (p queue.Policy) {
-	p.Group = c.Group
+	p.Group, p.CancelHolder = c.Group, c.Cancels
 	if c.Most > 0 {
 		p.Limited, p.Waiters = true, c.Most
 	}
@@ -71,6 +72,46 @@ func (s *search) crowded(w *world, i int) {
 	if k := bits.OnesCount16(n.ahead & s.around(w, 0, maxTicket, "")); k >= most {
 		s.fail("full: %s waits behind %d, and at most %d may be ahead", nameOf(i), k, most)
 	}
+}
+
+// asksRight checks the holder that a waiter asks to give way by the record which it has seen: one of its group that was not asked.
+func (s *search) asksRight(i int, r *stepped) {
+	for _, h := range s.items.recs[s.known(r.m)].Holders {
+		switch group := s.Clients[i].Group; {
+		case small(h.Ticket) != r.asks:
+		case h.Group != group:
+			s.fail("asked: %s asks ticket %s of the group %q, and is of the group %q", nameOf(i), h.Ticket, h.Group, group)
+		case h.Revoked != nil:
+			s.fail("asked: %s asks ticket %s, which was asked before", nameOf(i), h.Ticket)
+		}
+	}
+}
+
+// silent checks that a waiter which rests has asked the holders of its group that it knows. After a fault it may do so later.
+func (s *search) silent(w *world, i int) {
+	n, c := &w.nodes[i], &s.Clients[i]
+	if !c.Cancels || n.caller != waits || s.Faults != (Faults{}) || n.doing(s) != queue.Resting {
+		return
+	}
+	for _, h := range s.waits.all[n.wait].Snapshot.Record.Holders {
+		if h.Group == c.Group && h.Revoked == nil {
+			s.fail("asked: %s rests, and has not asked ticket %s", nameOf(i), h.Ticket)
+		}
+	}
+}
+
+// mistaken returns a record as a waiter with a mistake reads it.
+func (s *search) mistaken(rec queue.Record) queue.Record {
+	rec.Holders = slices.Clone(rec.Holders)
+	for i := range rec.Holders {
+		switch s.mistake {
+		case AsksAll:
+			rec.Holders[i].Group = "g"
+		case AsksAgain:
+			rec.Holders[i].Revoked = nil
+		}
+	}
+	return rec
 }
 
 // turnedAway checks why a policy has ended a wait: by the snapshot, and by the clocks.

@@ -31,6 +31,7 @@ var transitions = []struct {
 	{queue.Putting, queue.Looking, "three", "fifo", 14},
 	{queue.Looking, queue.Sweeping, "late", "fifo", 19},
 	{queue.Looking, queue.Evicting, "late twice", "livelock", 6},
+	{queue.Looking, queue.Asking, "cancels", "asked", 5},
 	{queue.Looking, queue.Keeping, "names, gives up, slow", "judged", 16},
 	{queue.Looking, queue.Claiming, "three", "attempts", 31},
 	{queue.Looking, queue.TakingOver, "resumed", "attempts", 24},
@@ -40,6 +41,8 @@ var transitions = []struct {
 	{queue.Looking, queue.Granted, "gives up", "clean", 14},
 	{queue.Looking, queue.Ended, "three", "livelock", 12},
 	{queue.Sweeping, queue.Looking, "suspended", "fifo", 19},
+	{queue.Asking, queue.Looking, "cancels", "livelock", 18},
+	{queue.Asking, queue.Asking, "cancels, permits", "asked", 11},
 	{queue.Claiming, queue.Confirming, "paused, fail closed", "confirm", 7},
 	{queue.Claiming, queue.Pausing, "gives up", "clean", 13},
 	{queue.Claiming, queue.Granted, "three", "clean", 18},
@@ -61,7 +64,7 @@ var transitions = []struct {
 var unneeded = map[string][]string{
 	"the request follows after a pause": {
 		"Idle/Taking", "Taking/Taking", "Idle/Entering", "Joining/Evicting", "Putting/Taking", "Sweeping/Evicting", "Evicting/Taking",
-		"Evicting/Evicting", "Evicting/TakingOver", "TakingOver/TakingOver", "Claiming/Evicting", "Claiming/TakingOver", "Removing/Evicting",
+		"Evicting/Evicting", "Asking/Evicting", "Evicting/TakingOver", "TakingOver/TakingOver", "Claiming/Evicting", "Claiming/TakingOver", "Removing/Evicting",
 		"Resting/Taking", "Ended/Taking", "Ended/Entering",
 	},
 	"saves nothing but a request that is refused, or finds nothing to resume": {
@@ -69,7 +72,7 @@ var unneeded = map[string][]string{
 	},
 	"a waiter without a row is passed, and the checks of order ask for a row": {
 		"Taking/Joining", "Entering/Joining", "Joining/Putting", "Looking/Joining", "Looking/Putting",
-		"Sweeping/Putting", "Evicting/Putting", "Removing/Joining", "Resting/Putting", "Pausing/Putting",
+		"Sweeping/Putting", "Evicting/Putting", "Asking/Putting", "Removing/Joining", "Resting/Putting", "Pausing/Putting",
 	},
 	"a lease ends what is left, or only a late request leaves it, after which leftovers are not checked": {
 		"Taking/Removing", "Joining/Removing", "Putting/Removing", "Evicting/Removing", "Claiming/Removing",
@@ -89,7 +92,7 @@ var unneeded = map[string][]string{
 		"Joining/Claiming", "Putting/Claiming", "Sweeping/Claiming", "Evicting/Claiming", "Resting/Claiming",
 	},
 	"is the pace of looks": {
-		"Joining/Resting", "Looking/Resting", "Sweeping/Resting", "Evicting/Resting", "Claiming/Resting",
+		"Joining/Resting", "Looking/Resting", "Sweeping/Resting", "Evicting/Resting", "Asking/Resting", "Claiming/Resting",
 	},
 	"follows seldom; from Looking it is needed": {
 		"Evicting/Keeping", "Claiming/Keeping", "Joining/Sweeping", "Evicting/Sweeping",

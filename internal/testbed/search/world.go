@@ -41,6 +41,7 @@ type Client struct {
 	Fences     int    // how often it sends a transaction of its own, with the condition of its lock
 	Most       int    // of waiters ahead; zero: no limit
 	Group      string // a later waiter of the group supersedes it; empty: none does
+	Cancels    bool   // and it asks holders of the group to give way
 	Delays     bool   // its locks have a lock delay, which is as long as the lease
 	Once       bool   // it waits for a result, or computes one, which never grows old
 	AtLeast    bool   // they keep the queue closed for two leases after the grant

@@ -26,6 +26,8 @@ var (
 	onces   = Client{Turns: 1, Once: true}
 	few     = Client{Turns: 1, Most: 1}
 	latest  = Client{Turns: 1, Group: "g"}
+	cancels = Client{Turns: 1, Group: "g", Cancels: true}
+	both    = Client{Turns: 1, Group: "g", Cancels: true, Mode: queue.Mode{Permits: 2}}
 )
 
 // Worlds are what "make spec" searches. The first of each kind are small.
@@ -211,6 +213,12 @@ func Worlds() []World {
 		{Name: "latest, passes", About: "the same with one client", Same: true, Stale: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
 		{Name: "latest, wide", About: "and a wider counter issues the tickets", Wide: true, Clients: []Client{one, latest, latest}, Faults: Faults{Lost: 1}},
 		{Name: "latest, resumed", About: "and another process resumes a place", Clients: []Client{latest, {Turns: 1, Group: "g", Resumes: true}, latest}, Faults: Faults{Crash: 1}},
+		{Name: "cancels", About: "and asks the holder to give way", Clients: []Client{one, cancels, cancels}},
+		{Name: "cancels, lost", About: "and a request is lost", Clients: []Client{cancels, cancels}, Faults: Faults{Lost: 1, Beat: 1}},
+		{Name: "cancels, late", About: "and a request is late", Clients: []Client{cancels, cancels, latest}, Faults: Faults{Late: 1}},
+		{Name: "cancels, throttled", About: "and a request is throttled", Clients: []Client{cancels, cancels}, Faults: Faults{Failed: 1, Beat: 1}},
+		{Name: "cancels, ended", About: "and a lease ends, or an operator asks or evicts", Clients: []Client{cancels, cancels}, Faults: Faults{Ends: 1, Evict: 1, Ask: 1}},
+		{Name: "cancels, permits", About: "the same of two holders", Clients: []Client{both, both, both}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
 		{Name: "blocks", About: "callers of a client wait with adjacent tickets", Clients: []Client{{Turns: 4, Block: 2}, two}},

@@ -1,0 +1,156 @@
+package modes_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// asking counts the requests to give way that a client sends, without what the SDK repeats. It faults none.
+func asking(db *queuelocktest.Client) (sent func() int) {
+	n := 0
+	db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Where(func(r queuelocktest.Request) bool {
+		if r.Attempt == 1 && strings.Contains(r.Expression(), "revoked") {
+			n++
+		}
+		return false
+	}))
+	return func() int { return n }
+}
+
+// TestCancelHolder checks that the latest waiter asks the holder of its group to give way, once, and never fails by that.
+func TestCancelHolder(t *testing.T) {
+	const attempts = 4 // of the SDK, at DynamoDB
+	latest, cancels := queuelock.Supersede(), queuelock.Supersede(queuelock.CancelHolder)
+	for name, c := range map[string]struct {
+		fault *queuelocktest.Fault
+		sent  int
+	}{
+		"no fault":       {nil, 1},
+		"response lost":  {locktest.Ptr(queuelocktest.LoseResponse().Mentioning("revoked").Times(attempts)), 1},
+		"request lost":   {locktest.Ptr(queuelocktest.LoseRequest().Mentioning("revoked").Times(attempts)), 2},
+		"denied":         {locktest.Ptr(queuelocktest.Refuse("AccessDeniedException").Mentioning("revoked").Times(2)), 3},
+		"comes again":    {locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Mentioning("revoked").Times(1)), 1},
+		"comes too late": {locktest.Ptr(queuelocktest.LandLate(2 * time.Minute).Mentioning("revoked").Times(attempts)), 2},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+			held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+			sent := asking(db)
+			if c.fault != nil {
+				db.Inject(*c.fault)
+			}
+			waiting := locktest.LockBy(t, b, cancels)
+			askedWithin(t, held, time.Minute)
+			if r, _ := held.Revocation(); r.By != "b" || r.Why != "superseded by ticket 2" || r.At.IsZero() {
+				t.Errorf("%+v", r)
+			}
+			time.Sleep(time.Minute) // many looks
+			locktest.StillWaits(t, "the latest", waiting)
+			if n := sent(); n != c.sent {
+				t.Errorf("%d requests to give way, want %d", n, c.sent)
+			}
+			locktest.Release(t, held)
+			next := locktest.Within(t, "the latest", time.Minute, waiting).Lock
+			time.Sleep(2 * time.Minute)
+			if _, asked := next.Revocation(); asked {
+				t.Error("the next holder was asked")
+			}
+			locktest.Release(t, next)
+		})
+	}
+	for name, opts := range map[string][]queuelock.Option{
+		"Plain": nil, "OtherGroup": {queuelock.Supersede(queuelock.Group("other"))}, "OtherGroupThatAsks": {queuelock.Supersede(queuelock.Group("other"), queuelock.CancelHolder)},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+			held := locktest.Acquire(t, a, waitpolicy.Forever, opts...)
+			sent := asking(db)
+			waiting := locktest.LockBy(t, b, cancels)
+			time.Sleep(time.Minute)
+			if _, asked := held.Revocation(); asked || sent() != 0 {
+				t.Errorf("the holder was asked: %t, by %d requests", asked, sent())
+			}
+			locktest.Release(t, held)
+			locktest.Release(t, locktest.Within(t, "the latest", time.Minute, waiting).Lock)
+		})
+	}
+	locktest.InTable(t, "BehindAnother", func(t *testing.T, table *queuelocktest.Table) { // which is granted the lock first
+		a, b, c := locktest.Three(t, table, locktest.TenSeconds, "a", "b", "c")
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		plain := locktest.LockBy(t, b)
+		time.Sleep(time.Second)
+		waiting := locktest.LockBy(t, c, cancels)
+		askedWithin(t, held, time.Minute)
+		locktest.Release(t, held)
+		next := locktest.Within(t, "the one before", time.Minute, plain).Lock
+		time.Sleep(time.Minute)
+		if _, asked := next.Revocation(); asked {
+			t.Error("a holder without a group was asked")
+		}
+		locktest.Release(t, next)
+		locktest.Release(t, locktest.Within(t, "the latest", time.Minute, waiting).Lock)
+	})
+	locktest.InTable(t, "Later", func(t *testing.T, table *queuelocktest.Table) { // the second waiter sees that it was asked
+		a, b, c := locktest.Three(t, table, locktest.TenSeconds, "a", "b", "c")
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		first := locktest.LockBy(t, b, cancels)
+		time.Sleep(10 * time.Second)
+		second := locktest.LockBy(t, c, cancels)
+		superseded(t, "the first", first)
+		time.Sleep(10 * time.Second)
+		if r, ok := held.Revocation(); !ok || r.By != "b" {
+			t.Errorf("%+v, want the request of the first", r)
+		}
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the second", time.Minute, second).Lock)
+	})
+	locktest.InTable(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, locktest.TenSeconds, "a", "b", "c")
+		d, _ := locktest.Open(t, table, "d", locktest.TenSeconds)
+		permits := queuelock.Permits(3)
+		held := []*queuelock.Lock{
+			locktest.Acquire(t, a, waitpolicy.Forever, permits, latest), locktest.Acquire(t, b, waitpolicy.Forever, permits), locktest.Acquire(t, c, waitpolicy.Forever, permits, latest),
+		}
+		waiting := locktest.LockBy(t, d, permits, cancels)
+		time.Sleep(time.Minute)
+		for i, want := range []bool{true, false, true} {
+			if _, asked := held[i].Revocation(); asked != want {
+				t.Errorf("holder %d was asked: %t", i, asked)
+			}
+			locktest.Release(t, held[i])
+		}
+		locktest.Release(t, locktest.Within(t, "the latest", time.Minute, waiting).Lock)
+	})
+	locktest.InTable(t, "NoWait", func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, cancels); err == nil {
+			t.Error("the lock is busy")
+		}
+		time.Sleep(time.Minute)
+		if _, asked := held.Revocation(); asked {
+			t.Error("a caller that does not wait has asked the holder")
+		}
+		locktest.Release(t, held)
+	})
+	locktest.InTable(t, "Hint", func(t *testing.T, table *queuelocktest.Table) {
+		var hub hints.Hub
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, Wake: hub.Client("b")})
+		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
+		held.Revoked()
+		waiting := locktest.LockBy(t, b, cancels)
+		askedWithin(t, held, 2*time.Second)
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the latest", time.Minute, waiting).Lock)
+	})
+}
