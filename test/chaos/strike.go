@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,9 +36,8 @@ func (r *run) strike(s Strike) {
 	}
 }
 
-// served hits the process that was just served, if a strike waits for one.
-func (r *run) served(p *crew.Process) {
-	turn := p.Holding()
+// served hits the process that was just served in that turn, if a strike waits for one.
+func (r *run) served(p *crew.Process, turn *turns.Turn) {
 	r.spare(turn.Entity, false)
 	for i, entity := range r.History.Entities {
 		waiting := r.armed[i]
@@ -46,11 +46,10 @@ func (r *run) served(p *crew.Process) {
 		}
 		s := waiting[0]
 		r.armed[i] = waiting[1:]
-		ticket := turn.Ticket
 		r.after(s.Delay, func() {
-			switch now := p.Holding(); {
+			switch {
 			case r.ending:
-			case !p.Free() || now == nil || now.Ticket != ticket:
+			case !p.Free() || !turn.Holding():
 				r.armed[i] = append(r.armed[i], s) // too late: the next one
 			default:
 				r.hit(p, s)
@@ -102,8 +101,7 @@ func (r *run) spare(entity string, spared bool) {
 
 // spared reports whether a process waits for a lock that is left alone.
 func (r *run) spared(p *crew.Process) bool {
-	turn := p.Waiting()
-	return turn != nil && r.quiet[turn.Entity]
+	return slices.ContainsFunc(p.UnderWay(), func(t *turns.Turn) bool { return t.Waiting() && r.quiet[t.Entity] })
 }
 
 // freezeTries is how often freeze checks whether a process is paused.
