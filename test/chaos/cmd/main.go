@@ -80,7 +80,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	cfg := chaos.Config{
 		Seed: *seed, Duration: *duration, Workers: 16, Entities: 4, TTL: 2 * time.Second, LongestTurn: 150 * time.Millisecond,
-		Callers: 4, Engine: *engine, Mistake: planted,
+		Callers: 6, Engine: *engine, Mistake: planted,
 		Command: func(endpoint string) *exec.Cmd {
 			worker := exec.Command(program, workerName, endpoint)
 			worker.Stderr = stderr

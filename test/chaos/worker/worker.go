@@ -24,6 +24,9 @@ import (
 // CloseLimit bounds how long a worker takes to end once it was asked to.
 const CloseLimit = 10 * time.Second
 
+// beat is the time between the instants at which the callers of a worker ask.
+const beat = time.Second
+
 // DynamoDB is what a worker needs of an SDK client.
 type DynamoDB interface {
 	queuelock.DynamoDB
@@ -36,6 +39,7 @@ type worker struct {
 	db     DynamoDB
 	post   *crew.Post
 	client *queuelock.Client
+	begun  time.Time
 }
 
 // caller is a goroutine that takes turns.
@@ -50,7 +54,7 @@ type caller struct {
 // it holds and leaves every queue, within CloseLimit. Its error was reported as
 // well.
 func Work(ctx context.Context, db DynamoDB, in io.Reader, out io.Writer) error {
-	w := &worker{db: db, post: crew.NewPost(in, out)}
+	w := &worker{db: db, post: crew.NewPost(in, out), begun: time.Now()}
 	err := w.work(ctx)
 	if err != nil {
 		w.post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})
@@ -112,6 +116,9 @@ func (c *caller) attempt(ctx context.Context) {
 	pause := c.upTo(80 * time.Millisecond)
 	if c.random.IntN(20) == 0 {
 		pause = c.upTo(time.Second) // so that queues fall quiet at times
+	}
+	if c.Callers > 1 {
+		pause += beat - (time.Since(c.begun)+pause)%beat // so that several ask at once
 	}
 	sleep(ctx, pause)
 }
