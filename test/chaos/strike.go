@@ -49,13 +49,20 @@ func (r *run) served(p *crew.Process, turn *turns.Turn) {
 		r.after(s.Delay, func() {
 			switch {
 			case r.ending:
-			case !p.Free() || !turn.Holding():
-				r.armed[i] = append(r.armed[i], s) // too late: the next one
+			case !p.Free() || !turn.Holding() || s.Follows && !follows(p, turn):
+				r.armed[i] = append(r.armed[i], s) // too late, or another: the next one
 			default:
 				r.hit(p, s)
 			}
 		})
 	}
+}
+
+// follows reports whether a turn has followed another one of its block in memory.
+func follows(p *crew.Process, turn *turns.Turn) bool {
+	return slices.ContainsFunc(p.Turns, func(t *turns.Turn) bool {
+		return t.Entity == turn.Entity && t.Followed && t.Ticket.Plus(1) == turn.Ticket
+	})
 }
 
 // hit kills or stops a process.
