@@ -149,8 +149,9 @@ chaos: bin/chaos tools ## 16 worker processes take turns while they, the network
 	bin/chaos --duration $(CHAOS)
 
 .PHONY: chaos-planted
-chaos-planted: bin/chaos tools ## the same with a planted mistake, which must be found
-	bin/chaos --duration 30s --unfenced --expect-failure
+chaos-planted: bin/chaos tools ## the same with each of two planted mistakes, which must be found
+	bin/chaos --duration 30s --plant unfenced --expect-failure
+	bin/chaos --duration 20s --plant late --expect-failure
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (default 20s)

@@ -42,6 +42,7 @@ type Record struct {
 	Sent   Instant       `json:"sent,omitempty"` // with queued: before the request was sent
 	Entity string        `json:"entity,omitempty"`
 	Ticket ticket.Number `json:"ticket,omitzero"`
+	Caller int           `json:"caller,omitempty"` // number of the goroutine that takes the turn, if the process has several
 
 	// Waits, with asked: the turn waits in the queue, if it has to.
 	Waits bool `json:"waits,omitempty"`
@@ -51,6 +52,9 @@ type Record struct {
 	// it is not. Both are before the question. With granted and ended.
 	Believed Instant `json:"believed,omitempty"`
 	Doubted  Instant `json:"doubted,omitempty"`
+
+	// Followed, with released: a later turn of the block has begun in memory.
+	Followed bool `json:"followed,omitempty"`
 
 	Write *Write `json:"write,omitempty"` // with writing and wrote
 
@@ -69,6 +73,7 @@ type Write struct {
 	Probe   bool    `json:"probe,omitempty"` // it changes no turn
 	Seq     int     `json:"seq,omitempty"`
 	Stale   bool    `json:"stale,omitempty"` // it is sent although the lock says that it is lost
+	Late    bool    `json:"late,omitempty"`  // it is sent after the lock was released
 	Bare    bool    `json:"bare,omitempty"`  // it has no fence: a planted mistake
 	Outcome Outcome `json:"outcome,omitempty"`
 }

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/ticket"
@@ -12,6 +13,7 @@ type Track struct {
 	Turns  []*Turn // in order
 	Usage  Usage
 
+	latest   []*Turn // by caller; nil: it has not asked yet
 	rowLease time.Duration
 	taken    map[ticket.Number]taking
 }
@@ -35,18 +37,26 @@ func (t *Track) Current() *Turn {
 	return t.Turns[len(t.Turns)-1]
 }
 
-// Holding returns the turn that the process holds a lock in, or nil.
-func (t *Track) Holding() *Turn {
-	if turn := t.Current(); turn != nil && turn.Holding() {
-		return turn
+// UnderWay returns the turns in which the process holds a lock or waits for one: at most one of each caller.
+func (t *Track) UnderWay() (all []*Turn) {
+	for _, turn := range t.latest {
+		if turn != nil && (turn.Holding() || turn.Waiting()) {
+			all = append(all, turn)
+		}
 	}
-	return nil
+	return all
 }
 
-// Waiting returns the turn that the process waits in, or nil.
-func (t *Track) Waiting() *Turn {
-	if turn := t.Current(); turn != nil && turn.Waiting() {
-		return turn
+// Holding returns a turn that the process holds a lock in, or nil.
+func (t *Track) Holding() *Turn { return t.first((*Turn).Holding) }
+
+// Waiting returns a turn that the process waits in, or nil.
+func (t *Track) Waiting() *Turn { return t.first((*Turn).Waiting) }
+
+func (t *Track) first(is func(*Turn) bool) *Turn {
+	all := t.UnderWay()
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -55,11 +65,15 @@ func (t *Track) Waiting() *Turn {
 // or nil.
 func (t *Track) Add(r Record) *Turn {
 	t.Usage = r.Usage
-	turn := t.Current()
+	for len(t.latest) <= r.Caller {
+		t.latest = append(t.latest, nil)
+	}
+	turn := t.latest[r.Caller]
 	switch r.Kind {
 	case Asked:
 		turn = &Turn{Worker: t.Worker, Entity: r.Entity, Asked: r.At, Took: r.At, Waits: r.Waits}
 		t.Turns = append(t.Turns, turn)
+		t.latest[r.Caller] = turn
 	case Took:
 		t.taken[r.Ticket] = taking{turn, r.At}
 	case Queued, Renewed:
@@ -67,7 +81,7 @@ func (t *Track) Add(r Record) *Turn {
 		if turn = t.taken[r.Ticket].turn; turn != nil {
 			turn.place(r, t.rowLease)
 		}
-	case Denied, Granted, Ended:
+	case Denied, Granted, Ended, Released:
 		if turn != nil {
 			t.pass(turn, r)
 		}
@@ -75,7 +89,7 @@ func (t *Track) Add(r Record) *Turn {
 	return turn
 }
 
-// pass takes in a step of the turn that is under way.
+// pass takes in a step of a turn.
 func (t *Track) pass(turn *Turn, r Record) {
 	switch r.Kind {
 	case Denied:
@@ -88,6 +102,8 @@ func (t *Track) pass(turn *Turn, r Record) {
 		}
 	case Ended:
 		turn.Until, turn.Doubted, turn.Ended = max(turn.Until, r.Believed), r.Doubted, r.At
+	case Released:
+		turn.Followed = r.Followed
 	}
 }
 
@@ -105,10 +121,10 @@ func (t *Turn) place(r Record, lease time.Duration) {
 	}
 }
 
-// Died ends the turn that is under way, because the process is gone. killed is
+// Died ends the turns that are under way, because the process is gone. killed is
 // zero if it was not killed.
 func (t *Track) Died(gone, killed Instant) {
-	if turn := t.Current(); turn != nil && (turn.Waiting() || turn.Holding()) {
+	for _, turn := range t.UnderWay() {
 		turn.Gone, turn.KilledAt = gone, killed
 	}
 }

@@ -94,6 +94,33 @@ func TestTrackAdd(t *testing.T) {
 	})
 }
 
+// TestCallers checks that a step belongs to the turn of its caller, and that a process that
+// dies ends the turns of all of its callers.
+func TestCallers(t *testing.T) {
+	one, two := ticket.FromUint64(1), ticket.FromUint64(2)
+	h := track(
+		Record{Kind: Asked, At: 1, Caller: 2},
+		Record{Kind: Asked, At: 2},
+		Record{Kind: Granted, At: 3, Caller: 2, Ticket: one, Believed: 3},
+		Record{Kind: Ended, At: 4, Caller: 2, Believed: 3},
+		Record{Kind: Granted, At: 5, Ticket: two, Believed: 5},
+		Record{Kind: Released, At: 6, Caller: 2, Followed: true},
+		Record{Kind: Asked, At: 7, Caller: 2},
+	)
+	if all := h.UnderWay(); len(all) != 2 || h.Holding() != h.Turns[1] || h.Waiting() != h.Turns[2] {
+		t.Errorf("under way: %+v", all)
+	}
+	h.Died(9, 8)
+	want := []*Turn{
+		{Worker: "w", Asked: 1, Took: 1, Ticket: one, Granted: 3, From: 3, Until: 3, Ended: 4, Followed: true},
+		{Worker: "w", Asked: 2, Took: 2, Ticket: two, Granted: 5, From: 5, Until: 5, Gone: 9, KilledAt: 8},
+		{Worker: "w", Asked: 7, Took: 7, Gone: 9, KilledAt: 8},
+	}
+	if diff := diff.Of(want, h.Turns); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestInstant(t *testing.T) {
 	if got := Instant(5).Add(time.Second).Sub(5); got != time.Second {
 		t.Error(got)

@@ -21,6 +21,7 @@ type Turn struct {
 	From, Until Instant
 	Doubted     Instant // when it was first asked and said that it is not
 	Ended       Instant // before Release was called; zero: not known
+	Followed    bool    // a later turn of its block has begun in memory
 
 	Gone     Instant // when the process was gone, if it ended in this turn
 	KilledAt Instant // before it was killed, if it was

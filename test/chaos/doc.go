@@ -24,8 +24,8 @@
 //	doubled         a transaction that was made twice
 //	believer        a holder that was stopped for longer than its lease, and whose
 //	                lock said afterwards, even once, that it is held
-//	stale accepted  a write under the fence of a lost lock that was made after a
-//	                later grant
+//	stale accepted  a write under the fence of a lost or released lock that was made
+//	                after a later grant, also in the same block
 //	slow            a killed holder that was replaced later than its lease and 1.5 s
 //	                after the kill, if no other fault touched the lock meanwhile
 //	stuck           no grant for 25 s while a worker waits

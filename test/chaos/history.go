@@ -65,7 +65,7 @@ func (h *History) add(p *crew.Process, r turns.Record) {
 		h.Writes = append(h.Writes, Write{Write: *r.Write, Worker: p.Worker, Entity: r.Entity, Ticket: r.Ticket, Sent: r.At})
 		h.Writes[len(h.Writes)-1].Outcome = turns.Unknown
 	case r.Kind == turns.Wrote:
-		// The latest comes first: a worker writes one at a time.
+		// The latest comes first: few are under way.
 		for i := len(h.Writes) - 1; i >= 0; i-- {
 			if w := &h.Writes[i]; w.ID == r.Write.ID {
 				w.Outcome, w.Answered, w.Error = r.Write.Outcome, r.At, r.Error

@@ -22,7 +22,7 @@ type Verdict struct {
 	Phantoms      int // turns that were refused, and are in it
 	Doubled       int // transactions applied twice, by no restart of the engine
 	Believers     int // stops longer than the lease after which the lock said that it was held
-	StaleAccepted int // writes of a lost lock that were made although a later one was granted
+	StaleAccepted int // writes of a lost or released lock that were made although a later one was granted
 	Slow          int // undisturbed recoveries beyond the lease and slack
 	Stuck         int // waits in which no client was served for longer than stuckLimit
 	Orphans       int // what is left when all have left
@@ -30,7 +30,8 @@ type Verdict struct {
 
 	Stops        int // longer than the lease, of a holder, and judged
 	StaleRefused int // writes of a lost lock that the fence refused
-	StaleAlone   int // ... that were made: no client had been served since
+	LateRefused  int // writes after a release that the fence refused
+	StaleAlone   int // both, that were made: no client had been served since
 	Repeated     int // transactions that a restarted engine applied twice
 	Recoveries   []time.Duration
 	Disturbed    map[string]int // recoveries that something else touched, by what
@@ -172,7 +173,7 @@ func (v *Verdict) stops(h *History) {
 	}
 }
 
-// stale judges writes that were sent with the fence of a lost lock. A write without an
+// stale judges writes that were sent with the fence of a lost or released lock. A write without an
 // answer was made if it is there.
 func (v *Verdict) stale(h *History) {
 	there := map[string]bool{}
@@ -183,7 +184,9 @@ func (v *Verdict) stale(h *History) {
 	}
 	for _, w := range h.Writes {
 		switch {
-		case !w.Stale:
+		case !w.Stale && !w.Late:
+		case w.Outcome == turns.Refused && w.Late:
+			v.LateRefused++
 		case w.Outcome == turns.Refused:
 			v.StaleRefused++
 		case w.Outcome == turns.Applied, there[w.ID]:

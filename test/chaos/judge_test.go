@@ -145,6 +145,14 @@ func TestEachViolation(t *testing.T) {
 				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
 			})
 		}, "stale accepted"},
+		"a late write is made in a later turn of the block": {func(h *History) {
+			h.Turns[2].Worker, h.Turns[3].Worker, h.Turns[2].Followed = "d", "d", true
+			h.Writes = append(h.Writes, Write{Write: turns.Write{ID: "w6", Late: true, Seq: 3, Outcome: turns.Applied}, Worker: "d", Entity: "e", Ticket: ticket.FromUint64(4), Sent: at(4110), Answered: at(4115)})
+			edit(h, func(c *ledger.Contents) {
+				c.Rows = append(c.Rows, ledger.Row{ID: "w6", Seq: 3, Token: 4, After: 4, Worker: "d", Times: 1})
+				c.Head.Writes = 4
+			})
+		}, "lost updates, regressions, stale accepted"},
 		"a recovery takes too long": {func(h *History) {
 			h.Turns[4].Granted, h.Turns[4].From, h.Turns[4].Until = at(7700), at(7700), at(7750)
 		}, "slow"},

@@ -73,7 +73,7 @@ func (r *run) took(e *crew.Event) error {
 	}
 	r.add(e.Process, e.Record)
 	if e.Record.Kind == turns.Granted && e.Record.Doubted == 0 {
-		r.served(e.Process)
+		r.served(e.Process, e.Turn)
 	}
 	return nil
 }

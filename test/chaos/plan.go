@@ -33,6 +33,8 @@ type Strike struct {
 	// Holder selects the next holder at Entity, Delay after its grant. Otherwise the
 	// strike is for worker number Worker.
 	Holder bool
+	// Follows selects a holder whose turn has followed another one of its block in memory.
+	Follows bool
 	// Alone spares the requests for the lock from faults until another worker is served,
 	// so that the recovery can be measured.
 	Alone          bool
@@ -89,6 +91,7 @@ func Plan(seed uint64, duration, ttl time.Duration, workers, entities int) []Str
 			}
 			s.Holder = random.IntN(10) < 7 && (s.Kind == KillWorker || s.Kind == StopWorker)
 			s.Alone = random.IntN(5) > 0 && s.Holder && s.Kind == KillWorker
+			s.Follows = s.Holder && random.IntN(4) > 0
 			plan = append(plan, s)
 		}
 	}

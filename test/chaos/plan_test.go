@@ -35,6 +35,8 @@ func TestPlan(t *testing.T) {
 				t.Errorf("seed %d: out of order or time: %+v", seed, s)
 			case s.Kind == StopWorker && s.Length <= ttl:
 				t.Errorf("seed %d: a stop within the lease: %+v", seed, s)
+			case s.Follows && !s.Holder:
+				t.Errorf("seed %d: a turn that follows, of no holder: %+v", seed, s)
 			case s.Worker < 0 || s.Worker >= 16 || s.Entity < 0 || s.Entity >= 4:
 				t.Errorf("seed %d: no worker there: %+v", seed, s)
 			}

@@ -28,6 +28,9 @@ type Report struct {
 	Turns           int            `json:"turns"`
 	TurnsPerEntity  map[string]int `json:"turns_per_entity"`
 	LedgerTurns     int            `json:"ledger_turns"`
+	Blocks          int            `json:"blocks"` // of two turns or more
+	Followed        int            `json:"turns_begun_in_memory"`
+	LongestBlock    int            `json:"longest_block"`
 	Requests        int            `json:"requests"`
 	Strikes         map[string]int `json:"strikes"`        // on processes and many requests
 	RequestFaults   map[string]int `json:"request_faults"` // requests that met each fate
@@ -39,6 +42,7 @@ type Report struct {
 
 	HoldersStopped int `json:"holders_stopped"` // longer than the lease
 	StaleRefused   int `json:"stale_writes_refused"`
+	LateRefused    int `json:"late_writes_refused"`
 	StaleAlone     int `json:"stale_writes_with_nobody_after"`
 	Repeated       int `json:"repeated_by_a_restarted_engine"`
 
@@ -67,7 +71,7 @@ func newResult(r *run) *Result {
 		Seed: r.Seed, Seconds: h.Ended.Sub(h.Began).Seconds(), Workers: r.Workers, Entities: r.Config.Entities,
 		LeaseSeconds: h.TTL.Seconds(), Processes: len(r.crew.Processes), TurnsPerEntity: map[string]int{},
 		Strikes: map[string]int{}, RequestFaults: map[string]int{}, HoldersKilled: len(v.Recoveries), Disturbed: v.Disturbed,
-		LongestDrought: v.Drought.Seconds(), HoldersStopped: v.Stops, StaleRefused: v.StaleRefused,
+		LongestDrought: v.Drought.Seconds(), HoldersStopped: v.Stops, StaleRefused: v.StaleRefused, LateRefused: v.LateRefused,
 		StaleAlone: v.StaleAlone, Repeated: v.Repeated, Overlaps: v.Overlaps, LostUpdates: v.LostUpdates,
 		Regressions: v.Regressions, Missing: v.Missing, Phantoms: v.Phantoms, Doubled: v.Doubled,
 		Believers: v.Believers, StaleAccepted: v.StaleAccepted, Slow: v.Slow, Stuck: v.Stuck, Orphans: v.Orphans,
@@ -86,6 +90,7 @@ func newResult(r *run) *Result {
 			report.TurnsPerEntity[t.Entity]++
 		}
 	}
+	report.Blocks, report.Followed, report.LongestBlock = blocks(h.Turns)
 	for kind, n := range r.count {
 		report.Strikes[kind.String()] = n
 	}
@@ -114,11 +119,14 @@ func (r *run) untried(v Verdict) (missing []string) {
 	}
 	for what, n := range map[string]int{
 		"holder was stopped for longer than its lease": v.Stops, "stale write was refused": v.StaleRefused,
-		"undisturbed recovery was measured": len(v.Recoveries),
+		"undisturbed recovery was measured": len(v.Recoveries), "late write was refused": v.LateRefused,
 	} {
-		if n == 0 && !r.Unfenced {
+		if n == 0 && r.Mistake == "" {
 			missing = append(missing, "nothing was tried: no "+what)
 		}
+	}
+	if n, _, _ := blocks(r.Turns); n == 0 {
+		missing = append(missing, "nothing was tried: no block")
 	}
 	for _, entity := range r.History.Entities {
 		if r.Ledgers[entity].Head.N == 0 {
@@ -152,6 +160,7 @@ func (r Report) Print(w io.Writer) error {
 	for _, entity := range slices.Sorted(maps.Keys(r.TurnsPerEntity)) {
 		line("  "+entity, "%d", r.TurnsPerEntity[entity])
 	}
+	line("blocks", "%d, in which %d turns followed in memory; the longest is of %d", r.Blocks, r.Followed, r.LongestBlock)
 	line("faults", "")
 	for _, name := range slices.Sorted(maps.Keys(r.Strikes)) {
 		line("  "+name, "%d", r.Strikes[name])
@@ -167,7 +176,8 @@ func (r Report) Print(w io.Writer) error {
 	}
 	line("longest drought", "%.2f s in which a worker waited and none was served", r.LongestDrought)
 	line("stopped holders", "%d for longer than the lease; each knew when it asked", r.HoldersStopped)
-	line("stale writes", "%d refused by the fence; %d made, as no worker had been served since", r.StaleRefused, r.StaleAlone)
+	line("stale writes", "%d after a loss and %d after a release refused by the fence; %d made, as no worker had been served since",
+		r.StaleRefused, r.LateRefused, r.StaleAlone)
 	if r.Repeated > 0 {
 		line("repeated", "%d transactions by an engine that had forgotten their tokens in a restart", r.Repeated)
 	}

@@ -29,7 +29,7 @@ const (
 	endLimit = 2 * worker.CloseLimit
 )
 
-// Config is what Run needs. All fields but Unfenced and Show are required.
+// Config is what Run needs. All fields but Mistake and Show are required.
 type Config struct {
 	Seed              uint64
 	Duration          time.Duration // of the faults
@@ -41,8 +41,9 @@ type Config struct {
 	// Stdout are for Run to set.
 	Engine  string
 	Command func(endpoint string) *exec.Cmd
-	// Unfenced plants a mistake: see worker.Assignment.
-	Unfenced bool
+	// Callers is the number of goroutines of the second half of the workers. The others have one.
+	Callers int
+	Mistake worker.Mistake // is planted; empty: none
 	// Show is called with what is done while it is done, on the goroutine of Run.
 	Show func(at time.Duration, what string)
 }
@@ -220,11 +221,15 @@ func (r *run) close(orderly bool) error {
 func (r *run) hire(number int) error {
 	started := len(r.crew.Processes) + 1
 	name := fmt.Sprintf("worker-%d.%d", number+1, started)
+	callers := 1
+	if number >= r.Workers/2 {
+		callers = r.Callers
+	}
 	_, err := r.crew.Start(number, name, r.WaiterTTL, worker.Assignment{
 		Name: name, Table: tableName,
 		Entities: r.History.Entities, Home: number % r.Config.Entities,
 		Seed: r.Seed<<16 + uint64(started), TTL: r.History.TTL, WaiterTTL: r.WaiterTTL,
-		LongestTurn: r.LongestTurn, Unfenced: r.Unfenced,
+		LongestTurn: r.LongestTurn, Callers: callers, Mistake: r.Mistake,
 	})
 	return err
 }

@@ -54,7 +54,7 @@ func dynoxide(t *testing.T) string {
 
 func testConfig(t *testing.T) Config {
 	return Config{
-		Seed: 7, Duration: 6 * time.Second, Workers: 6, Entities: 2, TTL: time.Second, LongestTurn: 100 * time.Millisecond,
+		Seed: 7, Duration: 6 * time.Second, Workers: 6, Entities: 2, TTL: time.Second, LongestTurn: 100 * time.Millisecond, Callers: 4,
 		Engine: dynoxide(t),
 		Command: func(endpoint string) *exec.Cmd {
 			cmd := exec.Command(os.Args[0])

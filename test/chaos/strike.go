@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 
@@ -35,9 +36,8 @@ func (r *run) strike(s Strike) {
 	}
 }
 
-// served hits the process that was just served, if a strike waits for one.
-func (r *run) served(p *crew.Process) {
-	turn := p.Holding()
+// served hits the process that was just served in that turn, if a strike waits for one.
+func (r *run) served(p *crew.Process, turn *turns.Turn) {
 	r.spare(turn.Entity, false)
 	for i, entity := range r.History.Entities {
 		waiting := r.armed[i]
@@ -46,17 +46,23 @@ func (r *run) served(p *crew.Process) {
 		}
 		s := waiting[0]
 		r.armed[i] = waiting[1:]
-		ticket := turn.Ticket
 		r.after(s.Delay, func() {
-			switch now := p.Holding(); {
+			switch {
 			case r.ending:
-			case !p.Free() || now == nil || now.Ticket != ticket:
-				r.armed[i] = append(r.armed[i], s) // too late: the next one
+			case !p.Free() || !turn.Holding() || s.Follows && !follows(p, turn):
+				r.armed[i] = append(r.armed[i], s) // too late, or another: the next one
 			default:
 				r.hit(p, s)
 			}
 		})
 	}
+}
+
+// follows reports whether a turn has followed another one of its block in memory.
+func follows(p *crew.Process, turn *turns.Turn) bool {
+	return slices.ContainsFunc(p.Turns, func(t *turns.Turn) bool {
+		return t.Entity == turn.Entity && t.Followed && t.Ticket.Plus(1) == turn.Ticket
+	})
 }
 
 // hit kills or stops a process.
@@ -102,8 +108,7 @@ func (r *run) spare(entity string, spared bool) {
 
 // spared reports whether a process waits for a lock that is left alone.
 func (r *run) spared(p *crew.Process) bool {
-	turn := p.Waiting()
-	return turn != nil && r.quiet[turn.Entity]
+	return slices.ContainsFunc(p.UnderWay(), func(t *turns.Turn) bool { return t.Waiting() && r.quiet[t.Entity] })
 }
 
 // freezeTries is how often freeze checks whether a process is paused.

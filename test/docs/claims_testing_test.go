@@ -191,6 +191,7 @@ func TestChaosFigures(t *testing.T) {
 	says(t, testingPage, "within %s | %s |", up(chaos.KillEngine), every[chaos.KillEngine])
 	command := read(t, path.Join(dirNamed(t, "chaos"), "cmd/main.go"))
 	says(t, testingPage, "%s worker processes take turns at %s locks", matched(t, command, `Workers: (\d+)`), matched(t, command, `Entities: (\d+)`))
+	says(t, testingPage, "Half of them have %s goroutines", matched(t, command, `Callers: (\d+)`))
 }
 
 // TestTestingRecovery compares the bound of the page with that of the tests of clocks.

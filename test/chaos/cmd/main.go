@@ -47,10 +47,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	seed := flags.Uint64("seed", 0, "the seed of all faults; 0 picks one")
 	asJSON := flags.Bool("json", false, "print one JSON object, and nothing else")
 	history := flags.String("history", "", "write all that happened to this `FILE`, as JSON")
-	unfenced := flags.Bool("unfenced", false, "plant a mistake: workers write without the fence; the run must fail")
+	mistake := flags.String("plant", "", "plant a mistake, so that the run must fail: `unfenced`, writes without the fence, or late, such writes after a release in a block")
 	expect := flags.Bool("expect-failure", false, "exit with 0 if lost updates or regressions are found, and with 1 if not")
 	engine := flags.String("engine", "", "dynoxide's binary (default: the one that `make tools` installs)")
 	if err := flags.Parse(args); err != nil {
+		return exitUsage
+	}
+	planted := worker.Mistake(*mistake)
+	if !slices.Contains([]worker.Mistake{"", worker.Unfenced, worker.Late}, planted) {
+		fmt.Fprintf(stderr, "chaos: there is no mistake %q\n", *mistake)
 		return exitUsage
 	}
 	if flags.NArg() > 0 || *duration <= 0 {
@@ -75,7 +80,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	cfg := chaos.Config{
 		Seed: *seed, Duration: *duration, Workers: 16, Entities: 4, TTL: 2 * time.Second, LongestTurn: 150 * time.Millisecond,
-		Engine: *engine, Unfenced: *unfenced,
+		Callers: 6, Engine: *engine, Mistake: planted,
 		Command: func(endpoint string) *exec.Cmd {
 			worker := exec.Command(program, workerName, endpoint)
 			worker.Stderr = stderr

@@ -17,6 +17,7 @@ func TestWrongUsage(t *testing.T) {
 		"--duration -1s":           exitUsage,
 		"--seed x":                 exitUsage,
 		"something":                exitUsage,
+		"--plant x":                exitUsage,
 		"--no-such-flag":           exitUsage,
 		"":                         exitFailed, // dynoxide is looked for in the working directory
 		"--engine /no/such/engine": exitFailed,

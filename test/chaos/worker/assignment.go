@@ -13,7 +13,19 @@ type Assignment struct {
 	WaiterTTL time.Duration
 	// LongestTurn bounds a turn's work, whose lower bound is a twentieth of that.
 	LongestTurn time.Duration
-	// Unfenced is a planted mistake: the worker does not ask whether it still
-	// holds the lock, and writes without the fence.
-	Unfenced bool
+	Callers     int     // goroutines that take turns
+	Mistake     Mistake // that is planted
 }
+
+// Mistake is one that the judges must find.
+type Mistake string
+
+// The mistakes. Correct workers have none.
+const (
+	// Unfenced workers do not ask whether they still hold the lock, and write
+	// without the fence.
+	Unfenced Mistake = "unfenced"
+	// Late workers make some writes without the fence after they have released the
+	// lock, and only if a later turn of the block has begun.
+	Late Mistake = "late"
+)

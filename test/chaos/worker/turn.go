@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,7 +33,8 @@ const (
 
 // turn is a turn under way.
 type turn struct {
-	*worker
+	*caller
+	plan   plan
 	lock   *queuelock.Lock
 	entity string
 	token  uint64
@@ -43,34 +45,58 @@ type turn struct {
 	loss              error
 }
 
+// plan is when a turn writes.
+type plan int
+
+const (
+	writes     plan = iota // while it holds the lock
+	writesNot              // never, unless it loses the lock
+	writesLate             // after it has released the lock
+)
+
 // turn takes a turn and releases the lock.
-func (w *worker) turn(ctx context.Context, lock *queuelock.Lock, entity string) error {
-	t := &turn{worker: w, lock: lock, entity: entity, token: number(lock), ledger: ledger.Ledger{Table: w.Table, Entity: entity}}
+func (c *caller) turn(ctx context.Context, lock *queuelock.Lock, entity string) {
+	t := &turn{caller: c, lock: lock, entity: entity, token: number(lock), ledger: ledger.Ledger{Table: c.Table, Entity: entity}}
+	switch n := c.random.IntN(10); {
+	case n < 2:
+		t.plan = writesNot
+	case n < 4:
+		t.plan = writesLate
+	}
 	at := turns.Now()
 	t.ask()
-	t.post.Report(turns.Record{Kind: turns.Granted, At: at, Entity: entity, Ticket: t.lock.Ticket(), Believed: t.believed, Doubted: t.doubted})
-	t.take(ctx)
+	t.report(turns.Record{Kind: turns.Granted, At: at, Entity: entity, Ticket: t.lock.Ticket(), Believed: t.believed, Doubted: t.doubted})
+	late := t.take(ctx)
 	ended := turns.Record{Kind: turns.Ended, Entity: entity, Ticket: t.lock.Ticket(), Believed: t.believed, Doubted: t.doubted}
 	if t.loss != nil {
 		ended.Error = t.loss.Error()
 	}
-	t.post.Report(ended)
+	t.report(ended)
 	released := turns.Record{Kind: turns.Released, Entity: entity, Ticket: t.lock.Ticket()}
-	if err := lock.Release(context.WithoutCancel(ctx)); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	if err := lock.Release(ctx); err != nil {
 		released.Error, released.Odd = err.Error(), !errors.Is(err, queuelock.ErrLost) && odd(err)
 	}
-	t.post.Report(released)
-	return nil
+	released.Followed = followed(lock)
+	t.report(released)
+	if late != nil {
+		late(ctx, released.Followed)
+	}
 }
 
-// take is what a turn does while it holds the lock.
-func (t *turn) take(ctx context.Context) {
+// followed reports whether the release has begun a later turn of the block: then no
+// lock has this one's handle.
+func followed(lock *queuelock.Lock) bool { return strings.Trim(lock.Handle().ID, "0") == "" }
+
+// take is what a turn does while it holds the lock. It returns what the turn does after
+// the release, or nil.
+func (t *turn) take(ctx context.Context) (late func(ctx context.Context, followed bool)) {
 	read, known := t.read(ctx)
 	work := time.NewTimer(t.LongestTurn/20 + t.upTo(t.LongestTurn-t.LongestTurn/20))
 	defer work.Stop()
 	look := time.NewTicker(question)
 	defer look.Stop()
-	for working := true; working && (t.Unfenced || t.ask()); {
+	for working := true; working && (t.Mistake == Unfenced || t.ask()); {
 		select {
 		case <-look.C:
 		case <-work.C:
@@ -81,27 +107,30 @@ func (t *turn) take(ctx context.Context) {
 	}
 	ctx = context.WithoutCancel(ctx)
 	switch {
-	case t.Unfenced:
+	case t.Mistake == Unfenced:
 		if known {
-			t.bare(ctx, read)
+			t.bare(ctx, turns.Write{}, read)
 		}
-		return
-	case known && t.ask():
+		return nil
+	case known && t.plan == writes && t.ask():
 		t.write(ctx, read)
+	case known && t.plan == writesLate && t.ask():
+		late = t.late(read)
 	}
 	if t.ask() {
-		return
+		return late
 	}
 	// The lock is lost, and says so. Transact must know it as well. A program
 	// that had not asked would send its write now.
 	if err := t.lock.Transact(ctx, t.ledger.Probe(rand.Text(), t.token, t.Name)...); !errors.Is(err, queuelock.ErrLost) {
-		t.post.Report(turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Error: fmt.Sprintf("Transact of a lost lock: %v", err), Odd: true})
+		t.report(turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Error: fmt.Sprintf("Transact of a lost lock: %v", err), Odd: true})
 	}
 	for range staleTries {
 		if t.stale(ctx, read, known) != turns.Unknown {
-			return
+			break
 		}
 	}
+	return nil
 }
 
 // ask asks the lock whether it is held, as work under its context does. The instant is
@@ -129,9 +158,9 @@ func (t *turn) read(ctx context.Context) (ledger.Head, bool) {
 			return head, true
 		}
 		if odd(err) {
-			t.post.Report(turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Error: "read the ledger: " + err.Error(), Odd: true})
+			t.report(turns.Record{Kind: turns.Wrote, Entity: t.entity, Ticket: t.lock.Ticket(), Error: "read the ledger: " + err.Error(), Odd: true})
 		}
-		if ctx.Err() != nil || !t.Unfenced && !t.ask() {
+		if ctx.Err() != nil || t.Mistake != Unfenced && !t.ask() {
 			break
 		}
 	}
@@ -162,12 +191,32 @@ func (t *turn) stale(ctx context.Context, read ledger.Head, known bool) turns.Ou
 	if w.Probe {
 		w.Seq = 0
 	}
+	return t.fenced(ctx, w, read, t.lock.Condition())
+}
+
+// late returns what sends the turn's write after the release, with the fence that the lock
+// had before. In a later turn of the same block it must be refused as well.
+func (t *turn) late(read ledger.Head) func(context.Context, bool) {
+	check := t.lock.Condition()
+	return func(ctx context.Context, followed bool) {
+		sleep(ctx, t.upTo(t.LongestTurn)) // so that a later turn is under way
+		w := turns.Write{Late: true, Seq: read.N + 1}
+		switch {
+		case t.Mistake != Late:
+			t.fenced(ctx, w, read, check)
+		case followed:
+			t.bare(ctx, w, read)
+		}
+	}
+}
+
+// fenced sends a write with a condition that the lock has returned.
+func (t *turn) fenced(ctx context.Context, w turns.Write, read ledger.Head, check types.ConditionCheck) turns.Outcome {
 	w = t.writing(w)
 	items := t.ledger.Probe(w.ID, t.token, t.Name)
 	if !w.Probe {
 		items = t.ledger.Turn(w.ID, read, t.token, t.Name)
 	}
-	check := t.lock.Condition()
 	err := t.once(ctx, append(items, types.TransactWriteItem{ConditionCheck: &check}))
 	w.Outcome = turns.Unknown
 	if err == nil {
@@ -181,9 +230,10 @@ func (t *turn) stale(ctx context.Context, read ledger.Head, known bool) turns.Ou
 	return w.Outcome
 }
 
-// bare is the planted mistake: the turn's write without the fence.
-func (t *turn) bare(ctx context.Context, read ledger.Head) {
-	w := t.writing(turns.Write{Bare: true, Seq: read.N + 1})
+// bare is a planted mistake: the turn's write without the fence.
+func (t *turn) bare(ctx context.Context, w turns.Write, read ledger.Head) {
+	w.Bare, w.Seq = true, read.N+1
+	w = t.writing(w)
 	err := t.once(ctx, t.ledger.Turn(w.ID, read, t.token, t.Name))
 	w.Outcome = turns.Unknown
 	if err == nil {
@@ -205,7 +255,7 @@ func (t *turn) once(ctx context.Context, items []types.TransactWriteItem) error 
 func (t *turn) writing(w turns.Write) turns.Write {
 	w.ID = rand.Text()
 	t.sent = t.sent || !w.Probe
-	t.post.Report(turns.Record{Kind: turns.Writing, Entity: t.entity, Ticket: t.lock.Ticket(), Write: &w})
+	t.report(turns.Record{Kind: turns.Writing, Entity: t.entity, Ticket: t.lock.Ticket(), Write: &w})
 	return w
 }
 
@@ -214,5 +264,5 @@ func (t *turn) wrote(w turns.Write, err error) {
 	if err != nil {
 		r.Error, r.Odd = err.Error(), odd(err)
 	}
-	t.post.Report(r)
+	t.report(r)
 }

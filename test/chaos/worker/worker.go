@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,6 +24,9 @@ import (
 // CloseLimit bounds how long a worker takes to end once it was asked to.
 const CloseLimit = 10 * time.Second
 
+// beat is the time between the instants at which the callers of a worker ask.
+const beat = time.Second
+
 // DynamoDB is what a worker needs of an SDK client.
 type DynamoDB interface {
 	queuelock.DynamoDB
@@ -35,6 +39,13 @@ type worker struct {
 	db     DynamoDB
 	post   *crew.Post
 	client *queuelock.Client
+	begun  time.Time
+}
+
+// caller is a goroutine that takes turns.
+type caller struct {
+	*worker
+	number int
 	random *rand.Rand
 }
 
@@ -43,7 +54,7 @@ type worker struct {
 // it holds and leaves every queue, within CloseLimit. Its error was reported as
 // well.
 func Work(ctx context.Context, db DynamoDB, in io.Reader, out io.Writer) error {
-	w := &worker{db: db, post: crew.NewPost(in, out)}
+	w := &worker{db: db, post: crew.NewPost(in, out), begun: time.Now()}
 	err := w.work(ctx)
 	if err != nil {
 		w.post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})
@@ -55,7 +66,6 @@ func (w *worker) work(ctx context.Context) (err error) {
 	if err := w.post.Read(&w.Assignment); err != nil {
 		return fmt.Errorf("read the assignment: %w", err)
 	}
-	w.random = rand.New(rand.NewPCG(w.Seed, 0))
 	w.client, err = queuelock.New(w.db, w.Table, queuelock.Config{TTL: w.TTL, WaiterTTL: w.WaiterTTL, Owner: w.Name})
 	if err != nil {
 		return err
@@ -70,45 +80,56 @@ func (w *worker) work(ctx context.Context) (err error) {
 	ctx, cancel := w.post.Attended(ctx)
 	defer cancel(nil)
 	w.post.Report(turns.Record{Kind: turns.Ready})
-	for ctx.Err() == nil {
-		if err := w.attempt(ctx); err != nil {
-			return err
-		}
+	var callers sync.WaitGroup
+	for n := range w.Callers {
+		callers.Go(func() {
+			c := &caller{worker: w, number: n, random: rand.New(rand.NewPCG(w.Seed, uint64(n)))}
+			for ctx.Err() == nil && w.post.Err() == nil {
+				c.attempt(ctx)
+			}
+		})
 	}
-	return nil
-}
-
-// attempt asks for one of the locks, and takes a turn if it gets it. The error
-// is that of a report.
-func (w *worker) attempt(ctx context.Context) error {
-	entity := w.Entities[w.Home] // so that each lock has a waiter, also while one lock is blocked
-	if w.random.IntN(4) == 0 {
-		entity = w.Entities[w.random.IntN(len(w.Entities))]
-	}
-	wait := waitpolicy.Forever
-	switch n := w.random.IntN(10); {
-	case n < 2:
-		wait = waitpolicy.NoWait
-	case n < 4:
-		wait = waitpolicy.For(300*time.Millisecond + w.upTo(3*time.Second))
-	}
-	w.post.Report(turns.Record{Kind: turns.Asked, Entity: entity, Waits: !wait.IsNoWait()})
-	lock, err := w.client.Acquire(ctx, queuelock.Key{Entity: entity}, wait)
-	if err != nil {
-		w.post.Report(turns.Record{Kind: turns.Denied, Entity: entity, Error: err.Error(), Odd: !errors.Is(err, queuelock.ErrNotAcquired) && odd(err)})
-	} else if err := w.turn(ctx, lock, entity); err != nil {
-		return err
-	}
-	pause := w.upTo(80 * time.Millisecond)
-	if w.random.IntN(20) == 0 {
-		pause = w.upTo(time.Second) // so that queues fall quiet at times
-	}
-	sleep(ctx, pause)
+	callers.Wait()
 	return w.post.Err()
 }
 
-func (w *worker) upTo(d time.Duration) time.Duration {
-	return time.Duration(w.random.Int64N(int64(d) + 1))
+// attempt asks for one of the locks, and takes a turn if it gets it.
+func (c *caller) attempt(ctx context.Context) {
+	entity := c.Entities[c.Home] // so that each lock has a waiter, also while one lock is blocked
+	if c.random.IntN(4) == 0 {
+		entity = c.Entities[c.random.IntN(len(c.Entities))]
+	}
+	wait := waitpolicy.Forever
+	switch n := c.random.IntN(10); {
+	case n < 2:
+		wait = waitpolicy.NoWait
+	case n < 4:
+		wait = waitpolicy.For(300*time.Millisecond + c.upTo(3*time.Second))
+	}
+	c.report(turns.Record{Kind: turns.Asked, Entity: entity, Waits: !wait.IsNoWait()})
+	lock, err := c.client.Acquire(ctx, queuelock.Key{Entity: entity}, wait)
+	if err != nil {
+		c.report(turns.Record{Kind: turns.Denied, Entity: entity, Error: err.Error(), Odd: !errors.Is(err, queuelock.ErrNotAcquired) && odd(err)})
+	} else {
+		c.turn(ctx, lock, entity)
+	}
+	pause := c.upTo(80 * time.Millisecond)
+	if c.random.IntN(20) == 0 {
+		pause = c.upTo(time.Second) // so that queues fall quiet at times
+	}
+	if c.Callers > 1 {
+		pause += beat - (time.Since(c.begun)+pause)%beat // so that several ask at once
+	}
+	sleep(ctx, pause)
+}
+
+func (c *caller) report(r turns.Record) {
+	r.Caller = c.number
+	c.post.Report(r)
+}
+
+func (c *caller) upTo(d time.Duration) time.Duration {
+	return time.Duration(c.random.Int64N(int64(d) + 1))
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -97,30 +97,41 @@ func (r *running) end() (rest []turns.Record) {
 
 func assignment(table string, longest time.Duration) Assignment {
 	return Assignment{
-		Name: "worker-1", Table: table, Entities: []string{"e"}, Seed: 1, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second, LongestTurn: longest,
+		Name: "worker-1", Table: table, Entities: []string{"e"}, Seed: 1, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second, LongestTurn: longest, Callers: 1,
 	}
 }
 
-// TestWorker checks that a worker writes each turn, and leaves nothing in the table.
+// TestWorker checks that a worker writes its turns, that a write after a release is refused, and that
+// it leaves nothing in the table.
 func TestWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		db := table.Client("worker")
 		w := start(t, t.Context(), db, assignment(table.Name(), 100*time.Millisecond))
-		applied := 0
-		for range 5 {
-			granted := w.until(turns.Granted)
-			wrote, ended := w.until(turns.Wrote), w.until(turns.Ended)
-			if wrote.Write.Outcome != turns.Applied || wrote.Write.Stale || wrote.Ticket != granted.Ticket || granted.Believed == 0 || ended.Believed == 0 || ended.Doubted != 0 {
-				t.Errorf("%+v, %+v, %+v", granted, wrote, ended)
+		var granted turns.Record
+		applied, late := 0, 0
+		add := func(r turns.Record) {
+			switch {
+			case r.Kind == turns.Granted:
+				granted = r
+			case r.Kind == turns.Ended && (granted.Believed == 0 || r.Believed == 0 || r.Doubted != 0 || r.Ticket != granted.Ticket):
+				t.Errorf("%+v, %+v", granted, r)
+			case r.Kind != turns.Wrote:
+			case r.Write.Outcome == turns.Applied && !r.Write.Late && !r.Write.Stale && r.Ticket == granted.Ticket:
+				applied++
+			case r.Write.Outcome == turns.Refused && r.Write.Late:
+				late++
+			default:
+				t.Errorf("%+v, %+v", granted, r)
 			}
-			applied++
+		}
+		for applied < 5 || late == 0 {
+			r, _ := w.next()
+			add(r)
 		}
 		rest := w.end()
 		for _, r := range rest {
-			if r.Kind == turns.Wrote {
-				applied++
-			}
+			add(r)
 		}
 		if last := rest[len(rest)-1]; last.Kind != turns.Done {
 			t.Errorf("the last record is %+v", last)
@@ -138,6 +149,53 @@ func TestWorker(t *testing.T) {
 			t.Errorf("%+v, %v", state, err)
 		}
 	})
+}
+
+// TestBlocks checks that the callers of a worker wait in blocks, that each turn has a ticket
+// of its own, and that the fence refuses a write of a turn in a later turn of its block. The
+// planted mistake makes it.
+func TestBlocks(t *testing.T) {
+	for _, mistake := range []Mistake{"", Late} {
+		t.Run(string(mistake), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table := queuelocktest.NewTable(t)
+				a := assignment(table.Name(), 100*time.Millisecond)
+				a.Callers, a.Mistake = 4, mistake
+				w := start(t, t.Context(), table.Client("worker"), a)
+				track, followed, late := turns.NewTrack("worker-1", a.WaiterTTL), 0, map[turns.Outcome]int{}
+				add := func(r turns.Record) {
+					track.Add(r)
+					if r.Followed {
+						followed++
+					}
+					if r.Kind == turns.Wrote && r.Write.Late {
+						late[r.Write.Outcome]++
+					}
+				}
+				for range 500 {
+					r, _ := w.next()
+					add(r)
+				}
+				for _, r := range w.end() {
+					add(r)
+				}
+				var all []turns.Turn
+				for _, turn := range track.Turns {
+					all = append(all, *turn)
+				}
+				if v := turns.Judge(all); len(v.Problems) > 0 || v.Unfinished > 0 || v.Grants < 20 || followed < v.Grants/4 {
+					t.Errorf("%d of %d turns were followed, %d are unfinished: %q", followed, v.Grants, v.Unfinished, v.Problems)
+				}
+				want := turns.Refused
+				if mistake == Late {
+					want = turns.Applied
+				}
+				if late[want] == 0 || len(late) > 1 {
+					t.Errorf("late writes: %v, want all %s", late, want)
+				}
+			})
+		})
+	}
 }
 
 // rob takes the lock away from its holder.
@@ -177,7 +235,7 @@ func TestUnfencedWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		a := assignment(table.Name(), time.Minute)
-		a.Unfenced = true
+		a.Mistake = Unfenced
 		w := start(t, t.Context(), table.Client("worker"), a)
 		w.until(turns.Granted)
 		rob(t, table.Client("robber"), table.Name())
