@@ -106,7 +106,8 @@ type queue struct {
 }
 
 type row struct {
-	since int // request that put it
+	since int   // request that put it
+	turns int64 // of a block: how many tickets it has
 	life
 }
 

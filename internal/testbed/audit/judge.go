@@ -23,7 +23,7 @@ func (a *Audit) compare() {
 		if rows[key] == nil {
 			rows[key] = map[string]*row{}
 		}
-		rows[key][number] = &row{life: a.lives(it["id"].S, it)}
+		rows[key][number] = &row{turns: whole(it["turns"].N).Int64(), life: a.lives(it["id"].S, it)}
 	}
 	for key, q := range a.queues {
 		if _, ok := records[key]; q.exists && !ok {

@@ -2,18 +2,18 @@ package audit
 
 // What the audit knows for the policies of waiters. It judges none: a policy is a rule of the waiter.
 
-// crowd is how many rows of living waiters were above the floor after a request.
-type crowd struct{ request, rows int }
+// crowd is how many living waiters, those of a block each, were above the floor after a request.
+type crowd struct{ request, waiters int }
 
 // watch notes how many wait in a queue, and the groups of its rows and entries.
 func (a *Audit) watch(q *queue) {
 	n := 0
-	for number := range q.rows {
+	for number, r := range q.rows {
 		if whole(number).Cmp(q.floor) > 0 {
-			n++
+			n += int(max(r.turns, 1))
 		}
 	}
-	if last := len(q.crowds) - 1; last < 0 || q.crowds[last].rows != n {
+	if last := len(q.crowds) - 1; last < 0 || q.crowds[last].waiters != n {
 		q.crowds = append(q.crowds, crowd{a.requests, n})
 	}
 	note := func(number, group string) {
@@ -46,7 +46,7 @@ func (a *Audit) Most(queue string, since int) (most int) {
 		return 0
 	}
 	for i := len(q.crowds) - 1; i >= 0; i-- {
-		most = max(most, q.crowds[i].rows)
+		most = max(most, q.crowds[i].waiters)
 		if q.crowds[i].request <= since {
 			break
 		}
