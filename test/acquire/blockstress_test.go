@@ -46,7 +46,7 @@ type stress struct {
 }
 
 // TestBlockStress lets goroutines of a few clients take turns in blocks, give up, make deposits, set data and lose their locks while
-// requests are lost, delayed and refused, and clients are cut off. At most one holder believes that it holds, tickets rise, each
+// requests are lost, delayed and refused, and clients are partitioned. At most one holder believes that it holds, tickets rise, each
 // deposit is made once and in a turn, each call returns, and nothing is left after the leases.
 func TestBlockStress(t *testing.T) {
 	for i := range *stressSeeds {
