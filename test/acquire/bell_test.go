@@ -3,6 +3,7 @@ package acquire_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -117,7 +118,8 @@ func TestRung(t *testing.T) {
 			locktest.Release(t, held)
 			locktest.Release(t, locktest.Lock(t, <-next))
 		}
-		if rung := hub.Rung(); len(seen) != 3 || len(rung) != 3 {
+		rung := slices.DeleteFunc(hub.Rung(), func(bell string) bool { return !strings.HasPrefix(bell, "b/") }) // a may meet the RESET of b
+		if len(seen) != 3 || len(rung) != 3 {
 			t.Errorf("%d bells, rung %v", len(seen), rung)
 		}
 	})
