@@ -82,7 +82,9 @@ func (n *node) ask(r *rand.Rand, key queuelock.Key, state *queue.State) {
 	if n.policies.asked == nil {
 		n.policies.asked = map[string]bool{}
 	}
-	n.policies.asked[name(key)+" "+h.Ticket.String()] = true
+	for t := h.Ticket; t.Compare(h.Last()) <= 0; t = t.Plus(1) { // all turns of a block
+		n.policies.asked[name(key)+" "+t.String()] = true
+	}
 	n.policies.mu.Unlock()
 	err := n.client.Operator().Revoke(n.with(r), key, h, "simulated", 0)
 	n.add(n.name, "asks ticket %s of %s to give way: %v", h.Ticket, key, err)
