@@ -319,3 +319,27 @@ func TestBlocksAhead(t *testing.T) {
 	late.Spans(5) // 20 to 24
 	ahead("behind a block that joined late", Ahead{9 + 3, 9 + 5 + 2}, third)
 }
+
+// TestLate checks that a waiter which counts the rows ahead knows of each that has come since its last look, and is woken.
+func TestLate(t *testing.T) {
+	lines, q := New(time.Hour), onPaper("e", "lock")
+	before, counts, ignores, after := lines.Join(q, n(2), 0), lines.Join(q, n(3), 0), lines.Join(q, n(4), 0), lines.Join(q, n(5), 0)
+	counts.CountsRows()
+	for _, w := range []*Waiter{counts, ignores, after} {
+		w.RowInserted()
+	}
+	if woken(counts); counts.Late() { // woken as the first whose row is in the table
+		t.Error("a row behind is late")
+	}
+	before.RowInserted()
+	if !counts.Late() || !woken(counts) {
+		t.Error("a row ahead was missed")
+	}
+	if ignores.Late() || woken(ignores) {
+		t.Error("a waiter that does not count was woken")
+	}
+	counts.Looks()
+	if counts.Late() {
+		t.Error("late after a look")
+	}
+}

@@ -33,6 +33,8 @@ type Waiter struct {
 	ahead    Ahead     // live ones
 	left     bool
 	deleted  bool              // no request for its row follows
+	counts   bool              // it counts the rows ahead, see CountsRows
+	late     bool              // a row ahead has come since its last look
 	offering bool              // a release may take Terms.Offer
 	passed   chan queue.Passed // of a release that has tried to pass the lock; nil: none has
 
@@ -59,6 +61,27 @@ func (w *Waiter) Spans(turns int) {
 	if i := slices.Index(l.waiters, w) + 1; i < len(l.waiters) {
 		l.waiters[i].others = max(0, l.waiters[i].others-w.more)
 	}
+}
+
+// CountsRows says that the waiter looks again if a row of its client comes ahead of it after it has looked. See [Waiter.Late].
+func (w *Waiter) CountsRows() {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.counts = true
+}
+
+// Late reports whether a row of the client has come ahead of a waiter that counts them, since its last look began.
+func (w *Waiter) Late() bool {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	return w.late
+}
+
+// Looks says that a look of the waiter begins.
+func (w *Waiter) Looks() {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	w.late = false
 }
 
 // Leave removes the waiter and wakes the first of the others.
@@ -88,6 +111,12 @@ func (w *Waiter) RowInserted() {
 	w.inserted, w.touched = true, time.Now() // its waiter may have waited for this
 	if w.line.first() == w && before != w {
 		signal(w.wake)
+	}
+	for _, o := range w.line.waiters {
+		if o.counts && w.ticket.Less(o.ticket) {
+			o.late = true
+			signal(o.wake)
+		}
 	}
 }
 

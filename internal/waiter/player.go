@@ -122,10 +122,10 @@ func (p *player) behind(ctx context.Context) (queue.Event, error) {
 }
 
 // watches reports whether the waiter looks although it is not the first of its client: one that may be superseded always, and
-// one that has a limit once its row is in the table.
+// one that has a limit once its row is in the table, and after each row of its client that comes ahead of it later.
 func (p *player) watches() bool {
 	policy := p.cfg.Policy
-	return policy.Group != "" || policy.Limited && !p.sight.turn.looked
+	return policy.Group != "" || policy.Limited && (!p.sight.turn.looked || p.turn.local.Late())
 }
 
 // look reads the queue. It reads nothing if the line has just seen the turn before its own begin.
@@ -134,6 +134,9 @@ func (p *player) watches() bool {
 func (p *player) look(ctx context.Context, do *queue.Do) queue.Event {
 	if shown, ok := p.shown(); ok && !do.Later {
 		return queue.Seen{Snapshot: shown}
+	}
+	if p.turn.local != nil {
+		p.turn.local.Looks()
 	}
 	turns := 0
 	if p.sight.turn.byName {

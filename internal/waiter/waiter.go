@@ -447,6 +447,9 @@ func (w *Waiter) join(ctx context.Context) error {
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
 	w.turn.local.Spans(w.cfg.turns())
+	if w.cfg.Policy.Limited {
+		w.turn.local.CountsRows()
+	}
 	w.turn.place, w.row, w.queued = w.startPlace(ctx, w.turn.local), true, true
 	w.turn.local.Terms = handover.Terms{Failed: w.turn.place.failed, Pace: w.pace, Schedule: &w.cfg.Schedule}
 	if w.cfg.passable() {

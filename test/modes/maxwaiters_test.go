@@ -86,6 +86,33 @@ func TestMaxWaiters(t *testing.T) {
 			t.Errorf("%d of 5 were served, want 2", served)
 		}
 	})
+	for name, clients := range map[string]int{"RowsOfOneClientInReverse": 1, "RowsInReverse": 5} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+			held := locktest.Acquire(t, holder, waitpolicy.Forever)
+			var callers []*queuelock.Client
+			var waits []<-chan locktest.Outcome
+			for i := range 5 {
+				if i < clients {
+					c, _ := locktest.Open(t, table, fmt.Sprint("c", i), queuelock.Config{})
+					callers = append(callers, c)
+				}
+				// The row of a later ticket comes first, and no look before it shows another.
+				table.Inject(queuelocktest.DelayRequest(time.Duration(5-i) * 100 * time.Millisecond).Of("PutItem").Times(1))
+				waits = append(waits, locktest.LockBy(t, callers[i%clients], two))
+				synctest.Wait()
+			}
+			time.Sleep(3 * time.Second)
+			if rows, _ := locktest.RowsAndHolders(t, holder); rows != 2 {
+				t.Errorf("%d rows, want 2", rows)
+			}
+			locktest.Release(t, held)
+			for _, w := range waits[:2] {
+				time.Sleep(time.Minute)
+				locktest.Release(t, locktest.Granted(t, "one of the first two", w))
+			}
+		})
+	}
 	locktest.InTable(t, "CountsOthersWithoutTheOption", func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		locktest.Acquire(t, a, waitpolicy.Forever)
