@@ -24,7 +24,8 @@ type Place struct {
 	from   string // prefix of the id of the row that is resumed; empty after that
 
 	state     placeState
-	ids       []string   // of the last maxRowIDs ENQUEUEs; all but the last may arrive late
+	ids       []string   // of ENQUEUEs, the last maxRowIDs; all but the last may arrive late
+	there     string     // the id that the row had when it was last seen in the table; empty: it never was, or was swept
 	puts      int        // the number of all
 	ends      []leaseEnd // of the leases that the row may have
 	inserted  bool       // the row was put
@@ -50,7 +51,7 @@ const (
 // leaseEnd is the end of a lease, and when the request was sent that writes it.
 type leaseEnd struct{ until, sent time.Time }
 
-// maxRowIDs bounds the ids of a row. Older ones count as those of another.
+// maxRowIDs bounds the ids of a row. Older ones count as those of another, but for that of the row in the table.
 const maxRowIDs = 40
 
 // NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to replace.
@@ -140,8 +141,19 @@ func (p *Place) put(e PlaceEvent) PlaceTodo {
 	p.puts++
 	p.writes(e.Lease.Until, e.Sent)
 	w := Enqueue(p.Row.Item(*p.items), p.from, p.ids...)
-	p.ids = append(p.ids[max(0, len(p.ids)+1-maxRowIDs):], p.Row.ID)
+	p.remember(p.Row.ID)
 	return PlaceTodo{Do: PlaceSend, Write: w}
+}
+
+// remember adds an id of the row, in place of the oldest one if there are many.
+func (p *Place) remember(id string) {
+	if p.ids = append(p.ids, id); len(p.ids) > maxRowIDs {
+		oldest := 0
+		if p.ids[0] == p.there {
+			oldest = 1
+		}
+		p.ids = slices.Delete(p.ids, oldest, oldest+1)
+	}
 }
 
 // answered is what the answer to the request under way means.
@@ -160,9 +172,11 @@ func (p *Place) answered(e PlaceEvent) PlaceTodo {
 		if e.Reply == ReplyMade {
 			p.Row.ID = e.ID
 		}
-		p.state, p.inserted, p.from = rowThere, true, ""
+		p.state, p.inserted, p.from, p.there = rowThere, true, "", p.Row.ID
 	case before == rowRenewing: // PlaceLost follows if it is lost
-		p.state, p.swept = rowThere, lost
+		if p.state, p.swept = rowThere, lost; lost {
+			p.there = ""
+		}
 	}
 	if p.withdrawn {
 		first := do.First

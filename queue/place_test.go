@@ -43,7 +43,7 @@ func (w *walk) fork(event string) *walk {
 // key names the state, without the story.
 func (w *walk) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, AttrID), w.clock, w.Row.ID)
+	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, AttrID), w.clock, w.Row.ID)
 	for _, l := range w.late {
 		fmt.Fprint(&b, l.Kind, text(l.Item, AttrID))
 	}
@@ -274,5 +274,35 @@ func TestPlaceSent(t *testing.T) {
 				t.Errorf("sent %v after the beginning, known: %v", sent.Sub(begun), known)
 			}
 		})
+	}
+}
+
+// TestPlaceManyPuts lets a table that does not answer be asked so often that most ids are forgotten. That of the row in the
+// table is not: an ENQUEUE that finds it has found the waiter's own row, and the delete names it.
+func TestPlaceManyPuts(t *testing.T) {
+	p := NewPlace(&rowItems, Waiter{Ticket: ticket.FromUint64(3)}, "me", "")
+	at := time.UnixMilli(1_000_000)
+	put := func() PlaceTodo {
+		at = at.Add(time.Second)
+		return p.Step(PlaceEvent{Is: PlacePut, Sent: at, CreatedAt: at, Lease: Lease{TTL: time.Minute, Until: at.Add(time.Minute)}})
+	}
+	row := put().Write.Item
+	first := p.Row.ID
+	p.Step(PlaceEvent{Is: PlaceReply, Reply: ReplyApplied})
+	for outage := range 3 {
+		p.Step(PlaceEvent{Is: PlaceLost})
+		for range 2 * maxRowIDs {
+			put()
+			p.Step(PlaceEvent{Is: PlaceReply, Reply: ReplyFailed})
+		}
+		if because := put().Write.Refused(rowItems.RowNames(), row); because != clause.Made {
+			t.Fatalf("outage %d: the own row is taken for that of another: %v", outage, because)
+		}
+		if do := p.Step(PlaceEvent{Is: PlaceReply, Reply: ReplyMade, ID: first}); do.Do != PlaceKeep {
+			t.Fatalf("outage %d: %v", outage, do.Do)
+		}
+	}
+	if p.Step(PlaceEvent{Is: PlaceLeave}).Write.Refuses(rowItems.RowNames(), row) != nil {
+		t.Error("the delete does not name the row")
 	}
 }
