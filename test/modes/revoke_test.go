@@ -324,3 +324,24 @@ func TestRevokeHintLost(t *testing.T) {
 		})
 	}
 }
+
+// TestRevokeMeetsResume checks that a process which resumes the lock knows of a request to give way that came after it had looked.
+func TestRevokeMeetsResume(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, da := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		o, _ := locktest.Open(t, table, "o", queuelock.Config{})
+		handle := locktest.Acquire(t, a, waitpolicy.NoWait).Handle()
+		da.Partition()
+		resume := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Of("UpdateItem").Times(1))
+		resumed := locktest.Background(func() (*queuelock.Lock, error) { return b.Resume(t.Context(), handle, waitpolicy.Forever) })
+		<-resume.Reached()
+		locktest.OK(t, o.Operator().Revoke(t.Context(), locktest.Order, served(t, o), "a newer deploy", 0))
+		resume.Release()
+		next := locktest.Within(t, "the resumed", time.Minute, resumed).Lock
+		if r, ok := next.Revocation(); !ok || r.Why != "a newer deploy" {
+			t.Errorf("%+v, %t", r, ok)
+		}
+		locktest.Release(t, next)
+	})
+}
