@@ -20,7 +20,7 @@ var mostWords = map[string]int{
 	"docs/configuration.md":       2_070,
 	"docs/costs.md":               1_150,
 	"docs/errors.md":              600,
-	"docs/failures.md":            1_790,
+	"docs/failures.md":            1_805,
 	"docs/faq.md":                 450,
 	"docs/format.md":              780,
 	"docs/glossary.md":            500,
