@@ -86,26 +86,26 @@ func (e *NotAcquiredError) Error() string {
 	if e.Permits > 0 && e.Holders > 0 {
 		s += fmt.Sprintf(", %d of %d permits in use", e.Holders, e.Permits)
 	}
-	switch opens := e.NotBefore.UTC().Format(time.RFC3339); {
-	case e.Serving != nil && e.Serving.Closed:
-		s += fmt.Sprintf(", closed until %s by ticket %s", opens, e.Serving.Ticket)
-	case e.Serving != nil:
-		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(e.Serving.Owner), e.Serving.Turn())
-		if n := e.Serving.Follow(); n > 0 {
+	if h := e.Serving; h != nil && h.Closed {
+		opens := e.NotBefore
+		if opens.IsZero() { // another holder may let one in earlier
+			opens = h.NotBefore
+		}
+		s += fmt.Sprintf(", closed%s by ticket %s", quote.Until(opens), h.Ticket) + more(e.Holders)
+	} else if h != nil {
+		s += fmt.Sprintf(", serving %s (ticket %s", quote.Text(h.Owner), h.Turn())
+		if n := h.Follow(); n > 0 {
 			s += fmt.Sprintf(" and %d that follow", n)
 		}
-		if !e.Serving.Since.IsZero() {
-			s += " since " + e.Serving.Since.UTC().Format(time.RFC3339)
+		if !h.Since.IsZero() {
+			s += " since " + h.Since.UTC().Format(time.RFC3339)
 		}
-		if e.Serving.Endless() {
+		if h.Endless() {
 			s += ", without a lease"
 		}
-		s += ")"
-		if e.Holders > 1 {
-			s += fmt.Sprintf(" and %d more", e.Holders-1)
-		}
+		s += ")" + more(e.Holders)
 		if !e.NotBefore.IsZero() {
-			s += ", closed until " + opens
+			s += ", closed" + quote.Until(e.NotBefore)
 		}
 	}
 	if !e.Own.IsZero() {
@@ -116,6 +116,14 @@ func (e *NotAcquiredError) Error() string {
 
 func (e *NotAcquiredError) Unwrap() []error {
 	return present(ErrNotAcquired, e.Policy, e.Err, e.Blocked)
+}
+
+// more says how many holders there are beside the first.
+func more(holders int) string {
+	if holders <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", holders-1)
 }
 
 // present returns the errors that are not nil.

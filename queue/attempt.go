@@ -233,7 +233,7 @@ func (w *Wait) confirm(c Clock) Do {
 
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
 // entry there again.
-func (w *Wait) confirmed(r Replied) Do {
+func (w *Wait) confirmed(c Clock, r Replied) Do {
 	a, h := w.mine(w.Snapshot.Record)
 	a.confirming = h.Ticket
 	switch r.Reply {
@@ -252,7 +252,7 @@ func (w *Wait) confirmed(r Replied) Do {
 	w.Snapshot.Record, w.turn.lost = r.Record, true
 	a.given, a.confirming = true, ticket.Number{}
 	if _, a.unknown = r.Record.Mine(a.ID); !a.unknown {
-		return w.fail(WhyOvertaken, nil)
+		return w.newTicket(c, WhyOvertaken)
 	}
 	a.removed = w.Snapshot.ReadAt
 	return remove(a.ID)

@@ -52,10 +52,10 @@ func (s *State) SupersededBy(t ticket.Number) (by ticket.Number, ok bool) {
 	return supersedes(s.Waiting, w.Group, t, func(i int) bool { return !s.Waiting[i].Expired() })
 }
 
-// supersedes returns the last ticket after t of a live row of the group.
+// supersedes returns the last ticket after t of a live row of the group. One that cannot be read has none.
 func supersedes(rows []Waiter, group string, t ticket.Number, live func(i int) bool) (by ticket.Number, ok bool) {
 	for i, row := range rows {
-		if group != "" && row.Group == group && t.Less(row.Ticket) && live(i) {
+		if group != "" && row.Group == group && row.Problem == nil && t.Less(row.Ticket) && live(i) {
 			by, ok = row.Ticket, true
 		}
 	}
@@ -93,9 +93,9 @@ func (w *Wait) gives(c Clock, d Decision) (do Do, ends bool) {
 	return do, false
 }
 
-// superseded returns the later ticket of the group that the snapshot shows: of a row, or of the grant that has overtaken the
-// waiter. A holder with another group has not; of an earlier grant the group is not known, and counts as the same, since a
-// new ticket would make this waiter the latest.
+// superseded returns the later ticket of the group that the snapshot shows: of a row, of a holder, or of the last grant. That is
+// not of the group if its holder has another one. Of a turn that is over the group is not known, and counts as the same, since
+// a new ticket would make this waiter the latest.
 func (w *Wait) superseded(c Clock) (by ticket.Number, ok bool) {
 	if !w.grouped() {
 		return by, false
@@ -112,8 +112,11 @@ func (w *Wait) superseded(c Clock) (by ticket.Number, ok bool) {
 	if !w.Ticket.Less(floor) {
 		return by, false
 	}
-	h, present := first(s.Record.Holders, func(h Holder) bool { return h.Ticket == floor })
-	return floor, !present || h.Group == group
+	if h, ok := first(s.Record.Holders, func(h Holder) bool { return h.Group == group && w.Ticket.Less(h.Ticket) }); ok {
+		return h.Ticket, true
+	}
+	_, other := first(s.Record.Holders, func(h Holder) bool { return h.Ticket == floor && !h.Closed })
+	return floor, !other
 }
 
 // ask asks a holder to give way if the policy asks for that, or else rests.

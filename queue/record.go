@@ -170,6 +170,7 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 		h.Closed = e.OptionalBool(AttrClosed) && e.Err == nil
 	})
 	h.Lease, h.Revoked = h.Lease.dated(h.Since, h.Closed), decodeRevocation(attributes)
+	_, h.marked = attributes[AttrRevoked]
 	// Data is for display only, so a value of another type is ignored.
 	if data, ok := attributes[AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value

@@ -217,7 +217,8 @@ func (s releaseStep) request() HoldDo {
 	if s.grant.Home {
 		e.HoldTime = HoldTime{}
 	}
-	c.hinted = c.kind != clears && !c.asks && c.form != FormFast && c.form != FormClose && !(c.form == FormPass && e.Next.New)
+	waited := c.form == FormHandOff || c.form == FormPass && !e.Next.New || c.form == FormClose && e.Result != nil
+	c.hinted = c.kind != clears && !c.asks && waited
 	return HoldDo{
 		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
 		Blind: c.form == FormFast && c.kind != updates, Hint: c.hinted,

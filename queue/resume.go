@@ -88,7 +88,8 @@ func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err erro
 func (w *Wait) hides(rec Record) error {
 	old, found, _, err := w.Config.Resume.holder(w.Snapshot.Record)
 	again, present := rec.Mine(old.ID)
-	if !found || err != nil || !present || again.Shared != old.Shared || again.Made != old.Made || again.Reached != old.Reached {
+	moved := again.Shared != old.Shared || again.Made != old.Made || again.Reached != old.Reached || again.marked != old.marked
+	if !found || err != nil || !present || moved {
 		return nil
 	}
 	q := w.Config.Items

@@ -170,6 +170,7 @@ type Holder struct {
 	Made    int64 // number of its last fenced transaction; zero before the first
 
 	claimed, numbered bool // the entry contains its ticket, and Made
+	marked            bool // it has a request to give way, which may be one that cannot be read
 }
 
 // Expired reports whether the holder's lease, and its lock delay, have ended.

@@ -268,7 +268,7 @@ func (w *Wait) replied(c Clock, r Replied) Do {
 	case Removing, Resetting:
 		return w.removed(c, r)
 	case Confirming:
-		return w.confirmed(r)
+		return w.confirmed(c, r)
 	case Claiming, TakingOver:
 		w.last().unknown = r.Reply == ReplyUnknown
 	}
@@ -399,7 +399,7 @@ func (w *Wait) room(c Clock, d Decision, gone []Holder) Do {
 func (w *Wait) proceed(c Clock) Do {
 	switch {
 	case w.turn.lost:
-		return w.fail(WhyOvertaken, nil)
+		return w.newTicket(c, WhyOvertaken)
 	case w.turn.joined:
 		return w.act(c)
 	}

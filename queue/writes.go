@@ -274,6 +274,9 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 			entry(e.ID).Set(clause.V(e.claimed(t))), entry(old.ID).Remove(), attrEvicted.Set(clause.V(mark.attribute())),
 		},
 	}
+	if !old.marked {
+		w.If = append(w.If, entry(old.ID).Field(AttrRevoked).Absent().As("no request since"))
+	}
 	alone := !e.Mode.Shared && e.Mode.Permits == 0
 	if alone {
 		w.If = append(w.If, latest(old.Ticket).As("no later ticket"),

@@ -110,7 +110,7 @@ func (d draw) entryItem() types.AttributeValue {
 	for name, value := range map[string]types.AttributeValue{
 		"ticket": d.ticket().Attribute(), "until": clause.Int(1000 + d.small()), "ttl": clause.Int(60_000), "made": clause.Int(d.small()),
 		"dataSet": clause.Int(d.small()), "reached": d.ticket().Attribute(), "turns": clause.Int(2), "data": &types.AttributeValueMemberB{Value: []byte("d")}, "mode": clause.String("shared"),
-		"failClosed": &types.AttributeValueMemberBOOL{Value: d.IntN(3) > 0},
+		"failClosed": &types.AttributeValueMemberBOOL{Value: d.IntN(3) > 0}, "revoked": clause.Map(clause.Item{"by": clause.String("o")}),
 	} {
 		if d.IntN(2) == 0 {
 			e[name] = value

@@ -21,7 +21,7 @@ type Request struct {
 }
 
 // Revoke asks a holder to give way, by one request: that of the id and the ticket that were read, and no other. hint is
-// called then, so that the holder may look at once. Returns [*EvictError] if the holder is gone.
+// called unless the holder is gone, so that it may look at once. Returns [*EvictError] if the holder is gone.
 func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, observer *heartbeat.Observer, hint func(table.Queue)) error {
 	refused := func(rec queue.Record) error {
 		now := time.Now()
@@ -35,14 +35,13 @@ func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, obser
 		rec, _, err := serving.Send(ctx, q, queue.Revoke(h.ID, h.Ticket, r.mark(q)))
 		return rec, err
 	})
-	switch {
-	case err == nil:
-		hint(q)
-		return nil
-	case errors.Is(err, serving.ErrRefused):
+	if errors.Is(err, serving.ErrRefused) {
 		return refused(rec)
 	}
-	return fmt.Errorf("it may have been asked: %w", err)
+	if hint(q); err != nil {
+		return fmt.Errorf("it may have been asked: %w", err)
+	}
+	return nil
 }
 
 // mark is what the entry says of the request.

@@ -43,7 +43,7 @@ func (e *EvictError) Error() string {
 	var others []string
 	for _, h := range e.Serving {
 		if h.Closed {
-			others = append(others, fmt.Sprintf("none, closed until %s by ticket %s", h.NotBefore.UTC().Format(time.RFC3339), h.Ticket))
+			others = append(others, fmt.Sprintf("none, closed%s by ticket %s", quote.Until(h.NotBefore), h.Ticket))
 			continue
 		}
 		others = append(others, fmt.Sprintf("%s (ticket %s)", quote.Text(h.Owner), h.Ticket))

@@ -296,6 +296,9 @@ type Hints struct {
 // Delay returns how long to sleep before the next look. draw returns random numbers in [0, 1).
 func (p *Pace) Delay(s Schedule, v View, draw func() float64) time.Duration {
 	closed := opens(v.Record, v.Permits, v.Earliest)
+	if p.once && closed > 0 && !v.Record.Holders[0].Closed {
+		closed = 0 // its release leaves the result
+	}
 	switch {
 	case closed > 0: // unless an operator opens the queue
 		return min(closed, around(s.Slowest*2/3, draw))

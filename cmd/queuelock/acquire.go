@@ -205,11 +205,13 @@ func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 		if h.Endless() {
 			text += ", without a lease"
 		}
-		switch opens := display.At(e.NotBefore); {
+		switch unknown := e.NotBefore.IsZero(); {
+		case h.Closed && unknown: // another holder may let one in earlier
+			text = name + " is closed until " + display.At(h.NotBefore)
 		case h.Closed:
-			text = name + " is closed until " + opens
-		case !e.NotBefore.IsZero():
-			text += ", closed until " + opens
+			text = name + " is closed until " + display.At(e.NotBefore)
+		case !unknown:
+			text += ", closed until " + display.At(e.NotBefore)
 		}
 	}
 	if e.Position > 0 {

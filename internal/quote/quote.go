@@ -7,6 +7,7 @@ package quote
 import (
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -35,4 +36,12 @@ func Bad(s string) (bad string, printable bool) {
 		}
 	}
 	return "", true
+}
+
+// Until returns " until" and the time, and nothing of one that is not known.
+func Until(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return " until " + at.UTC().Format(time.RFC3339)
 }

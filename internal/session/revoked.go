@@ -70,7 +70,7 @@ func (s *life) sendRevoked(e *event.Revoked) {
 }
 
 // await reads the record when a hint says that the holder was asked: one read at a time, and no more than one in a
-// hintPause. It ends with the turn, or once the holder was asked.
+// hintPause. One that fails is repeated. It ends with the turn, or once the holder was asked.
 func (s *Session) await(asked <-chan struct{}) {
 	hints := make(chan struct{}, 1)
 	forget := s.client.Local.AwaitRevoked(s.config.Queue, hints)
@@ -84,10 +84,17 @@ func (s *Session) await(asked <-chan struct{}) {
 			case <-s.ctx.Done():
 				return
 			}
-			if rec, err := serving.Get(s.ctx, s.config.Queue); err == nil {
+			rec, err := serving.Get(s.ctx, s.config.Queue)
+			if err == nil {
 				s.look(rec)
 			}
 			retry.Sleep(s.ctx, hintPause)
+			if err != nil {
+				select {
+				case hints <- struct{}{}:
+				default: // another one has come
+				}
+			}
 		}
 	})
 }

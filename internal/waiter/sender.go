@@ -84,7 +84,7 @@ func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
 		notify.Send(s.cfg.Log, event.Swept{Origin: s.cfg.Log.Origin(s.wait.Ticket), Expired: len(do.Rows), Removed: removed})
 	default:
 		rec, reply, err = serving.Send(extended, q, do.Write)
-		if do.State == queue.Asking && reply == queue.ReplyApplied {
+		if do.State == queue.Asking && (reply == queue.ReplyApplied || reply == queue.ReplyUnknown) {
 			s.cfg.Local.HintRevoked(q)
 		}
 	}

@@ -72,9 +72,9 @@ func TestHoldAtLeast(t *testing.T) {
 			locktest.Is(t, w.lock.Release(t.Context()), queuelock.ErrLost)
 		},
 	} {
-		for how, options := range locktest.Judged {
+		for how := range locktest.Judged {
 			locktest.InBubble(t, name+", "+how, func(t *testing.T) {
-				table := locktest.Watched(t, options...)
+				table := locktest.WatchedAs(t, how)
 				w := world{}
 				w.a, w.db = locktest.Open(t, table, "a", locktest.TenSeconds)
 				w.b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)

@@ -291,3 +291,57 @@ func TestInvalidRevoke(t *testing.T) {
 		}
 	})
 }
+
+// TestRevokeHintLost checks that a holder with hints learns soon although an answer is lost: of the request to give way, or of the
+// read that follows the hint.
+func TestRevokeHintLost(t *testing.T) {
+	cancels := queuelock.Supersede(queuelock.CancelHolder)
+	waits := func(t *testing.T, b *queuelock.Client) { locktest.LockBy(t, b, cancels) }
+	for name, c := range map[string]struct {
+		holder, other *queuelocktest.Fault
+		ask           func(t *testing.T, b *queuelock.Client)
+	}{
+		"OfTheWaiter": {other: locktest.Ptr(queuelocktest.LoseResponse().Mentioning("revoked").Times(4)), ask: waits},
+		"OfTheRead":   {holder: locktest.Ptr(queuelocktest.LoseResponse().Of("GetItem").Times(8)), ask: waits},
+		"OfTheOperator": {other: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem")), ask: func(t *testing.T, b *queuelock.Client) {
+			locktest.Says(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0), "may have been asked")
+		}},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			var hub hints.Hub
+			a, da := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+			b, db := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, Wake: hub.Client("b")})
+			held := locktest.Acquire(t, a, waitpolicy.Forever, cancels)
+			held.Revoked()
+			for db, fault := range map[*queuelocktest.Client]*queuelocktest.Fault{da: c.holder, db: c.other} {
+				if fault != nil {
+					db.Inject(*fault)
+				}
+			}
+			c.ask(t, b)
+			askedWithin(t, held, 20*time.Second)
+			locktest.Release(t, held)
+		})
+	}
+}
+
+// TestRevokeMeetsResume checks that a process which resumes the lock knows of a request to give way that came after it had looked.
+func TestRevokeMeetsResume(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, da := locktest.Open(t, table, "a", queuelock.Config{})
+		b, db := locktest.Open(t, table, "b", queuelock.Config{})
+		o, _ := locktest.Open(t, table, "o", queuelock.Config{})
+		handle := locktest.Acquire(t, a, waitpolicy.NoWait).Handle()
+		da.Partition()
+		resume := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Of("UpdateItem").Times(1))
+		resumed := locktest.Background(func() (*queuelock.Lock, error) { return b.Resume(t.Context(), handle, waitpolicy.Forever) })
+		<-resume.Reached()
+		locktest.OK(t, o.Operator().Revoke(t.Context(), locktest.Order, served(t, o), "a newer deploy", 0))
+		resume.Release()
+		next := locktest.Within(t, "the resumed", time.Minute, resumed).Lock
+		if r, ok := next.Revocation(); !ok || r.Why != "a newer deploy" {
+			t.Errorf("%+v, %t", r, ok)
+		}
+		locktest.Release(t, next)
+	})
+}

@@ -270,10 +270,10 @@ func TestForeignGroup(t *testing.T) {
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting := locktest.LockBy(t, b, latest)
 		time.Sleep(time.Second)
-		for _, group := range []types.AttributeValue{attr.Num(7), attr.Object(attr.Item{"all": attr.Str("all")}), attr.Str("")} {
-			row := locktest.LeftRow(1000)
-			row["group"] = group
-			locktest.Write(t, table, row)
+		for _, foreign := range []attr.Item{
+			{"group": attr.Num(7)}, {"group": attr.Object(attr.Item{"all": attr.Str("all")})}, {"group": attr.Str("")}, {"group": attr.Str("all"), "owner": attr.Num(7)},
+		} {
+			locktest.Write(t, table, attr.With(locktest.LeftRow(1000), foreign))
 			time.Sleep(10 * time.Second)
 			locktest.StillWaits(t, "the waiter", waiting)
 		}

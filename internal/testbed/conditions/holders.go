@@ -240,6 +240,13 @@ var ofResume = []Case{
 	).then(
 		A.asks(), // it was only paused
 	),
+	keeps("RESUME", "no request since", "A request to give way that came after the look would be lost.", asked,
+		A.takes(),
+		C.looks(),
+		A.crashes(),
+		O.revokes(A),
+		C.resumes(A),
+	),
 	needs("RESUME", "no later turn", "Of a block: the next turn has begun since.", Ended,
 		K.takes(),
 		C.looks(),

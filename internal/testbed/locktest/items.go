@@ -95,16 +95,22 @@ func OperatorTakes(t *testing.T, table *queuelocktest.Table) {
 
 // Watched returns a table that is audited: a violation of the protocol fails the
 // test at its end.
-func Watched(t *testing.T, options ...queuelocktest.Option) *queuelocktest.Table {
-	watch := audit.New(embedded.Config{}, "queuelock", time.Now)
+func Watched(t *testing.T) *queuelocktest.Table { return watched(t, embedded.Config{}) }
+
+// WatchedAs is Watched for leases that are judged in that one of the ways of [Judged].
+func WatchedAs(t *testing.T, how string) *queuelocktest.Table {
+	return watched(t, embedded.Config{OmitDate: Judged[how] != nil})
+}
+
+func watched(t *testing.T, engine embedded.Config) *queuelocktest.Table {
+	watch := audit.New(engine, "queuelock", time.Now)
 	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
 	t.Cleanup(func() {
 		for _, v := range watch.Violations() {
 			t.Error(v)
 		}
 	})
-	options = append(options, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
-	return queuelocktest.NewTable(t, options...)
+	return queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
 }
 
 // RecordKey returns the key of the record of [Order]'s queue.

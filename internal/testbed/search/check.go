@@ -125,7 +125,12 @@ func (s *search) askedRight(m *msg, before *queue.Record, h *queue.Holder, name 
 		s.fail("asked: the turn of ticket %s was asked to give way, and ticket %d was meant", h.Ticket, m.ticket)
 	case name == "REVOKE" && (h.Lease != old.Lease || h.Ticket != old.Ticket || h.Made != old.Made):
 		s.fail("asked: %s has changed more of %s", name, h.ID)
-	case name != "REVOKE" && h.Ticket == old.Ticket && old.Revoked != nil && h.Revoked == nil:
+	case name == "RESUME" && old.ID == "":
+		if i := slices.IndexFunc(before.Holders, func(o queue.Holder) bool { return o.Ticket == h.Ticket }); i >= 0 {
+			old = before.Holders[i]
+		}
+	}
+	if name != "REVOKE" && h.Ticket == old.Ticket && old.Revoked != nil && h.Revoked == nil {
 		s.fail("asked: %s removes the mark of %s", name, h.ID)
 	}
 }

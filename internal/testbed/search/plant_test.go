@@ -63,6 +63,7 @@ var planted = []struct {
 	{"RESUME", "transactions as read", "transaction, resumed", "reported", 10},
 	{"REVOKE", "holder", "asked", "malformed", 9},
 	{"REVOKE", "its ticket", "asked, copied, any", "asked", 8},
+	{"RESUME", "no request since", "asked, resumed", "asked", 7},
 	{"HEARTBEAT", "no later turn", "blocks, heartbeats", "late", 7},
 	{"FENCE", "no later turn", "blocks, fence", "fence", 6},
 	{"RESUME", "no later turn", "blocks, resumed", "fencing", 7},

@@ -148,6 +148,7 @@ func Worlds() []World {
 		{Name: "asked", About: "an operator asks a holder to give way", Clients: []Client{two, one}, Faults: Faults{Ask: 1, Beat: 1}},
 		{Name: "asked, readers", About: "the same of holders that share", Clients: []Client{one, reader, reader}, Faults: Faults{Ask: 1}},
 		{Name: "asked, copied, any", About: "and a copy of any request comes later", Any: true, Clients: []Client{two, one}, Faults: Faults{Ask: 1, Dup: 1}},
+		{Name: "asked, resumed", About: "and another process resumes the lock", Clients: []Client{one, resume}, Faults: Faults{Ask: 1, Crash: 1}},
 		{Name: "asked, ended", About: "and a lease ends", Clients: []Client{one, one}, Faults: Faults{Ask: 1, Ends: 1, Evict: 1}},
 		{Name: "transaction", About: "holders write x in fenced transactions", Clients: []Client{writer, writer}},
 		{Name: "transaction, of three", About: "and one of them does not write", Clients: []Client{writer, one, writer}},
