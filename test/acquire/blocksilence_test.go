@@ -43,9 +43,7 @@ func TestBlockSilence(t *testing.T) {
 	}
 	open := func(t *testing.T) (table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) {
 		table = queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		cfg := locktest.TenSeconds // so that callers wait 30 s
-		cfg.Block = 2
-		c, db = locktest.Open(t, table, "c", cfg)
+		c, db = locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second, Block: 2}) // so that callers wait 30 s
 		return table, c, db
 	}
 	locktest.InBubble(t, "OfAll", func(t *testing.T) {
@@ -61,10 +59,10 @@ func TestBlockSilence(t *testing.T) {
 	locktest.InBubble(t, "BehindAnswers", func(t *testing.T) { // those that have gathered for long count from the last answer
 		_, c, db := open(t)
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
-		slow := db.Inject(queuelocktest.DelayResponse(900 * time.Millisecond).Of("UpdateItem").Mentioning("ticketNumber = "))
+		slow := db.Inject(queuelocktest.DelayResponse(2300 * time.Millisecond).Of("UpdateItem").Mentioning("ticketNumber = "))
 		ctx, leave := context.WithCancel(t.Context())
 		var all []<-chan locktest.Outcome
-		for range 160 {
+		for range 60 {
 			all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever))
 			time.Sleep(time.Microsecond)
 		}
@@ -72,7 +70,7 @@ func TestBlockSilence(t *testing.T) {
 		slow.Remove()
 		silent := time.Now()
 		cut := db.Inject(queuelocktest.SwallowRequest())
-		for _, one := range all[158:] {
+		for _, one := range all[58:] {
 			r := locktest.Within(t, "one of the last", time.Minute, one)
 			locktest.Is(t, r.Err, queuelock.ErrUnavailable)
 			if took := time.Since(silent); took < 27*time.Second || took > 45*time.Second {
