@@ -20,7 +20,8 @@
 //
 // A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the wait
 // ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at any
-// time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients.
+// time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients. Where calls wait as a block, these and
+// Throttled have the origin of its first call, also after that has ended.
 package event
 
 import (

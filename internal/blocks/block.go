@@ -2,12 +2,13 @@ package blocks
 
 import (
 	"context"
-	"errors"
+	"runtime"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -19,18 +20,15 @@ type block struct {
 	line    *line
 	callers []*Caller          // by turn; constant until it is granted
 	offer   chan queue.Passed  // the answer of a release that takes its tickets; nil: it takes them itself
-	w       *waiter.Waiter     // while it waits; changed under blocks.mu
+	w       *waiter.Waiter     // while it waits; nil: it holds the lock. Changed under blocks.mu
 	cancel  context.CancelFunc // of its wait; nil: that is its caller's
 
 	// Guarded by blocks.mu.
-	begun  bool             // it waits
-	living int              // callers that have not left, before the grant
 	turn   int              // of the present holder
 	first  ticket.Number    // zero: not known yet
 	seen   *waiter.Progress // last; nil: none
 	holder queue.Holder     // after the grant, as it was then
 	shown  time.Time        // when the callers of later turns were last shown their places
-	held   bool             // it was granted
 	ended  bool             // its last turn has ended, or it is lost
 }
 
@@ -38,23 +36,18 @@ var _ waiter.Block = (*block)(nil)
 
 // start begins the wait. blocks.mu is held.
 func (k *block) start() {
+	c := k.callers[0]
 	if len(k.callers) == 1 {
-		k.callers[0].signal()
+		c.alone = k
+		c.signal()
 		return
 	}
-	c := k.callers[0]
 	ctx, cancel := context.WithCancel(random.Fork(context.WithoutCancel(c.ctx)))
-	k.cancel, k.begun = cancel, true
+	k.cancel = cancel
 	k.prepare(ctx)
 	k.blocks.run(func() {
 		defer cancel()
-		grant, err := k.acquire(ctx)
-		switch {
-		case err != nil:
-			k.failed(k.w, err)
-		case !k.deliver(0, grant):
-			c.member.GiveBack(ctx, grant)
-		}
+		k.acquireTogether(ctx, c.member)
 	})
 }
 
@@ -63,33 +56,69 @@ func (k *block) prepare(ctx context.Context) {
 	if k.w != nil {
 		return
 	}
-	cfg := k.callers[0].member.Config()
-	cfg.Turns, cfg.Numbered, cfg.Progress = len(k.callers), k.numbered, k.callers[0].report
+	c := k.callers[0]
+	cfg := c.member.Config()
+	cfg.Turns, cfg.Numbered, cfg.Progress = len(k.callers), k.numbered, c.report
+	cfg.Silence = min(k.line.silence(c), cfg.RetryTimeout-1)
 	if len(k.callers) > 1 {
 		cfg.Progress, cfg.Log = k.progress, cfg.Log.OfSeveral()
 	}
 	k.w = waiter.New(ctx, cfg)
 }
 
+// acquireTogether is the wait of several callers. A panic continues in the goroutine of the first, and the others take new tickets.
+func (k *block) acquireTogether(ctx context.Context, m Member) {
+	returned := false
+	defer func() {
+		if !returned { // the DynamoDB client has panicked
+			k.raise(recover())
+		}
+	}()
+	w := k.w
+	grant, err := k.acquire(ctx)
+	switch {
+	case err != nil:
+		k.failed(w, err)
+	case !k.begin(grant):
+		m.GiveBack(ctx, grant)
+	}
+	returned = true
+}
+
+// raise ends the block whose goroutine a panic has ended, or runtime.Goexit if value is nil.
+func (k *block) raise(value any) {
+	end := runtime.Goexit
+	if value != nil {
+		end = func() { panic(value) }
+	}
+	k.blocks.mu.Lock()
+	c := k.choose(0)
+	if c != nil {
+		c.end = end
+		c.signal()
+	}
+	k.over(true)
+	k.blocks.mu.Unlock()
+	if c == nil {
+		end()
+	}
+}
+
 // acquireAlone is the wait of a block of one.
-func (k *block) acquireAlone() (Waited, *waiter.Grant, error) {
+func (k *block) acquireAlone() (_ Waited, grant *waiter.Grant, err error) {
 	ctx := k.callers[0].ctx
 	k.blocks.mu.Lock()
 	k.prepare(ctx)
 	w := k.w
 	k.blocks.mu.Unlock()
-	err := errPanic
 	defer func() {
-		if err != nil {
+		if grant == nil { // also if the DynamoDB client has panicked
 			k.failed(w, err)
 		}
 	}()
-	var grant *waiter.Grant
 	grant, err = k.acquire(ctx)
 	return w, grant, err
 }
-
-var errPanic = errors.New("the DynamoDB client has panicked")
 
 // acquire waits for the lock.
 func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
@@ -105,16 +134,13 @@ func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
 	b := k.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	grant.Block, k.held = k, true
+	grant.Block, k.w = k, nil
 	k.holder, _ = grant.Record.Mine(grant.ID)
-	if k.first != grant.Ticket {
-		k.ticketed(grant.Ticket)
-	}
-	if k.w = nil; len(k.callers) == 1 {
+	if len(k.callers) == 1 {
 		k.callers = nil // its only turn begins
 	}
 	k.line.holding = k
-	k.line.taken(k)
+	k.ticketed(grant.Ticket)
 	return grant, nil
 }
 
@@ -139,14 +165,15 @@ func (k *block) numbered(first ticket.Number) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k.ticketed(first)
-	k.line.taken(k)
 }
 
 // ticketed notes the first ticket, and reports to each caller its own. blocks.mu is held.
 func (k *block) ticketed(first ticket.Number) {
+	known := k.first == first
 	k.first = first
-	if len(k.callers) == 1 {
-		return // its waiter reports it
+	k.line.taken(k)
+	if known || len(k.callers) == 1 {
+		return // the waiter of one reports it
 	}
 	for i, c := range k.callers {
 		if !c.left {
@@ -203,7 +230,7 @@ func (k *block) statusOf(c *Caller) *waiter.Status {
 	var s waiter.Status
 	from := 0
 	switch {
-	case k.held:
+	case k.w == nil:
 		s, from = k.serving(), k.turn+1
 	case k.seen != nil:
 		s = k.seen.Status
@@ -228,54 +255,74 @@ func (k *block) failure() (err error) {
 	return err
 }
 
-// failed ends a block that is not granted the lock: its callers get the error.
+// failed ends a block that is not granted the lock: its callers get the error. If the table does not answer, those that gather get it
+// too, and all those go on for which it has not been silent for as long as for the first.
 func (k *block) failed(w *waiter.Waiter, err error) {
-	b, status, tried := k.blocks, w.Status(), w.Tried()
+	b, l, status, tried := k.blocks, k.line, w.Status(), w.Tried()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, c := range k.callers {
-		if !c.left {
+	fail, rest, patience := k.callers, []*Caller(nil), time.Duration(0)
+	if l.taking == k && table.Unanswered(err) {
+		patience = k.callers[0].member.Config().RetryTimeout * 9 / 10 // attempts end before a pause that would be too long
+		fail, l.gathered = append(fail, l.gathered...), nil
+	}
+	for i, c := range fail {
+		switch {
+		case c.left:
+		case i > 0 && l.silence(c) < patience:
+			rest = append(rest, c)
+		default:
 			own := status
-			if own.Ahead += i; !own.Ticket.IsZero() {
-				own.Ticket = own.Ticket.Plus(uint64(i))
+			if !own.Ticket.IsZero() {
+				own.Ticket = own.Ticket.Plus(uint64(c.index))
 			}
 			c.err, c.status, c.tried = err, &own, tried
 			c.signal()
+			status.Ahead++
 		}
 	}
-	k.line.blocks--
-	k.line.taken(k)
-	k.line.goOn(b)
+	l.ended(k)
+	l.gather(b, true, rest...)
 }
 
 // choose returns the first caller from a turn on that has not left, and lets it not leave any more. blocks.mu is held.
 func (k *block) choose(turn int) *Caller {
+	c := k.next(turn)
+	if c != nil {
+		k.turn, c.chosen = c.index, true
+	}
+	return c
+}
+
+// next returns the first caller from a turn on that has not left, or nil. blocks.mu is held.
+func (k *block) next(turn int) *Caller {
 	for _, c := range k.callers[min(turn, len(k.callers)):] {
 		if !c.left {
-			k.turn, c.chosen = c.index, true
 			return c
 		}
 	}
 	return nil
 }
 
-// deliver gives the grant to the first caller from a turn on, and returns false if there is none.
-func (k *block) deliver(turn int, grant *waiter.Grant) bool {
+// begin gives the grant to the first caller, and returns false if all have left.
+func (k *block) begin(grant *waiter.Grant) bool {
 	b := k.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c := k.choose(turn)
+	c := k.choose(0)
 	if c != nil {
 		grant.Ticket = k.first.Plus(uint64(c.index)) // the first callers may have given up
-		k.show()
-		k.give(c, grant)
+		k.deliver(grant)
 	}
 	return c != nil
 }
 
-func (k *block) give(c *Caller, grant *waiter.Grant) {
+// deliver gives the grant of its turn to the caller that was chosen. blocks.mu is held.
+func (k *block) deliver(grant *waiter.Grant) {
+	c := k.callers[k.turn]
 	c.grant = grant
 	c.signal()
+	k.show()
 }
 
 // Choose chooses the caller of the next turn, to which Deliver follows. Its ticket is zero if there is none.
@@ -297,8 +344,7 @@ func (k *block) Deliver(grant *waiter.Grant) {
 	b := k.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	k.show()
-	k.give(k.callers[k.turn], grant)
+	k.deliver(grant)
 }
 
 // Retake returns the callers that have gathered as those to which a release grants the lock, with new tickets from t on.
@@ -333,11 +379,12 @@ func (k *block) Split() {
 // split is Split. The first callers are given back as well. blocks.mu is held.
 func (k *block) split(first ...*Caller) {
 	rest := first
-	for _, c := range k.callers[min(k.turn+1, len(k.callers)):] {
-		if !c.left {
-			rest = append(rest, c)
-			k.callers[c.index] = &Caller{left: true}
-		}
+	for c := k.next(k.turn + 1); c != nil; c = k.next(c.index + 1) {
+		rest = append(rest, c)
+		k.callers[c.index] = &Caller{left: true}
+	}
+	for _, c := range rest {
+		c.since = time.Now()
 	}
 	k.line.gather(k.blocks, true, rest...)
 }
@@ -357,11 +404,7 @@ func (k *block) over(lost bool, first ...*Caller) {
 	}
 	k.ended = true
 	l := k.line
-	l.blocks--
-	if l.holding == k {
-		l.holding = nil
-		l.stop()
-	}
+	l.ended(k)
 	if !lost && l.holding == nil && len(l.gathered) > 0 {
 		l.wait(k.blocks, lingerFor)
 	}

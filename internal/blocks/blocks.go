@@ -48,6 +48,7 @@ type line struct {
 	key      lineKey
 	gathered []*Caller // in the order in which they came
 	taking   *block    // that has no tickets yet
+	answered time.Time // when one had tickets last
 	holding  *block
 	blocks   int         // that wait or hold
 	pause    *time.Timer // after which the gathered take tickets; nil: it does not run
@@ -125,7 +126,7 @@ func (l *line) stop() {
 func (l *line) take(b *Blocks) *block {
 	l.stop()
 	n := min(len(l.gathered), b.max)
-	k := &block{blocks: b, line: l, callers: slices.Clone(l.gathered[:n]), living: n}
+	k := &block{blocks: b, line: l, callers: slices.Clone(l.gathered[:n])}
 	l.gathered = slices.Delete(l.gathered, 0, n)
 	for i, c := range k.callers {
 		c.block, c.index = k, i
@@ -134,12 +135,29 @@ func (l *line) take(b *Blocks) *block {
 	return k
 }
 
-// taken notes that a block has tickets, or will have none.
+// taken notes that a block has tickets.
 func (l *line) taken(k *block) {
 	if l.taking == k {
-		l.taking = nil
+		l.taking, l.answered = nil, time.Now()
 		l.goOn(k.blocks)
 	}
+}
+
+// ended notes that a block does not wait or hold any more.
+func (l *line) ended(k *block) {
+	l.blocks--
+	if l.taking == k {
+		l.taking = nil
+	}
+	if l.holding == k {
+		l.holding = nil
+		l.stop()
+	}
+}
+
+// silence returns for how long a caller has gathered while no block had tickets.
+func (l *line) silence(c *Caller) time.Duration {
+	return min(time.Since(c.since), time.Since(l.answered))
 }
 
 // tidy forgets a line of which nothing is left.

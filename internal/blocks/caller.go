@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/session"
@@ -20,13 +21,16 @@ type Caller struct {
 	wake   chan struct{}         // capacity 1: its state has changed
 
 	// Guarded by blocks.mu.
-	block  *block // nil: it has gathered
-	index  int    // of its turn
-	chosen bool   // its turn is about to begin: it does not leave any more
+	since  time.Time // when it has gathered
+	block  *block    // nil: it gathers
+	index  int       // of its turn
+	alone  *block    // in which it is to wait alone
+	chosen bool      // its turn is about to begin: it does not leave any more
 	left   bool
 	tried  bool // a request for the lock was made
 	grant  *waiter.Grant
 	err    error
+	end    func()         // how its goroutine ends, by a panic of the one of its block
 	status *waiter.Status // after it has left
 }
 
@@ -72,7 +76,7 @@ func (b *Blocks) Acquire(ctx context.Context, m Member) (Waited, *waiter.Grant, 
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
 func (b *Blocks) enter(ctx context.Context, m Member) *Caller {
-	c := &Caller{blocks: b, ctx: ctx, member: m, report: m.Progress(), wake: make(chan struct{}, 1)}
+	c := &Caller{blocks: b, ctx: ctx, member: m, report: m.Progress(), since: time.Now(), wake: make(chan struct{}, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.line(m.Queue()).gather(b, false, c)
@@ -125,13 +129,15 @@ func (c *Caller) advance(grant *waiter.Grant) error {
 func (c *Caller) state() (alone *block, grant *waiter.Grant, err error) {
 	c.blocks.mu.Lock()
 	defer c.blocks.mu.Unlock()
-	switch k := c.block; {
+	switch {
+	case c.end != nil:
+		c.end()
 	case c.grant != nil:
 		grant, c.grant, c.chosen = c.grant, nil, false
 	case c.err != nil:
 		err = c.err
-	case k != nil && len(k.callers) == 1 && !k.begun:
-		alone, k.begun = k, true
+	case c.alone != nil:
+		alone, c.alone = c.alone, nil
 	case !c.chosen:
 		if err = c.ctx.Err(); err != nil {
 			c.leave()
@@ -155,8 +161,8 @@ func (c *Caller) leave() {
 		return
 	}
 	c.status, c.tried = k.statusOf(c), true
-	if k.living--; k.living == 0 && k.cancel != nil {
-		k.cancel() // those that hold the lock have living callers
+	if k.cancel != nil && k.next(0) == nil {
+		k.cancel() // a block that holds has a caller
 	}
 }
 

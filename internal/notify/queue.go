@@ -86,12 +86,16 @@ type handler struct {
 	next  slog.Handler
 }
 
-func (h handler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }
+// Enabled may be called with a mutex held, and in a goroutine that renews a lease: a panic of next counts as false.
+func (h handler) Enabled(ctx context.Context, l slog.Level) (enabled bool) {
+	defer func() { _ = recover() }()
+	return h.next.Enabled(ctx, l)
+}
 
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	ctx, r = context.WithoutCancel(ctx), r.Clone()
 	h.queue.Add(int(r.Level), func(dropped int) {
-		if dropped > 0 && h.next.Enabled(ctx, slog.LevelWarn) {
+		if dropped > 0 && h.Enabled(ctx, slog.LevelWarn) {
 			note := slog.NewRecord(time.Now(), slog.LevelWarn, "queuelock: records were dropped: there were more than the Logger has taken", 0)
 			note.AddAttrs(slog.Int("dropped", dropped))
 			_ = h.next.Handle(ctx, note) // as slog.Logger does

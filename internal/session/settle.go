@@ -76,7 +76,13 @@ func (t *transactions) finish(ctx context.Context, state queue.TransactionState)
 	if err := t.Lock(ctx); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if resume == nil { // the DynamoDB client has panicked
+			t.Unlock()
+		}
+	}()
 	ctx, cancel := context.WithTimeout(ctx, settleLimit)
 	defer cancel()
-	return t.Unlock, t.settle(ctx, state)
+	err = t.settle(ctx, state)
+	return t.Unlock, err
 }

@@ -68,6 +68,7 @@ type Config struct {
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
 	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
+	Silence      time.Duration  // less than RetryTimeout: the part of it that has passed before, until the ticket is taken
 	Resume       *queue.Handle  // of what is continued; nil: take a number
 	Progress     func(Progress) // receives changes of a wait; must not block; optional
 	// Placed receives the handle of each place in the queue. It must not block. The row is put once the
@@ -151,7 +152,7 @@ const TryLimit = 3 * time.Second
 
 // New returns a Waiter. It keeps the Config, and makes no request.
 func New(ctx context.Context, c *Config) *Waiter {
-	series := retry.For(c.RetryTimeout)
+	series := retry.For(c.RetryTimeout - c.Silence)
 	if c.NoWait {
 		series, c = retry.Until(c.Until), c.until()
 	}
@@ -427,10 +428,11 @@ func (p *player) handle() queue.Handle {
 
 // join begins the wait of the waiter's ticket: it puts the ticket into the queue and the line of its client.
 func (w *Waiter) join(ctx context.Context) error {
-	w.series.Reset()
 	if w.cfg.NoWait {
+		w.series.Reset()
 		return nil
 	}
+	w.series = retry.For(w.cfg.RetryTimeout)
 	if w.cfg.Numbered != nil {
 		w.cfg.Numbered(w.wait.Ticket)
 	}

@@ -35,14 +35,19 @@ type stress struct {
 	table  *queuelocktest.Table
 	ends   time.Time         // of the faults, and of the last new Acquire
 	evicts *queuelock.Client // of an operator, who evicts live holders; nil: there is none
+	mixed  bool              // clients are closed, locks resumed, holders asked to give way, and calls wait alone beside the blocks
+	open   func(i int) *queuelock.Client
 
 	mu       sync.Mutex
 	believes *queuelock.Lock // the last that was acquired, until its Release is called
 	last     ticket.Number   // of the last holder
 	deposits int             // that were made
-	open     int             // that may have been made
+	unknown  int             // that may have been made
 	turns    int
 	lost     int
+	resumed  int
+	clients  []*queuelock.Client // the present ones
+	closed   []*queuelock.Client
 }
 
 // TestBlockStress lets goroutines of a few clients take turns in blocks, give up, make deposits, set data and lose their locks while
@@ -52,45 +57,64 @@ func TestBlockStress(t *testing.T) {
 	for i := range *stressSeeds {
 		seed := *stressFirst + uint64(i)
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { stressed(t, seed) })
+			synctest.Test(t, func(t *testing.T) { stressed(t, seed, false) })
 		})
 	}
 }
 
-func stressed(t *testing.T, seed uint64) {
+// TestBlockMix is TestBlockStress with more of what may happen beside blocks: clients are closed, locks are resumed by other clients,
+// holders are asked to give way, and others wait alone.
+func TestBlockMix(t *testing.T) {
+	for i := range *stressSeeds {
+		seed := *stressFirst + uint64(i)
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { stressed(t, seed, true) })
+		})
+	}
+}
+
+func stressed(t *testing.T, seed uint64, mixed bool) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Duration(1+r.IntN(5))*time.Millisecond))
-	s := &stress{t: t, table: table, ends: time.Now().Add(30 * time.Second)}
+	s := &stress{t: t, table: table, ends: time.Now().Add(30 * time.Second), mixed: mixed}
+	if mixed {
+		s.ends = time.Now().Add(12 * time.Second)
+	}
 	cfg := locktest.TenSeconds
 	cfg.RequestTimeout = time.Second
 	if seed%3 == 0 {
 		s.evicts, _ = locktest.Open(t, table, "operator", cfg)
 	}
-	var clients []*queuelock.Client
 	var nets []*queuelocktest.Client
 	var watched []*witness
-	for i := range 2 + r.IntN(2) {
-		w := &witness{}
-		cfg.Block, cfg.Observer = []int{2, 5, 64}[r.IntN(3)], event.Func(w.Observe)
+	sizes := []int{2, 5, 64}
+	r.Shuffle(3, func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
+	s.open = func(i int) *queuelock.Client {
+		w, cfg := &witness{}, cfg
+		cfg.Block, cfg.Observer = sizes[i], event.Func(w.Observe)
 		c, net := locktest.Open(t, table, fmt.Sprint(i), cfg)
-		clients, nets, watched = append(clients, c), append(nets, net), append(watched, w)
+		nets, watched = append(nets, net), append(watched, w)
+		return c
+	}
+	for i := range 2 + r.IntN(2) {
+		s.clients = append(s.clients, s.open(i))
 	}
 	var calls sync.WaitGroup
 	var waiting atomic.Int64
-	for i, c := range clients {
+	for i := range s.clients {
 		for j := range 4 + r.IntN(9) {
 			r := rand.New(rand.NewPCG(seed, uint64(100*i+j+2)))
 			calls.Go(func() {
 				for time.Now().Before(s.ends) {
 					waiting.Add(1)
-					s.turn(r, c)
+					s.turn(r, s.client(i))
 					waiting.Add(-1)
 					time.Sleep(time.Duration(r.IntN(3)) * time.Duration(r.IntN(40)) * time.Millisecond)
 				}
 			})
 		}
 	}
-	s.faults(r, nets)
+	s.faults(r, &nets)
 	done := make(chan struct{})
 	go func() { calls.Wait(); close(done) }()
 	select {
@@ -98,7 +122,7 @@ func stressed(t *testing.T, seed uint64) {
 	case <-time.After(10 * time.Minute):
 		t.Fatalf("%d calls have not returned", waiting.Load())
 	}
-	for i, c := range clients {
+	for i, c := range append(s.clients, s.closed...) {
 		if err := c.Close(t.Context()); err != nil {
 			t.Errorf("close %d: %v", i, err)
 		}
@@ -116,8 +140,8 @@ func stressed(t *testing.T, seed uint64) {
 		t.Error(err)
 	}
 	locktest.NothingLeft(t, table)
-	if n, _ := strconv.Atoi(locktest.Balance(table)); n < s.deposits || n > s.deposits+s.open {
-		t.Errorf("the balance is %d after %d deposits, and %d of unknown outcome", n, s.deposits, s.open)
+	if n, _ := strconv.Atoi(locktest.Balance(table)); n < s.deposits || n > s.deposits+s.unknown {
+		t.Errorf("the balance is %d after %d deposits, and %d of unknown outcome", n, s.deposits, s.unknown)
 	}
 	for i := range watched {
 		watched[i].ends(t)
@@ -125,11 +149,11 @@ func stressed(t *testing.T, seed uint64) {
 	if s.turns < 3 {
 		t.Errorf("%d turns", s.turns)
 	}
-	t.Logf("%d turns, %d lost, %d deposits, %d open", s.turns, s.lost, s.deposits, s.open)
+	t.Logf("%d turns, %d lost, %d resumed, %d deposits, %d unknown", s.turns, s.lost, s.resumed, s.deposits, s.unknown)
 }
 
 // faults makes faults until the end.
-func (s *stress) faults(r *rand.Rand, nets []*queuelocktest.Client) {
+func (s *stress) faults(r *rand.Rand, nets *[]*queuelocktest.Client) {
 	all := []queuelocktest.Fault{
 		queuelocktest.LoseRequest(), queuelocktest.LoseResponse(), queuelocktest.SwallowRequest(), queuelocktest.SwallowResponse(),
 		queuelocktest.DelayRequest(700 * time.Millisecond), queuelocktest.DelayRequest(3 * time.Second).LandingAnyway(),
@@ -139,7 +163,7 @@ func (s *stress) faults(r *rand.Rand, nets []*queuelocktest.Client) {
 		queuelocktest.Refuse(queuelocktest.AccessDenied).Mentioning("reached"),
 	}
 	for time.Now().Before(s.ends) {
-		net := nets[r.IntN(len(nets))]
+		net := (*nets)[max(0, len(*nets)-1-r.IntN(3))]
 		pause := time.Duration(r.IntN(5000)) * time.Millisecond
 		switch n := r.IntN(12); {
 		case n == 0: // for up to the whole of a lease
@@ -150,6 +174,13 @@ func (s *stress) faults(r *rand.Rand, nets []*queuelocktest.Client) {
 			if state, err := s.evicts.Viewer().Inspect(s.t.Context(), locktest.Order); err == nil && len(state.Serving) > 0 {
 				_ = s.evicts.Operator().Evict(s.t.Context(), locktest.Order, state.Serving[0])
 			}
+		case n == 2 && s.mixed:
+			s.close(r.IntN(len(s.clients)))
+		case n == 3 && s.mixed:
+			c := s.client(0)
+			if state, err := c.Viewer().Inspect(s.t.Context(), locktest.Order); err == nil && len(state.Serving) > 0 {
+				_ = c.Operator().Revoke(s.t.Context(), locktest.Order, state.Serving[0], "test", time.Second)
+			}
 		default:
 			f := net.Inject(all[r.IntN(len(all))].WithProbability(0.05+0.4*r.Float64(), r.Uint64()))
 			time.Sleep(pause)
@@ -157,6 +188,74 @@ func (s *stress) faults(r *rand.Rand, nets []*queuelocktest.Client) {
 		}
 		time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
 	}
+}
+
+// client returns a present client.
+func (s *stress) client(i int) *queuelock.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients[i]
+}
+
+// close closes a client, and opens another in its place.
+func (s *stress) close(i int) {
+	next := s.open(i)
+	s.mu.Lock()
+	old := s.clients[i]
+	s.clients[i], s.closed = next, append(s.closed, old)
+	s.mu.Unlock()
+	_ = old.Close(s.t.Context()) // it is repeated in the end
+}
+
+// beside returns options of a call that waits alone, or none.
+func (s *stress) beside(r *rand.Rand, wait *waitpolicy.Wait) (opts []queuelock.Option) {
+	switch r.IntN(14) {
+	case 0, 1:
+		opts = append(opts, queuelock.MaxWaiters(r.IntN(8)))
+	case 2:
+		opts = append(opts, queuelock.HoldAtLeast(time.Duration(1+r.IntN(50))*time.Millisecond))
+	case 3:
+		opts = append(opts, queuelock.LockDelay(time.Duration(1+r.IntN(100))*time.Millisecond))
+	case 4:
+		opts = append(opts, queuelock.WithData([]byte("alone")))
+	case 5:
+		opts = append(opts, queuelock.Supersede(queuelock.Group("group")))
+	case 6:
+		*wait = waitpolicy.NoWait
+	}
+	return opts
+}
+
+// resume continues a lock at another client, before or after its Release. Only one of the two holds it.
+func (s *stress) resume(r *rand.Rand, lock *queuelock.Lock) {
+	h, released := lock.Handle(), r.IntN(2) == 0
+	s.mu.Lock()
+	if s.believes == lock {
+		s.believes = nil
+	}
+	s.mu.Unlock()
+	if released {
+		_ = lock.Release(s.t.Context())
+	}
+	next, err := s.client(r.IntN(len(s.clients))).Resume(s.t.Context(), h, waitpolicy.For(5*time.Second))
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.resumed++
+	s.mu.Unlock()
+	if err := lock.Transact(s.t.Context(), locktest.Deposit(s.table, nil)); err == nil {
+		s.t.Errorf("a deposit of %s is made after %s was resumed", lock, next)
+	}
+	s.begins(next, true)
+	s.acts(r, s.t.Context(), next)
+	time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
+	s.mu.Lock()
+	if s.believes == next {
+		s.believes = nil
+	}
+	s.mu.Unlock()
+	_ = next.Release(s.t.Context())
 }
 
 // turn is one Acquire, and the turn that it is granted.
@@ -176,16 +275,21 @@ func (s *stress) turn(r *rand.Rand, c *queuelock.Client) {
 	if r.IntN(4) == 0 {
 		opts = append(opts, queuelock.OnProgress(func(queuelock.Progress) {}))
 	}
+	if s.mixed {
+		opts = append(opts, s.beside(r, &wait)...)
+	}
 	lock, err := c.Acquire(ctx, locktest.Order, wait, opts...)
 	switch {
 	case err == nil:
+	case s.mixed && errors.Is(err, queuelock.ErrClosed):
+		return
 	case errors.Is(err, queuelock.ErrNotAcquired), errors.Is(err, queuelock.ErrUnavailable), denied(err):
 		return
 	default:
 		s.t.Errorf("Acquire: %v", err)
 		return
 	}
-	s.begins(lock)
+	s.begins(lock, false)
 	hold := time.Duration(r.IntN(4)) * time.Duration(r.IntN(15)) * time.Millisecond
 	if r.IntN(100) == 0 {
 		hold = time.Duration(r.IntN(20)) * time.Second
@@ -195,6 +299,9 @@ func (s *stress) turn(r *rand.Rand, c *queuelock.Client) {
 		s.acts(r, ctx, lock)
 	}
 	time.Sleep(hold)
+	if s.mixed && r.IntN(10) == 0 {
+		s.resume(r, lock)
+	}
 	s.mu.Lock()
 	if s.believes == lock {
 		s.believes = nil
@@ -222,7 +329,7 @@ func (s *stress) turn(r *rand.Rand, c *queuelock.Client) {
 }
 
 // begins checks that no other holder believes that it holds the lock, and that the tickets of holders rise.
-func (s *stress) begins(lock *queuelock.Lock) {
+func (s *stress) begins(lock *queuelock.Lock, resumed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if lock.Err() != nil {
@@ -235,7 +342,7 @@ func (s *stress) begins(lock *queuelock.Lock) {
 	if other := s.believes; other != nil && other.Err() == nil {
 		s.t.Errorf("%s begins while %s is held", lock, other)
 	}
-	if !s.last.Less(lock.Ticket()) {
+	if !s.last.Less(lock.Ticket()) && !(resumed && s.last == lock.Ticket()) {
 		s.t.Errorf("ticket %s after %s", lock.Ticket(), s.last)
 	}
 	s.believes, s.last = lock, lock.Ticket()
@@ -253,7 +360,7 @@ func (s *stress) acts(r *rand.Rand, ctx context.Context, lock *queuelock.Lock) {
 		case err == nil:
 			s.deposits++
 		case unknown:
-			s.open++
+			s.unknown++
 		}
 	case 3:
 		_ = lock.SetData(ctx, []byte(lock.Ticket().String()))
@@ -284,7 +391,7 @@ func (w *witness) ends(t *testing.T) {
 // An acquire may wait again after it has given up, or its block was lost. Others than its own events are of its requests and those of
 // its block.
 var (
-	others    = regexp.MustCompile(` ?\b(Throttled|Swept|Evicted|Renewed)\b`)
+	others    = regexp.MustCompile(` ?\b(Throttled|Swept|Evicted|Renewed|Revoked)\b`)
 	wholeLife = regexp.MustCompile(`^(Ticketed( Queued( Moved)*)?)?( Ticketed( Queued( Moved)*)?)* ?(NotAcquired|Granted( Released| Lost)?( NotAcquired)?)$`)
 )
 

@@ -1,0 +1,71 @@
+package hold_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// breaks is an SDK client of which one UpdateItem panics, once next is set.
+type breaks struct {
+	*queuelocktest.Client
+	next *atomic.Bool
+}
+
+func (b breaks) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if b.next.Swap(false) {
+		panic("out of order")
+	}
+	return b.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TestSettlePanic checks that a call during which the SDK client panics, while it settles a transaction, keeps no later call waiting.
+func TestSettlePanic(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *queuelock.Lock){
+		"Downgrade": func(ctx context.Context, lock *queuelock.Lock) { _ = lock.Downgrade(ctx) },
+		"Release":   func(ctx context.Context, lock *queuelock.Lock) { _ = lock.Release(ctx) },
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			db := breaks{table.Client("a"), new(atomic.Bool)}
+			c := locktest.Must(queuelock.New(db, table.Name(), locktest.TenSeconds))
+			t.Cleanup(func() { _ = c.Close(context.Background()) })
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			gone := db.Inject(queuelocktest.SwallowRequest().Of("TransactWriteItems"))
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			lost := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem"))
+			if err := lock.Transact(short, locktest.Deposit(table, nil)); err == nil {
+				t.Fatal("the transaction was made")
+			}
+			gone.Remove()
+			lost.Remove()
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the client did not panic")
+					}
+				}()
+				db.next.Store(true)
+				call(t.Context(), lock)
+			}()
+			begun := time.Now()
+			if name == "Downgrade" {
+				soon, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				locktest.Check(t, lock.Transact(soon, locktest.Deposit(table, nil)))
+			}
+			locktest.Release(t, lock)
+			if took := time.Since(begun); took > 500*time.Millisecond {
+				t.Errorf("the next calls took %v", took)
+			}
+		})
+	}
+}
