@@ -256,7 +256,7 @@ func (k *block) failed(w *waiter.Waiter, err error) {
 			c.signal()
 		}
 	}
-	delete(k.line.blocks, k)
+	k.line.end(k)
 	k.line.taken(k)
 	k.line.goOn(b)
 }
@@ -371,7 +371,7 @@ func (k *block) over(lost bool, first ...*Caller) {
 	}
 	k.ended = true
 	l := k.line
-	delete(l.blocks, k)
+	l.end(k)
 	if l.holding == k {
 		l.holding = nil
 		l.stop()

@@ -48,7 +48,7 @@ func (b *Blocks) Close() {
 	defer b.mu.Unlock()
 	b.closed = true
 	for _, l := range b.lines {
-		for k := range l.blocks {
+		for _, k := range l.blocks {
 			signal(k.callers)
 		}
 		signal(l.gathered)
@@ -69,8 +69,8 @@ type line struct {
 	gathered []*Caller // in the order in which they came
 	taking   *block    // that has no tickets yet
 	holding  *block
-	blocks   map[*block]bool // that wait or hold
-	pause    *time.Timer     // after which the gathered take tickets; nil: it does not run
+	blocks   []*block    // that wait or hold
+	pause    *time.Timer // after which the gathered take tickets; nil: it does not run
 }
 
 // line returns the line of a queue. b.mu is held.
@@ -80,7 +80,7 @@ func (b *Blocks) line(q *table.Queue) *line {
 	key := lineKey{q.Entity, q.Reason}
 	l := b.lines[key]
 	if l == nil {
-		l = &line{key: key, blocks: map[*block]bool{}}
+		l = &line{key: key}
 		b.lines[key] = l
 	}
 	return l
@@ -152,8 +152,13 @@ func (l *line) take(b *Blocks) *block {
 	for i, c := range k.callers {
 		c.block, c.index = k, i
 	}
-	l.taking, l.blocks[k] = k, true
+	l.taking, l.blocks = k, append(l.blocks, k)
 	return k
+}
+
+// end notes that a block neither waits nor holds.
+func (l *line) end(k *block) {
+	l.blocks = slices.DeleteFunc(l.blocks, func(o *block) bool { return o == k })
 }
 
 // taken notes that a block has tickets, or will have none.
