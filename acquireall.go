@@ -60,7 +60,8 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 	s := &several{client: c}
 	for _, key := range keys {
 		cfg := with(c, opts)
-		switch err := key.prepare(c, wait, cfg); {
+		cfg.wait = wait
+		switch err := key.prepare(c, cfg); {
 		case err != nil:
 			return nil, err
 		case cfg.placed != nil:

@@ -118,7 +118,7 @@ func thisProcess() string {
 func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	client, err := bare(nil, tableName, c)
 	if err == nil && key != nil {
-		err = key.prepare(client, waitpolicy.Forever, with(client, opts))
+		err = key.prepare(client, with(client, opts))
 	}
 	return err
 }

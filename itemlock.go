@@ -41,10 +41,11 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // Errors are those of Acquire. Returns [ErrNoItem] for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
 	cfg := with(c, opts)
-	if err := item.prepare(c, wait, cfg); err != nil {
+	cfg.wait = wait
+	if err := item.prepare(c, cfg); err != nil {
 		return nil, err
 	}
-	lock, err := c.serve(ctx, cfg, wait)
+	lock, err := c.serve(ctx, cfg)
 	switch {
 	case errors.Is(err, ticket.ErrNoItem):
 		return nil, fmt.Errorf("%w: %s", ErrNoItem, item)
@@ -55,12 +56,12 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 	return &ItemLock{lock.held, ItemKey{item.Table, home.Key}, home.Strip(lock.session.Grant().Record.Item)}, nil
 }
 
-func (k ItemKey) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) error {
+func (k ItemKey) prepare(c *Client, cfg *settings) error {
 	if cfg.Scope != ticket.ScopeQueue {
 		cfg.own().Scope = ticket.ScopeQueue
 	}
 	home := &queue.Home{Table: k.Table, Key: maps.Clone(k.Key), Prefix: cfg.ItemPrefix, Create: cfg.createItem}
-	if err := cmp.Or(c.made(), itemkey.Validate(home), wait.Validate(), cfg.validate()); err != nil {
+	if err := cmp.Or(c.made(), itemkey.Validate(home), cfg.wait.Validate(), cfg.validate()); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
 	cfg.queue = c.store.Within(cfg.RequestTimeout).Queue(itemkey.Entity(home), ItemReason, home)

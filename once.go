@@ -22,7 +22,7 @@ var ErrResult = errors.New("queuelock: a holder has left a result")
 func OnceCall(call *oncecall.Call) Option { return option(func(s *settings) { s.once = call }) }
 
 // serveOnce is serve for a caller that waits for a result. First it reads the record.
-func (c *Client) serveOnce(ctx context.Context, cfg *settings, wait waitpolicy.Wait) (*Lock, error) {
+func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {
 	call := cfg.once
 	rec, err := c.readOnce(ctx, cfg)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings, wait waitpolicy.W
 	case call.Result != nil:
 		return nil, ErrResult
 	}
-	lock, err := c.serve(ctx, cfg, wait)
+	lock, err := c.serve(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // AnyKey names a queue: a [Key], or an [ItemKey] for that of an item's lock.
 type AnyKey interface {
 	fmt.Stringer
-	prepare(*Client, waitpolicy.Wait, *settings) error
+	prepare(*Client, *settings) error
 }
 
 // Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue of an
@@ -49,7 +49,7 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
 	cfg := with[Option](c, nil)
-	if err := key.prepare(c, waitpolicy.NoWait, cfg); err != nil {
+	if err := key.prepare(c, cfg); err != nil {
 		return nil, q, nil, err
 	}
 	call, err := c.begin(ctx, waitpolicy.Forever)

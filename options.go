@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // Option changes one Acquire. A nil Option changes nothing. Acquire returns an error and sends nothing if an
@@ -45,9 +46,10 @@ type settings struct {
 	changed bool // options were given
 	second  bool // see again
 	begun   time.Time
-	queue   table.Queue   // of the call
-	log     *notify.Log   // of the call in that queue
-	resume  *queue.Handle // nil: the call is not Resume
+	wait    waitpolicy.Wait // of the call
+	queue   table.Queue     // of the call
+	log     *notify.Log     // of the call in that queue
+	resume  *queue.Handle   // nil: the call is not Resume
 
 	once   *oncecall.Call // see OnceCall; nil: the call waits for the lock alone
 	wanted *queue.Wanted  // the same
@@ -162,9 +164,13 @@ func OnExpiring(margin time.Duration, f func(*Lock)) ItemOption {
 	return itemOption(func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) })
 }
 
-// with returns the client's Config as the options change it.
+// with returns the client's Config as the options change it, for a call that does not wait.
 func with[O Option](c *Client, opts []O) *settings {
-	s := &settings{Config: &c.cfg, begun: time.Now()}
+	return change(&settings{Config: &c.cfg}, c.interval, opts)
+}
+
+func change[O Option](s *settings, interval time.Duration, opts []O) *settings {
+	s.begun = time.Now()
 	for _, opt := range opts {
 		if any(opt) != nil {
 			opt.change(s)
@@ -172,7 +178,7 @@ func with[O Option](c *Client, opts []O) *settings {
 		}
 	}
 	if s.ownTTL {
-		s.HeartbeatInterval = min(cmp.Or(c.interval, s.TTL/2), s.TTL/2)
+		s.HeartbeatInterval = min(cmp.Or(interval, s.TTL/2), s.TTL/2)
 		s.RequestTimeout = max(min(s.RequestTimeout, s.TTL/4), time.Millisecond)
 	}
 	return s

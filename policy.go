@@ -104,9 +104,9 @@ func (s *settings) policy() (p queue.Policy) {
 func (s *settings) refusesWait() bool { return s.maxWaiters != nil && *s.maxWaiters == 0 }
 
 // patience returns how the waiter waits.
-func (s *settings) patience(wait waitpolicy.Wait) waitpolicy.Wait {
-	if tries, _ := wait.Tries(); s.refusesWait() && tries == 0 {
+func (s *settings) patience() waitpolicy.Wait {
+	if tries, _ := s.wait.Tries(); s.refusesWait() && tries == 0 {
 		return waitpolicy.NoWait
 	}
-	return wait
+	return s.wait
 }

@@ -184,67 +184,78 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //     too if that ended the wait, and [ErrQueueFull] or [ErrSuperseded] if MaxWaiters or Supersede did.
 func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
 	cfg := with(c, opts)
-	if err := key.prepare(c, wait, cfg); err != nil {
+	cfg.wait = wait
+	if err := key.prepare(c, cfg); err != nil {
 		return nil, err
 	}
 	if cfg.once != nil {
-		return c.serveOnce(ctx, cfg, wait)
+		return c.serveOnce(ctx, cfg)
 	}
-	return c.serve(ctx, cfg, wait)
+	return c.serve(ctx, cfg)
 }
 
 // serve waits in the queue, alone or in a block, and returns the lock.
-func (c *Client) serve(ctx context.Context, cfg *settings, wait waitpolicy.Wait) (*Lock, error) {
-	c.observe(ctx, cfg)
-	call, err := c.begin(ctx, wait)
+func (c *Client) serve(ctx context.Context, cfg *settings) (*Lock, error) {
+	m, err := c.member(ctx, cfg)
 	if err != nil {
-		return nil, cfg.reportFailure(err)
+		return nil, err
 	}
-	defer call.end()
-	m := newMember(call, cfg)
-	var w blocks.Waited
-	var grant *waiter.Grant
-	if cfg.joins(c, wait) {
-		w, grant, err = c.blocks.Acquire(call.ctx, m)
-	} else {
-		w, grant, err = m.acquire(wait)
+	defer m.end()
+	if !cfg.joins(c) {
+		return m.waited(m.acquire())
 	}
-	lock, again, err := m.waited(ctx, w, grant, err)
-	if again {
-		call.end()
-		return c.serve(ctx, cfg, waitpolicy.NoWait)
+	ended := m.ctx.Done()
+	caller := c.blocks.Enter(m.ctx, m)
+	for { // here, no deeper: a stack that has grown stays as large while its goroutine rests
+		select {
+		case <-caller.Wake:
+		case <-ended:
+			ended = nil
+		}
+		if w, grant, err := caller.Next(); w != nil {
+			return m.waited(w, grant, err)
+		}
 	}
-	return lock, err
 }
 
 // member is the call of one acquire, which may wait in a block.
 type member struct {
-	*call
-	cfg *settings
+	call
+	caller context.Context // that of Acquire
+	cfg    *settings
 }
 
 var _ blocks.Member = (*member)(nil)
 
+// member enters a call, which ends with end.
+//
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func newMember(call *call, cfg *settings) *member {
-	call.calls(cfg)
-	return &member{call, cfg}
+func (c *Client) member(ctx context.Context, cfg *settings) (*member, error) {
+	c.observe(ctx, cfg)
+	m := &member{caller: ctx, cfg: cfg}
+	if err := m.enter(c, ctx, cfg.wait); err != nil {
+		return nil, cfg.reportFailure(err)
+	}
+	m.calls(cfg)
+	return m, nil
 }
 
 // acquire waits in the queue, not in a block.
-func (m *member) acquire(wait waitpolicy.Wait) (blocks.Waited, *waiter.Grant, error) {
-	return waiter.Acquire(m.ctx, m.client.waiter(m.cfg, m.callbacks), m.cfg.patience(wait))
+func (m *member) acquire() (blocks.Waited, *waiter.Grant, error) {
+	return waiter.Acquire(m.Bind(), m.client.waiter(m.cfg, m.callbacks), m.cfg.patience())
 }
 
-// waited makes the lock of what a waiter has got, or the error, and reports whether another attempt follows.
+// waited makes the lock of what a waiter has got, or makes another attempt, or returns the error.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (m *member) waited(ctx context.Context, w blocks.Waited, grant *waiter.Grant, err error) (lock *Lock, again bool, _ error) {
-	lock, tried, err := m.client.lock(m.call, m.cfg, w, grant, err)
-	if m.cfg.again(ctx, tried, err) {
-		return nil, true, nil
+func (m *member) waited(w blocks.Waited, grant *waiter.Grant, err error) (*Lock, error) {
+	lock, tried, err := m.client.lock(&m.call, m.cfg, w, grant, err)
+	if m.cfg.again(m.caller, tried, err) {
+		m.end()
+		m.cfg.wait = waitpolicy.NoWait
+		return m.client.serve(m.caller, m.cfg)
 	}
-	return lock, false, m.cfg.reportFailure(err)
+	return lock, m.cfg.reportFailure(err)
 }
 
 func (m *member) Queue() *table.Queue { return &m.cfg.queue }
@@ -255,8 +266,8 @@ func (m *member) Progress() func(waiter.Progress) { return m.client.progress(m.c
 
 func (m *member) Log() *notify.Log { return m.cfg.log }
 
-func (m *member) Advance(ctx context.Context, grant *waiter.Grant) error {
-	return m.client.sessions.Advance(ctx, m.cfg.queue, grant)
+func (m *member) Advance(grant *waiter.Grant) error {
+	return m.client.sessions.Advance(m.Bind(), m.cfg.queue, grant)
 }
 
 func (m *member) GiveBack(ctx context.Context, grant *waiter.Grant) {
@@ -266,8 +277,8 @@ func (m *member) GiveBack(ctx context.Context, grant *waiter.Grant) {
 }
 
 // joins reports whether a call may wait together with others of its client for the same lock: all of them wait and hold alike.
-func (s *settings) joins(c *Client, wait waitpolicy.Wait) bool {
-	tries, _ := s.patience(wait).Tries()
+func (s *settings) joins(c *Client) bool {
+	tries, _ := s.patience().Tries()
 	plain := s.mode == (queue.Mode{}) && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
 	return plain && s.Block > 1 && s.once == nil && s.policy() == (queue.Policy{}) && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
 		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
@@ -338,6 +349,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed = true
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
+	c.blocks.Close()
 	var errs []error
 	if err := c.calls.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
@@ -379,26 +391,44 @@ var errWaitOver = errors.New("the wait is over")
 // call is an acquire under way.
 type call struct {
 	client    *Client
-	ctx       context.Context // that of the caller, bounded by the wait, by Close, and by a callback that panics
-	cancel    context.CancelCauseFunc
-	stop      context.CancelFunc // of the limit of the wait; nil: there is none
-	unhook    func() bool        // from Close
-	callbacks *callback.Caller   // nil: there are none
+	ctx       context.Context         // that of the caller, bounded by the wait, and by more once it is bound
+	stop      context.CancelFunc      // of the limit of the wait; nil: there is none
+	cancel    context.CancelCauseFunc // nil: it is not bound
+	unhook    func() bool             // from Close
+	callbacks *callback.Caller        // nil: there are none
 	ended     bool
 }
 
-// begin enters a call, which ends with end.
+// begin enters a call that makes requests, which ends with end.
 func (c *Client) begin(ctx context.Context, wait waitpolicy.Wait) (*call, error) {
-	if !c.open() {
-		return nil, ErrClosed
+	begun := &call{}
+	if err := begun.enter(c, ctx, wait); err != nil {
+		return nil, err
 	}
-	begun := &call{client: c}
-	begun.ctx, begun.cancel = context.WithCancelCause(ctx)
-	begun.unhook = context.AfterFunc(c.ctx, begun.close)
-	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
-		begun.ctx, begun.stop = context.WithTimeoutCause(begun.ctx, limit, errWaitOver)
-	}
+	begun.Bind()
 	return begun, nil
+}
+
+// enter enters a call.
+func (c *call) enter(client *Client, ctx context.Context, wait waitpolicy.Wait) error {
+	if !client.open() {
+		return ErrClosed
+	}
+	c.client, c.ctx = client, ctx
+	if limit, limited := wait.Limit(); limited && !wait.IsNoWait() {
+		c.ctx, c.stop = context.WithTimeoutCause(ctx, limit, errWaitOver)
+	}
+	return nil
+}
+
+// Bind lets the context of a call end with Close, and with a callback that panics, and returns it. A caller that rests in a block
+// does without: that needs memory.
+func (c *call) Bind() context.Context {
+	if c.cancel == nil {
+		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
+		c.unhook = context.AfterFunc(c.client.ctx, c.close)
+	}
+	return c.ctx
 }
 
 // open enters a call, unless Close has begun.
@@ -414,6 +444,7 @@ func (c *Client) open() bool {
 // calls lets the call call the functions of its options.
 func (c *call) calls(cfg *settings) {
 	if cfg.progress != nil || cfg.placed != nil {
+		c.Bind()
 		c.callbacks = callback.New(c.cancel, c.client.background.Run)
 	}
 }
@@ -430,11 +461,13 @@ func (c *call) end() {
 }
 
 func (c *call) leave() {
-	c.unhook()
+	if c.cancel != nil {
+		c.unhook()
+		c.cancel(nil)
+	}
 	if c.stop != nil {
 		c.stop()
 	}
-	c.cancel(nil)
 	c.client.calls.Leave()
 }
 
@@ -455,13 +488,13 @@ func (c *Client) over(ctx context.Context) error {
 }
 
 // prepare checks the arguments of a call, and sets its queue.
-func (k Key) prepare(c *Client, wait waitpolicy.Wait, cfg *settings) error {
+func (k Key) prepare(c *Client, cfg *settings) error {
 	key := k.normal()
 	var misuse error
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")
 	}
-	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), wait.Validate(), cfg.validate(), misuse); err != nil {
+	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), cfg.wait.Validate(), cfg.validate(), misuse); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
 	cfg.queue = c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)

@@ -106,8 +106,8 @@ func (k *block) raise(value any) {
 
 // acquireAlone is the wait of a block of one.
 func (k *block) acquireAlone() (_ Waited, grant *waiter.Grant, err error) {
-	ctx := k.callers[0].ctx
 	k.blocks.mu.Lock()
+	ctx := k.callers[0].member.Bind()
 	k.prepare(ctx)
 	w := k.w
 	k.blocks.mu.Unlock()
@@ -123,14 +123,28 @@ func (k *block) acquireAlone() (_ Waited, grant *waiter.Grant, err error) {
 // acquire waits for the lock.
 func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
 	if k.offer != nil {
-		grant, err = k.w.Retook(ctx, k.answer(ctx))
+		grant, err = k.retook(ctx)
 	}
 	if grant == nil && err == nil {
 		grant, err = k.w.Run(ctx)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		k.granted(grant)
 	}
+	return grant, err
+}
+
+// retook continues with what has become of the release that was to take the tickets.
+//
+//go:noinline // what it needs of the stack, a resting block does not occupy
+func (k *block) retook(ctx context.Context) (*waiter.Grant, error) {
+	return k.w.Retook(ctx, k.answer(ctx))
+}
+
+// granted notes that the block has the lock.
+//
+//go:noinline // what it needs of the stack, a resting block does not occupy
+func (k *block) granted(grant *waiter.Grant) {
 	b := k.blocks
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +155,6 @@ func (k *block) acquire(ctx context.Context) (grant *waiter.Grant, err error) {
 	}
 	k.line.holding = k
 	k.ticketed(grant.Ticket)
-	return grant, nil
 }
 
 // answer returns the answer of the release that was to take the tickets, for which a caller waits a while longer than it would.
@@ -358,9 +371,10 @@ func (k *block) Retake(t ticket.Number) (n handover.Next) {
 	}
 	next := l.take(b)
 	next.offer = make(chan queue.Passed, 1)
-	ctx := next.callers[0].ctx
-	if len(next.callers) > 1 {
-		ctx = context.WithoutCancel(ctx)
+	c := next.callers[0]
+	ctx := context.WithoutCancel(c.ctx)
+	if len(next.callers) == 1 {
+		ctx = c.member.Bind()
 	}
 	next.prepare(ctx)
 	n = handover.Retakes(&queue.Next{Entry: next.w.Retaking(t), Ticket: t, New: true}, next.offer)

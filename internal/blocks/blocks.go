@@ -32,13 +32,33 @@ type Blocks struct {
 	max int
 	run func(func()) // a goroutine that the client's Close waits for
 
-	mu    sync.Mutex
-	lines map[lineKey]*line // guarded by mu
+	mu     sync.Mutex
+	lines  map[lineKey]*line // guarded by mu
+	closed bool              // guarded by mu
 }
 
 // New returns Blocks of at most so many tickets.
 func New(most int, run func(func())) *Blocks {
 	return &Blocks{max: most, run: run, lines: map[lineKey]*line{}}
+}
+
+// Close ends the waits of all callers. Those that are about to hold the lock get it.
+func (b *Blocks) Close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for _, l := range b.lines {
+		for _, k := range l.blocks {
+			signal(k.callers)
+		}
+		signal(l.gathered)
+	}
+}
+
+func signal(callers []*Caller) {
+	for _, c := range callers {
+		c.signal()
+	}
 }
 
 type lineKey struct{ entity, reason string }
@@ -50,11 +70,13 @@ type line struct {
 	taking   *block    // that has no tickets yet
 	answered time.Time // when one had tickets last
 	holding  *block
-	blocks   int         // that wait or hold
+	blocks   []*block    // that wait or hold
 	pause    *time.Timer // after which the gathered take tickets; nil: it does not run
 }
 
 // line returns the line of a queue. b.mu is held.
+//
+//go:noinline // a caller that enters has little stack
 func (b *Blocks) line(q *table.Queue) *line {
 	key := lineKey{q.Entity, q.Reason}
 	l := b.lines[key]
@@ -131,7 +153,7 @@ func (l *line) take(b *Blocks) *block {
 	for i, c := range k.callers {
 		c.block, c.index = k, i
 	}
-	l.taking, l.blocks = k, l.blocks+1
+	l.taking, l.blocks = k, append(l.blocks, k)
 	return k
 }
 
@@ -145,7 +167,7 @@ func (l *line) taken(k *block) {
 
 // ended notes that a block does not wait or hold any more.
 func (l *line) ended(k *block) {
-	l.blocks--
+	l.blocks = slices.DeleteFunc(l.blocks, func(o *block) bool { return o == k })
 	if l.taking == k {
 		l.taking = nil
 	}
@@ -162,7 +184,7 @@ func (l *line) silence(c *Caller) time.Duration {
 
 // tidy forgets a line of which nothing is left.
 func (l *line) tidy(b *Blocks) {
-	if l.blocks == 0 && l.pause == nil && len(l.gathered) == 0 && b.lines[l.key] == l {
+	if len(l.blocks) == 0 && l.pause == nil && len(l.gathered) == 0 && b.lines[l.key] == l {
 		delete(b.lines, l.key)
 	}
 }

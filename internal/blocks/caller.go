@@ -14,11 +14,11 @@ import (
 
 // Caller is one Acquire.
 type Caller struct {
+	Wake   chan struct{} // capacity 1: its state has changed
 	blocks *Blocks
-	ctx    context.Context
+	ctx    context.Context // of its wait
 	member Member
 	report func(waiter.Progress) // nil: it has no receiver
-	wake   chan struct{}         // capacity 1: its state has changed
 
 	// Guarded by blocks.mu.
 	since  time.Time // when it has gathered
@@ -42,9 +42,12 @@ type Member interface {
 	// Progress makes what receives the changes of the wait. Nil: there is no receiver.
 	Progress() func(waiter.Progress)
 	Log() *notify.Log
+	// Bind returns the context of the caller's requests, which ends with the client, too. Blocks calls it for a caller that waits
+	// alone.
+	Bind() context.Context
 	// Advance begins a turn after one that may have writes under way. It returns session.ErrAdvanced if the lock is lost. After any
 	// other error that turn must not begin.
-	Advance(context.Context, *waiter.Grant) error
+	Advance(*waiter.Grant) error
 	// GiveBack releases a grant that no caller takes.
 	GiveBack(context.Context, *waiter.Grant)
 }
@@ -57,36 +60,24 @@ type Waited interface {
 	Wait()
 }
 
-// Acquire waits for the lock, alone or in a block. A lock that was granted while ctx ended is returned as well.
-func (b *Blocks) Acquire(ctx context.Context, m Member) (Waited, *waiter.Grant, error) {
-	c := b.enter(ctx, m)
-	for ended := ctx.Done(); ; {
-		select {
-		case <-c.wake:
-		case <-ended:
-			ended = nil
-		}
-		if w, grant, err := c.next(); w != nil {
-			return w, grant, err
-		}
-	}
-}
-
-// enter adds a caller to its line.
+// Enter adds a caller to its line. It calls Next when Wake has a value, and once when ctx has ended.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (b *Blocks) enter(ctx context.Context, m Member) *Caller {
-	c := &Caller{blocks: b, ctx: ctx, member: m, report: m.Progress(), since: time.Now(), wake: make(chan struct{}, 1)}
+func (b *Blocks) Enter(ctx context.Context, m Member) *Caller {
+	c := &Caller{Wake: make(chan struct{}, 1), blocks: b, ctx: ctx, member: m, report: m.Progress(), since: time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.line(m.Queue()).gather(b, false, c)
+	if b.closed {
+		c.signal()
+	}
 	return c
 }
 
-// next returns what the wait has come to, or nil: it goes on.
+// Next returns what the wait has come to, or nil: it goes on. A lock that was granted while ctx ended is returned as well.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (c *Caller) next() (Waited, *waiter.Grant, error) {
+func (c *Caller) Next() (Waited, *waiter.Grant, error) {
 	for {
 		alone, grant, err := c.state()
 		switch {
@@ -120,7 +111,7 @@ func (c *Caller) advance(grant *waiter.Grant) error {
 			grant.Block.Over(false)
 		}
 	}()
-	err := c.member.Advance(c.ctx, grant)
+	err := c.member.Advance(grant)
 	returned = true
 	return err
 }
@@ -139,11 +130,19 @@ func (c *Caller) state() (alone *block, grant *waiter.Grant, err error) {
 	case c.alone != nil:
 		alone, c.alone = c.alone, nil
 	case !c.chosen:
-		if err = c.ctx.Err(); err != nil {
+		if err = c.over(); err != nil {
 			c.leave()
 		}
 	}
 	return alone, grant, err
+}
+
+// over returns why the caller is to wait no longer, or nil. blocks.mu is held.
+func (c *Caller) over() error {
+	if c.blocks.closed {
+		return context.Canceled
+	}
+	return c.ctx.Err()
 }
 
 // leave takes the caller out of its line. blocks.mu is held.
@@ -183,7 +182,7 @@ func (c *Caller) again() {
 // signal says that the state has changed. blocks.mu is held.
 func (c *Caller) signal() {
 	select {
-	case c.wake <- struct{}{}:
+	case c.Wake <- struct{}{}:
 	default:
 	}
 }

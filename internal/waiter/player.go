@@ -107,10 +107,9 @@ func (p *player) play(ctx context.Context, do *queue.Do) (*queue.Do, error) {
 	}
 }
 
-// behind sleeps while the waiter is not the first of its client, which alone can be next, unless it has an entry to remove, or
-// must see what its policy asks for. The event is nil unless the lock is passed to it.
+// behind sleeps while the waiter need not look. The event is nil unless the lock is passed to it.
 func (p *player) behind(ctx context.Context) (queue.Event, error) {
-	for p.turn.local != nil && !p.turn.local.First() && !p.wait.Shown(p.wait.Snapshot) && !p.watches() {
+	for p.follows() {
 		p.sight.pace.Behind(p.turn.local.Ahead().Rows)
 		p.sight.report()
 		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
@@ -119,6 +118,14 @@ func (p *player) behind(ctx context.Context) (queue.Event, error) {
 		}
 	}
 	return nil, nil
+}
+
+// follows reports whether the waiter is not the first of its client, which alone can be next, unless it has an entry to remove, or
+// must see what its policy asks for.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (p *player) follows() bool {
+	return p.turn.local != nil && !p.turn.local.First() && !p.wait.Shown(p.wait.Snapshot) && !p.watches()
 }
 
 // watches reports whether the waiter looks although it is not the first of its client: one that may be superseded always, and
