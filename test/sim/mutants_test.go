@@ -88,7 +88,7 @@ var mutants = []mutant{
 	{
 		"a waiter that is superseded by any group", "queue/policy.go",
 		"row.Group == group &&", "row.Group != \"\" &&",
-		`and superseded by ticket`, 20, "",
+		`and superseded by ticket`, 21, "",
 	},
 	{
 		"a limit that counts the waiter itself", "queue/policy.go",
