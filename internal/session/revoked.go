@@ -5,7 +5,6 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -88,7 +87,13 @@ func (s *Session) await(asked <-chan struct{}) {
 			if err == nil {
 				s.look(rec)
 			}
-			retry.Sleep(s.ctx, hintPause)
+			select {
+			case <-time.After(hintPause):
+			case <-asked: // a hint that came meanwhile shows nothing more
+				return
+			case <-s.ctx.Done():
+				return
+			}
 			if err != nil {
 				select {
 				case hints <- struct{}{}:

@@ -114,6 +114,7 @@ func TestSimulatorFigures(t *testing.T) {
 			"none": none, "suspended": m.Suspend > 0, "split": p.Split.Window > 0, "TTL": m.TTL > 0, "early TTL": p.EarlyTTL, "stalls": c.Stall > 0,
 			"no dates": p.Dateless, "some dates": c.Undated > 0, "jobs": p.Jobs > 0, "contests": p.Contest, "hints": p.Hints, "bells": p.Bells,
 			"wider": p.Scope != ticket.ScopeQueue, "several": p.Several > 0,
+			"policies": p.Policies > 0, "cancels": p.Cancels, "closes": p.Closes, "once": p.Once > 0,
 		} {
 			if is {
 				runs[name]++
@@ -136,16 +137,17 @@ func TestSimulatorFigures(t *testing.T) {
 		says(t, testingPage, "its HTTP client repeats requests | %d %% |", percent(name))
 	}
 	for row, names := range map[string][]string{
-		"a host is suspended: its monotonic clock stops, the table's continues":              {"suspended"},
-		"the items of a transaction become visible one after another":                        {"split"},
-		"TTL deletes rows late; also before their time":                                      {"TTL", "early TTL"},
-		"one goroutine pauses at a request, the rest of its process continues":               {"stalls"},
-		"answers without dates: of all, or of some processes":                                {"no dates", "some dates"},
-		"processes that take one turn and end, often by a crash":                             {"jobs"},
-		"contests: many processes want one lock for short turns, and are granted it by name": {"contests"},
-		"wake-up hints, lost, late, repeated and forged; with bells":                         {"hints", "bells"},
-		"tickets of a wider scope; most turns take several locks":                            {"wider", "several"},
-		"none of the first two rows, and no suspended host":                                  {"none"},
+		"a host is suspended: its monotonic clock stops, the table's continues":                                {"suspended"},
+		"the items of a transaction become visible one after another":                                          {"split"},
+		"TTL deletes rows late; also before their time":                                                        {"TTL", "early TTL"},
+		"one goroutine pauses at a request, the rest of its process continues":                                 {"stalls"},
+		"answers without dates: of all, or of some processes":                                                  {"no dates", "some dates"},
+		"processes that take one turn and end, often by a crash":                                               {"jobs"},
+		"contests: many processes want one lock for short turns, and are granted it by name":                   {"contests"},
+		"wake-up hints, lost, late, repeated and forged; with bells":                                           {"hints", "bells"},
+		"tickets of a wider scope; most turns take several locks":                                              {"wider", "several"},
+		"limits of waiters and groups; waiters that ask holders to give way; closed queues; results of `once`": {"policies", "cancels", "closes", "once"},
+		"none of the first two rows, and no suspended host":                                                    {"none"},
 	} {
 		var shares []string
 		for _, name := range names {

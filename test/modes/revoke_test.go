@@ -209,6 +209,28 @@ func TestRevokeHint(t *testing.T) {
 	})
 }
 
+// TestRevokeHintAfterRead checks that a holder that has learnt that it was asked reads no more, also if a hint comes meanwhile.
+func TestRevokeHintAfterRead(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		var hub hints.Hub
+		a, da := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{Wake: hub.Client("b")})
+		for range 20 {
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			asked := lock.Revoked()
+			before := da.Counts()
+			locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "now", 0))
+			<-asked
+			hub.Forge()
+			time.Sleep(3 * time.Second)
+			if spent := da.Counts().Sub(before).Total().Sent; spent != 1 {
+				t.Errorf("the holder has sent %d requests, want one read", spent)
+			}
+			locktest.Release(t, lock)
+		}
+	})
+}
+
 // TestRevokeResumed checks that who resumes a lock is asked as well, and NoHeartbeat learns by Extend.
 func TestRevokeResumed(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {

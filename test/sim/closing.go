@@ -2,11 +2,9 @@ package sim
 
 import (
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/queue"
 )
 
 // closing is the stream that chooses the runs with closed queues, as variation does.
@@ -24,13 +22,6 @@ func (p *Plan) close() {
 // maxLeast is for how many leases a queue stays closed at most.
 const maxLeast = 4
 
-// policies are what is known of closed queues and of requests to give way.
-type policies struct {
-	mu     sync.Mutex
-	closed map[string]time.Time // guarded by mu; by the audit's name of a queue: until when, on the engine's clock
-	asked  map[string]bool      // guarded by mu; by queue and ticket
-}
-
 // atLeast draws for how long a turn keeps its queue closed; zero: not at all.
 func (a *attempt) atLeast(r *rand.Rand, shares bool) time.Duration {
 	if !a.plan.Closes || shares || r.IntN(3) > 0 {
@@ -46,9 +37,6 @@ func (w *world) closes(key queuelock.Key, begun time.Time, d time.Duration) {
 	}
 	w.policies.mu.Lock()
 	defer w.policies.mu.Unlock()
-	if w.policies.closed == nil {
-		w.policies.closed = map[string]time.Time{}
-	}
 	// The engine's clock is faster or slower, and its hosts' clocks differ.
 	until := begun.Add(d - d/500 - 200*time.Millisecond)
 	if until.After(w.policies.closed[name(key)]) {
@@ -69,33 +57,5 @@ func (w *world) judgeOpen(queue, ticket string) {
 	defer w.policies.mu.Unlock()
 	if until := w.policies.closed[queue]; w.engineClock().Before(until) {
 		w.violate("ticket %s of %s was granted %v before its queue was to open", ticket, queue, until.Sub(w.engineClock()))
-	}
-}
-
-// ask lets the process ask the first holder of a queue to give way.
-func (n *node) ask(r *rand.Rand, key queuelock.Key, state *queue.State) {
-	if !n.plan.Closes || state == nil || len(state.Serving) == 0 {
-		return
-	}
-	h := state.Serving[0]
-	n.policies.mu.Lock()
-	if n.policies.asked == nil {
-		n.policies.asked = map[string]bool{}
-	}
-	for t := h.Ticket; t.Compare(h.Last()) <= 0; t = t.Plus(1) { // all turns of a block
-		n.policies.asked[name(key)+" "+t.String()] = true
-	}
-	n.policies.mu.Unlock()
-	err := n.client.Operator().Revoke(n.with(r), key, h, "simulated", 0)
-	n.add(n.name, "asks ticket %s of %s to give way: %v", h.Ticket, key, err)
-}
-
-// judgeAsked judges what a holder has heard: it was meant.
-func (h *hold) judgeAsked() {
-	_, asked := h.lock.Revocation()
-	h.policies.mu.Lock()
-	defer h.policies.mu.Unlock()
-	if asked && !h.policies.asked[name(h.key)+" "+h.token] {
-		h.violate("%s was asked to give way with ticket %s, which was not meant", h.owner, h.token)
 	}
 }

@@ -228,9 +228,8 @@ func (l *listening) Write(b []byte) (int, error) {
 
 // changed notes a change of an item.
 func (d *diary) changed(by *http.Request, c embedded.Change) {
-	reason, padded, ok := strings.Cut(c.Key["sk"].Text, "/")
-	queue := c.Key["pk"].Text + " " + reason
-	if !ok || strings.Trim(padded, "0") != "" || !d.world.isQueue(queue) {
+	queue, ok := d.world.recordOf(c)
+	if !ok {
 		return
 	}
 	if by != nil {
@@ -246,4 +245,11 @@ func (d *diary) changed(by *http.Request, c embedded.Change) {
 
 func (w *world) isQueue(queue string) bool {
 	return slices.ContainsFunc(w.keys, func(key queuelock.Key) bool { return name(key) == queue })
+}
+
+// recordOf returns the queue whose record has changed.
+func (w *world) recordOf(c embedded.Change) (queue string, ok bool) {
+	reason, padded, ok := strings.Cut(c.Key["sk"].Text, "/")
+	queue = c.Key["pk"].Text + " " + reason
+	return queue, ok && strings.Trim(padded, "0") == "" && w.isQueue(queue)
 }

@@ -71,6 +71,12 @@
 //     that the write was made. A loss by eviction means that it did not release. A
 //     write that was reported as not made never appears later. Unknown outcomes are
 //     counted, and are an error in a run without faults.
+//   - Policies. A queue that was full had so many waiters, a waiter that was superseded had a later one in its group, and
+//     none claims the lock that its last look has shown. A holder that a waiter asks to give way is in the record, with an
+//     earlier ticket and of its group. A closed queue opens in time, and not before.
+//   - Results of package once. No two functions run while the first lease lives. None runs if a result was left since its
+//     caller has read the record. What callers are given was computed and left, and is not older than its life. Errors are
+//     those of calls under way.
 //   - A row is not renewed when its process has not looked at the queue for a
 //     minute, not counting its pauses.
 //   - Each Acquire returns within a bounded time, and all waiters are served once
@@ -88,6 +94,9 @@
 // that are short beside leases, so that most grants are by name, and some waiters leave
 // as they are named. In a quarter of these several waiters of one process meet in a short
 // queue, and answers overtake each other by up to two seconds.
+//
+// In a sixth of the runs some turns have limits of waiters or groups, and in a twelfth most do, and the latest waiter may ask
+// the holder to give way. In a tenth some turns want a result of package once, whose functions fail, panic, and die.
 //
 // In another eighth of the runs most turns take one to five of five locks at once, in
 // three entities, with tickets of the table's or of each queue. A newcomer then takes

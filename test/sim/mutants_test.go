@@ -88,7 +88,7 @@ var mutants = []mutant{
 	{
 		"a waiter that is superseded by any group", "queue/policy.go",
 		"row.Group == group &&", "row.Group != \"\" &&",
-		`and superseded by ticket`, 20, "",
+		`and superseded by ticket`, 21, "",
 	},
 	{
 		"a limit that counts the waiter itself", "queue/policy.go",
@@ -105,19 +105,49 @@ var mutants = []mutant{
 		"", 0, "./test/faults TestThrottledCopy",
 	},
 	{
+		"a superseded waiter that claims the lock", "queue/policy.go",
+		"if by, ok := w.superseded(c); ok {\n\t\treturn w.supersededBy(by), true", "if by, ok := w.superseded(c); ok && d.Do != ActionClaim {\n\t\treturn w.supersededBy(by), true",
+		`although its last look has shown ticket`, 48, "",
+	},
+	{
+		"a request to give way to holders of any group", "queue/policy.go",
+		"w.grouped() && h.Group == p.Group && ", "w.grouped() && ",
+		`was asked to give way by .* of the group`, 21, "",
+	},
+	{
+		"a request to give way by the ticket of the holder", "queue/policy.go",
+		"\"superseded by ticket \" + w.Ticket.String()", "\"superseded by ticket \" + h.Ticket.String()",
+		`which is not later`, 21, "",
+	},
+	{
 		"two computations of one result at a time", "once/once.go",
 		"{queuelock.OnceCall(&call)}", "{queuelock.OnceCall(&call), queuelock.Permits(2)}",
-		"", 0, "./once TestKilled/LostAndRunsOn",
+		`believed to hold`, 48, "",
 	},
 	{
 		"a computation although the grant shows a result", "once.go",
 		"\tif call.Result, err = cfg.answer(lock", "\tif _, err = cfg.answer(lock",
-		"", 0, "./once TestJustLeft",
+		`after it had read the record`, 118, "",
 	},
 	{
 		"a result that the release does not leave", "queue/writes.go",
 		"\tif e.Result != nil {\n", "\tif false {\n",
-		"", 0, "./once TestKilled/NotSent",
+		`which was not left`, 25, "",
+	},
+	{
+		"a result that is kept after its life", "queue/result.go",
+		"latest.Before(r.Until)", "!r.Until.IsZero()",
+		`which was left for`, 25, "",
+	},
+	{
+		"a result of a function that has failed", "once/once.go",
+		"fn(held, lock); err != nil {", "fn(held, lock); err != nil && len(value) == 0 {",
+		`of a function that has failed`, 69, "",
+	},
+	{
+		"a call that joins one which has ended", "once/flight.go",
+		"\t\tf.land()\n\t\tflights.mu.Unlock()\n\t\tf.cancel(nil)\n", "\t\tflights.mu.Unlock()\n\t\tf.cancel(nil)\n",
+		`was given an earlier error|which was left for`, 25, "",
 	},
 	{
 		"a floor without servingAfter", "queue/record.go",

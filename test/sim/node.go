@@ -283,8 +283,10 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 // send sends a request once.
 func (n *node) send(req *http.Request) (*http.Response, error) {
 	req, asked := n.diary.asks(n.name, req, read(req))
+	n.judgeSent(req, asked)
 	resp, err := n.conn.RoundTrip(req)
 	n.diary.answers(asked, resp, err)
+	n.learns(req, asked, resp, err)
 	if err == nil && n.undated {
 		resp.Header.Del("Date")
 	}

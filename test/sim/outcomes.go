@@ -118,6 +118,10 @@ func (w *world) changed(by *http.Request, changes []embedded.Change) {
 	for _, c := range changes {
 		w.diary.changed(by, c)
 		w.change(by, c)
+		if queue, ok := w.recordOf(c); ok {
+			w.judgeMarks(queue, c.Item)
+			w.judgeLeft(queue, c.Item)
+		}
 	}
 }
 

@@ -62,6 +62,12 @@ type Plan struct {
 	AnyWrites bool
 	// Closes lets turns keep their queue closed, and operators ask holders to give way.
 	Closes bool
+	// Cancels lets most waiters be superseded by later ones, of which some ask the holder to give way, as operators do.
+	Cancels bool
+	// Once is the chance of a turn at an exclusive lock to want a result of package once instead. Zero: none does. Keep is the
+	// mean life of a result.
+	Once float64
+	Keep time.Duration
 }
 
 // workers is how many take turns in the process of that host.
@@ -205,6 +211,8 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if rand.New(rand.NewPCG(seed, closing)).IntN(5) == 0 {
 		p.close()
 	}
+	p.supersede(rand.New(rand.NewPCG(seed, cancelling)))
+	p.compute(rand.New(rand.NewPCG(seed, computing)))
 	return p
 }
 

@@ -22,24 +22,35 @@ func (p *Plan) police(r *rand.Rand) {
 type policy struct {
 	limit   int    // of waiters ahead; -1: none
 	group   string // empty: none
+	cancels bool   // it asks the holder to give way
 	queue   string
-	asked   int // requests of the audit when the turn began
+	asked   int       // requests of the audit when the turn began
+	look    []rowSeen // what its last look has shown; guarded by policies.mu
 	options []queuelock.Option
 }
 
 // newPolicy draws the policy of a turn; nil if it has none.
-func (n *node) newPolicy(r *rand.Rand, key queuelock.Key) *policy {
+func (n *node) newPolicy(r *rand.Rand, owner string, key queuelock.Key) *policy {
 	if n.plan.Policies == 0 || r.Float64() >= n.plan.Policies {
 		return nil
 	}
 	p := &policy{limit: -1, queue: name(key), asked: n.audit.Requests()}
-	if r.IntN(2) == 0 {
+	if r.IntN(2) == 0 && !n.plan.Cancels {
 		p.limit = r.IntN(3)
 		p.options = []queuelock.Option{queuelock.MaxWaiters(p.limit)}
 	} else {
 		p.group = []string{"web", "api"}[r.IntN(2)]
-		p.options = []queuelock.Option{queuelock.Supersede(queuelock.Group(p.group))}
+		cancels := n.chances(owner+" cancels", 0)
+		if n.plan.Cancels && cancels.IntN(2) == 0 {
+			p.group = "web" // most
+		}
+		group := []queuelock.SupersedeOption{queuelock.Group(p.group)}
+		if p.cancels = n.plan.Cancels && cancels.IntN(2) == 0; p.cancels {
+			group = append(group, queuelock.CancelHolder)
+		}
+		p.options = []queuelock.Option{queuelock.Supersede(group...)}
 	}
+	n.policies.note(owner, p)
 	return p
 }
 

@@ -51,8 +51,9 @@ func TestSim(t *testing.T) {
 		if share := percent(total.contestedNamed, total.contested); share < 40 {
 			t.Errorf("%.1f %% of the grants in contests are by name, want 40 %% at least", share)
 		}
-		if total.full == 0 || total.superseded == 0 {
-			t.Errorf("%d times full, %d waiters superseded: want some of both", total.full, total.superseded)
+		if total.full == 0 || total.superseded == 0 || total.asked == 0 || total.answered <= total.computed {
+			t.Errorf("%d times full, %d waiters superseded, %d holders asked, %d results of %d computations: want some of each, and more results than computations",
+				total.full, total.superseded, total.asked, total.answered, total.computed)
 		}
 		for _, w := range conditions.Shapes() {
 			if *judged && !rare.MatchString(w.Name) && total.changes[w.Name] == 0 {
@@ -120,7 +121,7 @@ func fail(t *testing.T, report sim.Report) {
 type sum struct {
 	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
 	contests, contested, contestedNamed                                                                                              int // runs that are contests, and their grants
-	full, superseded                                                                                                                 int
+	full, superseded, asked, computed, answered                                                                                      int
 	simulated                                                                                                                        time.Duration
 	faults, operations, changes                                                                                                      map[string]int
 }
@@ -141,6 +142,9 @@ func (s *sum) add(r sim.Report) {
 	s.refused += r.Refused
 	s.full += r.Full
 	s.superseded += r.Superseded
+	s.asked += r.Asked
+	s.computed += r.Computed
+	s.answered += r.Answered
 	s.lost += r.Lost
 	s.writes += r.Writes
 	s.fenced += r.Fenced
@@ -166,7 +170,8 @@ func (s *sum) print(t *testing.T, took time.Duration) {
 		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
 	t.Logf("grants by name: %.1f %% of all; of %d in %d contests %.1f %%",
 		percent(s.named, s.grants), s.contested, s.contests, percent(s.contestedNamed, s.contested))
-	t.Logf("queues with a policy: %d times full, %d waiters superseded", s.full, s.superseded)
+	t.Logf("queues with a policy: %d times full, %d waiters superseded, %d holders asked by waiters; %d callers had a result of %d computations",
+		s.full, s.superseded, s.asked, s.answered, s.computed)
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
 	t.Logf("changes of the items of locks: %v", s.changes)
 	t.Logf("%d faults: %v", s.faultsSum, s.faults)

@@ -50,6 +50,8 @@ func (n *node) work(k int) {
 		default:
 			if saved, ok := n.takeSaved(r); ok {
 				n.resume(r, owner, saved)
+			} else if n.wantsResult(owner, key) {
+				n.callOnce(r, owner, key)
 			} else {
 				n.turn(r, owner, key)
 			}
@@ -87,7 +89,7 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	if a.closed = r.Float64() < n.kinds[key].Closed; a.closed {
 		opts = append(opts, queuelock.FailClosed())
 	}
-	if a.policy = n.newPolicy(r, key); a.policy != nil {
+	if a.policy = n.newPolicy(r, a.owner, key); a.policy != nil {
 		opts = append(opts, a.policy.options...)
 	}
 	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
@@ -174,7 +176,7 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool, opts []queuelock.Option, acquire func(context.Context, []queuelock.Option) (*queuelock.Lock, error)) {
 	owner := a.owner
 	n.diary.comes(key, owner)
-	ctx, cancel := context.WithTimeout(n.with(r), a.limit)
+	ctx, cancel := context.WithTimeout(of(n.with(r), owner), a.limit)
 	defer cancel()
 	loose, stood := n.loose.Load(), n.stood.Load()
 	lock, err := acquire(ctx, opts)
@@ -235,6 +237,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	}
 	n.beliefs.begin(h)
 	go func() { defer close(h.watched); h.watch() }()
+	h.mayGiveWay()
 	h.use(r)
 	h.judgeAsked()
 	h.release(r, loose)
@@ -355,6 +358,7 @@ type hold struct {
 	shared atomic.Bool
 	// watched is closed when the lock's end has been noted.
 	watched chan struct{}
+	leave   <-chan struct{} // closed when it is to end its work; nil: never
 }
 
 // watch records in beliefs and the visible history when the lock is lost.
@@ -426,6 +430,9 @@ func (h *hold) use(r *rand.Rand) {
 		case <-timer.C:
 		case <-h.lock.Context().Done():
 		case <-h.ctx.Done():
+		case <-h.leave:
+			timer.Stop()
+			return
 		}
 		timer.Stop()
 	}

@@ -40,6 +40,9 @@ type Report struct {
 	Refused    int            // Acquire that returned an error, and said why
 	Full       int            // of these, because the queue was full
 	Superseded int            // and because a later waiter came
+	Asked      int            // holders that were asked to give way by a later waiter
+	Computed   int            // calls of a function by package once
+	Answered   int            // callers of package once that were given a result
 	Lost       int            // locks lost
 	Writes     int            // protected writes that committed
 	Fenced     int            // protected writes that were refused
@@ -75,6 +78,7 @@ type world struct {
 	clear    atomic.Bool // the weather has cleared: no more faults
 	beliefs  beliefs
 	policies policies
+	results  results
 	visible  visible
 	tally    tally
 
@@ -100,6 +104,7 @@ type tally struct {
 	acquired, refused, lost, writes, fenced, requests atomic.Int64
 	outcomes, unknown                                 atomic.Int64 // of writes and releases
 	full, superseded                                  atomic.Int64 // of the refused
+	asked, computed, answered                         atomic.Int64
 }
 
 // Run plays a plan and judges it.
@@ -118,6 +123,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 	}
 	report.Named, report.Abandoned = w.audit.Named()
 	report.Full, report.Superseded = int(w.tally.full.Load()), int(w.tally.superseded.Load())
+	report.Asked, report.Computed, report.Answered = int(w.tally.asked.Load()), int(w.tally.computed.Load()), int(w.tally.answered.Load())
 	bad, unchecked := w.visible.check()
 	for _, violation := range bad {
 		w.diary.violated(violation)
@@ -142,7 +148,7 @@ func newWorld(plan Plan) *world {
 		time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
 	}
 	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, gathering: map[string]bool{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
-	w.diary = newDiary(w)
+	w.diary, w.policies, w.results = newDiary(w), newPolicies(), newResults()
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -310,6 +316,11 @@ func (w *world) judgeTheEnd(ctx context.Context) {
 	if w.plan.Several > 0 {
 		if err := w.useAll(ctx, c); err != nil {
 			w.violate("newcomer at all locks: %v", err)
+		}
+	}
+	if w.plan.Once > 0 {
+		if err := w.computeTwice(ctx, c); err != nil {
+			w.violate("newcomer: %v", err)
 		}
 	}
 	for _, key := range w.keys {
