@@ -257,11 +257,14 @@ func (p *Pace) EndedBy(at time.Time) {
 // Trip returns the shortest round trip of a request.
 func (p *Pace) Trip() time.Duration { return p.trip }
 
-// Moved returns when a snapshot last showed a change.
-func (p *Pace) Moved() time.Time { return p.moved }
+// Lasted returns for how long the present turn has probably lasted. Zero: that is not known. middle is the best guess of
+// DynamoDB's clock.
+func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
+	return p.observation(rec, 1, time.Time{}, middle, now).Likely
+}
 
 const (
-	// NamedWithin is how long after a look a holder may grant the lock to the row that it has read: its waiter may leave.
+	// NamedWithin is how long after a read a holder may grant the lock to the row that it has read: its waiter may leave.
 	NamedWithin = 2 * time.Second
 	// MaxEarly is how often the next in line looks again after a hint whose turn has not ended. A hint goes out with its
 	// release, and may be faster.
