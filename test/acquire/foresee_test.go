@@ -2,6 +2,7 @@ package acquire_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func newDuel(t *testing.T, opts ...queuelock.Option) *duel {
 	t.Helper()
 	d := &duel{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))}
 	d.first, _ = locktest.OpenMet(t, d.table, "first", queuelock.Config{})
-	d.second, d.db = locktest.OpenMet(t, d.table, "second", queuelock.Config{})
+	d.second, d.db = locktest.OpenMet(t, d.table, "second", queuelock.Config{Block: 64})
 	for range 8 {
 		lock := locktest.Acquire(t, d.first, waitpolicy.Forever)
 		time.Sleep(time.Second)
@@ -97,9 +98,9 @@ func TestForeseen(t *testing.T) {
 	locktest.InBubble(t, "ReadsNothingBeforeOwnWaiter", func(t *testing.T) {
 		d := newDuel(t)
 		own := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever)
-		time.Sleep(turn / 4)
-		if sent := locktest.CostTo(d.db, func() { time.Sleep(turn / 2) }); sent.Sent > 3 {
-			t.Errorf("%+v, want what its own waiter needs", sent)
+		time.Sleep(turn)
+		if sent := d.db.Counts().Sub(d.before)["GetItem"].Sent; sent > 0 { // its waiter's looks are queries
+			t.Errorf("%d reads", sent)
 		}
 		locktest.Release(t, d.held)
 		locktest.Release(t, locktest.Lock(t, <-own))
@@ -109,6 +110,44 @@ func TestForeseen(t *testing.T) {
 	})
 	locktest.InBubble(t, "ReadsNothingOfSharedLock", func(t *testing.T) {
 		newDuel(t, queuelock.Shared()).end(t, turn, 0)
+	})
+	locktest.InBubble(t, "ReadsNothingAfterLoss", func(t *testing.T) {
+		d := newDuel(t)
+		locktest.OperatorTakes(t, d.table)
+		if err := d.held.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) {
+			t.Error(err)
+		}
+		time.Sleep(turn)
+		if d.reads() > 0 {
+			t.Error("it reads after its turn")
+		}
+	})
+	locktest.InBubble(t, "ReadsInLastTurnOfBlock", func(t *testing.T) {
+		d := newDuel(t)
+		ahead := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
+		time.Sleep(turn / 4)
+		one, other := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever), locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever)
+		time.Sleep(turn / 4)
+		locktest.Release(t, d.held)
+		held := locktest.Lock(t, <-ahead)
+		time.Sleep(turn)
+		locktest.Release(t, held)
+		var of *queuelock.Lock
+		select {
+		case got := <-one:
+			of, one = got.Lock, other
+		case got := <-other:
+			of = got.Lock
+		}
+		behind := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
+		d.held, d.began, d.before = of, time.Now(), d.db.Counts()
+		d.end(t, turn, 0)
+		d.held, d.began = locktest.Lock(t, <-one), time.Now()
+		d.end(t, turn, 1)
+		if named(t, d.table) == nil {
+			t.Error("the release has named no waiter")
+		}
+		locktest.Release(t, locktest.Lock(t, <-behind))
 	})
 	locktest.InBubble(t, "WaiterHasLeft", func(t *testing.T) {
 		d := newDuel(t)
