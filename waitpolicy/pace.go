@@ -257,15 +257,7 @@ func (p *Pace) EndedBy(at time.Time) {
 // Trip returns the shortest round trip of a request.
 func (p *Pace) Trip() time.Duration { return p.trip }
 
-// Lasted returns for how long the present turn has probably lasted. Zero: that is not known. middle is the best guess of
-// DynamoDB's clock.
-func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
-	return p.observation(rec, 1, time.Time{}, middle, now).Likely
-}
-
 const (
-	// NamedWithin is how long after a read a holder may grant the lock to the row that it has read: its waiter may leave.
-	NamedWithin = 2 * time.Second
 	// MaxEarly is how often the next in line looks again after a hint whose turn has not ended. A hint goes out with its
 	// release, and may be faster.
 	MaxEarly = 3
@@ -333,7 +325,7 @@ func (p *Pace) awake(v View, d time.Duration) time.Duration {
 	switch {
 	case v.Row == 0:
 	case v.Record.HoldTime.Mean > v.Row/4, p.Before() > soon:
-	case p.Before() == 0 && v.Now.Sub(p.moved) > NamedWithin: // what the present holder has read is too old
+	case p.Before() == 0 && v.Now.Sub(p.moved) > readAfter(v.Record.HoldTime.Mean)+NamedWithin: // what the present holder has read is too old
 	default:
 		return min(d, v.Row/3)
 	}

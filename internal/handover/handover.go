@@ -25,6 +25,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // Lines holds the waiters of one client by queue. It is safe for concurrent use.
@@ -180,7 +181,7 @@ func (l *Lines) take(of table.Queue, t ticket.Number) (n Next, ok bool) {
 // name returns the grant to the row's waiter. ok is false if it is not known, or if turns are usually so long that its waiter
 // may sleep through the grant.
 func (r Row) name(id string, turn queue.HoldTime, clock *dbclock.Clock, now time.Time) (n queue.Next, ok bool) {
-	if r.Row == nil || !Names(turn.Mean, r.Row.Lease.TTL, now.Sub(r.ReadAt)) {
+	if r.Row == nil || !waitpolicy.Names(turn.Mean, r.Row.Lease.TTL, now.Sub(r.ReadAt)) {
 		return n, false
 	}
 	_, latest, _ := clock.At(now) // zero if it is not known

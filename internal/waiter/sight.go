@@ -59,7 +59,7 @@ func (s *sight) heldByOwn() bool {
 func (s *sight) expected() bool {
 	rec := &s.wait.Snapshot.Record
 	age := s.lasted() - s.turn.readAfter
-	return s.turn.foreseen && s.wait.Next() && len(rec.Holders) == 1 && age >= 0 && handover.Names(rec.HoldTime.Mean, s.cfg.Row.TTL, age)
+	return s.turn.foreseen && s.wait.Next() && len(rec.Holders) == 1 && age >= 0 && waitpolicy.Names(rec.HoldTime.Mean, s.cfg.Row.TTL, age)
 }
 
 // lasted returns for how long the present turn has probably lasted.
@@ -85,7 +85,7 @@ func (s *sight) foresee() {
 
 // readsNext returns after which time of the present turn its holder reads the next row; false: it does not.
 func (s *sight) readsNext(bells bool) (after time.Duration, ok bool) {
-	return handover.ReadsNext(s.mean(), s.pace.Trip(), s.cfg.Row.TTL, bells)
+	return s.pace.ReadsNext(s.mean(), s.cfg.Row.TTL, bells)
 }
 
 // rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it rings its bell.
