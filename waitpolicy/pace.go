@@ -257,12 +257,7 @@ func (p *Pace) EndedBy(at time.Time) {
 // Trip returns the shortest round trip of a request.
 func (p *Pace) Trip() time.Duration { return p.trip }
 
-// Moved returns when a snapshot last showed a change.
-func (p *Pace) Moved() time.Time { return p.moved }
-
 const (
-	// NamedWithin is how long after a look a holder may grant the lock to the row that it has read: its waiter may leave.
-	NamedWithin = 2 * time.Second
 	// MaxEarly is how often the next in line looks again after a hint whose turn has not ended. A hint goes out with its
 	// release, and may be faster.
 	MaxEarly = 3
@@ -333,7 +328,7 @@ func (p *Pace) awake(v View, d time.Duration) time.Duration {
 	switch {
 	case v.Row == 0:
 	case v.Record.HoldTime.Mean > v.Row/4, p.Before() > soon:
-	case p.Before() == 0 && v.Now.Sub(p.moved) > NamedWithin: // what the present holder has read is too old
+	case p.Before() == 0 && v.Now.Sub(p.moved) > readAfter(v.Record.HoldTime.Mean)+NamedWithin: // what the present holder has read is too old
 	default:
 		return min(d, v.Row/3)
 	}

@@ -16,7 +16,8 @@
 //
 // With Config.Bell hosts need no list of each other. A waiter shows where it can be rung in its row: an address and a
 // random key, which is never used again. The client that releases the lock has mostly read the next row before its
-// turn, and rings its waiter with the release. A bell has no more authority than a hint, and is judged like one.
+// turn, or reads it once during the turn, and rings its waiter with the release. A bell has no more authority than a
+// hint, and is judged like one.
 //
 //   - A waiter is rung only by a datagram with its key. Repeated ones lead to a look each, as hints do.
 //   - A release sends one datagram of 32 bytes with its request, and only to an address in Config.Allow.

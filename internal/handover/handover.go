@@ -6,7 +6,7 @@
 //	| the release knows                                   | the waiter learns of it by             |
 //	|-----------------------------------------------------|----------------------------------------|
 //	| a waiter of this client that offers to be passed it | the answer to the release              |
-//	| the next row, by the last look of the holder        | the same in this client, else by a look|
+//	| the next row, which the holder has read            | the same in this client, else by a look|
 //	| neither                                             | a signal in this client, a hint, a look|
 //
 // A bell is a hint for the waiter of the next row alone. A release that does not know that row may read it.
@@ -126,7 +126,7 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Row is the row with the ticket after that of a holder, as its last look before the grant showed it.
+// Row is the row with the ticket after that of a holder, as it was read before the grant or during the turn.
 type Row struct {
 	Row    *queue.Waiter // nil: it is not known
 	ReadAt time.Time
@@ -181,7 +181,7 @@ func (l *Lines) take(of table.Queue, t ticket.Number) (n Next, ok bool) {
 // name returns the grant to the row's waiter. ok is false if it is not known, or if turns are usually so long that its waiter
 // may sleep through the grant.
 func (r Row) name(id string, turn queue.HoldTime, clock *dbclock.Clock, now time.Time) (n queue.Next, ok bool) {
-	if r.Row == nil || now.Sub(r.ReadAt) > waitpolicy.NamedWithin || turn.Mean > r.Row.Lease.TTL/8 {
+	if r.Row == nil || !waitpolicy.Names(turn.Mean, r.Row.Lease.TTL, now.Sub(r.ReadAt)) {
 		return n, false
 	}
 	_, latest, _ := clock.At(now) // zero if it is not known

@@ -123,9 +123,14 @@ func (l *Lines) Ring(of table.Queue, next Row) {
 
 // Rings reports whether the waiter with ticket t may be of another client, whose bell this one could ring.
 func (l *Lines) Rings(of table.Queue, t ticket.Number) bool {
-	if l.hints == nil || l.hints.bells == nil {
-		return false
-	}
+	return l.Bells() && l.Others(of, t)
+}
+
+// Bells reports whether this client rings bells.
+func (l *Lines) Bells() bool { return l.hints != nil && l.hints.bells != nil }
+
+// Others reports whether the waiter with ticket t may be of another client.
+func (l *Lines) Others(of table.Queue, t ticket.Number) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.lines[lineKey{of.Entity, of.Reason}]
@@ -144,7 +149,7 @@ func (l *Lines) hinted(d wake.Digest) {
 
 // hang gives a waiter its bell, which is rung until its Leave.
 func (l *Lines) hang(w *Waiter) {
-	if l.hints == nil || l.hints.bells == nil {
+	if !l.Bells() {
 		return
 	}
 	bell, stop := l.hints.bells.Hang(func() {

@@ -27,6 +27,7 @@ type Waiter struct {
 
 	// Guarded by lines.mu.
 	inserted bool      // its row is in the table
+	put      time.Time // when it was first known to be there
 	touched  time.Time // of the last Touch
 	others   int       // tickets between this waiter and the one before that may be other clients'
 	seen     bool      // ahead is known, from a look of this waiter or of one before it
@@ -108,7 +109,7 @@ func (w *Waiter) RowInserted() {
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
 	before := w.line.first()
-	w.inserted, w.touched = true, time.Now() // its waiter may have waited for this
+	w.inserted, w.put, w.touched = true, time.Now(), time.Now() // its waiter may have waited for this
 	if w.line.first() == w && before != w {
 		signal(w.wake)
 	}
@@ -118,6 +119,13 @@ func (w *Waiter) RowInserted() {
 			signal(o.wake)
 		}
 	}
+}
+
+// Put returns when the waiter's row was first known to be in the table; zero: it is not.
+func (w *Waiter) Put() time.Time {
+	w.lines.mu.Lock()
+	defer w.lines.mu.Unlock()
+	return w.put
 }
 
 // RowDeleted records that the waiter's row was deleted or is left to its lease.

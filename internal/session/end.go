@@ -21,7 +21,7 @@ type end struct {
 	users  *expression.Expression // of UpdateAndRelease; nil: it is Release
 	policy retry.Policy           // of its one series of attempts
 	resume func()                 // lets transactions begin again; nil: they may
-	next   handover.Next          // the waiter that was looked for last
+	pass   handover.Next          // the waiter that was looked for last
 	record queue.Record           // of the last answer
 	turn   ticket.Number          // of the caller of the block that was chosen to follow; zero: none
 	rung   bool                   // the row of the next waiter is read to ring its bell
@@ -35,7 +35,7 @@ func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
 	defer func() {
 		if do.Do != queue.HoldDone {
 			c.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
-			c.next.Answer(queue.Passed{Reply: queue.ReplyUnknown}) // the DynamoDB client has panicked
+			c.pass.Answer(queue.Passed{Reply: queue.ReplyUnknown}) // the DynamoDB client has panicked
 		}
 		if c.resume != nil {
 			c.resume()
@@ -46,7 +46,7 @@ func (c *end) play(ctx context.Context, do queue.HoldDo) queue.HoldDo {
 		e.Deadline = c.keeper.Deadline()
 		sent := do.Do == queue.HoldSend
 		if do = c.step(e); sent { // the end of this turn is reported before the grant of the next
-			c.next.Answer(queue.Passed{Reply: e.Reply, Record: e.Record})
+			c.pass.Answer(queue.Passed{Reply: e.Reply, Record: e.Record})
 		}
 	}
 	return do
@@ -77,11 +77,11 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 		return queue.HoldEvent{Followed: !c.turn.IsZero()}
 	case queue.HoldOffer:
 		last := c.grant.Last()
-		c.next = c.client.Local.Next(c.config.Queue, c.grant.ID, last, c.grant.Next, do.HoldTime)
-		if next, err := last.Next(); c.next.Grant == nil && do.Alone && c.grant.Block != nil && err == nil {
-			c.next = c.grant.Block.Retake(next)
+		c.pass = c.client.Local.Next(c.config.Queue, c.grant.ID, last, c.nextRow(), do.HoldTime)
+		if next, err := last.Next(); c.pass.Grant == nil && do.Alone && c.grant.Block != nil && err == nil {
+			c.pass = c.grant.Block.Retake(next)
 		}
-		return queue.HoldEvent{Next: c.next.Grant}
+		return queue.HoldEvent{Next: c.pass.Grant}
 	case queue.HoldPause:
 		if !c.policy.Again(ctx, do.Err) {
 			return queue.HoldEvent{Err: do.Err}
@@ -121,7 +121,7 @@ func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 // one request.
 func (c *end) passOn(do queue.HoldDo) {
 	q := c.config.Queue
-	c.client.Local.Released(q, c.next, do.After, c.record)
+	c.client.Local.Released(q, c.pass, do.After, c.record)
 	if do.Reset {
 		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Last()) })
 	}

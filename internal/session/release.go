@@ -41,6 +41,9 @@ func (s *Session) release(ctx context.Context, result *queue.Result) error {
 	s.mu.Unlock()
 	do := s.step(queue.HoldEvent{Kind: queue.HoldRelease, Result: result})
 	s.keeper.Stop()
+	if s.next.timer != nil {
+		s.next.timer.Stop()
+	}
 	c := end{Session: s, policy: releasing.Within(0)}
 	defer s.over(false) // also if the DynamoDB client panics
 	do = c.play(ctx, do)

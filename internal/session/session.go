@@ -29,6 +29,7 @@ type Session struct {
 	*life
 	releases  turnstile // one call at a time releases the lock
 	transacts *transactions
+	next      next
 }
 
 // Hold returns the session of a grant, which must be released, and starts its heartbeat.
@@ -50,6 +51,7 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, l, cancel}
 	s.keep(ctx)
+	s.foresee()
 	s.look(grant.Record) // a lock that was resumed may have been asked to give way
 	c.listHeld(s)        // complete: Close may use it at once
 	return s

@@ -28,6 +28,7 @@ type Grant struct {
 	Record           queue.Record  // with the grant
 	Held             time.Time     // when its session began, after Record was read
 	Next             handover.Row  // to which its release may pass the lock
+	ReadNext         time.Time     // when its session reads the row for that; zero: it does not
 
 	// Of a block: Ticket is that of the present turn, and the entry has First.
 	Block    Block // nil: none
@@ -81,6 +82,9 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	case do.Holder.Named:
 		g.Leave = w.turn.place.cancel
 		g.Sent, g.Deadline = w.wait.Snapshot.ReadAt.Add(-w.sight.pace.Trip()), w.cfg.Row.Deadline(a.Sent)
+	}
+	if after, ok := w.sight.readsNext(w.cfg.Local.Bells()); ok && a.Claimed && g.Next.Row == nil {
+		g.ReadNext = g.Sent.Add(after)
 	}
 	return g
 }

@@ -260,8 +260,10 @@ func (p *player) decided(d *queue.Decision) {
 // should have.
 func (p *player) rest(ctx context.Context) (queue.Event, error) {
 	p.sight.report()
+	p.sight.foresee()
 	d, slots := p.sight.delay(ctx, p.turn.slot)
 	woken, slot, passed := p.turn.local.Rest(ctx, d, p.sight.mean(), slots)
+	p.sight.foresee() // the row was put meanwhile, perhaps
 	p.turn.slot = p.turn.slot || slot
 	if e, err := p.ended(ctx, passed); e != nil || err != nil {
 		return e, err

@@ -55,16 +55,47 @@ func (s *sight) heldByOwn() bool {
 	return s.wait.Next() && len(holders) == 1 && s.turn.local.Own(holders[0].ID)
 }
 
-// expected reports whether the present holder has probably read the waiter's row, and will name it: the row was there
-// before its turn. A CLAIM would be refused.
+// expected reports whether the present holder has probably read the waiter's row, and will name it. A CLAIM would be refused.
 func (s *sight) expected() bool {
-	return s.turn.foreseen && s.wait.Next() && len(s.wait.Snapshot.Record.Holders) == 1 &&
-		time.Since(s.pace.Moved()) < waitpolicy.NamedWithin
+	rec := &s.wait.Snapshot.Record
+	age := s.lasted() - s.turn.readAfter
+	return s.turn.foreseen && s.wait.Next() && len(rec.Holders) == 1 && age >= 0 && waitpolicy.Names(rec.HoldTime.Mean, s.cfg.Row.TTL, age)
+}
+
+// lasted returns for how long the present turn has probably lasted.
+func (s *sight) lasted() time.Duration {
+	now := time.Now()
+	return s.pace.Lasted(s.wait.Snapshot.Record, s.cfg.Queue.Clock().Middle(now), now)
+}
+
+// foresee notes if the holder of the ticket before, which has waited, has read the row during its turn, or will. One that was
+// granted an idle lock reads no row.
+//
+//go:noinline // what it needs of the stack, a resting waiter does not occupy
+func (s *sight) foresee() {
+	rec := &s.wait.Snapshot.Record
+	if s.turn.foreseen || s.turn.local == nil || !before(s.wait.Ticket, rec.Holders) || rec.Holders[0].Ticket == rec.FirstServed() {
+		return
+	}
+	lasted, put := s.lasted(), s.turn.local.Put()
+	if after, ok := s.readsNext(s.turn.local.Bell() != ""); ok && lasted > 0 && !put.IsZero() && lasted-time.Since(put) <= after {
+		s.turn.foreseen, s.turn.readAfter = true, after
+	}
+}
+
+// readsNext returns after which time of the present turn its holder reads the next row; false: it does not.
+func (s *sight) readsNext(bells bool) (after time.Duration, ok bool) {
+	return s.pace.ReadsNext(s.mean(), s.cfg.Row.TTL, bells)
 }
 
 // rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it rings its bell.
 func (s *sight) rings(holders []queue.Holder) bool {
-	return s.turn.foreseen && len(holders) == 1 && holders[0].Ticket == s.wait.Ticket.Previous()
+	return s.turn.foreseen && before(s.wait.Ticket, holders)
+}
+
+// before reports whether the lock has one holder, with the ticket before t.
+func before(t ticket.Number, holders []queue.Holder) bool {
+	return len(holders) == 1 && holders[0].Ticket == t.Previous()
 }
 
 // report reports the progress of a waiter that continues to wait.
@@ -174,8 +205,10 @@ type sightOfTurn struct {
 	local    *handover.Waiter // nil with NoWait, and before the row is put
 	byName   bool             // a release may grant the lock by the row
 	looked   bool             // there was one
-	foreseen bool             // a look has shown the row before the turn of the ticket before began
-	next     handover.Row     // with the ticket after
+	foreseen bool             // the holder of the ticket before has probably read the row, or will
+	// readAfter is after which time of its turn. Zero: before it began, as a look has shown the row then.
+	readAfter time.Duration
+	next      handover.Row // with the ticket after
 }
 
 // reported is the part of a report that must differ from the last one.

@@ -20,8 +20,8 @@ import (
 )
 
 // TestRungHandOver bounds the hand-over between hosts that learn of each other by their rows alone, from the call of Release to
-// the next grant, in round trips. With three contenders or more, holders have read the row of the next waiter. Of two, the
-// holder mostly reads it beside its release.
+// the next grant, in round trips. With three contenders or more, holders have mostly read the row of the next waiter before their
+// turn. Of two, the holder reads it during its turn.
 func TestRungHandOver(t *testing.T) {
 	long, short := locktest.Scaled(96, 32), locktest.Scaled(480, 160) // a look under way delays some, so a mean needs many
 	type measured struct {
@@ -38,8 +38,12 @@ func TestRungHandOver(t *testing.T) {
 		{"32Of5ms", 32, short, always(5 * ms), 1.2, 4.5, 7.5},
 		{"8Of50ms", 8, short, always(50 * ms), 1.2, 4.5, 5.5},
 		{"32Of50ms", 32, short, always(50 * ms), 1.2, 4.5, 9},
-		{"2Of1s", 2, long, always(time.Second), 2.5, 5.5, 7.5},
+		{"2Of50ms", 2, short, always(50 * ms), 1.35, 4.5, 3.5}, // the first look falls into the bell of some turns
+		{"2Of200ms", 2, short, always(200 * ms), 1.2, 4.5, 3.5},
+		{"2Of1s", 2, long, always(time.Second), 1.2, 4.5, 3.5},
+		{"2Of10s", 2, long, always(10 * time.Second), 1.2, 6.5, 2.5}, // too long for a grant by name
 		{"3Of1s", 3, long, always(time.Second), 1.2, 4.5, 5},
+		{"3Of3s", 3, long, always(3 * time.Second), 1.2, 5.5, 3.5},
 		{"8Of1s", 8, long, always(time.Second), 1.2, 5.5, 6},
 		{"32Of1s", 32, long, always(time.Second), 1.2, 8.5, 9},
 		{"8Of1sAtRandom", 8, long, exponential(time.Second), 1.2, 5.5, 10},

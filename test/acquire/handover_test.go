@@ -193,6 +193,7 @@ func TestHandOver(t *testing.T) {
 		{"8Of5ms", 8, always(5 * ms), 7 * ms, 40 * ms, 7, 8},
 		{"32Of5ms", 32, always(5 * ms), 8 * ms, 60 * ms, 7.5, 12},
 		{"2Of50ms", 2, always(50 * ms), 10 * ms, 80 * ms, 7, 10},
+		{"2Of1s", 2, always(time.Second), 8 * ms, 200 * ms, 4.5, 7.5},
 		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14},
 		{"8Of1s", 8, always(time.Second), 16 * ms, 200 * ms, 7.5, 25},
 		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
@@ -257,10 +258,10 @@ func TestHintedHandOver(t *testing.T) {
 		{"2Of5ms", 2, always(5 * ms), 6, 1},
 		{"8Of5ms", 8, always(5 * ms), 4.5, 5.5},
 		{"32Of5ms", 32, always(5 * ms), 4.5, 8},
-		{"2Of50ms", 2, always(50 * ms), 5.5, 1},
+		{"2Of50ms", 2, always(50 * ms), 4.5, 2.5}, // by name: one write fewer, and two reads more
 		{"8Of50ms", 8, always(50 * ms), 4.5, 6},
 		{"32Of50ms", 32, always(50 * ms), 4.5, 8},
-		{"2Of1s", 2, always(time.Second), 5.5, 1.5},
+		{"2Of1s", 2, always(time.Second), 4.5, 2.5},
 		{"32Of1s", 32, always(time.Second), 8.5, 8.2},
 		{"8Of1s", 8, always(time.Second), 5.3, 4.9},               // by name: one write fewer, and a look more
 		{"8Of1sAtRandom", 8, exponential(time.Second), 5.3, 11.9}, // 45 without hints; a look just before a hint costs some polls

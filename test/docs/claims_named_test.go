@@ -96,8 +96,19 @@ func TestNamedInTime(t *testing.T) {
 			}
 		}
 
-		says(t, protocolPage, "the waiter sleeps for at most a third of it")
+		says(t, protocolPage, "reads it once, after half of the mean turn. It does not if turns are shorter than four round trips, or if they are too long for a name and it has no bells.")
+		const trip = 10 * time.Millisecond
 		pace := waitpolicy.NewPace(false, time.Time{})
+		pace.Timed(now.Add(-trip), now)
+		for mean, bells := range map[time.Duration]bool{4*trip - 1: true, leaseOfRow/8 + 1: false, 4 * trip: false, leaseOfRow: true} {
+			after, reads := pace.ReadsNext(mean, leaseOfRow, bells)
+			if want := mean == 4*trip || mean == leaseOfRow; reads != want || reads && after != mean/2 {
+				t.Errorf("turns of %v: a holder reads the next row: %v, after %v", mean, reads, after)
+			}
+		}
+
+		says(t, protocolPage, "the waiter sleeps for at most a third of it")
+		pace = waitpolicy.NewPace(false, time.Time{})
 		rec := queue.Record{Exists: true, Present: true, HoldTime: queue.HoldTime{Mean: leaseOfRow / 8}, Holders: []queue.Holder{{ID: "a", Ticket: n(5)}}}
 		pace.Saw(queue.SnapshotOf(rec, now), 8)
 		view := waitpolicy.View{Record: rec, Ahead: 8, Now: now}

@@ -153,7 +153,7 @@ var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Attempt|Attemp
 var protocol = []string{
 	"heartbeat.Keeper.Due",
 	"queue.HoldTime.Add", "queue.Lease.End", "queue.Turns", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
-	"queue.Waiter.Same",
+	"queue.Waiter.Same", "waitpolicy.Names",
 }
 
 // interfaceMethods are called by packages fmt, errors and encoding/json.
