@@ -32,7 +32,7 @@ type flight struct {
 }
 
 // join joins the flight of a key, or begins one, with the values of ctx.
-func join(ctx context.Context, key flightKey, compute func(context.Context) ([]byte, error)) *flight {
+func join(ctx context.Context, key flightKey, compute func(ctx context.Context, failed func()) ([]byte, error)) *flight {
 	flights.mu.Lock()
 	defer flights.mu.Unlock()
 	f := flights.all[key]
@@ -53,32 +53,37 @@ func (f *flight) leave(cause error) (last bool) {
 	if f.callers--; f.callers > 0 {
 		return false
 	}
-	f.land()
+	f.landed()
 	f.cancel(cause)
 	return true
 }
 
-// land lets no caller join any more. flights.mu is held.
+// land lets no caller join any more.
 func (f *flight) land() {
+	flights.mu.Lock()
+	defer flights.mu.Unlock()
+	f.landed()
+}
+
+// landed is land with flights.mu held.
+func (f *flight) landed() {
 	if flights.all[f.key] == f {
 		delete(flights.all, f.key)
 	}
 }
 
-func (f *flight) run(ctx context.Context, compute func(context.Context) ([]byte, error)) {
+func (f *flight) run(ctx context.Context, compute func(ctx context.Context, failed func()) ([]byte, error)) {
 	returned := false
 	defer func() {
 		if !returned {
 			f.err = errors.New("once: the function has ended its goroutine")
 			f.panicked = recover()
 		}
-		flights.mu.Lock()
 		f.land()
-		flights.mu.Unlock()
 		f.cancel(nil)
 		close(f.done)
 	}()
-	f.value, f.err = compute(ctx)
+	f.value, f.err = compute(ctx, f.land)
 	returned = true
 }
 

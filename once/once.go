@@ -33,8 +33,8 @@
 // # One process
 //
 // Calls of one [queuelock.Client] for one key that overlap are one: one of them is in the queue, and the function runs with its
-// arguments, with the values of its context, and in a goroutine of its own. An error or a panic of the function reaches all.
-// The context of the function ends when the lock is lost, and when the last of these callers has left.
+// arguments, with the values of its context, and in a goroutine of its own. An error or a panic of the function reaches all that
+// have called before. The context of the function ends when the lock is lost, and when the last of these callers has left.
 package once
 
 import (
@@ -85,8 +85,8 @@ func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl tim
 		return nil, fmt.Errorf("once: %s: %w", key, ctx.Err())
 	}
 	key.Reason = cmp.Or(key.Reason, queuelock.DefaultReason)
-	f := join(ctx, flightKey{locks, key}, func(ctx context.Context) ([]byte, error) {
-		return compute(ctx, locks, key, ttl, fn, opts)
+	f := join(ctx, flightKey{locks, key}, func(ctx context.Context, failed func()) ([]byte, error) {
+		return compute(ctx, failed, locks, key, ttl, fn, opts)
 	})
 	select {
 	case <-f.done:
@@ -99,8 +99,9 @@ func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl tim
 	return f.result()
 }
 
-// compute returns the result that another caller has left, or computes one and leaves it.
-func compute(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl time.Duration, fn Func, opts []queuelock.ItemOption) (value []byte, err error) {
+// compute returns the result that another caller has left, or computes one and leaves it. It calls failed as soon as fn has
+// ended without a result.
+func compute(ctx context.Context, failed func(), locks *queuelock.Client, key queuelock.Key, ttl time.Duration, fn Func, opts []queuelock.ItemOption) (value []byte, err error) {
 	var call oncecall.Call
 	all := []queuelock.Option{queuelock.OnceCall(&call)}
 	for _, opt := range opts {
@@ -111,6 +112,11 @@ func compute(ctx context.Context, locks *queuelock.Client, key queuelock.Key, tt
 		if call.Result != nil { // it was left just before the grant
 			return nil
 		}
+		defer func() {
+			if !computed {
+				failed()
+			}
+		}()
 		if value, err = fn(held, lock); err != nil {
 			return err
 		}

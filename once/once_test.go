@@ -297,6 +297,32 @@ func TestCaller(t *testing.T) {
 			t.Errorf("the next has %q after %v", got, time.Since(begun))
 		}
 	})
+	locktest.InTable(t, "ComesWhileAFailureIsReleased", func(t *testing.T, table *queuelocktest.Table) {
+		for what, fails := range map[string]once.Func{
+			"error": func(context.Context, *queuelock.Lock) ([]byte, error) { return nil, errors.New("wrong") },
+			"large": func(context.Context, *queuelock.Lock) ([]byte, error) { return make([]byte, once.MaxSize+1), nil },
+			"panic": func(context.Context, *queuelock.Lock) ([]byte, error) { panic("wrong") },
+		} {
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+			key := queuelock.Key{Entity: what}
+			table.Inject(queuelocktest.DelayResponse(2 * time.Second).Of("UpdateItem").Mentioning("released = ").Times(1))
+			failed := make(chan struct{})
+			go func() {
+				defer close(failed)
+				defer func() { _ = recover() }()
+				if _, err := once.Do(t.Context(), a, key, time.Hour, fails); err == nil {
+					t.Errorf("%s: no error", what)
+				}
+			}()
+			time.Sleep(time.Second)
+			calls := 0
+			got, err := once.Do(t.Context(), a, key, time.Hour, returns("right", 0, &calls))
+			if locktest.OK(t, err); string(got) != "right" {
+				t.Errorf("%s: the next has %q", what, got)
+			}
+			<-failed
+		}
+	})
 	locktest.InTable(t, "LeavesTheQueue", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		held := locktest.Acquire(t, a, waitpolicy.Forever)

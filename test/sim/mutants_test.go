@@ -146,7 +146,7 @@ var mutants = []mutant{
 	},
 	{
 		"a call that joins one which has ended", "once/flight.go",
-		"\t\tf.land()\n\t\tflights.mu.Unlock()\n\t\tf.cancel(nil)\n", "\t\tflights.mu.Unlock()\n\t\tf.cancel(nil)\n",
+		"\t\tf.land()\n\t\tf.cancel(nil)\n", "\t\tf.cancel(nil)\n",
 		`was given an earlier error|which was left for`, 25, "",
 	},
 	{
