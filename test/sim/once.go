@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -205,8 +206,11 @@ func (c *caller) use(ctx context.Context, r *rand.Rand, lock *queuelock.Lock) {
 }
 
 // judgeBegin judges that a function is called: its caller had no result. One that was left after it had read the record is the
-// answer, however short its life.
+// answer, however short its life. A process that was suspended past its lease cannot know of it.
 func (c *caller) judgeBegin(made *computation) {
+	if !slices.Contains(c.audit.Holders(made.queue), made.token) {
+		return
+	}
 	s := &c.results
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -285,7 +285,9 @@ func (w *world) clearUp() {
 	defer w.mu.Unlock()
 	w.throttled = time.Time{}
 	for _, n := range w.nodes {
-		n.heal()
+		if n != nil {
+			n.heal()
+		}
 	}
 }
 
@@ -295,7 +297,9 @@ func (w *world) kill() {
 	nodes := slices.Clone(w.nodes)
 	w.mu.Unlock()
 	for _, n := range nodes {
-		n.die("the end")
+		if n != nil {
+			n.die("the end")
+		}
 	}
 }
 
