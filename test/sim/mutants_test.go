@@ -127,7 +127,7 @@ var mutants = []mutant{
 	{
 		"a computation although the grant shows a result", "once.go",
 		"\tif call.Result, err = cfg.answer(lock", "\tif _, err = cfg.answer(lock",
-		`after it had read the record`, 118, "",
+		`after it had read the record`, 260, "",
 	},
 	{
 		"a result that the release does not leave", "queue/writes.go",
@@ -241,7 +241,7 @@ var mutants = []mutant{
 	{
 		"a request to give way that marks a later turn", "queue/revoke.go",
 		"isHolder(id), servedAs(id, t)}", "isHolder(id)}",
-		`was asked by a late request`, 0, "./test/modes TestRevokeNeverLater",
+		`was asked by a late request`, 0, "./test/modes TestRevokeNeverLaterOfRepeatedTake",
 	},
 	{
 		"a transaction by its token alone", "FENCE: transaction not made", "", "",
