@@ -31,7 +31,7 @@ type policies struct {
 	closed map[string]time.Time       // guarded by mu; by the audit's name of a queue: until when, on the engine's clock
 	marks  map[string]map[string]mark // guarded by mu; by queue, and id of each holder
 	meant  map[string]bool            // guarded by mu; by queue and ticket: operators have asked that one
-	asked  map[string]bool            // guarded by mu; by queue and ticket: the record has said so
+	asked  map[string]bool            // guarded by mu; by queue and ticket, and with the mark: the record has said so
 }
 
 // mark is a request to give way in the record; zero: none.
@@ -115,12 +115,14 @@ func (w *world) judgeMarks(queue string, record value.Item) {
 			continue
 		}
 		first, last := tickets(record, entry)
+		what := "ticket " + first.String() + " of " + queue
+		asked := p.asked[what+m.by+m.why] // a process that resumes the lock may bring a mark that was replaced meanwhile
+		p.asked[what+m.by+m.why] = true
 		for t := new(big.Int).Set(first); t.Cmp(last) <= 0; t.Add(t, big.NewInt(1)) {
 			p.asked[queue+" "+t.String()] = true
 		}
-		what := "ticket " + first.String() + " of " + queue
 		switch {
-		case !held && !inherits(m, before, record):
+		case !held && !asked:
 			w.violate("%s was asked to give way as it came: %s", what, m.why)
 		case !held:
 		case entry.Fields["closed"].Bool:
@@ -134,16 +136,6 @@ func (w *world) judgeMarks(queue string, record value.Item) {
 			w.judgeMark(queue, what, last, entry.Fields["group"].Text, m)
 		}
 	}
-}
-
-// inherits reports whether a mark is that of a holder which was resumed by another.
-func inherits(m mark, before map[string]mark, record value.Item) bool {
-	for id, was := range before {
-		if _, present := record["holders"].Fields[id]; !present && was == m {
-			return true
-		}
-	}
-	return false
 }
 
 // judgeMark judges the request of a waiter to a holder up to whose ticket it is. p.mu is held.
