@@ -266,6 +266,14 @@ func (m *member) Progress() func(waiter.Progress) { return m.client.progress(m.c
 
 func (m *member) Log() *notify.Log { return m.cfg.log }
 
+func (m *member) Expired(grant *waiter.Grant) bool {
+	deadline := grant.Deadline
+	if deadline.IsZero() {
+		deadline = m.cfg.holderTerms().Deadline(grant.Sent)
+	}
+	return !time.Now().Before(deadline)
+}
+
 func (m *member) Advance(grant *waiter.Grant) error {
 	return m.client.sessions.Advance(m.Bind(), m.cfg.queue, grant)
 }

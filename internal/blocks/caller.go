@@ -45,6 +45,8 @@ type Member interface {
 	// Bind returns the context of the caller's requests, which ends with the client, too. Blocks calls it for a caller that waits
 	// alone.
 	Bind() context.Context
+	// Expired reports whether the lease of a turn that is about to begin has ended.
+	Expired(*waiter.Grant) bool
 	// Advance begins a turn after one that may have writes under way. It returns session.ErrAdvanced if the lock is lost. After any
 	// other error that turn must not begin.
 	Advance(*waiter.Grant) error
@@ -87,13 +89,13 @@ func (c *Caller) Next() (Waited, *waiter.Grant, error) {
 			return c, nil, err
 		case grant == nil:
 			return nil, nil, nil
-		case !grant.Stale:
-			return c, grant, nil
+		case grant.Stale:
+			err = c.advance(grant)
 		}
-		switch err := c.advance(grant); {
-		case err == nil:
+		switch {
+		case err == nil && !c.member.Expired(grant):
 			return c, grant, nil
-		case errors.Is(err, session.ErrAdvanced):
+		case err == nil, errors.Is(err, session.ErrAdvanced): // the process was paused, or the lock is lost
 			c.again()
 		default:
 			c.member.GiveBack(c.ctx, grant) // to the next turn

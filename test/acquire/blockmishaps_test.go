@@ -3,6 +3,8 @@ package acquire_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -214,4 +217,43 @@ func blocksOf(t *testing.T, f func(table *queuelocktest.Table, c *queuelock.Clie
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 	c, db := locktest.Open(t, table, "c", queuelock.Config{Block: 64})
 	f(table, c, db)
+}
+
+// paused is a DynamoDB client whose process is paused after an ADVANCE, before its answer is seen.
+type paused struct {
+	*queuelocktest.Client
+	by time.Duration // zero: it is not
+}
+
+func (p *paused) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := p.Client.UpdateItem(context.WithoutCancel(ctx), in, opts...)
+	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), queue.AttrReached) {
+		time.Sleep(p.by)
+		p.by = 0
+	}
+	return out, err
+}
+
+// TestBlockPausedAdvance pauses a process past its lease as a turn of a block begins: its caller gets a lock that it still has.
+func TestBlockPausedAdvance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		db := &paused{Client: table.Client("c")}
+		c, err := queuelock.New(db, table.Name(), queuelock.Config{Block: 64, TTL: locktest.TTL})
+		locktest.OK(t, err)
+		t.Cleanup(func() { _ = c.Close(context.Background()) })
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		mine := gathered(t.Context(), c, 2)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		first := lockOf(t, mine[0])
+		_ = first.Condition()
+		db.by = 2 * locktest.TTL
+		locktest.Release(t, first)
+		second := lockOf(t, mine[1])
+		if err := second.Err(); err != nil || !first.Ticket().Plus(1).Less(second.Ticket()) {
+			t.Errorf("ticket %s after %s: %v", second.Ticket(), first.Ticket(), err)
+		}
+		locktest.Release(t, second)
+	})
 }

@@ -46,6 +46,11 @@ var mutants = []mutant{
 		"", 0, "./queue TestBlockTurns",
 	},
 	{
+		"block: a turn begins although its lease has ended", "internal/blocks/caller.go",
+		"err == nil && !c.member.Expired(grant):", "err == nil:",
+		`believed to hold`, 11096, "",
+	},
+	{
 		"block: a transaction that was refused is settled for later turns", "queue/block.go",
 		"h.left != TransactionSettled,", "h.left == TransactionUnsettled,",
 		"", 0, "./queue TestBlockOpen",
