@@ -18,20 +18,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// panics is a DynamoDB client of which one UpdateItem panics, once when is set.
-type panics struct {
-	*queuelocktest.Client
-	when bool
-}
-
-func (p *panics) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if p.when {
-		p.when = false
-		panic("mistake")
-	}
-	return p.Client.UpdateItem(ctx, in, opts...)
-}
-
 // caught makes a call, and returns what it has panicked with.
 func caught(f func()) (value any) {
 	defer func() { value = recover() }()
@@ -43,11 +29,11 @@ func caught(f func()) (value any) {
 func TestBlockPanic(t *testing.T) {
 	locktest.InBubble(t, "InTake", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		p := &panics{Client: table.Client("c")}
+		p := &locktest.Breaking{Client: table.Client("c")}
 		c, err := queuelock.New(p, table.Name(), queuelock.Config{TTL: 10 * time.Second})
 		locktest.OK(t, err)
 		defer func() { locktest.OK(t, c.Close(t.Context())) }()
-		p.when = true
+		p.Left.Store(1)
 		if v := caught(func() { _, _ = c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever) }); v != "mistake" {
 			t.Errorf("%v", v)
 		}
@@ -57,7 +43,7 @@ func TestBlockPanic(t *testing.T) {
 	})
 	locktest.InBubble(t, "InAdvance", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		p := &panics{Client: table.Client("c")}
+		p := &locktest.Breaking{Client: table.Client("c")}
 		c, err := queuelock.New(p, table.Name(), queuelock.Config{TTL: 10 * time.Second})
 		locktest.OK(t, err)
 		defer func() { locktest.OK(t, c.Close(t.Context())) }()
@@ -76,7 +62,7 @@ func TestBlockPanic(t *testing.T) {
 		locktest.Release(t, held)
 		first := lockOf(t, mine[0])
 		_ = first.Condition()
-		p.when = true
+		p.Left.Store(1)
 		locktest.Release(t, first)
 		<-fails
 		if recovered != "mistake" {

@@ -9,39 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// ends is a DynamoDB client with requests that end their goroutine: so many that are left, about an attribute.
-type ends struct {
-	*queuelocktest.Client
-	left      atomic.Int64
-	attribute string
-	end       func()
-}
-
-func (e *ends) of(names map[string]string) {
-	for _, name := range names {
-		if name == e.attribute && e.left.Add(-1) >= 0 {
-			e.end()
-		}
-	}
-}
-
-func (e *ends) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	e.of(in.ExpressionAttributeNames)
-	return e.Client.UpdateItem(ctx, in, opts...)
-}
-
-func (e *ends) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	e.of(in.ExpressionAttributeNames)
-	return e.Client.Query(ctx, in, opts...)
-}
 
 // TestBlockPanicOfSeveral ends the goroutine of a block of several callers, by a panic or runtime.Goexit of the DynamoDB client. Its
 // first caller ends like that, as one that waits alone, and the others are served.
@@ -50,7 +22,7 @@ func TestBlockPanicOfSeveral(t *testing.T) {
 		for what, attribute := range map[string]string{"InTake": "ticketNumber", "InLook": "pk"} {
 			locktest.InBubble(t, name+what, func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-				db := &ends{Client: table.Client("c"), attribute: attribute, end: end}
+				db := &locktest.Breaking{Client: table.Client("c"), Attribute: attribute, End: end}
 				c, err := queuelock.New(db, table.Name(), queuelock.Config{TTL: 10 * time.Second})
 				locktest.OK(t, err)
 				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
@@ -85,13 +57,13 @@ func TestBlockPanicOfSeveral(t *testing.T) {
 					time.Sleep(time.Microsecond)
 				}
 				if time.Sleep(3 * time.Millisecond); what == "InTake" { // the first has sent its TAKE
-					db.left.Store(2)
+					db.Left.Store(2)
 				}
 				time.Sleep(5 * time.Second)
 				leave()
 				<-alone
 				if what == "InLook" {
-					db.left.Store(2)
+					db.Left.Store(2)
 				}
 				time.Sleep(20 * time.Second)
 				locktest.Release(t, held)

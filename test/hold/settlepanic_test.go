@@ -2,30 +2,14 @@ package hold_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// breaks is an SDK client of which one UpdateItem panics, once next is set.
-type breaks struct {
-	*queuelocktest.Client
-	next *atomic.Bool
-}
-
-func (b breaks) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if b.next.Swap(false) {
-		panic("out of order")
-	}
-	return b.Client.UpdateItem(ctx, in, opts...)
-}
 
 // TestSettlePanic checks that a call during which the SDK client panics, while it settles a transaction, keeps no later call waiting.
 func TestSettlePanic(t *testing.T) {
@@ -34,7 +18,7 @@ func TestSettlePanic(t *testing.T) {
 		"Release":   func(ctx context.Context, lock *queuelock.Lock) { _ = lock.Release(ctx) },
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			db := breaks{table.Client("a"), new(atomic.Bool)}
+			db := &locktest.Breaking{Client: table.Client("a")}
 			c := locktest.Must(queuelock.New(db, table.Name(), locktest.TenSeconds))
 			t.Cleanup(func() { _ = c.Close(context.Background()) })
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -53,7 +37,7 @@ func TestSettlePanic(t *testing.T) {
 						t.Error("the client did not panic")
 					}
 				}()
-				db.next.Store(true)
+				db.Left.Store(1)
 				call(t.Context(), lock)
 			}()
 			begun := time.Now()
