@@ -147,7 +147,16 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	}
 	now := time.Now()
 	shown := c.observer.Holders(q.Items, rec, now, q.Clock().Middle(now))
-	return slices.ContainsFunc(shown, func(h queue.Holder) bool { return !h.Expired() }), nil
+	locked := slices.ContainsFunc(shown, func(h queue.Holder) bool { return !h.Expired() })
+	if locked || rec.Unaccepted() == "" {
+		return locked, nil
+	}
+	snapshot, err := rows.LookAll(ctx, q) // a grant by name lasts as long as the row
+	if err != nil {
+		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
+	}
+	state := c.observer.State(q.Items, snapshot)
+	return slices.ContainsFunc(state.Serving, func(h queue.Holder) bool { return !h.Expired() }), nil
 }
 
 // Sweep removes expired holders and waiters from a queue, and makes it idle if no ticket is outstanding. Waiters do the

@@ -53,8 +53,13 @@ func (o *Observer) State(q queue.Items, s queue.Snapshot) *queue.State {
 	state.Serving = o.Holders(q, rec, s.ReadAt, state.ReadAt)
 	floor, waiters := rec.Floor(), 0
 	for _, row := range s.Rows {
-		if row.Ticket.Compare(floor) <= 0 {
-			continue // its waiter was served or overtaken
+		if row.Ticket.Compare(floor) <= 0 { // its waiter was served or overtaken
+			for i := range state.Serving {
+				if h := &state.Serving[i]; !h.Accepted() && h.Ticket == row.Ticket { // it lasts as long as the row
+					h.Remaining = max(h.Remaining, o.See(row.LeaseID(q), row.Lease, s.ReadAt))
+				}
+			}
+			continue
 		}
 		row.Position = waiters + 1
 		waiters += max(row.Turns, 1)

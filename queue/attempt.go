@@ -180,16 +180,21 @@ func (w *Wait) passed(c Clock, r Passed) Do {
 	return w.look()
 }
 
-// adopt takes own ids in the record as the grant, or removes them. The entry of an attempt is a grant, or is removed if its lease is over, as after a
-// lost answer or a pause of the process. A resumed wait takes over the entry of the process before.
+// adopt takes own ids in the record as the grant, or removes them. The entry of an attempt is a grant, or is removed if its
+// lease is over, as after a lost answer or a pause of the process; by name, it is accepted then. A resumed wait takes over the
+// entry of the process before.
 func (w *Wait) adopt(c Clock) (do Do, settled bool) {
 	var late *Holder
 	if a, h := w.mine(w.Snapshot.Record); a != nil {
 		switch usable := w.usable(c, a, h); {
-		case usable && h.Named:
+		case usable && !h.Accepted():
 			return Do{State: Keeping}, true
 		case usable:
 			return w.grant(c, a, h), true
+		case w.acceptable(h):
+			if do, ok := w.accept(c, a, h); ok {
+				return do, true
+			}
 		}
 		a.given, a.unknown, late = true, true, &h
 	}
@@ -204,10 +209,10 @@ func (w *Wait) adopt(c Clock) (do Do, settled bool) {
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
 func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
-	if h.Named && !w.dated(c, a, h) {
+	if h.Named && !(w.acceptable(h) && w.dated(c, a, h)) {
 		return false
 	}
-	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, h.Named)
+	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, !h.Accepted())
 }
 
 // grant ends the wait with a lock that is held, or confirms it first.

@@ -55,6 +55,11 @@ type Decision struct {
 // the caller removes it. If that is refused, the caller decides again by a new snapshot.
 func (s Snapshot) Decide(leases Leases, t ticket.Number, mode Mode, ids []string) Decision {
 	var d Decision
+	for i, h := range s.Record.Holders {
+		if !h.Accepted() {
+			leases.Holders[i] = s.lasts(i, leases, t)
+		}
+	}
 	readable := d.countHolders(s.Record.Holders, leases.Holders)
 	unreadable := d.Blocked
 	sharing := d.countRows(s, leases.Rows, t)

@@ -53,8 +53,7 @@ type HoldDo struct {
 	Limit time.Time // after which a request is given up; zero: when the caller gives up
 	At    time.Time // of HoldWait
 
-	HoldTime HoldTime // of HoldOffer: the recent ones, this turn included
-	Alone    bool     // of HoldOffer: no other ticket is known to be outstanding
+	Alone bool // of HoldOffer: no other ticket is known to be outstanding
 
 	Result   HoldResult
 	Err      error // of the last request, or of the loss

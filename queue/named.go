@@ -3,15 +3,21 @@ package queue
 import (
 	"slices"
 	"time"
+
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // A grant by name: as a holder releases the lock, it grants it to the row with the next ticket, which it has read. The entry
 // has the lease of that row. Its waiter sees the grant with a look, keeps the row (Place.Hold), and accepts the grant by the
-// first heartbeat of its Hold. So a row that is missing shows that its waiter left before it saw the grant.
+// first heartbeat of its Hold. If it looks so late that the lease is over, or nearly, it accepts first (Accepting).
 //
-// Two alternatives were built, and not kept. With a short lease from the release on, in which a look accepts the grant, a live
-// waiter that pauses for longer loses its turn, and one that has left leaves the lock idle until the end of that lease. An
-// accept write before the waiter relies on the grant takes as many requests, one after the other, as a claim.
+// Until it is accepted, the entry ends with the row, and not with its own lease: a live waiter loses no turn because it looked
+// late. As long as the row lives, no other waiter could be granted the lock without names either. A row that is missing shows
+// that its waiter left before it saw the grant, or that its lease has ended.
+//
+// Two alternatives were built, and not kept. With a lease of its own for the unaccepted entry, a live waiter that sleeps for
+// longer loses its place, so limits are needed of who may be named, and of who may sleep. An accept write before each use
+// takes as many requests, one after the other, as a claim.
 
 const (
 	// AcceptAfter is when a holder accepts a grant by name, at the latest.
@@ -22,31 +28,70 @@ const (
 )
 
 // GrantByName returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
-// lease of the row as it was read, and ends with it. ok is false unless half of that lease is left: the waiter needs
-// some of it to see the entry. latest and middle are the latest time and the best guess of DynamoDB's clock, zero if
-// unknown. ok is also false for a row that this library does not write, such as one with the id of the holder's entry.
-func (w Waiter) GrantByName(holder string, latest, middle time.Time) (next Next, ok bool) {
-	if w.EntryID == "" || w.Problem != nil || latest.IsZero() || w.Lease.Until.Sub(latest) < w.Lease.TTL/2 {
+// lease of the row as it was read. since is the best guess of DynamoDB's clock, or zero. ok is false for a row that may not be
+// named, and for one that this library does not write, such as one with the id of the holder's entry.
+func (w Waiter) GrantByName(holder string, since time.Time) (next Next, ok bool) {
+	if w.EntryID == "" || w.Problem != nil || w.Lease.Until.IsZero() {
 		return Next{}, false
 	}
 	if w.EntryID == holder || len(w.EntryID) > MaxID || len(w.Owner) > MaxOwner || w.Shared {
 		return Next{}, false
 	}
 	return Next{Ticket: w.Ticket, Entry: Entry{
-		ID: w.EntryID, Owner: w.Owner, Since: middle, Named: true,
+		ID: w.EntryID, Owner: w.Owner, Since: since, Named: true,
 		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until}, Turns: w.Turns,
 	}}, true
 }
 
-// dated gives an attempt by name the lease of its entry, which ends with the row as it was read. It returns false for an entry
-// of an earlier ticket, and one with an end that was not the row's.
+// dated gives an attempt by name the lease of its entry: that of the row as it was read, or of the accept. It returns false if
+// the waiter does not know when it wrote that end.
 func (w *Wait) dated(c Clock, a *Attempt, h Holder) bool {
-	sent, known := c.RowSent(h.Lease.Until)
-	if !known || h.Ticket != w.Ticket || !w.turn.joined {
-		return false
+	if h.Accepted() {
+		return h.Lease.Until.UnixMilli() == a.Lease.Until.UnixMilli()
 	}
-	a.Sent, a.Lease = sent, h.Lease
-	return true
+	sent, known := c.RowSent(h.Lease.Until)
+	if known {
+		a.Sent, a.Lease = sent, h.Lease
+	}
+	return known
+}
+
+// acceptable reports whether the entry is a grant by name of the present ticket.
+func (w *Wait) acceptable(h Holder) bool {
+	return h.Named && h.Ticket == w.Ticket && w.turn.joined && !h.Unreadable()
+}
+
+// accept sends the first heartbeat of a grant by name that was seen too late to be used without. The grant counts once that is
+// applied, with a whole lease. It is refused if others have removed the entry.
+func (w *Wait) accept(c Clock, a *Attempt, h Holder) (do Do, ok bool) {
+	a.Sent = c.Now()
+	lease, since := c.Begin()
+	if lease.Until.IsZero() { // others would end it by its present end
+		return do, false
+	}
+	if lease.Until.Before(h.Lease.Until) {
+		lease.Until = h.Lease.Until
+	}
+	r := Renewal{Until: lease.Until, TTL: lease.TTL}
+	if h.Since.IsZero() {
+		r.Since = since
+	}
+	if w.Config.Turns > 1 {
+		r.Turn = h.Ticket
+	}
+	a.Lease, a.unknown = lease, true
+	return Do{State: Accepting, Attempt: a, Holder: &h, Write: r.Heartbeat(a.ID, h.Ticket)}, true
+}
+
+// accepted continues after a refused accept. If the entry is gone it never comes back.
+func (w *Wait) accepted(c Clock, rec Record) Do {
+	a, _ := w.mine(w.Snapshot.Record)
+	w.Snapshot.Saw(rec, c.Now())
+	if still, _ := w.mine(rec); still != nil {
+		return w.pause()
+	}
+	a.unknown = false
+	return w.proceed(c)
 }
 
 // kept continues with a grant by name whose row stays, or gives it up: its row is being deleted. A row that stays is let go by
@@ -64,9 +109,9 @@ func (w *Wait) kept(c Clock, stays bool) Do {
 // to one that cannot be read.
 func (h Holder) Accepted() bool { return !h.Named || h.Lease.Beat > 0 || h.Problem != nil }
 
-// unaccepted returns the id of the holder that has not accepted its grant; empty if there is none. Locks that several hold are
+// Unaccepted returns the id of the holder that has not accepted its grant; empty if there is none. Locks that several hold are
 // not granted by name.
-func (r Record) unaccepted() string {
+func (r Record) Unaccepted() string {
 	for _, h := range r.Holders {
 		if !h.Accepted() {
 			return h.ID
@@ -75,28 +120,35 @@ func (r Record) unaccepted() string {
 	return ""
 }
 
-// Abandoned reports whether a holder ahead, which a release has named, shows no sign of life: it has not accepted the
-// grant, and its row is not there. It keeps the row until it has accepted the grant or ended its turn, so its waiter has
-// left before it saw the grant. Only a look that was sent after an answer with the entry proves that: the row may have
-// been put and named while this one was under way.
-func (s Snapshot) Abandoned(h Holder) bool {
-	return !h.Accepted() && s.Whole &&
+// lasts returns for how long a holder that has not accepted its grant keeps the lock: as long as its row. left are the leases
+// of the snapshot. The holder keeps the row until it has accepted the grant, or ended its turn. So if the row is missing, its
+// waiter has left before it saw the grant, or its lease has ended. Only a look that was sent after an answer with the entry
+// proves that: the row may have been put and named while another one was under way.
+func (s Snapshot) lasts(i int, left Leases, t ticket.Number) time.Duration {
+	h := s.Record.Holders[i]
+	k := slices.IndexFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
+	switch {
+	case k >= 0:
+		return max(left.Holders[i], left.Rows[k])
+	case s.abandoned(h, t) && h.ID == s.Suspect:
+		return 0
+	}
+	return max(left.Holders[i], 1) // a look shows the row
+}
+
+// abandoned reports whether the snapshot, a look for ticket t, shows no row of a holder that has not accepted its grant.
+func (s Snapshot) abandoned(h Holder, t ticket.Number) bool {
+	return !h.Accepted() && s.Whole && h.Ticket.Less(t) &&
 		!slices.ContainsFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
 }
 
-// doubts reports whether the snapshot shows no sign of life of a holder. If it is the suspect, that is proof: the look was
-// sent after an answer with its entry.
-func (w *Wait) doubts(h Holder) bool {
-	return h.Ticket.Less(w.Ticket) && w.Snapshot.Abandoned(h)
-}
-
-// check looks for a caller that will not wait whether the waiter has left whose grant should have been accepted for long. It
-// returns false if there is none.
+// check looks for a caller that will not wait whether the waiter has left, or its lease has ended, whose grant should have been
+// accepted for long. It returns false if there is none.
 func (w *Wait) check(c Clock) (do Do, overdue bool) {
 	earliest, _, known := c.At(c.Now())
 	for _, h := range w.Snapshot.Record.Holders {
-		next, err := h.Ticket.Next()
-		if known && !h.Accepted() && !h.Since.IsZero() && earliest.Sub(h.Since) > acceptedWithin && err == nil {
+		recent := known && !h.Since.IsZero() && earliest.Sub(h.Since) <= acceptedWithin
+		if next, err := h.Ticket.Next(); !h.Accepted() && !recent && err == nil {
 			w.suspect = h.ID
 			return Do{State: Checking, Floor: next}, true
 		}
@@ -107,8 +159,11 @@ func (w *Wait) check(c Clock) (do Do, overdue bool) {
 // checked continues after the look of a caller that will not wait.
 func (w *Wait) checked(c Clock, s Snapshot) Do {
 	var gone []Holder
-	if h, ok := s.Record.Mine(w.suspect); ok && s.Abandoned(h) {
-		gone = []Holder{h}
+	s.Suspect = w.suspect
+	if i := slices.IndexFunc(s.Record.Holders, func(h Holder) bool { return h.ID == w.suspect }); i >= 0 {
+		if h := s.Record.Holders[i]; !h.Accepted() && s.lasts(i, c.Leases(s), ticket.Max) <= 0 {
+			gone = []Holder{h}
+		}
 	}
 	return w.room(c, w.decide(c, w.Snapshot.Record.Floor(), nil), gone)
 }

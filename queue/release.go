@@ -203,7 +203,7 @@ func (s releaseStep) send() HoldDo {
 	s.close()
 	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone && c.form != FormClose {
 		c.offered = true
-		return HoldDo{Do: HoldOffer, HoldTime: c.ending.HoldTime, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
+		return HoldDo{Do: HoldOffer, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
 	}
 	return s.request()
 }

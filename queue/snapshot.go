@@ -14,6 +14,8 @@ type Snapshot struct {
 	Next   *Waiter // with the ticket after it; nil if there is none
 	// Whole reports that one look has read the record and then all rows ahead.
 	Whole bool
+	// Suspect is the holder that has not accepted its grant, in an answer before the look was sent; empty: none.
+	Suspect string
 	// ReadAt is when the answer arrived, or later, on the local monotonic clock. An
 	// earlier time would make leases seem unchanged for longer than they were.
 	ReadAt time.Time

@@ -21,7 +21,7 @@ func (w *Wait) look() Do {
 		return Do{State: Putting}
 	}
 	floor := w.Snapshot.Record.Reach()
-	if w.suspect = w.Snapshot.Record.unaccepted(); w.suspect != "" {
+	if w.suspect = w.Snapshot.Record.Unaccepted(); w.suspect != "" {
 		floor = ticket.Number{} // the row of that holder is of interest too
 	}
 	return Do{State: Looking, Floor: floor, Later: w.grouped()}
@@ -41,6 +41,7 @@ func (w *Wait) seen(c Clock, s Snapshot) Do {
 		return w.checked(c, s)
 	}
 	w.Snapshot = s
+	w.Snapshot.Suspect = w.suspect
 	if !w.turn.joined { // resumed, or it counts first
 		w.turn.looked = true
 		if err := w.Fits(s.Record); err != nil {
@@ -83,7 +84,7 @@ func (w *Wait) follow(c Clock, d Decision) Do {
 		return w.claim(c)
 	case d.Stuck != nil:
 		return w.fail(WhyError, d.Stuck)
-	case slices.ContainsFunc(w.Snapshot.Record.Holders, w.doubts):
+	case slices.ContainsFunc(w.Snapshot.Record.Holders, func(h Holder) bool { return w.Snapshot.abandoned(h, w.Ticket) }):
 		return w.lookAgain()
 	case w.Config.NoWait:
 		return w.fail(WhyBusy, nil)
@@ -133,16 +134,9 @@ func (w *Wait) swept(c Clock, r Replied) Do {
 	return w.act(c)
 }
 
-// decide judges the leases of the snapshot and decides what it means for a ticket. The grant to a waiter that has left counts
-// as expired.
+// decide judges the leases of the snapshot and decides what it means for a ticket.
 func (w *Wait) decide(c Clock, t ticket.Number, ids []string) Decision {
-	leases := c.Leases(w.Snapshot)
-	for i, h := range w.Snapshot.Record.Holders {
-		if h.ID == w.suspect && w.doubts(h) {
-			leases.Holders[i] = 0
-		}
-	}
-	return w.Snapshot.Decide(leases, t, w.Config.Mode, ids)
+	return w.Snapshot.Decide(c.Leases(w.Snapshot), t, w.Config.Mode, ids)
 }
 
 // Fits returns a [*MismatchError] if the record is of another kind of queue.

@@ -25,6 +25,7 @@ const (
 	Claiming                // CLAIM
 	TakingOver              // RESUME
 	Keeping                 // it was granted by name: its row must stay until it has accepted
+	Accepting               // HEARTBEAT: it was granted by name, and saw that too late to use it before
 	Removing                // CLEAN UP: own ids that are no grant
 	Resetting               // RESET, if that left no holder and no ticket
 	Confirming              // CONFIRM
@@ -37,7 +38,7 @@ const (
 
 var doing = [...]string{
 	"Idle", "Taking", "Entering", "Checking", "Joining", "Putting", "Looking", "Sweeping", "Evicting", "Asking", "Claiming",
-	"TakingOver", "Keeping", "Removing", "Resetting", "Confirming", "Resting", "Pausing", "Granted", "Ended", "Left",
+	"TakingOver", "Keeping", "Accepting", "Removing", "Resetting", "Confirming", "Resting", "Pausing", "Granted", "Ended", "Left",
 }
 
 func (d Doing) String() string { return doing[d] }
@@ -118,14 +119,14 @@ func (GiveUp) event()  {}
 type Do struct {
 	State   Doing
 	Rider   ticket.Rider  // Taking: what goes with the increment
-	Write   clause.Write  // Entering, Asking, Claiming, TakingOver, Removing, Resetting, Confirming: is sent, as Taking is, once
+	Write   clause.Write  // Entering, Asking, Claiming, TakingOver, Accepting, Removing, Resetting, Confirming: is sent, as Taking is, once
 	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
 	Later   bool          // Looking: the rows with later tickets are read too
 	Rows    []Waiter      // Sweeping
 	Holders []Holder      // Evicting; TakingOver: that which is replaced
 	IDs     []string      // Removing
-	Attempt *Attempt      // Taking, Entering, Claiming, TakingOver, Confirming, Granted
-	Holder  *Holder       // Confirming, Granted: its entry. Asking: which one
+	Attempt *Attempt      // Taking, Entering, Claiming, TakingOver, Accepting, Confirming, Granted
+	Holder  *Holder       // Accepting, Confirming, Granted: its entry. Asking: which one
 	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
 	Why     Why           // Ended
 	By      ticket.Number // Ended, WhySuperseded: the later ticket
@@ -277,7 +278,7 @@ func (w *Wait) replied(c Clock, r Replied) Do {
 		return w.notAsked(failed)
 	case failed:
 		return w.pause()
-	case r.Record.Problem != nil && (w.State == Claiming || w.State == TakingOver):
+	case r.Record.Problem != nil && (w.State == Claiming || w.State == TakingOver || w.State == Accepting):
 		return w.unreadable(r.Record)
 	case w.State == Sweeping:
 		return w.swept(c, r)
@@ -286,6 +287,8 @@ func (w *Wait) replied(c Clock, r Replied) Do {
 		return w.enter(c)
 	case w.State == Claiming && r.Reply != ReplyApplied:
 		return w.refused(c, r.Record)
+	case w.State == Accepting && r.Reply != ReplyApplied:
+		return w.accepted(c, r.Record)
 	case w.State == TakingOver && r.Reply != ReplyApplied:
 		if err := w.hides(r.Record); err != nil {
 			return w.fail(WhyError, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // parallel is the number of rows removed at once. A pass over a thousand rows takes
@@ -80,7 +81,13 @@ func Queue(ctx context.Context, q table.Queue, observer *heartbeat.Observer) (Sw
 	if err != nil {
 		return Swept{}, err
 	}
-	expired := snapshot.Decide(observer.Leases(q.Items, snapshot), snapshot.Record.Floor(), queue.Mode{}, nil)
+	if suspect := snapshot.Record.Unaccepted(); suspect != "" { // a second look proves that its waiter has left
+		if snapshot, err = rows.LookAll(ctx, q); err != nil {
+			return Swept{}, err
+		}
+		snapshot.Suspect = suspect
+	}
+	expired := snapshot.Decide(observer.Leases(q.Items, snapshot), ticket.Max, queue.Mode{}, nil)
 	waiters, rowsErr := Rows(ctx, q, expired.ExpiredRows)
 	rec, holders, holdersErr := Holders(ctx, q, expired.ExpiredHolders)
 	if len(expired.ExpiredHolders) == 0 {

@@ -269,9 +269,8 @@ const (
 type View struct {
 	Record  queue.Record
 	Permits int
-	Ahead   int           // rows ahead
-	Own     bool          // this client holds the lock, and the waiter is next
-	Row     time.Duration // the lease of the row by which the lock may be granted to the waiter; zero: it may not
+	Ahead   int  // rows ahead
+	Own     bool // this client holds the lock, and the waiter is next
 	Hints   Hints
 
 	Now              time.Time
@@ -304,7 +303,7 @@ func (p *Pace) Delay(s Schedule, v View, draw func() float64) time.Duration {
 	}
 	o := p.observation(v.Record, v.Permits, v.Earliest, v.Middle, v.Now)
 	o.Hinted = o.Mean > 0 && v.Hints.Trust > 0
-	d := p.awake(v, max(s.Delay(o, draw()), p.crowded(s, v.Ahead, o.Still)))
+	d := max(s.Delay(o, draw()), p.crowded(s, v.Ahead, o.Still))
 	if v.Hints.Early > 0 && p.Before() == 0 {
 		d = min(d, s.backoff(v.Hints.Early-1))
 	}
@@ -320,19 +319,6 @@ func (p *Pace) Lazily(s Schedule, d time.Duration, draw func() float64) time.Dur
 // around returns d, shortened or lengthened by up to a half.
 func around(d time.Duration, draw func() float64) time.Duration {
 	return time.Duration(float64(d) * (0.5 + draw()))
-}
-
-// awake limits the sleep of a waiter that may be granted the lock by name meanwhile, so that it sees the grant while
-// half of the lease of its row lasts. The limit is for turns that are much shorter or longer than usual.
-func (p *Pace) awake(v View, d time.Duration) time.Duration {
-	switch {
-	case v.Row == 0:
-	case v.Record.HoldTime.Mean > v.Row/4, p.Before() > soon:
-	case p.Before() == 0 && v.Now.Sub(p.moved) > readAfter(v.Record.HoldTime.Mean)+NamedWithin: // what the present holder has read is too old
-	default:
-		return min(d, v.Row/3)
-	}
-	return d
 }
 
 // backoff returns the time between two requests after so many hints in vain.

@@ -37,7 +37,7 @@
  *   fast, oFAST, hand, oHAND  releaseStep.send, releaseStep.answered, Ending.Release
  *   direct, oDIRECT           handover.Lines.Next, queue.Waiter.GrantByName, Ending.Release
  *   accept                    Wait.usable, place.hold, Session.renew, life.leave
- *   OWNED                     Wait.decide, Snapshot.Abandoned
+ *   OWNED                     Wait.decide, Snapshot.lasts
  *   pass, oPASS               handover.Lines.Next, player.offer, handover.Waiter.Rest, Ending.Release
  *   lost, oREM                releaseStep.settled, releaseStep.removed, queue.Remove
  *   leave, remove             Waiter.Leave, Wait.leave, player.cleanUp, serving.Remove

@@ -33,14 +33,15 @@ type Lines struct {
 	Holds   func(id string) bool // reports whether the client holds a lock with that id; optional
 	timeout time.Duration
 	mu      sync.Mutex
-	lines   map[lineKey]*line     // guarded by mu
-	ended   map[lineKey]time.Time // guarded by mu; when a turn ended last in this process
-	hints   *hints                // nil: none
+	lines   map[lineKey]*line         // guarded by mu
+	ended   map[lineKey]time.Time     // guarded by mu; when a turn ended last in this process
+	left    map[lineKey]ticket.Number // guarded by mu; of the waiter of this process that left last
+	hints   *hints                    // nil: none
 }
 
 // New returns Lines without waiters. A waiter is inactive if its last Touch was longer ago than timeout.
 func New(timeout time.Duration) *Lines {
-	return &Lines{timeout: timeout, lines: map[lineKey]*line{}, ended: map[lineKey]time.Time{}}
+	return &Lines{timeout: timeout, lines: map[lineKey]*line{}, ended: map[lineKey]time.Time{}, left: map[lineKey]ticket.Number{}}
 }
 
 // Join adds a waiter with ticket t, and with at most so many tickets ahead that can still be granted. Leave and
@@ -146,15 +147,23 @@ func Retakes(grant *queue.Next, answer chan queue.Passed) Next {
 }
 
 // Next returns the waiter that the holder with that id and ticket passes the lock to: the next one, if it is of this client and
-// offers that, or else the one that its row names. turn is the time of recent turns.
-func (l *Lines) Next(of table.Queue, id string, t ticket.Number, row Row, turn queue.HoldTime) Next {
+// offers that, or else the one that its row names.
+func (l *Lines) Next(of table.Queue, id string, t ticket.Number, row Row) Next {
 	if n, ok := l.take(of, t); ok {
 		return n
 	}
-	if named, ok := row.name(id, turn, of.Clock(), time.Now()); ok {
+	if named, ok := row.name(id, of.Clock(), time.Now()); ok && !l.hasLeft(of, named.Ticket) {
 		return Next{Grant: &named}
 	}
 	return Next{}
+}
+
+// hasLeft reports whether the waiter with ticket t is the one of this process that left last.
+func (l *Lines) hasLeft(of table.Queue, t ticket.Number) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last, ok := l.left[lineKey{of.Entity, of.Reason}]
+	return ok && last == t
 }
 
 // take takes the offer of the waiter with the ticket after t.
@@ -178,14 +187,13 @@ func (l *Lines) take(of table.Queue, t ticket.Number) (n Next, ok bool) {
 	return n, ok
 }
 
-// name returns the grant to the row's waiter. ok is false if it is not known, or if turns are usually so long that its waiter
-// may sleep through the grant.
-func (r Row) name(id string, turn queue.HoldTime, clock *dbclock.Clock, now time.Time) (n queue.Next, ok bool) {
-	if r.Row == nil || !waitpolicy.Names(turn.Mean, r.Row.Lease.TTL, now.Sub(r.ReadAt)) {
+// name returns the grant to the row's waiter. ok is false if it is not known, or was read so long ago that its waiter may have
+// left.
+func (r Row) name(id string, clock *dbclock.Clock, now time.Time) (n queue.Next, ok bool) {
+	if r.Row == nil || now.Sub(r.ReadAt) > waitpolicy.NamedWithin {
 		return n, false
 	}
-	_, latest, _ := clock.At(now) // zero if it is not known
-	return r.Row.GrantByName(id, latest, clock.Middle(now))
+	return r.Row.GrantByName(id, clock.Middle(now))
 }
 
 // Answer gives the waiter whose offer was taken the answer to the first request of the release, and wakes it.

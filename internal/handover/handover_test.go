@@ -104,11 +104,11 @@ func TestPassed(t *testing.T) {
 	woken(second)
 	second.Terms.Offer = func() (queue.Entry, bool) { return queue.Entry{ID: "second"}, true }
 	second.offering = true
-	next := lines.Next(q, "first", n(1), Row{}, queue.HoldTime{})
+	next := lines.Next(q, "first", n(1), Row{})
 	if next.Grant == nil || next.Grant.Ticket != n(2) || next.Grant.Entry.ID != "second" {
 		t.Fatalf("the release passes the lock to %+v", next.Grant)
 	}
-	if again := lines.Next(q, "first", n(1), Row{}, queue.HoldTime{}); again.Grant != nil {
+	if again := lines.Next(q, "first", n(1), Row{}); again.Grant != nil {
 		t.Error("the offer was taken twice")
 	}
 	next.Answer(queue.Passed{Reply: queue.ReplyLost})
@@ -148,17 +148,13 @@ func TestNamed(t *testing.T) {
 		q.Clock().Observe(time.Now(), time.Now(), time.Now())
 		lease := queue.Lease{TTL: time.Minute, Until: time.Now().Add(time.Minute)}
 		row := Row{&queue.Waiter{Ticket: n(2), ID: "x", EntryID: "second", Lease: lease}, time.Now()}
-		short := queue.HoldTime{Mean: time.Second}
 		lines := New(time.Hour)
 		for name, row := range map[string]Row{"Unknown": {}, "Old": {row.Row, row.ReadAt.Add(-time.Hour)}} {
-			if next := lines.Next(q, "first", n(1), row, short); next.Grant != nil {
+			if next := lines.Next(q, "first", n(1), row); next.Grant != nil {
 				t.Errorf("%s: the release passes the lock to %+v", name, next.Grant)
 			}
 		}
-		if next := lines.Next(q, "first", n(1), row, queue.HoldTime{Mean: time.Minute}); next.Grant != nil {
-			t.Error("a waiter is named that may sleep long")
-		}
-		next := lines.Next(q, "first", n(1), row, short)
+		next := lines.Next(q, "first", n(1), row)
 		if next.Grant == nil || next.Grant.Entry.ID != "second" {
 			t.Fatalf("the release passes the lock to %+v", next.Grant)
 		}

@@ -98,6 +98,7 @@ func (w *Waiter) Leave() {
 	l := w.line
 	wasFirst := l.first() == w
 	l.leave(w)
+	remember(w.lines.left, l.key, w.ticket)
 	w.tidy()
 	if first := l.first(); wasFirst && first != nil {
 		signal(first.wake)

@@ -77,7 +77,7 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 		return queue.HoldEvent{Followed: !c.turn.IsZero()}
 	case queue.HoldOffer:
 		last := c.grant.Last()
-		c.pass = c.client.Local.Next(c.config.Queue, c.grant.ID, last, c.nextRow(), do.HoldTime)
+		c.pass = c.client.Local.Next(c.config.Queue, c.grant.ID, last, c.nextRow())
 		if next, err := last.Next(); c.pass.Grant == nil && do.Alone && c.grant.Block != nil && err == nil {
 			c.pass = c.grant.Block.Retake(next)
 		}

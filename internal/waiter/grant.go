@@ -79,7 +79,7 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	switch {
 	case w.cfg.Entry.Terms.FailClosed:
 		g.Lease = do.Holder.Lease
-	case do.Holder.Named:
+	case !do.Holder.Accepted():
 		g.Leave = w.turn.place.cancel
 		g.Sent, g.Deadline = w.wait.Snapshot.ReadAt.Add(-w.sight.pace.Trip()), w.cfg.Row.Deadline(a.Sent)
 	}

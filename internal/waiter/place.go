@@ -298,12 +298,11 @@ func (p *place) renew(ctx context.Context) error {
 // known by its missing row.
 
 // nameable reports whether a release may grant the lock to a waiter's row. Not if its entry has more than a row
-// says, or if it may see it too late.
+// says, or no heartbeat to accept the grant.
 func (c *Config) nameable() bool {
 	e, t := c.Entry, c.Entry.Terms
 	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && t.AtLeast == 0 && !t.FailClosed && !e.Unnamed
-	prompt := t.Interval > 0 && c.Row.TTL <= t.TTL && c.Schedule.SlowestNext <= c.Row.TTL/4
-	return plain && prompt && c.passable()
+	return plain && t.Interval > 0 && c.Row.TTL <= t.TTL && c.passable()
 }
 
 // passable reports whether the release of the ticket before may pass the lock to the waiter. With a wider counter the

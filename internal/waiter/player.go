@@ -20,11 +20,12 @@ func (c clock) Begin() (queue.Lease, time.Time) {
 }
 
 func (c clock) Usable(lease queue.Lease, sent time.Time, named bool) bool {
-	terms, now := c.cfg.Entry.Terms, time.Now()
+	terms, now, rest := c.cfg.Entry.Terms, time.Now(), time.Duration(0)
 	if named {
 		terms = c.cfg.Row
+		rest = min(queue.AcceptAfter, terms.TTL/4) // for the first heartbeat
 	}
-	return now.Before(terms.Deadline(sent)) && terms.OwnerEndsFirst(c.cfg.Queue.Clock(), lease.Until, sent, now)
+	return now.Add(rest).Before(terms.Deadline(sent)) && terms.OwnerEndsFirst(c.cfg.Queue.Clock(), lease.Until, sent, now)
 }
 
 func (c clock) RowSent(until time.Time) (time.Time, bool) {

@@ -40,9 +40,6 @@ func (s *sight) view() waitpolicy.View {
 		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Rows, Own: s.heldByOwn(),
 		Now: now, Earliest: earliest, Middle: clock.Middle(now),
 	}
-	if s.turn.byName {
-		v.Row = s.cfg.Row.TTL
-	}
 	if s.turn.local != nil {
 		v.Hints = s.turn.local.Hints(s.rings(v.Record.Holders) || s.turn.foreseen && !s.wait.Next())
 	}
@@ -59,7 +56,7 @@ func (s *sight) heldByOwn() bool {
 func (s *sight) expected() bool {
 	rec := &s.wait.Snapshot.Record
 	age := s.lasted() - s.turn.readAfter
-	return s.turn.foreseen && s.wait.Next() && len(rec.Holders) == 1 && age >= 0 && waitpolicy.Names(rec.HoldTime.Mean, s.cfg.Row.TTL, age)
+	return s.turn.foreseen && s.wait.Next() && len(rec.Holders) == 1 && age >= 0 && age <= waitpolicy.NamedWithin
 }
 
 // lasted returns for how long the present turn has probably lasted.
@@ -85,7 +82,7 @@ func (s *sight) foresee() {
 
 // readsNext returns after which time of the present turn its holder reads the next row; false: it does not.
 func (s *sight) readsNext(bells bool) (after time.Duration, ok bool) {
-	return s.pace.ReadsNext(s.mean(), s.cfg.Row.TTL, bells)
+	return s.pace.ReadsNext(s.mean(), bells)
 }
 
 // rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it rings its bell.

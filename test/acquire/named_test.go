@@ -22,16 +22,23 @@ import (
 // relay is a lock that one client holds, and that a second one is next to get, with a third behind it. Each has a
 // network of its own. The holder has seen the row of the second one.
 type relay struct {
-	table  *queuelocktest.Table
-	holder *queuelock.Lock
-	next   *queuelocktest.Client
-	client *queuelock.Client              // of the next
-	cancel context.CancelFunc             // of the next
-	second <-chan locktest.Outcome        // of the next
-	third  func() <-chan locktest.Outcome // queues up behind it
+	table       *queuelocktest.Table
+	holder      *queuelock.Lock
+	next        *queuelocktest.Client
+	client      *queuelock.Client              // of the next
+	cancel      context.CancelFunc             // of the next
+	second      <-chan locktest.Outcome        // of the next
+	third       func() <-chan locktest.Outcome // queues up behind it, until cancelThird
+	cancelThird context.CancelFunc
 }
 
 func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
+	t.Helper()
+	return newRelayOf(t, queuelock.Config{}, opts...)
+}
+
+// newRelayOf returns a relay whose next has that Config.
+func newRelayOf(t *testing.T, ofNext queuelock.Config, opts ...queuelock.Option) *relay {
 	t.Helper()
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
 	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
@@ -39,7 +46,7 @@ func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
 	}
 	a, _ := open("a")
 	b, _ := open("b")
-	c, next := open("c")
+	c, next := locktest.OpenMet(t, table, "c", ofNext)
 	d, _ := open("d")
 	first := locktest.Acquire(t, a, waitpolicy.Forever)
 	holder := locktest.LockBy(t, b)
@@ -47,8 +54,11 @@ func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	r := &relay{table: table, next: next, client: c, cancel: cancel, second: locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)}
+	ofThird, cancelThird := context.WithCancel(t.Context())
+	t.Cleanup(cancelThird)
+	r.cancelThird = cancelThird
 	r.third = func() <-chan locktest.Outcome {
-		done := locktest.LockBy(t, d)
+		done := locktest.QueueUp(ofThird, d, waitpolicy.Forever)
 		time.Sleep(300 * time.Millisecond)
 		return done
 	}
@@ -280,16 +290,14 @@ func TestNamedMalformed(t *testing.T) {
 	}
 }
 
-// TestNamedSleeper ends a turn much earlier than usual, when the next waiter probably sleeps. It must not lose its place
-// or the lock by that.
+// TestNamedSleeper ends turns much earlier than usual, when the waiters probably sleep. None loses its place by that.
 func TestNamedSleeper(t *testing.T) {
 	for _, test := range []struct {
 		name                 string
 		usual, present, turn time.Duration
-		named                bool
 	}{
-		{"AfterLongTurns", time.Minute, time.Minute, 1700 * time.Millisecond, false},
-		{"AfterShortTurns", time.Second, 6 * time.Second, 5 * time.Millisecond, true},
+		{"AfterLongTurns", time.Minute, time.Minute, 1700 * time.Millisecond},
+		{"AfterShortTurns", time.Second, 6 * time.Second, 5 * time.Millisecond},
 	} {
 		for i := range locktest.Scaled(8, 2) {
 			locktest.InBubble(t, fmt.Sprint(test.name, "/", i), func(t *testing.T) {
@@ -315,8 +323,8 @@ func TestNamedSleeper(t *testing.T) {
 				before := locktest.Within(t, "the first waiter", 16*time.Second, waiting[0]).Lock
 				time.Sleep(test.turn)
 				locktest.Release(t, before)
-				if got := named(t, table) != nil; got != test.named {
-					t.Errorf("granted by name: %v", got)
+				if named(t, table) == nil {
+					t.Error("the lock was not granted by name")
 				}
 				got := locktest.Within(t, "the second", 16*time.Second, waiting[1])
 				if got.Err != nil || got.Lock.Ticket().Previous() != before.Ticket() {
@@ -329,6 +337,137 @@ func TestNamedSleeper(t *testing.T) {
 			})
 		}
 	}
+}
+
+// slowLooks lets a waiter sleep for longer than the lease of its row, which is renewed meanwhile.
+var slowLooks = queuelock.Config{Poll: waitpolicy.Schedule{Fastest: 40 * time.Second, SlowestNext: 40 * time.Second, Slowest: 40 * time.Second}}
+
+// sleeper is a lock that was granted by name to the second of three clients, which sleeps until long after the lease that its row
+// had then. The third client waits behind it. All have their network of their own.
+type sleeper struct {
+	*relay
+	third    <-chan locktest.Outcome
+	released time.Time
+}
+
+func newSleeper(t *testing.T) *sleeper {
+	t.Helper()
+	s := &sleeper{relay: newRelayOf(t, slowLooks)}
+	s.third = s.relay.third()
+	locktest.Release(t, s.holder)
+	s.released = time.Now()
+	if named(t, s.table) == nil {
+		t.Fatal("the lock was not granted by name")
+	}
+	return s
+}
+
+// TestNamedLate lets a waiter see a grant by name after the lease of its row has ended that the entry has. It accepts first, with
+// the whole lease, and has its turn before all others.
+func TestNamedLate(t *testing.T) {
+	locktest.InBubble(t, "HasItsTurn", func(t *testing.T) {
+		s := newSleeper(t)
+		writes := s.next.Counts()["UpdateItem"].Sent
+		got := locktest.Within(t, "the second", time.Minute, s.second)
+		if got.Err != nil || got.Lock.Ticket().Previous() != s.holder.Ticket() {
+			t.Fatalf("got %+v after %s", got, s.holder.Ticket())
+		}
+		if late := got.At.Sub(s.released); late < 16*time.Second {
+			t.Fatalf("it has looked after %v already", late)
+		}
+		if left := got.Lock.Remaining(); left < 50*time.Second || s.next.Counts()["UpdateItem"].Sent == writes {
+			t.Errorf("%v of the lease are left, after %d writes", left, s.next.Counts()["UpdateItem"].Sent-writes)
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if e := named(t, s.table); number(e["beat"]) != "1" || number(e["ttl"]) != "60000" || len(rowsAt(s.table)) != 1 {
+			t.Errorf("the entry is %v, beside rows %v", e, rowsAt(s.table))
+		}
+		time.Sleep(10 * time.Minute)
+		locktest.OK(t, got.Lock.Err())
+		locktest.StillWaits(t, "the third", s.third)
+		locktest.Release(t, got.Lock)
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Second, s.third)))
+	})
+	for name, fault := range map[string]func() queuelocktest.Fault{
+		"AcceptIsLost":    func() queuelocktest.Fault { return queuelocktest.LoseRequest() },
+		"AnswerIsLost":    func() queuelocktest.Fault { return queuelocktest.LoseResponse() },
+		"AcceptIsRefused": func() queuelocktest.Fault { return queuelocktest.Refuse(queuelocktest.Throttling) },
+		"AnswerIsLate":    func() queuelocktest.Fault { return queuelocktest.DelayResponse(3 * time.Second) },
+		"AppliedLater":    func() queuelocktest.Fault { return queuelocktest.LandLate(3 * time.Second) },
+		"AnsweredTooLate": func() queuelocktest.Fault { return queuelocktest.DelayResponse(2 * time.Minute) },
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			s := newSleeper(t)
+			s.next.Inject(fault().Of("UpdateItem").Mentioning("beat + 1").Mentioning("holders").Times(1))
+			got := locktest.Within(t, "the second", 4*time.Minute, s.second)
+			if got.Err != nil || got.Lock.Ticket().Previous() != s.holder.Ticket() {
+				t.Fatalf("got %+v after %s", got, s.holder.Ticket())
+			}
+			time.Sleep(5 * time.Minute)
+			locktest.OK(t, got.Lock.Err())
+			locktest.StillWaits(t, "the third", s.third)
+			locktest.Release(t, got.Lock)
+		})
+	}
+	locktest.InBubble(t, "CrashedMeanwhile", func(t *testing.T) {
+		s := newSleeper(t)
+		s.next.Partition()
+		third := locktest.Within(t, "the third", 20*time.Second, s.third) // the lease of the row ends
+		if third.Err != nil {
+			t.Fatal(third.Err)
+		}
+		s.next.Heal()
+		locktest.StillWaits(t, "the second", s.second)
+		locktest.Release(t, third.Lock)
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the second", 2*time.Minute, s.second)))
+	})
+	locktest.InBubble(t, "LeavesMeanwhile", func(t *testing.T) {
+		s := newSleeper(t)
+		time.Sleep(17 * time.Second)
+		s.cancel()
+		locktest.Is(t, locktest.Within(t, "the second", time.Second, s.second).Err, context.Canceled)
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Second, s.third)))
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, s.table)
+	})
+	locktest.InBubble(t, "LeavesWhileItAccepts", func(t *testing.T) {
+		s := newSleeper(t)
+		held := s.next.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").Mentioning("holders").Times(1))
+		<-held.Reached()
+		s.cancel()
+		locktest.Is(t, locktest.Within(t, "the second", 10*time.Second, s.second).Err, context.Canceled)
+		held.Release() // it is late, and finds no entry
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Second, s.third)))
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, s.table)
+	})
+	locktest.InBubble(t, "OthersSeeIt", func(t *testing.T) {
+		s := newSleeper(t)
+		other, _ := locktest.OpenMet(t, s.table, "other", queuelock.Config{})
+		time.Sleep(20 * time.Second)
+		state := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order))
+		locked := locktest.Must(other.IsLocked(t.Context(), locktest.Order))
+		swept := locktest.Must(other.Operator().Sweep(t.Context(), locktest.Order))
+		_, err := other.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+		if state.Serving[0].Expired() || !locked || swept.Holders+swept.Waiters > 0 || !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("serving %+v, locked %v, swept %+v, %v", state.Serving, locked, swept, err)
+		}
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the second", time.Minute, s.second)))
+	})
+	locktest.InBubble(t, "OthersEndItAfterACrash", func(t *testing.T) {
+		s := newSleeper(t)
+		other, _ := locktest.OpenMet(t, s.table, "other", queuelock.Config{})
+		s.next.Partition()
+		s.cancel()
+		s.cancelThird()
+		<-s.third
+		time.Sleep(20 * time.Second)
+		if swept := locktest.Must(other.Operator().Sweep(t.Context(), locktest.Order)); swept.Holders != 1 || swept.Waiters != 1 {
+			t.Errorf("swept %+v", swept)
+		}
+		s.next.Heal()
+	})
 }
 
 // TestNamedReleaseLate holds the release of a lock that was granted by name, and not accepted, back. Its row must stay

@@ -212,15 +212,14 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 	}
 }
 
-// lasts checks that a grant by name lasts as long as the row that was read: a waiter that looks in that time keeps its turn.
+// lasts checks that a grant by name lasts as long as the row: a live waiter keeps its turn, however late it looks.
 func (s *search) lasts(w *world, m *msg, h *queue.Holder, name string) {
 	i, t := ownerOf(h.ID), small(h.Ticket)
 	k, ok := s.rowOf(w, t)
-	if !ok || !h.Named || m.role == byOperator || s.wanted(w, i) != t {
+	if !ok || h.Accepted() || m.role == byOperator || s.wanted(w, i) != t {
 		return
 	}
-	row := &s.items.rows[w.rows[k]]
-	if row.Lease.Beat == 0 && w.nodes[i].clock < clockOf(row.Lease.Until) { // it was not renewed since it was read
+	if w.nodes[i].clock < clockOf(s.items.rows[w.rows[k]].Lease.Until) {
 		s.fail("turn: %s ends the turn of ticket %d, and %s still waits with the row that was named", name, t, nameOf(i))
 	}
 }

@@ -346,11 +346,7 @@ func (s *search) offer(w *world, i int, alone bool) (next int32) {
 		return s.next(queue.Next{Entry: *r.entry, Ticket: s.waits.all[to.wait].Ticket})
 	case pass < 0:
 		row := s.items.rows[h.next]
-		owner := ownerOf(row.ID)
-		if next, ok := row.GrantByName(s.ids[h.number], at(w.nodes[owner].clock, 0), s.middle()); ok {
-			if s.mistake == ShortName {
-				next.Entry.Lease.Until = at(w.nodes[owner].clock+1, 0)
-			}
+		if next, ok := row.GrantByName(s.ids[h.number], s.middle()); ok {
 			return s.next(next)
 		}
 	}

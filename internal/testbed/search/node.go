@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -268,7 +269,7 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 			w.Config.Policy.Limited = false
 		}
 		before := w.State
-		do := w.Step(c, s.eventOf(e, c.now))
+		do := w.Step(c, s.eventOf(e, v, c.now))
 		s.follows[[2]queue.Doing{before, do.State}] = true
 		s.done(r, w, do, int(v.node))
 	}
@@ -277,10 +278,13 @@ func (s *search) stepWait(m int32, e event, v view) *stepped {
 	return r
 }
 
-func (s *search) eventOf(e event, now time.Time) queue.Event {
+func (s *search) eventOf(e event, v view, now time.Time) queue.Event {
 	rec := s.items.recs[e.rec]
-	if s.mistake == AsksAll || s.mistake == AsksAgain {
+	switch s.mistake {
+	case AsksAll, AsksAgain:
 		rec = s.mistaken(rec)
+	case NameEnds:
+		rec = misnamed(rec, v)
 	}
 	switch e.kind {
 	case evBegin, evCareful:
@@ -310,6 +314,16 @@ func (s *search) eventOf(e event, now time.Time) queue.Event {
 		return queue.Kept{OK: e.flag}
 	}
 	return queue.GiveUp{}
+}
+
+// misnamed returns a record in which the grants by name of others seem to be none.
+func misnamed(rec queue.Record, v view) queue.Record {
+	rec.Holders = slices.Clone(rec.Holders)
+	for k := range rec.Holders {
+		h := &rec.Holders[k]
+		h.Named = h.Named && ownerOf(h.ID) == int(v.node)
+	}
+	return rec
 }
 
 // master is the counter of the record.
@@ -343,7 +357,10 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Asking:
 		r.asks = small(do.Holder.Ticket)
 		send(do.Write, do.Holder.ID)
-	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Confirming:
+	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Accepting, queue.Confirming:
+		if do.State == queue.Accepting && s.mistake == NameRemoved {
+			do.Write = queue.Remove(do.Attempt.ID)
+		}
 		send(do.Write, do.Attempt.ID)
 	case queue.Checking:
 		r.look = small(do.Floor)
@@ -373,7 +390,7 @@ func (s *search) done(r *stepped, w *queue.Wait, do queue.Do, i int) {
 	case queue.Granted:
 		r.id, r.ticket, r.turns = s.id(do.Attempt.ID), small(do.Holder.Ticket), int8(max(do.Holder.Turns, 1))
 		r.sent, r.until = clockOf(do.Attempt.Sent), clockOf(do.Holder.Lease.Until)
-		r.claimed, r.named, r.endless = do.Attempt.Claimed, do.Holder.Named, do.Holder.Lease.Endless()
+		r.claimed, r.named, r.endless = do.Attempt.Claimed, !do.Holder.Accepted(), do.Holder.Lease.Endless()
 		r.resumed, r.shared = do.Attempt.Resumed, w.Config.Mode.Shared
 	}
 }

@@ -48,6 +48,8 @@ var transitions = []struct {
 	{queue.Claiming, queue.Granted, "three", "clean", 18},
 	{queue.TakingOver, queue.Pausing, "resumed, lost", "clean", 8},
 	{queue.TakingOver, queue.Granted, "resumed", "clean", 12},
+	{queue.Looking, queue.Accepting, "names, sleeper of two", "livelock", 9},
+	{queue.Accepting, queue.Pausing, "names, sleeper, lost of two", "livelock", 12},
 	{queue.Confirming, queue.Removing, "fail closed, late", "clean", 8},
 	{queue.Confirming, queue.Pausing, "fail closed", "livelock", 3},
 	{queue.Confirming, queue.Granted, "fail closed, late", "wedged", 7},
@@ -76,7 +78,7 @@ var unneeded = map[string][]string{
 	},
 	"a lease ends what is left, or only a late request leaves it, after which leftovers are not checked": {
 		"Taking/Removing", "Joining/Removing", "Putting/Removing", "Evicting/Removing", "Claiming/Removing",
-		"TakingOver/Removing", "Keeping/Removing", "Resetting/Removing", "Resting/Removing", "Ended/Removing",
+		"TakingOver/Removing", "Keeping/Removing", "Accepting/Removing", "Accepting/Granted", "Resetting/Removing", "Resting/Removing", "Ended/Removing",
 	},
 	"the request may be repeated at once": {
 		"Checking/Pausing", "Entering/Pausing", "Evicting/Pausing",
