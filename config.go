@@ -59,9 +59,9 @@ type Config struct {
 	Forget time.Duration
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
-	// Wake carries hints that a turn has ended, so that waiters learn of it without polls. The owner closes it
-	// after the client. Nil means none. See package wake.
-	Wake wake.Hints
+	// Wake rings waiters when their turn has come, so that they learn of it without polls, and holders that are asked to give
+	// way. The owner closes it after the client. Nil means none. See package wake.
+	Wake wake.Bells
 	// Block is how many goroutines of the client that wait for the same lock may do so together: with tickets of one request, one
 	// row and one lease, and turn after turn in memory. Zero means 64, and 1 none. At most 1000.
 	Block int

@@ -77,7 +77,7 @@
 //	                 one turn to the next), blocks (goroutines that wait together), serving and rows (send the
 //	                 writes), table (DynamoDB)
 //
-// Beside it: event is what Config.Observer receives, wake has hints to waiters, failfast SDK settings,
+// Beside it: event is what Config.Observer receives, wake rings waiters, failfast SDK settings,
 // httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,
 // and queuelocktest a table in memory, with faults, for tests of your own code.
 package queuelock
@@ -143,7 +143,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.blocks = blocks.New(cfg.Block, c.background.Run)
 	c.cfg.Logger = c.log.Logger
 	if cfg.Wake != nil {
-		c.local.UseHints(cfg.Wake, c.cfg.Logger)
+		c.local.UseBells(cfg.Wake, c.cfg.Logger, c.background.Run)
 	}
 	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
@@ -363,7 +363,6 @@ func (c *Client) Close(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
 	}
 	errs = append(errs, c.releaseAll(ctx))
-	c.local.Close()
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}

@@ -12,7 +12,7 @@ import (
 
 // Revoked returns a channel that is closed once the holder was asked to give way, by Operator.Revoke or the command
 // revoke. That is a request only: the lock is held until Release. The holder learns of it by its next heartbeat, by
-// Extend or SetData with NoHeartbeat, and at once by a hint (Config.Wake) from the first call of Revoked on.
+// Extend or SetData with NoHeartbeat, and at once by its bell (Config.Wake) from the first call of Revoked on.
 func (l *held) Revoked() <-chan struct{} { return l.session.Revoked() }
 
 // Revocation returns who has asked the holder to give way, and why. ok is false while Revoked is not closed. It makes no
@@ -43,7 +43,7 @@ func (o Operator) Revoke(ctx context.Context, key AnyKey, h queue.Holder, why st
 		return fmt.Errorf("queuelock: Revoke: the deadline is %v: between 0 and %v are possible", deadline, queue.MaxLease)
 	}
 	r := sweeper.Request{By: c.cfg.Owner, Why: why, Deadline: deadline, Timeout: minRetryTimeout}
-	if err := sweeper.Revoke(ctx, q, h, r, c.observer, c.local.HintRevoked); err != nil {
+	if err := sweeper.Revoke(ctx, q, h, r, c.observer, c.local.Ring); err != nil {
 		return fmt.Errorf("queuelock: revoke %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
 	return nil

@@ -103,8 +103,8 @@ type Moved Queued
 type Granted struct {
 	Origin
 	Waited time.Duration // since the call began
-	// Handover is the time from the last look that showed the turn before, from a hint after it, or from the end of
-	// that turn in this process. Without hints it is an upper bound of the time for which the lock was idle. Zero:
+	// Handover is the time from the last look that showed the turn before, from a bell after it, or from the end of
+	// that turn in this process. Without bells it is an upper bound of the time for which the lock was idle. Zero:
 	// unknown, and without a wait.
 	Handover time.Duration
 }

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/hints"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -34,31 +32,4 @@ func TestScopes(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHints checks that a hint brings the result to all waiters of other processes at once.
-func TestHints(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-		var hub hints.Hub
-		calls := 0
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		var last time.Time
-		begun := time.Now()
-		for i := range 10 {
-			name := fmt.Sprint("p", i)
-			c, _ := locktest.Open(t, table, name, queuelock.Config{Wake: hub.Client(name)})
-			all.Go(func() {
-				do(t, c, time.Hour, returns("it", time.Minute, &calls))
-				mu.Lock()
-				defer mu.Unlock()
-				last = time.Now()
-			})
-		}
-		all.Wait()
-		if late := last.Sub(begun) - time.Minute; calls != 1 || late > 300*time.Millisecond {
-			t.Errorf("%d computed, the last answer %v late", calls, late)
-		}
-	})
 }

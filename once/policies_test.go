@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/hints"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/once"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -18,25 +17,18 @@ func TestPolicies(t *testing.T) {
 	const takes = 10 * time.Minute
 	for name, c := range map[string]struct {
 		opt   queuelock.ItemOption
-		wants [3]error // of the callers in their order
-		hints bool
+		wants [3]error      // of the callers in their order
 		late  time.Duration // at most, after the result
 	}{
-		"MaxWaiters":            {opt: queuelock.MaxWaiters(1), wants: [3]error{2: queuelock.ErrQueueFull}, late: 3 * time.Second},
-		"Supersede":             {opt: queuelock.Supersede(), wants: [3]error{1: queuelock.ErrSuperseded}, late: 3 * time.Second},
-		"HoldAtLeast":           {opt: queuelock.HoldAtLeast(time.Hour), late: 3 * time.Second},
-		"HoldAtLeast and hints": {opt: queuelock.HoldAtLeast(time.Hour), hints: true, late: 300 * time.Millisecond},
+		"MaxWaiters":  {opt: queuelock.MaxWaiters(1), wants: [3]error{2: queuelock.ErrQueueFull}, late: 3 * time.Second},
+		"Supersede":   {opt: queuelock.Supersede(), wants: [3]error{1: queuelock.ErrSuperseded}, late: 3 * time.Second},
+		"HoldAtLeast": {opt: queuelock.HoldAtLeast(time.Hour), late: 3 * time.Second},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			var hub hints.Hub
 			calls, begun, done := 0, time.Now(), make(chan error)
 			for i, want := range c.wants {
-				cfg, name := queuelock.Config{}, fmt.Sprint("p", i)
-				if c.hints {
-					cfg.Wake = hub.Client(name)
-				}
-				p, _ := locktest.Open(t, table, name, cfg)
+				p, _ := locktest.Open(t, table, fmt.Sprint("p", i), queuelock.Config{})
 				go func() {
 					value, err := once.Do(t.Context(), p, locktest.Order, time.Minute, returns("it", takes, &calls), c.opt)
 					late := time.Since(begun) - takes

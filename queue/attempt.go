@@ -138,6 +138,9 @@ func (w *Wait) attempt(c Clock, claimed bool) Entry {
 // entry begins the attempt and returns the entry to write.
 func (w *Wait) entry(c Clock, a *Attempt) Entry {
 	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns, Group: w.Config.Policy.Group}
+	if mode := w.Config.Mode; !mode.Shared && mode.Permits <= maxRung {
+		entry.Bell = w.Config.Bell
+	}
 	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner
 	entry.Lease, entry.Since = c.Begin()
 	a.Lease = entry.Lease

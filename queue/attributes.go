@@ -36,7 +36,7 @@ const (
 	AttrAt         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
 	AttrID         = "id"         // row, S
 	AttrEntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
-	AttrBell       = "bell"       // row, S: where its waiter can be rung, see package wake; absent if it cannot
+	AttrBell       = "bell"       // row and entry, S: where its waiter or holder can be rung, see package wake; absent if it cannot
 	AttrGroup      = "group"      // row and entry, S: of the waiters of which the latest stays; absent if none is superseded
 	AttrMaxWaiters = "maxWaiters" // row, N: the limit of its waiter, for display; absent if it has none
 	AttrMode       = "mode"       // row, and entry of a shared holder, S

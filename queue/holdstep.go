@@ -49,7 +49,7 @@ type HoldDo struct {
 	Do    HoldAction
 	Write clause.Write
 	Blind bool      // the record that Write leaves is not needed
-	Hint  bool      // Write probably ends the turn, and others may wait
+	Ring  bool      // Write probably ends the turn, and others may wait: the next is rung
 	Limit time.Time // after which a request is given up; zero: when the caller gives up
 	At    time.Time // of HoldWait
 
@@ -103,5 +103,4 @@ const (
 	AfterNothing HoldAfter = iota
 	AfterPassed            // the lock was passed to Next
 	AfterWake              // those of this process are woken
-	AfterHint              // and those of others get a hint
 )

@@ -39,7 +39,7 @@ func (w Waiter) GrantByName(holder string, since time.Time) (next Next, ok bool)
 	}
 	return Next{Ticket: w.Ticket, Entry: Entry{
 		ID: w.EntryID, Owner: w.Owner, Since: since, Named: true,
-		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until}, Turns: w.Turns,
+		Lease: Lease{TTL: w.Lease.TTL, Until: w.Lease.Until}, Turns: w.Turns, Bell: w.Bell,
 	}}, true
 }
 

@@ -171,6 +171,9 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 	})
 	h.Lease, h.Revoked = h.Lease.dated(h.Since, h.Closed), decodeRevocation(attributes)
 	_, h.marked = attributes[AttrRevoked]
+	if bell, ok := attributes[AttrBell].(*types.AttributeValueMemberS); ok && len(bell.Value) <= MaxBell {
+		h.Bell = bell.Value
+	}
 	// Data is for display only, so a value of another type is ignored.
 	if data, ok := attributes[AttrData].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value

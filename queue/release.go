@@ -21,7 +21,6 @@ type call struct {
 	idle      bool // it was applied, and RESET would be applied
 	delivered bool // the lock was given to its caller, or to that of the process before
 	offered   bool // it has looked for a waiter to pass the lock to
-	hinted    bool // other clients got a hint with the last request
 	limit     time.Time
 	result    *Result // to leave in the record; nil: none
 }
@@ -218,10 +217,9 @@ func (s releaseStep) request() HoldDo {
 		e.HoldTime = HoldTime{}
 	}
 	waited := c.form == FormHandOff || c.form == FormPass && !e.Next.New || c.form == FormClose && e.Result != nil
-	c.hinted = c.kind != clears && !c.asks && waited
 	return HoldDo{
 		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
-		Blind: c.form == FormFast && c.kind != updates, Hint: c.hinted,
+		Blind: c.form == FormFast && c.kind != updates, Ring: c.kind != clears && !c.asks && waited,
 	}
 }
 
@@ -277,7 +275,7 @@ func (s releaseStep) judged(v verdict, rec Record) HoldDo {
 			return do
 		}
 		do := s.end(PhaseCleared, HoldLost, nil)
-		do.After = AfterHint
+		do.After = AfterWake
 		return do
 	}
 	c.open = c.open || v == unknown
@@ -291,11 +289,8 @@ func (s releaseStep) judged(v verdict, rec Record) HoldDo {
 
 // after returns what others learn of a release that was applied.
 func (c *call) after() HoldAfter {
-	switch {
-	case c.form == FormPass:
+	if c.form == FormPass {
 		return AfterPassed
-	case !c.hinted && c.form != FormFast && c.form != FormClose && !c.idle:
-		return AfterHint
 	}
 	return AfterWake
 }

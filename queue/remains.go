@@ -62,7 +62,7 @@ func (s releaseStep) removed(e HoldEvent) HoldDo {
 		do.Result, do.Err = HoldUnreachable, s.hidden
 	}
 	if done && (e.Reply == ReplyApplied || len(e.Record.Holders) == 0) { // perhaps by a copy of itself
-		do.After = AfterHint
+		do.After = AfterWake
 	}
 	return do
 }

@@ -13,7 +13,7 @@ import (
 // malformedLease is how long other waiters wait for a row whose lease is malformed.
 const malformedLease = time.Minute
 
-// MaxBell is the longest bell of a row, in bytes.
+// MaxBell is the longest bell of a row or an entry, in bytes.
 const MaxBell = 128
 
 // expiryGrace is the time from the end of a row's lease to its expiresAt. The table's TTL

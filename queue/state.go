@@ -160,6 +160,7 @@ type Holder struct {
 
 	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
 	Revoked *Revocation // the last request to give way; nil: none
+	Bell    string      // where the holder can be rung, as package wake has made it; empty if it cannot
 	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
 	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the block.
 	Turns   int

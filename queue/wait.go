@@ -169,6 +169,7 @@ type WaitConfig struct {
 	Resume     *Handle       // of what is continued; nil: take a number
 	Forget     time.Duration // after which an idle record may be deleted; zero: never
 	Wanted     *Wanted       // of a caller that waits for a result; nil: it waits for the lock alone
+	Bell       string        // where it can be rung while it holds the lock; empty: nowhere
 }
 
 // turn is the wait of one ticket.

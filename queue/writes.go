@@ -21,7 +21,8 @@ type Entry struct {
 	Named bool   // a release has granted it to the waiter whose row it has read; the lease is the row's
 	// Revoked is the mark of the entry that a RESUME replaces; nil: none.
 	Revoked *Revocation
-	Turns   int // how many tickets its block has; zero: one
+	Turns   int    // how many tickets its block has; zero: one
+	Bell    string // where the holder can be rung, as package wake has made it; left out if empty
 }
 
 func (e Entry) item() clause.Item {
@@ -43,6 +44,9 @@ func (e Entry) item() clause.Item {
 	}
 	if e.Group != "" {
 		item[AttrGroup] = clause.String(e.Group)
+	}
+	if e.Bell != "" {
+		item[AttrBell] = clause.String(e.Bell)
 	}
 	return item
 }

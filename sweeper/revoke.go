@@ -20,9 +20,9 @@ type Request struct {
 	Timeout  time.Duration // for which failures are retried
 }
 
-// Revoke asks a holder to give way, by one request: that of the id and the ticket that were read, and no other. hint is
-// called unless the holder is gone, so that it may look at once. Returns [*EvictError] if the holder is gone.
-func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, observer *heartbeat.Observer, hint func(table.Queue)) error {
+// Revoke asks a holder to give way, by one request: that of the id and the ticket that were read, and no other. ring is
+// called with its bell unless the holder is gone, so that it may look at once. Returns [*EvictError] if the holder is gone.
+func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, observer *heartbeat.Observer, ring func(bell string)) error {
 	refused := func(rec queue.Record) error {
 		now := time.Now()
 		return &EvictError{Holder: h, Serving: observer.Holders(q.Items, rec, now, q.Clock().Middle(now))}
@@ -38,7 +38,7 @@ func Revoke(ctx context.Context, q table.Queue, h queue.Holder, r Request, obser
 	if errors.Is(err, serving.ErrRefused) {
 		return refused(rec)
 	}
-	if hint(q); err != nil {
+	if ring(h.Bell); err != nil {
 		return fmt.Errorf("it may have been asked: %w", err)
 	}
 	return nil

@@ -10,9 +10,9 @@ import (
 // Schedule bounds the delay between two looks.
 type Schedule struct {
 	Fastest time.Duration // the shortest delay, of the next in line. Default 1 ms.
-	// SlowestNext is the longest delay of the next in line once its turn may come at any
-	// time, and bounds how long the lock may idle between two turns. The waiter behind it
-	// then waits for up to twice as long, and so on. Default 1 s.
+	// SlowestNext is the longest delay of the next in line, and of the waiters behind it in the first minute of a turn. So the
+	// lock idles no longer between two turns, unless turns of even length suddenly become short: then four times as long.
+	// Default 1 s.
 	SlowestNext time.Duration
 	Slowest     time.Duration // the longest delay of all. Default 15 s.
 }
@@ -40,143 +40,105 @@ func (s Schedule) Validate() error {
 	return nil
 }
 
-// unknownTurn is the length of turns that waiters assume as long as none has ended.
-const unknownTurn = 20 * time.Millisecond
-
-// Observation is what a waiter knows when it decides when to look again. Unknown
-// durations are zero.
+// Observation is what a waiter knows when it decides when to look again. Unknown durations are zero.
 type Observation struct {
 	Ahead   int  // the live rows ahead. Zero means that this one is next.
 	Serving bool // there is a holder
-	// Elapsed and AtMost are bounds of the length of the present turn so far. An AtMost
-	// below Elapsed is unknown. Likely is the best estimate, which may be wrong.
-	Elapsed, AtMost, Likely time.Duration
-	Mean, Deviation         time.Duration // of recent turns, from the record
-	// Pace is the mean time between two grants that this waiter has seen itself. It
-	// includes the time between turns, and turns that ended early.
-	Pace    time.Duration
-	Still   time.Duration // since the last change that this waiter has seen
-	ClearIn time.Duration // a lower bound of the time until all that is ahead expires without renewals
-	Trip    time.Duration // the round trip of a request
-	// Hinted says that a hint of package wake will probably end the sleep when turns end. Then looks are for
-	// hints that are lost, and may be further apart than the Schedule says.
-	Hinted bool
+	// Age is the best guess of how long the present turn has lasted, or the lock has been idle. AtMost is the longest that the
+	// turn can have lasted.
+	Age, AtMost     time.Duration
+	Mean, Deviation time.Duration // of recent turns, from the record
+	ClearIn         time.Duration // a lower bound of the time until all that is ahead expires without renewals
+	Trip            time.Duration // the round trip of a request
+	Bell            bool          // the waiter will probably be rung when its turn comes: looks are for a bell that is lost
 }
 
-// Delay returns the time until the next look. jitter is a random number in [0, 1), by
-// which up to a fifth is taken off, so that waiters do not look in step.
+// Delay returns the time until the next look. jitter is a random number in [0, 1), by which up to a fifth is taken off, so that
+// waiters do not look in step.
 func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
-	if o.Hinted {
-		jitter /= 4 // or the look would come before the hint
-		o.Pace = 0  // turns that end early are hinted at
-		s.SlowestNext, s.Slowest = s.Slowest, 4*min(s.Slowest, math.MaxInt64/4)
+	if o.Bell {
+		jitter /= 4 // or the look would come before the bell
 	}
 	delay := s.next(o)
 	if o.Ahead > 0 {
-		delay = max(delay, s.deeper(o))
+		delay = max(delay, s.behind(o))
 	}
 	if o.ClearIn > 0 {
 		delay = min(delay, o.ClearIn)
 	}
-	return shortened(min(max(delay, s.Fastest), s.Slowest), jitter)
+	return shortened(max(delay, s.Fastest), jitter)
 }
 
 func shortened(d time.Duration, jitter float64) time.Duration {
 	return d - time.Duration(float64(d)*min(max(jitter, 0), 1)/5)
 }
 
-// turns returns a lower bound of the length of the turns ahead: their mean time, less two
-// and a half mean deviations (two standard deviations) of the sum, which grow with the
-// root of their number.
-func (s Schedule) turns(o Observation) time.Duration {
-	mean, deviation := o.Mean, o.Deviation
-	if o.Pace > 0 && (mean == 0 || o.Pace < mean) {
-		mean = o.Pace
-	}
-	if o.Mean == 0 {
-		deviation = mean / 2
-	}
-	if mean == 0 { // or all waiters for the first turn would look as often as the next in line
-		mean = max(s.Fastest, unknownTurn)
-	}
-	n := float64(o.Ahead)
-	least := n*float64(mean) - 2.5*math.Sqrt(n)*float64(min(deviation, mean))
-	if o.Serving {
-		least += float64(max(0, o.lowerBound()-o.atMost()))
-	}
-	// More than the longest delay makes no difference, and could overflow.
-	return time.Duration(min(max(least, 0), 2*float64(s.Slowest)))
+// usual reports whether turns of the length of the present one are usual.
+func (o Observation) usual() bool {
+	return o.Serving && o.Mean > 0 && o.Age <= 2*o.Mean+4*o.Deviation
 }
 
-// lowerBound returns a lower bound of the length of a turn: two deviations below the
-// mean, and at most what this waiter has seen. Zero means that turns vary too much.
-func (o Observation) lowerBound() time.Duration {
-	bound := max(0, o.Mean-2*o.Deviation)
-	if o.Pace > 0 && (o.Mean == 0 || o.Pace < bound) {
-		bound = o.Pace
+// sure returns how long a turn lasts at least, if turns are even. Zero: they are not, or the present one is much longer, and nothing
+// is known of the next.
+func (o Observation) sure() time.Duration {
+	if o.Deviation > o.Mean/4 || o.Serving && !o.usual() {
+		return 0
 	}
-	return bound
+	return o.Mean - 2*o.Deviation
 }
 
-// turn returns the expected length of a turn. Zero: unknown.
-func (o Observation) turn() time.Duration { return cmp.Or(o.Mean, o.Pace) }
-
-// atMost returns an upper bound of the length of the present turn so far, as far as turns
-// of that length are usual.
-func (o Observation) atMost() time.Duration {
-	if o.AtMost < o.Elapsed {
-		return max(o.Elapsed, o.turn())
+// rest returns what is left of the sure part of the present turn, which has lasted that long.
+func (o Observation) rest(lasted time.Duration) time.Duration {
+	if !o.Serving {
+		return 0
 	}
-	return o.AtMost
+	return max(0, o.sure()-lasted)
 }
 
-// likely returns the best estimate of the length of the present turn so far.
-func (o Observation) likely() time.Duration { return cmp.Or(o.Likely, (o.Elapsed+o.atMost())/2) }
-
-// next returns the delay of the next in line. It sleeps until the turn may end, and then
-// looks more often the nearer the likely end is, which is uncertain by the deviation: each
-// twenty-fifth of a turn far from it, and at most each four hundredth. If the estimate is
-// wrong, the looks are about as far apart as they would be without one.
+// next returns the delay of the next in line. It sleeps through what is sure of an even turn. Then it looks more often the nearer
+// the likely end is, which is uncertain by the deviation: each twenty-fifth of a turn far from it, and at most each four hundredth.
+// A turn of any length is likely to last as long again as it has.
 func (s Schedule) next(o Observation) time.Duration {
-	turn := o.turn()
-	if !o.Serving || turn == 0 || o.Elapsed > 2*turn+4*o.Deviation {
-		// The turn may end at any time. It is likely to last as long again as it has. Of the turns ahead some
-		// are likely to take their time, too.
-		most := s.Slowest
-		if n := time.Duration(o.Ahead + 1); s.SlowestNext < s.Slowest/n {
-			most = n * s.SlowestNext
-		}
-		return min(max(o.Still/8, turn/25, s.Fastest, unknownTurn/4), most)
+	sure, early := o.sure(), o.rest(o.AtMost+o.Trip)
+	switch {
+	case o.Bell && sure > 0: // a look that is under way would miss the bell, so one too late is better than one too early
+		late := max(min(max(4*o.Deviation, o.Mean/8), o.Mean/4), 4*o.Trip)
+		return min(o.rest(o.Age+o.Trip)+late, s.Slowest)
+	case o.Bell && o.Serving:
+		return min(max(o.Age, min(4*o.Mean, s.SlowestNext)), 4*s.SlowestNext, s.Slowest)
+	case early > 0:
+		return min(early, max(o.Age, s.SlowestNext), s.Slowest)
 	}
-	if o.Hinted { // a look under way would miss the end, so one too late is better than one too early
-		early := o.lowerBound() - o.likely() - o.Trip
-		return max(early, 0) + max(min(max(4*o.Deviation, turn/8), turn/4), 4*o.Trip)
+	delay := max(o.Age/8, o.Mean/25)
+	if o.usual() {
+		delay = min((o.Age-o.Mean).Abs()/8+max(o.Deviation/4, o.Mean/400), o.Mean/25, max(o.Age/2, o.Trip))
+	} else {
+		delay = max(min(delay, o.Age/2), o.Trip)
 	}
-	early := o.lowerBound() - o.atMost() - o.Trip
-	if early > 0 {
-		return early
-	}
-	off := (o.likely() - turn).Abs()
-	return min(max(min(off/8+max(o.Deviation/4, turn/400), turn/25), s.Fastest), s.SlowestNext)
+	return min(delay, s.SlowestNext)
 }
 
-// deeper returns the least delay of a waiter behind others: half of the lower bound,
-// because waiters ahead may leave, and most of it if little time can be lost. A look
-// shortly after the present turn shows the next waiter when its own predecessor began, and
-// one shortly before its end shows that it did not begin earlier.
-func (s Schedule) deeper(o Observation) time.Duration {
-	turns, turn := s.turns(o), o.turn()
-	if o.Pace > 0 {
-		turn = min(turn, o.Pace)
+// behind returns the least delay of a waiter behind others. Each turn ahead takes a round trip and more. Beyond that it sleeps for a
+// quarter of what they take on average, but no longer than the present turn has lasted: it may be that all are short now. For an
+// eighth of that it sleeps in any case. Turns of even length are slept through: half of them, as waiters ahead may leave, or most of
+// them if little time can be lost. One of them, if it is alone, is left a little earlier: its look shows when the next one begins.
+func (s Schedule) behind(o Observation) time.Duration {
+	n, mean, age, sure := float64(o.Ahead), float64(o.Mean), float64(o.Age), o.sure()
+	delay := max(min(n*mean/4, age), age/8) + n*float64(o.Trip)
+	delay = min(delay, 3*n*float64(s.SlowestNext), max(float64(s.SlowestNext), age/60))
+	switch most := max(4*float64(s.SlowestNext), age/8); {
+	case sure > 0:
+		present, least := float64(o.rest(o.Age)), n*float64(sure)+float64(o.rest(o.AtMost))
+		even := max(least/2, min(least*0.9, float64(s.SlowestNext)/4), present+float64(sure)/20)
+		if before := present - mean/32 - float64(o.Trip); o.Ahead == 1 && before > mean/25 {
+			even = before
+		}
+		if o.Bell {
+			even, most = max(least*2/3, n*mean/2)+mean/4, math.Inf(1)
+		}
+		delay = max(delay, min(even, most))
+	case o.Bell:
+		delay = max(delay, min(4*n*mean, most))
 	}
-	if o.Hinted { // a look after the hints of two thirds of the turns comes first
-		half := time.Duration(min(float64(o.Ahead)*float64(turn)/2, float64(s.Slowest)))
-		return max(turns*2/3, half) + turn/4
-	}
-	sixth := time.Duration(min(float64(o.Ahead)*float64(turn)/6, float64(s.Slowest)))
-	present := max(0, o.lowerBound()-o.likely())
-	if before := present - turn/32 - o.Trip; o.Serving && o.Ahead == 1 && before > turn/25 {
-		return before
-	}
-	return max(turns/2, min(turns*9/10, s.SlowestNext/4), sixth, present+turn/20)
+	return time.Duration(min(delay, float64(s.Slowest)))
 }

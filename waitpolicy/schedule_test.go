@@ -17,18 +17,19 @@ func duration(t *property.T, label string, most time.Duration) time.Duration {
 const week = 7 * 24 * time.Hour
 
 func drawObservation(t *property.T) waitpolicy.Observation {
-	return waitpolicy.Observation{
+	o := waitpolicy.Observation{
 		Ahead:     property.OneOf(property.IntRange(0, 3), property.IntRange(0, 1_000_000)).Draw(t, "ahead"),
 		Serving:   property.Bool().Draw(t, "serving"),
-		Elapsed:   duration(t, "elapsed", week),
-		AtMost:    duration(t, "at most", week),
-		Likely:    duration(t, "likely", week),
+		Age:       duration(t, "age", week),
 		Mean:      duration(t, "mean", week),
 		Deviation: duration(t, "deviation", week),
-		Pace:      duration(t, "pace", week),
-		Still:     duration(t, "still", week),
 		ClearIn:   duration(t, "clear in", week),
+		Trip:      duration(t, "trip", time.Second),
 	}
+	if o.AtMost = o.Age + duration(t, "at most", week); property.Bool().Draw(t, "even") {
+		o.Deviation = o.Mean / 10
+	}
+	return o
 }
 
 func drawSchedule(t *property.T) waitpolicy.Schedule {
@@ -90,43 +91,63 @@ func TestDelayByPosition(t *testing.T) {
 	})
 }
 
-// TestDelayOfNext checks that the next waiter in line never sleeps long past the lower
-// bound. The lock may idle from the end of a turn to the next look of the first in line.
-// A turn cannot be expected to end before its lower bound; after that, the first in line
-// sleeps for SlowestNext at the most.
+// TestDelayOfNext checks that the next waiter in line never sleeps long past the time until which an even turn lasts for sure. The lock
+// may idle from the end of a turn to its next look.
 func TestDelayOfNext(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
 		o.Ahead = 0
-		bound := time.Duration(0)
+		rest := time.Duration(0)
 		if o.Serving {
-			// No more than the mean, and nothing if it has passed.
-			bound = max(0, max(o.Mean, o.Pace)-o.Elapsed)
+			// Until the mean at most, and no longer than it has lasted.
+			rest = min(max(0, o.Mean-o.Age), o.Age)
 		}
-		if got := s.Delay(o, jitter); got > max(bound, s.SlowestNext) {
-			t.Fatalf("the next in line sleeps for %v, %v of them for the turn", got, bound)
-		}
-		if !o.Serving && s.Delay(o, jitter) > s.SlowestNext {
-			t.Fatal("the next in line sleeps although there is no holder")
+		if got := s.Delay(o, jitter); got > max(rest, s.SlowestNext) {
+			t.Fatalf("the next in line sleeps for %v, %v of them for the turn", got, rest)
 		}
 	})
 }
 
-// TestHintedDelay checks that a waiter that expects a hint notices a crash as others do, and that the next in line
-// looks a quarter of a turn after the end of a usual turn.
-func TestHintedDelay(t *testing.T) {
+// TestDelayOfAnyTurn checks what holds whatever the lengths of turns are. Once a turn may end, the next in line looks again before half
+// of what the turn has lasted has passed again, or a round trip. In even turns a waiter looks before as much time has passed again, or
+// four times SlowestNext. In uneven ones it looks before as much time has passed again, and a round trip for each turn ahead, and after
+// SlowestNext at the latest, or after a sixtieth of a longer turn.
+func TestDelayOfAnyTurn(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
-		o.Hinted = true
 		got := s.Delay(o, jitter)
-		if got < s.Fastest*4/5 || got > 4*s.Slowest {
-			t.Fatalf("delay of %v, want between four fifths of %v and four times %v", got, s.Fastest, s.Slowest)
+		if sure := o.Mean - 2*o.Deviation; o.Ahead == 0 && (sure < o.AtMost || !o.Serving) && got > max(o.Age/2, o.Trip, s.Fastest) {
+			t.Fatalf("the next in line sleeps for %v", got)
+		}
+		if got > max(4*s.SlowestNext, o.Age) {
+			t.Fatalf("it sleeps for %v", got)
+		}
+		o.Deviation = o.Mean // turns are uneven
+		trips := time.Duration(min(float64(o.Ahead)*float64(o.Trip), float64(s.Slowest)))
+		if got := s.Delay(o, jitter); got > max(o.Age+trips, o.Trip, s.Fastest) || got > max(s.SlowestNext, o.Age/60) {
+			t.Fatalf("in uneven turns it sleeps for %v", got)
+		}
+	})
+}
+
+// TestDelayWithBell checks that a waiter that expects to be rung notices a crash as others do. If its bell is lost, the next in line
+// looks a quarter of a turn after the end of an even turn, or after as long again as a turn of any length has lasted.
+func TestDelayWithBell(t *testing.T) {
+	property.Check(t, func(t *property.T) {
+		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
+		o.Bell = true
+		got := s.Delay(o, jitter)
+		if got < s.Fastest*4/5 || got > s.Slowest {
+			t.Fatalf("delay of %v, want between four fifths of %v and %v", got, s.Fastest, s.Slowest)
 		}
 		if o.ClearIn >= s.Fastest && got > o.ClearIn {
 			t.Fatalf("delay of %v, although all ahead may have expired in %v", got, o.ClearIn)
 		}
-		usual := o.Serving && o.Mean > 0 && o.Elapsed < 2*o.Mean
-		if rest := max(0, o.Mean-o.Elapsed); usual && o.Ahead == 0 && got > max(rest+o.Mean/4, s.Fastest) {
+		if uneven := o.Deviation > o.Mean/4; uneven && got > max(4*s.SlowestNext, o.Age/8) {
+			t.Fatalf("in uneven turns it sleeps for %v", got)
+		}
+		usual := o.Serving && o.Mean > 0 && o.Age < 2*o.Mean && o.Deviation <= o.Mean/4
+		if rest := max(0, o.Mean-o.Age); usual && o.Ahead == 0 && got > max(rest+max(o.Mean/4, 4*o.Trip), s.Fastest) {
 			t.Fatalf("the next in line sleeps for %v, %v of them for the turn", got, rest)
 		}
 	})
@@ -135,7 +156,7 @@ func TestHintedDelay(t *testing.T) {
 // TestManyLongTurns checks that the delay does not overflow when many long turns are
 // ahead.
 func TestManyLongTurns(t *testing.T) {
-	o := waitpolicy.Observation{Ahead: 1_000_000, Mean: week, Pace: week}
+	o := waitpolicy.Observation{Ahead: 1_000_000, Mean: week, Age: week}
 	for range 20 {
 		if got := waitpolicy.Default.Delay(o, 0); got != waitpolicy.Default.Slowest {
 			t.Errorf("with %d turns ahead the delay is %v, want the slowest", o.Ahead, got)
@@ -145,57 +166,80 @@ func TestManyLongTurns(t *testing.T) {
 	}
 }
 
-// TestDelayWithoutMeasure checks that without a measure of turns delays grow with the
-// time since the last change.
-func TestDelayWithoutMeasure(t *testing.T) {
-	s := waitpolicy.Default
-	for _, test := range []struct{ still, want time.Duration }{
-		{0, 5 * time.Millisecond},
-		{16 * time.Millisecond, 5 * time.Millisecond},
-		{160 * time.Millisecond, 20 * time.Millisecond},
-		{800 * time.Millisecond, 100 * time.Millisecond},
-		{4 * time.Second, 500 * time.Millisecond},
-		{time.Hour, time.Second},
+// TestDelayInUnevenTurns checks how delays grow with the age of a turn of which nothing can be expected: with a round trip of 5 ms, of the
+// next in line, and of waiters with 2 and 20 ahead.
+func TestDelayInUnevenTurns(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct{ age, next, third, last time.Duration }{
+		{0, 5 * ms, 10 * ms, 100 * ms},
+		{16 * ms, 5 * ms, 12 * ms, 102 * ms},
+		{160 * ms, 20 * ms, 30 * ms, 120 * ms},
+		{800 * ms, 100 * ms, 110 * ms, 200 * ms},
+		{4 * time.Second, 500 * ms, 510 * ms, 600 * ms},
+		{2 * time.Minute, time.Second, 2 * time.Second, 2 * time.Second},
+		{time.Hour, time.Second, 6 * time.Second, 15 * time.Second},
 	} {
-		o := waitpolicy.Observation{Serving: true, Elapsed: test.still, Still: test.still}
-		if got := s.Delay(o, 0); got != test.want {
-			t.Errorf("still for %v: %v, want %v", test.still, got, test.want)
+		o := waitpolicy.Observation{Serving: true, Age: test.age, AtMost: test.age, Trip: 5 * ms}
+		for ahead, want := range map[int]time.Duration{0: test.next, 2: test.third, 20: test.last} {
+			if o.Ahead = ahead; waitpolicy.Default.Delay(o, 0) != want {
+				t.Errorf("after %v, %d ahead: %v, want %v", test.age, ahead, waitpolicy.Default.Delay(o, 0), want)
+			}
 		}
 	}
 }
 
 func TestDelaysOfTypicalObservations(t *testing.T) {
-	const ms = time.Millisecond
+	const ms, second = time.Millisecond, time.Second
+	even := waitpolicy.Observation{Serving: true, Mean: second, Deviation: 100 * ms, Trip: 5 * ms}
 	for name, test := range map[string]struct {
-		o    waitpolicy.Observation
-		want time.Duration
+		ahead      int
+		age, most  time.Duration
+		mean, dev  time.Duration // zero: those of even
+		idle, bell bool
+		clearIn    time.Duration
+		want       time.Duration
 	}{
-		"next, the turn has just begun":         {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: 100 * ms}, 800 * ms},
-		"next, halfway":                         {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, AtMost: 510 * ms, Mean: time.Second, Deviation: 100 * ms}, 290 * ms},
-		"next, past the lower bound":            {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, AtMost: 910 * ms, Mean: time.Second, Deviation: 50 * ms}, 24375 * time.Microsecond},
-		"next, long before the likely end":      {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, AtMost: 1200 * ms, Likely: 600 * ms, Mean: time.Second}, 40 * ms},
-		"next, shortly before the likely end":   {waitpolicy.Observation{Serving: true, Elapsed: 840 * ms, AtMost: 1200 * ms, Likely: 940 * ms, Mean: time.Second}, 10 * ms},
-		"next, at the likely end":               {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, AtMost: 1200 * ms, Likely: time.Second, Mean: time.Second}, 2500 * time.Microsecond},
-		"next, the likely end is uncertain":     {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, AtMost: 1200 * ms, Likely: time.Second, Mean: time.Second, Deviation: 50 * ms}, 12500 * time.Microsecond},
-		"next, overdue":                         {waitpolicy.Observation{Serving: true, Elapsed: time.Second, AtMost: 1200 * ms, Likely: 1100 * ms, Mean: time.Second}, 15 * ms},
-		"next, only a bound says it may end":    {waitpolicy.Observation{Serving: true, Elapsed: 500 * ms, AtMost: 800 * ms, Likely: 1500 * ms, Mean: time.Second}, 200 * ms},
-		"next, bounds around the likely end":    {waitpolicy.Observation{Serving: true, Elapsed: 900 * ms, AtMost: 1100 * ms, Mean: time.Second}, 2500 * time.Microsecond},
-		"second, before the present turn ends":  {waitpolicy.Observation{Ahead: 1, Serving: true, Elapsed: 300 * ms, AtMost: 700 * ms, Likely: 400 * ms, Trip: 5 * ms, Mean: time.Second}, 563750 * time.Microsecond},
-		"second, just before it ends":           {waitpolicy.Observation{Ahead: 1, Serving: true, Elapsed: 940 * ms, AtMost: 980 * ms, Likely: 960 * ms, Mean: time.Second}, 510 * ms},
-		"second, turns of any length":           {waitpolicy.Observation{Ahead: 1, Serving: true, Likely: 100 * ms, Mean: time.Second, Deviation: time.Second}, time.Second / 6},
-		"next, no holder":                       {waitpolicy.Observation{Mean: time.Second, Deviation: 100 * ms}, 40 * ms},
-		"next, turns of any length":             {waitpolicy.Observation{Serving: true, Mean: time.Second, Deviation: time.Second}, 40 * ms},
-		"four ahead":                            {waitpolicy.Observation{Ahead: 4, Serving: true, Mean: time.Second, Deviation: 100 * ms}, 2150 * ms},
-		"a hundred ahead":                       {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second}, 15 * time.Second},
-		"turns were seen to be quicker":         {waitpolicy.Observation{Ahead: 10, Mean: time.Second, Pace: 200 * ms}, time.Second},
-		"an expired waiter ahead":               {waitpolicy.Observation{Ahead: 100, Serving: true, Mean: time.Second, ClearIn: 700 * ms}, 700 * ms},
-		"the holder's lease ends":               {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Mean: time.Minute, Still: time.Hour, ClearIn: 30 * ms}, 30 * ms},
-		"the holder's lease ends in an instant": {waitpolicy.Observation{Serving: true, Elapsed: time.Hour, Still: time.Hour, ClearIn: 1}, 1 * ms},
-		"nothing known":                         {waitpolicy.Observation{}, 5 * ms},
+		"next, the turn has just begun":          {want: 795 * ms},
+		"next, a long turn has just begun":       {mean: time.Minute, dev: ms, want: second},
+		"next, halfway":                          {age: 500 * ms, most: 510 * ms, want: 285 * ms},
+		"next, past what is sure":                {age: 900 * ms, most: 910 * ms, want: 37500 * time.Microsecond},
+		"next, long before the likely end":       {age: 600 * ms, most: 1200 * ms, want: 40 * ms},
+		"next, near the likely end":              {age: 940 * ms, most: 1200 * ms, dev: 8 * ms, want: 10 * ms},
+		"next, at the likely end":                {age: second, most: 1200 * ms, dev: ms, want: 2500 * time.Microsecond},
+		"next, long overdue":                     {age: 4 * second, most: 4 * second, want: 500 * ms},
+		"next, turns of any length":              {age: 500 * ms, most: 500 * ms, dev: second, want: 40 * ms},
+		"next, turns of any length, at first":    {age: 20 * ms, most: 20 * ms, dev: second, want: 10 * ms},
+		"next, no holder":                        {age: second, idle: true, want: 125 * ms},
+		"next, to be rung":                       {age: 500 * ms, most: 510 * ms, bell: true, want: 545 * ms},
+		"next, to be rung, a long turn":          {age: 500 * ms, most: 510 * ms, mean: time.Minute, dev: second, bell: true, want: 15 * second},
+		"next, to be rung, turns of any length":  {age: 500 * ms, most: 510 * ms, dev: second, bell: true, want: second},
+		"second, before the present turn ends":   {ahead: 1, age: 400 * ms, most: 700 * ms, want: 363750 * time.Microsecond},
+		"second, just before it ends":            {ahead: 1, age: 960 * ms, most: 980 * ms, want: 400 * ms},
+		"second, turns of any length":            {ahead: 1, age: second, most: second, dev: second, want: 255 * ms},
+		"second, a turn of any length has begun": {ahead: 1, age: 50 * ms, most: 50 * ms, dev: second, want: 55 * ms},
+		"four ahead":                             {ahead: 4, want: 2 * second},
+		"a hundred ahead":                        {ahead: 100, want: 4 * second},
+		"a hundred ahead, to be rung":            {ahead: 100, bell: true, want: 15 * second},
+		"after a turn of 5 s, ten ahead":         {ahead: 10, age: 20 * ms, most: 25 * ms, mean: 5 * second, dev: 2500 * ms, want: 70 * ms},
+		"one turn of ten is long, five ahead":    {ahead: 5, age: 400 * ms, most: 400 * ms, mean: 58 * ms, dev: 70 * ms, want: 97500 * time.Microsecond},
+		"an expired waiter ahead":                {ahead: 100, clearIn: 700 * ms, want: 700 * ms},
+		"the holder's lease ends":                {age: time.Hour, most: time.Hour, clearIn: 30 * ms, want: 30 * ms},
+		"it ends in an instant":                  {age: time.Hour, most: time.Hour, clearIn: 1, want: ms},
 	} {
-		if got := waitpolicy.Default.Delay(test.o, 0); got != test.want {
+		o := even
+		o.Ahead, o.Age, o.AtMost, o.Serving, o.Bell, o.ClearIn = test.ahead, test.age, test.most, !test.idle, test.bell, test.clearIn
+		if test.mean > 0 {
+			o.Mean = test.mean
+		}
+		if test.dev > 0 {
+			o.Deviation = test.dev
+		}
+		if got := waitpolicy.Default.Delay(o, 0); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
+	}
+	if got := waitpolicy.Default.Delay(waitpolicy.Observation{}, 0); got != waitpolicy.Default.Fastest {
+		t.Errorf("nothing known: %v", got)
 	}
 }
 

@@ -3,23 +3,23 @@
 // fairness or exclusion, makes no request and reads no clock: internal/waiter looks, sleeps and claims when a [Pace] says so.
 // Pace is of the protocol, and may change in any version.
 //
-// A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the
-// queue. A sleep past the end of a turn leaves the lock idle, while an early look costs one
-// read unit. So each sleep aims at a lower bound of when the turn can come. Only the next
-// waiter can be served, so only that one looks often.
+// A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the queue. A sleep past the end of a turn leaves
+// the lock idle, while an early look costs one read unit. Turns of even length are slept through. Others may end at any time, so each
+// sleep is a part of what the present turn has lasted: then the lock idles for no longer than that part, whatever the lengths of
+// turns are, and looks grow with the logarithm of a turn's length. Turns are even if their deviation is at most a quarter of their
+// mean, and the present one is not unusually long.
 //
-//	distance     elapsed in turn          look again after
-//	next         before its lower bound   what is left of the bound
-//	next         past it                  an eighth of the time to or since the likely end,
-//	                                      up to a twenty-fifth of a turn
-//	next         unknown, or long past    an eighth of the time since the last change
-//	second       long before its end      shortly before the present turn is likely to end
-//	deeper       –                        half of what the turns ahead take at least
-//	any          –                        never later than all ahead may have expired
-//
-// As long as delays stay below Slowest, a waiter's looks grow with the logarithm of its
-// distance. Behind longer queues each waiter looks once in Slowest at least, so the looks
-// grow with the time of the wait, and each reads the rows ahead.
+//	distance  turns                         look again after
+//	next      even, before the mean less    what is left of that, at most the age of the turn, or SlowestNext
+//	          two deviations
+//	next      near the mean                 an eighth of the time to or since the likely end, and a quarter of the deviation; up
+//	                                        to a twenty-fifth of the mean, half of the age, and SlowestNext
+//	next      unknown, or long past         an eighth of the age, up to SlowestNext
+//	second    even, long before its end     shortly before the present turn is likely to end
+//	nth       even                          half of what the turns ahead take at least, up to 4 times SlowestNext
+//	nth       other                         n round trips, and n quarters of the mean, up to the age; or an eighth of the age; up to
+//	                                        SlowestNext, or a sixtieth of the age
+//	any       –                             never later than all ahead may have expired
 package waitpolicy
 
 import (

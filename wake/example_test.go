@@ -11,91 +11,58 @@ import (
 	"github.com/queuelock/queuelock/wake"
 )
 
-func withHints(ctx context.Context, db queuelock.DynamoDB, work func(*queuelock.Client) error) error {
-	hints, err := wake.New(wake.Config{}) // between the processes of this host
+func withBells(ctx context.Context, db queuelock.DynamoDB, work func(*queuelock.Client) error) error {
+	bells, err := wake.New(wake.Config{}) // between the processes of this host
 	if err != nil {
 		return err
 	}
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Wake: hints})
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Wake: bells})
 	if err != nil {
 		return err
 	}
-	return errors.Join(work(locks), locks.Close(ctx), hints.Close())
+	return errors.Join(work(locks), locks.Close(ctx), bells.Close())
 }
 
 // Processes of one host wake each other.
 func Example() {
 	db := dynamodb.New(dynamodb.Options{})
-	fmt.Println(withHints(context.Background(), db, func(*queuelock.Client) error { return nil }))
+	fmt.Println(withBells(context.Background(), db, func(*queuelock.Client) error { return nil }))
 	// Output: <nil>
 }
 
-// A process hints at those of its own host and of two others, and listens to them.
+// Processes on several hosts of a private network wake each other.
 func ExampleNew() {
-	hints, err := wake.New(wake.Config{Listen: "10.0.0.5:29440", Peers: []string{"10.0.0.6:29440", "10.0.0.7:29440"}})
+	bells, err := wake.New(wake.Config{Network: true})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(hints.Close())
-	// Output: <nil>
-}
-
-// Hints of a program's own. A client of package queuelock sends and receives them by itself.
-func ExampleUDP_Listen() {
-	hints, err := wake.New(wake.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	printer, received := wake.Digest{1, 2, 3}, make(chan bool, 1)
-	stop, err := hints.Listen(func(d wake.Digest) {
-		select {
-		case received <- d == printer:
-		default: // it must not block
-		}
-	})
-	if err != nil {
-		fmt.Println(err)
-	}
-	hints.Send(printer)
-	fmt.Println("look now:", <-received)
-	stop()
-	fmt.Println(hints.Close())
-	// Output:
-	// look now: true
-	// <nil>
-}
-
-// Hosts without a list of each other.
-func Example_bell() {
-	hints, err := wake.New(wake.Config{Bell: true})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(hints.Close())
+	fmt.Println(bells.Close())
 	// Output: <nil>
 }
 
 // What clients of package queuelock do with bells: a waiter shows in its row where it can be rung.
 func ExampleUDP_Ring() {
-	hints, err := wake.New(wake.Config{Bell: true, Listen: "127.0.0.1:0"}) // without Listen, the address of this host
+	bells, err := wake.New(wake.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	rung := make(chan bool, 1)
-	bell, stop := hints.Hang(func() {
+	bell, stop, err := bells.Hang(func() {
 		select {
 		case rung <- true:
 		default: // it must not block
 		}
 	})
-	hints.Ring(bell) // in another process, which has read the row
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	bells.Ring(bell) // in another process, which has read the row
 	fmt.Println("look now:", <-rung)
 	stop()
-	fmt.Println(hints.Close())
+	fmt.Println(bells.Close())
 	// Output:
 	// look now: true
 	// <nil>

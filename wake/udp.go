@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -10,176 +11,162 @@ import (
 	"time"
 )
 
-// Processes of one host receive hints on the first free of these UDP ports of 127.0.0.1. A process that finds none
-// polls.
-const (
-	FirstPort = 29440
-	Ports     = 16
-)
-
-// maxPeers bounds what a release sends.
-const maxPeers = 256
-
-// Config says where hints are sent and received beside this host's loopback address. The zero value is for the
-// processes of one host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
-type Config struct {
-	// Listen is the address for hints of other hosts. Zero means none. It needs Peers, of the same family unless it is
-	// "0.0.0.0" or "[::]": hints are sent from this address. With Bell it is also where waiters are rung, and needs no
-	// Peers. Without them its port may be 0, which means any. With Bell, zero means any port of the address from which this
-	// host reaches other networks.
-	Listen string
-	// Peers are the addresses of processes on other hosts, at most 256. Each release with waiters sends a
-	// datagram to each. Hints from hosts that are not listed are dropped.
-	Peers []string
-	// Bell lets processes on other hosts wake each other without Peers: see [Bells]. A waiter shows in its row the address
-	// of this host, and a random key. A release sends a datagram of 32 bytes to the address in the next row. Default false.
-	Bell bool
-	// Advertise is the address that rows show in place of Listen's, as in a container whose port is mapped. Zero means
-	// Listen's. It needs Bell, and a Listen with a port.
-	Advertise string
-	// Allow are the prefixes, such as "10.20.0.0/16", of the addresses to which bells are sent, and which rows show. Ports
-	// below 1024, and link-local, multicast and broadcast addresses, are never used. Nil means loopback, 10.0.0.0/8,
-	// 172.16.0.0/12, 192.168.0.0/16 and fc00::/7. It needs Bell.
-	Allow []string
-}
-
-// UDP carries hints by UDP. The clients of a process share one. It binds a port when the first of them waits, and
-// is closed by its owner after them.
+// UDP carries bells by UDP. The clients of a process share one. It binds a port when the first of them waits, and is closed by
+// its owner after them.
 type UDP struct {
-	loopback []netip.AddrPort // to receive on the first that is free, and to send to
-	listen   netip.AddrPort   // invalid: none
-	peers    []netip.AddrPort
-	quit     chan struct{} // closed by Close
-	pending  chan datagram // to be sent
-	running  sync.WaitGroup
-	bells    bells
+	network network
+	find    func() []netip.Addr // this host's addresses, the best first
+	quit    chan struct{}       // closed by Close; nil: the UDP was not made by New
+	running sync.WaitGroup
 
-	mu        sync.Mutex
-	closed    bool
-	listeners map[*func(Digest)]bool // guarded by mu
-	local     *net.UDPConn           // guarded by mu; of loopback
-	remote    *net.UDPConn           // guarded by mu; of listen, or for bells
-	sending   bool                   // guarded by mu
+	mu      sync.Mutex
+	closed  bool
+	conn    *net.UDPConn       // guarded by mu; nil before the first Hang
+	hung    map[bellKey]func() // guarded by mu
+	found   netip.Addr         // guarded by mu; this host's address, at foundAt
+	foundAt time.Time          // guarded by mu
 }
 
 var _ Bells = (*UDP)(nil)
 
 // New returns a UDP. It opens no socket. Returns an error if a field of cfg is invalid.
 func New(cfg Config) (*UDP, error) {
-	u := &UDP{quit: make(chan struct{}), pending: make(chan datagram, 64), listeners: map[*func(Digest)]bool{}}
-	for port := range uint16(Ports) {
-		u.loopback = append(u.loopback, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), FirstPort+port))
-	}
-	if len(cfg.Peers) > maxPeers {
-		return nil, fmt.Errorf("wake: the field Peers has %d addresses: at most %d are possible", len(cfg.Peers), maxPeers)
-	}
-	for _, text := range cfg.Peers {
-		peer, err := address("Peers", text)
-		switch {
-		case err != nil:
-			return nil, err
-		case peer.Addr().IsUnspecified() || peer.Addr().IsMulticast():
-			return nil, fmt.Errorf("wake: the field Peers has %q: the address of one host is needed", text)
-		}
-		u.peers = append(u.peers, peer)
-	}
-	if err := u.listenOn(cfg); err != nil {
+	n, err := cfg.network()
+	if err != nil {
 		return nil, err
 	}
-	if err := u.bells.configure(cfg, u.listen); err != nil {
-		return nil, err
-	}
-	return u, nil
-}
-
-// listenOn takes the field Listen.
-func (u *UDP) listenOn(cfg Config) (err error) {
-	switch at, parsed := netip.ParseAddrPort(cfg.Listen); {
-	case cfg.Listen == "":
-		return nil
-	case len(u.peers) == 0 && !cfg.Bell:
-		return fmt.Errorf("wake: the field Listen is %q and Peers is empty: no hint would be accepted", cfg.Listen)
-	case len(u.peers) == 0 && parsed == nil && at.Port() == 0:
-		u.listen = netip.AddrPortFrom(at.Addr().Unmap(), 0)
-		return nil
-	}
-	if u.listen, err = address("Listen", cfg.Listen); err != nil {
-		return err
-	}
-	from := u.listen.Addr()
-	for _, to := range u.peers {
-		if !from.IsUnspecified() && from.Is4() != to.Addr().Is4() {
-			return fmt.Errorf("wake: the field Listen is %q and Peers has %q: hints are sent from Listen, so either use addresses of one family, or listen on \"[::]:%d\"",
-				u.listen, to, u.listen.Port())
-		}
-	}
-	return nil
-}
-
-func address(field, text string) (netip.AddrPort, error) {
-	a, err := netip.ParseAddrPort(text)
-	if err != nil || a.Port() == 0 {
-		return netip.AddrPort{}, fmt.Errorf("wake: the field %s has %q: a numeric address and a port are needed, such as %q",
-			field, text, "10.0.0.5:29440")
-	}
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), nil
+	return &UDP{network: n, find: addresses, quit: make(chan struct{}), hung: map[bellKey]func(){}}, nil
 }
 
 var errEnded = errors.New("wake: the UDP is closed, or was not made by New")
 
-func (u *UDP) ended() bool { return u.closed || u.quit == nil }
-
-// Listen binds the addresses that are not bound yet, and calls receive with each hint until stop.
-func (u *UDP) Listen(receive func(Digest)) (stop func(), err error) {
+// Hang returns what the table says of where to ring one waiter or holder. Returns an error, and no bell, if no address can be
+// bound, or this host has none in Config.Allow.
+func (u *UDP) Hang(rung func()) (text string, stop func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.ended() {
-		return func() {}, errEnded
+	if u.closed || u.quit == nil {
+		return "", func() {}, errEnded
 	}
-	u.listeners[&receive] = true
-	return func() {
+	at, err := u.reach()
+	if err != nil {
+		return "", func() {}, err
+	}
+	b := bell{to: at, host: thisHost()}
+	_, _ = rand.Read(b.key[:]) // it never fails
+	u.hung[b.key] = rung
+	return b.String(), func() {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		delete(u.listeners, &receive)
-	}, errors.Join(u.bindRemote(), u.bindLocal()) // in this order: the first may need a port of the second
+		delete(u.hung, b.key)
+	}, nil
 }
 
-func (u *UDP) bindLocal() (err error) {
-	for _, a := range u.loopback {
-		if u.local != nil {
-			return nil
-		}
-		if u.local, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(a)); err == nil {
-			u.read(u.local)
-			return nil
-		}
-		u.local = nil
+// Ring sends a datagram to a bell of this host, or with Config.Network to one at an address that is allowed.
+func (u *UDP) Ring(text string) {
+	b, ok := parseBell(text)
+	if !ok || !u.network.mayRing(b) {
+		return
 	}
-	return fmt.Errorf("wake: no UDP port of %v to %v can be bound: %w", u.loopback[0], u.loopback[len(u.loopback)-1], err)
-}
-
-func (u *UDP) bindRemote() (err error) {
-	switch {
-	case u.bells.on:
-		_, err = u.reach()
-	case u.listen.IsValid():
-		err = u.bind(u.listen)
+	u.mu.Lock()
+	if u.closed || u.quit == nil {
+		u.mu.Unlock()
+		return
 	}
-	return err
-}
-
-// bind binds the socket for other hosts, unless it is.
-func (u *UDP) bind(listen netip.AddrPort) error {
-	if u.remote != nil {
-		return nil
-	}
-	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(listen))
+	u.running.Add(1)
+	u.mu.Unlock()
+	defer u.running.Done()
+	dialer := net.Dialer{Control: unicast}
+	conn, err := dialer.Dial("udp", b.to.String())
 	if err != nil {
-		return fmt.Errorf("wake: the address %v cannot be bound: %w", listen, err)
+		return // a poll takes its place
 	}
-	u.remote = conn
-	u.read(conn)
-	return nil
+	defer conn.Close()
+	_ = conn.SetWriteDeadline(time.Now().Add(MostOfRing))
+	_, _ = conn.Write(append([]byte(ringing), b.key[:]...))
+}
+
+// foundFor is how long an address of this host is used before it is looked for again.
+const foundFor = 10 * time.Second
+
+// reach binds the socket if it is not bound to the present address, and returns where this process is rung. u.mu is held.
+func (u *UDP) reach() (at netip.AddrPort, err error) {
+	n := &u.network
+	listen := n.listen
+	switch {
+	case !n.on:
+		listen = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+	case !listen.IsValid():
+		addr, err := u.own(netip.Addr{})
+		if err != nil {
+			return at, err
+		}
+		if u.conn != nil && local(u.conn).Addr() != addr {
+			_ = u.conn.Close() // present waits poll, and the next have the new address
+			u.conn = nil
+		}
+		listen = netip.AddrPortFrom(addr, 0)
+	}
+	if u.conn == nil {
+		conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(listen))
+		if err != nil {
+			return at, fmt.Errorf("wake: the address %v cannot be bound: %w", listen, err)
+		}
+		u.conn = conn
+		u.running.Go(func() { u.read(conn) })
+	}
+	at = local(u.conn)
+	if n.advertise.IsValid() {
+		return n.advertise, nil
+	}
+	if at.Addr().IsUnspecified() {
+		addr, err := u.own(n.listen.Addr())
+		if err != nil {
+			return at, err
+		}
+		at = netip.AddrPortFrom(addr, at.Port())
+	}
+	return at, nil
+}
+
+// own returns the address of this host at which others can ring. from is what a socket is bound to.
+func (u *UDP) own(from netip.Addr) (netip.Addr, error) {
+	if time.Since(u.foundAt) >= foundFor {
+		u.found, u.foundAt = netip.Addr{}, time.Now()
+		for _, a := range slices.Backward(u.find()) {
+			if (a.Is4() || !from.Is4()) && u.network.allows(netip.AddrPortFrom(a, firstPort)) {
+				u.found = a
+			}
+		}
+	}
+	if u.found.IsValid() {
+		return u.found, nil
+	}
+	return u.found, fmt.Errorf("wake: this host has no address in %v: its waiters are not rung", u.network.allow)
+}
+
+// addresses returns this host's addresses: first those of the interfaces that lead to other networks.
+func addresses() (all []netip.Addr) {
+	for _, far := range []string{"192.0.2.1:9", "[2001:db8::1]:9"} { // for documentation; nothing is sent
+		if conn, err := net.Dial("udp", far); err == nil {
+			all = append(all, conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap())
+			_ = conn.Close()
+		}
+	}
+	interfaces, _ := net.InterfaceAddrs()
+	for _, i := range interfaces {
+		if n, ok := i.(*net.IPNet); ok {
+			if a, ok := netip.AddrFromSlice(n.IP); ok && !a.IsLoopback() {
+				all = append(all, a.Unmap())
+			}
+		}
+	}
+	return all
+}
+
+func local(conn *net.UDPConn) netip.AddrPort {
+	at := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
 // The reader drops what arrives beyond so many datagrams in a window.
@@ -188,156 +175,52 @@ const (
 	perWindow = 1000
 )
 
-// read receives hints from this host and from peers, and bells from any host, until the socket is closed.
+// read receives bells until the socket is closed.
 func (u *UDP) read(conn *net.UDPConn) {
-	u.running.Go(func() {
-		const bell = len(ringing) + len(bellKey{})
-		datagram := make([]byte, bell+1) // one byte more shows that it is too long
-		begun := time.Now()
-		for n := 1; ; n++ {
-			size, from, err := conn.ReadFromUDPAddrPort(datagram)
-			switch {
-			case errors.Is(err, net.ErrClosed):
-				return
-			case err == nil && size == len(Digest{}) && u.accepts(from.Addr().Unmap()):
-				u.deliver(Digest(datagram[:size]))
-			case err == nil && size == bell && string(datagram[:len(ringing)]) == ringing:
-				u.rung(bellKey(datagram[len(ringing):size]))
-			}
-			if n < perWindow {
-				continue
-			}
-			select {
-			case <-time.After(window - time.Since(begun)):
-				n, begun = 0, time.Now()
-			case <-u.quit:
-				return
-			}
+	const size = len(ringing) + len(bellKey{})
+	datagram := make([]byte, size+1) // one byte more shows that it is too long
+	begun := time.Now()
+	for n := 1; ; n++ {
+		got, err := conn.Read(datagram)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err == nil && got == size && string(datagram[:len(ringing)]) == ringing:
+			u.rung(bellKey(datagram[len(ringing):size]))
 		}
-	})
-}
-
-func (u *UDP) accepts(from netip.Addr) bool {
-	return from.IsLoopback() || slices.ContainsFunc(u.peers, func(p netip.AddrPort) bool { return p.Addr() == from })
-}
-
-func (u *UDP) deliver(d Digest) {
-	u.mu.Lock()
-	var all []func(Digest)
-	for receive := range u.listeners {
-		all = append(all, *receive)
-	}
-	u.mu.Unlock()
-	for _, receive := range all {
-		receive(d)
-	}
-}
-
-// Send sends a hint to the clients of this process at once, and to others in the background.
-func (u *UDP) Send(d Digest) {
-	u.deliver(d)
-	u.post(datagram{bytes: d[:]})
-}
-
-// datagram is one to send.
-type datagram struct {
-	to    netip.AddrPort // of a bell; invalid: to all that get hints
-	bytes []byte
-}
-
-// post has a datagram sent in the background.
-func (u *UDP) post(d datagram) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.ended() {
-		return
-	}
-	if !u.sending {
-		u.sending = true
-		u.running.Go(u.send)
-	}
-	select {
-	case u.pending <- d:
-	default: // a poll takes its place
-	}
-}
-
-// send sends pending hints until Close.
-func (u *UDP) send() {
-	local := out{from: u.loopback[0].Addr(), to: u.loopback}
-	remote := out{from: u.listen.Addr(), to: u.peers} // a peer accepts the address that it knows
-	defer local.close()
-	defer remote.close()
-	for {
+		if n < perWindow {
+			continue
+		}
 		select {
-		case d := <-u.pending:
-			if d.to.IsValid() {
-				d.ring()
-				continue
-			}
-			local.send(d.bytes, u.own())
-			remote.send(d.bytes, netip.AddrPort{})
+		case <-time.After(window - time.Since(begun)):
+			n, begun = 0, time.Now()
 		case <-u.quit:
 			return
 		}
 	}
 }
 
-// own returns the loopback address on which this process receives hints, if there is one.
-func (u *UDP) own() netip.AddrPort {
+// rung calls the waiter, or the holder, whose bell has that key.
+func (u *UDP) rung(key bellKey) {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.local == nil {
-		return netip.AddrPort{}
-	}
-	return u.local.LocalAddr().(*net.UDPAddr).AddrPort()
-}
-
-// out is a socket that sends to some addresses. It is opened with the first hint.
-type out struct {
-	from netip.Addr // invalid: any
-	to   []netip.AddrPort
-	conn *net.UDPConn
-}
-
-func (o *out) send(d []byte, except netip.AddrPort) {
-	if len(o.to) == 0 {
-		return
-	}
-	if o.conn == nil {
-		conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(o.from, 0)))
-		if err != nil {
-			return // the next hint tries again
-		}
-		o.conn = conn
-	}
-	_ = o.conn.SetWriteDeadline(time.Now().Add(window))
-	for _, to := range o.to {
-		if to != except {
-			_, _ = o.conn.WriteToUDPAddrPort(d, to) // a hint may be lost
-		}
+	rung := u.hung[key]
+	u.mu.Unlock()
+	if rung != nil {
+		rung()
 	}
 }
 
-func (o *out) close() {
-	if o.conn != nil {
-		_ = o.conn.Close()
-	}
-}
-
-// Close closes the sockets and waits until nothing is sent or received any more. Clients that use the UDP poll from
-// then on. Its error is always nil.
+// Close waits until all that was rung is sent, and closes the socket. Clients that use the UDP poll from then on. Its error is
+// always nil.
 func (u *UDP) Close() error {
 	u.mu.Lock()
-	if !u.ended() {
-		u.closed = true
+	if !u.closed && u.quit != nil {
 		close(u.quit)
-		for _, conn := range []*net.UDPConn{u.local, u.remote} {
-			if conn != nil {
-				_ = conn.Close()
-			}
+		if u.conn != nil {
+			_ = u.conn.Close()
 		}
 	}
+	u.closed = true
 	u.mu.Unlock()
 	u.running.Wait()
 	return nil

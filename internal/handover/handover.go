@@ -7,9 +7,9 @@
 //	|-----------------------------------------------------|----------------------------------------|
 //	| a waiter of this client that offers to be passed it | the answer to the release              |
 //	| the next row, which the holder has read            | the same in this client, else by a look|
-//	| neither                                             | a signal in this client, a hint, a look|
+//	| neither                                             | a signal in this client, a look        |
 //
-// A bell is a hint for the waiter of the next row alone. A release that does not know that row may read it.
+// A bell wakes the waiter of the next row. A release that does not know that row may read it.
 //
 // Tickets are granted in order, so only the first waiter of one client can be next: it polls, and the others sleep
 // until it has left. A waiter is passed over while its row is not in the table, and while it is inactive: it has
@@ -36,7 +36,7 @@ type Lines struct {
 	lines   map[lineKey]*line         // guarded by mu
 	ended   map[lineKey]time.Time     // guarded by mu; when a turn ended last in this process
 	left    map[lineKey]ticket.Number // guarded by mu; of the waiter of this process that left last
-	hints   *hints                    // nil: none
+	bells   *ringer                   // nil: none
 }
 
 // New returns Lines without waiters. A waiter is inactive if its last Touch was longer ago than timeout.
@@ -44,17 +44,12 @@ func New(timeout time.Duration) *Lines {
 	return &Lines{timeout: timeout, lines: map[lineKey]*line{}, ended: map[lineKey]time.Time{}, left: map[lineKey]ticket.Number{}}
 }
 
-// Join adds a waiter with ticket t, and with at most so many tickets ahead that can still be granted. Leave and
-// RowDeleted must be called in the end.
-func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
-	l.listen()
+// Join adds a waiter with ticket t, and with at most so many tickets ahead that can still be granted. The bell wakes it, if it has
+// one. Leave and RowDeleted must be called in the end.
+func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int, bell *Bell) *Waiter {
 	w := &Waiter{
 		lines: l, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(), heard: heard{woken: true},
 	}
-	if l.hints != nil {
-		w.hint = make(chan bool, 1)
-	}
-	l.hang(w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := lineKey{of.Entity, of.Reason}
@@ -62,30 +57,25 @@ func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int) *Waiter {
 	if in == nil {
 		in = &line{key: key, leaving: map[ticket.Number]*Waiter{}}
 		l.lines[key] = in
-		l.await(of, in)
 	}
 	w.line = in
 	in.join(w, ahead)
+	w.hang(bell)
 	return w
 }
 
-// Wake wakes the first waiter for the queue after a turn has ended. With others, waiters of other clients may be
-// next, and get a hint.
-func (l *Lines) Wake(of table.Queue, others bool) {
+// Wake wakes the first waiter for the queue after a turn has ended.
+func (l *Lines) Wake(of table.Queue) {
 	l.turnEnded(of, func(in *line) { signal(in.first().wake) })
-	if others {
-		l.Hint(of, Row{})
-	}
 }
 
 // turnEnded records that a turn has ended in this process. wake is called with the line of its waiters, if there are any.
 func (l *Lines) turnEnded(of table.Queue, wake func(*line)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key, now := lineKey{of.Entity, of.Reason}, time.Now()
-	remember(l.ended, key, now)
+	key := lineKey{of.Entity, of.Reason}
+	remember(l.ended, key, time.Now())
 	if in := l.lines[key]; in != nil && len(in.waiters) > 0 {
-		in.hinted = now
 		wake(in)
 	}
 }
@@ -213,7 +203,7 @@ func (l *Lines) Released(of table.Queue, n Next, after queue.HoldAfter, rec queu
 	switch {
 	case after == queue.AfterNothing:
 	case after != queue.AfterPassed:
-		l.Wake(of, after == queue.AfterHint)
+		l.Wake(of)
 	case n.taken != nil, n.Grant.New: // no other waiter can be next
 		l.turnEnded(of, func(*line) {})
 	default:

@@ -34,7 +34,7 @@ func onPaper(entity, reason string) table.Queue {
 func TestFirst(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		lines, q := New(time.Hour), onPaper("e", "lock")
-		other := lines.Join(onPaper("e", "lock2"), n(1), 0) // another queue does not count
+		other := lines.Join(onPaper("e", "lock2"), n(1), 0, nil) // another queue does not count
 		in := map[int]*Waiter{}
 		first := func() int {
 			lowest := 0
@@ -57,15 +57,15 @@ func TestFirst(t *testing.T) {
 				}
 				waiter.Leave() // again: nothing happens
 			} else {
-				in[ticket] = lines.Join(q, n(ticket), 0)
+				in[ticket] = lines.Join(q, n(ticket), 0, nil)
 			}
 			for other, waiter := range in {
 				if waiter.First() != (other == first()) {
 					t.Fatalf("of %v, ticket %d says First is %v", in, other, waiter.First())
 				}
 			}
-			lines.Wake(q, false)
-			lines.Wake(q, false)
+			lines.Wake(q)
+			lines.Wake(q)
 			for other, waiter := range in {
 				if got := woken(waiter); got != (other == first()) {
 					t.Fatalf("a turn ended: ticket %d woken: %v, the first is %d", other, got, first())
@@ -84,21 +84,21 @@ func TestFirst(t *testing.T) {
 // TestSignalOfLeaver checks that a signal to a waiter that leaves is not lost.
 func TestSignalOfLeaver(t *testing.T) {
 	lines, q := New(time.Hour), onPaper("e", "lock")
-	first, second := lines.Join(q, n(1), 0), lines.Join(q, n(2), 1)
-	lines.Wake(q, false) // to the first, who leaves without having heard
+	first, second := lines.Join(q, n(1), 0, nil), lines.Join(q, n(2), 1, nil)
+	lines.Wake(q) // to the first, who leaves without having heard
 	first.Leave()
 	if !woken(second) {
 		t.Error("the second was not woken")
 	}
 	second.Leave()
-	lines.Wake(q, false) // an empty line
+	lines.Wake(q) // an empty line
 }
 
 // TestPassed checks that a release which grants the lock to a waiter that offers it wakes that one only. The
 // next waiter would send a CLAIM, which is refused.
 func TestPassed(t *testing.T) {
 	lines, q := New(time.Hour), onPaper("e", "lock")
-	second, third := lines.Join(q, n(2), 0), lines.Join(q, n(3), 0)
+	second, third := lines.Join(q, n(2), 0, nil), lines.Join(q, n(3), 0, nil)
 	second.RowInserted()
 	third.RowInserted()
 	woken(second)
@@ -159,11 +159,11 @@ func TestNamed(t *testing.T) {
 			t.Fatalf("the release passes the lock to %+v", next.Grant)
 		}
 		next.Answer(queue.Passed{})
-		second, third := lines.Join(q, n(2), 0), lines.Join(q, n(3), 0)
+		second, third := lines.Join(q, n(2), 0, nil), lines.Join(q, n(3), 0, nil)
 		lines.Released(q, next, queue.AfterPassed, queue.Record{Granted: n(2)})
 		second.Terms = Terms{Pace: &waitpolicy.Pace{}, Schedule: &waitpolicy.Schedule{Slowest: time.Minute}}
 		begun := time.Now()
-		_, _, e := second.Rest(t.Context(), time.Hour, time.Second, nil)
+		_, _, e := second.Rest(t.Context(), time.Hour, nil)
 		if passed, ok := e.(queue.Passed); !ok || passed.Record.Granted != n(2) || !time.Now().Equal(begun) {
 			t.Errorf("after %v its rest ends with %+v", time.Since(begun), e)
 		}
@@ -187,7 +187,7 @@ func TestEveryWaiterIsServed(t *testing.T) {
 	joined.Add(waiters)
 	for i := range waiters {
 		all.Go(func() {
-			waiter := lines.Join(q, n(i+1), i)
+			waiter := lines.Join(q, n(i+1), i, nil)
 			joined.Done()
 			joined.Wait()
 			for !waiter.First() {
@@ -196,7 +196,7 @@ func TestEveryWaiterIsServed(t *testing.T) {
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()
-			lines.Wake(q, false)
+			lines.Wake(q)
 			waiter.Leave()
 		})
 	}
@@ -211,7 +211,7 @@ func TestEveryWaiterIsServed(t *testing.T) {
 func TestInactiveWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines, q := New(time.Minute), onPaper("e", "lock")
-		first, second := lines.Join(q, n(1), 0), lines.Join(q, n(2), 1)
+		first, second := lines.Join(q, n(1), 0, nil), lines.Join(q, n(2), 1, nil)
 		for _, s := range []*Waiter{first, second} {
 			s.RowInserted()
 		}
@@ -221,7 +221,7 @@ func TestInactiveWaiter(t *testing.T) {
 			t.Error("passed over before its time")
 		}
 		time.Sleep(time.Nanosecond)
-		lines.Wake(q, false)
+		lines.Wake(q)
 		if first.Active() || first.First() || !second.First() || !woken(second) || woken(first) {
 			t.Error("an inactive waiter polls for the others")
 		}
@@ -249,17 +249,17 @@ func TestSpotAhead(t *testing.T) {
 			t.Errorf("%s: %+v ahead, want %d", what, got, want)
 		}
 	}
-	first := lines.Join(q, n(10), 5) // five tickets are above the floor
+	first := lines.Join(q, n(10), 5, nil) // five tickets are above the floor
 	ahead("before a look", 5, first)
 	first.Saw(&queue.Snapshot{}, Tickets(2))
 	ahead("after a look", 2, first)
-	second := lines.Join(q, n(14), 9)
+	second := lines.Join(q, n(14), 9, nil)
 	ahead("with three tickets of others between", 2+1+3, second)
 	var gone []*Waiter
 	for i := range 5 {
-		gone = append(gone, lines.Join(q, n(15+i), 10+i))
+		gone = append(gone, lines.Join(q, n(15+i), 10+i, nil))
 	}
-	third := lines.Join(q, n(20), 15)
+	third := lines.Join(q, n(20), 15, nil)
 	ahead("behind five of its own client", 2+1+3+1+5, third)
 	for _, s := range gone {
 		s.Leave()
@@ -267,20 +267,20 @@ func TestSpotAhead(t *testing.T) {
 	ahead("after those have left", 2+1+3+1, third)
 	ahead("of one that has left", 2+1+3+1, gone[0])
 	third.Leave()
-	third = lines.Join(q, n(22), 17)
+	third = lines.Join(q, n(22), 17, nil)
 	ahead("come back, with one ticket of others between", 2+1+3+1+1, third)
 	first.Saw(&queue.Snapshot{}, Tickets(0))
 	ahead("after another look of the first", 0+1+3+1+1, third)
 	first.Leave()
 	ahead("of the next, after the first has left", 3, second)
-	late := lines.Join(q, n(21), 16)
+	late := lines.Join(q, n(21), 16, nil)
 	ahead("in between", 3+1, late)
 	ahead("behind it", 3+1+1, third)
 	late.Saw(&queue.Snapshot{}, Tickets(2))
 	second.Leave()
 	ahead("of one that has looked itself, after the one before has left", 2, late)
-	wide := lines.Join(onPaper("e", "wide"), n(7), 0)
-	next := lines.Join(onPaper("e", "wide"), n(70), 0)
+	wide := lines.Join(onPaper("e", "wide"), n(7), 0, nil)
+	next := lines.Join(onPaper("e", "wide"), n(70), 0, nil)
 	ahead("where other tickets are of other queues", 1, next)
 	wide.Leave()
 	ahead("alone", 0, next)
@@ -294,13 +294,13 @@ func TestBlocksAhead(t *testing.T) {
 			t.Errorf("%s: %+v ahead, want %+v", what, got, want)
 		}
 	}
-	first := lines.Join(q, n(10), 5)
+	first := lines.Join(q, n(10), 5, nil)
 	first.Spans(4) // 10 to 13
 	first.Saw(&queue.Snapshot{}, Ahead{Rows: 1, Waiters: 5})
 	ahead("behind a block of another client", Ahead{1, 5}, first)
-	second := lines.Join(q, n(15), 10)
+	second := lines.Join(q, n(15), 10, nil)
 	ahead("behind a block of its client, and a ticket", Ahead{3, 10}, second)
-	between := lines.Join(q, n(14), 9)
+	between := lines.Join(q, n(14), 9, nil)
 	ahead("between them", Ahead{2, 9}, between)
 	ahead("behind it", Ahead{3, 10}, second)
 	first.RowInserted()
@@ -310,8 +310,8 @@ func TestBlocksAhead(t *testing.T) {
 	between.Saw(&queue.Snapshot{Rows: shown}, Ahead{Rows: 1, Waiters: 4})
 	ahead("whose row is still there", Ahead{}, between)
 
-	third := lines.Join(q, n(30), 20) // 14 tickets of others between
-	late := lines.Join(q, n(20), 15)
+	third := lines.Join(q, n(30), 20, nil) // 14 tickets of others between
+	late := lines.Join(q, n(20), 15, nil)
 	late.Spans(5) // 20 to 24
 	ahead("behind a block that joined late", Ahead{9 + 3, 9 + 5 + 2}, third)
 }
@@ -319,7 +319,7 @@ func TestBlocksAhead(t *testing.T) {
 // TestLate checks that a waiter which counts the rows ahead knows of each that has come since its last look, and is woken.
 func TestLate(t *testing.T) {
 	lines, q := New(time.Hour), onPaper("e", "lock")
-	before, counts, ignores, after := lines.Join(q, n(2), 0), lines.Join(q, n(3), 0), lines.Join(q, n(4), 0), lines.Join(q, n(5), 0)
+	before, counts, ignores, after := lines.Join(q, n(2), 0, nil), lines.Join(q, n(3), 0, nil), lines.Join(q, n(4), 0, nil), lines.Join(q, n(5), 0, nil)
 	counts.CountsRows()
 	for _, w := range []*Waiter{counts, ignores, after} {
 		w.RowInserted()

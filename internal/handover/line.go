@@ -6,7 +6,6 @@ import (
 
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
-	"github.com/queuelock/queuelock/wake"
 )
 
 type lineKey struct{ entity, reason string }
@@ -22,8 +21,6 @@ type line struct {
 	granted   string // id of the last grant to a waiter of the line, at grantedAt
 	grantedAt time.Time
 	leaving   map[ticket.Number]*Waiter // that have left, and whose rows a look may show
-	digest    wake.Digest               // with hints
-	hinted    time.Time                 // the last hint, or turn that ended in this process
 }
 
 // join adds a waiter with at most so many tickets ahead that can still be granted.

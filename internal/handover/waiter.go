@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -20,10 +19,9 @@ type Waiter struct {
 	ticket ticket.Number
 	more   int           // tickets that it has after that
 	wake   chan struct{} // it has become the first, a turn has ended in this process, or the lock was passed to it
-	hint   chan bool     // another process may have ended a turn; true: it has rung the bell; nil: without hints
+	rung   chan struct{} // another process has rung the bell; nil: it has none
 	active chan struct{}
-	bell   string // constant; empty: it has none
-	unhang func() // from its bell; nil: it has none
+	bell   *Bell // constant; nil: it has none
 
 	// Guarded by lines.mu.
 	inserted bool      // its row is in the table
@@ -44,10 +42,9 @@ type Waiter struct {
 
 // heard is what a waiter has heard since the last verdict; see Judge.
 type heard struct {
-	hints  waitpolicy.Hints
-	heeded bool // the first look since then was because of a hint
-	toAll  bool // not all of them were bells
-	woken  bool // turns may have ended without a hint
+	rung   waitpolicy.Rung
+	heeded bool // the first look since then was because of the bell
+	woken  bool // turns may have ended without a bell
 }
 
 // Spans says how many tickets the waiter has, from its own on: they are not those of others.
@@ -87,9 +84,6 @@ func (w *Waiter) Looks() {
 
 // Leave removes the waiter and wakes the first of the others.
 func (w *Waiter) Leave() {
-	if w.unhang != nil {
-		w.unhang()
-	}
 	w.lines.mu.Lock()
 	defer w.lines.mu.Unlock()
 	if w.left {
@@ -144,7 +138,6 @@ func (w *Waiter) RowDeleted() {
 func (w *Waiter) tidy() {
 	if l := w.line; l.over() && w.lines.lines[l.key] == l {
 		delete(w.lines.lines, l.key)
-		w.lines.forget(l)
 	}
 }
 
@@ -243,10 +236,10 @@ type Terms struct {
 // answerGrace is how long the answer of a release is awaited after the waiter's context has ended.
 const answerGrace = time.Second
 
-// Rest waits for d, or until it gets one of the slots. A signal ends it too, or a hint, if the pace says so. mean is that of
-// recent turns. woken reports that a turn has probably ended, or that the waiter has become the first of its client. passed is
-// what has become of a release that has tried to pass the lock; nil: none has.
-func (w *Waiter) Rest(ctx context.Context, d, mean time.Duration, slots chan<- struct{}) (woken, slot bool, passed queue.Event) {
+// Rest waits for d, or until it gets one of the slots. A signal ends it too, or the bell, if the pace says so. woken reports that a
+// turn has probably ended, or that the waiter has become the first of its client. passed is what has become of a release that has
+// tried to pass the lock; nil: none has.
+func (w *Waiter) Rest(ctx context.Context, d time.Duration, slots chan<- struct{}) (woken, slot bool, passed queue.Event) {
 	w.lines.mu.Lock()
 	w.offering = w.Terms.Offer != nil && w.passed == nil // else the lock was passed by the row
 	w.lines.mu.Unlock()
@@ -257,8 +250,8 @@ func (w *Waiter) Rest(ctx context.Context, d, mean time.Duration, slots chan<- s
 		case <-timer.C:
 		case <-w.wake:
 			w.heard.woken, woken, over = true, true, true
-		case bell := <-w.hint:
-			until = w.heed(ctx, bell, mean, until)
+		case <-w.rung:
+			until = w.heed(until)
 		case slots <- struct{}{}:
 			slot, over = true, true
 		case <-w.Terms.Failed:
@@ -270,7 +263,7 @@ func (w *Waiter) Rest(ctx context.Context, d, mean time.Duration, slots chan<- s
 		over = over || !time.Now().Before(until)
 	}
 	w.Touch()
-	return woken || w.heard.hints.Came > 0 && w.heard.hints.Early == 0 && w.trusts(), slot, w.withdraw(ctx)
+	return woken || w.heard.rung.Times > 0 && w.heard.rung.Early == 0 && w.trusts(), slot, w.withdraw(ctx)
 }
 
 // withdraw ends the offer. If a release has taken it, its answer is awaited, and returned.
@@ -296,29 +289,17 @@ func (w *Waiter) withdraw(ctx context.Context) queue.Event {
 }
 
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (w *Waiter) trusts() bool { return w.Hints(false).Trust >= 0 }
+func (w *Waiter) trusts() bool { return w.Rung(false).Trust >= 0 }
 
-// came counts a hint.
-func (w *Waiter) came(bell bool) {
-	h := &w.heard.hints
-	h.Came, h.Last, h.Rung = h.Came+1, time.Now(), h.Rung || bell
-	w.heard.toAll = w.heard.toAll || !bell
-}
+// came counts a bell.
+func (w *Waiter) came() { w.heard.rung.Times, w.heard.rung.Last = w.heard.rung.Times+1, time.Now() }
 
-// most returns the trust that what was heard leads to.
-func (h heard) most() trust {
-	if h.toAll {
-		return 1
-	}
-	return byBell
-}
-
-// heed takes a hint, and returns when the rest ends, at the latest at until.
+// heed takes a bell, and returns when the rest ends, at the latest at until.
 //
 //go:noinline // the same
-func (w *Waiter) heed(ctx context.Context, bell bool, mean time.Duration, until time.Time) time.Time {
-	w.came(bell)
-	at, heeded := w.Terms.Pace.Heed(*w.Terms.Schedule, w.Hints(false), mean, until, func() float64 { return random.Float64(ctx) })
-	w.heard.heeded = w.heard.heeded || heeded && w.heard.hints.Early == 0
+func (w *Waiter) heed(until time.Time) time.Time {
+	w.came()
+	at, heeded := w.Terms.Pace.Heed(*w.Terms.Schedule, w.Rung(false), until)
+	w.heard.heeded = w.heard.heeded || heeded && w.heard.rung.Early == 0
 	return at
 }

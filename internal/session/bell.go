@@ -6,11 +6,11 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// hint sends a hint with a release, and rings the next waiter. If the holder has not read its row, it reads it beside the release:
-// the bell is late by a round trip then, and still earlier than most looks.
-func (c *end) hint() {
+// ring rings the next waiter with a release. If the holder has not read its row, it reads it beside the release: the bell is late by a
+// round trip then, and still earlier than most looks.
+func (c *end) ring() {
 	q, next := c.config.Queue, c.nextRow()
-	c.client.Local.Hint(q, next)
+	c.client.Local.RingNext(q, next)
 	t, ok := c.nextTicket()
 	if c.rung || next.Row != nil || !ok || !c.client.Local.Rings(q, t) {
 		return
@@ -22,6 +22,6 @@ func (c *end) hint() {
 		if c.nextRow().Row == nil {
 			c.readNext(ctx, t)
 		}
-		c.client.Local.Ring(q, c.nextRow()) // else a look takes its place
+		c.client.Local.RingNext(q, c.nextRow()) // else a look takes its place
 	})
 }

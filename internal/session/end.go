@@ -102,8 +102,8 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 // send sends one request.
 func (c *end) send(ctx context.Context, do queue.HoldDo) (e queue.HoldEvent) {
 	q := c.config.Queue
-	if do.Hint {
-		c.hint()
+	if do.Ring {
+		c.ring()
 	}
 	switch {
 	case c.users != nil:

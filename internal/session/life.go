@@ -115,6 +115,7 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 		s.client.unlist(s.grant.ID)
 		if !e.Followed { // else the next turn keeps what is the block's
 			s.leave()
+			s.grant.Bell.Stop()
 			s.over(to.Lost())
 		}
 	}

@@ -15,11 +15,11 @@ type revoked struct {
 	seen  bool
 }
 
-// hintPause is the least time between two reads of the record after hints, which anybody may send.
-const hintPause = time.Second
+// readPause is the least time between two reads of the record after bells: any process that reads the table can ring.
+const readPause = time.Second
 
-// Revoked returns a channel that is closed once the record has shown a request to give way. From the first call on, a
-// hint makes the session read the record.
+// Revoked returns a channel that is closed once the record has shown a request to give way. From the first call on, the
+// bell makes the session read the record.
 func (s *Session) Revoked() <-chan struct{} {
 	s.mu.Lock()
 	r := &s.revoked
@@ -32,7 +32,7 @@ func (s *Session) Revoked() <-chan struct{} {
 	}
 	asked, awaits := r.asked, first && !r.seen && s.state.Phase.Held()
 	s.mu.Unlock()
-	if awaits && s.client.Local.Hinted() {
+	if awaits && s.grant.Bell != nil {
 		s.await(asked)
 	}
 	return asked
@@ -68,16 +68,21 @@ func (s *life) sendRevoked(e *event.Revoked) {
 	}
 }
 
-// await reads the record when a hint says that the holder was asked: one read at a time, and no more than one in a
-// hintPause. One that fails is repeated. It ends with the turn, or once the holder was asked.
+// await reads the record when the bell says that the holder was asked: one read at a time, and no more than one in a readPause. One
+// that fails is repeated. It ends with the turn, or once the holder was asked.
 func (s *Session) await(asked <-chan struct{}) {
-	hints := make(chan struct{}, 1)
-	forget := s.client.Local.AwaitRevoked(s.config.Queue, hints)
+	rung := make(chan struct{}, 1)
+	again := func() {
+		select {
+		case rung <- struct{}{}:
+		default: // it was rung before
+		}
+	}
+	s.grant.Bell.Wakes(again)
 	s.client.Background(func() {
-		defer forget()
 		for {
 			select {
-			case <-hints:
+			case <-rung:
 			case <-asked:
 				return
 			case <-s.ctx.Done():
@@ -88,17 +93,14 @@ func (s *Session) await(asked <-chan struct{}) {
 				s.look(rec)
 			}
 			select {
-			case <-time.After(hintPause):
-			case <-asked: // a hint that came meanwhile shows nothing more
+			case <-time.After(readPause):
+			case <-asked: // a bell that came meanwhile shows nothing more
 				return
 			case <-s.ctx.Done():
 				return
 			}
 			if err != nil {
-				select {
-				case hints <- struct{}{}:
-				default: // another one has come
-				}
+				again()
 			}
 		}
 	})

@@ -66,7 +66,7 @@ func (s *Session) Downgrade(ctx context.Context) error {
 		s.grant.Block.Split()
 	}
 	if err = s.change(ctx, what, of(s.life, (*queue.Hold).Downgrade)); err == nil {
-		s.client.Local.Wake(s.config.Queue, true)
+		s.client.Local.Wake(s.config.Queue)
 	}
 	return err
 }

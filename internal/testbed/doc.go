@@ -7,7 +7,7 @@
 //	faultnet     plays fates in memory: for queuelocktest and test/sim
 //	audit        an engine under watch: judges every change of the table
 //	transition   judges that a write of package queue describes each change of the table
-//	hints        carries wake-up hints in memory
+//	bells        carries bells in memory
 //	conditions   a story for each condition of each write, which goes wrong without it
 //	story        the words in which search and test/sim print what happens to a queue
 //	search       all interleavings of the machines of package queue, within bounds ("make spec")

@@ -43,7 +43,7 @@ func TestForesee(t *testing.T) {
 				w.sight = sight{cfg: w.cfg, wait: &w.wait}
 				w.wait.Ticket, w.wait.Snapshot = n(4), queue.SnapshotOf(rec, time.Now())
 				w.sight.record(n(4), &w.wait.Snapshot, handover.Ahead{})
-				local := lines.Join(q, n(4), 0)
+				local := lines.Join(q, n(4), 0, nil)
 				defer local.RowDeleted()
 				defer local.Leave()
 				w.sight.turn.local = local

@@ -37,6 +37,7 @@ type Grant struct {
 	Before   *TurnBefore         // nil: it is the first of the block
 	Stale    bool                // the turn must begin with ADVANCE
 	Renewals *heartbeat.Renewals // the ends of the lease; nil before its session begins
+	Bell     *handover.Bell      // where the holder can be rung, until its Stop; nil: nowhere
 }
 
 // TurnBefore is what a turn takes over from the one before it in its block. The deadline is that of the Grant.
@@ -74,7 +75,7 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	a := do.Attempt
 	g := &Grant{
 		ID: a.ID, Ticket: do.Holder.Ticket, First: do.Holder.Ticket, Turns: w.cfg.Turns, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
-		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, Next: w.sight.turn.next,
+		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, Next: w.sight.turn.next, Bell: w.bell,
 	}
 	switch {
 	case w.cfg.Entry.Terms.FailClosed:

@@ -36,6 +36,7 @@ func (e *OrphanError) Error() string {
 // among them.
 func (w *Waiter) Leave(ctx context.Context) {
 	w.leave()
+	w.bell.Stop()
 	w.places.Wait()
 	if w.turn.place != nil {
 		w.unanswered(w.turn.place.undeleted)
@@ -106,7 +107,7 @@ func (p *player) cleanUp(ctx context.Context, do *queue.Do) queue.Event {
 	case reply >= queue.ReplyFailed:
 		p.err = err
 	case reply == queue.ReplyApplied || len(rec.Holders) == 0: // refused: perhaps by a copy of itself
-		p.cfg.Local.Wake(p.cfg.Queue, !rec.CanIdle())
+		p.cfg.Local.Wake(p.cfg.Queue)
 	}
 	return queue.Replied{Reply: reply, Record: rec}
 }
@@ -126,7 +127,7 @@ func (w *Waiter) Remove(ctx context.Context, id string, end time.Time) error {
 	})
 	switch {
 	case err == nil:
-		w.cfg.Local.Wake(w.cfg.Queue, true)
+		w.cfg.Local.Wake(w.cfg.Queue)
 	case errors.Is(err, serving.ErrRefused), !time.Now().Before(end):
 		return nil // it is gone, or ends without help
 	}

@@ -59,7 +59,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place 
 	if w.cfg.nameable() {
 		row.EntryID = w.wait.PassID()
 	}
-	row.Bell = local.Bell()
+	row.Bell = w.bell.Text()
 	if w.cfg.Resume != nil {
 		from = w.cfg.Resume.ID
 	}

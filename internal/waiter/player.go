@@ -113,7 +113,7 @@ func (p *player) behind(ctx context.Context) (queue.Event, error) {
 	for p.follows() {
 		p.sight.pace.Behind(p.turn.local.Ahead().Rows)
 		p.sight.report()
-		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, p.sight.mean(), nil)
+		_, _, passed := p.turn.local.Rest(ctx, p.cfg.Schedule.Slowest, nil)
 		if e, err := p.ended(ctx, passed); e != nil || err != nil {
 			return e, err
 		}
@@ -263,7 +263,7 @@ func (p *player) rest(ctx context.Context) (queue.Event, error) {
 	p.sight.report()
 	p.sight.foresee()
 	d, slots := p.sight.delay(ctx, p.turn.slot)
-	woken, slot, passed := p.turn.local.Rest(ctx, d, p.sight.mean(), slots)
+	woken, slot, passed := p.turn.local.Rest(ctx, d, slots)
 	p.sight.foresee() // the row was put meanwhile, perhaps
 	p.turn.slot = p.turn.slot || slot
 	if e, err := p.ended(ctx, passed); e != nil || err != nil {

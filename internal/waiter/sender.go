@@ -85,7 +85,7 @@ func (s *sender) request(ctx context.Context, do *queue.Do) queue.Event {
 	default:
 		rec, reply, err = serving.Send(extended, q, do.Write)
 		if do.State == queue.Asking && (reply == queue.ReplyApplied || reply == queue.ReplyUnknown) {
-			s.cfg.Local.HintRevoked(q)
+			s.cfg.Local.Ring(do.Holder.Bell)
 		}
 	}
 	s.pace.Timed(sent, time.Now())

@@ -25,7 +25,11 @@ func (s *sight) mean() time.Duration { return s.wait.Snapshot.Record.HoldTime.Me
 // delay returns how long to sleep before the next look. With slots, a slot ends the sleep.
 func (s *sight) delay(ctx context.Context, slot bool) (d time.Duration, slots chan<- struct{}) {
 	p, schedule, draw := &s.pace, s.cfg.Schedule, func() float64 { return random.Float64(ctx) }
-	d = p.Delay(schedule, s.view(), draw)
+	v := s.view()
+	if s.turn.local != nil {
+		v.Rung = s.turn.local.Rung(s.rings(v.Record.Holders) || s.turn.foreseen && !s.wait.Next())
+	}
+	d = p.Delay(schedule, v, draw)
 	if slot || s.cfg.Several.Slots == nil {
 		return d, nil
 	}
@@ -36,14 +40,10 @@ func (s *sight) delay(ctx context.Context, slot bool) (d time.Duration, slots ch
 func (s *sight) view() waitpolicy.View {
 	now, clock := time.Now(), s.cfg.Queue.Clock()
 	earliest, _, _ := clock.At(now)
-	v := waitpolicy.View{
-		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Rows, Own: s.heldByOwn(),
+	return waitpolicy.View{
+		Record: s.wait.Snapshot.Record, Permits: s.wait.Config.Mode.Permits, Ahead: s.status.Rows, Own: s.turn.local != nil && s.heldByOwn(),
 		Now: now, Earliest: earliest, Middle: clock.Middle(now),
 	}
-	if s.turn.local != nil {
-		v.Hints = s.turn.local.Hints(s.rings(v.Record.Holders) || s.turn.foreseen && !s.wait.Next())
-	}
-	return v
 }
 
 // heldByOwn reports whether this client holds the lock, and the waiter is next.
@@ -75,7 +75,7 @@ func (s *sight) foresee() {
 		return
 	}
 	lasted, put := s.lasted(), s.turn.local.Put()
-	if after, ok := s.readsNext(s.turn.local.Bell() != ""); ok && lasted > 0 && !put.IsZero() && lasted-time.Since(put) <= after {
+	if after, ok := s.readsNext(s.rung); ok && lasted > 0 && !put.IsZero() && lasted-time.Since(put) <= after {
 		s.turn.foreseen, s.turn.readAfter = true, after
 	}
 }
@@ -132,9 +132,7 @@ func (s *sight) estimate() waitpolicy.Estimate {
 	if s.wait.Snapshot.ReadAt.IsZero() {
 		return waitpolicy.Estimate{}
 	}
-	now := time.Now()
-	earliest, _, _ := s.cfg.Queue.Clock().At(now)
-	return s.pace.Estimate(s.wait.Snapshot.Record, s.wait.Config.Mode.Permits, earliest, now)
+	return s.pace.Estimate(s.view())
 }
 
 // ownLimit is how long a holder of the waiter's own client may be in the way before that is logged.
@@ -188,6 +186,7 @@ type Progress struct {
 type sight struct {
 	cfg  *Config
 	wait *queue.Wait // is read only
+	rung bool        // the waiter has a bell
 
 	status   Status
 	pace     waitpolicy.Pace

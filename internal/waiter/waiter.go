@@ -110,7 +110,8 @@ type Waiter struct {
 	places  sync.WaitGroup // rows that are kept or not yet deleted
 	queued  bool           // there was one, of this ticket or an earlier one
 	orphan  *OrphanError
-	cleaned chan struct{} // closed when the ids are removed in the background, or cannot be; nil: they are not
+	bell    *handover.Bell // of the wait, and of the lock that it is granted; nil: none
+	cleaned chan struct{}  // closed when the ids are removed in the background, or cannot be; nil: they are not
 }
 
 // turn is the wait of one ticket.
@@ -161,12 +162,14 @@ func New(ctx context.Context, c *Config) *Waiter {
 		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Turns: c.Turns, Policy: c.Policy,
 		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget, Wanted: c.Wanted,
 	}
+	bell := c.Local.Hang()
+	machine.Bell = bell.Text()
 	if c.Counter != nil {
 		machine.Scope = c.Counter.Scope
 	}
-	w := &Waiter{player: player{sender: sender{cfg: c, series: series, wait: queue.Wait{Config: machine}}}}
+	w := &Waiter{player: player{sender: sender{cfg: c, series: series, wait: queue.Wait{Config: machine}}}, bell: bell}
 	w.pace = &w.sight.pace
-	w.sight = sight{cfg: c, wait: &w.wait, pace: waitpolicy.NewPace(c.Counter != nil, c.Local.Ended(c.Queue))}
+	w.sight = sight{cfg: c, wait: &w.wait, rung: bell != nil, pace: waitpolicy.NewPace(c.Local.Ended(c.Queue))}
 	w.sight.pace.Once(c.Wanted != nil)
 	return w
 }
@@ -404,8 +407,8 @@ func (p *player) arrive(do *queue.Do) {
 	p.turn.local.Granted(do.Attempt.ID, &p.wait.Snapshot) // for the next waiter of the client
 	p.depart()
 	ended := p.cfg.Local.Ended(p.cfg.Queue)
-	if hinted := p.turn.local.Hints(false).Last; ended.Before(hinted) {
-		ended = hinted // what another process says
+	if rung := p.turn.local.Rung(false).Last; ended.Before(rung) {
+		ended = rung // what another process says
 	}
 	if do.Attempt.Passed && !do.Holder.Named {
 		ended = do.Attempt.Sent // by the release
@@ -447,7 +450,7 @@ func (w *Waiter) join(ctx context.Context) error {
 	if w.cfg.Counter == nil {
 		ahead = ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)
 	}
-	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead)
+	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead, w.bell)
 	w.turn.local.Spans(w.cfg.turns())
 	if w.cfg.Policy.Limited {
 		w.turn.local.CountsRows()

@@ -131,7 +131,7 @@ func TestKeysAndWaits(t *testing.T) {
 // TestValidate checks that Validate returns the errors of LockItem and of options, and starts nothing.
 func TestValidate(t *testing.T) {
 	item := queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "7"}}}
-	hints := queuelock.Config{Wake: closedHints{}}
+	hints := queuelock.Config{Wake: closedBells{}}
 	for _, key := range []queuelock.AnyKey{nil, locktest.Order, item} {
 		if err := hints.Validate("queuelock", key, queuelock.WithTTL(time.Hour)); err != nil {
 			t.Errorf("%v: %v", key, err)
@@ -143,8 +143,8 @@ func TestValidate(t *testing.T) {
 	locktest.Says(t, queuelock.Config{ItemPrefix: "my_"}.Validate("queuelock", item), `"my_holders" is also the lock's`)
 }
 
-// closedHints are hints that must not be used.
-type closedHints struct{ wake.Hints }
+// closedBells are bells that must not be used.
+type closedBells struct{ wake.Bells }
 
 // TestEmptyClient checks that the errors of an empty Client say how to make one.
 func TestEmptyClient(t *testing.T) {

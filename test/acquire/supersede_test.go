@@ -50,7 +50,7 @@ func TestPolicyBudget(t *testing.T) {
 			held := locktest.Acquire(t, a, waitpolicy.Forever, c.holder...)
 			joins := locktest.CostTo(db, func() {
 				locktest.LockBy(t, b, c.opts...)
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond / 2)
 			})
 			if joins.Sent != 2+c.more { // TAKE and ENQUEUE; the ticket is the next, so the first look is saved
 				t.Errorf("to queue costs %+v, want %d requests", joins, 2+c.more)

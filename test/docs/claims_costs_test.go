@@ -81,7 +81,7 @@ func TestComparisonOfDefaults(t *testing.T) {
 	says(t, page, "| a write each %g s | a write each 5 s |", holds.Seconds())
 	says(t, page, "and a write each %g s |", waits.Seconds())
 	says(t, page, "| %d + 1 | 2 + 1 |", idle.Sent-1)
-	says(t, page, "| by a look, %d ms to %.0f s apart, or a hint |", waitpolicy.Default.Fastest.Milliseconds(), waitpolicy.Default.Slowest.Seconds())
+	says(t, page, "| by a look, %d ms to %.0f s apart, or a bell |", waitpolicy.Default.Fastest.Milliseconds(), waitpolicy.Default.Slowest.Seconds())
 }
 
 // longestGap returns the longest time between two updates of a client, rounded up to half a second.

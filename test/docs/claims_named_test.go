@@ -84,7 +84,7 @@ func TestNamedInTime(t *testing.T) {
 
 		says(t, protocolPage, "reads it once, after half of the mean turn. It does not if turns are shorter than four round trips, or if half of one is longer than 2 s and it has no bells.")
 		const trip = 10 * time.Millisecond
-		pace := waitpolicy.NewPace(false, time.Time{})
+		pace := waitpolicy.NewPace(time.Time{})
 		pace.Timed(now.Add(-trip), now)
 		for _, c := range []struct {
 			mean  time.Duration

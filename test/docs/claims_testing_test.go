@@ -112,7 +112,7 @@ func TestSimulatorFigures(t *testing.T) {
 		}
 		for name, is := range map[string]bool{
 			"none": none, "suspended": m.Suspend > 0, "split": p.Split.Window > 0, "TTL": m.TTL > 0, "early TTL": p.EarlyTTL, "stalls": c.Stall > 0,
-			"no dates": p.Dateless, "some dates": c.Undated > 0, "jobs": p.Jobs > 0, "contests": p.Contest, "hints": p.Hints, "bells": p.Bells,
+			"no dates": p.Dateless, "some dates": c.Undated > 0, "jobs": p.Jobs > 0, "contests": p.Contest, "bells": p.Bells,
 			"wider": p.Scope != ticket.ScopeQueue, "several": p.Several > 0,
 			"policies": p.Policies > 0, "cancels": p.Cancels, "closes": p.Closes, "once": p.Once > 0,
 		} {
@@ -144,7 +144,7 @@ func TestSimulatorFigures(t *testing.T) {
 		"answers without dates: of all, or of some processes":                                                  {"no dates", "some dates"},
 		"processes that take one turn and end, often by a crash":                                               {"jobs"},
 		"contests: many processes want one lock for short turns, and are granted it by name":                   {"contests"},
-		"wake-up hints, lost, late, repeated and forged; with bells":                                           {"hints", "bells"},
+		"bells, lost, late, repeated and forged":                                                               {"bells"},
 		"tickets of a wider scope; most turns take several locks":                                              {"wider", "several"},
 		"limits of waiters and groups; waiters that ask holders to give way; closed queues; results of `once`": {"policies", "cancels", "closes", "once"},
 		"none of the first two rows, and no suspended host":                                                    {"none"},

@@ -210,45 +210,44 @@ func TestOptionBounds(t *testing.T) {
 	locktest.OK(t, (queuelock.Config{}).Validate("queuelock", item, queuelock.CreateItem()))
 }
 
-// TestHintAddresses compares the ports and the bounds of hints with package wake.
-func TestHintAddresses(t *testing.T) {
-	says(t, "docs/configuration.md", "UDP ports %d to %d of 127.0.0.1", wake.FirstPort, wake.FirstPort+wake.Ports-1)
-	peers := func(n int) wake.Config {
-		all := make([]string, n)
-		for i := range all {
-			all[i] = fmt.Sprintf("10.0.%d.%d:29440", i/250, i%250+1)
-		}
-		return wake.Config{Listen: "10.1.0.1:29440", Peers: all}
-	}
-	says(t, "docs/configuration.md", "Addresses are numeric, at most %d", 256)
-	locktest.OK(t, locktest.Must(wake.New(peers(256))).Close())
-	for name, c := range map[string]wake.Config{
-		"too many": peers(257), "a name": {Listen: "10.1.0.1:29440", Peers: []string{"host:29440"}},
-	} {
-		if _, err := wake.New(c); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-// TestLostHint bounds what a hint that is lost delays, which docs/configuration.md says: the longest sleep of the next in
-// line.
-func TestLostHint(t *testing.T) {
+// TestLooks compares the bound of the time for which the lock is free with the schedule: of any waiter, however long turns are. TestCrowd
+// and TestUnevenTurns of test/acquire measure it.
+func TestLooks(t *testing.T) {
 	const page = "docs/configuration.md"
-	at := func(o waitpolicy.Observation) time.Duration {
-		o.Serving, o.Hinted, o.Trip = true, true, 10*time.Millisecond
-		return waitpolicy.Default.Delay(o, 0)
-	}
-	usual := waitpolicy.Observation{Mean: 8 * time.Second, Deviation: 3 * time.Second}
-	says(t, page, "until a quarter of a turn after its usual end")
-	for elapsed := time.Duration(0); elapsed <= usual.Mean; elapsed += time.Second / 4 {
-		usual.Elapsed, usual.AtMost = elapsed, elapsed
-		if end := elapsed + at(usual); end > usual.Mean*5/4 {
-			t.Errorf("after %v of a turn the next look is at %v, usual turns take %v", elapsed, end, usual.Mean)
+	s := waitpolicy.Default
+	says(t, page, "no longer than the longest of the turns before it, and no longer than %s (`Poll.SlowestNext`) or a sixtieth of that turn", long(s.SlowestNext))
+	says(t, page, "where turns were even and end early, up to %s (`Poll.Slowest`)", long(s.Slowest))
+	for ahead := range 40 {
+		for age := time.Millisecond; age < day; age += age / 3 {
+			for _, mean := range []time.Duration{0, 20 * time.Millisecond, time.Second, time.Minute, time.Hour} {
+				for _, even := range []bool{false, true} {
+					o := waitpolicy.Observation{Ahead: ahead, Serving: true, Age: age, AtMost: age, Mean: mean, Deviation: mean, Trip: 5 * time.Millisecond}
+					most := min(age+time.Duration(ahead+1)*o.Trip, max(s.SlowestNext, age/60))
+					if even {
+						o.Deviation, most = 0, max(age, 4*s.SlowestNext)
+					}
+					if got := s.Delay(o, 0); got > min(most, s.Slowest) {
+						t.Fatalf("%v into a turn, with %d ahead, mean %v, even %v: a waiter sleeps for %v", age, ahead, mean, even, got)
+					}
+				}
+			}
 		}
 	}
-	says(t, page, "or up to %s in a longer turn", long(at(waitpolicy.Observation{Mean: time.Second, Elapsed: time.Hour, Still: time.Hour})))
-	says(t, page, "By default it is at most %.0f min.", at(waitpolicy.Observation{Mean: day, Elapsed: 1}).Minutes())
+	says(t, page, "A bell that is lost costs up to %s, in even turns up to %s", long(4*s.SlowestNext), long(s.Slowest))
+	for _, mean := range []time.Duration{20 * time.Millisecond, time.Second, time.Minute, time.Hour} {
+		for age := time.Millisecond; age < day; age += age / 3 {
+			for _, even := range []bool{false, true} {
+				o := waitpolicy.Observation{Serving: true, Age: age, AtMost: age, Mean: mean, Deviation: mean, Trip: 5 * time.Millisecond, Bell: true}
+				most := 4 * s.SlowestNext
+				if even {
+					o.Deviation, most = 0, s.Slowest
+				}
+				if got := s.Delay(o, 0); got > most {
+					t.Fatalf("%v into a turn, mean %v, even %v: a waiter that is not rung sleeps for %v", age, mean, even, got)
+				}
+			}
+		}
+	}
 }
 
 // TestShortAnswers compares docs/faq.md with the tables that its answers quote.

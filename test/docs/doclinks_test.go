@@ -15,7 +15,7 @@ import (
 )
 
 // plainWords are types whose names comments have as words, too, or as names of AWS and of fields.
-var plainWords = []string{"DynamoDB", "UDP", "Hints", "Hold", "Locks", "Made", "Next", "Put", "Released"}
+var plainWords = []string{"DynamoDB", "UDP", "Hold", "Locks", "Made", "Next", "Put", "Released"}
 
 // TestDocLinks finds, in the documentation of each public package, a link for each type and error that a comment
 // mentions: [Lock], [*LostError] or [queue.State]. pkg.go.dev makes links of them.

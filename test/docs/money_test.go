@@ -15,7 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/benchmark"
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -79,18 +79,18 @@ func (c *costs) money(t *testing.T) string {
 var queues = []struct {
 	what        string
 	hold        time.Duration
-	hub         *hints.Hub
+	hub         *bells.Hub
 	write, read float64
 }{
 	{"a million turns of 50 ms, seven waiting", 50 * time.Millisecond, nil, 4, 9.6},
-	{"a million turns of 1 s, seven waiting", time.Second, nil, 4.9, 15},
-	{"the same, with [hints](configuration.md#wake-up-hints)", time.Second, new(hints.Hub), 4.9, 3.9},
+	{"a million turns of 1 s, seven waiting", time.Second, nil, 4.9, 16.8},
+	{"the same, with [bells](configuration.md#bells)", time.Second, new(bells.Hub), 4.9, 4.4},
 }
 
 func near(got, want float64) bool { return math.Abs(got-want) < want/10 }
 
 // turns returns what a turn of eight clients costs, when they have learned how long turns are.
-func turns(t *testing.T, hold time.Duration, hub *hints.Hub) (write, read float64) {
+func turns(t *testing.T, hold time.Duration, hub *bells.Hub) (write, read float64) {
 	const clients, each, warm = 8, 12, 16
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4600*time.Microsecond))

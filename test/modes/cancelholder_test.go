@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/hints"
+	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -142,8 +142,8 @@ func TestCancelHolder(t *testing.T) {
 		}
 		locktest.Release(t, held)
 	})
-	locktest.InTable(t, "Hint", func(t *testing.T, table *queuelocktest.Table) {
-		var hub hints.Hub
+	locktest.InTable(t, "Bell", func(t *testing.T, table *queuelocktest.Table) {
+		var hub bells.Hub
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, Wake: hub.Client("b")})
 		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)

@@ -39,15 +39,15 @@
 //     visible one after another, in random order, some of them seconds later.
 //     Turns read by a plain consistent read, or by Lock.Get where Lock.Unsettled
 //     asks for it.
-//   - Stalled goroutines. In an eighth of the runs a single request pauses before or
+//   - Stalled goroutines. In some runs a single request pauses before or
 //     after it is sent, for up to three leases, while the rest of its process
 //     continues. Copies arrive up to 15 seconds late there, many short leases later.
-//   - Jobs. In a third of the runs some hosts run processes that take one turn and end.
+//   - Jobs. In some runs some hosts run processes that take one turn and end.
 //     Some crash right after a request, often their first TAKE.
-//   - Missing dates. In a third of the runs a proxy removes the dates of the answers to
+//   - Missing dates. In some runs a proxy removes the dates of the answers to
 //     some processes.
-//   - Hints. In a quarter of the runs processes send wake-up hints, which are lost,
-//     late and repeated, and others are forged. In half of them waiters have bells.
+//   - Bells. In some runs processes ring each other. Bells are lost, late and repeated,
+//     and others are forged.
 //   - Stuck reads. A read hangs for one to three minutes and ignores its context,
 //     so its waiter does not continue, while the goroutine that renews the
 //     waiter's row does.

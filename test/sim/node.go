@@ -129,15 +129,8 @@ func (w *world) boot(name string, i int) (*node, error) {
 		TTL: w.plan.TTL, ObserveExpiry: w.plan.Observe, Scope: w.plan.Scope, Owner: name,
 		Logger: slog.New(listener{n}),
 	}
-	if w.plan.Hints {
-		switch bells := w.hub.Bells(name); {
-		case w.plan.Lone:
-			cfg.Wake = rung{n, w.hub.Far(name)}
-		case w.plan.Bells:
-			cfg.Wake = rung{n, bells}
-		default:
-			cfg.Wake = hinted{n, bells}
-		}
+	if w.plan.Bells {
+		cfg.Wake = rung{n, w.hub.Client(name)}
 	}
 	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second
 	if w.plan.Forget > 0 {

@@ -51,9 +51,8 @@ type Plan struct {
 	Crowded bool
 	// Contest says that many processes want one lock for short turns: most grants are by name.
 	Contest bool
-	// Hints lets processes send hints, and an attacker forges some. With Bells waiters have bells, too. With Lone nothing
-	// but bells is sent.
-	Hints, Bells, Lone bool
+	// Bells lets processes ring each other, and an attacker rings falsely.
+	Bells bool
 	// Blocks lets workers of a process wait together.
 	Blocks bool
 	// Policies is the chance of a turn to have a limit of waiters, or to be superseded by later ones. Zero: none has.
@@ -200,10 +199,7 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if r := rand.New(rand.NewPCG(seed, crowding)); r.IntN(3) == 0 {
 		p.crowd(r)
 	}
-	p.Hints = rand.New(rand.NewPCG(seed, hinting)).IntN(4) == 0
-	bells := rand.New(rand.NewPCG(seed, ringing))
-	p.Bells = p.Hints && bells.IntN(2) == 0
-	p.Lone = p.Bells && bells.IntN(2) == 0
+	p.Bells = rand.New(rand.NewPCG(seed, ringing)).IntN(4) == 0
 	if r := rand.New(rand.NewPCG(seed, contesting)); r.IntN(3) == 0 {
 		p.contest(r)
 	}
@@ -233,11 +229,8 @@ func (p *Plan) varyProcesses(r *rand.Rand, severity float64) {
 // forgetting is the stream that chooses the runs that forget records, as variation does.
 const forgetting = 281
 
-// hinting is the stream that chooses the runs with hints, as variation does.
-const hinting = 1047
-
-// ringing is the stream that chooses those with bells, as variation does.
-const ringing = 1048
+// ringing is the stream that chooses the runs with bells, as variation does.
+const ringing = 1047
 
 // crowding is the stream that chooses the runs with long queues, as variation does.
 const crowding = 55426

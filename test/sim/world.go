@@ -21,9 +21,9 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
-	"github.com/queuelock/queuelock/internal/testbed/hints"
 	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -69,7 +69,7 @@ type world struct {
 	audit    *audit.Audit
 	writes   *transition.Judge // guarded by the engine
 	net      *faultnet.Network
-	hub      hints.Hub        // with plan.Hints
+	hub      bells.Hub        // with plan.Bells
 	direct   *dynamodb.Client // around all faults
 	keys     []queuelock.Key
 	kinds    map[queuelock.Key]Kind
@@ -227,8 +227,8 @@ func (w *world) run() {
 	weather, stop := context.WithCancel(ctx)
 	var sky sync.WaitGroup
 	sky.Go(func() { w.weather(weather) })
-	if w.plan.Hints {
-		w.hub.Fate = w.hint
+	if w.plan.Bells {
+		w.hub.Fate = w.ring
 		sky.Go(func() { w.forge(weather) })
 	}
 	watch, leave := context.WithCancel(ctx)

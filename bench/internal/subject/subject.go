@@ -40,7 +40,7 @@ type Subject struct {
 func (s Subject) OnDynamoDB() bool { return s.Create != nil }
 
 // All lists the subjects in the order of the tables.
-var All = []Subject{Queuelock, Hinted, Dynamolock, Published, NPMOpen, NPMClosed, Etcd}
+var All = []Subject{Queuelock, Rung, Dynamolock, Published, NPMOpen, NPMClosed, Etcd}
 
 // Named returns the subject of that name.
 func Named(name string) (Subject, bool) {

@@ -97,7 +97,7 @@ var unneeded = map[string][]string{
 		"Joining/Resting", "Looking/Resting", "Sweeping/Resting", "Evicting/Resting", "Asking/Resting", "Claiming/Resting",
 	},
 	"follows seldom; from Looking it is needed": {
-		"Evicting/Keeping", "Claiming/Keeping", "Joining/Sweeping", "Evicting/Sweeping",
+		"Evicting/Keeping", "Evicting/Accepting", "Claiming/Keeping", "Joining/Sweeping", "Evicting/Sweeping",
 	},
 	"the look after the row counts again": {
 		"Taking/Looking",

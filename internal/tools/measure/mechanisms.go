@@ -22,7 +22,7 @@ var mechanisms = map[string]*regexp.Regexp{
 	"fail closed":         regexp.MustCompile(`(?i)failclosed|confirm|keepsclosed|^closed$`),
 	"hand-over by name":   regexp.MustCompile(`(?i)^named|nameable|entryid|successor|suspect|abandoned`),
 	"NoWait, attempts":    regexp.MustCompile(`(?i)nowait|idleonly|maxattempts|^attempts$`),
-	"hints":               regexp.MustCompile(`(?i)hint|woken|^wake`),
+	"bells":               regexp.MustCompile(`(?i)bell|rung|woken|^wake`),
 	"lock delay":          regexp.MustCompile(`(?i)delay`),
 	"several locks":       regexp.MustCompile(`(?i)multi|several|^stuck|^locks$`),
 	"seeds, Forget":       regexp.MustCompile(`(?i)forget|^seed|^reset`),
