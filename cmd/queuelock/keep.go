@@ -63,6 +63,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		return f.refuse(answers, err)
 	}
 	defer db.close()
+	defer f.hang(&plan.cfg)()
 	client, err := queuelock.New(db, f.table, plan.cfg)
 	if err != nil {
 		k.Discard()

@@ -45,6 +45,7 @@ type lockFlags struct {
 	modeFlags
 	waitFlags
 	policyFlags
+	bellFlags
 	reason, data string
 
 	keys   []queuelock.Key // of the arguments
@@ -90,6 +91,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&f.every, "every", 0, "grant the lock at most once in so long, which is the same")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "without a lease: after a crash an operator evicts")
 	f.policyFlags.addFlags(cmd)
+	f.bellFlags.addFlag(flags)
 	f.settings.addFlags(cmd)
 }
 

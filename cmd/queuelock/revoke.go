@@ -18,6 +18,7 @@ import (
 type revokeFlags struct {
 	settings
 	target
+	bellFlags
 	ticket, why string
 	after       time.Duration
 	json        bool
@@ -30,7 +31,8 @@ func newRevoke() *cobra.Command {
 		Short: "Ask a holder to give way",
 		Long: `Asks the holder of the lock of ENTITY to give way. The lock stays until it is released: a
 command under "run --on-revoke SIGNAL" gets that signal, and a program hears of it by
-Lock.Revoked. Others go on. The holder learns of it by its next heartbeat.
+Lock.Revoked. Others go on. A holder of this host hears of it at once, as it is rung. Others,
+and with --no-bell all, learn of it by their next heartbeat, up to half of their lease later.
 
 With --after, "queuelock status" shows by when it should have ended. Nothing happens then by
 itself: "evict --force" ends its turn. A later request replaces an earlier one, and no
@@ -52,6 +54,7 @@ Exit codes:
 	cmd.Flags().StringVar(&f.why, "why", "", "a `TEXT` for people, at most 256 bytes")
 	cmd.Flags().DurationVar(&f.after, "after", 0, "by when it should have ended, from now; at most 168h")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
+	f.bellFlags.addFlag(cmd.Flags())
 	f.target.addFlags(cmd.Flags())
 	f.settings.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
@@ -84,6 +87,7 @@ func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix, Owner: owner()}, named: f.ticket != ""}
+	defer f.hang(&e.cfg)()
 	defer e.close()
 	holder, err := e.find(chosen)
 	switch {

@@ -115,3 +115,34 @@ func TestRevokeBesideClosed(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestRungToGiveWay checks that a holder of this host is rung when it is asked to give way, long before its next heartbeat, and with
+// --no-bell neither rings nor is rung.
+func TestRungToGiveWay(t *testing.T) {
+	e := newEngine(t)
+	script := "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
+	run := func(args ...string) *background {
+		b := start(t, t.Context(), append(append([]string{"run", "x", "--on-revoke", "TERM", "--ttl", "1h"}, args...), "--", "sh", "-c", script)...)
+		b.expect(t, "ready")
+		return b
+	}
+	old := run()
+	invoke(t, "revoke", "x").ends(t, 0)
+	old.wait(t).ends(t, 3, "asked to give way", "SIGTERM was sent")
+
+	old = run("--cancel-in-progress")
+	newest := start(t, t.Context(), "run", "x", "--cancel-in-progress", "--", "echo", "newest ran")
+	old.wait(t).ends(t, 3, "superseded by ticket", "SIGTERM was sent")
+	newest.expect(t, "newest ran")
+	newest.wait(t).ends(t, 0)
+
+	for _, flags := range [][]string{nil, {"--no-bell"}} {
+		b := start(t, t.Context(), append(append([]string{"run", "x"}, flags...), "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
+		b.expect(t, "ready")
+		if bell := e.state(t, "x").Serving[0].Bell; (bell == "") != (flags != nil) {
+			t.Errorf("with %v the entry shows the bell %q", flags, bell)
+		}
+		openFIFO(t)
+		b.wait(t).ends(t, 0)
+	}
+}

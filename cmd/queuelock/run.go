@@ -174,6 +174,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer db.close()
+	defer f.hang(&plan.cfg)()
 	client, err := queuelock.New(db, f.table, plan.cfg)
 	if err != nil {
 		return usagef("%w", err)
