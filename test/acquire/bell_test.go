@@ -234,3 +234,20 @@ func TestBellByUDP(t *testing.T) {
 		t.Errorf("the processes were rung %d, %d and %d times, want that the last two were", rung[0].Load(), rung[1].Load(), rung[2].Load())
 	}
 }
+
+// TestBellsAreNoSlower checks that few contenders with short turns hand over with bells as fast as without: there the holder often
+// has not read the next row, and the bell comes late. Turns differ by up to a millisecond, or both runs fall into some step.
+func TestBellsAreNoSlower(t *testing.T) {
+	for _, contenders := range []int{2, 3} {
+		for _, turn := range []time.Duration{0, 5 * ms, 20 * ms} {
+			about := func(rng *rand.Rand) time.Duration { return turn + time.Duration(rng.Int64N(int64(ms))) }
+			c := contest{contenders: contenders, cycles: 120 / contenders, hold: about, warm: 2 * contenders}
+			without := c.run(t)
+			c.hub = new(bells.Hub)
+			with := c.run(t)
+			if with.mean() > without.mean()*9/8+ms/2 {
+				t.Errorf("%d contenders, turns of %v: %v with bells, and %v without", contenders, turn, with, without)
+			}
+		}
+	}
+}
