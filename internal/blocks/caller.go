@@ -96,6 +96,9 @@ func (c *Caller) Next() (Waited, *waiter.Grant, error) {
 		case err == nil && !c.member.Expired(grant):
 			return c, grant, nil
 		case err == nil, errors.Is(err, session.ErrAdvanced): // the process was paused, or the lock is lost
+			if grant.Leave != nil {
+				grant.Leave()
+			}
 			c.again()
 		default:
 			c.member.GiveBack(c.ctx, grant) // to the next turn

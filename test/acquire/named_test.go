@@ -442,6 +442,17 @@ func TestNamedLate(t *testing.T) {
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, s.table)
 	})
+	locktest.InBubble(t, "TakenWhileItAccepts", func(t *testing.T) { // the ticket is over, and its row must not stay
+		s := newSleeper(t)
+		held := s.next.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").Mentioning("holders").Times(1))
+		<-held.Reached()
+		locktest.OperatorTakes(t, s.table)
+		held.Release()
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Minute, s.third)))
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the second", 2*time.Minute, s.second)))
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, s.table)
+	})
 	locktest.InBubble(t, "OthersSeeIt", func(t *testing.T) {
 		s := newSleeper(t)
 		other, _ := locktest.OpenMet(t, s.table, "other", queuelock.Config{})

@@ -20,6 +20,7 @@ func (b *beliefs) begin(h *hold) {
 	if !h.sleptOver() {
 		b.judge(h.key, h.token, h.owner, h.shares())
 	}
+	b.judgeIdle(h)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = append(b.held, h)
@@ -32,6 +33,7 @@ func (b *beliefs) end(h *hold) bool {
 	for i := range b.held {
 		if b.held[i] == h {
 			b.held = append(b.held[:i:i], b.held[i+1:]...)
+			h.ends()
 			return true
 		}
 	}
@@ -52,6 +54,7 @@ func (b *beliefs) die(n *node) {
 	}
 	b.mu.Unlock()
 	for _, h := range dead {
+		b.idle.forget(h.key)
 		b.visible.add(h.key, operation{node: n.name, kind: opEnd, token: h.token, call: h.endFrom(h.now()), ret: never})
 	}
 }

@@ -18,6 +18,7 @@ type history struct {
 	violations []string       // guarded by mu
 	faults     map[string]int // guarded by mu; by kind
 	peak       int            // guarded by mu; most requests of one process within a second
+	disturbed  int64          // guarded by mu; when the last fault began that may delay a turn; zero: none did
 }
 
 func newHistory() *history {
@@ -46,6 +47,19 @@ func (h *history) harm(kind string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.faults[kind]++
+	if !harmless[kind] {
+		h.disturbed = h.now()
+	}
+}
+
+// harmless are the faults that delay no turn.
+var harmless = map[string]bool{"bell lost": true, "bell delayed": true, "bell repeated": true, "bell forged": true}
+
+// wasDisturbed reports whether a fault has begun since then.
+func (h *history) wasDisturbed(since int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.disturbed > max(since, 0)
 }
 
 // most notes how many requests a process has sent within a second.

@@ -35,6 +35,14 @@ func (m mutant) blocks() string {
 	return "none"
 }
 
+// uneven says in which runs turns are uneven.
+func (m mutant) uneven() string {
+	if strings.Contains(m.name, "uneven: ") {
+		return "all"
+	}
+	return "none"
+}
+
 var mutants = []mutant{
 	{
 		"block: a release takes tickets beside another ticket", "RETAKE: none outstanding", "", "",
@@ -49,6 +57,11 @@ var mutants = []mutant{
 		"block: a turn begins although its lease has ended", "internal/blocks/caller.go",
 		"err == nil && !c.member.Expired(grant):", "err == nil:",
 		`believed to hold`, 11096, "",
+	},
+	{
+		"block: uneven: the row of a grant by name stays although no turn has begun", "internal/blocks/caller.go",
+		"\t\t\tif grant.Leave != nil {\n\t\t\t\tgrant.Leave()\n\t\t\t}\n", "",
+		`blocked goroutines remain`, 51060, "",
 	},
 	{
 		"block: a transaction that was refused is settled for later turns", "queue/block.go",
@@ -353,7 +366,7 @@ func TestMutants(t *testing.T) {
 			if given {
 				from = *first
 			}
-			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.blocks", m.blocks(), "-sim.histories", dir, "-test.v")
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.blocks", m.blocks(), "-sim.uneven", m.uneven(), "-sim.histories", dir, "-test.v")
 			cmd.Dir = filepath.Join(root, "test/sim")
 			out, err := cmd.CombinedOutput()
 			if err == nil {

@@ -132,7 +132,7 @@ func (w *world) boot(name string, i int) (*node, error) {
 	if w.plan.Bells {
 		cfg.Wake = rung{n, w.hub.Client(name)}
 	}
-	cfg.Poll.Fastest, cfg.Poll.SlowestNext = fastestPoll, time.Second
+	cfg.Poll = w.plan.schedule()
 	if w.plan.Forget > 0 {
 		cfg.Forget = forget
 	}
@@ -146,9 +146,6 @@ func (w *world) boot(name string, i int) (*node, error) {
 	w.nodes[i] = n
 	return n, err
 }
-
-// fastestPoll is slower than the default: looks are most of a run's work.
-const fastestPoll = 400 * time.Millisecond
 
 // shutDown closes the client, as a process that ends well does. One that has
 // died is only tidied up, so that no goroutine of it is left: nothing that it
@@ -316,7 +313,10 @@ func (n *node) count(req *http.Request) string {
 		locks = len(n.keys)
 	}
 	limit := 20 + 20*n.workers*locks
-	if n.plan.Contest || n.plan.Blocks { // turns are so short that a worker has many in a second
+	if n.plan.Lengths != Exponential { // waiters look more often
+		limit *= 3
+	}
+	if n.plan.Contest || n.plan.Blocks || n.plan.Lengths != Exponential { // turns are so short that a worker has many in a second
 		limit += 10 * n.begun
 	}
 	if n.inIt > limit && !n.flooded {

@@ -31,6 +31,7 @@ type Plan struct {
 
 	Latency     time.Duration // mean of one way
 	Think, Hold time.Duration // means: between turns, and of one
+	Lengths     Lengths       // of turns
 
 	Chances Chances
 	Means   Means

@@ -75,8 +75,8 @@ func (p *policy) judge(a *attempt, err error) {
 	case refused.Policy == queuelock.ErrSuperseded:
 		group, seen := a.audit.Group(p.queue, refused.SupersededBy.String())
 		by, _ := new(big.Int).SetString(refused.SupersededBy.String(), 10)
-		overtaken := a.audit.Floor(p.queue).Cmp(by) >= 0 // by a holder that has ended, of which it does not know the group
-		if p.group == "" || !seen || group != p.group && !overtaken {
+		overtaken := a.audit.Floor(p.queue).Cmp(by) >= 0 // by a holder that has ended, of which it knows no group; or a ticket of a block
+		if p.group == "" || (!seen || group != p.group) && !overtaken {
 			a.violate("%s: of the group %q, and superseded by ticket %s of the group %q", a.owner, p.group, refused.SupersededBy, group)
 		}
 		a.tally.superseded.Add(1)

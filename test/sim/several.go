@@ -30,7 +30,9 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 		n.diary.comes(key, owner)
 	}
 	loose, stood := n.loose.Load(), n.stood.Load()
+	n.idle.gathers(1)
 	locks, err := n.client.AcquireAll(ctx, keys, a.wait, queuelock.WithOwner(owner), queuelock.WithTTL(a.ttl))
+	n.idle.gathers(-1)
 	took := time.Duration(n.now() - a.begun - (n.stood.Load() - stood))
 	if n.isDead() {
 		return

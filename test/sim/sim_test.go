@@ -23,6 +23,7 @@ var (
 	left    = flag.String("sim.leave", "", "`conditions` of the library's writes that are left out, as \"CLAIM: room; SWEEP: *\"")
 	judged  = flag.Bool("sim.writes", true, "judge whether a write of package queue describes each change")
 	blocks  = flag.String("sim.blocks", "half", "in `which` runs workers wait in blocks of tickets: half, all or none")
+	lengths = flag.String("sim.uneven", "half", "in `which` runs turns may be of any lengths: half, all or none")
 	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
@@ -84,6 +85,9 @@ func run(t *testing.T, seed uint64) sim.Report {
 	if *blocks == "all" || *blocks == "half" && seed%2 == 0 {
 		plan.Block()
 	}
+	if *lengths == "all" || *lengths == "half" && seed/2%2 == 0 {
+		plan.Uneven()
+	}
 	report := sim.Run(t, plan)
 	if len(report.Violations) > 0 {
 		fail(t, report)
@@ -121,7 +125,8 @@ func fail(t *testing.T, report sim.Report) {
 type sum struct {
 	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
 	contests, contested, contestedNamed                                                                                              int // runs that are contests, and their grants
-	full, superseded, asked, computed, answered                                                                                      int
+	handOvers, full, superseded, asked, computed, answered                                                                           int
+	idle                                                                                                                             float64
 	simulated                                                                                                                        time.Duration
 	faults, operations, changes                                                                                                      map[string]int
 }
@@ -140,6 +145,8 @@ func (s *sum) add(r sim.Report) {
 	}
 	s.acquired += r.Acquired
 	s.refused += r.Refused
+	s.handOvers += r.HandOvers
+	s.idle = max(s.idle, r.Idle)
 	s.full += r.Full
 	s.superseded += r.Superseded
 	s.asked += r.Asked
@@ -170,6 +177,7 @@ func (s *sum) print(t *testing.T, took time.Duration) {
 		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
 	t.Logf("grants by name: %.1f %% of all; of %d in %d contests %.1f %%",
 		percent(s.named, s.grants), s.contested, s.contests, percent(s.contestedNamed, s.contested))
+	t.Logf("%d times without a fault before, in which a lock was free, were judged; the longest was %.0f %% of what is allowed", s.handOvers, 100*s.idle)
 	t.Logf("queues with a policy: %d times full, %d waiters superseded, %d holders asked by waiters; %d callers had a result of %d computations",
 		s.full, s.superseded, s.asked, s.answered, s.computed)
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)

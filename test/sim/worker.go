@@ -189,6 +189,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.add(n.name, "%s: %v", owner, err)
 		n.diary.end(key, owner, string(story.NotServed))
 		n.tally.refused.Add(1)
+		n.leaves(key)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		a.policy.judge(a, err)
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
@@ -345,8 +346,9 @@ type hold struct {
 	token  string
 	lease  time.Duration
 	begun  int64
-	closed bool // it has none
-	plain  bool // it may be a turn of a block
+	since  int64 // when it got the lock
+	closed bool  // it has none
+	plain  bool  // it may be a turn of a block
 	id     grantID
 	n      int  // writes
 	total  int  // writes to the register, as far as known
@@ -389,6 +391,9 @@ func (h *hold) use(r *rand.Rand) {
 	left, long := exp(r, h.plan.Hold), 10
 	if h.plan.Contest {
 		left, long = (left+h.plan.Hold)/2, 200 // rows are named only if turns are short
+	}
+	if h.plan.Lengths != Exponential {
+		left = h.plan.lasts(h.chances(h.owner+" lasts", 0))
 	}
 	if r.IntN(long) == 0 {
 		left += time.Duration(r.Float64() * 3 * float64(h.plan.TTL))
@@ -481,6 +486,9 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 		h.judgeRelease("Release", h.owner, h.id, err, h.plain)
 	}
 	dead := h.isDead()
+	if err != nil || dead {
+		h.idle.forget(h.key)
+	}
 	h.add(h.name, "%s: released: %v", h.owner, err)
 	h.diary.end(h.key, h.owner, released(err))
 	if held {

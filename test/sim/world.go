@@ -53,6 +53,8 @@ type Report struct {
 	Changes    map[string]int // of the items of locks, by the write that describes them
 	Faults     map[string]int // by kind
 	Peak       int            // most requests of one process within a second
+	HandOvers  int            // whose idle time was judged
+	Idle       float64        // the longest of these, as a part of what was allowed
 	Unchecked  int            // queues whose history was too wide to be searched in time
 	History    string
 	Network    string // the latest requests
@@ -80,6 +82,7 @@ type world struct {
 	policies policies
 	results  results
 	visible  visible
+	idle     idle
 	tally    tally
 
 	mu          sync.Mutex
@@ -124,6 +127,7 @@ func Run(t *testing.T, plan Plan) (report Report) {
 	report.Named, report.Abandoned = w.audit.Named()
 	report.Full, report.Superseded = int(w.tally.full.Load()), int(w.tally.superseded.Load())
 	report.Asked, report.Computed, report.Answered = int(w.tally.asked.Load()), int(w.tally.computed.Load()), int(w.tally.answered.Load())
+	report.HandOvers, report.Idle = w.idle.judged, w.idle.most
 	bad, unchecked := w.visible.check()
 	for _, violation := range bad {
 		w.diary.violated(violation)
@@ -149,6 +153,7 @@ func newWorld(plan Plan) *world {
 	}
 	w := &world{history: newHistory(), plan: plan, end: time.Now().Add(plan.Length), served: map[string][]string{}, logged: map[string]int{}, values: map[string]bool{}, removals: map[grantID]removal{}, notMade: map[string]string{}, kinds: map[queuelock.Key]Kind{}, saved: map[string]saved{}, gathering: map[string]bool{}, disowned: map[string]bool{}, lags: map[string]lag{}, sleeps: map[string][]int64{}}
 	w.diary, w.policies, w.results = newDiary(w), newPolicies(), newResults()
+	w.idle.queues = map[queuelock.Key]*pause{}
 	w.beliefs.world, w.visible.queues, w.visible.locks = w, map[string][]operation{}, map[string]bool{}
 	for i := range plan.Queues {
 		// Two reasons on one entity, and then another entity.
@@ -270,7 +275,7 @@ func (w *world) run() {
 
 // longestTurn is what a worker may keep a lock for.
 func (w *world) longestTurn() time.Duration {
-	one := 6*w.plan.Hold + 3*w.plan.TTL
+	one := w.plan.longest() + 3*w.plan.TTL
 	if w.plan.Several > 0 {
 		return most * one // it uses one after the other
 	}

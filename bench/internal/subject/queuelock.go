@@ -24,7 +24,7 @@ var Rung = Subject{
 		Name:   "queuelock-bells",
 		Title:  "this library, with bells",
 		Config: "the same with `Wake`, by UDP on the loopback address; where several clients want a lock",
-		Only:   []string{"contended", "processes", "crowd"},
+		Only:   []string{"contended", "long-turn", "processes", "crowd"},
 	},
 	Create: createLocks,
 	Open: func(_ context.Context, site Site) (scenario.Locker, error) {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 var contendedColumns = append([]Column{
-	{"mean", "hand-over mean, ms", 1}, {"p50", "p50", 1}, {"p99", "p99", 1}, {"after", "mean after release, ms", 1}, {"cycles", "cycles/s", 1},
+	{"mean", "hand-over mean, ms", 1}, {"p50", "p50", 1}, {"p99", "p99", 1}, {"longest", "longest", 1}, {"after", "mean after release, ms", 1}, {"cycles", "cycles/s", 1},
 	{"write units", "write units a cycle", 1}, {"read units", "read units a cycle", 1},
 	{"overtook", "grants that overtook, of 100", 1},
 }, Column{"overlaps", "overlaps", 0})
@@ -70,21 +71,32 @@ func fixed(d time.Duration) func(*rand.Rand) time.Duration {
 	return func(*rand.Rand) time.Duration { return d }
 }
 
-func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
-	return func(r *rand.Rand) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
+// uneven are turns of lengths that nobody can know before: most programs have such.
+var uneven = []hold{
+	{"50 ms exponential", func(r *rand.Rand) time.Duration { return scaled(50*time.Millisecond, r.ExpFloat64()) }, 50 * time.Millisecond},
+	{"20 ms, each tenth 400 ms", func(r *rand.Rand) time.Duration {
+		if r.IntN(10) == 0 {
+			return 400 * time.Millisecond
+		}
+		return 20 * time.Millisecond
+	}, 58 * time.Millisecond},
+	{"50 ms log-normal", func(r *rand.Rand) time.Duration { // its deviation is 1.3 times its mean
+		return scaled(50*time.Millisecond, math.Exp(r.NormFloat64()-0.5))
+	}, 50 * time.Millisecond},
 }
+
+func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
 
 func holds(s Size) []hold {
 	if s.Quick {
-		return []hold{short}
+		return []hold{short, uneven[1]}
 	}
 	var all []hold
 	for _, ms := range []int{0, 5, 50, 1000} {
 		d := time.Duration(ms) * time.Millisecond
 		all = append(all, hold{fmt.Sprintf("%d ms", ms), fixed(d), d})
 	}
-	const mean = 20 * time.Millisecond
-	return append(all, hold{"20 ms exponential", exponential(mean), mean})
+	return append(all, uneven...)
 }
 
 func contenders(s Size) []int {
@@ -213,6 +225,7 @@ func (t *Trial) describe(v Values, turns []stats.Turn, window stats.Window, slac
 	handOvers := stats.Milliseconds(stats.HandOvers(turns, window))
 	if len(handOvers) > 0 {
 		v["mean"], v["p50"], v["p99"] = stats.Mean(handOvers), stats.Quantile(handOvers, 0.5), stats.Quantile(handOvers, 0.99)
+		v["longest"] = stats.Quantile(handOvers, 1)
 	}
 	if after := stats.Milliseconds(stats.AfterRelease(turns, window)); len(after) > 0 {
 		v["after"] = stats.Mean(after)

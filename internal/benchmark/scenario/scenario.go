@@ -76,7 +76,7 @@ func pick[T any](s Size, a, b T) T {
 
 // All lists the scenarios in the order of the page.
 var All = []Scenario{
-	idle, firstOfProcess, firstOfKey, contended, processes, goroutines, crowd, manyKeys, crash, noWait, drain, held, waiting,
+	idle, firstOfProcess, firstOfKey, contended, longTurn, processes, goroutines, crowd, manyKeys, crash, noWait, drain, held, waiting,
 }
 
 // ForLibrary returns the scenarios that measure this library without processes of their

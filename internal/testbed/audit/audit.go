@@ -35,6 +35,7 @@ import (
 	"math/big"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,6 +167,19 @@ func (a *Audit) Holders(queue string) (tickets []string) {
 		}
 	}
 	return tickets
+}
+
+// HoldTime returns mean and deviation of recent turns, as the record of a queue, "entity reason", has them.
+func (a *Audit) HoldTime(queue string) (mean, deviation time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entity, reason, _ := strings.Cut(queue, " ")
+	for key, it := range a.items {
+		if number, ok := strings.CutPrefix(key[1], reason+"/"); ok && key[0] == entity && strings.Trim(number, "0") == "" {
+			return length(it["turn"].M["mean"].N), length(it["turn"].M["deviation"].N)
+		}
+	}
+	return 0, 0
 }
 
 // Floor returns the floor of a queue, "entity reason".

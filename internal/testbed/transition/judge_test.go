@@ -58,7 +58,7 @@ var (
 func n(i uint64) ticket.Number { return ticket.FromUint64(i) }
 
 func entry(id string) queue.Entry {
-	return queue.Entry{ID: id, Owner: "o", Lease: queue.Lease{TTL: time.Minute, Until: until}}
+	return queue.Entry{ID: id, Owner: "o", Bell: "host:1", Lease: queue.Lease{TTL: time.Minute, Until: until}}
 }
 
 // after returns the item that writes leave.
@@ -89,7 +89,7 @@ func TestJudge(t *testing.T) {
 	held := after(t, q.RecordKey(), counter.Take(queue.Take(entry("a-1"), false), n(0)).Write, counter.Take(queue.Take(entry("b-1"), false), n(0)).Write)
 	free := after(t, q.RecordKey(), counter.Take(queue.Take(entry("a-1"), false), n(0)).Write, counter.Take(queue.Take(entry("b-1"), false), n(0)).Write,
 		queue.Ending{ID: "a-1", Ticket: n(1), Call: 1}.Release(queue.FormHandOff, time.Time{}))
-	row := queue.Waiter{Ticket: n(2), ID: "b-r0-2", Owner: "o", EntryID: "b-n2", CreatedAt: until, Lease: queue.Lease{TTL: time.Minute, Until: until}}
+	row := queue.Waiter{Ticket: n(2), ID: "b-r0-2", Owner: "o", Bell: "host:1", EntryID: "b-n2", CreatedAt: until, Lease: queue.Lease{TTL: time.Minute, Until: until}}
 	waiting := row.Item(q)
 	rec, err := queue.DecodeRecord(q, held)
 	if err != nil {

@@ -118,7 +118,7 @@ func (r record) tickets() (all []clause.Write) {
 
 // entries are what a grant may have written for a holder: they differ in how many readers there may be.
 func (r record) entries(h queue.Holder) (all []queue.Entry) {
-	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Group: h.Group, Named: h.Named, Turns: h.Turns, Revoked: h.Revoked}
+	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Bell: h.Bell, Group: h.Group, Named: h.Named, Turns: h.Turns, Revoked: h.Revoked}
 	all = append(all, e)
 	for _, n := range r.asked.ints() {
 		if e.Mode.Shared && n > 0 && n <= queue.MaxPermits {
