@@ -19,6 +19,9 @@
 // (package story). A diary keeps what happens to each queue, and a tale words it. Its steps are those of
 // search/testdata. A run has more than they can play, so a story that is pasted there may have to be cut down.
 //
+// Turns are drawn exponentially, or, in half of the runs, so that the ones before say little of the next: nine short ones and
+// a long one, log-normal, or a crowd behind a very long one. Waiters look as often there as by default, or nearly.
+//
 // # Faults
 //
 // The network loses, delays, repeats, refuses and swallows requests and answers. A
@@ -81,6 +84,8 @@
 //     minute, not counting its pauses.
 //   - Each Acquire returns within a bounded time, and all waiters are served once
 //     the faults have ended.
+//   - While a live process waits and there has been no fault for a while, a lock is free for no longer than
+//     docs/configuration.md says of looks.
 //   - An Acquire that failed and a lock that was released leave nothing in the table,
 //     unless one of their requests is still on its way, or they reported it.
 //   - No process sends more requests in a second than its polls explain.

@@ -90,12 +90,12 @@ func (w *world) judgeIdle(h *hold) {
 		return
 	}
 	even, p.even = even || p.even, even
-	free := time.Duration(h.since - max(p.free, h.begun))
-	longest, left, judged := p.longest, p.left+1, p.free > 0
+	from, longest, left := p.free, p.longest, p.left+1
 	p.free = 0
-	if !judged || w.wasDisturbed(p.free-int64(6*w.plan.TTL+30*time.Second)) {
+	if from == 0 || w.wasDisturbed(from-int64(6*w.plan.TTL+30*time.Second)) {
 		return
 	}
+	free := time.Duration(h.since - max(from, h.begun))
 	s, trips := w.plan.schedule(), 2*time.Duration(w.plan.Nodes*w.plan.Workers+8)*2*w.plan.Latency
 	most := max(s.Fastest, min(longest, max(s.SlowestNext, longest/60)))
 	switch {

@@ -64,6 +64,11 @@ var mutants = []mutant{
 		`blocked goroutines remain`, 51060, "",
 	},
 	{
+		"uneven: a waiter behind others sleeps for an eighth of a long turn", "waitpolicy/schedule.go",
+		", max(float64(s.SlowestNext), age/60))", ", float64(s.Slowest))",
+		`was free for`, 60000, "",
+	},
+	{
 		"block: a transaction that was refused is settled for later turns", "queue/block.go",
 		"h.left != TransactionSettled,", "h.left == TransactionUnsettled,",
 		"", 0, "./queue TestBlockOpen",
