@@ -78,10 +78,15 @@ func (r Run) page(pictures string) string {
 	b.WriteString("\n## A contended lock\n\n")
 	text(&b, "Each contender acquires the lock, holds it for a turn, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns.")
 	fmt.Fprintf(&b, "\nMean hand-over in ms with %d contenders, by the length of turns:\n\n", contenders)
-	r.contendedTable(&b)
+	r.contendedTable(&b, "mean")
 	b.WriteString("\n")
 	text(&b, fmt.Sprintf("*Overtook*, of all cases, is how many of 100 grants came before a contender that had called more than %d ms earlier. %s %s", r.Slack.Milliseconds(), r.overlaps(), strings.Join(r.skipped("contended"), " ")))
+	b.WriteString("\n")
+	text(&b, "The longest hand-over of the same:")
+	b.WriteString("\n")
+	r.contendedTable(&b, "longest")
 	b.WriteString(pictures)
+	r.longTurn(&b)
 	b.WriteString("\n## An idle lock\n\n")
 	text(&b, "One client acquires and releases a lock that no other client wants. Means of a cycle:")
 	b.WriteString("\n")
@@ -220,9 +225,13 @@ func (r Run) skipped(scenario string) (notes []string) {
 	return notes
 }
 
-func (r Run) contendedTable(b *strings.Builder) {
+// contendedTable writes a column of the hand-overs of all subjects; beside the mean, how many were overtaken.
+func (r Run) contendedTable(b *strings.Builder, column string) {
 	variants := r.contended()
-	titles := append(append([]string{"subject"}, groups(variants)...), "overtook")
+	titles := append([]string{"subject"}, groups(variants)...)
+	if column == "mean" {
+		titles = append(titles, "overtook")
+	}
 	head(b, titles)
 	for _, s := range r.Subjects {
 		if len(r.means(s.Name)) == 0 {
@@ -233,16 +242,49 @@ func (r Run) contendedTable(b *strings.Builder) {
 			var values []float64
 			for _, v := range variants {
 				if v.Group == group && v.X == contenders {
-					values = r.values("contended", v.Name, s.Name, of("mean"))
+					values = r.values("contended", v.Name, s.Name, of(column))
 				}
 			}
-			row = append(row, r.cell(values, digits(named("contended"), "mean")))
+			row = append(row, r.cell(values, digits(named("contended"), column)))
+		}
+		if column != "mean" {
+			benchmark.Row(b, row)
+			continue
 		}
 		var overtook []float64
 		for _, v := range variants {
 			overtook = append(overtook, r.values("contended", v.Name, s.Name, of("overtook"))...)
 		}
 		benchmark.Row(b, append(row, span(overtook)))
+	}
+}
+
+// longTurn writes the section of short turns after a long one.
+func (r Run) longTurn(b *strings.Builder) {
+	const name = "long-turn"
+	cases, s := r.cases(name), named(name)
+	if len(cases) == 0 {
+		return
+	}
+	b.WriteString("\n## " + s.Title + "\n\n")
+	text(b, s.About+" *Last* is the time from the end of the long turn to the last grant: with no loss at all, each turn takes 20 ms.")
+	b.WriteString("\n")
+	titles := []string{"subject"}
+	for _, c := range cases {
+		titles = append(titles, c+": free, ms", "longest, ms", "last, s")
+	}
+	head(b, titles)
+	for _, subject := range r.Subjects {
+		if len(r.ofScenario(name, subject.Name)) == 0 {
+			continue
+		}
+		row := []string{subject.Title}
+		for _, c := range cases {
+			for _, column := range []string{"free", "gap", "last"} {
+				row = append(row, benchmark.Cell(r.values(name, c, subject.Name, of(column)), digits(s, column)))
+			}
+		}
+		benchmark.Row(b, row)
 	}
 }
 
