@@ -104,8 +104,8 @@ user-test: ## the library, the command and otelqueuelock as a user gets them, fr
 	$(GO) test -count=1 ./test/modules
 
 .PHONY: docs
-docs: ## write the tables of docs/costs.md and docs/protocol.md, and the golden files of writes and expressions
-	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates' -count=1 ./test/docs -update
+docs: ## write the tables of docs/costs.md, docs/errors.md and docs/protocol.md, and the golden files of writes and expressions
+	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates|TestKinds' -count=1 ./test/docs -update
 
 .PHONY: pkgsite
 pkgsite: ## serve the documentation of the packages at http://127.0.0.1:8080, as pkg.go.dev shows it

@@ -9,10 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	sdkretry "github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
@@ -33,6 +30,8 @@ type Error struct {
 	Table     string
 	Timeout   time.Duration // the time-out that ended the request; zero: another cause
 	Err       error
+
+	again bool // see Kinds
 }
 
 func (e *Error) Error() string {
@@ -107,11 +106,12 @@ func (s *Store) explain(e Expressions, err error) error {
 	case refused.Item == nil:
 		return NotApplied(errUnshown)
 	}
-	return NotApplied(&Error{Operation: e.write.Name, Table: s.layout.Table, Err: errContradicted})
+	return NotApplied(&Error{Operation: e.write.Name, Table: s.layout.Table, Err: errContradicted, again: true})
 }
 
 func (s *Store) translate(ctx, bounded context.Context, timeout time.Duration, operation string, err error) error {
 	if failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
+		s.answers.note(s.layout.Table, operation)
 		return &Refused{Item: failed.Item}
 	}
 	// Any table of the caller's may be the cause of a transaction's failure.
@@ -121,6 +121,7 @@ func (s *Store) translate(ctx, bounded context.Context, timeout time.Duration, o
 		}
 	}
 	e := &Error{Operation: operation, Table: s.layout.Table, Err: err}
+	e.again = s.answers.allow(kindOf(err), e.Table, operation)
 	if bounded.Err() != nil && ctx.Err() == nil {
 		e.Timeout = max(timeout, time.Nanosecond)
 	}
@@ -196,22 +197,16 @@ func schemaProblem(ctx context.Context, db any, timeout time.Duration, name stri
 	return problem
 }
 
-// Transient reports whether another attempt can help: after a time-out, a broken
-// connection, a throttle, a server error, a transaction on the item, a write to it in
-// another region, or a refusal that nothing explains. It is false for a refusal, a wrong table, missing rights, and a
-// cancelled context.
+// Transient reports whether another attempt can help, by [Kinds]. It is false for a refusal, a wrong table, and the end of the
+// caller's context.
 func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Timeout > 0 {
-		return ok
-	}
-	// The SDK client has run out of retries for now.
-	_, quota := errors.AsType[ratelimit.QuotaExceededError](err)
-	// The SDK does not retry these two by itself.
-	_, conflict := errors.AsType[*types.TransactionConflictException](err)
-	_, replicated := errors.AsType[*types.ReplicatedWriteConflictException](err)
-	retryable := sdkretry.IsErrorRetryables(sdkretry.DefaultRetryables).IsErrorRetryable(e.Err)
-	return quota || conflict || replicated || retryable == aws.TrueTernary || Contradicted(err)
+	return ok && (e.Timeout > 0 || e.again && !ended(e.Err))
+}
+
+// ended reports whether an error is of a context: the caller's, or that of a provider of credentials.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Retryable repeats requests that were Unanswered, without a limit of its own. So it does not repeat a write that was
@@ -227,7 +222,7 @@ func Contradicted(err error) bool { return errors.Is(err, errContradicted) }
 // Transient, or its context ended first.
 func Unanswered(err error) bool {
 	_, ok := errors.AsType[*Error](err)
-	return ok && (Transient(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded))
+	return ok && (Transient(err) || ended(err))
 }
 
 // Renewable reports whether DynamoDB refused the credentials of a request and may accept
@@ -236,12 +231,6 @@ func Unanswered(err error) bool {
 func Renewable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && slices.Contains(renewable, codeOf(e.Err))
-}
-
-// renewable are the codes for credentials that have expired or are not known, and for a
-// signature that the local clock has dated too early.
-var renewable = []string{
-	"ExpiredToken", "ExpiredTokenException", "RequestExpired", "UnrecognizedClientException", "InvalidSignatureException",
 }
 
 // Applied reports whether a write that its sender alone repeats (clause.BySender), and that
@@ -259,7 +248,7 @@ func Applied(err error) bool {
 		return false
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || Transient(err) || Renewable(err)
+	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || passes(err) || Renewable(err)
 }
 
 // notApplied is an error whose write was not applied; see Applied.

@@ -68,11 +68,12 @@ type Store struct {
 	throttle func(operation string, err error) // receives throttled attempts; nil: nothing does
 
 	templates *templates
+	answers   *answers
 }
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, flat: new(atomic.Bool), dating: make(chan struct{}, 1), templates: newTemplates()}
+	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, flat: new(atomic.Bool), dating: make(chan struct{}, 1), templates: newTemplates(), answers: new(answers)}
 }
 
 // Within returns the same table with another timeout.
@@ -227,6 +228,7 @@ func (r *request) throttled(err error) { r.reportThrottle(r.operation, err) }
 // answered feeds the clock.
 func (r *request) answered(metadata middleware.Metadata) {
 	received := time.Now()
+	r.answers.note(r.layout.Table, r.operation)
 	if date, ok := dateOfAnswer(metadata); ok {
 		r.clock.Observe(r.sent, received, date)
 	} else {

@@ -124,7 +124,7 @@ var mutants = []mutant{
 	},
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
-		"|| Transient(err) || Renewable(err)", "|| Renewable(err)",
+		"|| passes(err) || Renewable(err)", "|| Renewable(err)",
 		"", 0, "./test/faults TestThrottledCopy",
 	},
 	{
