@@ -30,6 +30,19 @@ var contactLimit = 10 * time.Second
 // Tests shorten it.
 var tryLimit = waiter.TryLimit
 
+// patienceOf returns how long credentials are looked for, before a wait: as long as DynamoDB is tried that has never answered, or
+// for all of a longer wait, at most a minute.
+func patienceOf(wait waitpolicy.Wait) time.Duration {
+	if tries, _ := wait.Tries(); tries > 0 {
+		return time.Duration(min(tries, 4)) * tryLimit
+	}
+	longest, limited := wait.Limit()
+	if !limited {
+		longest = time.Minute
+	}
+	return max(credentialsLimit, min(longest, time.Minute))
+}
+
 // contact reads the queue once before it takes a number. It is repeated for less
 // long than a lock is waited for: a DynamoDB that has never answered is more likely
 // a wrong address than a moment's trouble. By its date the lease of the lock has an
@@ -138,6 +151,7 @@ func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait wai
 	if style != progress.None {
 		r := f.reporter(ctx, cmd, style, wait)
 		defer r.End()
+		defer f.answers.listen(r.Outage)()
 		options = append(options, queuelock.OnProgress(r.Report))
 	}
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,13 +16,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
 )
+
+// noLogger logs nothing.
+var noLogger = logging.Nop{}
 
 // credentialsLimit bounds how long credentials are looked for. The last place of the
 // SDK's chain is the metadata service of EC2, which does not answer elsewhere.
@@ -31,6 +34,10 @@ const credentialsLimit = 10 * time.Second
 type settings struct {
 	table, partitionKey, sortKey string
 	endpoint, region, profile    string
+
+	credentialsIn time.Duration // how long they are looked for; zero: credentialsLimit
+	notices       io.Writer     // of a wait for them; nil: silent
+	answers       *answers      // of the latest database
 }
 
 // defaultTable is the table of commands without --table.
@@ -111,23 +118,11 @@ func (s *settings) connect(ctx context.Context) (*database, error) {
 		return nil, err
 	}
 	local := isLoopback(endpoint)
-	// The SDK's own remarks on its search for credentials would be lines beside
-	// the one that says what is wrong.
-	opts := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
-	if local {
-		// A network is not asked for credentials that a process on this host will not
-		// check.
-		opts = append(opts, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
-	}
-	if s.region != "" {
-		opts = append(opts, config.WithRegion(s.region))
-	}
-	if s.profile != "" {
-		opts = append(opts, config.WithSharedConfigProfile(s.profile))
-	}
-	ctx, cancel := context.WithTimeout(ctx, credentialsLimit)
-	defer cancel()
-	cfg, err := config.LoadDefaultConfig(ctx, opts...)
+	load := s.loading(local)
+	limit := cmp.Or(s.credentialsIn, credentialsLimit)
+	p := newPatience(ctx, cmp.Or[io.Writer](s.notices, io.Discard), "the AWS credentials", limit)
+	defer p.end()
+	cfg, err := load(p.ctx)
 	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
 		return nil, unavailable(&briefError{fmt.Sprintf("there is no AWS profile %q: choose one of ~/.aws/config with --profile or AWS_PROFILE",
 			clip(missing.Profile, 60)), err})
@@ -141,32 +136,20 @@ func (s *settings) connect(ctx context.Context) (*database, error) {
 		}
 		cfg.Region = "local"
 	}
-	if err := findCredentials(ctx, &cfg, local); err != nil {
+	keys := &renewed{load: load}
+	if err := keys.settled(p, cfg, s, local); err != nil {
 		return nil, err
 	}
 	db := &database{transport: transportOf(cfg)}
-	db.Client = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+	s.answers = &answers{renew: keys.again}
+	db.Client = dynamodb.NewFromConfig(cfg, s.answers.watch, func(o *dynamodb.Options) {
+		o.Credentials = keys
 		o.HTTPClient = &http.Client{Transport: db.transport}
 		if s.endpoint != "" {
 			o.BaseEndpoint = aws.String(s.endpoint)
 		}
 	})
 	return db, nil
-}
-
-// findCredentials looks whether the settings lead to credentials.
-func findCredentials(ctx context.Context, cfg *aws.Config, local bool) error {
-	_, err := cfg.Credentials.Retrieve(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case local:
-		cfg.Credentials = credentials.NewStaticCredentialsProvider("local", "local", "")
-		return nil
-	case ctx.Err() != nil:
-		err = fmt.Errorf("none found within %v", credentialsLimit)
-	}
-	return unavailable(&briefError{"no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or choose a profile with --profile or AWS_PROFILE", err})
 }
 
 // transportOf is a transport as the settings ask for it, with AWS_CA_BUNDLE,

@@ -57,6 +57,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		k.Discard()
 		return f.refuse(answers, err)
 	}
+	f.credentialsIn, f.notices = patienceOf(plan.wait), cmd.ErrOrStderr()
 	db, err := f.connect(cmd.Context())
 	if err != nil {
 		k.Discard()

@@ -67,11 +67,12 @@ func shorten(t *testing.T, limit *time.Duration, d time.Duration) {
 // stop.
 type engine struct {
 	*httptest.Server
-	after atomic.Pointer[func(operation string)] // called when a request was applied
-	stuck chan struct{}                          // once closed, no request is answered any more
-	asked chan struct{}                          // gets a value for a request that is not answered, if it has room
-	db    *database
-	env   []string // of the processes of the test
+	after   atomic.Pointer[func(operation string)]                        // called when a request was applied
+	instead atomic.Pointer[func(http.ResponseWriter, *http.Request) bool] // answers a request, and returns true
+	stuck   chan struct{}                                                 // once closed, no request is answered any more
+	asked   chan struct{}                                                 // gets a value for a request that is not answered, if it has room
+	db      *database
+	env     []string // of the processes of the test
 }
 
 // newEngine starts an engine with the table "queuelock", to which the
@@ -90,6 +91,9 @@ func newServer(t *testing.T) *engine {
 	e := &engine{stuck: make(chan struct{}), asked: make(chan struct{}, 1)}
 	tables := embedded.New(embedded.Config{})
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer := e.instead.Load(); answer != nil && (*answer)(w, r) {
+			return
+		}
 		select {
 		case <-e.stuck:
 			// The body must be read for the server to notice that the client

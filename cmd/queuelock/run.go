@@ -76,8 +76,9 @@ Exit codes:
 
 // progressFields describes what --progress json writes.
 func progressFields() string {
-	waiting, end := progress.Objects()
+	waiting, outage, end := progress.Objects()
 	return help.Fields("--progress json, a line at a time; durations in seconds, null: not known", waiting) + "\n\n" +
+		help.Fields("a line when DynamoDB does not answer, and when it does again", outage) + "\n\n" +
 		help.Fields("its last line", end)
 }
 
@@ -169,6 +170,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 
+	f.credentialsIn, f.notices = patienceOf(plan.wait), cmd.ErrOrStderr()
 	db, err := f.connect(cmd.Context())
 	if err != nil {
 		return err

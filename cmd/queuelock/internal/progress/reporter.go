@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // Style is the form in which a Reporter writes.
@@ -56,6 +57,7 @@ type Config struct {
 type Reporter struct {
 	cfg   Config
 	news  chan View // has the latest that was not read yet
+	notes chan note // of outages
 	stop  context.CancelFunc
 	done  chan struct{}
 	drawn int // how many lines are on the screen
@@ -64,7 +66,7 @@ type Reporter struct {
 // Start starts a Reporter. It is silent once the deadline is over: what happens then is no
 // waiting.
 func Start(ctx context.Context, cfg Config) *Reporter {
-	r := &Reporter{cfg: cfg, news: make(chan View, 1), done: make(chan struct{})}
+	r := &Reporter{cfg: cfg, news: make(chan View, 1), notes: make(chan note, 2), done: make(chan struct{})}
 	if cfg.Deadline.IsZero() {
 		ctx, r.stop = context.WithCancel(ctx)
 	} else {
@@ -81,6 +83,20 @@ func (r *Reporter) Report(p queuelock.Progress) {
 	default:
 	}
 	r.news <- View{Progress: p, Seen: time.Now(), Deadline: r.cfg.Deadline} // there is room: this is the only sender
+}
+
+// note says that requests fail, or that they succeed again.
+type note struct {
+	text string
+	over bool
+}
+
+// Outage reports that requests fail, or that this is over. It never waits.
+func (r *Reporter) Outage(text string, over bool) {
+	select {
+	case r.notes <- note{text, over}:
+	default: // the output is not read
+	}
 }
 
 // End ends the reports, and erases what is on the screen. When it has returned nothing
@@ -110,6 +126,12 @@ func (r *Reporter) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case latest = <-r.news:
+		case n := <-r.notes:
+			r.tell(n, time.Now())
+			if r.cfg.Style != Screen || written.IsZero() {
+				continue
+			}
+			written = time.Time{} // what is below the line is drawn again
 		case <-next.C:
 		}
 		if ctx.Err() != nil {
@@ -156,6 +178,18 @@ func (r *Reporter) write(v View, now time.Time) {
 		lines := v.Screen(now, r.cfg.Width()-1) // in the last column some terminals wrap
 		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn)+strings.Join(lines, "\n")+"\n")
 		r.drawn = len(lines)
+	}
+}
+
+// tell writes a note at once. On a screen it stays above what is drawn.
+func (r *Reporter) tell(n note, now time.Time) {
+	switch r.cfg.Style {
+	case JSON:
+		_, _ = fmt.Fprintln(r.cfg.Out, n.JSON(now))
+	case Screen, Plain:
+		r.erase()
+		r.drawn = 0
+		_, _ = fmt.Fprintln(r.cfg.Out, display.Escape("queuelock: "+n.text))
 	}
 }
 

@@ -282,5 +282,21 @@ func columns(r rune) int {
 	return 1
 }
 
-// Objects returns a zero value of each object that is written for programs: that of a wait, and that of its end.
-func Objects() (waiting, end any) { return object{}, outcome{} }
+// outage is a note for programs.
+type outage struct {
+	Event   string    `json:"event" help:"unavailable: requests fail; available: they do no more"`
+	Time    time.Time `json:"time" help:"when this was written"`
+	Message string    `json:"message" help:"what is wrong, or for how long it was"`
+}
+
+// JSON returns the note as one object, in one line.
+func (n note) JSON(now time.Time) string {
+	event := "unavailable"
+	if n.over {
+		event = "available"
+	}
+	return encode(outage{event, now.UTC(), n.text})
+}
+
+// Objects returns a zero value of each object that is written for programs: those of a wait, of an outage in it, and of its end.
+func Objects() (waiting, outageOf, end any) { return object{}, outage{}, outcome{} }
