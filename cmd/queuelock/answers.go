@@ -19,7 +19,7 @@ type answers struct {
 	renew func() // looks for credentials again
 
 	mu    sync.Mutex
-	tell  func(text string, over bool) // guarded by mu; nil: nobody listens
+	tell  func(text string, over bool) // guarded by mu; nil: none
 	began time.Time                    // guarded by mu; of the failures; zero: there is none
 	told  bool                         // guarded by mu
 }

@@ -71,7 +71,7 @@ func fixed(d time.Duration) func(*rand.Rand) time.Duration {
 	return func(*rand.Rand) time.Duration { return d }
 }
 
-// uneven are turns of lengths that nobody can know before: most programs have such.
+// uneven are turns of lengths that are not known before: most programs have such.
 var uneven = []hold{
 	{"50 ms exponential", func(r *rand.Rand) time.Duration { return scaled(50*time.Millisecond, r.ExpFloat64()) }, 50 * time.Millisecond},
 	{"20 ms, each tenth 400 ms", func(r *rand.Rand) time.Duration {
