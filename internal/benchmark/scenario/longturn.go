@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ var longTurn = Scenario{
 				in = "processes"
 			}
 			v := Variant{
-				Name: fmt.Sprintf("%d %s after %v", clients, in, long),
+				Name: fmt.Sprintf("%d %s after %s", clients, in, strings.NewReplacer("m0s", " min", "s", " s").Replace(long.String())),
 				Measure: func(ctx context.Context, t *Trial) (Values, error) {
 					all, err := t.contenders(ctx, clients+1, where)
 					if err != nil {
