@@ -87,6 +87,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,10 +122,12 @@ type Client struct {
 	cancel context.CancelCauseFunc
 
 	mu         sync.Mutex
-	closed     bool        // guarded by mu
-	calls      group.Group // entered under mu, while not closed
-	background group.Group // heartbeats, row deletes, RESET
-	checkTTL   sync.Once   // of the table, with Config.Forget
+	closed     bool                      // guarded by mu
+	calls      group.Group               // entered under mu, while not closed
+	background group.Group               // heartbeats, row deletes, RESET
+	functions  group.Group               // those of Do that run; entered under mu, while not closed
+	doing      map[*session.Session]bool // guarded by mu; their locks
+	checkTTL   sync.Once                 // of the table, with Config.Forget
 }
 
 // New returns a [Client] for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
@@ -147,6 +150,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	}
 	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c.doing = map[*session.Session]bool{}
 	c.sessions = &session.Client{
 		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Local: c.local, Background: c.background.Run,
 		Released: ErrReleased,
@@ -321,7 +325,7 @@ func (c *Client) lock(call *call, cfg *settings, w blocks.Waited, grant *waiter.
 }
 
 // Do runs fn while it holds the lock, and releases the lock afterwards, also after a panic. fn's context is
-// cancelled when the lock is lost and when ctx ends, and context.Cause says which. Returns
+// cancelled when the lock is lost, when ctx ends and by Close, which waits for fn; context.Cause says why. Returns
 //
 //   - Acquire's error if the lock was not acquired. fn was not called.
 //   - fn's error joined with Release's, which matches [ErrLost] if the lock was lost.
@@ -334,19 +338,46 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 	if err != nil {
 		return err
 	}
+	held, end, err := c.do(ctx, lock.session)
+	defer end()
 	defer func() {
 		end := lock.Release(ctx)
 		if _, lost := end.(*LostError); !lost || !errors.Is(err, end) { // else fn has returned the loss
 			err = errors.Join(err, end)
 		}
 	}()
-	held, cancel := lock.session.Within(ctx)
-	defer cancel()
+	if err != nil {
+		return err
+	}
 	return fn(held, lock)
 }
 
-// Close cancels all waiters, releases all locks, and waits for background work until ctx ends. The releases
-// have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
+// do enters a function of Do. Its context ends with ctx, the lock and the client. Close leaves the lock until end.
+func (c *Client) do(ctx context.Context, s *session.Session) (held context.Context, end func(), _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, func() {}, ErrClosed
+	}
+	c.functions.Enter()
+	c.doing[s] = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(c.ctx, func() { cancel(ErrClosed) })
+	held, release := s.Within(ctx)
+	return held, func() {
+		release()
+		unhook()
+		cancel(nil)
+		c.mu.Lock()
+		delete(c.doing, s)
+		c.mu.Unlock()
+		c.functions.Leave()
+	}, nil
+}
+
+// Close cancels all waiters and the functions of Do, and releases all locks: those of Do when their function has returned,
+// and until then it renews their leases. It waits for them and for background work until ctx ends, so give it a deadline. A
+// function must not call it. Locks of functions that still run then are released, and the error says so. The releases have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
 // return [ErrClosed]. Returns the errors of the releases, and one for each kind of work that still runs. Leases
 // end what was not released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
@@ -362,7 +393,16 @@ func (c *Client) Close(ctx context.Context) error {
 	if err := c.calls.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
 	}
-	errs = append(errs, c.releaseAll(ctx))
+	idle, busy := c.held()
+	released := make(chan error, 1)
+	go func() { released <- c.releaseAll(ctx, idle) }()
+	if err := c.functions.Wait(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("queuelock: close: functions of Do still run, and their locks are released: %w", err))
+	}
+	errs = append(errs, <-released)
+	left := c.sessions.Sessions()
+	busy = slices.DeleteFunc(busy, func(s *session.Session) bool { return !slices.Contains(left, s) })
+	errs = append(errs, c.releaseAll(ctx, busy))
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}
@@ -375,9 +415,22 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// releaseAll releases all locks concurrently.
-func (c *Client) releaseAll(ctx context.Context) error {
-	held := c.sessions.Sessions()
+// held returns the locks that are held or not yet released, and apart from them those under which a function of Do runs.
+func (c *Client) held() (idle, busy []*session.Session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.sessions.Sessions() {
+		if c.doing[s] {
+			busy = append(busy, s)
+		} else {
+			idle = append(idle, s)
+		}
+	}
+	return idle, busy
+}
+
+// releaseAll releases locks concurrently.
+func (c *Client) releaseAll(ctx context.Context, held []*session.Session) error {
 	errs := make([]error, len(held))
 	var wg sync.WaitGroup
 	for i, s := range held {

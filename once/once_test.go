@@ -406,7 +406,7 @@ func TestCaller(t *testing.T) {
 		calls := 0
 		time.AfterFunc(time.Second, func() { locktest.Check(t, a.Close(t.Context())) })
 		_, err := once.Do(t.Context(), a, locktest.Order, time.Hour, returns("it", time.Minute, &calls))
-		locktest.Is(t, err, queuelock.ErrReleased)
+		locktest.Is(t, err, queuelock.ErrClosed)
 		_, err = once.Do(t.Context(), a, locktest.Order, time.Hour, never(t))
 		locktest.Is(t, err, queuelock.ErrClosed)
 	})

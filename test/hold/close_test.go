@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,6 +132,58 @@ func TestCloseAfterEndedContext(t *testing.T) {
 				t.Errorf("%v after Close", lock.Err())
 			}
 			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
+		})
+	}
+}
+
+// TestCloseAwaitsDo checks that Close cancels the function of a Do, renews the lease until it returns, and releases the lock then;
+// and at the end of its context if it does not return.
+func TestCloseAwaitsDo(t *testing.T) {
+	for name, test := range map[string]struct{ works, patience, took time.Duration }{
+		"it returns soon":              {3 * time.Second, time.Minute, 3 * time.Second},
+		"it outlasts a lease":          {5 * locktest.TTL, 10 * locktest.TTL, 5 * locktest.TTL},
+		"it outlasts the patience":     {20 * time.Second, 7 * time.Second, 7 * time.Second},
+		"it has no patience":           {20 * time.Second, 0, 0},
+		"it returns before the others": {0, time.Minute, 0},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			other := locktest.Must(a.Acquire(t.Context(), queuelock.Key{Entity: "other"}, waitpolicy.NoWait))
+			began, returned := make(chan bool), make(chan error, 1)
+			go func() {
+				returned <- a.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
+					close(began)
+					<-ctx.Done()
+					if cause := context.Cause(ctx); !errors.Is(cause, queuelock.ErrClosed) {
+						t.Errorf("the cause is %v", cause)
+					}
+					time.Sleep(test.works)
+					return nil
+				})
+			}()
+			<-began
+			next := locktest.LockBy(t, b)
+			time.Sleep(time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), test.patience)
+			defer cancel()
+			begun := time.Now()
+			err := a.Close(ctx)
+			if took := time.Since(begun); took < test.took || took > test.took+time.Second {
+				t.Errorf("Close took %v, want %v", took, test.took)
+			}
+			if late := test.works > test.patience; (err != nil) != late || late && !strings.Contains(err.Error(), "functions of Do still run") {
+				t.Errorf("Close: %v", err)
+			}
+			time.Sleep(5 * time.Second)
+			locktest.Release(t, locktest.Granted(t, "the next", next))
+			if !errors.Is(other.Err(), queuelock.ErrReleased) {
+				t.Errorf("the other lock: %v", other.Err())
+			}
+			locktest.OK(t, <-returned)
+			if err := a.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }); !errors.Is(err, queuelock.ErrClosed) {
+				t.Errorf("Do after Close: %v", err)
+			}
 		})
 	}
 }
