@@ -1,7 +1,7 @@
 package heartbeat
 
 import (
-	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,10 +9,10 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// forget is how long a sighting is kept beyond the length of its lease, so that a caller
-// that tries a busy lock now and then can learn that its holder has crashed. With more
-// than crowd sightings they are not kept that long. If DynamoDB's clock judges the lease,
-// the sighting is of little use: it is kept for forget alone, however long the lease is.
+// crowd is how many sightings are kept of leases that observation judges, so that a caller which tries a busy lock now and then,
+// however seldom, learns at its second try that the holder has crashed. With more, those that were seen last the longest ago go,
+// once they were not seen for the length of their lease. If DynamoDB's clock judges the lease, a sighting is of little use, and is
+// kept for forget.
 const (
 	forget = 10 * time.Minute
 	crowd  = 10_000
@@ -68,20 +68,32 @@ func (o *Observer) See(id string, l queue.Lease, readAt time.Time) time.Duration
 	return left
 }
 
-// prune drops sightings of leases that ended long ago. o.mu is held.
+// prune drops sightings that are of no more use, and the oldest of a crowd. o.mu is held.
 func (o *Observer) prune(now time.Time) {
-	keep, every := forget, forget
+	every := forget
 	if len(o.seen) > crowd {
-		keep, every = 0, forget/10
+		every = forget / 10
 	}
 	if now.Sub(o.pruned) < every {
 		return
 	}
 	o.pruned = now
-	maps.DeleteFunc(o.seen, func(_ string, s sighting) bool {
-		if _, settled := o.clock.Settled(now, s.length); settled && !s.until.IsZero() && !o.observationOnly {
-			return now.Sub(s.last) > min(s.length+keep, forget)
+	var old []string // by observation alone
+	for id, s := range o.seen {
+		_, settled := o.clock.Settled(now, s.length)
+		switch unseen := now.Sub(s.last); {
+		case settled && !s.until.IsZero() && !o.observationOnly:
+			if unseen > forget || len(o.seen) > crowd && unseen > min(s.length, forget) {
+				delete(o.seen, id)
+			}
+		case unseen > s.length:
+			old = append(old, id)
 		}
-		return now.Sub(s.last) > s.length+keep
-	})
+	}
+	if most := crowd * 3 / 4; len(o.seen) > most {
+		slices.SortFunc(old, func(a, b string) int { return o.seen[a].last.Compare(o.seen[b].last) })
+		for _, id := range old[:min(len(old), len(o.seen)-most)] {
+			delete(o.seen, id)
+		}
+	}
 }

@@ -315,25 +315,34 @@ func TestCrashedOwner(t *testing.T) {
 	})
 }
 
-// TestForgottenSightings checks that an observer forgets only observations of leases that
-// ended long ago.
+// TestForgottenSightings checks that an observer forgets no observation but the oldest of a crowd, once their leases have ended.
 func TestForgottenSightings(t *testing.T) {
 	w := newWorld(0, 0)
 	observer := heartbeat.NewObserver(w.owner, false)
 	l := queue.Lease{TTL: minute}
 	see := func(id string) time.Duration { return observer.See(id, l, w.now) }
-	see("now and then")
-	for range 20 { // a caller that tries a busy lock each ten minutes
+	see("seldom")
+	for range 20 { // a caller that tries a busy lock each hour
 		see("other")
-		w.now = w.now.Add(10 * minute)
-		if see("now and then") > 0 {
-			t.Fatal("a sighting was forgotten within ten minutes of its end")
+		w.now = w.now.Add(time.Hour)
+		if see("seldom") > 0 {
+			t.Fatal("a sighting was forgotten within an hour")
 		}
 	}
-	w.now = w.now.Add(12 * minute)
-	see("other")
-	if left := see("now and then"); left != minute {
-		t.Errorf("%v is left of a lease that was not seen for twelve minutes, want all of it", left)
+	crowd := func(name string) {
+		for i := range 10_001 {
+			see(fmt.Sprint(name, i))
+		}
+	}
+	crowd("a")
+	w.now = w.now.Add(30 * time.Second)
+	crowd("b") // those of a are seen no more, but their leases have not ended
+	w.now = w.now.Add(31 * time.Second)
+	crowd("b")
+	for id, left := range map[string]time.Duration{"seldom": minute, "a0": minute, "b0": 29 * time.Second} {
+		if got := see(id); got != left {
+			t.Errorf("%v is left of %q beside a crowd, want %v", got, id, left)
+		}
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 type Queue struct {
 	Capacity int // in calls; required
 
-	runs    group.Group // of run, at most one at a time
-	mu      sync.Mutex
+	runs     group.Group // of run, at most one at a time
+	mu       sync.Mutex
+	panicked sync.Once // a handler has
+
 	calls   []call // guarded by mu
 	dropped int    // guarded by mu; since the last call that was made
 	running bool   // guarded by mu
@@ -95,6 +97,7 @@ func (h handler) Enabled(ctx context.Context, l slog.Level) (enabled bool) {
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	ctx, r = context.WithoutCancel(ctx), r.Clone()
 	h.queue.Add(int(r.Level), func(dropped int) {
+		defer h.recovered()
 		if dropped > 0 && h.Enabled(ctx, slog.LevelWarn) {
 			note := slog.NewRecord(time.Now(), slog.LevelWarn, "queuelock: records were dropped: there were more than the Logger has taken", 0)
 			note.AddAttrs(slog.Int("dropped", dropped))
@@ -105,8 +108,29 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.queue.Handler(h.next.WithAttrs(attrs))
+// recovered ends a panic of next, which must not end the process that holds a lock. The program's own logger hears of the first.
+func (h handler) recovered() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	h.queue.panicked.Do(func() {
+		defer func() { _ = recover() }() // it may be the same logger
+		slog.Default().Error("queuelock: the Logger panicked, and is called again for the next record", "panic", v)
+	})
 }
 
-func (h handler) WithGroup(name string) slog.Handler { return h.queue.Handler(h.next.WithGroup(name)) }
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return h.with(func() slog.Handler { return h.next.WithAttrs(attrs) })
+}
+
+func (h handler) WithGroup(name string) slog.Handler {
+	return h.with(func() slog.Handler { return h.next.WithGroup(name) })
+}
+
+// with returns the handler that next returns; one that panics lacks what was added.
+func (h handler) with(next func() slog.Handler) (changed slog.Handler) {
+	changed = h
+	defer h.recovered()
+	return h.queue.Handler(next())
+}

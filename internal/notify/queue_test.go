@@ -119,3 +119,38 @@ func TestQueue(t *testing.T) {
 		})
 	})
 }
+
+// panicking is a handler that panics at all that begins with a name.
+type panicking struct{ slog.Handler }
+
+func (p panicking) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "bad") {
+		panic(r.Message)
+	}
+	return p.Handler.Handle(ctx, r)
+}
+
+func (panicking) WithGroup(string) slog.Handler { panic("group") }
+
+// TestPanickingHandler checks that a handler which panics is called again for the next record, and that the first of its panics is
+// reported to the program's own logger.
+func TestPanickingHandler(t *testing.T) {
+	var own bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&own, nil)))
+	defer slog.SetDefault(before)
+	q := notify.Queue{Capacity: 256}
+	p := &pipe{open: make(chan struct{})}
+	close(p.open)
+	log := slog.New(q.Handler(panicking{slog.NewTextHandler(p, nil)}))
+	for _, message := range []string{"bad 1", "good 1", "bad 2", "good 2"} {
+		log.WithGroup("g").Info(message)
+	}
+	locktest.OK(t, q.Wait(t.Context()))
+	if got := fmt.Sprint(p.messages()); got != `["good 1" "good 2"]` {
+		t.Error(got)
+	}
+	if got := own.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "the Logger panicked") {
+		t.Error(got)
+	}
+}
