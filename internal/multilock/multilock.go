@@ -21,6 +21,9 @@
 // No deadlock. A waiter waits for lower tickets only, because a ticket below one that was granted gives way. So the
 // lowest ticket is granted in every queue. The one order keeps two waiters from overtaking each other in turn.
 //
+// Locks are not held beside a queue that is closed for long: they are given back until it opens. Then the place of the call is a
+// new one, so this happens once, and those that come before it the next time may close it again.
+//
 // When Acquire fails, everything was given back that the table has answered for. Error names what is left. A lease
 // ends it, unless it fails closed.
 package multilock
@@ -28,10 +31,12 @@ package multilock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -75,6 +80,16 @@ func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...
 // Unwrap returns Err and all of Left.
 func (e *Error) Unwrap() []error { return append([]error{e.Err}, e.Left...) }
 
+// closedError reports that a queue is closed for a while, and that the locks of others would be held for nothing until then.
+type closedError struct{ opens time.Time }
+
+func (e *closedError) Error() string {
+	return fmt.Sprintf("its queue is closed for %v", time.Until(e.opens).Round(time.Second))
+}
+
+// patience is how long locks are held beside a queue that is closed.
+const patience = 2 * time.Second
+
 // errLost reports that a lock was lost before all were held.
 var errLost = errors.New("a lock was lost while others were waited for")
 
@@ -89,6 +104,7 @@ type acquisition struct {
 	tried   bool             // see Error
 	highest waiter.Highest   // ticket that is known to have been issued
 	before  []*waiter.Waiter // of the last round
+	yielded bool             // it has waited for a closed queue without a place. Once, as each time others may come before it
 }
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
@@ -121,13 +137,18 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 		}
 		left := r.undo()
 		a.before = r.waiters
-		repeat := !a.endless(left) && (errors.Is(err, waiter.ErrNewTicket) || errors.Is(err, errLost))
+		closed, yields := errors.AsType[*closedError](err)
+		repeat := !a.endless(left) && (errors.Is(err, waiter.ErrNewTicket) || errors.Is(err, errLost) || yields)
 		switch {
 		case repeat && a.noWait && number >= quickNumbers:
 			err = waiter.ErrBusy
 		case repeat && ctx.Err() == nil:
 			a.cfg.Log.Info("queuelock: gave several locks back, and takes a new ticket for all",
 				"in the way", a.cfg.Waiters[queue].Queue.String(), "cause", err, "left behind", errors.Join(left...))
+			if yields {
+				a.yielded = true
+				retry.Sleep(ctx, time.Until(closed.opens)) // without a place, as one in a later queue could be in the way of the order
+			}
 			continue
 		case repeat:
 			err = ctx.Err()

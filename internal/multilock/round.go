@@ -37,12 +37,13 @@ type round struct {
 	watch []func() bool // guarded by mu; each ends the watch of a lock
 	err   error         // guarded by mu; the first failure
 	at    int           // guarded by mu; its queue
+	opens []time.Time   // guarded by mu; by queue, as far as it is known; zero: it is open
 }
 
 func newRound(ctx context.Context, a *acquisition) *round {
 	r := &round{
 		a: a, caller: ctx, slots: make(chan struct{}, sideBySide), stuck: make(chan struct{}, 1),
-		locks: make([]Held, len(a.cfg.Waiters)),
+		locks: make([]Held, len(a.cfg.Waiters)), opens: make([]time.Time, len(a.cfg.Waiters)),
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	return r
@@ -110,6 +111,9 @@ func (r *round) enterAll(ctx context.Context) {
 		if r.a.cfg.Numbered {
 			c.Several.Slots = r.slots // else it waits in one queue after the other
 		}
+		if !r.a.noWait && !r.a.yielded {
+			c.Progress = r.watching(i, c)
+		}
 		w := waiter.New(ctx, &c)
 		r.waiters = append(r.waiters, w)
 		var err error
@@ -172,6 +176,38 @@ func (r *round) hold(ctx context.Context, i int, grant *waiter.Grant) {
 	defer r.mu.Unlock()
 	r.locks[i] = lock
 	r.watch = append(r.watch, unwatch)
+	r.yield()
+}
+
+// watching reports what a waiter sees, and notes until when its queue is closed.
+func (r *round) watching(i int, c waiter.Config) func(waiter.Progress) {
+	return func(p waiter.Progress) {
+		opens := time.Time{}
+		if h := p.Status.Served(c.Queue, c.Observer); h != nil && h.Closed {
+			opens = time.Now().Add(h.Remaining)
+		}
+		r.mu.Lock()
+		r.opens[i] = opens
+		r.yield()
+		r.mu.Unlock()
+		if c.Progress != nil {
+			c.Progress(p)
+		}
+	}
+}
+
+// yield ends the round if locks are held beside a queue that is closed for long. r.mu is held.
+func (r *round) yield() {
+	if r.err != nil || !slices.ContainsFunc(r.locks, func(l Held) bool { return l != nil }) {
+		return
+	}
+	for i, opens := range r.opens {
+		if r.locks[i] == nil && time.Until(opens) > patience {
+			r.err, r.at = &closedError{opens}, i
+			r.cancel()
+			return
+		}
+	}
 }
 
 // fail ends the round because of a queue.
