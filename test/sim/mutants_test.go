@@ -64,6 +64,26 @@ var mutants = []mutant{
 		`blocked goroutines remain`, 51060, "",
 	},
 	{
+		"block: a turn that is passed on in memory has a lease of its own", "internal/session/block.go",
+		"turn, s.keeper.Deadline(), 0", "turn, time.Now().Add(s.config.Terms.TTL - s.config.Terms.Margin), 0",
+		"", 0, "./test/acquire TestTurnsOfACutOffBlock",
+	},
+	{
+		"a lease counts from the answer to the grant", "internal/session/heartbeat.go",
+		"sent, deadline := s.grant.Sent, s.grant.Deadline", "sent, deadline := time.Now(), s.grant.Deadline",
+		"", 0, "./test/acquire TestSlowGrantEndsInTime",
+	},
+	{
+		"a caller that gives up before the answer to a release does not hear that it was granted the lock", "internal/handover/waiter.go",
+		"	w.heard.woken = true\n	ctx, cancel", "	if ctx.Err() != nil {\n		return nil\n	}\n	w.heard.woken = true\n	ctx, cancel",
+		"", 0, "./test/acquire TestLeavesBeforeItsPass",
+	},
+	{
+		"block: a grant is kept although all callers have left", "internal/blocks/block.go",
+		"	case !k.begin(grant):\n		m.GiveBack(ctx, grant)\n", "	case !k.begin(grant):\n",
+		"", 0, "./test/acquire TestBlockLeavesBeforeItsGrant",
+	},
+	{
 		"uneven: a waiter behind others sleeps for an eighth of a long turn", "waitpolicy/schedule.go",
 		", max(float64(s.SlowestNext), age/60))", ", float64(s.Slowest))",
 		`was free for`, 60000, "",

@@ -1,0 +1,147 @@
+package acquire_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// await returns once the fault was met.
+func await(fault *queuelocktest.Injection) {
+	for fault.Fired() == 0 {
+		time.Sleep(time.Millisecond) // in the bubble
+	}
+}
+
+// nothingIsLeft finds no rows and no holders, soon, where no lease has ended.
+func nothingIsLeft(t *testing.T, c *queuelock.Client) {
+	t.Helper()
+	time.Sleep(3 * time.Second)
+	if rows, holders := locktest.RowsAndHolders(t, c); rows+holders > 0 {
+		t.Errorf("%d rows and %d holders are left", rows, holders)
+	}
+}
+
+// TestBlockLeavesBeforeItsGrant checks that a grant is given back which is answered after all callers of its block have left.
+func TestBlockLeavesBeforeItsGrant(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		cfg := locktest.TenSeconds
+		cfg.Block = 64
+		c, network := locktest.OpenMet(t, table, "c", cfg)
+		other, _ := locktest.OpenMet(t, table, "other", cfg)
+		held := locktest.Acquire(t, other, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		early, leave := context.WithCancel(t.Context())
+		first := locktest.QueueUp(early, c, waitpolicy.Forever) // a block of the others is not named by a release once it has left
+		var rest []<-chan locktest.Outcome
+		for range 3 {
+			time.Sleep(time.Microsecond)
+			rest = append(rest, locktest.QueueUp(ctx, c, waitpolicy.Forever))
+		}
+		time.Sleep(time.Second)
+		leave()
+		<-first
+		time.Sleep(time.Second)
+		grant := network.Inject(queuelocktest.DelayResponse(600 * time.Millisecond).Of("UpdateItem").Mentioning("granted"))
+		locktest.Release(t, held)
+		await(grant)
+		cancel()
+		for _, caller := range rest {
+			if (<-caller).Err == nil {
+				t.Error("a caller that has left holds the lock")
+			}
+		}
+		nothingIsLeft(t, other)
+	})
+}
+
+// TestLeavesBeforeItsPass checks that a lock is given back which a release of the same client has passed on, where the caller
+// gives up before that release is answered.
+func TestLeavesBeforeItsPass(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
+		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		next := locktest.QueueUp(ctx, c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		pass := network.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Mentioning("released").Times(1))
+		released := locktest.Background(func() (any, error) { return nil, held.Release(context.Background()) })
+		await(pass)
+		cancel()
+		if (<-next).Err == nil {
+			t.Error("a caller that has left holds the lock")
+		}
+		time.Sleep(4 * time.Second) // the request times out
+		nothingIsLeft(t, other)
+		<-released
+	})
+}
+
+// TestSlowGrantEndsInTime checks that a holder whose grant was answered late, and whose network then fails, learns of its loss
+// before another is granted the lock.
+func TestSlowGrantEndsInTime(t *testing.T) {
+	for late := 500 * time.Millisecond; late < 5*time.Second; late += 800 * time.Millisecond {
+		locktest.InTable(t, late.String(), func(t *testing.T, table *queuelocktest.Table) {
+			c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
+			network.Inject(queuelocktest.DelayResponse(late).Of("UpdateItem").Times(1))
+			held := locktest.Acquire(t, c, waitpolicy.Forever)
+			network.Partition()
+			locktest.Acquire(t, other, waitpolicy.Forever)
+			if held.Err() == nil {
+				t.Errorf("two holders believe; the first for another %v", held.Remaining())
+			}
+		})
+	}
+}
+
+// TestTurnsOfACutOffBlock checks that turns of a block, which one release after the other begins in memory, all end with the lease
+// of the block if its client is cut off.
+func TestTurnsOfACutOffBlock(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		cfg := locktest.TenSeconds
+		cfg.Block = 64
+		c, network := locktest.OpenMet(t, table, "c", cfg)
+		other, _ := locktest.OpenMet(t, table, "other", cfg)
+		before := locktest.Acquire(t, other, waitpolicy.Forever)
+		var turns []<-chan locktest.Outcome
+		for range 6 {
+			turns = append(turns, locktest.LockBy(t, c))
+			time.Sleep(time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		locktest.Release(t, before)
+		locktest.Release(t, (<-turns[0]).Lock)
+		time.Sleep(100 * time.Millisecond)
+		next := locktest.LockBy(t, other)
+		time.Sleep(time.Second)
+		network.Partition()
+		for _, turn := range turns[1:] {
+			select {
+			case <-time.After(20 * time.Second): // none begins after the lease
+			case own := <-turn:
+				if own.Err != nil {
+					continue
+				}
+				time.Sleep(4 * time.Second)
+				select {
+				case <-next:
+					if own.Lock.Err() == nil {
+						t.Errorf("two holders believe; the first for another %v", own.Lock.Remaining())
+					}
+					return
+				default:
+					go own.Lock.Release(context.Background()) //nolint:errcheck // it may not be answered
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+		}
+		locktest.Within(t, "the other", time.Minute, next)
+	})
+}
