@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,9 +66,9 @@ func TestBells(t *testing.T) {
 		if !rung(second) || rung(second) {
 			t.Error("the second is not woken once")
 		}
-		woken := false
-		second.bell.Wakes(func() { woken = true })
-		if ring(second); !woken || rung(second) {
+		var woken atomic.Bool
+		second.bell.Wakes(func() { woken.Store(true) })
+		if ring(second); !woken.Load() || rung(second) {
 			t.Error("the bell of a holder wakes its waiter")
 		}
 		for _, w := range []*Waiter{first, second, other} {

@@ -45,7 +45,8 @@ func TestCosts(t *testing.T) {
 		// So many requests need time: a tenth of them is enough.
 		{scenario: "many-keys", exact: cycle(2, 2, 0), roundTrip: 10 * roundTrip},
 		{scenario: "goroutines", atMost: cycle(9, 6, 3)},
-		{scenario: "contended", atMost: cycle(20, 7, 14)},
+		{scenario: "contended", size: quick, variant: "5 ms, 8 contenders", atMost: cycle(20, 7, 14)},
+		{scenario: "contended", size: quick, variant: "20 ms, each tenth 400 ms, 8 contenders", atMost: cycle(40, 8, 30)},
 		{scenario: "contended", size: full, variant: "0 ms, 2 contenders", atMost: cycle(10, 6, 4)},
 		{scenario: "contended", size: full, variant: "1000 ms, 32 contenders", atMost: cycle(100, 12, 100)},
 		{scenario: "crash"}, // as a whole
