@@ -3,6 +3,7 @@ package acquire_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -27,9 +28,14 @@ func nothingIsLeft(t *testing.T, c *queuelock.Client) {
 	}
 }
 
+// withSlowTable runs a test with a table that needs a while to answer, so that callers of one client gather in a block.
+func withSlowTable(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
+	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))) })
+}
+
 // TestBlockLeavesBeforeItsGrant checks that a grant is given back which is answered after all callers of its block have left.
 func TestBlockLeavesBeforeItsGrant(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		cfg := locktest.TenSeconds
 		cfg.Block = 64
 		c, network := locktest.OpenMet(t, table, "c", cfg)
@@ -104,44 +110,49 @@ func TestSlowGrantEndsInTime(t *testing.T) {
 // TestTurnsOfACutOffBlock checks that turns of a block, which one release after the other begins in memory, all end with the lease
 // of the block if its client is cut off.
 func TestTurnsOfACutOffBlock(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		cfg := locktest.TenSeconds
-		cfg.Block = 64
-		c, network := locktest.OpenMet(t, table, "c", cfg)
-		other, _ := locktest.OpenMet(t, table, "other", cfg)
-		before := locktest.Acquire(t, other, waitpolicy.Forever)
-		var turns []<-chan locktest.Outcome
-		for range 6 {
-			turns = append(turns, locktest.LockBy(t, c))
-			time.Sleep(time.Microsecond)
-		}
-		time.Sleep(time.Second)
-		locktest.Release(t, before)
-		locktest.Release(t, (<-turns[0]).Lock)
-		time.Sleep(100 * time.Millisecond)
-		next := locktest.LockBy(t, other)
-		time.Sleep(time.Second)
-		network.Partition()
-		for _, turn := range turns[1:] {
-			select {
-			case <-time.After(20 * time.Second): // none begins after the lease
-			case own := <-turn:
-				if own.Err != nil {
-					continue
+	for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second} {
+		t.Run(lasts.String(), func(t *testing.T) {
+			withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+				cfg := locktest.TenSeconds
+				cfg.Block = 64
+				c, network := locktest.OpenMet(t, table, "c", cfg)
+				other, _ := locktest.OpenMet(t, table, "other", cfg)
+				before := locktest.Acquire(t, other, waitpolicy.Forever)
+				var turns []<-chan locktest.Outcome
+				for range 30 {
+					turns = append(turns, locktest.LockBy(t, c))
+					time.Sleep(time.Microsecond)
 				}
-				time.Sleep(4 * time.Second)
-				select {
-				case <-next:
-					if own.Lock.Err() == nil {
-						t.Errorf("two holders believe; the first for another %v", own.Lock.Remaining())
+				time.Sleep(time.Second)
+				locktest.Release(t, before)
+				locktest.Release(t, (<-turns[0]).Lock)
+				time.Sleep(100 * time.Millisecond)
+				next := locktest.LockBy(t, other)
+				time.Sleep(time.Second)
+				network.Partition()
+				for _, turn := range turns[1:] {
+					select {
+					case <-time.After(20 * time.Second): // none begins after the lease
+						locktest.Within(t, "the other", time.Minute, next)
+						return
+					case own := <-turn:
+						if own.Err != nil {
+							continue
+						}
+						time.Sleep(lasts)
+						select {
+						case <-next:
+							if own.Lock.Err() == nil {
+								t.Errorf("two holders believe; the first for another %v", own.Lock.Remaining())
+							}
+							return
+						default:
+							go func() { _ = own.Lock.Release(context.Background()) }() // it may not be answered
+							time.Sleep(10 * time.Millisecond)
+						}
 					}
-					return
-				default:
-					go own.Lock.Release(context.Background()) //nolint:errcheck // it may not be answered
-					time.Sleep(10 * time.Millisecond)
 				}
-			}
-		}
-		locktest.Within(t, "the other", time.Minute, next)
-	})
+			})
+		})
+	}
 }
