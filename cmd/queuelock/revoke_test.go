@@ -46,16 +46,16 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestOnRevoke checks that run sends the signal, and releases the lock when the command has ended.
+// TestOnRevoke checks that run hears by its bell, sends the signal, and releases the lock when the command has ended.
 func TestOnRevoke(t *testing.T) {
 	e := newEngine(t)
-	b := start(t, t.Context(), "run", "x", "--on-revoke", "usr1", "--ttl", "1s", "--", "sh", "-c", "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
+	b := start(t, t.Context(), "run", "x", "--on-revoke", "usr1", "--", "sh", "-c", "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
 	b.expect(t, "ready")
 	invoke(t, "revoke", "x", "--why", "enough").prints(t, 0, "\"x\" (lock): ticket 1 was asked to give way\n")
 	b.expect(t, "asked")
 	b.wait(t).ends(t, 3, "asked to give way", "enough", "SIGUSR1 was sent")
 	e.mustBeIdle(t, "x")
-	b = start(t, t.Context(), "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
+	b = start(t, t.Context(), "run", "x", "--ttl", "4s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
 	b.expect(t, "ready")
 	invoke(t, "revoke", "x").ends(t, 0)
 	for beat := e.state(t, "x").Serving[0].Beat; e.state(t, "x").Serving[0].Beat < beat+2; { // it has heard of it
@@ -70,7 +70,7 @@ func TestOnRevoke(t *testing.T) {
 func TestCancelInProgress(t *testing.T) {
 	e := newEngine(t)
 	run := func(script string) *background {
-		return start(t, t.Context(), "run", "x", "--cancel-in-progress", "--on-revoke", "TERM", "--ttl", "1s", "--", "sh", "-c", script)
+		return start(t, t.Context(), "run", "x", "--cancel-in-progress", "--on-revoke", "TERM", "--", "sh", "-c", script)
 	}
 	old := run("trap 'echo canceled; exit 3' TERM; echo ready; while :; do sleep 0.05; done")
 	old.expect(t, "ready")
