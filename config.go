@@ -117,6 +117,13 @@ func thisProcess() string {
 // Without a key it checks the arguments of New alone. With an [ItemKey] each [Option] must be an [ItemOption].
 func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	client, err := bare(nil, tableName, c)
+	if _, item := key.(ItemKey); item && err == nil {
+		for i, o := range opts {
+			if _, both := o.(ItemOption); !both {
+				return fmt.Errorf("queuelock: option %d of %d is for Acquire: with an ItemKey an ItemOption is needed", i+1, len(opts))
+			}
+		}
+	}
 	if err == nil && key != nil {
 		err = key.prepare(client, with(client, opts))
 	}

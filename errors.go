@@ -47,7 +47,7 @@ var (
 type NotAcquiredError struct {
 	Key    Key
 	Waited time.Duration
-	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue.
+	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue, or has not looked yet.
 	Position int
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
 	// when the error was made.
@@ -244,7 +244,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
 		NotBefore: notBefore(last.Serving),
 	}
-	if !last.Ticket.IsZero() {
+	if !last.Ticket.IsZero() && last.Looked {
 		e.Position = last.Ahead + 1
 	}
 	switch {

@@ -403,7 +403,10 @@ func (c *Client) report(cfg *settings, calls *callback.Caller) func(waiter.Progr
 // own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
 func (c *Client) own(last waiter.Status) ticket.Number {
 	for _, h := range last.Serving { // in the order of tickets
-		if last.Kept || c.sessions.Holds(h.ID) {
+		if own := c.sessions.Ticket(h.ID); !own.IsZero() {
+			return own
+		}
+		if last.Kept {
 			return h.Turn()
 		}
 	}

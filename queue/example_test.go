@@ -55,7 +55,7 @@ func ExampleState_Position() {
 func ExampleState_Waiters() {
 	state := &queue.State{
 		Serving: []queue.Holder{{Ticket: ticket.FromUint64(12), Turns: 7, Reached: ticket.FromUint64(14)}},
-		Waiting: []queue.Waiter{{Ticket: ticket.FromUint64(19), Turns: 5}, {Ticket: ticket.FromUint64(24)}},
+		Waiting: []queue.Waiter{{Ticket: ticket.FromUint64(19), Turns: 5, Remaining: time.Second}, {Ticket: ticket.FromUint64(24), Remaining: time.Second}},
 	}
 	holder, next := state.Serving[0], state.Waiting[0]
 	fmt.Println("turn", holder.Turn(), "of", holder.Ticket, "to", holder.Last(), "and", holder.Follow(), "follow")

@@ -46,10 +46,12 @@ func first[T any](list []T, is func(T) bool) (found T, ok bool) {
 	return list[i], true
 }
 
-// Waiters returns how many callers wait: of a block, each of its tickets is one.
+// Waiters returns how many callers wait: of a block, each of its tickets is one. Rows whose leases have ended are not counted.
 func (s *State) Waiters() (n int) {
 	for _, w := range s.Waiting {
-		n += w.turns()
+		if !w.Expired() {
+			n += w.turns()
+		}
 	}
 	return n
 }

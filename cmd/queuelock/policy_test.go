@@ -37,7 +37,7 @@ func TestMaxWaiters(t *testing.T) {
 		"--max-waiters 1":                 {exitNotAcquired, `at most 1 may wait; "x" (lock) is held by other owner (ticket 1); was waiter 2`},
 		"--max-waiters 1 -E 9":            {9, "at most 1 may wait"},
 		"--max-waiters 0":                 {exitNotAcquired, "at most 0 may wait"},
-		"--max-waiters 2 -w 0.1":          {exitNotAcquired, "was waiter 2"},
+		"--max-waiters 2 -w 1":            {exitNotAcquired, "was waiter 2"},
 		"--max-waiters 1 --progress json": {exitNotAcquired, `"why":"full","superseded_by":null`},
 		"--max-waiters 1 -q":              {exitNotAcquired, ""},
 	} {

@@ -174,7 +174,7 @@ func (c *Caller) leave() {
 func (c *Caller) gaveBack(grant *waiter.Grant) {
 	c.blocks.mu.Lock()
 	defer c.blocks.mu.Unlock()
-	c.status, c.tried = &waiter.Status{Ticket: grant.Ticket}, true
+	c.status, c.tried = &waiter.Status{Ticket: grant.Ticket, Looked: true}, true
 }
 
 // again lets a caller take a new ticket whose block was lost before its turn began.

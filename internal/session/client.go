@@ -106,6 +106,17 @@ func (c *Client) Holds(id string) bool {
 	return s != nil && s.current().Phase == queue.PhaseHeld
 }
 
+// Ticket returns the ticket of the present turn of the lock with that id; zero: it is not held.
+func (c *Client) Ticket(id string) (t ticket.Number) {
+	c.mu.Lock()
+	s := c.sessions[id]
+	c.mu.Unlock()
+	if s != nil && s.current().Phase == queue.PhaseHeld {
+		t = s.grant.Ticket
+	}
+	return t
+}
+
 // Reset sends RESET of the protocol, after which the next Acquire of an idle queue is one
 // request. granted is a ticket that was granted to this client. A failure does no harm.
 func (c *Client) Reset(ctx context.Context, q table.Queue, granted ticket.Number) {

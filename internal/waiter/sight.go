@@ -152,6 +152,7 @@ type Status struct {
 	Rows    int           // that these have
 	Serving []queue.Holder
 	SeenAt  time.Time           // on the local clock
+	Looked  bool                // else Ahead is a difference of tickets, some of which were left without a row
 	Kept    bool                // this client itself holds the lock, for a block of the waiter, and renews the lease
 	Blocked error               // problem of a row ahead or a holder that cannot be read
 	Failure error               // of the last request, CLEAN UP included, if the table did not answer
@@ -219,7 +220,7 @@ type reported struct {
 //
 //go:noinline // its copy of the snapshot is not on the stack while the line sees it
 func (s *sight) record(t ticket.Number, snapshot *queue.Snapshot, ahead handover.Ahead) {
-	s.status = Status{Ticket: t, Ahead: ahead.Waiters, Rows: ahead.Rows, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt}
+	s.status = Status{Ticket: t, Ahead: ahead.Waiters, Rows: ahead.Rows, Serving: snapshot.Record.Holders, SeenAt: snapshot.ReadAt, Looked: s.turn.looked}
 	s.seen = snapshot.Record
 	s.pace.Saw(*snapshot, ahead.Rows)
 }
@@ -229,7 +230,9 @@ func (s *sight) update() {
 	local := s.turn.local
 	ahead := local.Ahead()
 	s.status.Ahead, s.status.Rows = ahead.Waiters, ahead.Rows
-	if rec, at := local.LastSeen(); rec.Follows(s.seen) {
+	rec, at := local.LastSeen()
+	s.status.Looked = s.status.Looked || !at.IsZero()
+	if rec.Follows(s.seen) {
 		s.status.Serving, s.status.SeenAt, s.seen = rec.Holders, at, rec
 	}
 }
