@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -232,6 +234,28 @@ func TestLockExport(t *testing.T) {
 	e.env = append(e.env, "QUEUELOCK_HELD="+strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
 	e.execute(t, "run", entity, "-n", "--", "true").ends(t, exitUsage, "QUEUELOCK_HELD cannot be read")
 	e.execute(t, "unlock", got[2]).ends(t, 0)
+}
+
+// TestKeeperDescriptors checks that a keeper has none of its caller's descriptors, which may be locked, or be the end of a
+// pipe.
+func TestKeeperDescriptors(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
+	read, write, err := os.Pipe()
+	locktest.OK(t, err)
+	defer read.Close()
+	locktest.OK(t, read.SetReadDeadline(time.Now().Add(testLimit)))
+	cmd := e.program(t, "lock", "x")
+	for range 300 { // 3 to 302
+		cmd.ExtraFiles = append(cmd.ExtraFiles, write)
+	}
+	handle := strings.TrimSpace(string(locktest.Must(cmd.Output())))
+	locktest.OK(t, write.Close())
+	if rest, err := io.ReadAll(read); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v; want the end of the pipe while the lock is held", rest, err)
+	}
+	e.execute(t, "unlock", handle).ends(t, 0)
 }
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.
