@@ -46,6 +46,9 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 	known := listen(cmd.InOrStdin(), signals)
+	parent, unwatch := f.Limits.Parent(cmd.Context())
+	defer unwatch()
+	defer context.AfterFunc(parent, func() { signals <- syscall.SIGTERM })() // which ends a wait
 	answers := json.NewEncoder(direct(cmd.OutOrStdout()))
 
 	k, err := keeper.Listen()
@@ -76,6 +79,9 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		_ = client.Close(ctx) // no one is there to read why
 	}()
 	turn, err := f.acquire(cmd, client, plan, signals)
+	if ended := context.Cause(parent); err != nil && ended != nil {
+		err = &exitError{codeOf(err), fmt.Errorf("%w: left the queue of %s", ended, brief(f.keys[0]))}
+	}
 	if err != nil {
 		k.Discard()
 		return f.refuse(answers, err)
@@ -89,7 +95,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	if out, ok := direct(cmd.OutOrStdout()).(io.Closer); ok {
 		out.Close()
 	}
-	ctx, stop := f.Limits.Context(cmd.Context())
+	ctx, stop := f.Limits.Hold(parent)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

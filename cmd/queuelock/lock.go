@@ -59,7 +59,7 @@ Exit codes:
 func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
-	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "release it when process `PID` has ended, such as $$")
+	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "leave the queue or release when process `PID` has ended, such as $$")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
 	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")

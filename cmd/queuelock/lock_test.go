@@ -198,6 +198,31 @@ func TestLockInterrupted(t *testing.T) {
 	}
 }
 
+// TestParentOfWaiter checks that the queue is left when the process of --parent-pid ends.
+func TestParentOfWaiter(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
+	e.occupied(t, "x")
+	parent := exec.Command("sleep", "1000")
+	locktest.OK(t, parent.Start())
+	read, write := errorPipe(t)
+	cmd := e.program(t, "lock", "x", "--parent-pid", fmt.Sprint(parent.Process.Pid))
+	cmd.Stderr = write
+	locktest.OK(t, cmd.Start())
+	write.Close()
+	expect(t, read, "waiting for \"x\" (lock): position 1")
+	locktest.OK(t, parent.Process.Kill())
+	_ = parent.Wait()
+	if code := codeAfter(t, cmd); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d", code)
+	}
+	if len(e.state(t, "x").Waiting) > 0 {
+		t.Error("it waits")
+	}
+	expect(t, read, fmt.Sprintf("queuelock: process %d of --parent-pid has ended: left the queue of \"x\" (lock)\n", parent.Process.Pid))
+}
+
 // TestLockEnvironment checks the variables that the next steps of a CI job get.
 func TestLockEnvironment(t *testing.T) {
 	t.Parallel()
