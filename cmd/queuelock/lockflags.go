@@ -116,6 +116,9 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 			return p, usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
 		}
 	}
+	if f.permits == 0 && cmd.Flags().Changed("permits") { // such as of a variable that is not set
+		return p, usagef("--permits 0: need a number from 1 to %d; leave it out for a lock of one holder", maxPermits)
+	}
 	policy, err := f.policy(cmd, len(f.keys))
 	if err != nil {
 		return p, err
@@ -198,7 +201,7 @@ func (f *modeFlags) checkMode() error {
 	case f.shared && (f.atLeast > 0 || f.every > 0):
 		return usagef("--shared excludes --at-least and --every: readers would join a closed queue")
 	case f.permits < 0 || f.permits > maxPermits:
-		return usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
+		return usagef("--permits %d: need a number from 1 to %d", f.permits, maxPermits)
 	case f.exclusive && (f.shared || f.permits > 0):
 		return usagef("--exclusive excludes --shared and --permits: use one of them")
 	case f.shared && f.permits > 0:
