@@ -148,7 +148,7 @@ func tookDash(cmd *cobra.Command) string {
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	if err := f.processFlags.check(); err != nil {
+	if err := f.processFlags.check(cmd); err != nil {
 		return err
 	}
 	if err := f.checkOnce(cmd); err != nil {
