@@ -47,6 +47,7 @@ type lockFlags struct {
 	policyFlags
 	bellFlags
 	reason, data string
+	owner        string // empty: not given
 
 	keys   []queuelock.Key // of the arguments
 	handle string          // of a keeper
@@ -83,6 +84,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVarP(&f.conflict, "conflict-exit-code", "E", exitNotAcquired, "the exit `CODE` if the lock was not acquired in time")
 	addReason(flags, &f.reason)
 	flags.StringVar(&f.data, "data", "", "the `TEXT` that status shows (default: the command line)")
+	flags.StringVar(&f.owner, "owner", "", "the `NAME` that others see (default: QUEUELOCK_OWNER, else host and process)")
 	flags.IntVar(&f.permits, "permits", 0, "a semaphore of `N` holders, at most 500")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")
 	addScope(cmd, &f.scope)
@@ -133,7 +135,11 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if _, err := f.style(nil); err != nil {
 		return p, err
 	}
-	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner()})
+	owner, err := f.ownerOf(cmd)
+	if err != nil {
+		return p, err
+	}
+	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner})
 	if p.cfg.Scope, err = parseScope(f.scope); err != nil {
 		return p, err
 	}
