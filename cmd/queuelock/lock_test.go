@@ -117,6 +117,28 @@ func TestKeptLockLost(t *testing.T) {
 	e.execute(t, "unlock", handle).ends(t, exitFailed)
 }
 
+// TestCheck checks that a script can ask whether its lock is held.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	handle := e.locked(t, "--ttl", "2s")
+	if o := e.execute(t, "check", handle); o != (outcome{}) {
+		t.Errorf("%+v", o)
+	}
+	e.evict(t, "x")
+	until(t, "the loss is reported", func() bool { return e.execute(t, "check", handle).code != 0 })
+	mustBeShort(t, e.execute(t, "check", handle), exitLost, "the lock was lost: ")
+	e.execute(t, "unlock", handle).ends(t, exitLost)
+	mustBeShort(t, e.execute(t, "check", handle), exitFailed, "no lock has this handle")
+
+	t.Run("Paused", func(t *testing.T) {
+		handle := e.locked(t)
+		pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
+		locktest.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
+		mustBeShort(t, e.execute(t, "check", handle), exitFailed, "the keeper has not answered for 5s")
+	})
+}
+
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
 func TestPausedKeeper(t *testing.T) {
 	t.Parallel()

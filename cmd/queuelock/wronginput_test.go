@@ -154,6 +154,10 @@ func TestWrongInput(t *testing.T) {
 		{"unlock ''", "HANDLE is empty", 0},
 		{"unlock nosuch", "no lock has this handle", exitFailed},
 		{"unlock a b", "one argument too many", 0},
+		{"check", "HANDLE is missing", 0},
+		{"check ''", "HANDLE is empty", 0},
+		{"check nosuch", "no lock has this handle", exitFailed},
+		{"check a b", "one argument too many", 0},
 		// status, ls and history.
 		{"status", "ENTITY is missing", 0},
 		{"status x y", "one argument too many", 0},
