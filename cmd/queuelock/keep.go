@@ -106,21 +106,43 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		case <-ctx.Done():
 		}
 	}()
-	if outcome := k.Serve(ctx, brieflyFailing{turn}, closeLimit); outcome.Result != keeper.Released {
+	if outcome := k.Serve(ctx, keptTurn{turn}, closeLimit); outcome.Result != keeper.Released {
 		return errors.New(outcome.Message)
 	}
 	return nil
 }
 
-// brieflyFailing is a turn whose release fails in one line.
-type brieflyFailing struct{ *turn }
+// keptTurn is a turn that says in one line why it has ended, or why its release has failed.
+type keptTurn struct{ *turn }
 
-func (b brieflyFailing) Release(ctx context.Context) error {
-	err := b.turn.Release(ctx)
-	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown {
-		return &briefError{"it is not known whether the lock was held until now: see 'queuelock status'", err}
+// loss is how a lock was lost. Equal texts are the same error.
+type loss string
+
+func (l loss) Error() string { return string(l) }
+
+func (k keptTurn) Err() error {
+	err := k.turn.Err()
+	if lost, ok := errors.AsType[*queuelock.LostError](err); ok {
+		return loss(brief(lost.Key) + ": " + lost.Cause.String())
 	}
-	return shortened(err)
+	return err
+}
+
+func (k keptTurn) Release(ctx context.Context) error {
+	err := k.turn.Release(ctx)
+	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+	_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
+	switch {
+	case unknown:
+		return &briefError{"it is not known whether the lock was held until now: see 'queuelock status'", err}
+	case unreleased && errors.Is(err, queuelock.ErrLost):
+		return &briefError{unreleasedLine(err), k.Err()}
+	case errors.Is(err, queuelock.ErrLost):
+		return k.Err()
+	case err != nil:
+		return &briefError{unreleasedLine(err), err}
+	}
+	return nil
 }
 
 // refuse reports to the lock command that there is no lock.

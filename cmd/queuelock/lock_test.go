@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -113,8 +116,28 @@ func TestKeptLockLost(t *testing.T) {
 		info, err := os.Lstat(handle)
 		return err == nil && info.Mode()&fs.ModeSocket == 0
 	})
-	e.execute(t, "unlock", handle).ends(t, exitLost, "the lock was lost")
+	o := e.execute(t, "unlock", handle)
+	mustBeShort(t, o, exitLost, `queuelock: the lock was lost: "x" (lock): `)
+	if strings.Count(o.stderr, "lost") > 1 {
+		t.Errorf("twice the same: %s", o.stderr)
+	}
 	e.execute(t, "unlock", handle).ends(t, exitFailed)
+}
+
+// TestUnlockWithoutTable checks that a failed release is one line.
+func TestUnlockWithoutTable(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ flag, says string }{
+		"Lease":      {"--ttl=1m", `there is no table "queuelock" any more`},
+		"FailClosed": {"--fail-closed", "may still be held, without a lease: see 'queuelock status'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newServer(t)
+			handle := e.locked(t, test.flag)
+			locktest.Must(e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}))
+			mustBeShort(t, e.execute(t, "unlock", handle), exitUnavailable, test.says)
+		})
+	}
 }
 
 // TestCheck checks that a script can ask whether its lock is held.

@@ -52,6 +52,7 @@ type lockFlags struct {
 	keys   []queuelock.Key // of the arguments
 	handle string          // of a keeper
 	hurry  bool            // end at once: clean up no more
+	failed bool            // the release, which was reported
 }
 
 // modeFlags say what kind of lock it is.

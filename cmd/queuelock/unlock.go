@@ -56,7 +56,7 @@ func unlock(ctx context.Context, handle string) error {
 	case outcome.Result == keeper.Lost:
 		return &exitError{exitLost, lossOf(outcome)}
 	}
-	return &exitError{exitUnavailable, fmt.Errorf("the release failed, the lease ends the lock: %s", outcome.Message)}
+	return &exitError{exitUnavailable, errors.New(outcome.Message)}
 }
 
 // unanswered says why no keeper has answered within the limit.
