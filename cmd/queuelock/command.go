@@ -70,25 +70,25 @@ func (p *processFlags) check(cmd *cobra.Command) error {
 	if p.killAfter < 0 || p.killAfter > maxKillAfter {
 		return usagef("--kill-after %v: need a duration from 0s to %v, such as 5s", p.killAfter, maxKillAfter)
 	}
-	if p.onRevoke != "" {
-		return p.chooseSignal()
-	}
-	return nil
+	return chooseSignal(&p.revoke, "--on-revoke", p.onRevoke)
 }
 
-// chooseSignal takes the signal of --on-revoke: one that run passes on.
-func (p *processFlags) chooseSignal() error {
-	name := "SIG" + strings.TrimPrefix(strings.ToUpper(p.onRevoke), "SIG")
+// chooseSignal takes the signal that a flag names, if any: one that run passes on.
+func chooseSignal(chosen *syscall.Signal, flag, text string) error {
+	if text == "" {
+		return nil
+	}
+	name := "SIG" + strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	var names []string
 	for _, sig := range append([]os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, userSignals...) {
 		is := signalName(sig.(syscall.Signal))
 		if is == name {
-			p.revoke = sig.(syscall.Signal)
+			*chosen = sig.(syscall.Signal)
 			return nil
 		}
 		names = append(names, strings.TrimPrefix(is, "SIG"))
 	}
-	return usagef("--on-revoke %s: need one of %s", clip(p.onRevoke, 20), strings.Join(names, ", "))
+	return usagef("%s %s: need one of %s", flag, clip(text, 20), strings.Join(names, ", "))
 }
 
 // revoked passes on that the command is to give way. The lock is released when it has ended, as always.

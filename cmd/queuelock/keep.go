@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -106,10 +107,34 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		case <-ctx.Done():
 		}
 	}()
-	if outcome := k.Serve(ctx, keptTurn{turn}, closeLimit); outcome.Result != keeper.Released {
+	signalLoss := f.signalLoss(turn)
+	outcome := k.Serve(ctx, keptTurn{turn}, closeLimit)
+	if outcome.Result == keeper.Lost || outcome.Result == keeper.Failed && ctx.Err() != nil {
+		signalLoss() // also after --max-hold
+	}
+	if outcome.Result != keeper.Released {
 		return errors.New(outcome.Message)
 	}
 	return nil
+}
+
+// signalLoss sends the signal of --on-lost to the process of --parent-pid as soon as the lock is lost, and returns a function that
+// sends it unless it was sent.
+func (f *keepFlags) signalLoss(t *turn) func() {
+	if f.lost == 0 {
+		return func() {}
+	}
+	script, err := os.FindProcess(f.ParentPid)
+	if err != nil {
+		return func() {} // it has ended, and so does this process
+	}
+	send := sync.OnceFunc(func() { _ = script.Signal(f.lost) })
+	go func() {
+		if <-t.Done(); errors.Is(t.Err(), queuelock.ErrLost) {
+			send()
+		}
+	}()
+	return send
 }
 
 // keptTurn is a turn that says in one line why it has ended, or why its release has failed.

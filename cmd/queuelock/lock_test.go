@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
 	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -216,6 +217,40 @@ func TestKeeperLimits(t *testing.T) {
 		until(t, "the release", e.idle(t))
 		e.execute(t, "unlock", handle).ends(t, exitLost, "received the signal")
 	})
+}
+
+// TestOnLost checks that the process of --parent-pid receives a signal when the lock has ended before unlock, and only then.
+func TestOnLost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		flags []string
+		end   func(t *testing.T, e *engine, handle string)
+		want  string
+	}{
+		"SignalsLoss":    {[]string{"--ttl", "2s"}, func(t *testing.T, e *engine, _ string) { e.evict(t, "x") }, "signalled\n"},
+		"SignalsMaxHold": {[]string{"--max-hold", "100ms"}, func(t *testing.T, e *engine, _ string) {}, "signalled\n"},
+		"IsSilentAfterUnlock": {nil, func(t *testing.T, e *engine, handle string) {
+			pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
+			e.execute(t, "unlock", handle).ends(t, 0)
+			until(t, "the keeper's end", func() bool { return !keeper.Running(pid) })
+		}, "ended\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newServer(t)
+			script := exec.Command("sh", "-c", `trap "echo signalled; exit" USR1; trap "echo ended; exit" TERM; echo ready; while :; do sleep 0.01; done`)
+			out := launch(t, script)
+			defer func() { _ = script.Process.Kill(); _ = script.Wait() }()
+			expect(t, out, "ready\n")
+			handle := e.locked(t, append(test.flags, "--parent-pid", fmt.Sprint(script.Process.Pid), "--on-lost", "usr1")...)
+			if test.end(t, e, handle); test.want == "ended\n" {
+				locktest.OK(t, script.Process.Signal(syscall.SIGTERM))
+			}
+			if got := string(locktest.Must(io.ReadAll(out))); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
 }
 
 // TestLockInterrupted checks that the queue is left when a waiting lock command ends, in

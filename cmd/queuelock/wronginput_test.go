@@ -150,6 +150,8 @@ func TestWrongInput(t *testing.T) {
 		{"lock x y", "one argument too many", 0},
 		{"lock x --max-hold -1s", "--max-hold", 0},
 		{"lock x --parent-pid 99999999", "no such process", 0},
+		{"lock x --on-lost TERM", "--on-lost TERM: add --parent-pid", 0},
+		{"lock x --parent-pid 1 --on-lost SEGV", "--on-lost SEGV: need one of HUP, INT", 0},
 		{"unlock", "HANDLE is missing", 0},
 		{"unlock ''", "HANDLE is empty", 0},
 		{"unlock nosuch", "no lock has this handle", exitFailed},
