@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -152,6 +153,7 @@ func insecure(err error) string {
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unknownCA := errors.AsType[x509.UnknownAuthorityError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	noTLS = noTLS || errors.Is(err, http.ErrSchemeMismatch) // which net/http makes of it if the answer is of HTTP
 	switch {
 	case badCertificate || unknownCA:
 		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"

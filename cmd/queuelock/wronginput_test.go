@@ -162,6 +162,8 @@ func TestWrongInput(t *testing.T) {
 		{"check a b", "one argument too many", 0},
 		// status, ls and history.
 		{"status", "ENTITY is missing", 0},
+		{"status x --region 'eu central'", `--region "eu central": need the name`, 0},
+		{"run x --region eu_central-1 " + sh, "such as eu-central-1", 0},
 		{"status x y", "one argument too many", 0},
 		{"status x -o xml", "xml", 0},
 		{"status x --watch --interval 1ms", "--interval", 0},
