@@ -49,7 +49,8 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	known := listen(cmd.InOrStdin(), signals)
 	parent, unwatch := f.Limits.Parent(cmd.Context())
 	defer unwatch()
-	defer context.AfterFunc(parent, func() { signals <- syscall.SIGTERM })() // which ends a wait
+	unhook := context.AfterFunc(parent, func() { signals <- syscall.SIGTERM }) // which ends a wait
+	defer unhook()
 	answers := json.NewEncoder(direct(cmd.OutOrStdout()))
 
 	k, err := keeper.Listen()
@@ -80,6 +81,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		_ = client.Close(ctx) // no one is there to read why
 	}()
 	turn, err := f.acquire(cmd, client, plan, signals)
+	unhook() // from now on parent itself ends the lock
 	if ended := context.Cause(parent); err != nil && ended != nil {
 		err = &exitError{codeOf(err), fmt.Errorf("%w: left the queue of %s", ended, brief(f.keys[0]))}
 	}
@@ -96,6 +98,11 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	if out, ok := direct(cmd.OutOrStdout()).(io.Closer); ok {
 		out.Close()
 	}
+	return f.serve(parent, k, turn, signals)
+}
+
+// serve keeps the lock until unlock, or until it is lost or one of the limits ends it.
+func (f *keepFlags) serve(parent context.Context, k *keeper.Keeper, turn *turn, signals <-chan os.Signal) error {
 	ctx, stop := f.Limits.Hold(parent)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)

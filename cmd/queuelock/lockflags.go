@@ -114,13 +114,8 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if p.options, err = f.options(); err != nil {
 		return p, err
 	}
-	for name, d := range map[string]time.Duration{"at-least": f.atLeast, "every": f.every} {
-		if d == 0 && cmd.Flags().Changed(name) {
-			return p, usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
-		}
-	}
-	if f.permits == 0 && cmd.Flags().Changed("permits") { // such as of a variable that is not set
-		return p, usagef("--permits 0: need a number from 1 to %d; leave it out for a lock of one holder", maxPermits)
+	if err := f.refuseZero(cmd); err != nil {
+		return p, err
 	}
 	policy, err := f.policy(cmd, len(f.keys))
 	if err != nil {
@@ -159,6 +154,19 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		return p, err
 	}
 	return p, f.publish(cmd, &p, title)
+}
+
+// refuseZero refuses a zero that was given, as by a variable that is not set, where zero means that the flag was not.
+func (f *modeFlags) refuseZero(cmd *cobra.Command) error {
+	for name, d := range map[string]time.Duration{"at-least": f.atLeast, "every": f.every} {
+		if d == 0 && cmd.Flags().Changed(name) {
+			return usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
+		}
+	}
+	if f.permits == 0 && cmd.Flags().Changed("permits") {
+		return usagef("--permits 0: need a number from 1 to %d; leave it out for a lock of one holder", maxPermits)
+	}
+	return nil
 }
 
 func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
