@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -109,10 +110,16 @@ func (d *database) another(opts ...func(*dynamodb.Options)) *database {
 	return other
 }
 
+// hostLabel is what the SDK takes for a region, also with an endpoint.
+var hostLabel = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$`)
+
 // connect makes a client of the AWS settings. It makes no request to DynamoDB,
 // but sees to it that there are a region and credentials, so that their want is
 // one clear error.
 func (s *settings) connect(ctx context.Context) (*database, error) {
+	if s.region != "" && !hostLabel.MatchString(s.region) {
+		return nil, usagef("--region %q: need the name of an AWS region, such as eu-central-1", clip(s.region, 40))
+	}
 	endpoint, err := s.address()
 	if err != nil {
 		return nil, err
@@ -129,6 +136,9 @@ func (s *settings) connect(ctx context.Context) (*database, error) {
 	}
 	if err != nil {
 		return nil, unavailable(&briefError{"the AWS settings cannot be read: correct ~/.aws/config, ~/.aws/credentials and the AWS_ variables", err})
+	}
+	if cfg.Region != "" && !hostLabel.MatchString(cfg.Region) {
+		return nil, unavailable(fmt.Errorf("%q is no AWS region: correct AWS_REGION, or region in ~/.aws/config, or pass --region", clip(cfg.Region, 40)))
 	}
 	if cfg.Region == "" {
 		if !local {

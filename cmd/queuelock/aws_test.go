@@ -24,6 +24,7 @@ func TestMissingSettings(t *testing.T) {
 		names string
 	}{
 		{"no region", map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "AWS_REGION"},
+		{"no region's name", map[string]string{"AWS_REGION": "eu central", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, `"eu central" is no AWS region: correct AWS_REGION`},
 		{"no credentials", map[string]string{"AWS_REGION": "eu-central-1"}, "AWS_ACCESS_KEY_ID"},
 		{"no such profile", map[string]string{"AWS_PROFILE": "missing"}, "missing"},
 		{"neither, and a remote endpoint", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://192.0.2.1:8000"}, "AWS_REGION"},

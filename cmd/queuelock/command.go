@@ -50,6 +50,7 @@ const (
 // processFlags say how the command is ended.
 type processFlags struct {
 	killAfter time.Duration
+	bounded   bool // killAfter was given
 	leave     bool
 	onRevoke  string
 	revoke    syscall.Signal // that onRevoke names; 0: none
@@ -59,34 +60,35 @@ type processFlags struct {
 }
 
 func (p *processFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, fmt.Sprintf("from SIGTERM to SIGKILL; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
+	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, fmt.Sprintf("from SIGTERM to SIGKILL; if given, also from a SIGTERM to run; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
 	cmd.Flags().StringVar(&p.onRevoke, "on-revoke", "", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM")
 }
 
-func (p *processFlags) check() error {
+func (p *processFlags) check(cmd *cobra.Command) error {
+	p.bounded = cmd.Flags().Changed("kill-after")
 	if p.killAfter < 0 || p.killAfter > maxKillAfter {
 		return usagef("--kill-after %v: need a duration from 0s to %v, such as 5s", p.killAfter, maxKillAfter)
 	}
-	if p.onRevoke != "" {
-		return p.chooseSignal()
-	}
-	return nil
+	return chooseSignal(&p.revoke, "--on-revoke", p.onRevoke)
 }
 
-// chooseSignal takes the signal of --on-revoke: one that run passes on.
-func (p *processFlags) chooseSignal() error {
-	name := "SIG" + strings.TrimPrefix(strings.ToUpper(p.onRevoke), "SIG")
+// chooseSignal takes the signal that a flag names, if any: one that run passes on.
+func chooseSignal(chosen *syscall.Signal, flag, text string) error {
+	if text == "" {
+		return nil
+	}
+	name := "SIG" + strings.TrimPrefix(strings.ToUpper(text), "SIG")
 	var names []string
 	for _, sig := range append([]os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, userSignals...) {
 		is := signalName(sig.(syscall.Signal))
 		if is == name {
-			p.revoke = sig.(syscall.Signal)
+			*chosen = sig.(syscall.Signal)
 			return nil
 		}
 		names = append(names, strings.TrimPrefix(is, "SIG"))
 	}
-	return usagef("--on-revoke %s: need one of %s", clip(p.onRevoke, 20), strings.Join(names, ", "))
+	return usagef("%s %s: need one of %s", flag, clip(text, 20), strings.Join(names, ", "))
 }
 
 // revoked passes on that the command is to give way. The lock is released when it has ended, as always.
@@ -236,7 +238,13 @@ func (h *holding) signal(sig syscall.Signal) {
 		return
 	}
 	h.tree.Signal(sig)
-	h.termed = h.termed || sig == syscall.SIGTERM
+	if sig != syscall.SIGTERM {
+		return
+	}
+	h.termed = true
+	if h.flags.bounded { // else the command has the time that it needs to end in order
+		h.killIn(h.flags.killAfter)
+	}
 }
 
 // event handles a change of the command's state.
@@ -352,6 +360,11 @@ func (h *holding) lose() {
 func (h *holding) terminate(limit time.Duration) {
 	h.tree.Terminate(h.termed)
 	h.termed = true
+	h.killIn(limit)
+}
+
+// killIn sends SIGKILL after a while, unless that comes earlier.
+func (h *holding) killIn(limit time.Duration) {
 	if at := time.Now().Add(limit); h.killAt.IsZero() || at.Before(h.killAt) {
 		h.killAt = at
 		h.killTimer.Reset(limit)

@@ -53,6 +53,7 @@ func TestCompletions(t *testing.T) {
 		"run x --ttl ":            ":4\n", // no files
 		"history x --svg ":        ":0\n",
 		"unlock ":                 ":0\n",
+		"check ":                  ":0\n",
 		"run x -- sta":            ":0\n",
 	} {
 		o := invoke(t, append([]string{"__complete"}, strings.Split(line, " ")...)...)

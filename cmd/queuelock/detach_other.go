@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 )
 
@@ -14,6 +15,28 @@ import (
 func detach(process *exec.Cmd, reports *os.File) {
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	process.ExtraFiles = []*os.File{reports}
+	keepDescriptors()
+}
+
+// keepDescriptors lets no process that is started from now on inherit a descriptor of the caller: a keeper would hold the flock of a
+// script, or a pipe that another process reads to its end. It is done before the start, as the runtime of the new
+// process has descriptors of its own by the time at which it could close any.
+func keepDescriptors() {
+	const (
+		first = 3   // those before it are replaced
+		usual = 256 // where no directory lists them
+	)
+	for fd := first; fd < usual; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
+		entries, _ := os.ReadDir(dir)
+		for _, entry := range entries {
+			if fd, err := strconv.Atoi(entry.Name()); err == nil && fd >= first {
+				syscall.CloseOnExec(fd)
+			}
+		}
+	}
 }
 
 // keeperReports is the file of detach, in the process.

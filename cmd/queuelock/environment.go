@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // The variables by which a command knows its locks.
@@ -36,6 +40,35 @@ func ownerAt(host string, err error) string {
 		host = "unknown-host"
 	}
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
+}
+
+// ownerOf is the name that --owner or its variable gives, or else that of this process.
+func (f *lockFlags) ownerOf(cmd *cobra.Command) (string, error) {
+	name, by := f.owner, "--owner"
+	if !cmd.Flags().Changed("owner") {
+		name, by = os.Getenv(envOwner), envOwner
+		if name == "" || ofAnother(name) {
+			return owner(), nil
+		}
+	}
+	switch {
+	case name == "":
+		return "", usagef("--owner is empty: name the holder, or leave it out")
+	case len(name) > queue.MaxOwner:
+		return "", usagef("%s has %d bytes: at most %d are possible", by, len(name), queue.MaxOwner)
+	case !display.Printable(name):
+		return "", usagef("%s %s: only printable characters are possible", by, clip(display.Escape(name), 40))
+	}
+	return name, nil
+}
+
+// processOwner is a name that owner makes.
+var processOwner = regexp.MustCompile(`:[0-9]+$`)
+
+// ofAnother reports whether the name is that of a process above this one on this host, which its user has not chosen.
+func ofAnother(name string) bool {
+	host := processOwner.ReplaceAllString(owner(), "")
+	return os.Getenv(envHeld) != "" && processOwner.ReplaceAllString(name, "") == host && name != host
 }
 
 // heldLock is a lock of this process, or of one above it.

@@ -37,6 +37,7 @@ func TestEveryCommand(t *testing.T) {
 		{"revoke x --ticket 7", exitFailed, "queuelock: "},
 		{"lock y --max-hold 1s", 0, "/"},
 		{"unlock /nosuch", exitFailed, "queuelock: "},
+		{"check /nosuch", exitFailed, "queuelock: "},
 		{"table delete --yes --force --table none", exitUnavailable, "queuelock: "},
 	} {
 		args := strings.Fields(test.line)

@@ -54,6 +54,55 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// TestGivenOwner checks which name others see, and that a command below does not have that of the process above.
+func TestGivenOwner(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	const print = `echo "$QUEUELOCK_OWNER"`
+	usual := func(text string) string {
+		if processOwner.MatchString(strings.TrimSpace(text)) {
+			return "usual\n"
+		}
+		return text
+	}
+	self := locktest.Must(os.Executable())
+	for name, test := range map[string]struct {
+		variable string
+		args     []string
+		want     string
+	}{
+		"Usual":         {"", []string{"-c", print}, "usual\n"},
+		"Flag":          {"from the variable", []string{"--owner", "build 17", "-c", print}, "build 17\n"},
+		"LongestFlag":   {"", []string{"--owner", strings.Repeat("x", 256), "-c", print}, strings.Repeat("x", 256) + "\n"},
+		"Variable":      {"büro 7", []string{"-c", print}, "büro 7\n"},
+		"VariableBelow": {"büro 7", []string{"--", self, "run", "below", "-c", print}, "büro 7\n"},
+		"UsualVariable": {owner(), []string{"-c", print}, "usual\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := e.program(t, append([]string{"run", name}, test.args...)...)
+			cmd.Env = append(cmd.Env, "QUEUELOCK_OWNER="+test.variable)
+			if out, err := cmd.Output(); err != nil || usual(string(out)) != test.want {
+				t.Errorf("%q, %v; want %q", out, err, test.want)
+			}
+		})
+	}
+	e.execute(t, "run", "above", "-c", print+"; '"+self+"' run below -c '"+print+"; "+self+" status below -o json >&2'").differ(t)
+	cmd := e.program(t, "lock", "x")
+	cmd.Env = append(cmd.Env, "QUEUELOCK_OWNER=a\nb")
+	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), `QUEUELOCK_OWNER a\nb: only printable`) {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// differ checks that the two lines of an output differ, and that standard error has the second.
+func (o outcome) differ(t *testing.T) {
+	t.Helper()
+	lines := strings.Split(o.stdout, "\n")
+	if o.code != 0 || len(lines) != 3 || lines[0] == lines[1] || !strings.Contains(o.stderr, `"`+lines[1]+`"`) {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestDefaultWait checks that run waits forever unless a flag says otherwise.
 func TestDefaultWait(t *testing.T) {
 	for flags, want := range map[string]waitpolicy.Wait{"": waitpolicy.Forever, "-n": waitpolicy.NoWait, "-w 3": waitpolicy.For(3 * time.Second)} {

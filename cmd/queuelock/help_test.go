@@ -168,12 +168,13 @@ func lastCell(row string) string {
 }
 
 // TestDocumentedExitCodes checks that the tables of docs/cli.md and the help texts have the
-// exit codes of run and unlock.
+// exit codes of run, unlock and check.
 func TestDocumentedExitCodes(t *testing.T) {
 	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	for command, codes := range map[string][]int{
 		"run":    {exitUsage, exitUnavailable, exitLost, exitNotAcquired, exitSuperseded, exitNested, exitNotRunnable, exitNotFound},
 		"unlock": {0, exitFailed, exitUsage, exitUnavailable, exitLost},
+		"check":  {0, exitFailed, exitUsage, exitLost},
 	} {
 		_, table, _ := strings.Cut(string(text), "| exit code of `"+command+"` |")
 		table, _, _ = strings.Cut(table, "\n\n")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,10 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
 	known := listen(cmd.InOrStdin(), signals)
+	parent, unwatch := f.Limits.Parent(cmd.Context())
+	defer unwatch()
+	unhook := context.AfterFunc(parent, func() { signals <- syscall.SIGTERM }) // which ends a wait
+	defer unhook()
 	answers := json.NewEncoder(direct(cmd.OutOrStdout()))
 
 	k, err := keeper.Listen()
@@ -76,6 +81,10 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		_ = client.Close(ctx) // no one is there to read why
 	}()
 	turn, err := f.acquire(cmd, client, plan, signals)
+	unhook() // from now on parent itself ends the lock
+	if ended := context.Cause(parent); err != nil && ended != nil {
+		err = &exitError{codeOf(err), fmt.Errorf("%w: left the queue of %s", ended, brief(f.keys[0]))}
+	}
 	if err != nil {
 		k.Discard()
 		return f.refuse(answers, err)
@@ -89,7 +98,12 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	if out, ok := direct(cmd.OutOrStdout()).(io.Closer); ok {
 		out.Close()
 	}
-	ctx, stop := f.Limits.Context(cmd.Context())
+	return f.serve(parent, k, turn, signals)
+}
+
+// serve keeps the lock until unlock, or until it is lost or one of the limits ends it.
+func (f *keepFlags) serve(parent context.Context, k *keeper.Keeper, turn *turn, signals <-chan os.Signal) error {
+	ctx, stop := f.Limits.Hold(parent)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -100,21 +114,67 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		case <-ctx.Done():
 		}
 	}()
-	if outcome := k.Serve(ctx, brieflyFailing{turn}, closeLimit); outcome.Result != keeper.Released {
+	signalLoss := f.signalLoss(turn)
+	outcome := k.Serve(ctx, keptTurn{turn}, closeLimit)
+	if outcome.Result == keeper.Lost || outcome.Result == keeper.Failed && ctx.Err() != nil {
+		signalLoss() // also after --max-hold
+	}
+	if outcome.Result != keeper.Released {
 		return errors.New(outcome.Message)
 	}
 	return nil
 }
 
-// brieflyFailing is a turn whose release fails in one line.
-type brieflyFailing struct{ *turn }
-
-func (b brieflyFailing) Release(ctx context.Context) error {
-	err := b.turn.Release(ctx)
-	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown {
-		return &briefError{"it is not known whether the lock was held until now: see 'queuelock status'", err}
+// signalLoss sends the signal of --on-lost to the process of --parent-pid as soon as the lock is lost, and returns a function that
+// sends it unless it was sent.
+func (f *keepFlags) signalLoss(t *turn) func() {
+	if f.lost == 0 {
+		return func() {}
 	}
-	return shortened(err)
+	script, err := os.FindProcess(f.ParentPid)
+	if err != nil {
+		return func() {} // it has ended, and so does this process
+	}
+	send := sync.OnceFunc(func() { _ = script.Signal(f.lost) })
+	go func() {
+		if <-t.Done(); errors.Is(t.Err(), queuelock.ErrLost) {
+			send()
+		}
+	}()
+	return send
+}
+
+// keptTurn is a turn that says in one line why it has ended, or why its release has failed.
+type keptTurn struct{ *turn }
+
+// loss is how a lock was lost. Equal texts are the same error.
+type loss string
+
+func (l loss) Error() string { return string(l) }
+
+func (k keptTurn) Err() error {
+	err := k.turn.Err()
+	if lost, ok := errors.AsType[*queuelock.LostError](err); ok {
+		return loss(brief(lost.Key) + ": " + lost.Cause.String())
+	}
+	return err
+}
+
+func (k keptTurn) Release(ctx context.Context) error {
+	err := k.turn.Release(ctx)
+	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
+	_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
+	switch {
+	case unknown:
+		return &briefError{"it is not known whether the lock was held until now: see 'queuelock status'", err}
+	case unreleased && errors.Is(err, queuelock.ErrLost):
+		return &briefError{unreleasedLine(err), k.Err()}
+	case errors.Is(err, queuelock.ErrLost):
+		return k.Err()
+	case err != nil:
+		return &briefError{unreleasedLine(err), err}
+	}
+	return nil
 }
 
 // refuse reports to the lock command that there is no lock.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -32,6 +33,8 @@ type keepFlags struct {
 	lockFlags
 	keeper.Limits
 	all, env, export bool
+	onLost           string
+	lost             syscall.Signal // that onLost names; 0: none
 }
 
 func newLock() *cobra.Command {
@@ -59,7 +62,8 @@ Exit codes:
 func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
-	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "release it when process `PID` has ended, such as $$")
+	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "leave the queue or release when process `PID` has ended, such as $$")
+	cmd.Flags().StringVar(&f.onLost, "on-lost", "", "the `SIGNAL` for that process once the lock is lost, such as TERM")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
 	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")
@@ -80,8 +84,15 @@ func (f *keepFlags) arguments(args []string) error {
 		return usagef("--superseded-exit-code 0: a script would go on without the lock: need another code, or --env")
 	case f.ParentPid < 0:
 		return usagef("--parent-pid %d: need the id of a process", f.ParentPid)
+	case f.onLost != "" && f.ParentPid == 0:
+		return usagef("--on-lost %s: add --parent-pid, the process that is to receive the signal, such as $$", clip(f.onLost, 20))
+	case f.onLost != "" && runtime.GOOS == "windows":
+		return usagef("--on-lost %s: Windows has no signals for other processes; use 'queuelock check'", clip(f.onLost, 20))
 	case f.ParentPid > 0 && !keeper.Running(f.ParentPid):
 		return usagef("--parent-pid %d: there is no such process", f.ParentPid)
+	}
+	if err := chooseSignal(&f.lost, "--on-lost", f.onLost); err != nil {
+		return err
 	}
 	for _, entity := range args {
 		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})

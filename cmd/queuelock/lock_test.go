@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,7 +14,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
 	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -111,8 +117,50 @@ func TestKeptLockLost(t *testing.T) {
 		info, err := os.Lstat(handle)
 		return err == nil && info.Mode()&fs.ModeSocket == 0
 	})
-	e.execute(t, "unlock", handle).ends(t, exitLost, "the lock was lost")
+	o := e.execute(t, "unlock", handle)
+	mustBeShort(t, o, exitLost, `queuelock: the lock was lost: "x" (lock): `)
+	if strings.Count(o.stderr, "lost") > 1 {
+		t.Errorf("twice the same: %s", o.stderr)
+	}
 	e.execute(t, "unlock", handle).ends(t, exitFailed)
+}
+
+// TestUnlockWithoutTable checks that a failed release is one line.
+func TestUnlockWithoutTable(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ flag, says string }{
+		"Lease":      {"--ttl=1m", `there is no table "queuelock" any more`},
+		"FailClosed": {"--fail-closed", "may still be held, without a lease: see 'queuelock status'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newServer(t)
+			handle := e.locked(t, test.flag)
+			locktest.Must(e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}))
+			mustBeShort(t, e.execute(t, "unlock", handle), exitUnavailable, test.says)
+		})
+	}
+}
+
+// TestCheck checks that a script can ask whether its lock is held.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	handle := e.locked(t, "--ttl", "2s")
+	if o := e.execute(t, "check", handle); o != (outcome{}) {
+		t.Errorf("%+v", o)
+	}
+	e.evict(t, "x")
+	until(t, "the loss is reported", func() bool { return e.execute(t, "check", handle).code != 0 })
+	mustBeShort(t, e.execute(t, "check", handle), exitLost, "the lock was lost: ")
+	e.execute(t, "unlock", handle).ends(t, exitLost)
+	mustBeShort(t, e.execute(t, "check", handle), exitFailed, "no lock has this handle")
+
+	t.Run("Paused", func(t *testing.T) {
+		handle := e.locked(t)
+		pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
+		locktest.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
+		mustBeShort(t, e.execute(t, "check", handle), exitFailed, "the keeper has not answered for 5s")
+	})
 }
 
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
@@ -171,6 +219,40 @@ func TestKeeperLimits(t *testing.T) {
 	})
 }
 
+// TestOnLost checks that the process of --parent-pid receives a signal when the lock has ended before unlock, and only then.
+func TestOnLost(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		flags []string
+		end   func(t *testing.T, e *engine, handle string)
+		want  string
+	}{
+		"SignalsLoss":    {[]string{"--ttl", "2s"}, func(t *testing.T, e *engine, _ string) { e.evict(t, "x") }, "signalled\n"},
+		"SignalsMaxHold": {[]string{"--max-hold", "100ms"}, func(t *testing.T, e *engine, _ string) {}, "signalled\n"},
+		"IsSilentAfterUnlock": {nil, func(t *testing.T, e *engine, handle string) {
+			pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
+			e.execute(t, "unlock", handle).ends(t, 0)
+			until(t, "the keeper's end", func() bool { return !keeper.Running(pid) })
+		}, "ended\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newServer(t)
+			script := exec.Command("sh", "-c", `trap "echo signalled; exit" USR1; trap "echo ended; exit" TERM; echo ready; while :; do sleep 0.01; done`)
+			out := launch(t, script)
+			defer func() { _ = script.Process.Kill(); _ = script.Wait() }()
+			expect(t, out, "ready\n")
+			handle := e.locked(t, append(test.flags, "--parent-pid", fmt.Sprint(script.Process.Pid), "--on-lost", "usr1")...)
+			if test.end(t, e, handle); test.want == "ended\n" {
+				locktest.OK(t, script.Process.Signal(syscall.SIGTERM))
+			}
+			if got := string(locktest.Must(io.ReadAll(out))); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // TestLockInterrupted checks that the queue is left when a waiting lock command ends, in
 // whatever way.
 func TestLockInterrupted(t *testing.T) {
@@ -194,6 +276,31 @@ func TestLockInterrupted(t *testing.T) {
 			until(t, "no waiter", func() bool { return len(e.state(t, "x").Waiting) == 0 })
 		})
 	}
+}
+
+// TestParentOfWaiter checks that the queue is left when the process of --parent-pid ends.
+func TestParentOfWaiter(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
+	e.occupied(t, "x")
+	parent := exec.Command("sleep", "1000")
+	locktest.OK(t, parent.Start())
+	read, write := errorPipe(t)
+	cmd := e.program(t, "lock", "x", "--parent-pid", fmt.Sprint(parent.Process.Pid))
+	cmd.Stderr = write
+	locktest.OK(t, cmd.Start())
+	write.Close()
+	expect(t, read, "waiting for \"x\" (lock): position 1")
+	locktest.OK(t, parent.Process.Kill())
+	_ = parent.Wait()
+	if code := codeAfter(t, cmd); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d", code)
+	}
+	if len(e.state(t, "x").Waiting) > 0 {
+		t.Error("it waits")
+	}
+	expect(t, read, fmt.Sprintf("queuelock: process %d of --parent-pid has ended: left the queue of \"x\" (lock)\n", parent.Process.Pid))
 }
 
 // TestLockEnvironment checks the variables that the next steps of a CI job get.
@@ -232,6 +339,28 @@ func TestLockExport(t *testing.T) {
 	e.env = append(e.env, "QUEUELOCK_HELD="+strings.ReplaceAll(got[1], `"`, "")) // as a shell spoils it
 	e.execute(t, "run", entity, "-n", "--", "true").ends(t, exitUsage, "QUEUELOCK_HELD cannot be read")
 	e.execute(t, "unlock", got[2]).ends(t, 0)
+}
+
+// TestKeeperDescriptors checks that a keeper has none of its caller's descriptors, which may be locked, or be the end of a
+// pipe.
+func TestKeeperDescriptors(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
+	read, write, err := os.Pipe()
+	locktest.OK(t, err)
+	defer read.Close()
+	locktest.OK(t, read.SetReadDeadline(time.Now().Add(testLimit)))
+	cmd := e.program(t, "lock", "x")
+	for range 300 { // 3 to 302
+		cmd.ExtraFiles = append(cmd.ExtraFiles, write)
+	}
+	handle := strings.TrimSpace(string(locktest.Must(cmd.Output())))
+	locktest.OK(t, write.Close())
+	if rest, err := io.ReadAll(read); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v; want the end of the pipe while the lock is held", rest, err)
+	}
+	e.execute(t, "unlock", handle).ends(t, 0)
 }
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.

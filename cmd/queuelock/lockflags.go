@@ -47,10 +47,12 @@ type lockFlags struct {
 	policyFlags
 	bellFlags
 	reason, data string
+	owner        string // empty: not given
 
 	keys   []queuelock.Key // of the arguments
 	handle string          // of a keeper
 	hurry  bool            // end at once: clean up no more
+	failed bool            // the release, which was reported
 }
 
 // modeFlags say what kind of lock it is.
@@ -83,6 +85,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVarP(&f.conflict, "conflict-exit-code", "E", exitNotAcquired, "the exit `CODE` if the lock was not acquired in time")
 	addReason(flags, &f.reason)
 	flags.StringVar(&f.data, "data", "", "the `TEXT` that status shows (default: the command line)")
+	flags.StringVar(&f.owner, "owner", "", "the `NAME` that others see (default: QUEUELOCK_OWNER, else host and process)")
 	flags.IntVar(&f.permits, "permits", 0, "a semaphore of `N` holders, at most 500")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")
 	addScope(cmd, &f.scope)
@@ -111,10 +114,8 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if p.options, err = f.options(); err != nil {
 		return p, err
 	}
-	for name, d := range map[string]time.Duration{"at-least": f.atLeast, "every": f.every} {
-		if d == 0 && cmd.Flags().Changed(name) {
-			return p, usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
-		}
+	if err := f.refuseZero(cmd); err != nil {
+		return p, err
 	}
 	policy, err := f.policy(cmd, len(f.keys))
 	if err != nil {
@@ -130,7 +131,11 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if _, err := f.style(nil); err != nil {
 		return p, err
 	}
-	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner()})
+	owner, err := f.ownerOf(cmd)
+	if err != nil {
+		return p, err
+	}
+	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner})
 	if p.cfg.Scope, err = parseScope(f.scope); err != nil {
 		return p, err
 	}
@@ -149,6 +154,19 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		return p, err
 	}
 	return p, f.publish(cmd, &p, title)
+}
+
+// refuseZero refuses a zero that was given, as by a variable that is not set, where zero means that the flag was not.
+func (f *modeFlags) refuseZero(cmd *cobra.Command) error {
+	for name, d := range map[string]time.Duration{"at-least": f.atLeast, "every": f.every} {
+		if d == 0 && cmd.Flags().Changed(name) {
+			return usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
+		}
+	}
+	if f.permits == 0 && cmd.Flags().Changed("permits") {
+		return usagef("--permits 0: need a number from 1 to %d; leave it out for a lock of one holder", maxPermits)
+	}
+	return nil
 }
 
 func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
@@ -198,7 +216,7 @@ func (f *modeFlags) checkMode() error {
 	case f.shared && (f.atLeast > 0 || f.every > 0):
 		return usagef("--shared excludes --at-least and --every: readers would join a closed queue")
 	case f.permits < 0 || f.permits > maxPermits:
-		return usagef("--permits %d: need a number from 1 to %d, or 0 for a lock", f.permits, maxPermits)
+		return usagef("--permits %d: need a number from 1 to %d", f.permits, maxPermits)
 	case f.exclusive && (f.shared || f.permits > 0):
 		return usagef("--exclusive excludes --shared and --permits: use one of them")
 	case f.shared && f.permits > 0:

@@ -99,7 +99,7 @@ time, the ticket is a fencing token as well.`,
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), help.Text(cmd)) })
 	root.AddCommand(newSupervise()) // hidden
 	root.AddCommand(
-		newRun(), newLock(), newUnlock(), newEvict(), newRevoke(), newSweep(), newTable(),
+		newRun(), newLock(), newUnlock(), newCheck(), newEvict(), newRevoke(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(), newTop(),
 		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(),
 	)

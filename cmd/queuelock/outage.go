@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -70,6 +72,20 @@ func remedy(err error) string {
 		return refusal(err, api)
 	}
 	return unreachable(err)
+}
+
+// unreleasedLine is the line of a release that has failed.
+func unreleasedLine(err error) string {
+	wrong, ok := errors.AsType[*queue.TableError](err)
+	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
+	_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
+	switch {
+	case unreleased: // there is no lease
+		return remedy(err)
+	case ok && missing:
+		return fmt.Sprintf("the lock has ended with its table: there is no table %q any more", clip(wrong.Table, 40))
+	}
+	return "not released, its lease ends it: " + cmp.Or(remedy(err), oneLine(err))
 }
 
 const notDynamoDB = "what answers is not DynamoDB: check --endpoint, AWS_ENDPOINT_URL_DYNAMODB and proxies"
@@ -137,6 +153,7 @@ func insecure(err error) string {
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	_, unknownCA := errors.AsType[x509.UnknownAuthorityError](err)
 	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	noTLS = noTLS || errors.Is(err, http.ErrSchemeMismatch) // which net/http makes of it if the answer is of HTTP
 	switch {
 	case badCertificate || unknownCA:
 		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"

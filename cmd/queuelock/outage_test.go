@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // mustBeShort checks that an invocation failed with that code and one line of at most 160
@@ -50,6 +52,24 @@ func answering(t *testing.T, status int, code string) string {
 	return s.URL
 }
 
+// chatter returns the address of a server that speaks first, and not HTTP.
+func chatter(t *testing.T) string {
+	t.Helper()
+	listener := locktest.Must(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "220 mail.example.com\r\n")
+			go func() { _, _ = io.Copy(io.Discard, conn); conn.Close() }()
+		}
+	}()
+	return listener.Addr().String()
+}
+
 // TestOutages checks that each failure of DynamoDB is one short line with a next step.
 func TestOutages(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
@@ -64,14 +84,16 @@ func TestOutages(t *testing.T) {
 		endpoint string
 		parts    []string
 	}{
-		"denied":       {answering(t, 400, "AccessDeniedException"), []string{"AWS denies dynamodb:", "policy"}},
-		"expired":      {answering(t, 400, "ExpiredTokenException"), []string{"credentials have expired: renew them"}},
-		"bad key":      {answering(t, 400, "UnrecognizedClientException"), []string{"refuses the AWS credentials: check"}},
-		"other":        {answering(t, 400, "ValidationException"), []string{"DynamoDB refused the request: many words", "(ValidationException); --verbose"}},
-		"closed":       {closed.URL, []string{"nothing listens at 127.0.0.1:", "--endpoint"}},
-		"web page":     {html.URL, []string{"not DynamoDB: check --endpoint"}},
-		"unknown host": {strings.Replace(closed.URL, "127.0.0.1", "localhost.invalid", 1), []string{`host "localhost.invalid" is not known`}},
-		"no trust":     {encrypted.URL, []string{"certificate", "AWS_CA_BUNDLE"}},
+		"denied":          {answering(t, 400, "AccessDeniedException"), []string{"AWS denies dynamodb:", "policy"}},
+		"expired":         {answering(t, 400, "ExpiredTokenException"), []string{"credentials have expired: renew them"}},
+		"bad key":         {answering(t, 400, "UnrecognizedClientException"), []string{"refuses the AWS credentials: check"}},
+		"other":           {answering(t, 400, "ValidationException"), []string{"DynamoDB refused the request: many words", "(ValidationException); --verbose"}},
+		"closed":          {closed.URL, []string{"nothing listens at 127.0.0.1:", "--endpoint"}},
+		"web page":        {html.URL, []string{"not DynamoDB: check --endpoint"}},
+		"unknown host":    {strings.Replace(closed.URL, "127.0.0.1", "localhost.invalid", 1), []string{`host "localhost.invalid" is not known`}},
+		"no TLS":          {strings.Replace(html.URL, "http:", "https:", 1), []string{"does not speak TLS", "http in place of https"}},
+		"no TLS nor HTTP": {"https://" + chatter(t), []string{"does not speak TLS"}},
+		"no trust":        {encrypted.URL, []string{"certificate", "AWS_CA_BUNDLE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("AWS_REGION", "local")

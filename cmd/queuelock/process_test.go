@@ -276,7 +276,7 @@ func TestVersionAndHelp(t *testing.T) {
 	if o, same := invoke(t, "help", "run"), invoke(t, "run", "--help"); o != same {
 		t.Errorf("help run: %+v, and run --help: %+v", o, same)
 	}
-	for _, command := range []string{"", "run", "lock", "unlock", "status", "evict", "local", "demo", "bench", "create-table"} {
+	for _, command := range []string{"", "run", "lock", "unlock", "check", "status", "evict", "local", "demo", "bench", "create-table"} {
 		o := invoke(t, append(strings.Fields(command), "--help")...)
 		if o.code != 0 || !strings.Contains(o.stdout, "Examples:\n") || o.stderr != "" {
 			t.Errorf("%s --help: exit code %d, stdout %q, stderr %q", command, o.code, o.stdout, o.stderr)

@@ -139,7 +139,7 @@ func (f *runFlags) title() string {
 // tookDash is the name of a flag whose value is "--", or empty. Where there is
 // no other "--", it was meant to begin the command.
 func tookDash(cmd *cobra.Command) string {
-	for _, name := range []string{"wait", "reason", "scope", "data", "progress", "command", "table", "endpoint"} {
+	for _, name := range []string{"wait", "reason", "scope", "data", "owner", "progress", "command", "table", "endpoint"} {
 		if cmd.Flag(name).Value.String() == "--" {
 			return name
 		}
@@ -148,7 +148,7 @@ func tookDash(cmd *cobra.Command) string {
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	if err := f.processFlags.check(); err != nil {
+	if err := f.processFlags.check(cmd); err != nil {
 		return err
 	}
 	if err := f.checkOnce(cmd); err != nil {
@@ -187,7 +187,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		}
 		ctx, cancel := f.ending(cmd)
 		defer cancel()
-		f.warn(cmd, client.Close(ctx))
+		if err := client.Close(ctx); !f.failed { // else it repeats what was printed
+			f.warn(cmd, err)
+		}
 	}()
 	if f.once > 0 {
 		return f.runOnce(cmd, client, plan, signals)
@@ -212,6 +214,7 @@ func (f *lockFlags) release(cmd *cobra.Command, t *turn, code int, err error) er
 	ctx, cancel := f.ending(cmd)
 	defer cancel()
 	releaseErr := t.Release(ctx)
+	f.failed = releaseErr != nil
 	_, held := errors.AsType[*queuelock.UnreleasedError](releaseErr)
 	switch {
 	case held:
@@ -221,9 +224,14 @@ func (f *lockFlags) release(cmd *cobra.Command, t *turn, code int, err error) er
 	case err != nil:
 		return err
 	}
-	f.warn(cmd, releaseErr)
-	if releaseErr == nil {
+	_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](releaseErr)
+	switch {
+	case releaseErr == nil:
 		f.report(cmd, "released %v", t)
+	case unknown:
+		f.warn(cmd, releaseErr)
+	default:
+		f.warn(cmd, &briefError{unreleasedLine(releaseErr), releaseErr})
 	}
 	return &exitError{code: code}
 }

@@ -150,6 +150,17 @@ func (e *engine) evict(t *testing.T, entity string) {
 // stubborn is a command that ignores SIGTERM, with a child that does so too.
 const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; while :; do sleep 0.05; done`
 
+// TestRunWithoutTable checks that a release that fails is one line, and does not change the exit code.
+func TestRunWithoutTable(t *testing.T) {
+	e := newEngine(t)
+	path := fifo(t)
+	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", "echo ready; read -r line < "+path+"; exit 3")
+	b.expect(t, "ready")
+	locktest.Must(e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}))
+	openFIFO(t)
+	mustBeShort(t, b.wait(t), 3, `the lock has ended with its table: there is no table "queuelock" any more`)
+}
+
 // TestRunContext checks that run ends with its context.
 func TestRunContext(t *testing.T) {
 	e := newEngine(t)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,6 +92,35 @@ func TestGroupMayCleanUp(t *testing.T) {
 	}
 	b.wait(t).ends(t, 143)
 	e.mustBeIdle(t, "x")
+}
+
+// TestForwardedTermination checks that SIGKILL follows a SIGTERM to run if --kill-after is given, and only then.
+func TestForwardedTermination(t *testing.T) {
+	e := newEngine(t)
+	script := `trap 'echo asked' TERM; echo ready; until [ -e "$0" ]; do sleep 0.01; done; exit 3`
+	for name, test := range map[string]struct {
+		flags []string
+		code  int
+	}{
+		"KillsCommandIfGiven": {[]string{"--kill-after", "50ms"}, 137},
+		"WaitsByDefault":      {nil, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "go on")
+			b := start(t, t.Context(), append(append([]string{"run", "x"}, test.flags...), "--", "sh", "-c", script, path)...)
+			b.expect(t, "ready")
+			locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+			b.expect(t, "asked")
+			if test.flags == nil {
+				locktest.OK(t, os.WriteFile(path, nil, 0o600))
+			}
+			o := b.wait(t)
+			if killed := strings.Contains(o.stderr, "SIGKILL was sent"); o.code != test.code || killed != (test.code == 137) {
+				t.Errorf("%+v, want the exit code %d", o, test.code)
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
 }
 
 // TestGraceBeforeLease checks that the grace period ends before the lease.

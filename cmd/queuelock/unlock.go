@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,44 +31,64 @@ Exit codes:
   69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1:
-				return tooMany(cmd, args[1], "")
-			case len(args) == 0 && os.Getenv("QUEUELOCK_HANDLE") == "":
-				return usagef("HANDLE is missing: give what 'queuelock lock' has printed")
-			case len(args) == 1 && args[0] == "":
-				return usagef("HANDLE is empty: give what 'queuelock lock' has printed")
-			}
-			return nil
-		},
 		ValidArgsFunction: offerFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			handle, err := oneHandle(cmd, args)
+			if err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), unlockLimit)
 			defer cancel()
-			return unlock(ctx, cmp.Or(append(args, os.Getenv("QUEUELOCK_HANDLE"))...))
+			return unlock(ctx, handle)
 		},
 	}
 }
 
 func unlock(ctx context.Context, handle string) error {
 	outcome, err := keeper.Unlock(ctx, handle)
+	switch {
+	case errors.Is(err, keeper.ErrNoLock):
+		return &exitError{exitFailed, unanswered(err, unlockLimit)}
+	case err != nil:
+		return &exitError{exitUnavailable, unanswered(err, unlockLimit)}
+	case outcome.Result == keeper.Released:
+		return nil
+	case outcome.Result == keeper.Lost:
+		return &exitError{exitLost, lossOf(outcome)}
+	}
+	return &exitError{exitUnavailable, errors.New(outcome.Message)}
+}
+
+// unanswered says why no keeper has answered within the limit.
+func unanswered(err error, limit time.Duration) error {
 	silent, isSilent := errors.AsType[*keeper.SilentError](err)
 	switch {
 	case errors.Is(err, keeper.ErrNoLock):
-		return &exitError{exitFailed, fmt.Errorf("%w: see 'queuelock status' for whether its lock is held", err)}
+		return fmt.Errorf("%w: see 'queuelock status' for whether its lock is held", err)
 	case isSilent:
-		return &exitError{exitUnavailable, fmt.Errorf("process %d, perhaps the keeper, is stopped or ending: continue it with 'kill -CONT %d', and repeat; see 'queuelock status'", silent.Pid, silent.Pid)}
+		return fmt.Errorf("process %d, perhaps the keeper, is stopped or ending: continue it with 'kill -CONT %d', and repeat; see 'queuelock status'", silent.Pid, silent.Pid)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &exitError{exitUnavailable, fmt.Errorf("the keeper has not answered for %v: its lease ends the lock if it does not continue", unlockLimit)}
-	case err != nil:
-		return &exitError{exitUnavailable, fmt.Errorf("the keeper cannot be reached: %w", err)}
+		return fmt.Errorf("the keeper has not answered for %v: its lease ends the lock if it does not continue", limit)
 	}
-	switch outcome.Result {
-	case keeper.Released:
-		return nil
-	case keeper.Lost:
-		return &exitError{exitLost, fmt.Errorf("the lock was lost: %s", outcome.Message)}
+	return fmt.Errorf("the keeper cannot be reached: %w", err)
+}
+
+// lossOf says how a lock was lost.
+func lossOf(o keeper.Outcome) error { return fmt.Errorf("the lock was lost: %s", o.Message) }
+
+// oneHandle wants at most one argument, a handle, and returns it or that of the variable.
+func oneHandle(cmd *cobra.Command, args []string) (handle string, err error) {
+	handle = os.Getenv("QUEUELOCK_HANDLE")
+	if len(args) > 0 {
+		handle = args[0]
 	}
-	return &exitError{exitUnavailable, fmt.Errorf("the release failed, the lease ends the lock: %s", outcome.Message)}
+	switch {
+	case len(args) > 1:
+		return "", tooMany(cmd, args[1], "")
+	case len(args) == 1 && handle == "":
+		return "", usagef("HANDLE is empty: give what 'queuelock lock' has printed")
+	case handle == "":
+		return "", usagef("HANDLE is missing: give what 'queuelock lock' has printed")
+	}
+	return handle, nil
 }

@@ -6,6 +6,7 @@
 //   - The path is random, in a directory that its user alone may enter: only that user, on
 //     that host, can unlock.
 //   - An Unlock returns Released only if the lock was held until then.
+//   - A Check returns Kept only if the lock was held when the keeper answered, and changes nothing.
 //   - A keeper that has ended otherwise leaves the reason in place of the socket, for the
 //     Unlock that comes later.
 //   - A running keeper makes its socket again if a cleaner of temporary files has removed it.
@@ -14,12 +15,13 @@
 //
 // # What it does not promise
 //
-// A script does not notice that its lock is lost before it calls Unlock. A keeper that was
+// A script does not notice that its lock is lost before it calls Check or Unlock. A keeper that was
 // killed leaves the socket: Unlock returns Lost then, and the lease ends the lock.
 package keeper
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -64,12 +66,13 @@ type Result string
 
 // The results.
 const (
+	Kept     Result = "kept" // of a Check
 	Released Result = "released"
 	Lost     Result = "lost"   // it ended before Unlock
 	Failed   Result = "failed" // the release failed: the lease ends it
 )
 
-// Outcome is the end of a kept lock.
+// Outcome is what has become of a lock.
 type Outcome struct {
 	Result  Result `json:"result"`
 	Message string `json:"message,omitempty"`
@@ -206,10 +209,16 @@ func (k *Keeper) Discard() {
 func (k *Keeper) Serve(ctx context.Context, held Held, limit time.Duration) Outcome {
 	accepting, stop := context.WithCancel(context.Background())
 	defer stop()
+	state := func() Outcome {
+		if err := cmp.Or(held.Err(), context.Cause(ctx)); err != nil {
+			return Outcome{Lost, err.Error()}
+		}
+		return Outcome{Result: Kept}
+	}
 	var accepts sync.WaitGroup
 	accept := func() {
 		listener := k.listener
-		accepts.Go(func() { k.accept(accepting, listener) })
+		accepts.Go(func() { k.accept(accepting, listener, state) })
 	}
 	accept()
 	defer func() {
@@ -279,8 +288,8 @@ func (k *Keeper) leave(o Outcome) {
 	_ = err // a socket without a keeper says that the lock was lost too
 }
 
-// accept takes connections and reads their requests.
-func (k *Keeper) accept(ctx context.Context, listener net.Listener) {
+// accept takes connections and reads their requests. It answers with the state at once, also while another request releases the lock.
+func (k *Keeper) accept(ctx context.Context, listener net.Listener, state func() Outcome) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -291,7 +300,13 @@ func (k *Keeper) accept(ctx context.Context, listener net.Listener) {
 			unhook := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
 			defer unhook()
 			line, err := bufio.NewReader(io.LimitReader(conn, 16)).ReadString('\n')
-			if err != nil || line != "unlock\n" {
+			switch {
+			case err == nil && line == check.line:
+				_ = conn.SetWriteDeadline(time.Now().Add(messageLimit))
+				_ = json.NewEncoder(conn).Encode(state())
+				conn.Close()
+				return
+			case err != nil || line != unlock.line:
 				conn.Close()
 				return
 			}
@@ -304,8 +319,25 @@ func (k *Keeper) accept(ctx context.Context, listener net.Listener) {
 	}
 }
 
+// request is what a client asks of a keeper.
+type request struct {
+	line  string
+	takes bool // what the keeper has left: then the handle is no more
+}
+
+var (
+	unlock = request{"unlock\n", true}
+	check  = request{"check\n", false}
+)
+
 // Unlock asks the keeper of the handle to release its lock, and returns what became of it.
-func Unlock(ctx context.Context, handle string) (Outcome, error) {
+func Unlock(ctx context.Context, handle string) (Outcome, error) { return unlock.of(ctx, handle) }
+
+// Check asks the keeper of the handle whether its lock is held. Unlock returns the same later if it is not.
+func Check(ctx context.Context, handle string) (Outcome, error) { return check.of(ctx, handle) }
+
+// of asks the keeper of the handle, or reads what it has left.
+func (r request) of(ctx context.Context, handle string) (Outcome, error) {
 	pid, ok := keeperOf(handle)
 	if !ok {
 		return Outcome{}, ErrNoLock
@@ -313,11 +345,11 @@ func Unlock(ctx context.Context, handle string) (Outcome, error) {
 	const attempts = 10 // a keeper that ends meanwhile needs two
 	var failure error
 	for range attempts {
-		o, err := found(ctx, handle, pid)
+		o, err := r.found(ctx, handle, pid)
 		if !errors.Is(err, errSocket) {
 			return o, err
 		}
-		if o, failure = ask(ctx, handle); failure == nil {
+		if o, failure = r.ask(ctx, handle); failure == nil {
 			return o, nil
 		}
 		operation, ok := errors.AsType[*net.OpError](failure)
@@ -326,12 +358,14 @@ func Unlock(ctx context.Context, handle string) (Outcome, error) {
 			return o, ctx.Err()
 		case refused(failure):
 			// A keeper leaves why it has ended before it closes its socket, unless it was killed.
-			if o, err := left(handle); errors.Is(err, fs.ErrNotExist) {
+			if o, err := r.left(handle); errors.Is(err, fs.ErrNotExist) {
 				continue
 			} else if !errors.Is(err, errSocket) {
 				return o, err
 			}
-			_ = os.Remove(handle)
+			if r.takes {
+				_ = os.Remove(handle)
+			}
 			return Outcome{Lost, "its keeper was killed; the lease ends it, or an operator if it has none"}, nil
 		case ok && operation.Op == "dial" && !errors.Is(failure, fs.ErrNotExist):
 			return o, failure
@@ -350,10 +384,10 @@ func keeperOf(handle string) (pid int, ok bool) {
 
 // found returns what left returns, but waits while a keeper that runs may make its socket
 // again.
-func found(ctx context.Context, handle string, pid int) (Outcome, error) {
+func (r request) found(ctx context.Context, handle string, pid int) (Outcome, error) {
 	for deadline := time.Now().Add(watchInterval * 5 / 2); ; time.Sleep(watchInterval / 20) {
 		runs := Running(pid) // before the look: a keeper leaves its outcome before it ends
-		o, err := left(handle)
+		o, err := r.left(handle)
 		switch {
 		case !errors.Is(err, fs.ErrNotExist):
 			return o, err
@@ -369,9 +403,9 @@ func found(ctx context.Context, handle string, pid int) (Outcome, error) {
 
 var errSocket = errors.New("there is a socket")
 
-// left returns the outcome that a keeper has left, and removes it. It returns
+// left returns the outcome that a keeper has left, and takes it. It returns
 // fs.ErrNotExist if there is neither that nor a socket.
-func left(path string) (Outcome, error) {
+func (r request) left(path string) (Outcome, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
@@ -387,11 +421,14 @@ func left(path string) (Outcome, error) {
 	if err := json.Unmarshal(text, &o); err != nil || o.Result == "" {
 		return Outcome{}, ErrNoLock
 	}
+	if !r.takes {
+		return o, nil
+	}
 	return o, os.Remove(path)
 }
 
 // ask sends the request to a keeper and reads its answer.
-func ask(ctx context.Context, path string) (o Outcome, err error) {
+func (r request) ask(ctx context.Context, path string) (o Outcome, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err != nil {
@@ -400,7 +437,7 @@ func ask(ctx context.Context, path string) (o Outcome, err error) {
 	defer conn.Close()
 	unhook := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
 	defer unhook()
-	if _, err := io.WriteString(conn, "unlock\n"); err != nil {
+	if _, err := io.WriteString(conn, r.line); err != nil {
 		return o, err
 	}
 	return o, json.NewDecoder(conn).Decode(&o)

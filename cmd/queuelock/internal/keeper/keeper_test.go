@@ -79,6 +79,50 @@ func TestUnlock(t *testing.T) {
 	}
 }
 
+// TestCheck checks that a Check reports what became of a lock, and leaves that for the Unlock.
+func TestCheck(t *testing.T) {
+	is := func(k *Keeper, want Outcome) {
+		t.Helper()
+		if o, err := Check(t.Context(), k.Handle()); err != nil || o != want {
+			t.Errorf("%v, %v; want %v", o, err, want)
+		}
+	}
+	t.Run("ReportsKept", func(t *testing.T) {
+		k, outcomes := serve(t, &lock{})
+		is(k, Outcome{Result: Kept})
+		is(k, Outcome{Result: Kept})
+		if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
+			t.Errorf("%v, %v", o, err)
+		}
+		<-outcomes
+	})
+	t.Run("ReportsLossBeforeRelease", func(t *testing.T) {
+		k, outcomes := serve(t, &lock{lost: errors.New("no answer")}) // whose Done is late
+		is(k, Outcome{Lost, "no answer"})
+		locktest.Must(Unlock(t.Context(), k.Handle()))
+		<-outcomes
+	})
+	t.Run("ReportsWhatKeeperLeft", func(t *testing.T) {
+		ended := make(chan struct{})
+		close(ended)
+		k, outcomes := serve(t, &lock{done: ended, lost: errors.New("no answer")})
+		<-outcomes
+		is(k, Outcome{Lost, "no answer"})
+		is(k, Outcome{Lost, "no answer"})
+		if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Lost {
+			t.Errorf("%v, %v", o, err)
+		}
+	})
+	t.Run("ReportsCrash", func(t *testing.T) {
+		t.Setenv("TMPDIR", shortDir(t))
+		k := locktest.Must(Listen())
+		locktest.OK(t, k.listener.Close())
+		killed := Outcome{Lost, "its keeper was killed; the lease ends it, or an operator if it has none"}
+		is(k, killed)
+		is(k, killed)
+	})
+}
+
 // TestNoLock checks that an Unlock waits for no socket of a process that has ended.
 func TestNoLock(t *testing.T) {
 	usual := watchInterval

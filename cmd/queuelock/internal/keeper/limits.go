@@ -13,25 +13,30 @@ type Limits struct {
 	ParentPid int           // zero: none
 }
 
-// Context returns a context that ends with the first of the limits, with the reason as its
-// cause. MaxHold counts from the call.
-func (l Limits) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+// Parent returns a context that ends with the process of ParentPid, with that as its cause.
+func (l Limits) Parent(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := func() { cancel(context.Canceled) }
-	if l.ParentPid > 0 {
-		ended := func() { cancel(fmt.Errorf("process %d of --parent-pid has ended", l.ParentPid)) }
-		if process, err := os.FindProcess(l.ParentPid); err != nil {
-			ended()
-		} else {
-			go func() {
-				watch(ctx, process, ended)
-				_ = process.Release()
-			}()
-		}
+	if l.ParentPid == 0 {
+		return ctx, stop
 	}
-	if l.MaxHold > 0 {
-		timer := time.AfterFunc(l.MaxHold, func() { cancel(fmt.Errorf("--max-hold %v is over", l.MaxHold)) })
-		context.AfterFunc(ctx, func() { timer.Stop() })
+	ended := func() { cancel(fmt.Errorf("process %d of --parent-pid has ended", l.ParentPid)) }
+	process, err := os.FindProcess(l.ParentPid)
+	if err != nil {
+		ended()
+		return ctx, stop
 	}
+	go func() {
+		watch(ctx, process, ended)
+		_ = process.Release()
+	}()
 	return ctx, stop
+}
+
+// Hold returns a context that ends after MaxHold, with that as its cause. It counts from the call.
+func (l Limits) Hold(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.MaxHold == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, l.MaxHold, fmt.Errorf("--max-hold %v is over", l.MaxHold))
 }
