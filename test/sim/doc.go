@@ -32,6 +32,7 @@
 // early. The engine's clock drifts from that of the hosts, and its dates vary or are
 // missing.
 //
+//   - Disturbances. In some runs DynamoDB refuses credentials, rights and clocks as well, for as long as an outage.
 //   - Suspends. The monotonic clock of a suspended host stops while the table's
 //     continues. The bubble has one clock, so the simulator moves the table's times
 //     instead. See suspend.go for what this covers.

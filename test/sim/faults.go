@@ -39,6 +39,9 @@ func (n *node) fate(req faultnet.Request) fault.Fate {
 	n.stops(req, &fate)
 	switch {
 	case n.dooms(req, &fate):
+	case n.breaks(req) && n.plan.Disturbed:
+		code := disturbances[r.IntN(len(disturbances))]
+		n.refuse(&fate, "disturbance "+code, code)
 	case n.breaks(req):
 		n.mark(&fate, "outage")
 		fate.There.Swallowed = r.IntN(2) == 0
@@ -52,6 +55,9 @@ func (n *node) fate(req faultnet.Request) fault.Fate {
 	}
 	return fate
 }
+
+// disturbances are refusals that a client repeats once it has had an answer: see table.Kinds.
+var disturbances = []string{"ExpiredTokenException", "UnrecognizedClientException", "AccessDeniedException", "RequestTimeTooSkewed", "SomethingNewException"}
 
 // mark names and counts the fault.
 func (n *node) mark(fate *fault.Fate, kind string) {
@@ -73,6 +79,9 @@ func (n *node) harmOne(fate *fault.Fate, req faultnet.Request, r *rand.Rand) {
 		return
 	case fault.Refuse:
 		codes := []string{"ThrottlingException", "InternalServerError", "TransactionConflictException", "ServiceUnavailable"}
+		if n.plan.Disturbed {
+			codes = append(codes, disturbances...)
+		}
 		code := codes[r.IntN(len(codes))]
 		n.refuse(fate, "refuse "+code, code)
 		return

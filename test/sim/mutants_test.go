@@ -391,7 +391,7 @@ func TestMutants(t *testing.T) {
 			if given {
 				from = *first
 			}
-			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.blocks", m.blocks(), "-sim.uneven", m.uneven(), "-sim.histories", dir, "-test.v")
+			cmd := exec.CommandContext(t.Context(), binary, "-test.run", "TestSim$", "-sim.seeds", fmt.Sprint(mutantSeeds), "-sim.seed", fmt.Sprint(from), "-sim.leave", leave, "-sim.writes="+strconv.FormatBool(m.finds == noWrite), "-sim.blocks", m.blocks(), "-sim.uneven", m.uneven(), "-sim.disturbed", "none", "-sim.histories", dir, "-test.v")
 			cmd.Dir = filepath.Join(root, "test/sim")
 			out, err := cmd.CombinedOutput()
 			if err == nil {

@@ -32,6 +32,7 @@ type Plan struct {
 	Latency     time.Duration // mean of one way
 	Think, Hold time.Duration // means: between turns, and of one
 	Lengths     Lengths       // of turns
+	Disturbed   bool          // DynamoDB refuses credentials, rights and clocks as well
 
 	Chances Chances
 	Means   Means

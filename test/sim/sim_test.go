@@ -24,6 +24,7 @@ var (
 	judged  = flag.Bool("sim.writes", true, "judge whether a write of package queue describes each change")
 	blocks  = flag.String("sim.blocks", "half", "in `which` runs workers wait in blocks of tickets: half, all or none")
 	lengths = flag.String("sim.uneven", "half", "in `which` runs turns may be of any lengths: half, all or none")
+	refused = flag.String("sim.disturbed", "half", "in `which` runs DynamoDB refuses credentials, rights and clocks: half, all or none")
 	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
 )
 
@@ -88,6 +89,7 @@ func run(t *testing.T, seed uint64) sim.Report {
 	if *lengths == "all" || *lengths == "half" && seed/2%2 == 0 {
 		plan.Uneven()
 	}
+	plan.Disturbed = *refused == "all" || *refused == "half" && seed/4%2 == 0
 	report := sim.Run(t, plan)
 	if len(report.Violations) > 0 {
 		fail(t, report)
