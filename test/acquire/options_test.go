@@ -1,0 +1,255 @@
+package acquire_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// effect is what an option does to others than its caller.
+type effect struct {
+	option   queuelock.Option
+	others   []queuelock.Option // of the other callers of the queue
+	joins    bool               // callers of one client that have it wait together, as a block with one row
+	named    bool               // a release may grant the lock to the waiter's row by its name
+	passed   bool               // a release may grant it to another waiter of the same client, in the same write
+	entry    []string           // attributes of the holder's entry that a plain one has not
+	row      []string           // the same of the row
+	bytes    int                // by which the entry is longer
+	operator bool               // a lock with it is not resumed: an operator must evict it
+}
+
+// effects has each option of the library, without those of items alone.
+var effects = map[string]effect{
+	"OnProgress":  {option: queuelock.OnProgress(func(queuelock.Progress) {}), joins: true, named: true, passed: true},
+	"WithTTL":     {option: queuelock.WithTTL(time.Hour), named: true, passed: true, bytes: 1},
+	"WithOwner":   {option: queuelock.WithOwner("someone"), named: true, passed: true, bytes: 6},
+	"WithData":    {option: queuelock.WithData([]byte("data")), passed: true, entry: []string{"data"}, bytes: 8},
+	"Shared":      {option: queuelock.Shared(), passed: true, entry: []string{"mode"}, bytes: 10},
+	"Permits":     {option: queuelock.Permits(1), others: []queuelock.Option{queuelock.Permits(1)}},
+	"LockDelay":   {option: queuelock.LockDelay(time.Minute), passed: true, entry: []string{"delay"}, bytes: 9},
+	"FailClosed":  {option: queuelock.FailClosed(), operator: true, passed: true, entry: []string{"failClosed"}, bytes: -8},
+	"NoHeartbeat": {option: queuelock.NoHeartbeat(), passed: true},
+	"OnHandle":    {option: queuelock.OnHandle(func(queuelock.Handle) {}), named: true, passed: true},
+	"OnExpiring":  {option: queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}), passed: true},
+	"HoldAtLeast": {option: queuelock.HoldAtLeast(time.Hour), passed: true, entry: []string{"atLeast"}, bytes: 12},
+	"Every":       {option: queuelock.Every(time.Hour), passed: true, entry: []string{"atLeast"}, bytes: 12},
+	"MaxWaiters":  {option: queuelock.MaxWaiters(9), named: true, passed: true, row: []string{"maxWaiters"}},
+	"Supersede":   {option: queuelock.Supersede(), entry: []string{"group"}, row: []string{"group"}, bytes: 8},
+}
+
+// plainEntry and plainRow are the attributes of a holder's entry and of a row without any option. Those that only a wait, a block, a
+// request or a transaction brings are in othersOfEntry.
+var (
+	plainEntry    = []string{"beat", "owner", "since", "ttl", "until"}
+	plainRow      = []string{"beat", "createdAt", "entryId", "id", "mode", "owner", "ttl", "until"}
+	othersOfEntry = map[string]string{
+		"ticket": "of a grant to a row", "turns": "of a block", "reached": "of a block", "named": "of a grant by name", "dataSet": "SetData",
+		"made": "Transact", "bell": "Config.Wake", "closed": "a release under HoldAtLeast", "revoked": "Operator.Revoke", "call": "a late request",
+	}
+)
+
+// TestOptions compares the effects of each option with what the table shows, for a grant of each kind.
+func TestOptions(t *testing.T) {
+	for _, name := range optionsOfTheFacade(t) {
+		if _, known := effects[name]; !known {
+			t.Errorf("the option %s has no row in effects: what does it do to a block, a grant by name, a pass, a resumed lock, the size of the record?", name)
+		}
+	}
+	plain := entryOf(t, effects["OnProgress"], "TAKE")
+	for name, e := range effects {
+		t.Run(name, func(t *testing.T) {
+			if got := blockOf(t, e); got != e.joins {
+				t.Errorf("callers wait together: %t", got)
+			}
+			row, granted := waits(t, e, false)
+			if _, named := row["entryId"]; named != e.named {
+				t.Errorf("the row may be named: %t", named)
+			}
+			if _, passed := waits(t, e, true); passed != e.passed {
+				t.Errorf("a release passes the lock on in its write: %t", passed)
+			}
+			_ = granted
+			without := slices.DeleteFunc(slices.Collect(maps.Keys(row)), func(a string) bool {
+				return slices.Contains(plainRow, a) || a == "pk" || a == "sk" || a == "expiresAt"
+			})
+			if slices.Sort(without); !slices.Equal(without, e.row) && len(without)+len(e.row) > 0 {
+				t.Errorf("its row has %v as well, want %v", without, e.row)
+			}
+			for _, how := range []string{"TAKE", "another client", "its own client", "Resume"} {
+				if how == "Resume" && e.operator {
+					continue
+				}
+				entry := entryOf(t, e, how)
+				more := slices.DeleteFunc(slices.Sorted(maps.Keys(entry)), func(a string) bool {
+					_, other := othersOfEntry[a]
+					return slices.Contains(plainEntry, a) || other
+				})
+				if !slices.Equal(more, e.entry) && len(more)+len(e.entry) > 0 {
+					t.Errorf("granted by %s its entry has %v as well, want %v", how, more, e.entry)
+				}
+				if how == "TAKE" && size(entry)-size(plain) != e.bytes {
+					t.Errorf("its entry has %d bytes more, want %d", size(entry)-size(plain), e.bytes)
+				}
+			}
+		})
+	}
+}
+
+// TestAttributesOfEntries checks that each attribute of an entry or a row is of an option, or is known to be of something else.
+func TestAttributesOfEntries(t *testing.T) {
+	known := slices.Concat(plainEntry, plainRow, slices.Collect(maps.Keys(othersOfEntry)), queue.RecordNames(),
+		[]string{"id", "at", "by", "why", "deadline", "value"}) // of made, revoked and result
+	for _, e := range effects {
+		known = slices.Concat(known, e.entry, e.row)
+	}
+	for _, name := range queue.Reserved() {
+		if !slices.Contains(known, name) {
+			t.Errorf("the attribute %q is in no row of effects: which option brings it, or what else?", name)
+		}
+	}
+}
+
+// optionsOfTheFacade returns the functions that return an option for Acquire.
+func optionsOfTheFacade(t *testing.T) (names []string) {
+	files := locktest.Must(filepath.Glob("../../*.go"))
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed := locktest.Must(parser.ParseFile(token.NewFileSet(), file, nil, 0))
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil || len(f.Type.Results.List) != 1 {
+				continue
+			}
+			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
+			if ok && (result.Name == "Option" || result.Name == "ItemOption") && !slices.Contains([]string{"CreateItem", "OnceCall"}, f.Name.Name) {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	if len(names) < 15 {
+		t.Fatalf("the facade has the options %v", names)
+	}
+	return names
+}
+
+// blockOf reports whether callers of one client with the option wait in one row.
+func blockOf(t *testing.T, e effect) (joins bool) {
+	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.OpenMet(t, table, "holder", queuelock.Config{})
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{Block: 64})
+		locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all []<-chan locktest.Outcome
+		for range 4 {
+			all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever, e.option))
+			time.Sleep(time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		for _, w := range locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order)).Waiting {
+			joins = joins || w.Turns > 1
+		}
+		cancel()
+		for _, one := range all {
+			<-one
+		}
+	})
+	return joins
+}
+
+// waits returns the row of a waiter with the option, and whether the release before grants it the lock in the same write.
+func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValue, passed bool) {
+	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		holder := c
+		if !own {
+			holder, _ = locktest.OpenMet(t, table, "holder", queuelock.Config{})
+		}
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
+		next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
+		time.Sleep(time.Second)
+		for _, item := range table.Items() {
+			if _, isRow := item["createdAt"]; isRow {
+				row = item
+			}
+		}
+		before := table.Counts()["UpdateItem"].Applied
+		locktest.Release(t, held)
+		released := table.Counts()["UpdateItem"].Applied - before
+		entries := locktest.Entries(table)
+		passed = released == 1 && len(entries) == 1
+		got := locktest.Within(t, "the waiter", time.Minute, next)
+		locktest.OK(t, got.Err)
+		locktest.Release(t, got.Lock)
+	})
+	return row, passed
+}
+
+// entryOf returns the entry of a holder with the option, whose lock was granted in that way.
+func entryOf(t *testing.T, e effect, how string) (entry map[string]types.AttributeValue) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		var lock *queuelock.Lock
+		switch how {
+		case "TAKE", "Resume":
+			lock = locktest.Acquire(t, c, waitpolicy.NoWait, e.option)
+		default:
+			holder := c
+			if how == "another client" {
+				holder, _ = locktest.OpenMet(t, table, "holder", queuelock.Config{})
+			}
+			held := locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
+			next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
+			time.Sleep(time.Second)
+			locktest.Release(t, held)
+			lock = locktest.Within(t, how, time.Minute, next).Lock
+		}
+		if how == "Resume" {
+			handle := lock.Handle()
+			network.Partition()
+			later, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			lock = locktest.Must(later.Resume(t.Context(), handle, waitpolicy.NoWait))
+		}
+		entry = locktest.Entries(table)[0]
+		locktest.Release(t, lock)
+	})
+	return entry
+}
+
+// size is about what DynamoDB counts of an entry.
+func size(entry map[string]types.AttributeValue) (n int) {
+	for name, v := range entry {
+		n += len(name)
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			n += len(v.Value)
+		case *types.AttributeValueMemberB:
+			n += len(v.Value)
+		case *types.AttributeValueMemberN:
+			n += (len(v.Value)+1)/2 + 1
+		case *types.AttributeValueMemberBOOL:
+			n++
+		}
+	}
+	return n
+}
