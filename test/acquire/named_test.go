@@ -109,14 +109,14 @@ func TestNamed(t *testing.T) {
 			t.Errorf("ticket %s was granted after %s", got.Ticket(), r.holder.Ticket())
 		}
 		if e := named(t, r.table); e == nil || number(e["ttl"]) != "15000" || number(e["beat"]) != "0" || len(rowsAt(r.table)) != 1 {
-			t.Fatalf("the entry is %v, beside rows %v", e, rowsAt(r.table))
+			t.Fatalf("the entry is %s, beside rows %v", locktest.PlainItem(e), rowsAt(r.table))
 		}
 		if left := got.Remaining(); left > 13500*time.Millisecond || left < 6*time.Second {
 			t.Errorf("%v of the lease are left", left)
 		}
 		time.Sleep(3 * time.Second)
 		if e := named(t, r.table); number(e["ttl"]) != "60000" || number(e["beat"]) != "1" || len(rowsAt(r.table)) != 0 {
-			t.Errorf("the entry is %v, beside rows %v", e, rowsAt(r.table))
+			t.Errorf("the entry is %s, beside rows %v", locktest.PlainItem(e), rowsAt(r.table))
 		}
 		time.Sleep(10 * time.Minute)
 		locktest.OK(t, got.Err())
@@ -381,7 +381,7 @@ func TestNamedLate(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Second)
 		if e := named(t, s.table); number(e["beat"]) != "1" || number(e["ttl"]) != "60000" || len(rowsAt(s.table)) != 1 {
-			t.Errorf("the entry is %v, beside rows %v", e, rowsAt(s.table))
+			t.Errorf("the entry is %s, beside rows %v", locktest.PlainItem(e), rowsAt(s.table))
 		}
 		time.Sleep(10 * time.Minute)
 		locktest.OK(t, got.Lock.Err())

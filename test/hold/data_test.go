@@ -54,7 +54,7 @@ func TestData(t *testing.T) {
 		}
 		for _, item := range table.Items() {
 			if _, ok := item["data"]; ok {
-				t.Errorf("data in a row, or beside the entry: %v", item)
+				t.Errorf("data in a row, or beside the entry: %s", locktest.PlainItem(item))
 			}
 		}
 		_, err := plain.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
@@ -70,7 +70,7 @@ func TestData(t *testing.T) {
 		locktest.Release(t, next)
 		lock := locktest.Acquire(t, plain, waitpolicy.Forever)
 		if entry := locktest.Entries(table)[0]; entry["data"] != nil || entry["dataSet"] != nil {
-			t.Errorf("a holder without data has the entry %v", entry)
+			t.Errorf("a holder without data has the entry %s", locktest.PlainItem(entry))
 		}
 		if h := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Data != nil {
 			t.Errorf("%+v", h)
@@ -79,7 +79,7 @@ func TestData(t *testing.T) {
 		for _, nothing := range [][]byte{nil, {}} {
 			lock := locktest.Acquire(t, plain, waitpolicy.Forever, queuelock.WithData(nothing))
 			if entry := locktest.Entries(table)[0]; entry["data"] != nil {
-				t.Errorf("no data has the entry %v", entry)
+				t.Errorf("no data has the entry %s", locktest.PlainItem(entry))
 			}
 			locktest.Release(t, lock)
 		}

@@ -3,7 +3,10 @@ package locktest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -139,13 +142,28 @@ func EqualItems(t *testing.T, what string, got, want attr.Item) {
 	}
 }
 
-// PlainItem returns an item as text.
+// PlainItem returns an item as text, with what pointers point to.
 func PlainItem(i attr.Item) string {
-	var b strings.Builder
-	for name, v := range i {
-		fmt.Fprintf(&b, "%s: %#v; ", name, v)
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(i)) {
+		text := ""
+		switch v := i[name].(type) {
+		case *types.AttributeValueMemberM:
+			text = PlainItem(v.Value)
+		case *types.AttributeValueMemberS:
+			text = strconv.Quote(v.Value)
+		case *types.AttributeValueMemberN:
+			text = v.Value
+		case *types.AttributeValueMemberB:
+			text = strconv.QuoteToASCII(string(v.Value))
+		case *types.AttributeValueMemberBOOL:
+			text = strconv.FormatBool(v.Value)
+		default:
+			text = fmt.Sprintf("%#v", v)
+		}
+		parts = append(parts, name+": "+text)
 	}
-	return b.String()
+	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // UpdatesOfItems limits a fault to the requests of UpdateAndRelease with [AddOne].
