@@ -93,6 +93,7 @@ type ScanConfig struct {
 //
 //   - a state with Entity and Reason alone, and a [*queue.MalformedError], if another program wrote the record. The scan
 //     goes on.
+//   - nil and a [*queue.TableError] at the first page that shows other keys than Config.Attributes.
 //   - nil and [ErrClosed] after Close, or any other error if the table failed or ctx ended. The scan is over.
 func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
 	c := v.client

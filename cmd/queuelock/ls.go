@@ -19,6 +19,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -217,6 +218,11 @@ func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, er
 	switch {
 	case err == nil:
 		o.table = out.Table
+		layout := table.Layout{Table: s.table, PK: s.partitionKey, SK: s.sortKey}
+		if err := layout.CheckKeys(out.Table); err != nil {
+			db.close()
+			return nil, p.unavailable(err)
+		}
 	case !denied(err):
 		db.close()
 		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {

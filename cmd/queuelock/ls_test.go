@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -168,5 +169,44 @@ func TestLsMany(t *testing.T) {
 	o := invoke(t, "ls", "--max-rcu", "200")
 	if lines := strings.Split(o.stdout, "\n"); o.code != 0 || len(lines) != total+2 || !strings.HasPrefix(lines[total], "e0499 ") {
 		t.Errorf("%d lines, %+v", len(lines), o.stderr)
+	}
+}
+
+// TestOtherKeys checks that commands that scan refuse a table with other keys, and read no page of it. With a right to Scan
+// alone, the first page proves it.
+func TestOtherKeys(t *testing.T) {
+	e := newEngine(t)
+	for _, empty := range []bool{true, false} {
+		for _, described := range []bool{true, false} {
+			if empty && !described {
+				continue // nothing shows the keys
+			}
+			scans := 0
+			deny := func(w http.ResponseWriter, r *http.Request) bool {
+				_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+				if operation == "Scan" {
+					scans++
+				}
+				if operation == "DescribeTable" && !described {
+					w.WriteHeader(http.StatusBadRequest)
+					fmt.Fprint(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)
+					return true
+				}
+				return false
+			}
+			e.instead.Store(&deny)
+			for _, args := range []string{"ls", "ls deploy", "top --once", "sweep --all"} {
+				args := append(strings.Fields(args), "--partition-key", "key", "--sort-key", "range")
+				o := invoke(t, args...)
+				o.ends(t, exitUnavailable, `table "queuelock" has `, `needed is partition key "key" (S) and sort key "range" (S)`)
+				if described != (scans == 0) {
+					t.Errorf("%v: %d scans", args, scans)
+				}
+			}
+		}
+		if empty {
+			e.instead.Store(nil)
+			e.occupied(t, "deploy")
+		}
 	}
 }

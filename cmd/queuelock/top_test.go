@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,6 +33,15 @@ func TestTopOnce(t *testing.T) {
 	o := invoke(t, "top", "--once")
 	if o.code != 0 || o.stderr != "" || !strings.HasPrefix(o.stdout, `queuelock top: table "queuelock", 1 of 1 queues busy`) || !strings.Contains(o.stdout, "\n> deploy  ") {
 		t.Errorf("%+v", o)
+	}
+	if strings.Contains(o.stdout, "quit") {
+		t.Errorf("keys in %s", o.stdout)
+	}
+	for i := range 30 {
+		e.occupied(t, fmt.Sprintf("service-%02d", i))
+	}
+	if o := invoke(t, "top", "--once"); strings.Count(o.stdout, "\n") != 33 || !strings.Contains(o.stdout, "service-29") || strings.Contains(o.stdout, "more") {
+		t.Errorf("not all of 31 queues: %s", o.stdout)
 	}
 	for _, test := range []struct {
 		args string

@@ -3,6 +3,8 @@ package table
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -28,7 +30,8 @@ type Page struct {
 }
 
 // Scan reads a page consistently. next is where the next page begins, nil after the last
-// one, and units are the read units that DynamoDB counted.
+// one, and units are the read units that DynamoDB counted. The first item of a table with
+// other keys is a SchemaError: a scan needs no names, so DynamoDB would answer.
 func (s *Store) Scan(ctx context.Context, p Page) (items []clause.Item, next clause.Item, units float64, err error) {
 	db, ok := s.db.(scanner)
 	if !ok {
@@ -43,7 +46,10 @@ func (s *Store) Scan(ctx context.Context, p Page) (items []clause.Item, next cla
 		in.Limit = aws.Int32(int32(p.Limit))
 	}
 	if p.Prefix != "" {
-		e, err := expression.NewBuilder().WithFilter(expression.NameNoDotSplit(s.layout.PK).BeginsWith(p.Prefix)).Build()
+		pk, sk := expression.NameNoDotSplit(s.layout.PK), expression.NameNoDotSplit(s.layout.SK)
+		// Without the keys it is an item of a table with other keys.
+		filter := pk.BeginsWith(p.Prefix).Or(pk.AttributeNotExists(), sk.AttributeNotExists())
+		e, err := expression.NewBuilder().WithFilter(filter).Build()
 		if err != nil {
 			return nil, nil, 0, err
 		}
@@ -62,5 +68,56 @@ func (s *Store) Scan(ctx context.Context, p Page) (items []clause.Item, next cla
 	if len(out.LastEvaluatedKey) > 0 {
 		next = out.LastEvaluatedKey
 	}
+	if s.foreign(out) {
+		return nil, nil, 0, s.otherKeys(ctx, next)
+	}
 	return out.Items, next, units, nil
+}
+
+// foreign reports whether a page proves that the table has other keys: each item has the keys of its table.
+func (s *Store) foreign(out *dynamodb.ScanOutput) bool {
+	lacks := func(item clause.Item) bool {
+		_, pk := item[s.layout.PK].(*types.AttributeValueMemberS)
+		_, sk := item[s.layout.SK].(*types.AttributeValueMemberS)
+		return !pk || !sk
+	}
+	last := out.LastEvaluatedKey
+	return len(last) > 0 && (len(last) != 2 || lacks(last)) || slices.ContainsFunc(out.Items, lacks)
+}
+
+// otherKeys is the error of a table with other keys. It describes the table, if the client can.
+func (s *Store) otherKeys(ctx context.Context, last clause.Item) error {
+	problem := &SchemaError{Table: s.layout.Table, Need: s.layout.need()}
+	switch found := s.describedKeys(ctx); {
+	case found != "":
+		problem.Found = found
+	case len(last) > 0:
+		problem.Found = fmt.Sprintf("the keys %q", slices.Sorted(maps.Keys(last)))
+	default:
+		problem.Found = "an item without these keys"
+	}
+	return problem
+}
+
+// describedKeys returns the keys of the table; empty if the client cannot ask.
+func (s *Store) describedKeys(ctx context.Context) string {
+	d, ok := s.db.(describer)
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	out, err := d.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.layout.Table})
+	if err != nil || out.Table == nil || s.layout.check(out.Table) {
+		return ""
+	}
+	return keysOf(out.Table)
+}
+
+// CheckKeys returns a SchemaError if a table has other keys than that layout.
+func (l Layout) CheckKeys(t *types.TableDescription) error {
+	if l.check(t) {
+		return nil
+	}
+	return &SchemaError{Table: l.Table, Found: keysOf(t), Need: l.need()}
 }

@@ -253,3 +253,38 @@ func TestQueuesEnd(t *testing.T) {
 
 // onlyLocks has the methods that locks need, and no other.
 type onlyLocks struct{ queuelock.DynamoDB }
+
+// TestQueuesOtherKeys checks that a scan of another program's table ends at its first page. Without the keys "0 queues"
+// would be the answer.
+func TestQueuesOtherKeys(t *testing.T) {
+	for _, cfg := range []queuelock.ScanConfig{{}, {Prefix: "e"}, {Segments: 1, MaxRate: 1}} {
+		for _, described := range []bool{true, false} {
+			locktest.InTable(t, fmt.Sprintf("%+v, described %t", cfg, described), func(t *testing.T, table *queuelocktest.Table) {
+				other := queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "name", SortKey: "place"}}
+				c, db := locktest.Open(t, table, "c", other)
+				if !described {
+					db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DescribeTable"))
+				}
+				mine, _ := locktest.Open(t, table, "mine", queuelock.Config{})
+				for i := range 40 {
+					locktest.Release(t, locktest.Must(mine.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("e", i)}, waitpolicy.Forever)))
+				}
+				cfg, pages := cfg, 0
+				cfg.OnPage = func(float64) { pages++ }
+				found := `found partition key "pk" (S)`
+				if !described {
+					found = "found "
+				}
+				for state, err := range c.Viewer().Queues(t.Context(), cfg) {
+					wrong, ok := errors.AsType[*queue.TableError](err)
+					if state != nil || !ok || !strings.Contains(wrong.Error(), found) || !strings.Contains(wrong.Error(), `need partition key "name" (S)`) {
+						t.Errorf("%+v, %v", state, err)
+					}
+				}
+				if pages > 3 {
+					t.Errorf("%d pages were read", pages)
+				}
+			})
+		}
+	}
+}

@@ -148,8 +148,7 @@ func Lines(ctx context.Context, out io.Writer, c Config) error {
 	return failed
 }
 
-// Once prints the view after one scan, in the size of a terminal of 80 by 24, without the
-// lines that are empty.
+// Once prints the view after one scan, 80 columns wide and as long as the list, without empty lines and the keys.
 func Once(ctx context.Context, out io.Writer, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -161,9 +160,10 @@ func Once(ctx context.Context, out io.Writer, c Config) error {
 	if m.failure != "" {
 		return errors.New(m.failure)
 	}
+	m.width, m.height = 80, frame+max(1, len(m.shown()))
 	lines, _, _ := m.View()
 	var b strings.Builder
-	for _, line := range lines {
+	for _, line := range lines[:len(lines)-1] {
 		if line = strings.TrimRight(line, " "); line != "" {
 			b.WriteString(line + "\n")
 		}

@@ -141,11 +141,24 @@ func (m Model) helpText() page {
 }
 
 // layout is the width of the columns that a list has room for; 0: none.
-type layout struct{ name, owner, chart, data int }
+type layout struct {
+	name, owner, chart, data int
+	mode, held, waiting      bool // that they are shown
+}
+
+// narrow is the room for names below which other columns give way: a queue that cannot be named cannot be found.
+const narrow = 24
 
 // layoutOf shares the width: names have what the other columns leave, charts and data need room.
-func layoutOf(width int) (l layout) {
+func layoutOf(width int) layout {
+	l := layout{mode: true, held: true, waiting: true}
 	rest := width - 2 - 1 - 7 - 1 - 1 - 7 - 1 - 7 - 2 - 7 // mark, mode, held, waiting, longest, and gaps
+	for _, column := range []*bool{&l.mode, &l.held, &l.waiting} {
+		if rest < narrow {
+			*column = false
+			rest += 8
+		}
+	}
 	if rest >= 20+2*(samples+1) {
 		l.chart = samples
 		rest -= 2 * (samples + 1)
@@ -162,11 +175,21 @@ func layoutOf(width int) (l layout) {
 
 // row returns a line of the list.
 func (l layout) row(mark, entity, mode, holder, held, trend, waiting, longest, waits, data string) string {
-	line := fmt.Sprintf("%s %s %s %s %7s", mark, pad(entity, l.name), pad(mode, 7), pad(holder, l.owner), held)
+	line := mark + " " + pad(entity, l.name)
+	if l.mode {
+		line += " " + pad(mode, 7)
+	}
+	line += " " + pad(holder, l.owner)
+	if l.held {
+		line += fmt.Sprintf(" %7s", held)
+	}
 	if l.chart > 0 {
 		line += " " + pad(trend, l.chart)
 	}
-	line += fmt.Sprintf(" %7s  %7s", waiting, longest)
+	if l.waiting {
+		line += fmt.Sprintf(" %7s", waiting)
+	}
+	line += fmt.Sprintf("  %7s", longest)
 	if l.chart > 0 {
 		line += " " + pad(waits, l.chart)
 	}
@@ -188,13 +211,20 @@ func (m Model) list(width int) page {
 	s.body = []string{l.row(" ", "QUEUE", "MODE", "HOLDER", "HELD", "", "WAITING", "LONGEST", "", "DATA")}
 	at := m.cursor(list)
 	from := max(0, min(at-rows/2, len(list)-rows))
-	for i := from; i < min(from+rows, len(list)); i++ {
+	to := min(from+rows, len(list))
+	if to < len(list) && rows > 2 {
+		to-- // for how many are below
+	}
+	for i := from; i < to; i++ {
 		mark := " "
 		if i == at {
 			mark, s.selected = ">", len(s.body)
 		}
 		s.tones[len(s.body)] = list[i].tone()
 		s.body = append(s.body, m.entryRow(l, mark, list[i]))
+	}
+	if below := len(list) - to; below > 0 && rows > 2 {
+		s.body = append(s.body, fmt.Sprintf("  … %d more", below))
 	}
 	return s
 }
@@ -227,6 +257,8 @@ func (m Model) entryRow(l layout, mark string, e entry) string {
 	switch {
 	case e.Expired && l.chart > 0:
 		trend = "over"
+	case e.Expired && !l.held:
+		holder = display.Cut(holder, max(1, l.owner-len(" over"))) + " over"
 	case e.Expired:
 		held = "over"
 	}
@@ -265,6 +297,9 @@ func (m Model) detail(width int) page {
 	var data []string // and other lines about holders
 	for _, line := range display.Policies(s) {
 		data = append(data, "  "+line)
+	}
+	if text := display.Lost(s); text != "" {
+		data = append(data, "  "+text)
 	}
 	for i, h := range s.Serving {
 		mark, age := " ", "?"

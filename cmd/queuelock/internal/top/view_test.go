@@ -134,6 +134,32 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// TestNarrow checks that a narrow screen keeps the names and gives up other columns, and that a list that does not fit says so.
+func TestNarrow(t *testing.T) {
+	long := held("service-42/prod", 2*time.Minute, 80*time.Second)
+	long.Serving[0].Remaining = 0
+	states := []*queue.State{long}
+	for i := range 15 {
+		states = append(states, held(fmt.Sprintf("service-%02d/prod", i), time.Minute, time.Second))
+	}
+	m, _ := play(Resized{40, 10}, scanned(states...))
+	text := screen(m)
+	for _, part := range []string{"> service-42/prod vm:1 over        1m20s", "\n  service-03/prod ", "\n  … 11 more\n"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	for _, part := range []string{"MODE", "HELD", "WAITING", "…p"} {
+		if strings.Contains(text, part) {
+			t.Errorf("%q in\n%s", part, text)
+		}
+	}
+	m, _ = m.Update(Key("end"))
+	if text := screen(m); strings.Contains(text, "more") || !strings.Contains(text, "\n> service-14/prod ") {
+		t.Errorf("at the end:\n%s", text)
+	}
+}
+
 // TestTones checks which queues have a colour.
 func TestTones(t *testing.T) {
 	dead := held("a", time.Minute, 3*time.Second)
