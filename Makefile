@@ -32,7 +32,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 # What these hold starts no goroutine of its own (TestPure), or reads and prints. The race detector would find nothing, in
 # five times the time.
-WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs
+WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/replays
 
 # The race detector waits a second at the end of each process for late reports. There are more than a hundred.
 # GOGC=400 takes four times the memory, and an eighth of the processor time away.
@@ -45,6 +45,15 @@ test: tools fmt vet ## everything: formatting, vet, all tests with the race dete
 .PHONY: test-repeat
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed
 	sh internal/tools/repeat.sh $(or $(RUNS),20)
+
+# The stories, small worlds of the search, the packages of the machines and of their drivers, and the prose.
+SMALL = ^(two_turns_each|three|lost|late|crash|suspended|copied|names|passes|readers|permits)$$
+
+.PHONY: try
+try: ## in about a minute: the tests that most changes fail
+	$(GO) test ./queue ./waitpolicy ./internal/waiter ./internal/session ./internal/handover ./internal/blocks ./internal/table
+	$(GO) test ./internal/testbed/search -run 'TestTranscripts|TestWorlds/$(SMALL)'
+	$(GO) test ./test/docs -run 'Test(Words|Links|DocLinks|Tables|Imports|Layout|Attributes|Options|Kinds|Reference)'
 
 .PHONY: quick
 quick: ## all tests on the embedded engine alone, without the race detector
@@ -105,7 +114,7 @@ user-test: ## the library, the command and otelqueuelock as a user gets them, fr
 
 .PHONY: docs
 docs: ## write the tables of docs/costs.md, docs/errors.md and docs/protocol.md, and the golden files of writes and expressions
-	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates|TestKinds' -count=1 ./test/docs -update
+	$(GO) test -run 'TestWrites|TestExpressions|TestCosts|TestStates|TestKinds' -count=1 ./test/docs ./test/replays -update
 
 .PHONY: pkgsite
 pkgsite: ## serve the documentation of the packages at http://127.0.0.1:8080, as pkg.go.dev shows it

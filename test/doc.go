@@ -1,4 +1,4 @@
-// Package test holds the tests of the library's behaviour, in six packages. They are a module of their own, with what
+// Package test holds the tests of the library's behaviour, in seven packages. They are a module of their own, with what
 // tests the library at large, so that programs which import the library require nothing of it.
 //
 //	acquire  how a lock is acquired: arguments, the queue, waits, callbacks,
@@ -9,6 +9,7 @@
 //	faults   outages, crashes, hanging requests, malformed items, load; every
 //	         engine, in real time
 //	docs     the pages, compared with the code, and what the packages import
+//	replays  what the pages say of the protocol's states, played for minutes
 //	modules  the modules as a user gets them: go get, go install, and what they
 //	         need
 //

@@ -14,6 +14,7 @@
 //	engines      the DynamoDB engines that test suites run on
 //	locktest     what the tests share
 //	writetest    compares writes of package clause with what a table does
+//	docpages     reads the pages, and writes what is generated in them
 //	property     properties over random inputs, with small counterexamples
 //	diff         the difference of two values
 //	leak         goroutines that tests leave

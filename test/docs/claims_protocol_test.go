@@ -165,7 +165,6 @@ func TestFiguresOfFailures(t *testing.T) {
 	says(t, protocolPage, "every %v s by default", active.Seconds())
 	says(t, failuresPage, "delays others by %v s |", (active + waits).Seconds())
 	says(t, failuresPage, "delays others by %v s with the locks", (active+waits).Seconds()+secondsOf(t, "internal/waiter", "stuckGrace"))
-	says(t, failuresPage, "a lease and less than %v minutes more apart", secondsOf(t, "heartbeat", "forget")/60)
 	says(t, failuresPage, "CLEAN UP removes at most %d ids", queue.MaxEvicted)
 	says(t, failuresPage, "during %v minute of observation", secondsOf(t, "queue", "malformedLease")/60)
 	late := secondsOf(t, "queue", "lateFor") / 60

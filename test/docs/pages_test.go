@@ -5,7 +5,6 @@
 package docs_test
 
 import (
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,13 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/queuelock/queuelock/internal/testbed/docpages"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-var update = flag.Bool("update", false, "write the generated parts of the documentation")
-
 // root is the module's directory.
-const root = "../.."
+const root = docpages.Root
 
 // page is one document.
 type page struct {
@@ -52,8 +50,13 @@ func readPage(t *testing.T, name string) page {
 // read returns a file of the module.
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text := locktest.Must(os.ReadFile(filepath.Join(root, name)))
-	return string(text)
+	return docpages.Read(t, name)
+}
+
+// generated compares a generated text with the file, or writes the file.
+func generated(t *testing.T, name, want string) {
+	t.Helper()
+	docpages.Generated(t, name, want)
 }
 
 // snippet is a fenced block of a page.
@@ -119,31 +122,6 @@ func sources(t *testing.T, under, suffix string) string {
 	return all.String()
 }
 
-// generated compares a generated text with the file, or writes the file.
-func generated(t *testing.T, name, want string) {
-	t.Helper()
-	if *update {
-		locktest.OK(t, os.WriteFile(filepath.Join(root, name), []byte(want), 0o644))
-		return
-	}
-	got, lines := strings.Split(read(t, name), "\n"), strings.Split(want, "\n")
-	for i := range max(len(got), len(lines)) {
-		was, is := at(got, i), at(lines, i)
-		if was != is {
-			t.Errorf("%s:%d is %q, and the code gives %q. `make docs` writes the page", name, i+1, was, is)
-			return
-		}
-	}
-}
-
-// at returns the i-th line, or nothing.
-func at(lines []string, i int) string {
-	if i < len(lines) {
-		return lines[i]
-	}
-	return ""
-}
-
 // TestTables finds a row of dashes below the first row of each table, and in each row as many cells as in the first.
 // Without them a page shows the bars.
 func TestTables(t *testing.T) {
@@ -158,7 +136,7 @@ func TestTables(t *testing.T) {
 			switch isRow := strings.HasPrefix(line, "|") && !fenced; {
 			case !isRow:
 				first = ""
-			case first == "" && !dashes.MatchString(at(p.lines, i+1)):
+			case first == "" && !dashes.MatchString(docpages.At(p.lines, i+1)):
 				t.Errorf("%s:%d: the row has no heading", p.name, i+1)
 			case first == "":
 				first = line

@@ -1,4 +1,5 @@
-package docs_test
+// Package replays_test plays the protocol for tables of the pages: what takes too long beside the checks of prose in test/docs.
+package replays_test
 
 import (
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/queuelock/queuelock/internal/testbed/docpages"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/search"
 	"github.com/queuelock/queuelock/queue"
@@ -60,8 +62,8 @@ func TestStates(t *testing.T) {
 			from[to] = nil
 		}
 	}
-	page := between(t, read(t, "docs/protocol.md"), statesBegin, states)
-	generated(t, "docs/protocol.md", between(t, page, phasesBegin, phases))
+	page := docpages.Between(t, docpages.Read(t, "docs/protocol.md"), statesBegin, states)
+	docpages.Generated(t, "docs/protocol.md", docpages.Between(t, page, phasesBegin, phases))
 }
 
 // reached reports whether something is followed by d.
@@ -80,7 +82,7 @@ type doing struct{ name, what string }
 // doings reads the states from the code.
 func doings(t *testing.T) (all []doing) {
 	t.Helper()
-	file := locktest.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(root, "queue/wait.go"), nil, parser.ParseComments))
+	file := locktest.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(docpages.Root, "queue/wait.go"), nil, parser.ParseComments))
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)
 		if !ok || decl.Tok != token.CONST {
