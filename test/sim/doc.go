@@ -19,7 +19,7 @@
 // (package story). A diary keeps what happens to each queue, and a tale words it. Its steps are those of
 // search/testdata. A run has more than they can play, so a story that is pasted there may have to be cut down.
 //
-// Turns are drawn exponentially, or, in half of the runs, so that the ones before say little of the next: nine short ones and
+// Turns are drawn exponentially, or, in some runs, so that the ones before say little of the next: nine short ones and
 // a long one, log-normal, or a crowd behind a very long one. Waiters look as often there as by default, or nearly.
 //
 // # Faults
@@ -39,7 +39,7 @@
 //   - Clients that retry on their own. The HTTP client of some processes sends a
 //     request again after a broken connection or a server error, up to three times
 //     and up to several leases later. The SDK does not learn of it.
-//   - Split transactions. In half of the runs the items of a transaction become
+//   - Split transactions. In some runs the items of a transaction become
 //     visible one after another, in random order, some of them seconds later.
 //     Turns read by a plain consistent read, or by Lock.Get where Lock.Unsettled
 //     asks for it.
@@ -96,15 +96,15 @@
 // In some runs the table's TTL deletes idle records as if Config.Forget were a minute:
 // soon after that time, later, or never. Tickets must rise all the same.
 //
-// A third of the runs are contests: many processes want one lock all the time, for turns
+// Some runs are contests: many processes want one lock all the time, for turns
 // that are short beside leases, so that most grants are by name, and some waiters leave
-// as they are named. In a quarter of these several waiters of one process meet in a short
+// as they are named. In some of these several waiters of one process meet in a short
 // queue, and answers overtake each other by up to two seconds.
 //
-// In a sixth of the runs some turns have limits of waiters or groups, and in a twelfth most do, and the latest waiter may ask
-// the holder to give way. In a tenth some turns want a result of package once, whose functions fail, panic, and die.
+// In some runs some or most turns have limits of waiters or groups, and the latest waiter may ask the holder to give way.
+// In others some turns want a result of package once, whose functions fail, panic, and die.
 //
-// In another eighth of the runs most turns take one to five of five locks at once, in
+// In some runs most turns take one to five of five locks at once, in
 // three entities, with tickets of the table's or of each queue. A newcomer then takes
 // all of them.
 //

@@ -1,0 +1,63 @@
+package queuelock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// firstState takes the lock. Its output is the input of the last state.
+func firstState(ctx context.Context, locks *queuelock.Client, order string) (json.RawMessage, error) {
+	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: order}, waitpolicy.For(2*time.Second),
+		queuelock.WithTTL(5*time.Minute), queuelock.NoHeartbeat())
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(lock.Handle())
+}
+
+// lastState returns ErrGone if the lock was lost in between.
+func lastState(ctx context.Context, locks *queuelock.Client, input json.RawMessage) error {
+	var handle queuelock.Handle
+	if err := json.Unmarshal(input, &handle); err != nil {
+		return err
+	}
+	lock, err := locks.Resume(ctx, handle, waitpolicy.NoWait)
+	if err != nil {
+		return err
+	}
+	return lock.Release(ctx)
+}
+
+// A state machine takes a lock in one function and releases it in another.
+func ExampleLock_Handle() {
+	ctx := context.Background()
+	db := newMemoryTable()
+	first, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "function-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = first.Close(ctx) }() // only so that it leaves nothing running here
+	last, closed := client(db, "function-2", time.Minute)
+	defer closed()
+
+	state, err := firstState(ctx, first, "order-7")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = last.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, ship)
+	fmt.Println("locked in between:", errors.Is(err, queuelock.ErrNotAcquired))
+	fmt.Println("released:", lastState(ctx, last, state) == nil)
+	fmt.Println("released twice:", !errors.Is(lastState(ctx, last, state), queuelock.ErrGone))
+	// Output:
+	// locked in between: true
+	// released: true
+	// released twice: false
+}
