@@ -108,7 +108,7 @@ func TestSlowGrantEndsInTime(t *testing.T) {
 }
 
 // TestTurnsOfACutOffBlock checks that turns of a block, which one release after the other begins in memory, all end with the lease
-// of the block if its client is cut off.
+// of the block if its client is partitioned.
 func TestTurnsOfACutOffBlock(t *testing.T) {
 	for _, lasts := range []time.Duration{200 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second} {
 		t.Run(lasts.String(), func(t *testing.T) {

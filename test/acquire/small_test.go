@@ -14,7 +14,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestOwnTicketOfATurn checks that a caller which asks for a lock that its own client holds is told the ticket of the present turn.
+// TestOwnTicketOfATurn checks that a caller which asks for a lock that its own client holds learns the ticket of the present turn.
 func TestOwnTicketOfATurn(t *testing.T) {
 	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.OpenMet(t, table, "holder", queuelock.Config{})
