@@ -19,6 +19,8 @@ import (
 func TestJSONFields(t *testing.T) {
 	e := newEngine(t)
 	invoke(t, "run", "x", "--once", "10m", "--", "true").prints(t, 0, "") // from now on, a result and the length of a turn are known
+	overtaken := e.failClosed(t, queuelock.Key{Entity: "x"})
+	invoke(t, "evict", "x", "--ticket", "2").ends(t, 0) // from now on, a loss is known
 	e.crashed(t, "x")
 	e.occupied(t, "busy")
 	invoke(t, "revoke", "x", "--why", "all fields", "--after", "1h").ends(t, 0)
@@ -41,7 +43,11 @@ func TestJSONFields(t *testing.T) {
 		if words[0] == "table" {
 			command = words[:2]
 		}
-		described := described(t, invoke(t, append(append([]string{"help"}, command...), "--all")...).stdout)
+		help := invoke(t, append(append([]string{"help"}, command...), "--all")...).stdout
+		if strings.Contains(help, "or null; or null") {
+			t.Errorf("%s: null is named twice", args)
+		}
+		described := described(t, help)
 		for _, absent := range []string{"results.advice", "message"} { // where there is nothing to say
 			printed[absent] = printed[absent] || described[absent]
 			if !described[absent] {
@@ -52,7 +58,9 @@ func TestJSONFields(t *testing.T) {
 			t.Errorf("%s: the help and what is printed (+) differ:\n%s\n%+v", args, diff, o)
 		}
 	}
-	locktest.Is(t, evicted.Release(t.Context()), queuelock.ErrLost)
+	for _, lock := range []*queuelock.Lock{evicted, overtaken} {
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
+	}
 	if lock, run := invoke(t, "help", "lock", "--all").stdout, described(t, invoke(t, "help", "run", "--all").stdout); !maps.Equal(described(t, lock), run) {
 		t.Errorf("the help of lock has other fields than that of run:\n%s", lock)
 	}

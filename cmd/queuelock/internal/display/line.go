@@ -33,6 +33,7 @@ type Line struct {
 	// LongestWait is the longest age of a waiter.
 	LongestWait *float64  `json:"longest_wait_seconds" help:"the longest age of a waiter"`
 	HoldTime    *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
+	Loss        *Loss     `json:"last_eviction" help:"the last turn that its holder lost: its lease was over, or it was evicted or resumed"`
 	Problem     *string   `json:"problem" help:"why the record cannot be read"`
 
 	spans
@@ -71,7 +72,7 @@ func NewLine(s *queue.State, err error) Line {
 		problem := err.Error()
 		l.State, l.Problem = Unreadable, &problem
 	}
-	l.HoldTime = newHoldTime(s)
+	l.HoldTime, l.Loss = newHoldTime(s), NewLoss(s)
 	_, l.Full = s.Full()
 	if h, closed := closing(s); closed {
 		l.ClosedUntil, l.opensIn = known(h.NotBefore), h.Remaining

@@ -70,3 +70,34 @@ func TestOpenTable(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestLoss checks that the last loss is shown, but not the mark of a holder that was resumed and has the lock.
+func TestLoss(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	s := &queue.State{Issued: ticket.FromUint64(7), ReadAt: at.Add(3 * time.Minute), LastEviction: queue.Eviction{Ticket: ticket.FromUint64(5), ID: "h5", At: at}}
+	show := func() string {
+		var out strings.Builder
+		if err := Table(&out, s, Options{Name: "x"}); err != nil {
+			t.Error(err)
+		}
+		return out.String()
+	}
+	want := "x: idle; the last ticket was 7\nlast loss: ticket 5, 3m0s ago, at 2026-03-01T12:00:00Z: its lease was over, or it was evicted or resumed\n"
+	if got := show(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if l := NewLine(s, nil).Loss; l == nil || l.Ticket != "5" || l.ID != "h5" || !l.At.Equal(at) {
+		t.Errorf("%+v", l)
+	}
+	if l := NewReport(s).Loss; l == nil || l.Ticket != "5" {
+		t.Errorf("%+v", l)
+	}
+	s.LastEviction.At = time.Time{}
+	if got := show(); !strings.Contains(got, "ticket 5, at a time that is not known") || NewReport(s).Loss.At != nil {
+		t.Errorf("%q", got)
+	}
+	s.Serving = []queue.Holder{{Ticket: ticket.FromUint64(5), ID: "resumed", Remaining: time.Minute}}
+	if got := show(); strings.Contains(got, "last loss") || NewReport(s).Loss != nil {
+		t.Errorf("%q", got)
+	}
+}

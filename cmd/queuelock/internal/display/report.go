@@ -53,7 +53,8 @@ type Report struct {
 	Serving  []Holder  `json:"serving" help:"the holders, in the order of their tickets"`
 	Waiting  []Waiter  `json:"waiting" help:"the waiters, in order"`
 	HoldTime *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
-	Result   *Result   `json:"result" help:"what a holder has left for its waiters, or null"`
+	Result   *Result   `json:"result" help:"what a holder has left for its waiters"`
+	Loss     *Loss     `json:"last_eviction" help:"the last turn that its holder lost: its lease was over, or it was evicted or resumed"`
 	Limit    *int      `json:"max_waiters" help:"the limit of the last waiter that has one"`
 	Full     bool      `json:"full" help:"as many wait as that allows"`
 }
@@ -129,7 +130,7 @@ func NewReport(s *queue.State) Report {
 		scope := Scope(s.Scope)
 		r.Scope, r.Permits = &scope, &s.Permits
 	}
-	r.HoldTime, r.Result = newHoldTime(s), newResult(s.Result)
+	r.HoldTime, r.Result, r.Loss = newHoldTime(s), newResult(s.Result), NewLoss(s)
 	for _, h := range s.Serving {
 		r.Serving = append(r.Serving, newHolder(h))
 	}

@@ -183,6 +183,7 @@ func TestReport(t *testing.T) {
     "until": "2026-03-01T11:00:00.5Z",
     "problem": null
   },
+  "last_eviction": null,
   "max_waiters": null,
   "full": false
 }`

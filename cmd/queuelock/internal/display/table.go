@@ -33,8 +33,10 @@ type Options struct {
 func Table(out io.Writer, s *queue.State, o Options) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", Escape(o.Name), o.headline(s))
-	if text := ResultOf(s); text != "" {
-		fmt.Fprintf(&b, "%s\n", text)
+	for _, text := range []string{ResultOf(s), Lost(s)} {
+		if text != "" {
+			fmt.Fprintf(&b, "%s\n", text)
+		}
 	}
 	if len(taken(s))+len(s.Waiting) > 0 {
 		b.WriteString("\n")

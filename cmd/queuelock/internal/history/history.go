@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -298,6 +299,11 @@ func (r *Recorder) Facts() []timeline.Fact {
 	if waiter != "" {
 		fact("longest wait", "%s, by %s", display.Duration(wait), display.Owner(waiter))
 	}
+	if r.last != nil {
+		if text, ok := strings.CutPrefix(display.Lost(r.last), "last loss: "); ok {
+			fact("last loss", "%s", text)
+		}
+	}
 	if unseen, ok := r.Unseen(); ok && unseen > 0 {
 		fact("not seen", "%d tickets, which came and went between two looks", unseen)
 	}
@@ -397,6 +403,8 @@ type Report struct {
 	Looks    int       `json:"looks" help:"how many reads it made"`
 	Unseen   *int      `json:"unseen_tickets" help:"tickets that were issued and not seen; not known if other queues share the counter"`
 	Turns    []Line    `json:"turns" help:"the turns, in order"`
+	// Loss is also of a turn that ended before the history.
+	Loss *display.Loss `json:"last_eviction" help:"the last turn that its holder lost, also before the observation"`
 }
 
 // Line is a turn for machines. Times are seconds since the beginning; what was not seen is
@@ -420,6 +428,9 @@ func (r *Recorder) Report(name string) Report {
 	report := Report{Name: name, Began: r.began.UTC(), Observed: display.Seconds(r.at), Looks: r.looks, Turns: []Line{}}
 	if unseen, ok := r.Unseen(); ok {
 		report.Unseen = &unseen
+	}
+	if r.last != nil {
+		report.Loss = display.NewLoss(r.last)
 	}
 	for _, t := range r.Turns() {
 		line := Line{Ticket: t.Ticket.String(), Count: max(t.Turns, 1), Owner: t.Owner, Shared: t.Shared, Until: display.Seconds(t.Until), Outcome: t.Outcome()}

@@ -298,6 +298,9 @@ func (m Model) detail(width int) page {
 	for _, line := range display.Policies(s) {
 		data = append(data, "  "+line)
 	}
+	if text := display.Lost(s); text != "" {
+		data = append(data, "  "+text)
+	}
 	for i, h := range s.Serving {
 		mark, age := " ", "?"
 		if i == m.holder {
