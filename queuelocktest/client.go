@@ -74,7 +74,9 @@ func (c *Client) Heal() { c.conn.Heal() }
 // sign each request. Any will do:
 //
 //	AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:40123
-//	AWS_REGION=local AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
+//	AWS_REGION=local AWS_DEFAULT_REGION=local AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
+//
+// boto3 reads AWS_DEFAULT_REGION only.
 //
 // The server ends with the test. It has sockets, so do not use it in a bubble.
 func (c *Client) Serve() (endpoint string) {

@@ -216,6 +216,7 @@ func localSettings(endpoint string) []string {
 	return []string{
 		"AWS_ENDPOINT_URL_DYNAMODB=" + endpoint,
 		"AWS_REGION=local",
+		"AWS_DEFAULT_REGION=local", // the only one that boto3 reads
 		"AWS_ACCESS_KEY_ID=local",
 		"AWS_SECRET_ACCESS_KEY=local",
 	}

@@ -150,6 +150,7 @@ func TestLocalContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b := start(t, ctx, "local", "--port", "0", "--create-table", "")
 	text := b.expect(t, "AWS_REGION=local")
+	b.expect(t, " AWS_DEFAULT_REGION=local ") // for boto3
 	_, rest, _ := strings.Cut(text, "AWS_ENDPOINT_URL_DYNAMODB=")
 	url, _, _ := strings.Cut(rest, " ")
 	db := connectLocal(url)
