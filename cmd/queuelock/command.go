@@ -61,7 +61,7 @@ type processFlags struct {
 func (p *processFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, fmt.Sprintf("from SIGTERM to SIGKILL; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
-	cmd.Flags().StringVar(&p.onRevoke, "on-revoke", "", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM")
+	cmd.Flags().StringVar(&p.onRevoke, "on-revoke", "", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM: at once on one host, else up to half of --ttl later")
 }
 
 func (p *processFlags) check() error {

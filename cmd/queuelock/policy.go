@@ -25,7 +25,7 @@ func (f *policyFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.maxWaiters, "max-waiters", -1, "do not wait behind `N` waiters or more, at most 10000")
 	flags.Lookup("max-waiters").DefValue = "0" // none is shown: there is no limit
 	flags.BoolVar(&f.latest, "latest", false, "leave the queue once a later waiter with --latest comes")
-	flags.BoolVar(&f.cancels, "cancel-in-progress", false, "the same as --latest, and ask the holder of the group to give way")
+	flags.BoolVar(&f.cancels, "cancel-in-progress", false, "the same as --latest, and ask the holder of the group to give way: see --on-revoke")
 	flags.StringVar(&f.group, "group", "", "with --latest: only waiters of the same group `NAME` count")
 	flags.IntVar(&f.superseded, "superseded-exit-code", exitSuperseded, "the exit `CODE` if a later waiter has come")
 }

@@ -31,8 +31,11 @@ func newRevoke() *cobra.Command {
 		Short: "Ask a holder to give way",
 		Long: `Asks the holder of the lock of ENTITY to give way. The lock stays until it is released: a
 command under "run --on-revoke SIGNAL" gets that signal, and a program hears of it by
-Lock.Revoked. Others go on. A holder of this host hears of it at once, as it is rung. Others,
-and with --no-bell all, learn of it by their next heartbeat, up to half of their lease later.
+Lock.Revoked. Others go on, and the table does not show which listen.
+
+It takes milliseconds where the holder has a bell, which is the default on one host. Without,
+on another host or with --no-bell, the holder learns of it by its next heartbeat, up to half
+of its lease later: start it by "run --ttl 10s" if that is too late.
 
 With --after, "queuelock status" shows by when it should have ended. Nothing happens then by
 itself: "evict --force" ends its turn. A later request replaces an earlier one, and no
@@ -67,6 +70,9 @@ type revokeReport struct {
 	Reason string `json:"reason" help:"what the lock is for"`
 	Ticket string `json:"ticket" help:"the ticket of the holder"`
 	Asked  bool   `json:"asked" help:"true"`
+	// Within is of the default interval of heartbeats.
+	Within *float64 `json:"hears_within_seconds" help:"by when it learns of it, if it is not rung: half of its lease; null: it has none"`
+	Bell   bool     `json:"has_bell" help:"it has a bell, which is rung if it is on this host"`
 }
 
 func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
@@ -102,10 +108,27 @@ func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.json {
 		reason := cmp.Or(e.report.Reason, queuelock.DefaultReason)
-		return display.JSON(cmd.OutOrStdout(), revokeReport{Entity: e.report.Entity, Reason: reason, Ticket: holder.Ticket.String(), Asked: true})
+		report := revokeReport{Entity: e.report.Entity, Reason: reason, Ticket: holder.Ticket.String(), Asked: true, Bell: holder.Bell != ""}
+		if holder.TTL > 0 {
+			within := display.Seconds(holder.TTL / 2)
+			report.Within = &within
+		}
+		return display.JSON(cmd.OutOrStdout(), report)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s was asked to give way\n", e.name, holder.Ticket)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s was asked to give way; %s\n", e.name, holder.Ticket, f.reaction(holder))
 	return err
+}
+
+// reaction says when the holder learns of the request. Whether it listens, the record does not say.
+func (f *revokeFlags) reaction(h queue.Holder) string {
+	learns := "it learns of it by its next heartbeat"
+	if h.TTL > 0 {
+		learns += fmt.Sprintf(", within about %v", display.Duration(h.TTL/2))
+	}
+	if h.Bell != "" && !f.noBell {
+		learns += ", at once on this host"
+	}
+	return learns + "; it may not react"
 }
 
 // revoke asks a holder as it was shown.

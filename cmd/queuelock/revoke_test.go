@@ -15,7 +15,8 @@ import (
 func TestRevoke(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
-	invoke(t, "revoke", "x", "--why", "a hotfix waits", "--after", "5m").prints(t, 0, "\"x\" (lock): ticket 1 was asked to give way\n")
+	invoke(t, "revoke", "x", "--why", "a hotfix waits", "--after", "5m").prints(t, 0,
+		"\"x\" (lock): ticket 1 was asked to give way; it learns of it by its next heartbeat, within about 30m0s; it may not react\n")
 	locktest.Check(t, lock.Extend(t.Context()))
 	<-lock.Revoked()
 	if r, ok := lock.Revocation(); !ok || r.Why != "a hotfix waits" || r.Deadline.IsZero() {
@@ -34,7 +35,7 @@ func TestRevoke(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || report.Serving[0].Revoked == nil || report.Serving[0].Revoked.Why != "a hotfix waits" {
 		t.Errorf("%v: %s", err, o.stdout)
 	}
-	if o := invoke(t, "revoke", "x", "--ticket", "1", "--json"); o.code != 0 || o.stdout != `{"entity":"x","reason":"lock","ticket":"1","asked":true}`+"\n" {
+	if o := invoke(t, "revoke", "x", "--ticket", "1", "--json"); o.code != 0 || o.stdout != `{"entity":"x","reason":"lock","ticket":"1","asked":true,"hears_within_seconds":1800,"has_bell":false}`+"\n" {
 		t.Errorf("%+v", o)
 	}
 	mustBeShort(t, invoke(t, "revoke", "x", "--ticket", "2"), exitFailed, "no holder has this ticket")
@@ -51,7 +52,8 @@ func TestOnRevoke(t *testing.T) {
 	e := newEngine(t)
 	b := start(t, t.Context(), "run", "x", "--on-revoke", "usr1", "--ttl", "1s", "--", "sh", "-c", "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
 	b.expect(t, "ready")
-	invoke(t, "revoke", "x", "--why", "enough").prints(t, 0, "\"x\" (lock): ticket 1 was asked to give way\n")
+	invoke(t, "revoke", "x", "--why", "enough").prints(t, 0,
+		"\"x\" (lock): ticket 1 was asked to give way; it learns of it by its next heartbeat, within about 500ms, at once on this host; it may not react\n")
 	b.expect(t, "asked")
 	b.wait(t).ends(t, 3, "asked to give way", "enough", "SIGUSR1 was sent")
 	e.mustBeIdle(t, "x")
