@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,14 +32,42 @@ type Error struct {
 	Timeout   time.Duration // the time-out that ended the request; zero: another cause
 	Err       error
 
-	again bool // see Kinds
+	again  bool     // see Kinds
+	tables []string // of a transaction, each of which may be the cause; nil: Table
 }
 
 func (e *Error) Error() string {
 	if e.Timeout > 0 {
-		return fmt.Sprintf("%s on table %q: no answer within %v: %s", e.Operation, e.Table, e.Timeout.Round(time.Millisecond), brief(e.Err))
+		return fmt.Sprintf("%s on %s: no answer within %v: %s", e.Operation, e.where(), e.Timeout.Round(time.Millisecond), brief(e.Err))
 	}
-	return fmt.Sprintf("%s on table %q: %s", e.Operation, e.Table, brief(e.Err))
+	return fmt.Sprintf("%s on %s: %s", e.Operation, e.where(), brief(e.Err))
+}
+
+// where names the tables of the request.
+func (e *Error) where() string {
+	const shown = 3
+	switch n := len(e.tables); {
+	case n == 0:
+		return fmt.Sprintf("table %q", e.Table)
+	case n == 1:
+		return fmt.Sprintf("table %q", clip(e.tables[0]))
+	case n > shown:
+		return fmt.Sprintf("%d tables", n)
+	}
+	var names []string
+	for _, name := range e.tables {
+		names = append(names, strconv.Quote(clip(name)))
+	}
+	return "tables " + strings.Join(names, ", ")
+}
+
+// onTables notes the tables of a transaction in its error. A request that failed says of none that it was the cause.
+func onTables(err error, tables []string) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		slices.Sort(tables)
+		e.tables = slices.Compact(tables)
+	}
+	return err
 }
 
 // maxBrief bounds what the text of an Error shows of the SDK's, in letters.

@@ -48,7 +48,13 @@ func (s *Store) TransactGet(ctx context.Context, items []types.TransactGetItem) 
 	defer request.cancel()
 	out, err := db.TransactGetItems(request.ctx, &dynamodb.TransactGetItemsInput{TransactItems: items}, request.options...)
 	if err != nil {
-		return nil, request.failed(err)
+		var tables []string
+		for _, item := range items {
+			if item.Get != nil {
+				tables = append(tables, aws.ToString(item.Get.TableName))
+			}
+		}
+		return nil, onTables(request.failed(err), tables)
 	}
 	request.answered(out.ResultMetadata)
 	read := make([]clause.Item, len(out.Responses))
@@ -72,10 +78,29 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	defer r.cancel()
 	out, err := db.TransactWriteItems(r.ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, r.options...)
 	if err != nil {
-		return r.failed(err)
+		var tables []string
+		for _, item := range items {
+			tables = append(tables, tableOf(item))
+		}
+		return onTables(r.failed(err), tables)
 	}
 	r.answered(out.ResultMetadata)
 	return nil
+}
+
+// tableOf returns the table of a write.
+func tableOf(w types.TransactWriteItem) string {
+	switch {
+	case w.Put != nil:
+		return aws.ToString(w.Put.TableName)
+	case w.Update != nil:
+		return aws.ToString(w.Update.TableName)
+	case w.Delete != nil:
+		return aws.ToString(w.Delete.TableName)
+	case w.ConditionCheck != nil:
+		return aws.ToString(w.ConditionCheck.TableName)
+	}
+	return ""
 }
 
 // Reasons returns the code of each item of a cancelled transaction, "None" for items

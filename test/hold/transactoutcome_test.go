@@ -190,6 +190,9 @@ func TestUnknownBeforeCancellation(t *testing.T) {
 		if _, schema := errors.AsType[*queue.TableError](err); err == nil || schema {
 			t.Errorf("got %v, which blames the lock's table: %v", err, schema)
 		}
+		locktest.Says(t, err, `TransactWriteItems on tables "ordres", "queuelock": ResourceNotFoundException`)
+		_, err = lock.Get(t.Context(), types.TransactGetItem{Get: &types.Get{TableName: aws.String("ordres"), Key: item.Update.Key}})
+		locktest.Says(t, err, `"ordres"`)
 		locktest.Release(t, lock)
 	})
 }
