@@ -149,7 +149,7 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 			}
 		}
 	case l.Holder != nil:
-		holder, held = Owner(*l.Holder), "?"
+		holder, held = HolderOwner(*l.Holder), "?"
 		more := ""
 		if l.Holders > 1 {
 			more = fmt.Sprintf(" +%d", l.Holders-1)
