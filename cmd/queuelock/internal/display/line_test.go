@@ -101,3 +101,12 @@ func TestLoss(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestData checks that data of several lines is quoted, and only what is no text is in base64.
+func TestData(t *testing.T) {
+	for data, want := range map[string]string{"release 7": "release 7", "a\nb\x1b": `"a\nb\x1b"`, "\xff\xfe": "//4= (base64)"} {
+		if text, as := Data([]byte(data)); text+as != want {
+			t.Errorf("%q: %q, want %q", data, text+as, want)
+		}
+	}
+}
