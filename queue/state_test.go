@@ -115,7 +115,7 @@ func TestStateEstimatedWait(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	malformed := &queue.MalformedError{Item: "serving record", Attribute: "granted", Problem: "is S, need N"}
-	if got := malformed.Error(); got != "malformed serving record: attribute granted is S, need N" {
+	if got := malformed.Error(); got != "malformed serving record: attribute granted is S, need N: correct it while no client runs, or use another Reason" {
 		t.Error(got)
 	}
 	cause := errors.New("no such key")

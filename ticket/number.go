@@ -20,7 +20,7 @@ const Digits = 38
 
 // ErrExhausted says that a counter has reached 10^38-1. Another program must have
 // written it. An operator drains the queue and deletes its record.
-var ErrExhausted = errors.New("ticket numbers are exhausted: the counter is at 10^38-1")
+var ErrExhausted = errors.New("ticket numbers are exhausted: the counter is at 10^38-1: use another Reason")
 
 // Number is a ticket number, 1 to 10^38-1. The zero Number is no ticket and comes
 // before all others. Numbers are comparable with == and may be map keys.

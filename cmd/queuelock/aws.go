@@ -24,7 +24,8 @@ import (
 	"github.com/queuelock/queuelock"
 )
 
-// noLogger logs nothing.
+// noLogger logs nothing. Without a logger the SDK's lines, such as that of a body that could not be closed as a call was cut,
+// would be on standard error.
 var noLogger = logging.Nop{}
 
 // credentialsLimit bounds how long credentials are looked for. The last place of the

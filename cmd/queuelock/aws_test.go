@@ -181,3 +181,15 @@ func TestEndpointVariable(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "localhost:8000")
 	mustBeShort(t, invoke(t, "status", "x"), exitUsage, "AWS_ENDPOINT_URL_DYNAMODB", "http://")
 }
+
+// TestSDKLogger checks that no client logs to standard error.
+func TestSDKLogger(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1")
+	db := locktest.Must((&settings{}).connect(t.Context()))
+	defer db.close()
+	for name, client := range map[string]*dynamodb.Client{"connect": db.Client, "another": db.another().Client, "connectLocal": connectLocal("http://127.0.0.1:1").Client} {
+		if got := client.Options().Logger; got != noLogger {
+			t.Errorf("%s: the logger is %T", name, got)
+		}
+	}
+}

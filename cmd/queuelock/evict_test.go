@@ -47,7 +47,7 @@ func TestEvict(t *testing.T) {
 	}
 	invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1").ends(t, exitFailed, "the lock has no holder")
 	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
-	if o := invoke(t, "status", "pay roll", "--reason", "it's due"); !strings.HasSuffix(o.stdout, "idle; the last ticket was 1\n") {
+	if o := invoke(t, "status", "pay roll", "--reason", "it's due"); !strings.Contains(o.stdout, "idle; the last ticket was 1\nlast loss: ticket 1, ") {
 		t.Errorf("stdout %q", o.stdout)
 	}
 }

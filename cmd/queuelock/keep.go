@@ -55,7 +55,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 
 	k, err := keeper.Listen()
 	if err != nil {
-		return f.refuse(answers, &exitError{exitFailed, fmt.Errorf("no socket for unlock: %w", err)})
+		return f.refuse(answers, &exitError{exitFailed, fmt.Errorf("no socket for unlock: %w: set TMPDIR to a directory that can be written", err)})
 	}
 	plan, err := f.plan(cmd, f.title())
 	if err != nil {

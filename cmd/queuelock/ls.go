@@ -34,6 +34,7 @@ type lsFlags struct {
 	output string
 	busy   bool
 	quiet  bool
+	units  bool
 	rate   float64
 }
 
@@ -50,6 +51,8 @@ that costs, on standard error, and keeps to --max-rcu. docs/observe.md describes
 
 Each queue is as its page of the scan showed it. The lock of an item (LockItem) is listed only
 while clients wait for it: its holder is in the item, which "status --item" shows.
+
+--units estimates heartbeats and looks, and turns where clients wait, as if all stayed as it is.
 
 ` + help.Fields("JSON and YAML, for each queue; durations in seconds, null: not known", display.Line{}) + `
 
@@ -73,6 +76,7 @@ Exit codes:
 	outputs.addFlag(cmd, &f.output, "output", "o", "the `FORMAT`")
 	flags.BoolVar(&f.busy, "busy", false, "only queues that have a holder or a waiter")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print the cost")
+	flags.BoolVar(&f.units, "units", false, "show about how many capacity units each queue needs in an hour")
 	addRate(flags.Float64Var, &f.rate)
 	f.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 })
@@ -117,6 +121,7 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 	begun := time.Now()
 	var lines []display.Line
 	var units float64
+	var hourly display.Units
 	printed := 0
 	flush := func() error {
 		slices.SortFunc(lines, display.Line.Compare)
@@ -129,7 +134,7 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 			return errors.Join(flush(), unavailable(err))
 		}
 		if line := display.NewLine(state, err); !f.busy || line.State != display.Idle || err != nil {
-			lines = append(lines, line)
+			lines, hourly = append(lines, line), hourly.Add(line.Units)
 		}
 		if len(lines) == sortedTogether {
 			if err := flush(); err != nil {
@@ -139,6 +144,9 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 	}
 	if err := flush(); err != nil {
 		return err
+	}
+	if f.units {
+		fmt.Fprintf(stderr, "queuelock: %v, if all stays as it is\n", hourly)
 	}
 	_, err := fmt.Fprintf(stderr, "queuelock: %s; %s in %v\n", count(printed, "queue"), measure(units, "read unit"), display.Duration(time.Since(begun)))
 	return err
@@ -167,7 +175,7 @@ func (f *lsFlags) print(out io.Writer, lines []display.Line, more bool) error {
 		}
 		return nil
 	}
-	return display.Lines(out, lines, f.output == "wide")
+	return display.Lines(out, lines, display.Columns{Wide: f.output == "wide", Units: f.units})
 }
 
 func count(n int, thing string) string {

@@ -83,6 +83,9 @@ func TestLs(t *testing.T) {
 	if first.Entity != "deploy/prod" || first.Reason != "lock" || first.State != "held" || first.Waiting != 1 || *first.Holder != "other owner" || *first.Ticket != "1" {
 		t.Errorf("%s", o.stdout)
 	}
+	if o := invoke(t, "ls", "--units"); !strings.Contains(o.stdout, "WRITES/H  READS/H") || !strings.Contains(o.stderr, "queuelock: about ") || !strings.Contains(o.stderr, " write units and 4,000 read units an hour, if all stays as it is\n") {
+		t.Errorf("%+v", o)
+	}
 	if o := invoke(t, "ls", "-o", "yaml"); strings.Count(o.stdout, "\n---\n") != 3 || strings.HasPrefix(o.stdout, "---") {
 		t.Errorf("%+v", o)
 	}
@@ -127,7 +130,7 @@ func TestLsOtherItems(t *testing.T) {
 	}
 	var out strings.Builder
 	line := display.NewLine(&queue.State{Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item", Waiting: []queue.Waiter{{Remaining: time.Second}}}, nil)
-	if err := display.Lines(&out, []display.Line{line}, false); err != nil || !strings.Contains(out.String(), `item "orders" {id S:"7"}  item    item  in the item  ?         1        <1s`) {
+	if err := display.Lines(&out, []display.Line{line}, display.Columns{}); err != nil || !strings.Contains(out.String(), `item "orders" {id S:"7"}  item    item  in the item  ?         1        <1s`) {
 		t.Errorf("%q", out.String())
 	}
 }

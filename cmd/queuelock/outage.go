@@ -21,6 +21,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // briefError is an error in one line that says what to do. --verbose prints err as well.
@@ -67,6 +68,13 @@ func remedy(err error) string {
 				name, quoted(clip(wrong.Table, 20)))
 		}
 		return fmt.Sprintf("table %q has %s; needed is %s", name, clip(wrong.Found, 50), wrong.Need)
+	}
+	if malformed, ok := errors.AsType[*queue.MalformedError](err); ok {
+		return fmt.Sprintf("malformed %s: attribute %s %s: correct it, or use another --reason",
+			clip(malformed.Item, 36), clip(malformed.Attribute, 20), clip(malformed.Problem, 32))
+	}
+	if errors.Is(err, ticket.ErrExhausted) {
+		return "the ticket numbers of the queue are exhausted: another program wrote its counter: use another --reason"
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		return refusal(err, api)

@@ -158,8 +158,8 @@ func TestStatusData(t *testing.T) {
 	}
 	for _, test := range []struct{ data, printed, asJSON string }{
 		{"step 2 of 5: \"café\"", "\ndata of 1: step 2 of 5: \"café\"\n", `"data":"step 2 of 5: \"café\"","data_base64":"`},
-		{"two\nlines", "\ndata of 1 (base64): dHdvCmxpbmVz\n", `"data":"two\nlines","data_base64":"dHdvCmxpbmVz"`},
-		{"\x1b[2J", "\ndata of 1 (base64): G1sySg==\n", `"data_base64":"G1sySg=="`},
+		{"two\nlines", "\ndata of 1: \"two\\nlines\"\n", `"data":"two\nlines","data_base64":"dHdvCmxpbmVz"`},
+		{"\x1b[2J", "\ndata of 1: \"\\x1b[2J\"\n", `"data_base64":"G1sySg=="`},
 		{"\xde\xad\xbe\xef", "\ndata of 1 (base64): 3q2+7w==\n", `"data":null,"data_base64":"3q2+7w=="`},
 	} {
 		locktest.OK(t, lock.SetData(t.Context(), []byte(test.data)))

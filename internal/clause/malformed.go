@@ -15,5 +15,6 @@ type MalformedError struct {
 }
 
 func (e *MalformedError) Error() string {
-	return fmt.Sprintf("malformed %s: attribute %s %s", e.Item, quote.Text(e.Attribute), e.Problem)
+	return fmt.Sprintf("malformed %s: attribute %s %s: correct it while no client runs, or use another Reason",
+		e.Item, quote.Text(e.Attribute), e.Problem)
 }

@@ -1,11 +1,18 @@
 package display
 
-import "encoding/base64"
+import (
+	"encoding/base64"
+	"strconv"
+	"unicode/utf8"
+)
 
-// Data returns a holder's data as text, and how it is written: in base64 if it is not one line of text.
+// Data returns a holder's data as text, and how it is written: quoted if it is not one line, and in base64 if it is no text.
 func Data(data []byte) (text, as string) {
-	if text = string(data); Printable(text) {
+	switch text = string(data); {
+	case Printable(text):
 		return text, ""
+	case utf8.Valid(data):
+		return strconv.Quote(text), ""
 	}
 	return base64.StdEncoding.EncodeToString(data), " (base64)"
 }

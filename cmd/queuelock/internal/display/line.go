@@ -34,6 +34,7 @@ type Line struct {
 	LongestWait *float64  `json:"longest_wait_seconds" help:"the longest age of a waiter"`
 	HoldTime    *HoldTime `json:"hold_time" help:"how long recent holders had the lock"`
 	Loss        *Loss     `json:"last_eviction" help:"the last turn that its holder lost: its lease was over, or it was evicted or resumed"`
+	Units       Units     `json:"units_per_hour" help:"capacity units in an hour, estimated: see --units"`
 	Problem     *string   `json:"problem" help:"why the record cannot be read"`
 
 	spans
@@ -72,7 +73,7 @@ func NewLine(s *queue.State, err error) Line {
 		problem := err.Error()
 		l.State, l.Problem = Unreadable, &problem
 	}
-	l.HoldTime, l.Loss = newHoldTime(s), NewLoss(s)
+	l.HoldTime, l.Loss, l.Units = newHoldTime(s), NewLoss(s), UnitsOf(s).rounded()
 	_, l.Full = s.Full()
 	if h, closed := closing(s); closed {
 		l.ClosedUntil, l.opensIn = known(h.NotBefore), h.Remaining
@@ -149,7 +150,7 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 			}
 		}
 	case l.Holder != nil:
-		holder, held = Owner(*l.Holder), "?"
+		holder, held = HolderOwner(*l.Holder), "?"
 		more := ""
 		if l.Holders > 1 {
 			more = fmt.Sprintf(" +%d", l.Holders-1)
@@ -182,15 +183,25 @@ func Cut(text string, width int) string {
 	return text
 }
 
-// Lines prints the table of a list. In a wide one, no name is cut.
-func Lines(out io.Writer, lines []Line, wide bool) error {
+// Columns say which columns a list has.
+type Columns struct {
+	Wide  bool // no name is cut
+	Units bool // those in an hour
+}
+
+// Lines prints the table of a list.
+func Lines(out io.Writer, lines []Line, c Columns) error {
 	name, owner := 40, 33
-	if wide {
+	if c.Wide {
 		name, owner = 1<<12, 1<<12
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ENTITY\tREASON\tMODE\tHOLDER\tHELD FOR\tWAITING\tLONGEST WAIT")
+	heading := "ENTITY\tREASON\tMODE\tHOLDER\tHELD FOR\tWAITING\tLONGEST WAIT"
+	if c.Units {
+		heading += "\tWRITES/H\tREADS/H"
+	}
+	fmt.Fprintln(w, heading)
 	for _, l := range lines {
 		mode, holder, held, waiting, longest := l.Cells(owner)
 		switch {
@@ -200,7 +211,12 @@ func Lines(out io.Writer, lines []Line, wide bool) error {
 		default:
 			waiting += fmt.Sprintf(" (lease of %d over)", l.ExpiredWaiting)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Name(name), Cut(Owner(l.Reason), name), mode, holder, held, waiting, longest)
+		cells := []string{l.Name(name), Cut(Owner(l.Reason), name), mode, holder, held, waiting, longest}
+		if c.Units {
+			writes, reads := l.Units.cells()
+			cells = append(cells, writes, reads)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	_ = w.Flush() // to a Builder, which takes all
 	_, err := io.WriteString(out, b.String())

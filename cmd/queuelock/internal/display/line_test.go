@@ -45,7 +45,7 @@ func TestClosedLine(t *testing.T) {
 				t.Errorf("held for %v, %v", held, l.HeldFor)
 			}
 			var out strings.Builder
-			if err := Lines(&out, []Line{l}, false); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
+			if err := Lines(&out, []Line{l}, Columns{}); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
 				t.Errorf("%v, %s", err, out.String())
 			}
 		})
@@ -99,5 +99,49 @@ func TestLoss(t *testing.T) {
 	s.Serving = []queue.Holder{{Ticket: ticket.FromUint64(5), ID: "resumed", Remaining: time.Minute}}
 	if got := show(); strings.Contains(got, "last loss") || NewReport(s).Loss != nil {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestData checks that data of several lines is quoted, and only what is no text is in base64.
+func TestData(t *testing.T) {
+	for data, want := range map[string]string{"release 7": "release 7", "a\nb\x1b": `"a\nb\x1b"`, "\xff\xfe": "//4= (base64)"} {
+		if text, as := Data([]byte(data)); text+as != want {
+			t.Errorf("%q: %q, want %q", data, text+as, want)
+		}
+	}
+}
+
+// TestUnits compares the estimate with what docs/costs.md has simulated.
+func TestUnits(t *testing.T) {
+	h := queue.Holder{Ticket: ticket.FromUint64(1), Owner: "a", Remaining: time.Minute, Lease: queue.Lease{TTL: time.Minute}}
+	waiters := func(n int) (all []queue.Waiter) {
+		for range n {
+			all = append(all, queue.Waiter{Remaining: time.Second, Lease: queue.Lease{TTL: 15 * time.Second}})
+		}
+		return all
+	}
+	second := queue.HoldTime{Mean: time.Second}
+	for name, test := range map[string]struct {
+		state         queue.State
+		writes, reads float64
+	}{
+		"Idle":                  {queue.State{}, 0, 0},
+		"HeldForAnHour":         {queue.State{Serving: []queue.Holder{h}, HoldTime: second}, 130, 0},
+		"NextInLine":            {queue.State{Waiting: waiters(1)}, 510, 4000},
+		"TurnsOfASecondBySeven": {queue.State{Serving: []queue.Holder{h}, Waiting: waiters(7), HoldTime: second}, 4.9 * 3600, 16.8 * 3600},
+	} {
+		u := UnitsOf(&test.state)
+		near := func(got, want float64) bool { return got >= want*0.8 && got <= want*1.25 }
+		if !near(u.Writes, test.writes) || !near(u.Reads, test.reads) {
+			t.Errorf("%s: %v, want about %v and %v", name, u, test.writes, test.reads)
+		}
+	}
+	if got := (Units{17640.4, 4000}).String(); got != "about 18,000 write units and 4,000 read units an hour" {
+		t.Error(got)
+	}
+	var out strings.Builder
+	line := NewLine(&queue.State{Entity: "x", Reason: "lock", Issued: ticket.FromUint64(1), Serving: []queue.Holder{h}}, nil)
+	if err := Lines(&out, []Line{line}, Columns{Units: true}); err != nil || !strings.Contains(out.String(), "WRITES/H  READS/H\n") || !strings.HasSuffix(out.String(), " 130       0\n") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }

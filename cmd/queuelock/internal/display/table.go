@@ -7,6 +7,7 @@
 package display
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -119,7 +120,7 @@ func (o Options) entries(out io.Writer, s *queue.State) {
 		if h.Closed {
 			place = "closed"
 		}
-		row(place, HolderTickets(h, number), Owner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		row(place, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
 		place, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
@@ -257,6 +258,9 @@ func Owner(owner string) string {
 	}
 	return strconv.Quote(owner)
 }
+
+// HolderOwner is Owner, and "?" for an entry whose owner cannot be read.
+func HolderOwner(owner string) string { return cmp.Or(Owner(owner), "?") }
 
 // LeaseLeft returns what is left of a holder's lease, and of its lock delay.
 func LeaseLeft(h queue.Holder) string {

@@ -92,8 +92,12 @@ func (t Turn) Line() string {
 	if t.Held {
 		held = display.Duration(t.Until - t.Granted)
 	}
-	return fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
+	line := fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
 		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
+	if data := t.data(); data != "" {
+		line += "  " + data
+	}
+	return line
 }
 
 func (t Turn) tickets(number func(ticket.Number) string) string {
@@ -336,6 +340,7 @@ func (r *Recorder) Chart(name string) timeline.Chart {
 			chart.Rows = append(chart.Rows, timeline.Row{Name: owner})
 		}
 		chart.Rows[i].Bars = append(chart.Rows[i].Bars, t.bars()...)
+		chart.Rows[i].Note = cmp.Or(t.data(), chart.Rows[i].Note)
 	}
 	if len(others) > 0 {
 		chart.Facts = append(chart.Facts, timeline.Fact{Name: "not drawn", Value: fmt.Sprintf("%d more owners", len(others))})

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +196,29 @@ func TestUnseenOfBlock(t *testing.T) {
 	}
 	if line := r.Report("q").Turns[1]; line.Ticket != "3" || line.Count != 4 {
 		t.Errorf("line %+v", line)
+	}
+}
+
+// TestShownData checks that a line of a turn and the picture show the holder's data, and that the legend of the picture names
+// no lease that is too short to be drawn.
+func TestShownData(t *testing.T) {
+	h := holder(1, "a", sec)
+	h.TTL, h.Remaining, h.Data = 4*sec, 590*time.Millisecond, []byte("deploy <7>\nby ada")
+	r := New(begun)
+	mark := queue.Eviction{Ticket: n(1), ID: "a", At: begun.Add(600 * time.Millisecond)}
+	got := see(r, &queue.State{Serving: []queue.Holder{h}}, &queue.State{LastEviction: mark})
+	for range 8 {
+		r.See(&queue.State{LastEviction: mark}, begun.Add(20*sec))
+	}
+	if len(got) != 1 || !strings.HasSuffix(got[0], `evicted: its lease was over "deploy <7>\nby ada"`) {
+		t.Errorf("%q", got)
+	}
+	var svg strings.Builder
+	if err := r.Chart("x").SVG(&svg); err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile(`<text class="note" x="8" y="77">&#34;deploy &lt;7&gt;\\nby ada&#34;<title>`)
+	if !shown.MatchString(svg.String()) || strings.Contains(svg.String(), ">lease over") || strings.Contains(svg.String(), `class="expired"`) {
+		t.Errorf("%s", svg.String())
 	}
 }

@@ -85,12 +85,12 @@ func (v View) holder(now time.Time) string {
 	if !h.Since.IsZero() {
 		text += " for " + span(h.Age+now.Sub(v.Seen))
 	}
-	switch {
-	case len(h.Data) == 0:
-	case display.Printable(string(h.Data)):
-		text += ": " + string(h.Data)
+	switch data, as := display.Data(h.Data); {
+	case data == "":
+	case as == "":
+		text += ": " + data
 	default:
-		text += fmt.Sprintf(": %d bytes of data", len(h.Data))
+		text += fmt.Sprintf(": %d bytes of data", len(h.Data)) // base64 says nothing in a line that is read at a glance
 	}
 	return text
 }

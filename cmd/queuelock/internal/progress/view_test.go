@@ -49,7 +49,7 @@ func TestLine(t *testing.T) {
 		}), 20 * time.Second, `queuelock: waiting for "x" (lock): position 3, 2 tickets ahead, held by vm:123 (ticket 7) for 1d02h: make deploy; ` +
 			`waited 1h00m, expected in about 40s, gives up in 2m40s`},
 		{at(2, func(v *View) { v.Progress.TicketsAhead, v.Progress.Serving.Data = 1, []byte("\x1b[2J") }), 0,
-			`queuelock: waiting for "x" (lock): position 2, 1 ticket ahead, held by vm:123 (ticket 7): 4 bytes of data; waited <1s`},
+			`queuelock: waiting for "x" (lock): position 2, 1 ticket ahead, held by vm:123 (ticket 7): "\x1b[2J"; waited <1s`},
 		{at(1, func(v *View) { v.Progress.EstimatedWait, v.Progress.Estimated = time.Second, true }), 2 * time.Second, // the guess was wrong
 			`queuelock: waiting for "x" (lock): position 1, held by vm:123 (ticket 7); waited 2s, expected at any time`},
 	} {

@@ -318,7 +318,7 @@ func (m Model) detail(width int) page {
 		if text, as := display.Data(h.Data); text != "" {
 			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Turn().Short(), as, text))
 		}
-		body = append(body, row(mark, map[bool]string{false: "served", true: "closed"}[h.Closed], display.HolderTickets(h, ticket.Number.Short), display.Owner(h.Owner), age, display.LeaseLeft(h)))
+		body = append(body, row(mark, map[bool]string{false: "served", true: "closed"}[h.Closed], display.HolderTickets(h, ticket.Number.Short), display.HolderOwner(h.Owner), age, display.LeaseLeft(h)))
 	}
 	up := "^"
 	if m.Unicode {

@@ -19,12 +19,14 @@ const (
 	bottom      = 30
 	clock       = 16 // for the time of day
 	plot        = width - nameWidth - 20
+	maxNote     = 29 // letters of 9 pixels
 )
 
 // style has both schemes, because a page shows the picture on its own background.
 const style = `
 text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #24292f }
 .title { font-weight: bold; font-size: 14px }
+.note { font-size: 9px }
 .grid { stroke: #d0d7de; stroke-width: 1 }
 .waiting { fill: #b6c6d9 }
 .holding { fill: #1f6feb }
@@ -63,7 +65,7 @@ func (c Chart) picture(w io.Writer, heading int) error {
 	above := titleHeight - heading
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 %d %d %d" role="img">`+"\n", width, height-above, above, width, height-above)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(c.Title), style)
-	if c.used()[Lapsing] {
+	if c.pictured()[Lapsing] {
 		b.WriteString(hatch)
 	}
 	if heading > 0 {
@@ -73,10 +75,16 @@ func (c Chart) picture(w io.Writer, heading int) error {
 	c.grid(&b)
 	for i, row := range c.Rows {
 		y := top + i*rowHeight
-		fmt.Fprintf(&b, `<text x="8" y="%d">%s</text>`+"\n", y+15, html.EscapeString(cut(row.Name, maxName-2)))
+		base := y + 15
+		if row.Note != "" {
+			base = y + 10
+			fmt.Fprintf(&b, `<text class="note" x="8" y="%d">%s<title>%s</title></text>`+"\n",
+				y+19, html.EscapeString(cut(row.Note, maxNote)), html.EscapeString(row.Note))
+		}
+		fmt.Fprintf(&b, `<text x="8" y="%d">%s</text>`+"\n", base, html.EscapeString(cut(row.Name, maxName-2)))
 		for kind := range kinds {
 			for _, bar := range row.Bars {
-				if bar.Kind == kind {
+				if bar.Kind == kind && c.visible(bar) {
 					c.bar(&b, bar, y)
 				}
 			}
@@ -88,7 +96,7 @@ func (c Chart) picture(w io.Writer, heading int) error {
 }
 
 func (c Chart) legend(b *strings.Builder) {
-	x, used := 8, c.used()
+	x, used := 8, c.pictured()
 	for _, kind := range legend {
 		if !used[kind] {
 			continue
@@ -102,6 +110,22 @@ func (c Chart) legend(b *strings.Builder) {
 		fmt.Fprintf(b, `<text x="%d" y="40">%s</text>`+"\n", x+18, names[kind])
 		x += 18 + 8*len(names[kind]) + 16
 	}
+}
+
+// visible reports whether a picture shows a bar. A turn is drawn however short it is; the end of its lease is not, as a line
+// of a pixel would only be a riddle in the legend.
+func (c Chart) visible(bar Bar) bool {
+	return bar.Kind != Lapsing && bar.Kind != Expired || c.x(bar.To)-c.x(bar.From) >= 1
+}
+
+// pictured returns which kinds a picture shows.
+func (c Chart) pictured() (used [kinds]bool) {
+	for _, row := range c.Rows {
+		for _, bar := range row.Bars {
+			used[bar.Kind] = used[bar.Kind] || c.visible(bar)
+		}
+	}
+	return used
 }
 
 // grid draws lines at round times.

@@ -35,6 +35,7 @@ type Bar struct {
 // Row is a client.
 type Row struct {
 	Name string
+	Note string // shown below the name in a picture
 	Bars []Bar
 }
 
