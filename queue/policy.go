@@ -31,12 +31,16 @@ const (
 // Full returns the limit by which the last waiter that has one takes the queue as full, and whether it is. Waiters whose lease has ended
 // do not count.
 func (s *State) Full() (limit int, full bool) {
+	n := 0
 	for _, w := range s.Waiting {
+		if !w.Expired() {
+			n += w.turns()
+		}
 		if w.MaxWaiters > 0 {
 			limit = w.MaxWaiters
 		}
 	}
-	return limit, limit > 0 && s.Waiters() >= limit
+	return limit, limit > 0 && n >= limit
 }
 
 // SupersededBy returns the ticket of the waiter that supersedes the one with ticket t, the last of its group.

@@ -46,12 +46,11 @@ func first[T any](list []T, is func(T) bool) (found T, ok bool) {
 	return list[i], true
 }
 
-// Waiters returns how many callers wait: of a block, each of its tickets is one. Rows whose leases have ended are not counted.
+// Waiters returns how many callers wait: of a block, each of its tickets is one. Those whose leases have ended count until a client
+// removes their rows; Full does not count them.
 func (s *State) Waiters() (n int) {
 	for _, w := range s.Waiting {
-		if !w.Expired() {
-			n += w.turns()
-		}
+		n += w.turns()
 	}
 	return n
 }
