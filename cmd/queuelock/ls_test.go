@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,11 +185,11 @@ func TestOtherKeys(t *testing.T) {
 			if empty && !described {
 				continue // nothing shows the keys
 			}
-			scans := 0
+			var scans atomic.Int32
 			deny := func(w http.ResponseWriter, r *http.Request) bool {
 				_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 				if operation == "Scan" {
-					scans++
+					scans.Add(1)
 				}
 				if operation == "DescribeTable" && !described {
 					w.WriteHeader(http.StatusBadRequest)
@@ -202,8 +203,8 @@ func TestOtherKeys(t *testing.T) {
 				args := append(strings.Fields(args), "--partition-key", "key", "--sort-key", "range")
 				o := invoke(t, args...)
 				o.ends(t, exitUnavailable, `table "queuelock" has `, `needed is partition key "key" (S) and sort key "range" (S)`)
-				if described != (scans == 0) {
-					t.Errorf("%v: %d scans", args, scans)
+				if described != (scans.Load() == 0) {
+					t.Errorf("%v: %d scans", args, scans.Load())
 				}
 			}
 		}
