@@ -20,7 +20,7 @@ func TestAnswerAfterEnd(t *testing.T) {
 	}{
 		"Throttled": {code: queuelocktest.Throttling, unavailable: true},
 		"Failed":    {code: queuelocktest.InternalError, unavailable: true},
-		"Denied":    {code: queuelocktest.AccessDenied},
+		"Refused":   {code: "ValidationException"},
 	} {
 		for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
 			locktest.InTable(t, name+"/"+scope, func(t *testing.T, table *queuelocktest.Table) {
