@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/queuelock/queuelock/internal/table"
 )
 
 // answers watches the requests of one database. It says when they fail for a while after some had succeeded, and once more
@@ -23,9 +24,6 @@ type answers struct {
 	began time.Time                    // guarded by mu; of the failures; zero: there is none
 	told  bool                         // guarded by mu
 }
-
-// expired are the codes with which DynamoDB refuses credentials that were good once.
-var expired = []string{"ExpiredToken", "ExpiredTokenException", "UnrecognizedClientException", "InvalidSignatureException"}
 
 // watch adds the watch to the requests of a client. Attempts of the SDK are one request.
 func (a *answers) watch(o *dynamodb.Options) {
@@ -43,7 +41,7 @@ func (a *answers) watch(o *dynamodb.Options) {
 // note notes how a request has ended.
 func (a *answers) note(err error) {
 	api, answered := errors.AsType[smithy.APIError](err)
-	if answered && slices.Contains(expired, api.ErrorCode()) {
+	if answered && table.RenewableCode(api.ErrorCode()) {
 		a.renew()
 	}
 	a.mu.Lock()

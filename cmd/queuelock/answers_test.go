@@ -129,6 +129,7 @@ func TestRenewedCredentials(t *testing.T) {
 				cmd := e.program(t, "run", "y", "--ttl", "4s", "--", "sleep", "8")
 				locktest.OK(t, cmd.Start())
 				code = func() int { return codeAfter(t, cmd) }
+				until(t, "it holds", func() bool { return len(e.state(t, "y").Serving) == 1 })
 			} else {
 				queued, lock := e.puts(), e.occupied(t, "x")
 				read, write := errorPipe(t)
@@ -136,7 +137,6 @@ func TestRenewedCredentials(t *testing.T) {
 				code = e.waiter(t, queued, write)
 				finish = func() { locktest.Release(t, lock) }
 			}
-			time.Sleep(time.Second) // it holds, or waits
 			keys("new")
 			changed.Store(true)
 			select {

@@ -259,8 +259,11 @@ func Unanswered(err error) bool {
 // release waits for that. An acquire does not, as the credentials may never be right.
 func Renewable(err error) bool {
 	e, ok := errors.AsType[*Error](err)
-	return ok && slices.Contains(renewable, codeOf(e.Err))
+	return ok && RenewableCode(codeOf(e.Err))
 }
+
+// RenewableCode is Renewable for the code of an error.
+func RenewableCode(code string) bool { return slices.Contains(renewable, code) }
 
 // Applied reports whether a write that its sender alone repeats (clause.BySender), and that
 // failed with err, may have been applied, or may yet be. A refused condition proves that it was not, and so does an error

@@ -53,7 +53,7 @@ var Kinds = []Kind{
 	},
 	{
 		"credentials that have expired or are not known, a wrong clock", AfterAny, "they are renewed, and the clock is corrected",
-		func(err error) bool { return slices.Contains(renewable, codeOf(err)) },
+		func(err error) bool { return RenewableCode(codeOf(err)) },
 	},
 	{
 		"a right that is missing, and any other refusal", AfterSame, "a policy was changed; at the first request, the action was forgotten",

@@ -17,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/table"
@@ -274,6 +276,30 @@ func TestFirstRequestFailsFast(t *testing.T) {
 		if took := time.Since(begun); err == nil || took > 2*time.Second || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("after %v: %v", took, err)
 		}
+	})
+}
+
+// TestForeignRightIsNotAwaited checks that a transaction is not repeated until the lock is lost because of a right that is missing,
+// also after an answer to the same operation: it may be that of another table of the caller's.
+func TestForeignRightIsNotAwaited(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		items := []types.TransactGetItem{{Get: &types.Get{TableName: aws.String(table.Name()), Key: locktest.RecordKey()}}}
+		_, err := lock.Get(t.Context(), items...)
+		locktest.OK(t, err)
+		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
+		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactGetItems", "TransactWriteItems"))
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err = lock.Get(ctx, items...)
+		locktest.Says(t, err, "AccessDenied")
+		locktest.Says(t, lock.Transact(ctx, locktest.Deposit(table, nil)), "AccessDenied")
+		if took := time.Since(begun); took > 2*time.Second || lock.Err() != nil {
+			t.Errorf("after %v: %v", took, lock.Err())
+		}
+		locktest.Release(t, lock)
 	})
 }
 

@@ -45,3 +45,30 @@ func TestAcquireAllBesideClosedQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestAcquireAllKeepsItsPlaceAtASecondClosing lets another close the queue again before a call that has waited for it to open. The
+// call keeps its new place then, or those that come later would close it before the call for ever.
+func TestAcquireAllKeepsItsPlaceAtASecondClosing(t *testing.T) {
+	for name, cfg := range map[string]queuelock.Config{"one after the other": {}, "a common ticket": locktest.SharedScope} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			a, b, c := locktest.Three(t, table, cfg, "one", "two", "three")
+			const closed = 2 * time.Hour
+			turn := func(c *queuelock.Client) {
+				locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: "b"}, waitpolicy.Forever, queuelock.HoldAtLeast(closed))))
+			}
+			turn(a)
+			both := locktest.Background(func() (*queuelock.Locks, error) {
+				return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever)
+			})
+			time.Sleep(time.Minute)
+			turn(a) // it has waited in the queue, and is served when that opens
+			time.Sleep(time.Minute)
+			later := locktest.Background(func() (any, error) { turn(c); return nil, nil })
+			got := locktest.Within(t, "both", closed+time.Minute, both)
+			locktest.OK(t, got.Err)
+			locktest.StillWaits(t, "the later one", later)
+			locktest.OK(t, got.Lock.Release(context.Background()))
+			<-later
+		})
+	}
+}

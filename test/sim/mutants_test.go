@@ -84,6 +84,16 @@ var mutants = []mutant{
 		"", 0, "./test/acquire TestBlockLeavesBeforeItsGrant",
 	},
 	{
+		"a transaction is repeated although a right is missing", "internal/table/kinds.go",
+		"operation == transactWriteItems || operation == transactGetItems", "false",
+		"", 0, "./test/acquire TestForeignRightIsNotAwaited",
+	},
+	{
+		"a call for several locks gives up its place at each closing", "internal/multilock/multilock.go",
+		"a.yielded = true", "a.yielded = false",
+		"", 0, "./test/modes TestAcquireAllKeepsItsPlaceAtASecondClosing",
+	},
+	{
 		"uneven: a waiter behind others sleeps for an eighth of a long turn", "waitpolicy/schedule.go",
 		", max(float64(s.SlowestNext), age/60))", ", float64(s.Slowest))",
 		`was free for`, 60000, "",
