@@ -173,7 +173,8 @@ func TestErrUnavailable(t *testing.T) {
 	for wait, w := range allWaits {
 		failures := 4 // the SDK client makes three attempts
 		if wait == "Short" {
-			failures = 2
+			// A look comes after a tenth of a second, and the SDK pauses for up to 150 ms after each failure.
+			failures, w.wait = 2, waitpolicy.For(600*time.Millisecond)
 		}
 		for call, calls := range callsThatAcquire {
 			if w.forever {
