@@ -159,7 +159,7 @@ func TestWaitOutlivesDisturbances(t *testing.T) {
 			locktest.InBubble(t, fmt.Sprintf("%s, blocks of %d", wait.name, block), func(t *testing.T) {
 				table, way := locktest.Watched(t), &disturbed{}
 				holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-				release := func(ctx context.Context) error { return nil }
+				var release func(context.Context) error
 				if wait.holds != nil {
 					release = wait.holds(t, table, holder)
 				} else {
