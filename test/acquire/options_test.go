@@ -22,7 +22,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// effect is what an option does to others than its caller.
+// effect is what an option does to others than its caller. RETAKE is of callers of one client that gather: of options that join.
 type effect struct {
 	option   queuelock.Option
 	others   []queuelock.Option // of the other callers of the queue
