@@ -267,8 +267,9 @@ func RenewableCode(code string) bool { return slices.Contains(renewable, code) }
 
 // Applied reports whether a write that its sender alone repeats (clause.BySender), and that
 // failed with err, may have been applied, or may yet be. A refused condition proves that it was not, and so does an error
-// that no repetition changes. A throttle or a conflict proves nothing: a transport that
-// retries on its own may have sent the request before.
+// that no repetition changes. Any other proves nothing: a transport that retries on its own may have sent the request before. A
+// right that is missing was missing then, too, unless the client has had an answer to the operation, or the operation is of
+// tables of which nothing is known.
 func Applied(err error) bool {
 	if err == nil {
 		return true
@@ -280,7 +281,17 @@ func Applied(err error) bool {
 		return false
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return !ok || response.HTTPStatusCode() != http.StatusBadRequest || passes(err) || Renewable(err)
+	if !ok || response.HTTPStatusCode() != http.StatusBadRequest {
+		return true
+	}
+	switch kindOf(err).Repeat {
+	case Never:
+		return false
+	case AfterSame:
+		e, ok := errors.AsType[*Error](err)
+		return ok && (e.again || e.Operation == transactWriteItems)
+	}
+	return true
 }
 
 // notApplied is an error whose write was not applied; see Applied.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -45,6 +46,19 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	locktest.InTable(t, "a transport that sends it again proves nothing", func(t *testing.T, table *queuelocktest.Table) {
+		db := table.Client("c", func(o *dynamodb.Options) { o.HTTPClient = twice{o.HTTPClient} })
+		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
+		defer c.Close(t.Context())
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lost := db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems").Times(1).Where(func(queuelocktest.Request) bool { return lost.Fired() > 0 }))
+		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
+		if err != nil || denied.Fired() != 1 || locktest.Balance(table) != "1" {
+			t.Errorf("got %v, and the account holds %s", err, locktest.Balance(table))
+		}
+		locktest.Release(t, lock)
+	})
 	locktest.InTable(t, "no rights", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -52,12 +66,27 @@ func TestUnknownOutcome(t *testing.T) {
 		before := db.Counts()
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
 		sent := db.Counts().Sub(before).Total().Sent
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 || sent != 1 {
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 || sent != 2 { // and SETTLE
 			t.Errorf("got %v after %d requests", err, sent)
 		}
 		locktest.Says(t, err, "AccessDenied")
 		locktest.Release(t, lock)
 	})
+}
+
+// twice is a transport that sends a request without an answer once more.
+type twice struct{ dynamodb.HTTPClient }
+
+func (c twice) Do(r *http.Request) (*http.Response, error) {
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		again.Body, _ = r.GetBody()
+	}
+	answer, err := c.HTTPClient.Do(r)
+	if err != nil && again.Body != nil {
+		return c.HTTPClient.Do(again)
+	}
+	return answer, err
 }
 
 // DynamoDB forgets a transaction's token after ten minutes. A repetition is then
