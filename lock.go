@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,10 +40,37 @@ func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *
 	notify.Send(cfg.log, event.Granted{
 		Origin: cfg.log.Origin(grant.Ticket), Waited: time.Since(cfg.begun), Handover: grant.Idle(time.Now()),
 	})
+	cfg.atLeast = grant.Lease.AtLeast // of a lock that was resumed
 	terms := session.Config{
-		Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Warnings: margins, Log: cfg.log,
+		Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Passing: cfg.passing(c), Warnings: margins, Log: cfg.log,
 	}
 	return c.sessions.Hold(ctx, terms, grant)
+}
+
+// passing decides by the options of a call in which ways its lock may come without a claim, and go to the next. Nothing else
+// decides that by options.
+//
+//   - Only an exclusive lock has a next ticket. In a wider scope that is mostly of another queue, and the lock of a user's item
+//     may be released with an update. A queue that stays closed needs no read of the next row.
+//   - A waiter that may be superseded looks first. One that is resumed has the ids of another process.
+//   - An entry by name has what a row shows: no data, delay, AtLeast or confirmation. It has the rest of the row's lease, at
+//     least a fifteenth, and a heartbeat accepts it. So that lease must not be longer than its own, or cause a warning at once.
+//   - A caller that waits for a result probably leaves with one.
+//   - Callers of a block share one entry and one lease, and all of them wait. So they have nothing of their own.
+func (s *settings) passing(c *Client) waiter.Passing {
+	tries, _ := s.patience().Tries()
+	policy, adjacent := s.policy(), s.Scope == ticket.ScopeQueue && s.queue.Home == nil
+	exclusive := adjacent && s.mode == (queue.Mode{})
+	offered := adjacent && s.mode.Permits == 0 && s.resume == nil && policy.Group == ""
+	plain := exclusive && offered && len(s.data) == 0 && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && s.once == nil
+	alike := s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner && len(s.warnings) == 0 && policy == (queue.Policy{}) && s.placed == nil
+	return waiter.Passing{
+		Block:   plain && alike && s.Block > 1 && tries == 0,
+		Offered: offered,
+		Named:   plain && s.WaiterTTL <= s.TTL && !slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 }),
+		Rings:   exclusive,
+		Reads:   exclusive && s.atLeast == 0,
+	}
 }
 
 // acquires counts the calls of this process, also for an Observer of several Clients.

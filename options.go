@@ -355,19 +355,13 @@ func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
 
 // config is waiter without callbacks.
 func (c *Client) config(cfg *settings) *waiter.Config {
-	config := &waiter.Config{
+	return &waiter.Config{
 		Queue: cfg.queue, Counter: cfg.counter(cfg.queue), Observer: c.observer, Local: c.local, Log: cfg.log,
 		Entry:  waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
 		Row:    heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
 		Policy: cfg.policy(), Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
-		Wanted: cfg.wanted,
+		Wanted: cfg.wanted, Passing: cfg.passing(c),
 	}
-	config.Entry.Unnamed = cfg.once != nil // it probably leaves with a result
-	for _, w := range cfg.warnings {
-		// A grant by name may have a fifteenth of the lease of a row left, and should not begin with a warning.
-		config.Entry.Unnamed = config.Entry.Unnamed || w.margin > cfg.WaiterTTL/16
-	}
-	return config
 }
 
 // progress returns what receives the changes of a wait, nil if there is no receiver.

@@ -101,7 +101,6 @@ import (
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -205,7 +204,7 @@ func (c *Client) serve(ctx context.Context, cfg *settings) (*Lock, error) {
 		return nil, err
 	}
 	defer m.end()
-	if !cfg.joins(c) {
+	if !cfg.passing(c).Block {
 		return m.waited(m.acquire())
 	}
 	ended := m.ctx.Done()
@@ -284,16 +283,8 @@ func (m *member) Advance(grant *waiter.Grant) error {
 
 func (m *member) GiveBack(ctx context.Context, grant *waiter.Grant) {
 	q := m.cfg.queue
-	s := m.client.sessions.Hold(ctx, session.Config{Name: keyOf(q), Queue: q, Terms: m.cfg.holderTerms()}, grant)
+	s := m.client.sessions.Hold(ctx, session.Config{Name: keyOf(q), Queue: q, Terms: m.cfg.holderTerms(), Passing: m.cfg.passing(m.client)}, grant)
 	_ = s.Release(ctx) // Close repeats what fails
-}
-
-// joins reports whether a call may wait together with others of its client for the same lock: all of them wait and hold alike.
-func (s *settings) joins(c *Client) bool {
-	tries, _ := s.patience().Tries()
-	plain := s.mode == (queue.Mode{}) && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && len(s.data) == 0 && len(s.warnings) == 0
-	return plain && s.Block > 1 && s.once == nil && s.policy() == (queue.Policy{}) && s.resume == nil && s.placed == nil && s.queue.Home == nil && s.Scope == ticket.ScopeQueue &&
-		tries == 0 && s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner
 }
 
 // lock makes the lock of what a waiter has got, or the error. tried reports whether it made a request.

@@ -20,13 +20,13 @@ type next struct {
 	timer *time.Timer   // of the read; nil: there is none
 }
 
-// foresee lets the session read the next row during its turn, so that the release can grant the lock by name and ring. A queue
-// that stays closed needs neither, and of a block only the last turn.
+// foresee lets the session read the next row during its turn, so that the release can grant the lock by name and ring: of a block
+// only the last turn.
 func (s *Session) foresee() {
 	g := s.grant
 	s.next.row = g.Next
 	t, ok := s.nextTicket()
-	if g.ReadNext.IsZero() || !ok || g.Ticket != g.Last() || s.config.Terms.AtLeast > 0 {
+	if g.ReadNext.IsZero() || !ok || g.Ticket != g.Last() || !s.config.Passing.Reads {
 		return
 	}
 	ctx := random.Fork(context.WithoutCancel(s.ctx))
@@ -48,11 +48,8 @@ func (s *Session) foresee() {
 
 // nextTicket returns the ticket after the session's last. Other locks have no next waiter, or its row is elsewhere.
 func (s *Session) nextTicket() (t ticket.Number, ok bool) {
-	if s.config.Queue.Home != nil || s.config.Mode != (queue.Mode{}) || s.grant.Record.Scope != ticket.ScopeQueue {
-		return t, false
-	}
 	t, err := s.grant.Last().Next()
-	return t, err == nil
+	return t, err == nil && s.config.Passing.Rings
 }
 
 // readNext reads the next row. If that fails, or there is none, nothing is known of it.

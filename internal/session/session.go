@@ -20,6 +20,7 @@ type Config struct {
 	Queue    table.Queue
 	Terms    heartbeat.Terms
 	Mode     queue.Mode      // as it was acquired
+	Passing  waiter.Passing  // the same
 	Warnings []time.Duration // margins of the lease; see Deliver
 	Log      *notify.Log     // receives the events of the lock; nil: nothing does
 }
@@ -39,7 +40,6 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
 	grant.Held, grant.First = time.Now(), cmp.Or(grant.First, grant.Ticket)
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
-	s.config.Terms.AtLeast = grant.Lease.AtLeast                      // the same, and of one that was resumed as shared
 	terms := s.config.Terms
 	s.hold = s.began(queue.Grant{
 		ID: grant.ID, Ticket: grant.First, Turns: grant.Turns, Mode: config.Mode, Sent: grant.Sent,

@@ -56,7 +56,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place 
 	if w.cfg.Policy.Limited {
 		row.MaxWaiters = w.cfg.Policy.Waiters
 	}
-	if w.cfg.nameable() {
+	if w.cfg.Passing.Named {
 		row.EntryID = w.wait.PassID()
 	}
 	row.Bell = w.bell.Text()
@@ -290,24 +290,4 @@ func (p *place) renew(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", heartbeat.ErrEvicted, errSwept)
 	}
 	return err
-}
-
-// Hand-over by name: a holder that has read the row with the next ticket grants the lock to it as it releases. The entry
-// has the lease of that row. Its waiter holds the lock when a look shows the entry, without a request. It keeps the row
-// until its session has accepted the grant by a heartbeat, or has ended, so that a grant to a waiter that has left is
-// known by its missing row.
-
-// nameable reports whether a release may grant the lock to a waiter's row. Not if its entry has more than a row
-// says, or no heartbeat to accept the grant.
-func (c *Config) nameable() bool {
-	e, t := c.Entry, c.Entry.Terms
-	plain := e.Mode == (queue.Mode{}) && len(e.Data) == 0 && t.Delay == 0 && t.AtLeast == 0 && !t.FailClosed && !e.Unnamed
-	return plain && t.Interval > 0 && c.Row.TTL <= t.TTL && c.passable()
-}
-
-// passable reports whether the release of the ticket before may pass the lock to the waiter. With a wider counter the
-// tickets between are of other queues, and the lock of a user's item may be released with an update. A waiter that may be
-// superseded looks first.
-func (c *Config) passable() bool {
-	return c.Counter == nil && c.Queue.Home == nil && c.Resume == nil && c.Entry.Mode.Permits == 0 && c.Policy.Group == ""
 }

@@ -65,6 +65,7 @@ type Config struct {
 
 	Schedule     waitpolicy.Schedule
 	Policy       queue.Policy
+	Passing      Passing
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
 	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
@@ -94,8 +95,15 @@ type Entry struct {
 	Data  []byte
 	Mode  queue.Mode
 	Terms heartbeat.Terms // with FailClosed, until the grant is confirmed
-	// Unnamed says that the lock is not to be granted by name: the lease would begin with less than its whole length.
-	Unnamed bool
+}
+
+// Passing says how the lock of a call may come without a claim, and go on.
+type Passing struct {
+	Block   bool // its caller may wait in a block: the turn comes in memory
+	Offered bool // a release of its client may pass it the lock
+	Named   bool // a release of any client may, by its row
+	Rings   bool // its holder rings the row with the next ticket
+	Reads   bool // and reads that during its turn, so that it can be named
 }
 
 // Counter issues the tickets of several queues.
@@ -457,7 +465,7 @@ func (w *Waiter) join(ctx context.Context) error {
 	}
 	w.turn.place, w.row, w.queued = w.startPlace(ctx, w.turn.local), true, true
 	w.turn.local.Terms = handover.Terms{Failed: w.turn.place.failed, Pace: w.pace, Schedule: &w.cfg.Schedule}
-	if w.cfg.passable() {
+	if w.cfg.Passing.Offered {
 		w.turn.local.Terms.Offer = w.offer
 	}
 	w.sight.turn = sightOfTurn{local: w.turn.local, byName: w.turn.place.row.EntryID != ""}
