@@ -18,8 +18,9 @@ import (
 // result. It is not a failure, and no call returns it.
 var ErrResult = errors.New("queuelock: a holder has left a result")
 
-// OnceCall is for package once alone: Acquire ends with [ErrResult] if the record has a result for the caller.
-func OnceCall(call *oncecall.Call) Option { return option(func(s *settings) { s.once = call }) }
+func init() {
+	oncecall.Option = func(call *oncecall.Call) any { return option(func(s *settings) { s.once = call }) }
+}
 
 // serveOnce is serve for a caller that waits for a result. First it reads the record.
 func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {

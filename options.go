@@ -51,7 +51,7 @@ type settings struct {
 	log     *notify.Log     // of the call in that queue
 	resume  *queue.Handle   // nil: the call is not Resume
 
-	once   *oncecall.Call // see OnceCall; nil: the call waits for the lock alone
+	once   *oncecall.Call // see oncecall.Option; nil: the call waits for the lock alone
 	wanted *queue.Wanted  // the same
 
 	data                   []byte

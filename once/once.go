@@ -103,7 +103,7 @@ func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl tim
 // ended without a result.
 func compute(ctx context.Context, failed func(), locks *queuelock.Client, key queuelock.Key, ttl time.Duration, fn Func, opts []queuelock.ItemOption) (value []byte, err error) {
 	var call oncecall.Call
-	all := []queuelock.Option{queuelock.OnceCall(&call)}
+	all := []queuelock.Option{oncecall.Option(&call).(queuelock.Option)}
 	for _, opt := range opts {
 		all = append(all, opt)
 	}

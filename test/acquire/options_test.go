@@ -140,7 +140,7 @@ func optionsOfTheFacade(t *testing.T) (names []string) {
 				continue
 			}
 			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
-			if ok && (result.Name == "Option" || result.Name == "ItemOption") && !slices.Contains([]string{"CreateItem", "OnceCall"}, f.Name.Name) {
+			if ok && (result.Name == "Option" || result.Name == "ItemOption") && f.Name.Name != "CreateItem" {
 				names = append(names, f.Name.Name)
 			}
 		}

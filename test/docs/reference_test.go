@@ -106,9 +106,6 @@ func TestOptions(t *testing.T) {
 		t.Fatal("the package has no options")
 	}
 	for _, option := range options {
-		if strings.Contains(option[0], "oncecall.") {
-			continue // it is of package once
-		}
 		if !strings.Contains(guide, "`"+option[1]) {
 			t.Errorf("docs/guide.md does not mention the option %s", option[1])
 		}

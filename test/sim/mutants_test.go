@@ -174,7 +174,7 @@ var mutants = []mutant{
 	},
 	{
 		"two computations of one result at a time", "once/once.go",
-		"{queuelock.OnceCall(&call)}", "{queuelock.OnceCall(&call), queuelock.Permits(2)}",
+		"(queuelock.Option)}", "(queuelock.Option), queuelock.Permits(2)}",
 		`believed to hold`, 48, "",
 	},
 	{
