@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/types"
 	"slices"
 	"strings"
 	"testing"
@@ -175,36 +176,21 @@ func TestMeasure(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	var out strings.Builder
-	exceeded := write(&out, []row{
-		largest("complexity", []count{{"f", 9}, {"g", 3}, {"h", 11}}, 8),
-		{name: "banned", value: 1, zero: true},
+	wrong := write(&out, []row{
+		largest("complexity", []count{{"f", 9}, {"g", 3}, {"h", 11}}),
+		{name: "banned", value: 1},
 		{name: "words", value: 7},
-	}, 1)
-	if exceeded != 2 {
-		t.Errorf("%d limits exceeded, want 2", exceeded)
+		{name: "lines", value: 979},
+		{name: "files", value: 981},
+		{name: "bytes", value: 1049, room: 5},
+		{name: "calls", value: 931, room: 5},
+	}, map[string]int{"complexity": 8, "banned": 0, "lines": 1000, "files": 1000, "bytes": 1000, "calls": 1000}, 1)
+	if wrong != 3 {
+		t.Errorf("%d values are wrong, want 3", wrong)
 	}
-	for _, want := range []string{"complexity  -        11     8      exceeded", "words       -        7      -", "11  h\n", "and 1 more"} {
+	for _, want := range []string{"complexity  11     8      exceeded", "words       7      -", "lines       979    1000   lower the limit to 979\n", "11  h\n", "and 1 more"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-}
-
-// TestShares checks that a part of the algorithm outside of its room is seen.
-func TestShares(t *testing.T) {
-	tree := fstest.MapFS{
-		"queue/a.go":    {Data: []byte("package queue\n\nvar a = clause.Write{If: nil}\nvar b = clause.Write{Name: \"x\", Do: nil}\n\nfunc f(d *D) { d.Do = ActionWait }\n")},
-		"internal/a.go": {Data: []byte("package internal\n\nvar a = clause.Write{Item: nil}\nvar b = clause.Write{Repeat: 1}\nvar c, _ = serving.Evict(s.Slowest)\n")},
-		"sweeper/a.go":  {Data: []byte("package sweeper\n\nvar a, b, c = rows.Sweep(), serving.Evict(), other.Evict()\n")},
-	}
-	sources, err := parseTree(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []int{66, 100, 0, 66, 0}
-	for i, r := range shares(sources) {
-		if r.value != want[i] {
-			t.Errorf("%s: %d, want %d", r.name, r.value, want[i])
 		}
 	}
 }
@@ -227,16 +213,74 @@ func TestRanIn(t *testing.T) {
 	}
 }
 
-// TestThen checks that each earlier value is shown beside a row.
-func TestThen(t *testing.T) {
+// TestTyped finds a function that sends by what it calls, and internal types by the package of their name.
+func TestTyped(t *testing.T) {
+	var all []checked
+	for _, files := range []map[string]string{
+		{"internal/serving/a.go": `package serving
+
+type T struct{}
+
+type A = []int
+
+type sdk interface{ PutItem() error }
+
+func Send() error { return db.PutItem() }
+
+func Evict() error { return Send() }
+
+func Get() {}
+
+var db sdk
+`},
+		{"queue/a.go": `package queue
+
+import "github.com/queuelock/queuelock/internal/serving"
+
+type M struct{}
+
+func (M) Step(map[string]*serving.T) {}
+
+func F(f func() error) (a serving.A) { return nil }
+
+func G(chan int) {
+	serving.Get()
+	for serving.Send() != nil {
+		F(func() error { return serving.Evict() })
+	}
+	F(func() error { M{}.Step(nil); return nil })
+	func() { serving.Evict() }()
+}
+`},
+	} {
+		checked, err := check(tree(files), parse(t, files), imports{all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, checked...)
+	}
+	for i, want := range []int{3, 2, 2} {
+		if r := typed(all)[i]; r.value != want {
+			t.Errorf("%s: %d, want %d", r.name, r.value, want)
+		}
+	}
+}
+
+// imports has packages that were checked.
+type imports struct{ of []checked }
+
+func (i imports) Import(string) (*types.Package, error) { return i.of[0].pkg, nil }
+
+// TestLimits checks that each limit is that of a row.
+func TestLimits(t *testing.T) {
 	sources := parse(t, map[string]string{"a.go": code})
 	rows, err := measure(tree(map[string]string{"README.md": ""}), sources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range then {
-		named := func(r row) bool { return r.name == name }
-		if !slices.ContainsFunc(append(rows, played(nil, nil, 0, 0)...), named) {
+	rows = slices.Concat(rows, typed(nil), played(nil, nil, 0, 0))
+	for name := range limits {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.name == name }) {
 			t.Errorf("no row %q", name)
 		}
 	}

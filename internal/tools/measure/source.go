@@ -12,9 +12,10 @@ import (
 
 // source is a parsed Go file of the tree.
 type source struct {
-	name  string // slash-separated, below the root of the tree
-	lines int
-	file  *ast.File
+	name     string // slash-separated, below the root of the tree
+	lines    int
+	noinline int // functions that the compiler may not inline
+	file     *ast.File
 }
 
 // The library is all Go code that a program imports to use locks. These
@@ -51,10 +52,12 @@ func (s source) within(dirs []string) bool {
 	})
 }
 
+// positions are those of all files.
+var positions = token.NewFileSet()
+
 // parseTree parses the Go files of a tree. It skips test data and directories
 // with a leading dot.
 func parseTree(tree fs.FS) ([]source, error) {
-	set := token.NewFileSet()
 	var sources []source
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		base := path.Base(name)
@@ -70,11 +73,11 @@ func parseTree(tree fs.FS) ([]source, error) {
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(positions, name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
-		sources = append(sources, source{name, strings.Count(string(text), "\n"), file})
+		sources = append(sources, source{name, strings.Count(string(text), "\n"), strings.Count(string(text), "\n//go:noinline"), file})
 		return nil
 	})
 	return sources, err

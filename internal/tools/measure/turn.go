@@ -40,17 +40,15 @@ func play(ctx context.Context, sources []source) ([]row, error) {
 
 func played(frames map[string]int, files []count, bytes, goroutines float64) (rows []row) {
 	for _, name := range requests {
-		rows = append(rows, row{name: "calls between the caller and the SDK, " + name, value: frames[name], limit: 9})
+		rows = append(rows, row{name: "calls between the caller and the SDK, " + name, value: frames[name]})
 	}
 	return append(rows,
-		row{name: "files of a queued turn", value: sum(files), limit: 18, parts: files},
-		row{name: "packages of a queued turn", value: len(files), limit: 8},
-		row{name: "bytes of a waiter among 2,000", value: int(bytes), limit: 4_000, note: "with the goroutine of its caller, and its items in the engine"},
-		row{name: "goroutines of a waiter, beside its caller's", value: int(math.Round(goroutines)) - 1, zero: true},
+		row{name: "files of a queued turn", value: sum(files), room: 3, parts: files},
+		row{name: "packages of a queued turn", value: len(files)},
+		row{name: "bytes of a waiter among 2,000", value: int(bytes), room: 5, note: "with the goroutine of its caller, and its items in the engine"},
+		row{name: "goroutines of a waiter, beside its caller's", value: int(math.Round(goroutines)) - 1},
 	)
 }
-
-const module = "github.com/queuelock/queuelock"
 
 // requests are the requests of a turn that the table shows.
 var requests = []string{"TAKE", "LOOK", "CLAIM", "Release"}
