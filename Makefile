@@ -184,7 +184,7 @@ tidy: ## check that "go mod tidy" would change no go.mod and no go.sum
 	GO=$(GO) sh internal/tools/tidy.sh
 
 .PHONY: lint
-lint: ## gofmt, vet, golangci-lint and "go mod verify" for each module, the workflows, and the licences of dependencies; SKIP="bench" leaves modules out
+lint: ## gofmt, vet, golangci-lint and "go mod verify" for each module, the workflows, the limits of measure, and the licences of dependencies; SKIP="bench" leaves modules out
 	GO=$(GO) SKIP="$(SKIP)" sh internal/tools/lint.sh $(GOLANGCI) $(GO_LICENSES) $(ACTIONLINT)
 
 .PHONY: vulncheck
@@ -206,7 +206,7 @@ cross: ## build and vet the command and the public packages for Linux, macOS and
 	GO=$(GO) PLATFORMS="$(PLATFORMS)" sh internal/tools/cross.sh
 
 .PHONY: measure
-measure: ## size, complexity and wordiness of the code, and what a turn runs, beside their limits; STRICT=1 fails if one is exceeded
+measure: ## size, complexity and wordiness of the code, and what a turn runs, beside their limits; STRICT=1 fails if one is exceeded or can be lowered
 	@$(GO) run ./internal/tools/measure $(if $(STRICT),-strict)
 
 .PHONY: release-tools

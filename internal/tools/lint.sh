@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks the source and the dependencies: gofmt, vet, golangci-lint, "go mod verify" and
-# "go mod tidy" for each module of the repository, the workflows, and the licences of what the library and the
-# command link, on each platform. It downloads modules and nothing else.
+# "go mod tidy" for each module of the repository, the workflows, the limits of "make measure", and the licences of what
+# the library and the command link, on each platform. It downloads modules and nothing else.
 #
 #	lint.sh VERSION-OF-GOLANGCI-LINT VERSION-OF-GO-LICENSES VERSION-OF-ACTIONLINT
 set -eu
@@ -22,6 +22,8 @@ GOBIN=$bin $go install "$golangci"
 sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/golangci-lint' run ./... && $go mod verify"
 GO=$go sh internal/tools/tidy.sh
 
+# What is counted in the source is at its limit, or hardly below. "make measure" lists what adds to each value.
+$go run ./internal/tools/measure -quick -strict >"$bin/log" || { grep -E 'exceeded|lower the limit' "$bin/log" >&2; exit 1; }
 
 # The licences of others ask no more than a notice in what is shipped. Add one here only after reading it. Our own is not in
 # the folder of each module.
