@@ -3,7 +3,7 @@ package main
 // limits are the values that were reached. Lower one in the commit that lowers its value. Raise one only with the reason in
 // the message of the commit. A row without a limit is for information.
 var limits = map[string]int{
-	"Go files in the root package":                  23,
+	"Go files in the root package":                  24,
 	"fields of Lock":                                1,
 	"cyclomatic complexity of a function":           28,
 	"fields of a struct":                            24,
@@ -11,14 +11,14 @@ var limits = map[string]int{
 	"words of documentation per symbol, all public": 23,
 	"README lines":                                  201,
 	"banned words in code, comments and docs":       0,
-	"lines of Go in the library":                    22_207,
-	"lines of what a client does in a queue":        6_499,
+	"lines of Go in the library":                    22_205,
+	"lines of what a client does in a queue":        6_484,
 	"lines of internal/testbed/search":              5_689,
 	"lines of Promela":                              3_903,
 	"exported symbols of queue":                     413,
 	"go:noinline pragmas":                           27,
 	"methods of a type of the library":              63,
-	"functions that touch three mechanisms or more": 115,
+	"functions that touch three mechanisms or more": 113,
 	"places that send a write":                      27,
 	"loops that drive":                              18,
 	"exported functions with internal types":        58,
