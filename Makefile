@@ -38,7 +38,7 @@ WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/te
 # GOGC=400 takes four times the memory, and an eighth of the processor time away.
 .PHONY: test
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
-	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 15m -p 4 \
+	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 30m -p 4 \
 		$$($(GO) list work | grep -vxF "$$($(GO) list $(WITHOUT_RACE) ./test/modules)")
 	GOGC=400 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -ldflags=-w $(WITHOUT_RACE)
 

@@ -158,7 +158,7 @@ func repeated(n int, d time.Duration) []time.Duration { return slices.Repeat([]t
 // TestCrowd lets a crowd wait behind a long turn, and then take turns of 20 ms each. The lock must not be idle for long while they wait, and
 // none may lose its place.
 func TestCrowd(t *testing.T) {
-	second := time.Second
+	second, hour := time.Second, locktest.Scaled(time.Hour, 10*time.Minute) // of heartbeats of all
 	lossy := func(lost func(n int64) bool) *bells.Hub {
 		var mu sync.Mutex
 		var all int64
@@ -176,12 +176,12 @@ func TestCrowd(t *testing.T) {
 		"Of6":                       {n: 6, long: 5 * second, gap: 700 * ms, end: 1500 * ms},
 		"Of20":                      {n: 20, long: 5 * second, gap: second, end: 2500 * ms, reads: 560},
 		"AfterAMinute":              {n: 20, long: time.Minute, gap: 1500 * ms, end: 4 * second},
-		"AfterAnHour":               {n: 20, long: time.Hour, gap: 12 * second, end: 20 * second, reads: 16_000},
+		"AfterAnHour":               {n: 20, long: hour, gap: 12 * second, end: 20 * second, reads: 16_000},
 		"AfterShortTurns":           {n: 20, before: repeated(30, 20*ms), long: time.Minute, gap: 1500 * ms, end: 4 * second},
 		"AfterEvenTurns":            {n: 20, before: repeated(30, 2*second), long: 5 * second, gap: 4 * second, end: 6 * second}, // two short turns end the evenness
 		"OfBells":                   {n: 20, long: 5 * second, hub: new(bells.Hub), gap: 100 * ms, end: second},
 		"OfBellsAfterAMinute":       {n: 20, long: time.Minute, hub: new(bells.Hub), gap: 100 * ms, end: second},
-		"OfBellsAfterAnHour":        {n: 20, long: time.Hour, hub: new(bells.Hub), gap: 100 * ms, end: second},
+		"OfBellsAfterAnHour":        {n: 20, long: hour, hub: new(bells.Hub), gap: 100 * ms, end: second},
 		"OfBellsAfterShortTurns":    {n: 20, before: repeated(30, 20*ms), long: time.Minute, hub: new(bells.Hub), gap: 100 * ms, end: second},
 		"OfBellsAThirdOfThemLost":   {n: 20, long: 5 * second, hub: lossy(third), gap: second, end: 2500 * ms},
 		"OfBellsLostAfterAMinute":   {n: 20, long: time.Minute, hub: lossy(third), gap: 1500 * ms, end: 4 * second},
@@ -222,7 +222,7 @@ func TestUnevenTurns(t *testing.T) {
 	all := cmp.Or(*crowds, locktest.Scaled(24, 6))
 	for seed := range all {
 		rng := rand.New(rand.NewPCG(uint64(seed), 11))
-		mean := time.Duration(float64(ms) * math.Exp(rng.Float64()*math.Log(3000))) // 1 ms to 3 s
+		mean := time.Duration(float64(ms) * math.Exp(rng.Float64()*math.Log(locktest.Scaled(3000.0, 500)))) // 1 ms to 3 s
 		kinds := map[string]func(*rand.Rand) time.Duration{
 			"exponential": exponential(mean),
 			"bimodal": func(r *rand.Rand) time.Duration {
