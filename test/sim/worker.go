@@ -495,6 +495,8 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 		op := operation{node: h.name, kind: opRelease, token: h.token, call: begun, ret: h.now()}
 		if err != nil || dead {
 			op.kind, op.call, op.ret = opEnd, h.endFrom(begun), never
+		} else if op.ret == begun { // in memory, to the next turn of its block: the table was not asked
+			op.call = h.endFrom(begun)
 		}
 		h.visible.add(h.key, op)
 	}
