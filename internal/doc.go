@@ -5,6 +5,7 @@
 //	multilock   acquires several locks, all or none
 //	blocks      lets callers of one client wait and hold together
 //	session     keeps a lock that was granted
+//	member      is one client in one queue as one pure machine, which is to take the place of the three above and handover
 //	waiter      runs one acquire in one queue
 //	listing     scans a table for its queues
 //	handover    brings a turn to the next waiter

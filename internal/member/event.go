@@ -1,0 +1,189 @@
+package member
+
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Clock says what packages heartbeat and waitpolicy say of the time of a step. The times that it returns are local, but for those of
+// leases.
+type Clock interface {
+	Now() time.Time // local and monotonic
+	// At returns the bounds of DynamoDB's time at a local time, and Middle the best guess of it now.
+	At(local time.Time) (earliest, latest time.Time, known bool)
+	Middle() time.Time
+	// Begin returns the lease of an entry, or of a row, that begins with a request which is sent now, and DynamoDB's time.
+	Begin(k *Kind, row bool) (queue.Lease, time.Time)
+	// Usable reports whether a grant with that lease, which counts from sent, has not ended. By name, it is that of a row.
+	Usable(k *Kind, l queue.Lease, sent time.Time, named bool) bool
+	// Ends returns when a lease that counts from sent ends for its owner; zero: never.
+	Ends(k *Kind, sent time.Time, row bool) time.Time
+	// Leases returns what is left of the leases of a snapshot.
+	Leases(s queue.Snapshot) queue.Leases
+	// Names reports whether a row that was read at that time may still be named.
+	Names(readAt time.Time) bool
+
+	// The rest is for speed.
+
+	Beats(k *Kind, sent time.Time, row bool) time.Time       // when a lease that counts from sent is renewed; zero: never
+	Rests(w *queue.Wait) time.Time                           // when the first of the line looks
+	Reads(rec queue.Record, claimed bool) time.Time          // when a holder reads the next row; zero: it does not
+	Pauses(failed int, err error) (until time.Time, ok bool) // after so many failures in succession; false: it is given up
+	After(d time.Duration) time.Time
+}
+
+// An Event is what has happened: one of the types below.
+type Event interface{ event() }
+
+type (
+	// Wants says that callers want the lock: several if they have come during a step.
+	Wants struct {
+		Callers []int32
+		Kind    *Kind
+	}
+	// GivesUp says that a caller waits no longer.
+	GivesUp struct{ Caller int32 }
+	// Releases says that a caller releases the lock, or what is left of it. With Update, the write has its update, with a condition
+	// if it Asks.
+	Releases struct {
+		Caller       int32
+		Result       *queue.Result
+		Update, Asks bool
+	}
+	// Uses is another call of the holder.
+	Uses struct {
+		Caller int32
+		Use    Use
+		Data   string
+	}
+	// Stops says that the holder waits no longer for the call of Uses that is under way.
+	Stops struct{ Caller int32 }
+	// Answer is the one answer to each Send, Number and Look.
+	Answer struct {
+		Of          int
+		Reply       queue.Reply
+		Record      queue.Record
+		Number      ticket.Number
+		Row         string // id of the row, of a Send of one that was made before
+		Seen        *queue.Snapshot
+		Transaction queue.TransactionEvent
+		Err         error
+	}
+	// Due says that the time of a timer has come.
+	Due struct{ Timer Timer }
+	// Rung says that another process has ended a turn.
+	Rung struct{}
+)
+
+func (Wants) event()    {}
+func (GivesUp) event()  {}
+func (Releases) event() {}
+func (Uses) event()     {}
+func (Stops) event()    {}
+func (Answer) event()   {}
+func (Due) event()      {}
+func (Rung) event()     {}
+
+// An Effect is what is to be done: one of the types below.
+type Effect interface{ effect() }
+
+type (
+	// Send is a request. The driver repeats it as its Write says, and gives one Answer.
+	Send struct {
+		Of     int
+		Caller int32         // of Users and Tx
+		Take   *ticket.Rider // TAKE, with the counter's increment; else Writes
+		Write  clause.Write
+		Row    ticket.Number  // that the write is of; zero: it is of the record
+		Sweep  []queue.Waiter // SWEEP, one write each
+		Say    string         // the id, for stories
+		Limit  time.Time      // after which it is given up; zero: never
+		Users  bool           // with the update of the caller
+		Tx     bool           // a transaction with the items of the caller, and a new token if Renew. Without a Write it has the last one
+		Renew  bool
+		Show   bool // no write: it is answered once the transaction that was made is visible
+	}
+	// Number takes a number of a wider counter.
+	Number struct{ Of int }
+	// Look reads the record, and the rows below a ticket.
+	Look struct {
+		Of            int
+		Below, Floor  ticket.Number // of a ticket right after the floor no row is read
+		Own           ticket.Number // the look also shows whether the row of that ticket is there, and the next; zero: it does not
+		Turns         int
+		Later, Record bool // the rows behind Below too; the record alone
+		Next          bool // the row with the ticket Below alone
+	}
+	// Placed says that a caller has a place in the queue. With the ID, the prefix of all ids of its wait, another process may resume it.
+	Placed struct {
+		Caller int32
+		Ticket ticket.Number
+		ID     string
+	}
+	// Give gives the lock to a caller. The driver reads the clock before the caller goes on: it has the lock until Ends.
+	Give struct {
+		Caller    int32
+		ID        string
+		Ticket    ticket.Number
+		Ends      time.Time // zero: never
+		Unsettled bool      // a transaction of an earlier turn may not be visible yet
+		Result    queue.Result
+	}
+	// Refuse ends a wait.
+	Refuse struct {
+		Caller int32
+		GaveUp bool
+		Why    queue.Why
+		By     ticket.Number
+		Result queue.Result
+		Orphan ticket.Number // of a grant that fails closed, which may be in the record without an owner; zero: there is none
+		Err    error
+	}
+	// Report says what has become of the lock, or of a use of it.
+	Report struct {
+		Caller int32
+		News   News
+		Use    Use              // of Done, Failed and Unsure
+		Result queue.HoldResult // of Declined
+		Open   bool             // of Declined: the update may have been made
+		Fence  clause.Write     // of Done, to Fences
+		Ends   time.Time        // of Renewed
+		Err    error
+	}
+	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it has the ticket Next, if
+	// that is not zero.
+	Ring struct {
+		Row  *queue.Waiter
+		Next ticket.Number
+	}
+)
+
+func (Send) effect()   {}
+func (Number) effect() {}
+func (Look) effect()   {}
+func (Placed) effect() {}
+func (Give) effect()   {}
+func (Refuse) effect() {}
+func (Report) effect() {}
+func (Ring) effect()   {}
+
+// News is what a caller hears of its lock.
+type News uint8
+
+// The news.
+const (
+	Lost       News = iota
+	Released        // now, or by an earlier call
+	Cleared         // it was lost, and nothing of it is left
+	Unknown         // the table does not show whether it was released
+	Unreleased      // it may still be in the table: Releases may follow
+	Declined        // an update was not made, or that is not known: the lock is held
+	Asked           // the holder is asked to give way
+	Renewed         // the lease
+	Done            // a use
+	Failed          // a use: it was not made
+	Unsure          // whether a use was made
+)

@@ -1,0 +1,280 @@
+package member
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// held is a block that has the lock, from the grant to the end of its last turn.
+type held struct {
+	hold      queue.Hold // of the present turn
+	id        string
+	last      ticket.Number
+	index     int              // of the present turn
+	begun     bool             // its caller has the lock
+	calls     bool             // a call is under way that releases the lock
+	update    bool             // the same, with an update
+	lost      bool             // the lock is
+	asked     bool             // its caller has heard that it is to give way
+	unsettled bool             // a transaction of an earlier holder may not be visible yet
+	result    queue.Result     // that the record had as it was granted
+	repeats   time.Time        // when a request that has failed is repeated
+	tries     int              // of it
+	awaits    queue.HoldAction // what the call that releases the lock has asked for
+	offered   int32            // the block that has made an offer, which gets the answer to the next request; zero: none
+	lease
+	foreseen
+	using
+}
+
+// lease is that of the entry.
+type lease struct {
+	named   bool      // it was granted by name, and its row stays until that is accepted
+	granted time.Time // on the local clock
+	until   time.Time // the end that was written last
+	ends    time.Time // for its holder; zero: never
+	beats   time.Time // when the next heartbeat is due
+	extends bool      // the caller has asked for a renewal; a heartbeat is under way that was sent since
+	again   bool      // the same: it was sent before
+}
+
+// foreseen is what is known of the next row.
+type foreseen struct {
+	next   *queue.Waiter // as it was read; nil: it is not known
+	readAt time.Time
+	reads  time.Time // when it is read
+}
+
+// over reports whether the lock is not held any more, so far as is known.
+func (h *held) over() bool { return h.hold.Phase().Final() || h.lost }
+
+// runs reports whether the lease may be lost: that of a lock whose release is under way is its own affair.
+func (h *held) runs() bool { return !h.ends.IsZero() && !h.lost && (!h.calls || h.update) }
+
+// holding is a step of a block that has the lock.
+type holding struct {
+	*step
+	b *block
+	h *held
+}
+
+func (s holding) release() releasing { return releasing{s} }
+func (s holding) use() transacting   { return transacting{s} }
+
+// granted begins the first turn of a block.
+func (s waiting) granted(do queue.Do) {
+	b, a, me, k := s.b, do.Attempt, do.Holder, s.b.kind
+	if !b.ticketed {
+		line{s.step}.joins(b)
+	}
+	rec, named := b.wait.Snapshot.Record, !me.Accepted()
+	h := &held{
+		hold: *queue.NewHold(queue.Grant{
+			ID: a.ID, Ticket: me.Ticket, Turns: me.Turns, Mode: b.wait.Config.Mode, Sent: a.Sent, Claimed: a.Claimed, Resumed: a.Resumed,
+			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: k.Delay, AtLeast: k.AtLeast,
+			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
+		}, rec),
+		id: a.ID, last: me.Last(), result: rec.Result,
+		lease: lease{named: named, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named), beats: s.c.Beats(k, a.Sent, named)},
+	}
+	if next := b.wait.Snapshot.Next; next != nil {
+		h.next, h.readAt = next, b.wait.Snapshot.ReadAt
+	} else if k.passing().reads {
+		h.reads = s.c.Reads(rec, a.Claimed)
+	}
+	earliest, _, _ := s.c.At(s.now)
+	h.unsettled = rec.Marks.MayAppear(earliest)
+	b.held, b.wait = h, queue.Wait{Ticket: me.Ticket}
+	if !named {
+		s.withdraw()
+	}
+	s.holding(b).first()
+}
+
+// first begins with the first caller that waits. If all have given up meanwhile, the lock is released.
+func (s holding) first() {
+	i, waits := s.b.next(0)
+	switch {
+	case s.b.leaving || !waits:
+		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})
+	case s.expired():
+		s.lose(nil)
+	case i > 0:
+		s.release().goesTo(i)
+	default:
+		s.begins(i)
+	}
+}
+
+// begins gives the lock to the caller of a turn.
+func (s holding) begins(i int) {
+	h := s.h
+	h.index, h.begun, s.b.callers[i].state = i, true, holds
+	s.do(Give{
+		Caller: s.b.callers[i].id, ID: s.cfg.Name + strconv.Itoa(int(s.b.n)), Ticket: h.hold.Turn(), Ends: h.ends, Unsettled: h.unsettled || h.hold.Open(),
+		Result: h.result,
+	})
+	s.giveWay()
+}
+
+// giveWay reports once that the holder was asked to give way.
+func (s holding) giveWay() {
+	if h := s.h; h.begun && !h.asked && h.hold.Revocation() != nil {
+		h.asked = true
+		s.report(Report{News: Asked})
+	}
+}
+
+// report reports to the caller of the present turn.
+func (s holding) report(r Report) {
+	r.Caller = s.caller()
+	s.do(r)
+}
+
+// caller is that of the present turn.
+func (s holding) caller() int32 { return s.b.callers[s.h.index].id }
+
+// expired reports whether the lease has ended for its holder.
+func (s holding) expired() bool { return !s.h.ends.IsZero() && !s.now.Before(s.h.ends) }
+
+// times is what is known of the time for the hold.
+func (s holding) times() queue.HoldTimes {
+	t := queue.HoldTimes{Local: s.now}
+	t.Earliest, t.Latest, _ = s.c.At(s.now)
+	_, t.Began, _ = s.c.At(s.h.granted)
+	return t
+}
+
+// steps gives an event to the hold.
+func (s holding) steps(e queue.HoldEvent) queue.HoldDo {
+	e.Deadline, e.Delivered = s.h.ends, s.h.begun
+	return s.h.hold.Step(s.times(), e)
+}
+
+func (s holding) answered(a ask, e Answer) {
+	h := s.h
+	if a.what >= byTurn && a.turn != h.index {
+		return // it says nothing of the present turn
+	}
+	he := queue.HoldEvent{Reply: e.Reply, Record: e.Record, Err: e.Err}
+	switch a.what {
+	case byBeat:
+		he.Kind = queue.HoldBeaten
+		s.beaten(a, he)
+	case byCall:
+		s.release().called(e, he)
+	case byRead:
+		if e.Seen != nil && e.Seen.Next != nil {
+			h.next, h.readAt = e.Seen.Next, s.now
+		}
+	case byTurn:
+		he.Kind = queue.HoldAdvanced
+		s.release().advanced(he)
+	case byUse:
+		he.Kind = queue.HoldChanged
+		s.use().used(he)
+	case byTx:
+		s.use().transacts(s.use().attempted(e))
+	case bySettle:
+		s.use().settled(e)
+	case byShow:
+		s.use().visible(e.Reply == queue.ReplyApplied)
+	}
+}
+
+// beat sends a heartbeat.
+func (s holding) beat() {
+	h := s.h
+	l, since := s.c.Begin(s.b.kind, false)
+	if h.until.Before(l.Until) {
+		h.until = l.Until
+	}
+	h.beats, h.extends, h.again = time.Time{}, h.extends || h.again, false
+	until := h.until
+	if h.ends.IsZero() {
+		until = time.Time{}
+	}
+	s.send(byBeat, s.b.n, h.hold.Heartbeat(until, since), h.id)
+}
+
+// beaten takes the answer to a heartbeat.
+func (s holding) beaten(a ask, e queue.HoldEvent) {
+	h, k := s.h, s.b.kind
+	do, applied := s.steps(e), e.Reply == queue.ReplyApplied
+	if ends := s.c.Ends(k, a.sent, false); applied && h.ends.Before(ends) && !h.ends.IsZero() {
+		h.ends = ends
+	}
+	if applied && h.named {
+		h.named = false
+		s.waiting(s.b).withdraw()
+	}
+	switch {
+	case h.calls:
+		return
+	case h.hold.Phase().Final():
+		s.release().done(do)
+		return
+	case do.Result == queue.HoldLost:
+		s.lose(do.Err)
+		return
+	}
+	h.beats = s.c.Beats(k, a.sent, h.named)
+	if applied || h.extends {
+		s.renewed(do.Err)
+	}
+}
+
+// renewed reports the present end of the lease, and renews it once more if that was asked for since.
+func (s holding) renewed(err error) {
+	h := s.h
+	h.extends = false
+	if h.begun {
+		s.report(Report{News: Renewed, Ends: h.ends, Err: err})
+	}
+	s.giveWay()
+	if h.again {
+		s.beat()
+	}
+}
+
+func (s holding) due(k TimerKind) {
+	h := s.h
+	switch {
+	case k == Beats && !h.beats.IsZero() && !s.asking(byBeat, s.b.n):
+		s.beat()
+	case k == Ends && h.runs() && s.expired():
+		s.lose(nil)
+	case k == Reads && !h.reads.IsZero():
+		if h.reads = (time.Time{}); !h.calls && !h.lost {
+			s.do(Look{Of: s.ask(byRead, s.b.n), Below: h.last.Plus(1), Next: true})
+		}
+	case k == Repeats && !h.repeats.IsZero():
+		h.repeats = time.Time{}
+		s.release().repeats()
+	case k == Attempts && !h.attempts.IsZero():
+		h.attempts = time.Time{}
+		s.use().attempts(nil)
+	}
+}
+
+// lose ends a lock that is lost. The callers of later turns take new tickets.
+func (s holding) lose(err error) {
+	h := s.h
+	if h.lost || h.calls && !h.update {
+		return
+	}
+	h.lost, h.beats, h.reads = true, time.Time{}, time.Time{}
+	s.steps(queue.HoldEvent{Kind: queue.HoldEnded, Err: err})
+	s.waiting(s.b).withdraw()
+	if h.begun {
+		s.report(Report{News: Lost, Err: err})
+	}
+	line{s.step}.giveBack(s.b)
+	s.use().stops()
+	if !h.begun { // a turn was about to begin: no other call removes what is left
+		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})
+	}
+}

@@ -1,0 +1,305 @@
+package member
+
+import (
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// Member is one client in one queue.
+type Member struct {
+	cfg      Config
+	ids      int32 // numbers of blocks and rows so far
+	gathered []caller
+	until    time.Time    // they gather until then; zero: they need not
+	blocks   []*block     // in the order of tickets, and those without one last
+	rows     []*row       // in the order of their numbers
+	asks     []ask        // requests under way; the number of one is its index
+	first    int32        // the block that was the first at the end of the last step
+	woken    bool         // a turn has ended: the first may act
+	record   queue.Record // the latest that an answer has shown
+	readAt   time.Time
+}
+
+// Config is what all blocks of a member have in common.
+type Config struct {
+	Items    queue.Items
+	Name     string // prefix of all ids, never used before
+	Most     int    // callers of a block
+	Names    bool   // a release may grant the lock to a row that was read
+	Retakes  bool   // a release may take tickets for those that gather
+	Gather   time.Duration
+	Linger   time.Duration
+	Patience time.Duration // with requests that end a lock whose lease has ended
+	Forget   time.Duration
+	Stepped  func(from, to queue.Doing) // receives each step of a wait; optional
+}
+
+// Kind is how a caller wants the lock. It is constant. Callers with equal kinds may wait together.
+type Kind struct {
+	Owner, Data string
+	Bell        string
+	Mode        queue.Mode
+	NoWait      bool
+	Policy      queue.Policy
+	FailClosed  bool
+	TTL, Margin time.Duration
+	Delay       time.Duration
+	AtLeast     time.Duration
+	Resume      *queue.Handle
+	Wanted      *queue.Wanted
+	Scope       ticket.Scope
+	Home        bool // the record is kept on a user's item
+	Whole       bool // the lease must begin with its whole length
+	Puts        bool // no request but ENQUEUE follows the ticket before the row is in the table
+}
+
+// caller is one that gathers.
+type caller struct {
+	id   int32
+	kind *Kind
+}
+
+func (a caller) like(b caller) bool { return a.kind == b.kind || *a.kind == *b.kind }
+
+// New returns a member without callers.
+func New(c Config) Member { return Member{cfg: c} }
+
+// step is one step of a member.
+type step struct {
+	*Member
+	c   Clock
+	now time.Time
+	rec queue.Record // of the answer that it takes
+	out []Effect
+}
+
+// Step takes what has happened, and returns what to do. It has no other effect.
+func (m *Member) Step(c Clock, e Event) []Effect {
+	s := &step{Member: m, c: c, now: c.Now()}
+	switch e := e.(type) {
+	case Wants:
+		for _, id := range e.Callers {
+			m.gathered = append(m.gathered, caller{id, e.Kind})
+		}
+	case GivesUp:
+		line{s}.givesUp(e.Caller)
+	case Releases:
+		if h, ok := s.holder(e.Caller); ok {
+			h.release().releases(e)
+		}
+	case Uses:
+		s.uses(e)
+	case Stops:
+		if h, ok := s.holder(e.Caller); ok {
+			h.use().stops()
+		}
+	case Answer:
+		s.answered(e)
+	case Due:
+		s.due(e.Timer)
+	case Rung:
+		m.woken = true
+	}
+	for again := true; again; { // what follows from what is there now, whatever has happened
+		line{s}.goOn()
+		again = line{s}.leads()
+	}
+	m.blocks = slices.DeleteFunc(m.blocks, func(b *block) bool { return b.gone && !m.hasRow(b) })
+	return s.out
+}
+
+func (s *step) do(e Effect) { s.out = append(s.out, e) }
+
+func (m *Member) number() int32 {
+	m.ids++
+	return m.ids
+}
+
+// block returns a block that has not ended; nil if there is none.
+func (m *Member) block(n int32) *block {
+	for _, b := range m.blocks {
+		if b.n == n && !b.gone {
+			return b
+		}
+	}
+	return nil
+}
+
+func (s *step) waiting(b *block) waiting { return waiting{s, b} }
+
+func (s *step) holding(b *block) holding { return holding{s, b, b.held} }
+
+// holder returns the block of which a caller has the lock.
+func (s *step) holder(caller int32) (h holding, ok bool) {
+	for _, b := range s.blocks {
+		if h := b.held; h != nil && !b.gone && h.begun && b.callers[h.index].id == caller {
+			return holding{s, b, h}, true
+		}
+	}
+	return h, false
+}
+
+// ask is a request under way.
+type ask struct {
+	what asked
+	of   int32 // the block, or the row
+	turn int   // of a holder: the one that has sent it
+	sent time.Time
+	// fresh: it was sent after the answer that has shown Member.record. Its own shows that or a later state.
+	fresh bool
+}
+
+// asked is whose answer a request awaits.
+type asked uint8
+
+const (
+	nothing  asked = iota
+	byWait         // of a block
+	byNumber       // the same: the number of a wider counter
+	byRow
+	byBeat // of a holder, as all that follow
+	byCall // the call that releases its lock
+	byRead // of the next row
+	byTurn // ADVANCE. The answers from here on say nothing of a later turn
+	byUse
+	byTx
+	bySettle
+	byShow
+	byReset // no one's
+)
+
+// ask notes a request in the first free place, and returns its number.
+func (s *step) ask(what asked, of int32) int {
+	i := slices.IndexFunc(s.asks, func(a ask) bool { return a.what == nothing })
+	if i < 0 {
+		i, s.asks = len(s.asks), append(s.asks, ask{})
+	}
+	s.asks[i] = ask{what: what, of: of, sent: s.now, fresh: true}
+	if b := s.block(of); b != nil && b.held != nil {
+		s.asks[i].turn = b.held.index
+	}
+	return i
+}
+
+// send sends a write of the record.
+func (s *step) send(what asked, of int32, w clause.Write, say string) {
+	s.do(Send{Of: s.ask(what, of), Write: w, Say: say})
+}
+
+// asking reports whether a request is under way.
+func (m *Member) asking(what asked, of int32) bool {
+	return slices.ContainsFunc(m.asks, func(a ask) bool { return a.what == what && a.of == of })
+}
+
+func (s *step) answered(e Answer) {
+	a := s.asks[e.Of]
+	s.asks[e.Of] = ask{}
+	for n := len(s.asks); n > 0 && s.asks[n-1].what == nothing; n-- {
+		s.asks = s.asks[:n-1]
+	}
+	s.rec = e.Record
+	b := s.block(a.of)
+	if s.saw(a, &e) && b != nil {
+		b.older = false
+	}
+	switch {
+	case a.what == byRow:
+		keeping{s, s.row(a.of)}.answered(a, e)
+	case b == nil: // it has ended: SETDATA, a heartbeat, RESET, or the read of the next row
+	case a.what == byNumber:
+		s.waiting(b).numbered(e)
+	case a.what == byWait:
+		s.waiting(b).answered(e)
+	case b.held != nil:
+		s.holding(b).answered(a, e)
+	}
+}
+
+// saw keeps the record that an answer has shown, unless the one that is kept may be later. Of two requests that overlapped, it is that
+// in which something has risen.
+func (s *step) saw(a ask, e *Answer) bool {
+	rec := e.Record
+	if e.Seen != nil {
+		rec = e.Seen.Record
+	}
+	if e.Reply >= queue.ReplyFailed || rec.Problem != nil || !rec.Exists || !a.fresh && !rec.Follows(s.record) {
+		return false
+	}
+	s.record, s.readAt = rec, s.now
+	for i := range s.asks {
+		s.asks[i].fresh = false
+	}
+	for _, b := range s.blocks {
+		b.older = true
+	}
+	return true
+}
+
+// Idle reports whether nothing of the client is left, so far as it knows.
+func (m *Member) Idle() bool {
+	return len(m.gathered) == 0 && len(m.blocks) == 0 && len(m.rows) == 0 && len(m.asks) == 0
+}
+
+// Held is a lock on which a caller may rely.
+type Held struct {
+	Caller int32
+	Ticket ticket.Number
+	ID     string    // of the entry
+	Ends   time.Time // zero: never
+}
+
+// Holds returns the callers that may rely on the lock, until its lease ends.
+func (m *Member) Holds() (all []Held) {
+	for _, b := range m.blocks {
+		if h := b.held; h != nil && !b.gone && h.begun && !h.calls && !h.lost {
+			all = append(all, Held{b.callers[h.index].id, h.hold.Turn(), h.id, h.ends})
+		}
+	}
+	return all
+}
+
+// Waited is a block that waits.
+type Waited struct {
+	Caller int32 // the first
+	Ticket ticket.Number
+	Doing  queue.Doing
+	Behind bool      // it need not look: another one is before it
+	Row    bool      // it has a row, or is about to put it
+	Ends   time.Time // until when it relies on the row; zero: that is not in the table, so far as is known
+	Known  queue.Snapshot
+}
+
+// Waits returns the blocks that wait with a ticket, and have not given up.
+func (m *Member) Waits() (all []Waited) {
+	for _, b := range m.blocks {
+		if b.held != nil || b.leaving || b.gone || !b.ticketed {
+			continue
+		}
+		one := Waited{Caller: b.callers[0].id, Ticket: b.wait.Ticket, Doing: b.wait.State, Behind: b.behind, Known: b.wait.Snapshot}
+		if r := m.row(b.row); r != nil && !r.failed {
+			one.Row = true
+			if r.there {
+				one.Ends = r.ends
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Keeps returns the ids of the entries, and the tickets of the rows, that the client keeps or still has to remove.
+func (m *Member) Keeps() (entries []string, rows []ticket.Number) {
+	for _, b := range m.blocks {
+		if b.held != nil && !b.gone {
+			entries = append(entries, b.held.id)
+		}
+	}
+	for _, r := range m.rows {
+		rows = append(rows, r.place.Row.Ticket)
+	}
+	return entries, rows
+}

@@ -1,0 +1,184 @@
+package member
+
+import (
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// row is a row of a block, until it is deleted.
+type row struct {
+	n, of    int32
+	kind     *Kind
+	place    queue.Place
+	there    bool // it was put
+	failed   bool // it cannot be
+	renewing bool // that is under way
+	renews   time.Time
+	ends     time.Time // of its lease, for its waiter
+	retries  time.Time
+	tries    int
+	err      error // of the last ENQUEUE that has failed
+}
+
+// row returns a row that is not deleted; nil if there is none.
+func (m *Member) row(n int32) *row {
+	if i, ok := slices.BinarySearchFunc(m.rows, n, func(r *row, n int32) int { return int(r.n - n) }); ok {
+		return m.rows[i]
+	}
+	return nil
+}
+
+func (m *Member) hasRow(b *block) bool {
+	return slices.ContainsFunc(m.rows, func(r *row) bool { return r.of == b.n })
+}
+
+// keeping is a step of a row.
+type keeping struct {
+	*step
+	r *row
+}
+
+// puts begins to put the row of a block.
+func (s waiting) puts() {
+	b, k := s.b, s.b.kind
+	w := queue.Waiter{Ticket: b.wait.Ticket, Owner: k.Owner, Bell: k.Bell, Shared: k.Mode.Shared, Group: k.Policy.Group, Turns: b.wait.Config.Turns}
+	if k.Policy.Limited {
+		w.MaxWaiters = k.Policy.Waiters
+	}
+	if s.cfg.Names && k.passing().named {
+		w.EntryID = b.wait.PassID()
+	}
+	from := ""
+	if k.Resume != nil {
+		from = k.Resume.ID
+	}
+	r := &row{n: s.number(), of: b.n, kind: k, place: queue.NewPlace(&s.cfg.Items, w, b.wait.Config.ID, from)}
+	s.rows, b.row = append(s.rows, r), r.n
+	keeping{s.step, r}.put()
+}
+
+// withdraw deletes the rows of the block.
+func (s waiting) withdraw() {
+	for _, r := range slices.Clone(s.rows) {
+		if r.of == s.b.n && !r.place.Left() {
+			keeping{s.step, r}.steps(queue.PlaceEvent{Is: queue.PlaceLeave})
+		}
+	}
+	s.b.row = 0
+}
+
+// put sends ENQUEUE.
+func (s keeping) put() {
+	e := queue.PlaceEvent{Is: queue.PlacePut, Sent: s.now}
+	e.Lease, e.CreatedAt = s.c.Begin(s.r.kind, true)
+	if e.CreatedAt.IsZero() {
+		e.CreatedAt = s.now
+	}
+	s.steps(e)
+}
+
+// renew sends HEARTBEAT of the row.
+func (s keeping) renew() {
+	l, _ := s.c.Begin(s.r.kind, true)
+	s.steps(queue.PlaceEvent{Is: queue.PlaceRenew, Sent: s.now, Lease: queue.Lease{Until: l.Until}})
+}
+
+// lost says that the lease of the row has ended, or that it was swept.
+func (s keeping) lost() { s.steps(queue.PlaceEvent{Is: queue.PlaceLost}) }
+
+// steps gives an event to the machine of the row, and follows.
+func (s keeping) steps(e queue.PlaceEvent) (todo queue.PlaceTodo) {
+	r := s.r
+	switch todo = r.place.Step(e); todo.Do {
+	case queue.PlaceSend:
+		r.renews, r.renewing = time.Time{}, todo.Write.Kind == clause.Update
+		s.do(Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID})
+	case queue.PlaceAgain:
+		r.ends, r.renews = time.Time{}, time.Time{}
+		s.put()
+	case queue.PlaceRetry:
+		s.retry()
+	case queue.PlaceFail:
+		r.failed = true
+		if b := s.block(r.of); b != nil && b.row == r.n {
+			s.waiting(b).rowFailed()
+		}
+	case queue.PlaceOver:
+		r.ends, r.renews = time.Time{}, time.Time{}
+		s.rows = slices.DeleteFunc(s.rows, func(o *row) bool { return o == r })
+		b := s.block(r.of)
+		if b != nil && b.row == r.n {
+			b.row = 0
+		}
+		if b != nil && b.over && !s.hasRow(b) {
+			s.waiting(b).steps(queue.GiveUp{})
+		}
+	}
+	return todo
+}
+
+// retry puts the row once more after a pause, or gives it up.
+func (s keeping) retry() {
+	until, more := s.c.Pauses(s.r.tries, s.r.err)
+	switch s.r.tries++; {
+	case !more:
+		s.steps(queue.PlaceEvent{Is: queue.PlaceGiveUp})
+	case !until.After(s.now):
+		s.put()
+	default:
+		s.r.retries = until
+	}
+}
+
+func (s keeping) answered(a ask, e Answer) {
+	r, renewed := s.r, s.r.renewing
+	r.renewing, r.err = false, e.Err
+	if ends := s.c.Ends(r.kind, a.sent, true); renewed && e.Reply == queue.ReplyApplied && r.ends.Before(ends) {
+		r.ends = ends
+	}
+	todo := s.steps(queue.PlaceEvent{Is: queue.PlaceReply, Reply: e.Reply, ID: e.Row})
+	switch {
+	case todo.Do == queue.PlaceKeep:
+		s.kept(a, todo)
+	case !renewed || r.place.Left():
+	case e.Reply == queue.ReplyLost, !s.now.Before(r.ends):
+		s.lost()
+	default:
+		r.renews = s.c.Beats(r.kind, a.sent, true)
+	}
+}
+
+// kept goes on with a row that was put.
+func (s keeping) kept(a ask, todo queue.PlaceTodo) {
+	r := s.r
+	r.there, r.tries = true, 0
+	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s.c.Beats(r.kind, a.sent, true)
+	if !todo.Fresh { // it is that of an earlier ENQUEUE, whose lease may be over
+		r.ends = s.now
+		s.renew()
+	}
+	b := s.block(r.of)
+	if b == nil || b.row != r.n {
+		return
+	}
+	if b.wait.State == queue.Putting {
+		s.waiting(b).steps(queue.Put{})
+	}
+	line{s.step}.came(r.place.Row.Ticket)
+}
+
+func (s keeping) due(k TimerKind) {
+	r := s.r
+	switch {
+	case k == Renews && !r.renews.IsZero():
+		s.renew()
+	case k == RowEnds && !r.ends.IsZero() && !r.renewing && !s.now.Before(r.ends): // else with the answer
+		s.lost()
+	case k == Retries && !r.retries.IsZero():
+		r.retries = time.Time{}
+		s.put()
+	}
+}

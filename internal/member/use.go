@@ -1,0 +1,340 @@
+package member
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// Use is a call of a holder.
+type Use uint8
+
+// The uses.
+const (
+	Transacts  Use = iota // a fenced transaction of the caller's items
+	SetsData              // the holder's data is replaced
+	Downgrades            // others may share the lock
+	Fences                // its condition is given to the caller, who may send it at any time
+	Extends               // the lease is renewed now: Renewed follows
+	Reveals               // its handle is given to the caller: another process may act for it
+)
+
+// using is what a turn does with its lock. One use follows the other, and the release comes last.
+type using struct {
+	uses     []use              // the first is under way
+	tx       *queue.Transaction // under way; nil: none is
+	attempts time.Time          // when its next attempt, or the next SETTLE, is sent
+	asks     bool               // SETTLE is under way
+	settles  bool               // it is to be sent again, at attempts
+	stopped  bool               // the caller waits no longer for the first use
+	failed   int                // attempts, and SETTLEs, of the present transaction
+}
+
+type use struct {
+	use  Use
+	data string
+}
+
+// transacting is a step of what a turn does with its lock.
+type transacting struct{ holding }
+
+func (s *step) uses(e Uses) {
+	h, ok := s.holder(e.Caller)
+	switch {
+	case !ok, h.h.calls, h.h.lost, h.expired():
+		s.do(Report{Caller: e.Caller, News: Failed, Use: e.Use, Err: errOver})
+	case e.Use == Fences:
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, Fence: h.h.hold.Fence()})
+	case e.Use == Reveals:
+		h.h.hold.Use()
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use})
+	case e.Use == Extends:
+		if h.h.again = true; !s.asking(byBeat, h.b.n) {
+			h.beat()
+		}
+	default:
+		if h.h.uses = append(h.h.uses, use{e.Use, e.Data}); len(h.h.uses) == 1 {
+			h.use().nextUse()
+		}
+	}
+}
+
+// nextUse begins the first use, once the last transaction is settled.
+func (s transacting) nextUse() {
+	h := s.h
+	for len(h.uses) > 0 && (h.stopped || h.calls || h.lost) {
+		s.endsUse(Failed, errOver)
+	}
+	if len(h.uses) == 0 {
+		return
+	}
+	switch u := h.uses[0]; {
+	case u.use == SetsData:
+		s.send(byUse, s.b.n, h.hold.SetData([]byte(u.data)), "")
+	case !s.quiet(queue.TransactionRefused):
+	case u.use == Downgrades:
+		line{s.step}.giveBack(s.b) // the lock is not exclusive any more
+		s.send(byUse, s.b.n, h.hold.Downgrade(), "")
+	default:
+		h.tx, h.failed = &queue.Transaction{}, 0
+		s.transacts(queue.TransactionEvent{})
+	}
+}
+
+// used takes the answer to the first use.
+func (s transacting) used(e queue.HoldEvent) {
+	h := s.h
+	if len(h.uses) == 0 {
+		return
+	}
+	do, news := s.steps(e), Done
+	switch {
+	case e.Reply == queue.ReplyUnknown:
+		news = Unsure
+	case do.Result != queue.HoldMade:
+		news = Failed
+	}
+	if h.uses[0].use == Downgrades {
+		line{s.step}.ended()
+	}
+	s.endsUse(news, do.Err)
+	if h.hold.Phase() == queue.PhaseLost {
+		s.lose(do.Err)
+	}
+	s.goesOn()
+}
+
+// endsUse reports what became of the first use. It may do so after the caller has called Release, which waits for that.
+func (s transacting) endsUse(news News, err error) {
+	h := s.h
+	if len(h.uses) == 0 {
+		return
+	}
+	u := h.uses[0].use
+	h.uses, h.stopped = slices.Delete(h.uses, 0, 1), false
+	if h.begun {
+		s.report(Report{News: news, Use: u, Err: err})
+	}
+}
+
+// stops ends what a use waits for: its caller has given up, or the turn is over. A request under way is left to itself.
+func (s transacting) stops() {
+	h := s.h
+	h.stopped = len(h.uses) > 0
+	switch {
+	case h.update && !h.repeats.IsZero():
+		h.repeats = time.Time{}
+		s.release().plays(s.steps(queue.HoldEvent{Err: errOver}))
+	case !h.attempts.IsZero():
+		h.attempts = time.Time{}
+		s.attempts(errOver)
+	case h.asks && s.recall(bySettle):
+		s.settledAs(queue.MadeUnknown)
+	case s.recall(byTx):
+		s.transacts(queue.TransactionEvent{Transient: true, Open: true, Err: errOver})
+	case s.recall(byUse):
+		do := s.steps(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyUnknown, Err: errOver})
+		s.endsUse(Unsure, do.Err)
+		s.goesOn()
+	}
+}
+
+// recall lets no answer be awaited to a request of the block, and reports whether there was one.
+func (s transacting) recall(what asked) (found bool) {
+	for i := range s.asks {
+		if a := &s.asks[i]; a.what == what && a.of == s.b.n && a.turn == s.h.index {
+			a.what, a.of, found = byReset, 0, true
+		}
+	}
+	return found
+}
+
+// quiet reports whether no transaction is under way, and the last one is settled if it was left in that state or a worse one. Else
+// what waits for that goes on later.
+func (s transacting) quiet(from queue.TransactionState) bool {
+	h := s.h
+	switch {
+	case h.asks, h.settles, h.tx != nil:
+		return false
+	case h.hold.Left() < from:
+		return true
+	}
+	s.settling()
+	return false
+}
+
+func (s transacting) settling() {
+	s.h.asks = true
+	s.send(bySettle, s.b.n, s.h.hold.Settle(), "")
+}
+
+// settled takes the answer to SETTLE.
+func (s transacting) settled(e Answer) {
+	h := s.h
+	switch {
+	case e.Reply == queue.ReplyApplied:
+		s.settledAs(queue.MadeNever)
+	case e.Reply < queue.ReplyFailed:
+		made := s.made(e.Record)
+		if made == queue.MadeYes {
+			s.shows(byShow)
+			return
+		}
+		s.settledAs(made)
+	case h.calls || h.lost:
+		s.settledAs(queue.MadeUnknown)
+	default:
+		h.asks, h.settles = false, true
+		s.waits(e.Err)
+	}
+}
+
+// shows waits until what was made is visible.
+func (s transacting) shows(what asked) {
+	s.do(Send{Of: s.ask(what, s.b.n), Tx: true, Show: true, Caller: s.caller()})
+}
+
+// visible goes on after SETTLE of a transaction that was made.
+func (s transacting) visible(is bool) {
+	made := queue.MadeUnknown
+	if is {
+		made = queue.MadeYes
+	}
+	s.settledAs(made)
+}
+
+// settledAs goes on after SETTLE.
+func (s transacting) settledAs(made queue.Made) {
+	h := s.h
+	if h.asks, h.settles = false, false; h.tx != nil {
+		s.transacts(queue.TransactionEvent{Made: made})
+		return
+	}
+	left := queue.TransactionSettled
+	if made == queue.MadeUnknown {
+		left = queue.TransactionUnsettled
+	}
+	if h.hold.Leave(left); left == queue.TransactionUnsettled && !h.calls { // what waits for it is not begun
+		s.endsUse(Failed, errHidden)
+	}
+	s.goesOn()
+}
+
+// waits pauses before the next attempt.
+func (s transacting) waits(err error) {
+	s.h.failed++
+	until, more := s.c.Pauses(s.h.failed, err)
+	if s.h.attempts = until; !more {
+		s.h.attempts = time.Time{}
+		s.attempts(errOver)
+	}
+}
+
+// attempts goes on after a pause of a transaction, or of SETTLE. err: it goes on no more.
+func (s transacting) attempts(err error) {
+	h := s.h
+	switch {
+	case !h.settles:
+		s.transacts(queue.TransactionEvent{Err: err})
+	case err != nil:
+		s.settledAs(queue.MadeUnknown)
+	default:
+		h.settles = false
+		s.settling()
+	}
+}
+
+// attempted is what the answer to an attempt of a transaction means.
+func (s transacting) attempted(e Answer) queue.TransactionEvent {
+	ev := e.Transaction
+	switch e.Reply {
+	case queue.ReplyApplied:
+	case queue.ReplyUnknown:
+		ev.Open, ev.Transient, ev.Err = true, true, errors.Join(errHidden, e.Err)
+	case queue.ReplyFailed:
+		ev.Err = errors.Join(errHidden, e.Err)
+	default:
+		ev.Fenced, ev.Made, ev.Err = true, s.made(e.Record), errRefused
+	}
+	return ev
+}
+
+// made returns what a record that has refused says of the last transaction. It may show that the lock is lost.
+func (s transacting) made(rec queue.Record) queue.Made {
+	made := s.h.hold.Made(rec)
+	if made == queue.MadeUnknown || made == queue.MadeNever {
+		do := s.steps(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: rec})
+		if s.h.hold.Phase() == queue.PhaseLost {
+			s.lose(do.Err)
+		}
+	}
+	return made
+}
+
+// transacts gives an event to the transaction under way, and follows.
+func (s transacting) transacts(e queue.TransactionEvent) {
+	h := s.h
+	for h.tx != nil {
+		do := h.tx.Step(e)
+		e = queue.TransactionEvent{}
+		switch do.Do {
+		case queue.TransactSend:
+			s.attempt(do.Renew)
+			return
+		case queue.TransactPause:
+			if h.stopped || h.calls || h.lost || s.expired() {
+				e.Err = errors.Join(errOver, do.Err)
+				continue
+			}
+			s.waits(do.Err)
+			return
+		case queue.TransactShow:
+			s.shows(byTx)
+			return
+		case queue.TransactSettle:
+			s.settling()
+			return
+		case queue.TransactDone:
+			h.tx = nil
+			h.hold.Leave(do.Left)
+			s.endsUse(newsOf(do.Result), do.Err)
+			s.goesOn()
+		}
+	}
+}
+
+func newsOf(r queue.TransactionResult) News {
+	switch r {
+	case queue.TransactMade:
+		return Done
+	case queue.TransactUnknown:
+		return Unsure
+	}
+	return Failed
+}
+
+// attempt sends the transaction. The driver keeps its fence for further attempts.
+func (s transacting) attempt(renew bool) {
+	h := s.h
+	var fence clause.Write
+	if h.hold.Left() != queue.TransactionUnsettled {
+		fence = h.hold.Transact()
+		h.hold.Leave(queue.TransactionUnsettled) // until its outcome is known: a release says so
+	}
+	s.do(Send{Of: s.ask(byTx, s.b.n), Write: fence, Tx: true, Renew: renew, Caller: s.caller()})
+}
+
+// goesOn goes on with the call that has waited for the transactions, or with the next use.
+func (s transacting) goesOn() {
+	h := s.h
+	switch {
+	case h.calls && h.awaits == queue.HoldSettle && !h.asks && !h.settles && h.tx == nil:
+		s.nextUse() // there is none any more
+		s.release().plays(s.steps(queue.HoldEvent{}))
+	case !h.calls:
+		s.nextUse()
+	}
+}

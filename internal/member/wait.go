@@ -1,0 +1,356 @@
+package member
+
+import (
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// waiting is a step of a block that waits.
+type waiting struct {
+	*step
+	b *block
+}
+
+// begins begins with a ticket: a new one, or that of what is resumed.
+func (s waiting) begins() {
+	switch k := s.b.kind; {
+	case k.Resume != nil:
+		s.steps(queue.Begin{Ticket: k.Resume.Ticket})
+	case k.Scope != ticket.ScopeQueue:
+		s.do(Number{Of: s.ask(byNumber, s.b.n)})
+	default:
+		s.steps(queue.Begin{})
+	}
+}
+
+// numbered takes the number of a wider counter.
+func (s waiting) numbered(e Answer) {
+	switch b := s.b; {
+	case b.leaving:
+		s.cleans()
+	case e.Err != nil:
+		s.pause(e.Err)
+	default:
+		b.failed = 0
+		s.steps(queue.Begin{Ticket: e.Number})
+	}
+}
+
+// steps gives an event to the wait, and does what follows, until that is a request or a rest.
+func (s waiting) steps(e queue.Event) {
+	b := s.b
+	for e != nil && !b.gone {
+		from := b.wait.State
+		do := b.wait.Step(clock{s}, e)
+		if s.cfg.Stepped != nil {
+			s.cfg.Stepped(from, do.State)
+		}
+		if r := s.row(b.row); r != nil {
+			r.place.Below(b.wait.Ticket.Compare(b.wait.Snapshot.Record.Floor()) <= 0)
+		}
+		b.rests, b.pauses, b.behind = time.Time{}, time.Time{}, false
+		if b.leaving && !b.over && !lasts(do.State) {
+			s.cleans()
+			return
+		}
+		e = s.follow(do)
+	}
+}
+
+// lasts reports whether what follows is done although the callers have given up: it is no new request for the lock.
+func lasts(d queue.Doing) bool {
+	switch d {
+	case queue.Joining, queue.Keeping, queue.Removing, queue.Resetting, queue.Granted:
+		return true
+	}
+	return false
+}
+
+// follow does what the wait does next. What has happened at once is returned.
+func (s waiting) follow(do queue.Do) queue.Event {
+	b := s.b
+	switch do.State {
+	case queue.Taking:
+		b.ticketed, b.late = false, false
+		s.do(Send{Of: s.ask(byWait, b.n), Take: &do.Rider, Say: do.Attempt.ID})
+	case queue.Joining:
+		return s.joined()
+	case queue.Putting:
+		return s.rowMissing()
+	case queue.Keeping: // a grant by name
+		r := s.row(b.row)
+		return queue.Kept{OK: r != nil && r.place.Hold()}
+	case queue.Resting:
+		return s.rest()
+	case queue.Pausing:
+		if !s.failed() {
+			s.pause(b.err)
+		}
+	case queue.Looking, queue.Checking:
+		s.looks(do)
+	case queue.Granted:
+		s.granted(do)
+	case queue.Idle, queue.Ended: // of Idle, a release has not taken its ticket
+		s.notGranted(do)
+	case queue.Left:
+		s.left()
+	default:
+		s.sends(do)
+	}
+	return nil
+}
+
+// sends sends a write of the wait.
+func (s waiting) sends(do queue.Do) {
+	say := strings.Join(do.IDs, " and ") // of Removing and Resetting
+	switch do.State {
+	case queue.Sweeping:
+		s.do(Send{Of: s.ask(byWait, s.b.n), Sweep: do.Rows})
+		return
+	case queue.Evicting:
+		h := do.Holders[len(do.Holders)-1]
+		do.Write, say = queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...), h.ID
+	case queue.Asking:
+		say = do.Holder.ID
+	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Accepting, queue.Confirming:
+		say = do.Attempt.ID
+	}
+	s.send(byWait, s.b.n, do.Write, say)
+}
+
+// joined takes the place of the ticket.
+func (s waiting) joined() queue.Event {
+	b := s.b
+	line{s.step}.joins(b)
+	if !b.kind.NoWait && !b.leaving {
+		for i, t := range b.callers {
+			if t.state == waits {
+				s.do(Placed{Caller: t.id, Ticket: b.wait.Ticket.Plus(uint64(i)), ID: b.wait.Config.ID})
+			}
+		}
+		s.puts()
+	}
+	return queue.Joined{Fresh: b.wait.Open() || !b.late, Put: b.kind.Puts}
+}
+
+// rowMissing waits until the row is in the table.
+func (s waiting) rowMissing() queue.Event {
+	if r := s.row(s.b.row); r == nil || r.there {
+		return queue.Put{}
+	}
+	s.failed()
+	return nil
+}
+
+// rest rests until the next look. Only the first of the line looks.
+func (s waiting) rest() queue.Event {
+	b := s.b
+	switch {
+	case s.failed():
+	case b.recounts:
+		b.recounts = false
+		return queue.Rested{}
+	case !(line{s.step}).follows(b):
+		b.rests = s.c.Rests(&b.wait)
+	}
+	return nil
+}
+
+// wakes ends the rest. ended: a turn has probably ended.
+func (s waiting) wakes(ended bool) {
+	b := s.b
+	if b.behind {
+		s.looks(queue.Do{State: queue.Looking, Floor: b.wait.Snapshot.Record.Reach()})
+		return
+	}
+	s.steps(queue.Rested{Guess: ended && b.kind.Wanted == nil && b.wait.Next()})
+}
+
+// looks sends a look, unless the block need not look.
+func (s waiting) looks(do queue.Do) {
+	b := s.b
+	if b.behind = do.State == queue.Looking && b.ticketed && (line{s.step}).follows(b); b.behind {
+		return
+	}
+	if b.recounts = false; do.State == queue.Looking && !do.Later && s.shown() {
+		s.steps(queue.Seen{Snapshot: queue.SnapshotOf(s.record, s.readAt)})
+		return
+	}
+	l := Look{Of: s.ask(byWait, b.n), Below: b.wait.Ticket, Floor: do.Floor, Later: do.Later}
+	switch {
+	case do.State == queue.Checking:
+		l.Below, l.Floor = do.Floor, ticket.Number{}
+	case s.cfg.Names && b.kind.passing().named:
+		l.Own, l.Turns = b.wait.Ticket, len(b.callers)
+	}
+	s.do(l)
+}
+
+// shown reports whether an answer to another request of the client has just shown what a look of the block would: a later record, by which
+// no waiter can be ahead.
+func (s waiting) shown() bool {
+	b := s.b
+	shown := b.older && b.ticketed && s.record.Reach() == b.wait.Ticket.Previous()
+	b.older = b.older && !shown
+	return shown
+}
+
+// pause begins a pause after a request that has failed, or ends the wait.
+func (s waiting) pause(err error) {
+	b := s.b
+	b.failed++
+	switch until, more := s.c.Pauses(b.failed, err); {
+	case !more:
+		s.notGranted(queue.Do{Why: queue.WhyError, Err: err})
+	case until.After(s.now):
+		b.pauses = until
+	default:
+		s.goesOn()
+	}
+}
+
+func (s waiting) pausesNoLonger() {
+	s.b.pauses = time.Time{}
+	s.goesOn()
+}
+
+// goesOn goes on after a pause.
+func (s waiting) goesOn() {
+	if s.b.wait.State == queue.Pausing {
+		s.steps(queue.Again{})
+		return
+	}
+	s.begins() // it has no number yet
+}
+
+// rowFailed ends a wait that rests, or waits for its row: that cannot be put.
+func (s waiting) rowFailed() {
+	if b := s.b; !b.offered && (b.behind || b.wait.State == queue.Putting || b.wait.State == queue.Resting) {
+		s.failed()
+	}
+}
+
+// failed ends the wait if its row cannot be put: another row has the ticket, or the table does not answer.
+func (s waiting) failed() bool {
+	r := s.row(s.b.row)
+	if r == nil || !r.failed {
+		return false
+	}
+	do := queue.Do{Why: queue.WhyNewTicket}
+	if r.err != nil {
+		do = queue.Do{Why: queue.WhyError, Err: r.err}
+	}
+	s.notGranted(do)
+	return true
+}
+
+func (s waiting) answered(e Answer) {
+	b := s.b
+	if e.Reply < queue.ReplyFailed {
+		b.failed = 0
+	}
+	switch b.err = e.Err; {
+	case e.Seen != nil:
+		s.steps(queue.Seen{Snapshot: *e.Seen})
+	case b.wait.State == queue.Sweeping:
+		s.steps(queue.Replied{Reply: e.Reply, Record: b.wait.Snapshot.Record})
+	default:
+		s.steps(queue.Replied{Reply: e.Reply, Record: e.Record})
+	}
+}
+
+// notGranted goes on with a new ticket, or ends the wait.
+func (s waiting) notGranted(do queue.Do) {
+	b := s.b
+	s.withdraw()
+	switch overtaken := do.State == queue.Ended && do.Why == queue.WhyOvertaken; {
+	case b.leaving:
+	case b.kind.Resume != nil && (overtaken || do.Why == queue.WhyNewTicket):
+		s.refuse(queue.Do{Why: queue.WhyGone})
+	case do.State == queue.Idle, overtaken, do.Why == queue.WhyNewTicket:
+		b.wait.Careful = b.wait.Careful || overtaken
+		b.ticketed = false
+		s.begins()
+		return
+	default:
+		s.refuse(do)
+	}
+	s.cleans()
+}
+
+// refuse ends the wait of the callers. They hear once nothing is left.
+func (s waiting) refuse(do queue.Do) {
+	r := &Refuse{Why: do.Why, By: do.By, Err: do.Err}
+	if do.Why == queue.WhyResult {
+		r.Result = s.b.wait.Snapshot.Record.Result
+	}
+	s.b.leaving, s.b.refused = true, r
+}
+
+// leaves gives up the wait: at once if no request of it is under way, or else with the answer.
+func (s waiting) leaves() {
+	b := s.b
+	if b.over {
+		return
+	}
+	b.leaving, b.behind, b.rests, b.pauses = true, false, time.Time{}, time.Time{}
+	if r := s.row(b.row); r != nil {
+		keeping{s.step, r}.steps(queue.PlaceEvent{Is: queue.PlaceEnd})
+	}
+	if !s.asking(byWait, b.n) && !s.asking(byNumber, b.n) && !b.offered {
+		s.cleans()
+	}
+}
+
+// cleans leaves the queue: the row is deleted first, and then the ids are removed that may be in the record.
+func (s waiting) cleans() {
+	b := s.b
+	b.leaving, b.over, b.behind, b.rests, b.pauses = true, true, false, time.Time{}, time.Time{}
+	if s.withdraw(); !s.hasRow(b) {
+		s.steps(queue.GiveUp{})
+	}
+}
+
+// left ends a block of which nothing is left.
+func (s waiting) left() {
+	b := s.b
+	r := Refuse{GaveUp: true}
+	if b.refused != nil {
+		r = *b.refused
+	}
+	if ids, t := b.wait.Orphans(); len(ids) > 0 {
+		r.Orphan, r.Err = t, b.err
+	}
+	for i := range b.callers {
+		if t := &b.callers[i]; t.state == waits {
+			r.Caller, t.state = t.id, left
+			s.do(r)
+		}
+	}
+	b.gone = true
+}
+
+// clock answers what the machine of a wait asks about time.
+type clock struct{ waiting }
+
+func (s clock) Begin() (queue.Lease, time.Time) { return s.c.Begin(s.b.kind, false) }
+
+func (s clock) Usable(l queue.Lease, sent time.Time, named bool) bool {
+	return s.c.Usable(s.b.kind, l, sent, named)
+}
+
+func (s clock) RowSent(until time.Time) (sent time.Time, known bool) {
+	if r := s.row(s.b.row); r != nil {
+		sent, known = r.place.Sent(until)
+	}
+	return sent, known
+}
+
+func (s clock) Leases(snap queue.Snapshot) queue.Leases { return s.c.Leases(snap) }
+
+func (s clock) At(local time.Time) (earliest, latest time.Time, known bool) { return s.c.At(local) }
+
+func (s clock) Now() time.Time { return s.now }
