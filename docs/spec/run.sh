@@ -159,7 +159,7 @@ fifo queuelock STRICT_FIFO -DN=3 -DEXISTS=2 -DSTRICT_FIFO # no mistake: a shorte
 fifo queuelock BUG_TAKE_BARGES -DN=3 -DBUG_TAKE_BARGES # TAKE is granted although holders is {}
 progress queuelock BUG_FORGET_IDS -DN=2 -DLOST=1 -DBUG_FORGET_IDS # a waiter looks only for its last attempt's id, and waits for its own orphaned entry
 disowned queuelock BUG_ID_AFTER_FLOOR -DN=2 -DLOST=1 -DBUG_ID_AFTER_FLOOR # a waiter checks the floor before it looks for its ids
-left queuelock BUG_NO_REMOVE -DN=2 -DLOST=1 -DGIVEUP=1 -DBUG_NO_REMOVE # CLEAN UP does not remove ids of unknown outcome. Go: NoRemoval
+left queuelock BUG_NO_REMOVE -DN=2 -DLOST=1 -DGIVEUP=1 -DBUG_NO_REMOVE # CLEAN UP does not remove ids of unknown outcome. Go: ids of unknown outcome are not removed
 left queuelock BUG_SDK_RETRIES -DN=3 -DDUP=1 -DGIVEUP=1 -DBUG_SDK_RETRIES # CLAIM is repeated with its id, and its refusal is believed
 attempts queuelock BUG_FLOOR -DN=2 -DEVICT=1 -DBUG_FLOOR # the floor is granted alone: a waiter claims a ticket at the floor again and again
 ok queuelock BUG_CLAIM_NO_SERVINGAFTER -DN=2 -DEVICT=1 -DLOST=1 -DBUG_CLAIM_NO_SERVINGAFTER # CLAIM without servingAfter < t - 1, which matters only if the floor is computed wrong
@@ -169,7 +169,7 @@ exclusion queuelock BUG_CLAIM_NO_SIZE -DN=3 -DBUG_CLAIM_NO_SIZE # CLAIM without 
 exclusion queuelock BUG_HEARTBEAT_REVIVES -DN=2 -DEVICT=1 -DHB=1 -DBUG_HEARTBEAT_REVIVES # the heartbeat puts its entry back. Go: HEARTBEAT/holder
 overtaking queuelock BUG_FAST_LAST_SEEN -DN=3 -DBUG_FAST_LAST_SEEN # the fast release without a condition on the counter. Go: RELEASE/none outstanding
 overtaking queuelock BUG_RESET_UNGRANTED -DN=3 -DGIVEUP=1 -DBUG_RESET_UNGRANTED # RESET with a ticket that was not granted. Go: RESET/none outstanding
-reset queuelock BUG_NO_RESET -DN=2 -DBUG_NO_RESET # no RESET. Go: NoReset
+reset queuelock BUG_NO_RESET -DN=2 -DBUG_NO_RESET # no RESET. Go: no RESET is sent
 judged queuelock BUG_SWEEP_UNCONDITIONAL -DN=3 -DSWEEP=1 -DWHB=1 -DBUG_SWEEP_UNCONDITIONAL # SWEEP without the beat. Go: SWEEP/beat as read
 judged queuelock BUG_EVICT_UNCONDITIONAL -DN=2 -DEVICT=1 -DHB=1 -DBUG_EVICT_UNCONDITIONAL # EVICT without the beat. Go: EVICT/beat as read
 rowkept queuelock BUG_NO_REENQUEUE -DN=3 -DSWEEP=1 -DBUG_NO_REENQUEUE # a swept waiter does not put its row again
@@ -189,7 +189,7 @@ fence modes BUG_FENCE_WIDE -DN=2 -DREADERS=2 -DDOWN=1 -DDUP=1 -DBUG_FENCE_WIDE #
 exclusion modes BUG_DOWN_NO_HELD -DN=2 -DREADERS=2 -DCYCLES=2 -DDOWN=1 -DDUP=1 -DONCE -DBUG_DOWN_NO_HELD # DOWNGRADE sets the mode without checking the holder. Go: DOWNGRADE/holder
 ok modes BUG_DOWN_NO_SIZE -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DDUP=1 -DBUG_DOWN_NO_SIZE # DOWNGRADE without size(holders) = 1: an exclusive holder is alone anyway
 alone modes BUG_DOWN_BELIEF -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DBUG_DOWN_BELIEF # the holder counts as exclusive until DOWNGRADE is answered. Go: StillAlone
-progress modes BUG_CLAIM_CONFIRMED -DN=2 -DCLOSED=3 -DDUP=1 -DGIVEUP=1 -DBUG_CLAIM_CONFIRMED # a fail-closed grant without CONFIRM: a late CLAIM leaves a holder that blocks all. Go: Claiming/Confirming
+progress modes BUG_CLAIM_CONFIRMED -DN=2 -DCLOSED=3 -DDUP=1 -DGIVEUP=1 -DBUG_CLAIM_CONFIRMED # a fail-closed grant without CONFIRM: a late CLAIM leaves a holder that blocks all.
 ended modes BUG_CONFIRM_NO_TICKET -DN=2 -DCLOSED=1 -DDUP=2 -DBUG_CONFIRM_NO_TICKET # CONFIRM without the ticket
 ok modes BUG_CONFIRM_NO_BEAT -DN=2 -DCLOSED=3 -DDUP=1 -DEVICT=1 -DBUG_CONFIRM_NO_BEAT # CONFIRM without beat = 0: an entry that was evicted is gone, whatever its beat
 confirm modes BUG_EVICT_UNCONDITIONAL-closed -DN=2 -DCLOSED=1 -DEVICT=1 -DBUG_EVICT_UNCONDITIONAL # EVICT without the beat. Go: EVICT/beat as read
@@ -205,7 +205,7 @@ resume modes BUG_PLACE_NO_ID -DN=2 -DRESUMERS=2 -DPLACE -DBUG_PLACE_NO_ID # a pl
 written modes BUG_UPD_NO_TICKET -DN=2 -DUPD=1 -DDUP=2 -DBUG_UPD_NO_TICKET # UpdateAndRelease requires its id, but not its ticket. Go: RELEASE/its ticket
 written modes BUG_UPD_NO_HELD -DN=2 -DUPD=1 -DDUP=2 -DONCE -DBUG_UPD_NO_HELD # it requires neither. Go: RELEASE/holder
 overtaking modes BUG_UPD_FAST_NO_IDLE -DN=2 -DUPD=1 -DBUG_UPD_FAST_NO_IDLE # the fast form requires only the ticket. Go: RELEASE/none outstanding
-reported modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL # the mark of a release without the number of the call. Go: SameCall
+reported modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL # the mark of a release without the number of the call.
 reported modes BUG_FAST_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DBUG_FAST_NO_MARK # the fast release without its mark. Go: RELEASE/sets released
 reported modes BUG_EVICT_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_EVICT_NO_MARK # EVICT without its mark. Go: EVICT/sets evicted
 ok modes BUG_CLAIM_NO_COUNTER -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DBUG_CLAIM_NO_COUNTER # CLAIM without ticketNumber >= t: the waiter checks it before it claims
@@ -214,7 +214,7 @@ reported outcomes BUG_EVICT_NO_MARK -DLOST=1 -DBUG_EVICT_NO_MARK # EVICT without
 reported outcomes BUG_RESUME_NO_MARK -DLOST=1 -DRESUME=1 -DBUG_RESUME_NO_MARK # RESUME without its mark. Go: RESUME/sets evicted
 rare outcomes BUG_SEED_NO_MARK -DLOST=1 -DBUG_SEED_NO_MARK # a new record without a mark: unknown too often, but never wrong
 rare outcomes BUG_TAKE_NO_MARK -DLOST=1 -DBUG_TAKE_NO_MARK # the same of TAKE. Go: TAKE/sets, if absent, evicted
-reported outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL # the mark of a release without the number of the call: an earlier call's success counts as this one's. Go: SameCall
+reported outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL # the mark of a release without the number of the call: an earlier call's success counts as this one's.
 reported outcomes BUG_WHICH -DDUP=1 -DCALLS=2 -DCOND=2 -DBUG_WHICH # after another call that was answered, a release is ascribed to the last call: a late copy of the earlier one made it
 reported outcomes BUG_ORDER -DHAND=1 -DIDS=1 -DBUG_ORDER # "no eviction since" is checked before "no release since", and an operator removed the entry by hand
 reported outcomes BUG_ABSENT -DLOST=1 -DDROP=1 -DBUG_ABSENT # with no release mark, any eviction of the new record counts as this holder's
@@ -229,7 +229,7 @@ reported outcomes OLDER-version-marks -DLOST=1 -DOLD=1 # no mistake: a client of
 written outcomes BUG_TOKEN_ALONE -DLOST=1 -DTRANS=2 -DTOKENS -DFORGET=1 -DBUG_TOKEN_ALONE # the transaction has a token and no number. Go: FENCE/transaction not made
 reported outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE # the mark has a number that was read earlier, and EVICT does not check it. Go: EVICT/transactions as read
 reported outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE # the same of RESUME. Go: RESUME/transactions as read
-reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME # SETTLE writes the number of the transaction itself. Go: SettleSame
+reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME # SETTLE writes the number of the transaction itself.
 reported outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1 # no token, and the SDK's client repeats requests. Go: NoToken
 fencing scopes BUG_ENTER_NO_LESS -DN=2 -DQ=1 -DBUG_ENTER_NO_LESS # ENTER without ticketNumber < t. Go: ENTER/first with its ticket
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST # ENQUEUE before ENTER
@@ -239,15 +239,15 @@ attempts scopes BUG_FLOOR-scopes -DN=3 -DQ=1 -DBUG_FLOOR # the floor is granted 
 ok scopes BUG_CLAIM_NO_SERVINGAFTER-scopes -DN=3 -DQ=1 -DBUG_CLAIM_NO_SERVINGAFTER # CLAIM without servingAfter < t - 1, as above
 fencing scopes BUG_FLOOR+CLAIM_NO_SERVINGAFTER-s -DN=3 -DQ=1 -DBUG_FLOOR -DBUG_CLAIM_NO_SERVINGAFTER # both
 belief queuelock BUG_NAME_AGAIN -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_NAME_AGAIN # a process that was named holds although the lease of its row was over. Go: LateName
-belief queuelock BUG_NAME_NO_ROW -DN=2 -DCYCLES=2 -DDIRECT=3 -DBUG_NAME_NO_ROW # the grantee deletes its row before ACCEPT. Go: RowLeft
-belief queuelock BUG_NAME_ROW_EARLY -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1 -DBUG_NAME_ROW_EARLY # it does so after an ACCEPT that had no answer. Go: RowEarly
+belief queuelock BUG_NAME_NO_ROW -DN=2 -DCYCLES=2 -DDIRECT=3 -DBUG_NAME_NO_ROW # the grantee deletes its row before ACCEPT. Go: a grant by name is accepted after its row was deleted
+belief queuelock BUG_NAME_ROW_EARLY -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1 -DBUG_NAME_ROW_EARLY # it does so after an ACCEPT that had no answer. Go: the row is deleted after an acceptance without an answer
 fifo queuelock BUG_NAME_NOT_NEXT -DN=3 -DDIRECT=7 -DBUG_NAME_NOT_NEXT # PASS by name to a later ticket than the next. Go: NotNext
 judged queuelock BUG_EVICT_UNCONDITIONAL-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DSWEEP=1 -DBUG_EVICT_UNCONDITIONAL # the entry is evicted although it was accepted meanwhile. Go: EVICT/beat as read
 orphan queuelock BUG_DIRECT_NO_FALLBACK -DN=2 -DDIRECT=3 -DLOST=1 -DBUG_DIRECT_NO_FALLBACK # no hand-off after a refusal
 ok queuelock BUG_DIRECT_NO_HELD -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD # DIRECT without the releaser's entry: granted < w suffices, as w is the next ticket
 fencing queuelock BUG_DIRECT_NO_HELD+NO_GRANTED -DN=2 -DCYCLES=2 -DDIRECT=3 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD -DBUG_DIRECT_NO_GRANTED # without both a late copy grants a turn that has ended
 ok queuelock BUG_DIRECT_NO_GRANTED -DN=2 -DDIRECT=3 -DDUP=1 -DBUG_DIRECT_NO_GRANTED # DIRECT without granted < w: no other process is granted while the releaser's entry is there
-fifo queuelock BUG_PASS_NOT_NEXT -DN=3 -DPASS=1 -DBUG_PASS_NOT_NEXT # PASS to a later ticket than the next. Go: PassNotNext
+fifo queuelock BUG_PASS_NOT_NEXT -DN=3 -DPASS=1 -DBUG_PASS_NOT_NEXT # PASS to a later ticket than the next. Go: a release passes the lock to a waiter that is not the next
 ok queuelock BUG_PASS_NO_HELD -DN=2 -DPASS=1 -DDUP=1 -DBUG_PASS_NO_HELD # PASS without the releaser's entry, as of DIRECT
 fencing queuelock BUG_PASS_NO_HELD+NO_GRANTED -DN=2 -DCYCLES=2 -DPASS=1 -DDUP=1 -DLATEONLY=oPASS -DBUG_PASS_NO_HELD -DBUG_PASS_NO_GRANTED # without both a late copy grants a turn that has ended
 ok queuelock BUG_PASS_NO_GRANTED -DN=2 -DPASS=1 -DDUP=1 -DBUG_PASS_NO_GRANTED # PASS without granted < t, as of DIRECT

@@ -63,6 +63,10 @@ func mistakeNames(t *testing.T) (all []string) {
 				all = append(all, first.Sel.Name+"/"+second.Sel.Name)
 			case *ast.Ident:
 				all = append(all, first.Name)
+			case *ast.KeyValueExpr: // its name
+				if name, ok := first.Value.(*ast.BasicLit); ok {
+					all = append(all, locktest.Must(strconv.Unquote(name.Value)))
+				}
 			}
 		}
 	}

@@ -125,8 +125,8 @@ func TestSpecFigures(t *testing.T) {
 
 	counts := mistakeCounts(t)
 	says(t, specPage, "`TestPlanted` leaves out %d conditions of writes, one at a time, and `TestChanges` %d changes", counts["planted"], counts["TestChanges"])
-	says(t, specPage, "`TestTransitions` replaces %d transitions", counts["transitions"])
 	says(t, specPage, "`TestMistakes` plants %d mistakes", counts["TestMistakes"])
+	says(t, specPage, "`TestSourceMistakes` plants %d mistakes", counts["sourceMistakes"])
 	says(t, specPage, "`TestLeaseMistakes` plants %d mistakes", counts["TestLeaseMistakes"])
 	explained, searches := plantedRuns(t)
 	says(t, specPage, "the %d bounded searches", searches)

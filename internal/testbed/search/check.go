@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -16,11 +18,29 @@ func (s *search) fail(format string, args ...any) {
 }
 
 // tokens checks the ticket of which a caller hears.
-func (s *search) tokens(w *world, i int, t uint8) {
+func (s *search) tokens(w *world, i, j int, t uint8) {
 	if !s.crowd && t <= w.heard && !w.has(deletes) && !s.resumes {
-		s.fail("fencing: %s hears of ticket %d after %d", nameOf(i), t, w.heard)
+		s.fail("fencing: %s hears of ticket %d after %d", s.who(i, j), t, w.heard)
 	}
 	w.heard = max(w.heard, t)
+}
+
+// believes reports whether a caller relies on its lock.
+func (s *search) believes(w *world, i, j int) bool {
+	n := &w.nodes[i]
+	c := &n.callers[j]
+	switch {
+	case n.dead, c.lost, c.state != holds && !(c.state == releasing && s.mistake == StillHolds):
+		return false
+	case (c.updates || c.open) && s.mistake != StillOpen:
+		return false
+	}
+	for _, h := range s.state(n.m).holds {
+		if int(h.caller) == j {
+			return h.ends < 0 || n.clock < h.ends
+		}
+	}
+	return s.mistake == StillHolds || s.mistake == StillOpen
 }
 
 // recordChanged checks what a write has made of the record.
@@ -54,13 +74,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	}
 	s.mode(rec)
 	if name != "PASS" && len(rec.Holders) <= len(before.Holders) {
-		for u := floor + 1; u <= small(rec.Floor()); u++ {
-			for i := range s.Clients {
-				if s.wanted(w, i) == u && w.nodes[i].doing(s) != queue.Claiming {
-					s.fail("overtaking: %s raises the floor past ticket %d, for which %s waits", name, u, nameOf(i))
-				}
-			}
-		}
+		s.overtakes(w, name, floor, rec)
 	}
 	for t := range w.before {
 		if uint8(t) <= small(rec.Floor()) {
@@ -71,6 +85,38 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	s.used(w, m, name, before, rec)
 	s.results(name, before, rec)
 	s.marked(w, before, rec)
+}
+
+// overtakes checks that the floor does not rise past a ticket for which a client waits.
+func (s *search) overtakes(w *world, name string, floor uint8, rec *queue.Record) {
+	for u := floor + 1; u <= small(rec.Floor()); u++ {
+		for i := range s.Clients {
+			if b := s.wanted(w, i, u); b != nil && b.doing != queue.Claiming {
+				s.fail("overtaking: %s raises the floor past ticket %d, for which %s waits", name, u, nameOf(i))
+			}
+		}
+	}
+}
+
+// wanted returns the block of a client that waits for a ticket, with a row or on the way to one.
+func (s *search) wanted(w *world, i int, t uint8) *waited {
+	n := &w.nodes[i]
+	if n.dead {
+		return nil
+	}
+	all := s.state(n.m).waits
+	for k := range all {
+		if b := &all[k]; b.ticket == t && b.row {
+			return b
+		}
+	}
+	return nil
+}
+
+// relies reports whether a node waits for a ticket, and relies on its row.
+func (s *search) relies(w *world, i int, t uint8) bool {
+	b := s.wanted(w, i, t)
+	return b != nil && w.nodes[i].clock < b.until
 }
 
 // issued notes the rows that were there when a ticket was issued.
@@ -98,7 +144,7 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 			s.fail("closed: ticket %d is granted at %d, and the turn of %s keeps the queue closed until %d", t, n.clock, nameOf(i), n.opens)
 		}
 	}
-	if t < w.turn {
+	if t < w.turn && !s.crowd {
 		s.fail("fencing: the table grants ticket %d after the turn of %d has begun", t, w.turn)
 	}
 	w.grant = max(w.grant, t)
@@ -154,24 +200,35 @@ func (s *search) mode(rec *queue.Record) {
 	}
 }
 
-// marked notes which marks replace that of a turn that has ended.
-func (s *search) marked(w *world, before, rec *queue.Record) {
+// eachTurn calls a function for each caller whose turn is not over.
+func (s *search) eachTurn(w *world, do func(i, j int, c *caller)) {
 	for i := range s.Clients {
-		h := &w.nodes[i].hold
-		if h.m == none || h.end == running || s.crowd {
-			continue
+		for j := range w.nodes[i].callers {
+			if c := &w.nodes[i].callers[j]; c.state == holds || c.state == releasing {
+				do(i, j, c)
+			}
 		}
-		id, t, released, evicted := s.ids[h.number], tickets[h.first], rec.Marks.Released, rec.Marks.Evicted
-		h.released = h.released || released != before.Marks.Released && (released.ID != id || released.Ticket != t)
-		h.evicted = h.evicted || evicted != before.Marks.Evicted && (evicted.ID != id || evicted.Ticket != t)
 	}
 }
 
+// marked notes which marks replace that of a turn that has ended.
+func (s *search) marked(w *world, before, rec *queue.Record) {
+	s.eachTurn(w, func(_, _ int, c *caller) {
+		if c.end == running || s.crowd {
+			return
+		}
+		id, t, is, was := s.ids[c.id], tickets[c.first], rec.Marks, before.Marks
+		others := func(of string, at uint8) bool { return !strings.HasPrefix(of, id+"-") || tickets[at] != t }
+		c.released = c.released || is.Released != was.Released && others(is.Released.ID, small(is.Released.Ticket))
+		c.evicted = c.evicted || is.Evicted != was.Evicted && others(is.Evicted.ID, small(is.Evicted.Ticket))
+	})
+}
+
 // rare checks that an outcome is unknown only where two marks have replaced that of the turn.
-func (s *search) rare(w *world, i int) {
-	h := &w.nodes[i].hold
-	if !s.crowd && !w.has(deletes) && !(h.evicted && (h.released || s.items.recs[w.rec].Marks.Released.ID == "")) {
-		s.fail("rare: %s does not learn how the turn of ticket %d ended", nameOf(i), h.ticket)
+func (s *search) rare(w *world, i, j int) {
+	c := &w.nodes[i].callers[j]
+	if !s.crowd && !w.has(deletes) && !(c.evicted && (c.released || s.items.recs[w.rec].Marks.Released.ID == "")) {
+		s.fail("rare: %s does not learn how the turn of ticket %d ended", s.who(i, j), c.ticket)
 	}
 }
 
@@ -184,31 +241,39 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		n := &w.nodes[ownerOf(h.ID)]
 		s.lasts(w, m, h, name)
-		if m.role == byOperator {
+		if m.role == operators {
 			n.opens = 0
 		}
-		if n.hold.m == none || s.ids[n.hold.number] != h.ID || tickets[n.hold.first] != h.Ticket {
-			continue
+		for j := range n.callers {
+			c := &n.callers[j]
+			if own := (c.state == holds || c.state == releasing) && h.Ticket.Compare(tickets[c.ticket]) <= 0 && tickets[c.ticket].Compare(h.Last()) <= 0; own && strings.HasPrefix(h.ID, s.ids[c.id]+"-") {
+				s.removes(w, m, h, name, j)
+			}
 		}
-		wr := &s.items.writes[m.write[0]]
-		lost := name == "RELEASE" && wr.Repeat == clause.Freely // of a lock that is lost
-		if (lost || name == "EVICT" || name == "CLEAN UP") && m.role != byOperator && n.clock < clockOf(h.Lease.Until)+int8(h.Lease.Delay/unit) && h.Lease.Delay > 0 {
-			s.fail("delay: %s removes %s within its lock delay", name, h.ID)
-		}
-		own := int(m.node) == ownerOf(h.ID) // another client of its name has ended
-		switch {
-		case m.role == byOperator, name == "RESUME": // the process before should have ended
-			n.hold.end, n.hold.excused = byOther, true
-			continue
-		case (name == "RELEASE" || name == "PASS" || name == "RETAKE") && own && n.hold.end == running:
-			n.hold.end = byRelease
-			continue
-		case n.hold.end == running:
-			n.hold.end = byOther
-		}
-		if s.believes(n) && !n.hold.excused {
-			s.fail("judged: %s removes %s, which holds the lock", name, h.ID)
-		}
+	}
+}
+
+// removes checks the removal of the entry by which a caller holds the lock.
+func (s *search) removes(w *world, m *msg, h *queue.Holder, name string, j int) {
+	i := ownerOf(h.ID)
+	n := &w.nodes[i]
+	c := &n.callers[j]
+	lost := name == "RELEASE" && s.items.writes[m.write[0]].Repeat == clause.Freely // of a lock that is lost
+	if (lost || name == "EVICT" || name == "CLEAN UP") && m.role != operators && n.clock < clockOf(h.Lease.Until)+int8(h.Lease.Delay/unit) && h.Lease.Delay > 0 {
+		s.fail("delay: %s removes %s within its lock delay", name, h.ID)
+	}
+	switch own := int(m.node) == i; { // another client of its name has ended
+	case m.role == operators, name == "RESUME": // the process before should have ended
+		c.end, c.excused = byOther, true
+		return
+	case (name == "RELEASE" || name == "PASS" || name == "RETAKE") && own && c.end == running:
+		c.end = byRelease
+		return
+	case c.end == running:
+		c.end = byOther
+	}
+	if s.believes(w, i, j) && !c.excused {
+		s.fail("judged: %s removes %s, which holds the lock", name, h.ID)
 	}
 }
 
@@ -216,7 +281,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 func (s *search) lasts(w *world, m *msg, h *queue.Holder, name string) {
 	i, t := ownerOf(h.ID), small(h.Ticket)
 	k, ok := s.rowOf(w, t)
-	if !ok || h.Accepted() || m.role == byOperator || s.wanted(w, i) != t {
+	if !ok || h.Accepted() || m.role == operators || s.wanted(w, i, t) == nil {
 		return
 	}
 	if w.nodes[i].clock < clockOf(s.items.rows[w.rows[k]].Lease.Until) {
@@ -247,34 +312,66 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 	}
 }
 
-// relies reports whether a node waits for a ticket, and relies on its row.
-func (s *search) relies(w *world, i int, t uint8) bool {
-	n := &w.nodes[i]
-	return s.wanted(w, i) == t && n.current().inTable() && n.clock < n.current().until
+// used notes what a write of a holder has made of its entry, and checks that.
+func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) {
+	for k := range rec.Holders {
+		own := &rec.Holders[k]
+		was, ok := before.Mine(own.ID)
+		if !ok || ownerOf(own.ID) != int(m.node) || own.Ticket != was.Ticket {
+			continue
+		}
+		if own.DataSet < was.DataSet {
+			s.fail("late: %s replaces later data", name)
+		}
+		if own.Reached.Less(was.Reached) {
+			s.fail("late: %s goes back to turn %s from %s", name, own.Reached, was.Reached)
+		}
+		for j := range w.nodes[m.node].callers {
+			if c := &w.nodes[m.node].callers[j]; (c.state == holds || c.state == releasing) && small(own.Ticket) <= c.ticket && c.ticket <= small(own.Last()) {
+				c.down, c.data = c.down || own.Shared, max(c.data, int8(min(own.DataSet, 9)))
+			}
+		}
+	}
+}
+
+// updated checks an update that the table has applied with a release.
+func (s *search) updated(w *world, m *msg, before *queue.Record) {
+	c := &w.nodes[m.node].callers[m.caller]
+	k := slices.IndexFunc(before.Holders, func(h queue.Holder) bool {
+		return ownerOf(h.ID) == int(m.node) && h.Ticket.Compare(tickets[m.ticket]) <= 0 && tickets[m.ticket].Compare(h.Last()) <= 0
+	})
+	switch {
+	case c.madeUpdate > 0:
+		s.fail("written: the update of ticket %d is made by call %d, and again by %d", m.ticket, c.madeUpdate, m.call)
+	case k < 0:
+		s.fail("written: an update of ticket %d is made, which is not in the record", m.ticket)
+	case m.ticket < max(w.grant, w.turn) && !before.Holders[k].Shared:
+		s.fail("fence: an update of ticket %d is made after a later grant", m.ticket)
+	case c.noUpdate&(1<<m.call) != 0 && !w.has(dup):
+		s.fail("reported: %s has heard that its update will not be made, and it is", s.who(int(m.node), int(m.caller)))
+	}
+	c.madeUpdate = m.call
 }
 
 // check looks at every state.
 func (s *search) check(w *world) {
 	var all []string
 	writers, most := 0, 1
-	for i := range s.Clients {
-		n := &w.nodes[i]
-		if h := &n.hold; !s.believes(n) || h.excused || (h.updating || h.open) && s.mistake != StillOpen || h.begun && s.mistake == ReleaseInTx {
-			continue
+	s.eachTurn(w, func(i, j int, c *caller) {
+		if !s.believes(w, i, j) || c.excused {
+			return
 		}
-		if !n.hold.shared {
+		if !c.shared {
 			writers++
 		}
-		most = max(most, s.Clients[i].Mode.Permits)
-		if s.crowd || len(all) > 0 || s.log != nil {
-			all = append(all, fmt.Sprintf("%s with ticket %d", nameOf(i), n.hold.ticket))
-		} else {
-			all = append(all, nameOf(i))
-		}
-	}
+		most = max(most, s.specOf(i, j).Mode.Permits)
+		all = append(all, s.who(i, j))
+	})
 	for i := range s.Clients {
-		s.crowded(w, i)
-		s.silent(w, i)
+		if !w.nodes[i].dead {
+			s.crowded(w, i)
+			s.silent(w, i)
+		}
 	}
 	if len(all) > 1 && writers > 0 && len(all) > most {
 		s.fail("exclusion: several rely on the lock: %s", strings.Join(all, ", "))
@@ -285,15 +382,16 @@ func (s *search) check(w *world) {
 func (s *search) final(w *world) {
 	for i := range s.Clients {
 		n := &w.nodes[i]
-		switch {
-		case n.dead:
-		case s.Clients[i].Resumes && n.caller == idle: // perhaps there was nothing to resume
-		case n.caller != idle || n.turns > 0:
-			s.fail("wedged: nothing can happen any more, and %s is %s", nameOf(i), n.doing(s))
-		case slices.ContainsFunc(n.places[:], func(p place) bool { return p.state != noPlace }):
-			s.fail("wedged: %s is not done with its rows", nameOf(i))
-		case s.Clients[i].Block > 0 && !s.Clients[i].Resumes && int(n.ended) < s.Clients[i].Turns:
-			s.fail("callers: %d of the %d callers of %s have an end", n.ended, s.Clients[i].Turns, nameOf(i))
+		if n.dead || s.Clients[i].Resumes && n.came == 0 { // perhaps there was nothing to resume
+			continue
+		}
+		for j := range s.callersOf(i) {
+			if c := &n.callers[j]; c.state != over {
+				s.fail("wedged: nothing can happen any more, and %s has no end%s", s.who(i, j), s.doing(n.m))
+			}
+		}
+		if !s.state(n.m).idle {
+			s.fail("wedged: %s is not done", nameOf(i))
 		}
 	}
 	full := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Most > 0 }) // a waiter leaves that may have been named
@@ -303,7 +401,7 @@ func (s *search) final(w *world) {
 	if w.has(ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
 		return
 	}
-	if slices.ContainsFunc(s.Clients, func(c Client) bool { return c.AtLeast }) { // a sweep, or the next to come, opens it
+	if slices.ContainsFunc(s.Clients, func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }) { // a sweep, or the next to come, opens it
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {
@@ -311,4 +409,92 @@ func (s *search) final(w *world) {
 	} else if quick := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.NoWait || c.Once || c.Most > 0 }); rec.Present && w.used == 0 && !s.crowd && !quick {
 		s.fail("clean: all is over, and the queue is not idle")
 	}
+}
+
+// doing says what the blocks of a member do.
+func (s *search) doing(m int32) (text string) {
+	for _, b := range s.state(m).waits {
+		text += fmt.Sprintf(", ticket %d is %s", b.ticket, b.doing)
+	}
+	return text
+}
+
+// matters reports whether a node has left something that nothing but the end of its lease ends.
+func (s *search) matters(w *world, i int) bool {
+	n := &w.nodes[i]
+	for _, h := range s.items.recs[w.rec].Holders {
+		if ownerOf(h.ID) != i || n.dead && (h.NotBefore.IsZero() || n.clock >= clockOf(h.NotBefore)) {
+			continue
+		}
+		own := !n.dead && slices.ContainsFunc(s.state(n.m).entries, func(id string) bool { return id == h.ID })
+		if !own && !h.Lease.Endless() && n.clock < s.openAt(&h.Lease) {
+			return true
+		}
+	}
+	for _, r := range w.rows {
+		if n.dead || r == none || ownerOf(s.items.rows[r].ID) != i {
+			continue
+		}
+		if s.wanted(w, i, s.ticketOf(r)) == nil && !s.state(n.m).rows[s.ticketOf(r)] && n.clock < clockOf(s.items.rows[r].Lease.Until) {
+			return true
+		}
+	}
+	return false
+}
+
+// resultLeft checks that there is a result, as a client hears.
+func (s *search) resultLeft(w *world, i int) {
+	if !s.items.recs[w.rec].Result.Exists() && !w.has(deletes) {
+		s.fail("reported: %s hears of a result, and there is none", nameOf(i))
+	}
+}
+
+// results checks that a result never grows old here, so none replaces it.
+func (s *search) results(name string, before, rec *queue.Record) {
+	if was, is := before.Result, rec.Result; was.Exists() && was.Ticket != is.Ticket {
+		s.fail("result: %s leaves the result of ticket %s in place of that of ticket %s", name, is.Ticket, was.Ticket)
+	}
+}
+
+// leaveResult leaves a result after the release, as ResultLater says.
+func (s *search) leaveResult(w *world, i int, c *caller) {
+	result := &queue.Result{Ticket: tickets[c.ticket], Value: []byte{c.ticket}}
+	later := queue.Ending{ID: s.ids[c.id], Ticket: tickets[c.ticket], Result: result}.Release(queue.FormHandOff, time.Time{})
+	k := slices.Index(later.Changes(), "sets result")
+	later.Name, later.If, later.Do = "RESULT", nil, later.Do[k:k+1]
+	m := msg{role: stray, node: int8(i)}
+	m.write[0] = s.items.send(later, 0, "")
+	s.post(w, m)
+}
+
+// meant checks the holder that a waiter asks to give way, and returns its ticket: one of its group, in the record that it has
+// seen, that was not asked.
+func (s *search) meant(k *stepKey, e *member.Send) uint8 {
+	rec := &s.items.recs[k.rec]
+	h, ok := rec.Mine(e.Say)
+	if !ok {
+		for _, b := range s.members.all[k.m].Waits() {
+			if h, ok = b.Known.Record.Mine(e.Say); ok {
+				break
+			}
+		}
+	}
+	group := s.groupOf(int(k.node))
+	switch {
+	case !ok:
+		s.fail("asked: %s asks %s, which it has not seen", nameOf(int(k.node)), e.Say)
+	case h.Group != group:
+		s.fail("asked: %s asks ticket %s of the group %q, and is of the group %q", nameOf(int(k.node)), h.Ticket, h.Group, group)
+	case h.Revoked != nil:
+		s.fail("asked: %s asks ticket %s, which was asked before", nameOf(int(k.node)), h.Ticket)
+	}
+	return small(h.Ticket)
+}
+
+// groupOf returns the group of the callers of a client that ask holders to give way.
+func (s *search) groupOf(i int) string {
+	if c := s.Clients[i].With; c != nil && c.Cancels {
+		return c.Group
+	}
+	return s.Clients[i].Group
 }

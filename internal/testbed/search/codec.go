@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -24,14 +25,15 @@ type codec struct {
 type encoder struct {
 	b      []byte
 	items  *items
-	ticks  []int32 // of the times, in the order in which they were met
-	latest int32   // the highest tick
+	kinds  map[unsafe.Pointer]int64 // the numbers of the kinds of callers
+	ticks  []int32                  // of the times, in the order in which they were met
+	latest int32                    // the highest tick
 	noWait bool
 }
 
 // Each field that is left out, or encoded by less than its value.
 var (
-	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true}
+	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true, {"Config", "Items"}: true, {"Config", "Stepped"}: true}
 	// With NoWait a wait gives up after some rounds.
 	counted = map[[2]string]bool{{"turn", "rounds"}: true, {"Wait", "worthless"}: true}
 )
@@ -83,7 +85,11 @@ var (
 	timeType   = reflect.TypeFor[time.Time]()
 	recordType = reflect.TypeFor[queue.Record]()
 	itemType   = reflect.TypeFor[clause.Item]()
+	kindType   = reflect.TypeFor[*member.Kind]()
 )
+
+// parts are the types of a member to which it has pointers, and that change with it.
+var parts = map[string]bool{"block": true, "row": true, "held": true, "Transaction": true}
 
 // compile returns the codec of a type.
 func compile(t reflect.Type) codec {
@@ -98,10 +104,23 @@ func compile(t reflect.Type) codec {
 	case itemType:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(p)) }
 		return c
+	case kindType: // constant
+		c.encode = func(e *encoder, p unsafe.Pointer) {
+			p = *(*unsafe.Pointer)(p)
+			n, ok := e.kinds[p]
+			if !ok {
+				n = int64(len(e.kinds))
+				e.kinds[p] = n
+			}
+			e.num(n)
+		}
+		return c
 	}
 	switch t.Kind() {
 	case reflect.Bool:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.b = append(e.b, *(*byte)(p)) }
+	case reflect.Int32:
+		c.encode = func(e *encoder, p unsafe.Pointer) { e.num(int64(*(*int32)(p))) }
 	case reflect.Int, reflect.Int64:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.num(*(*int64)(p)) }
 	case reflect.Int8, reflect.Uint8:
@@ -123,6 +142,18 @@ func compile(t reflect.Type) codec {
 			}
 			e.b = append(e.b, 1)
 			of.encode(e, p)
+		}
+		if parts[t.Elem().Name()] {
+			c.clone = func(p unsafe.Pointer) {
+				v := reflect.NewAt(t, p).Elem()
+				if v.IsNil() {
+					return
+				}
+				own := reflect.New(t.Elem())
+				own.Elem().Set(v.Elem())
+				of.clone(own.UnsafePointer())
+				v.Set(own)
+			}
 		}
 	case reflect.Interface:
 		if t != reflect.TypeFor[error]() {
@@ -195,6 +226,7 @@ func compileSlice(t reflect.Type) codec {
 		clone: func(p unsafe.Pointer) {
 			v := reflect.NewAt(t, p).Elem()
 			if v.Len() == 0 {
+				v.SetZero() // its array may be that of another machine
 				return
 			}
 			own := reflect.MakeSlice(t, v.Len(), v.Len())
@@ -229,11 +261,12 @@ type machines[T any] struct {
 	all   []T
 	ticks []int32 // the highest tick of each
 	nums  map[string]int32
+	kinds map[unsafe.Pointer]int64
 	b     []byte
 }
 
 func machinesOf[T any](it *items) *machines[T] {
-	return &machines[T]{codec: compile(reflect.TypeFor[T]()), items: it, nums: map[string]int32{}}
+	return &machines[T]{codec: compile(reflect.TypeFor[T]()), items: it, nums: map[string]int32{}, kinds: map[unsafe.Pointer]int64{}}
 }
 
 // copy returns a machine that may be stepped.
@@ -245,7 +278,7 @@ func (m *machines[T]) copy(n int32) *T {
 
 // add returns the number of a state.
 func (m *machines[T]) add(v *T) int32 {
-	e := encoder{b: m.b[:0], items: m.items}
+	e := encoder{b: m.b[:0], items: m.items, kinds: m.kinds}
 	m.encode(&e, unsafe.Pointer(v))
 	e.ranks()
 	m.b = e.b

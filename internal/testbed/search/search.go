@@ -1,7 +1,7 @@
-// Package search plays all interleavings of the machines of package queue, a table, a network and time, within bounds,
-// and checks the invariants of docs/protocol.md after each step.
+// Package search plays all interleavings of members, a table, a network and time, within bounds, and checks the invariants of
+// docs/protocol.md after each step.
 //
-// The machines are those that the library ships, and the table does what [clause.Write.Apply] says of the writes that are
+// The members are those that the library ships, and the table does what [clause.Write.Apply] says of the writes that are
 // shipped: the search has no model of its own but of the network, of time and of callers. A request, its application and its
 // answer are three steps. Between them anything may happen, within the bounds of a [World].
 //
@@ -12,11 +12,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -27,6 +27,7 @@ var zeroTime time.Time
 type search struct {
 	World
 	mistake Mistake
+	plant   Plant
 	ttl     int8 // steps of a clock in a lease
 	dated   bool // DynamoDB's time is known
 	crowd   bool // several may hold at once
@@ -34,26 +35,16 @@ type search struct {
 	resumes bool // a process continues what another has left
 	asks    bool // updates have a condition
 
-	items *items
-	waits *machines[queue.Wait]
-	rows  *machines[queue.Place]
-	holds *machines[queue.Hold]
-	txs   *machines[queue.Transaction]
-	steps map[stepKey]*stepped
-	all   []*stepped // by number
-	plant Plant
-	takes map[int32]ticket.Take // by the number of their writes, if Seeds
-
-	placeSteps map[placeKey]*placed
-	holdSteps  map[holdKey]*heldStep
-	txSteps    map[txKey]*txStep
-	nexts      []queue.Next
-	nextNums   map[string]int32
-
-	ids    []string
-	idNums map[string]int16
-
-	follows map[[2]queue.Doing]bool // what waits did one after the other
+	items    *items
+	members  *machines[member.Member]
+	steps    map[stepKey]*stepped
+	states   []*state              // by the number of the member
+	takes    map[int32]ticket.Take // by the number of their writes, if Seeds
+	kinds    []*member.Kind
+	kindNums map[kindKey]int8
+	ids      []string
+	idNums   map[string]int16
+	follows  map[[2]queue.Doing]bool // what waits did one after the other
 
 	log     func(string, ...any) // of a story; else nil
 	bad     string
@@ -61,35 +52,33 @@ type search struct {
 }
 
 func newSearch(w World, p Plant) *search {
-	s := &search{World: w, readers: maxNodes, mistake: p.Mistake, plant: p, all: make([]*stepped, 1), takes: map[int32]ticket.Take{}, ttl: 1, items: newItems(p), steps: map[stepKey]*stepped{}, idNums: map[string]int16{}}
+	s := &search{
+		World: w, mistake: p.Mistake, plant: p, readers: maxNodes, ttl: 1, asks: w.Faults.Decline > 0,
+		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{}, kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]queue.Doing]bool{},
+	}
 	if w.Half {
 		s.ttl = 2
 	}
-	for _, c := range w.Clients {
-		if r := c.Mode.Readers; r > 0 {
-			s.readers = min(s.readers, r)
+	for i := range w.Clients {
+		for c := &w.Clients[i]; c != nil; c = c.With {
+			if r := c.Mode.Readers; r > 0 {
+				s.readers = min(s.readers, r)
+			}
+			s.resumes = s.resumes || c.Resumes
+			s.crowd = s.crowd || c.Mode != queue.Mode{} || c.Downgrades
+			s.dated = s.dated || c.NoWait && w.Names
 		}
-		s.resumes = s.resumes || c.Resumes
-		s.crowd = s.crowd || c.Mode != queue.Mode{} || c.Downgrades
-		s.dated = s.dated || c.NoWait && w.Names
 	}
-	s.asks = w.Faults.Decline > 0
-	s.waits = machinesOf[queue.Wait](s.items)
-	s.rows, s.holds = machinesOf[queue.Place](s.items), machinesOf[queue.Hold](s.items)
-	s.placeSteps, s.holdSteps, s.nextNums, s.nexts = map[placeKey]*placed{}, map[holdKey]*heldStep{}, map[string]int32{}, make([]queue.Next, 1)
-	s.follows = map[[2]queue.Doing]bool{}
-	s.waits.add(&queue.Wait{}) // none
-	s.rows.add(&queue.Place{})
-	s.holds.add(&queue.Hold{})
-	s.txs, s.txSteps = machinesOf[queue.Transaction](s.items), map[txKey]*txStep{}
+	s.members = machinesOf[member.Member](s.items)
 	s.id("")
 	return s
 }
 
 func (s *search) start() world {
 	w := world{left: s.Faults.left()}
-	for i, c := range s.Clients {
-		w.nodes[i].turns, w.nodes[i].gen = int8(c.Turns), 1
+	for i := range s.Clients {
+		m := member.New(s.configOf(i))
+		w.nodes[i].m = s.members.add(&m)
 	}
 	return w
 }
@@ -116,7 +105,7 @@ type Result struct {
 	Story         string // how that happens, in the fewest steps
 	Steps         int    // of the story
 	// Follows has each pair of things that a waiter did one after the other.
-	Follows map[[2]queue.Doing]bool
+	Follows map[[2]queue.Doing]bool `json:"-"`
 }
 
 // breadth is up to how many states a search goes breadth first, so that a story is the shortest. Then it goes depth first,
@@ -192,7 +181,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 			}
 			// Time goes on where nothing else happens.
 			for i := 0; ways == 0 && s.bad == "" && i < len(s.Clients); i++ {
-				if s.matters(&o.world, i) && try(move{sleeps, int8(i), 0}) {
+				if s.matters(&o.world, i) && try(move{kind: sleeps, i: int8(i)}) {
 					ways++
 				}
 			}
@@ -224,33 +213,6 @@ func (s *search) run(progress io.Writer) (r Result) {
 	}
 	r.Took = cpu() - begun
 	return r
-}
-
-// matters reports whether a node has left something that nothing but the end of its lease ends.
-func (s *search) matters(w *world, i int) bool {
-	n := &w.nodes[i]
-	for _, h := range s.items.recs[w.rec].Holders {
-		own := n.hold.m != none && s.ids[n.hold.number] == h.ID
-		if n.dead && (h.NotBefore.IsZero() || n.clock >= clockOf(h.NotBefore)) {
-			continue
-		}
-		if ownerOf(h.ID) == i && !own && !h.Lease.Endless() && n.clock < s.openAt(&h.Lease) {
-			return true
-		}
-	}
-	if n.dead {
-		return false
-	}
-	for _, r := range w.rows {
-		if r == none || ownerOf(s.items.rows[r].ID) != i {
-			continue
-		}
-		wanted := slices.ContainsFunc(n.places[:], func(p place) bool { return p.state != noPlace && p.ticket == s.ticketOf(r) })
-		if !wanted && n.clock < clockOf(s.items.rows[r].Lease.Until) {
-			return true
-		}
-	}
-	return false
 }
 
 // stuck returns how many states cannot reach an end, and the first of them.

@@ -8,10 +8,10 @@ import (
 
 // kinds are the words for clients in a transcript.
 var kinds = map[string]Client{
-	"one": {Turns: 9}, "reader": {Turns: 9, Mode: reader.Mode}, "permit": {Turns: 9, Mode: permit.Mode},
-	"quick": {Turns: 9, NoWait: true}, "closed": {Turns: 9, FailClosed: true},
-	"downgrader": {Turns: 9, Downgrades: true}, "updater": {Turns: 9, Updates: 9}, "writer": {Turns: 9, Writes: 9},
-	"block": {Turns: 9, Block: 3, Fences: 9}, "trio": {Turns: 3, Block: 3}, "pair": {Turns: 4, Block: 2},
+	"one": {Turns: 4}, "reader": {Turns: 4, Mode: reader.Mode}, "permit": {Turns: 4, Mode: permit.Mode},
+	"quick": {Turns: 4, NoWait: true}, "closed": {Turns: 4, FailClosed: true},
+	"downgrader": {Turns: 4, Downgrades: true}, "updater": {Turns: 4, Updates: 9}, "writer": {Turns: 4, Writes: 9},
+	"block": {Turns: 3, Block: 3, Fences: 9}, "trio": {Turns: 3, Block: 3}, "pair": {Turns: 4, Block: 2}, "gather": {Turns: 1, Block: 3, With: &Client{Turns: 2}},
 }
 
 // worldOf reads the line of a transcript that says what is played, such as "world: one, one; names".
@@ -28,10 +28,8 @@ func worldOf(line string) (w World, err error) {
 		switch option {
 		case "names":
 			w.Names = true
-		case "same":
-			w.Same = true
 		case "retakes":
-			w.Same, w.Retakes = true, true
+			w.Retakes = true
 		case "wide":
 			w.Wide = true
 		case "half":
@@ -40,7 +38,7 @@ func worldOf(line string) (w World, err error) {
 			return w, fmt.Errorf("no option is called %q", option)
 		}
 	}
-	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
+	w.Faults = Faults{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 	return w, nil
 }
 
@@ -86,7 +84,7 @@ func Play(script string) (string, error) {
 func (s *search) play(w *world, line string, b *strings.Builder) (world, error) {
 	all, _ := s.moves(w, nil)
 	for i := range s.Clients {
-		all = append(all, move{sleeps, int8(i), 0})
+		all = append(all, move{kind: sleeps, i: int8(i)})
 	}
 	k := slices.IndexFunc(all, func(m move) bool { return s.nameMove(w, m) == line })
 	if k < 0 {

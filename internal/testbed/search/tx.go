@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -14,85 +15,91 @@ import (
 // split is the transaction that is decided, and not yet visible.
 type split struct {
 	msg
+	answers   bool // its sender awaits the answer
 	record, x bool // which parts are not visible
 	beside    bool // the lock was shared, after a Downgrade that its caller gave up
 }
 
-// txs are the transactions of a turn.
-type txs struct {
-	tx        int32 // the machine of the one under way
-	begun     bool  // one is under way
-	count     int8  // of those of the turn
-	fence     int32
-	token     int8
-	forgotten bool // its token may be
-	await     await
-	then      then
-	finish    queue.TransactionState // the state from which the last one is settled before that
-	read      bool                   // x was read
-	base      uint8
-	unsettled bool // so that x is read by Get
+// using is what a caller uses its lock for.
+type using struct {
+	left        [member.Extends]int8 // how often it may call each use
+	updatesLeft int8
+	calls       int8  // of UpdateAndRelease
+	madeUpdate  int8  // the call that the table has applied
+	noUpdate    uint8 // calls of which the caller has heard that they never will be, by bits
+	data        int8  // number of the SetData that the table has applied
+	sets        int8  // of those that it has called
+	down        bool  // the table has applied DOWNGRADE
+	computes    bool  // its release leaves a result
+	fence       int32 // of the transaction under way
+	count       int8  // of those of the turn
+	begun       bool  // one was sent, and the caller has not heard of its end
+	forgotten   bool  // its token may be
+	lastToken   int8
+	read        bool   // x was read
+	base        uint8  // what that has shown
+	unsettled   bool   // so that x is read by Get
+	ahead       uint16 // tickets of the rows that were there when its own was put
+	later       uint16 // tickets of the later rows of its group that its last look has shown
+	made
 }
 
-// made is what became of the transactions of a turn. It outlives the turn.
+// made is what became of the transactions of a turn.
 type made struct {
-	ticket uint8
 	token  int8  // that DynamoDB remembers
 	made   uint8 // numbers, by bits
 	denied uint8 // of which the caller has heard that they were not made
 }
 
-// await is what a holder waits for, beside answers.
-type await uint8
-
-const (
-	awaitNothing await = iota
-	awaitUpdate        // the pause of an UpdateAndRelease
-	awaitAttempt       // of a transaction
-	awaitSettle        // of SETTLE
-	awaitShow          // that the transaction is visible
-	awaitSettled       // the same, after SETTLE
-	awaitRelease       // the same, of a release
-)
-
-// then is what follows once the last transaction is settled.
-type then uint8
-
-const (
-	thenNothing then = iota
-	thenRelease
-	thenDowngrade
-	thenTransact
-)
-
-// txKey is a step of the machine of a transaction.
-type txKey struct {
-	m int32
-	txEvent
+// useOf says what a caller will do with its lock.
+func (c *Client) useOf() (u using) {
+	if c.Downgrades {
+		u.left[member.Downgrades] = 1
+	}
+	u.left[member.SetsData], u.left[member.Transacts], u.left[member.Fences] = int8(c.Sets), int8(c.Writes), int8(c.Fences)
+	u.updatesLeft = int8(c.Updates)
+	return u
 }
 
-type txEvent struct {
-	err, open, transient, fenced, forgotten bool
-	made                                    queue.Made
-}
-
-type txStep struct {
-	m      int32
-	do     queue.TransactionAction
-	renew  bool
-	result queue.TransactionResult
-	left   queue.TransactionState
+// use lets a caller use its lock.
+func (s *search) use(w *world, i int, v move) {
+	j, e := int(v.j), event{kind: evUses}
+	switch v.kind {
+	case readsOf:
+		s.readsX(w, i, j)
+		return
+	case updates:
+		c := &w.nodes[i].callers[j]
+		c.updatesLeft--
+		c.calls++
+		c.updates = true
+		e = event{kind: evUpdates, asks: s.asks}
+	default:
+		j, e.use = j/8, member.Use(j%8)
+		c := &w.nodes[i].callers[j]
+		switch c.left[e.use]--; e.use {
+		case member.Downgrades:
+			c.shared, c.calling = s.mistake != StillAlone, true
+		case member.SetsData:
+			c.sets++
+			c.calling = true
+		case member.Transacts:
+			c.calling = true
+		}
+	}
+	e.caller = int8(j)
+	s.step(w, i, e)
 }
 
 // readsX lets a holder read x.
-func (s *search) readsX(w *world, i int) {
-	h := &w.nodes[i].hold
-	h.read, h.base = true, w.x
+func (s *search) readsX(w *world, i, j int) {
+	c := &w.nodes[i].callers[j]
+	c.read, c.base = true, w.x
 	how := "plainly"
-	if h.unsettled {
+	if c.unsettled {
 		how = "by Get"
 	}
-	s.say("    %s reads x %s: %s", nameOf(i), how, nameX(w.x))
+	s.say("    %s reads x %s: %s", s.who(i, j), how, nameX(w.x))
 }
 
 func nameX(x uint8) string {
@@ -102,90 +109,25 @@ func nameX(x uint8) string {
 	return fmt.Sprintf("written by ticket %d", x)
 }
 
-// transact calls Transact.
-func (s *search) transact(w *world, i int) {
-	h := &w.nodes[i].hold
-	h.left[transacting]--
-	left := s.holds.all[h.m].Left()
-	if s.mistake == NextUnsettled && left == queue.TransactionUnsettled || s.mistake == NextRefused && left == queue.TransactionRefused {
-		s.beginTx(w, i)
-		return
+// transacts sends an attempt of a transaction: of a new one if it has a fence.
+func (s *search) transacts(w *world, i int, m *msg) {
+	c := &w.nodes[i].callers[m.caller]
+	if m.write[0] != none {
+		c.fence, c.begun = m.write[0], true
+		c.count++
 	}
-	s.finish(w, i, queue.TransactionRefused, thenTransact)
+	if m.token > 0 {
+		m.token = s.newToken(w, i, int(m.caller))
+		c.forgotten, c.lastToken = false, m.token
+	} else {
+		m.token = c.lastToken
+	}
+	m.write[0], m.call, m.base = c.fence, c.count, c.base
 }
 
-func (s *search) beginTx(w *world, i int) {
-	h := &w.nodes[i].hold
-	h.begun = true
-	h.count++
-	h.fence = s.hears(w, i, heldTransact, 0, none).write
-	if s.mistake == ReleaseInTx {
-		h.fence = s.items.send(queue.Ending{ID: s.ids[h.number], Ticket: tickets[h.ticket], Call: 1, Unmade: 2 * int64(h.count)}.Release(queue.FormHandOff, zeroTime), 0, "")
-	}
-	h.tx = s.txs.add(&queue.Transaction{})
-	s.stepTx(w, i, txEvent{})
-}
-
-// ends reports whether what a holder has under way ends with its lock.
-func (h *hold) ends() bool { return h.lost || h.calling }
-
-func (s *search) stepTx(w *world, i int, e txEvent) {
-	for {
-		h := &w.nodes[i].hold
-		e.forgotten = h.forgotten
-		key := txKey{h.tx, e}
-		r, ok := s.txSteps[key]
-		if !ok {
-			m := s.txs.copy(key.m)
-			ev := queue.TransactionEvent{Forgotten: e.forgotten, Transient: e.transient, Open: e.open, Fenced: e.fenced, Made: e.made}
-			if e.err {
-				ev.Err = errLost
-			}
-			do := m.Step(ev)
-			r = &txStep{do: do.Do, renew: do.Renew, result: do.Result, left: do.Left, m: s.txs.add(m)}
-			s.txSteps[key] = r
-		}
-		h.tx = r.m
-		e = txEvent{}
-		switch r.do {
-		case queue.TransactSend:
-			if r.renew {
-				h.token, h.forgotten = s.newToken(w, i), false
-			}
-			m := msg{role: byTx, node: int8(i), call: h.count, ticket: h.ticket, token: h.token, base: h.base}
-			m.write[0] = h.fence
-			s.say("    %s sends %s", nameOf(i), s.name(&m))
-			s.post(w, m)
-			return
-		case queue.TransactPause:
-			if !h.ends() {
-				h.await = awaitAttempt
-				return
-			}
-			e.err = true
-		case queue.TransactShow:
-			if s.hidden(w, i) && s.mistake != MadeVisible {
-				if !h.ends() {
-					h.await = awaitShow
-					return
-				}
-				e.err = true
-			}
-		case queue.TransactSettle:
-			if s.mistake != ReleaseUnsettled {
-				s.settle(w, i)
-				return
-			}
-		case queue.TransactDone:
-			s.txEnded(w, i, r)
-			return
-		}
-	}
-}
-
-// newToken returns the lowest token that nothing of the node has.
-func (s *search) newToken(w *world, i int) int8 {
-	used := 1 | 1<<w.nodes[i].made.token | 1<<w.split.token
+// newToken returns the lowest token that nothing of the caller has.
+func (s *search) newToken(w *world, i, j int) int8 {
+	used := 1 | 1<<w.nodes[i].callers[j].token | 1<<w.split.token
 	for k := range w.net {
 		if m := &w.net[k]; m.role != noMsg && int(m.node) == i {
 			used |= 1 << m.token
@@ -194,177 +136,26 @@ func (s *search) newToken(w *world, i int) int8 {
 	return int8(bits.TrailingZeros(^uint(used)))
 }
 
-// hidden reports whether the last transaction of a holder was made, and is not visible.
-func (s *search) hidden(w *world, i int) bool {
-	p := &w.split
-	return (p.record || p.x) && int(p.node) == i && p.ticket == w.nodes[i].hold.ticket
-}
-
-// txEnded takes the result of a transaction.
-func (s *search) txEnded(w *world, i int, r *txStep) {
-	n := &w.nodes[i]
-	h := &n.hold
-	bit := uint8(1) << h.count
-	switch r.result {
-	case queue.TransactMade:
-		s.say("    %s hears that its transaction is made", nameOf(i))
-		if n.made.made&bit == 0 {
-			s.fail("reported: %s hears that its transaction is made, and it is not", nameOf(i))
-		} else if s.hidden(w, i) {
-			s.fail("reported: %s hears that its transaction is made, and it is not visible", nameOf(i))
-		}
-	case queue.TransactUnknown:
-		s.say("    %s does not learn what became of its transaction", nameOf(i))
-	default:
-		s.say("    %s hears that its transaction is not made", nameOf(i))
-		n.made.denied |= bit
-		if n.made.made&bit != 0 {
-			s.fail("reported: %s hears that its transaction is not made, and it is", nameOf(i))
-		}
-	}
-	if s.mistake == ReleaseInTx && r.result == queue.TransactMade {
-		s.over(w, i, false)
-		return
-	}
-	left := r.left
-	if s.mistake == ReleaseUnsettled || s.mistake == ReleaseRefused && left == queue.TransactionRefused {
-		left = queue.TransactionSettled
-	}
-	s.hears(w, i, heldLeave+queue.HoldEventKind(left), 0, none)
-	h.begun, h.tx, h.fence = false, none, none
-	if h.then != thenNothing {
-		s.finish(w, i, h.finish, h.then)
-	}
-}
-
-// finish waits for the transaction under way, settles it if its state is that or worse, and goes on.
-func (s *search) finish(w *world, i int, state queue.TransactionState, t then) {
-	h := &w.nodes[i].hold
-	h.then, h.finish = t, state
-	switch {
-	case h.begun && s.mistake != ReleaseEarly:
-	case s.holds.all[h.m].Left() < state || h.begun:
-		s.goOnThen(w, i, true)
-	default:
-		s.settle(w, i)
-	}
-}
-
-// settle sends SETTLE.
-func (s *search) settle(w *world, i int) {
-	h := &w.nodes[i].hold
-	m := msg{role: bySettle, node: int8(i), ticket: h.ticket}
-	m.write[0] = s.hears(w, i, heldSettle, 0, none).write
-	if s.mistake == SettleSame {
-		m.write[0] = s.items.send(queue.Settle(s.ids[h.number], tickets[h.ticket], 2*int64(h.count)-1), 0, "")
-	}
-	s.say("    %s sends SETTLE", nameOf(i))
-	s.post(w, m)
-}
-
-// answeredSettle takes the answer to SETTLE.
-func (s *search) answeredSettle(w *world, m *msg) {
-	i := int(m.node)
-	h := &w.nodes[i].hold
-	if h.m == none || h.ticket != m.ticket {
-		return
-	}
-	switch reply := queue.Reply(m.reply); {
-	case reply == queue.ReplyApplied:
-		s.settled(w, i, queue.MadeNever)
-	case reply >= queue.ReplyFailed:
-		h.await = awaitSettle
-	default:
-		made := s.holds.all[h.m].Made(s.items.recs[m.rec])
-		if made == queue.MadeUnknown && s.hears(w, i, queue.HoldChanged, queue.ReplyLost, m.rec).phase == queue.PhaseLost {
-			s.lose(w, i)
-		}
-		if made == queue.MadeYes && s.hidden(w, i) && s.mistake != MadeVisible {
-			h.await = awaitSettled
-			return
-		}
-		s.settled(w, i, made)
-	}
-}
-
-// settled goes on with what SETTLE has shown.
-func (s *search) settled(w *world, i int, made queue.Made) {
-	h := &w.nodes[i].hold
-	h.await = awaitNothing
-	if h.begun {
-		s.stepTx(w, i, txEvent{made: made})
-		return
-	}
-	left := queue.TransactionSettled
-	if made == queue.MadeUnknown {
-		left = queue.TransactionUnsettled
-	}
-	s.hears(w, i, heldLeave+queue.HoldEventKind(left), 0, none)
-	s.goOnThen(w, i, left == queue.TransactionSettled)
-}
-
-// goOnThen does what was to follow.
-func (s *search) goOnThen(w *world, i int, settled bool) {
-	h := &w.nodes[i].hold
-	t := h.then
-	h.then, h.finish = thenNothing, 0
-	switch {
-	case t == thenRelease:
-		s.holding(w, i, s.hears(w, i, queue.HoldAnswered, queue.ReplyApplied, none))
-	case !settled || h.ends():
-		s.say("    %s hears that nothing was sent", nameOf(i))
-	case t == thenDowngrade:
-		s.change(w, i, heldDowngrade)
-	case t == thenTransact:
-		s.beginTx(w, i)
-	}
-}
-
-// answeredTx takes the answer to an attempt.
-func (s *search) answeredTx(w *world, m *msg) {
-	i := int(m.node)
-	h := &w.nodes[i].hold
-	if h.m == none || h.ticket != m.ticket || !h.begun || h.count != m.call {
-		return
-	}
-	e := txEvent{err: true}
-	switch queue.Reply(m.reply) {
-	case queue.ReplyApplied:
-		e.err = false
-	case queue.ReplyRefused:
-		e.fenced, e.made = true, s.holds.all[h.m].Made(s.items.recs[m.rec])
-		if e.made == queue.MadeUnknown || e.made == queue.MadeNever {
-			if s.hears(w, i, queue.HoldChanged, queue.ReplyLost, m.rec).phase == queue.PhaseLost {
-				defer s.lose(w, i)
-			}
-		}
-	case queue.ReplyFailed:
-		e.transient = true
-	case queue.ReplyUnknown:
-		e.transient, e.open = true, true
-	}
-	s.stepTx(w, i, e)
-}
-
 // decide lets the table decide a transaction. It is answered once it is visible.
 func (s *search) decide(w *world, m *msg, answered bool) {
-	n := &w.nodes[m.node]
+	c := &w.nodes[m.node].callers[m.caller]
 	onX := m.call == 1
 	busy := w.split.record || onX && w.split.x
-	known := n.made.ticket == m.ticket && n.made.token == m.token && s.mistake != NoToken
+	known := c.ticket == m.ticket && c.token == m.token && s.mistake != NoToken
 	was := w.rec
+	said := "made before"
 	switch {
 	case busy && known:
-		m.reply = uint8(queue.ReplyUnknown)
+		m.reply, said = uint8(queue.ReplyUnknown), "in progress"
 	case known:
 		m.reply = uint8(queue.ReplyApplied)
 	case busy && (w.split.record || s.items.apply(m.write[0], was).reply == queue.ReplyApplied): // else the record refuses it
-		m.reply = uint8(queue.ReplyFailed)
+		m.reply, said = uint8(queue.ReplyFailed), "cancelled by another"
 	case w.denies:
-		m.reply = uint8(queue.ReplyLost) // the caller's own condition
+		m.reply, m.denied, said = uint8(queue.ReplyFailed), true, "the caller's condition is false"
 	default:
 		o := s.items.apply(m.write[0], was)
-		m.reply, m.rec = uint8(o.reply), was
+		m.reply, m.rec, said = uint8(o.reply), was, "refused; "+s.nameRecord(was)
 		if o.invalid {
 			s.fail("malformed: the table refuses %s as invalid", s.name(m))
 		}
@@ -372,14 +163,11 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 			break
 		}
 		s.decided(w, m)
-		if !answered {
-			m.role = byNone
-		}
-		w.split = split{msg: *m, record: true, x: onX, beside: s.items.recs[was].Shared}
+		w.split = split{msg: *m, answers: answered, record: true, x: onX, beside: s.items.recs[was].Shared}
 		s.say("    table: decided, and not visible yet")
 		return
 	}
-	s.say("    table: %s", [...]string{"made before", "", "refused; " + s.nameRecord(was), "the caller's condition is false", "cancelled by another", "in progress", ""}[m.reply])
+	s.say("    table: %s", said)
 	if answered {
 		s.hear(w, m)
 	}
@@ -387,45 +175,32 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 
 // decided checks a transaction that the table has decided.
 func (s *search) decided(w *world, m *msg) {
-	n := &w.nodes[m.node]
+	c := &w.nodes[m.node].callers[m.caller]
 	bit := uint8(1) << m.call
-	rec := &s.items.recs[w.rec]
 	switch {
-	case n.made.ticket != m.ticket:
+	case c.ticket != m.ticket:
 		s.fail("fence: a transaction of ticket %d is made after its turn", m.ticket)
-	case n.made.made&bit != 0:
+	case c.made.made&bit != 0:
 		s.fail("written: a transaction of ticket %d is made twice", m.ticket)
-	case n.made.denied&bit != 0 && !w.has(dup):
-		s.fail("denied: %s has heard that its transaction would not be made, and it is", nameOf(int(m.node)))
-	case m.ticket < max(w.grant, w.turn) && !rec.Shared:
+	case c.denied&bit != 0 && !w.has(dup):
+		s.fail("denied: %s has heard that its transaction would not be made, and it is", s.who(int(m.node), int(m.caller)))
+	case m.ticket < max(w.grant, w.turn) && !s.items.recs[w.rec].Shared:
 		s.fail("fence: a transaction of ticket %d is made after a later grant", m.ticket)
 	}
-	n.made.made |= bit
-	n.made.token = m.token
+	c.made.made |= bit
+	c.token = m.token
 }
 
 // shows lets a part of a transaction become visible.
 func (s *search) shows(w *world, x bool) {
 	p := &w.split
-	i := int(p.node)
 	if x {
 		p.x = false
-		switch {
-		case p.beside:
-		case p.base != w.x:
-			s.fail("lost: ticket %d has read x as %s, and overwrites what is %s", p.ticket, nameX(p.base), nameX(w.x))
-		default:
-			for j := range s.Clients {
-				if h := &w.nodes[j].hold; h.read && s.believes(&w.nodes[j]) && h.ticket > p.ticket {
-					s.fail("lost: %s has read x with ticket %d, and then a write of ticket %d becomes visible", nameOf(j), h.ticket, p.ticket)
-				}
-			}
-		}
+		s.showsX(w)
 		w.x = p.ticket
 	} else {
 		p.record = false
-		m := p.msg
-		was := w.rec
+		m, was := p.msg, w.rec
 		o := s.items.apply(m.write[0], was)
 		if w.rec = o.item; w.rec != was {
 			s.recordChanged(w, &m, was)
@@ -434,86 +209,75 @@ func (s *search) shows(w *world, x bool) {
 	if p.record || p.x {
 		return
 	}
-	m := p.msg
+	m, answers := p.msg, p.answers
 	m.reply = uint8(queue.ReplyApplied)
 	w.split = split{}
-	if m.role == byTx {
+	if answers && !w.nodes[m.node].dead {
 		s.hear(w, &m)
 	}
-	if h := &w.nodes[i].hold; h.m != none && h.ticket == m.ticket {
-		switch h.await {
-		case awaitShow:
-			h.await = awaitNothing
-			s.stepTx(w, i, txEvent{})
-		case awaitSettled:
-			s.settled(w, i, queue.MadeYes)
-		case awaitRelease:
-			h.await = awaitNothing
-			s.holding(w, i, s.hears(w, i, queue.HoldAnswered, queue.ReplyApplied, none))
+	for k := 0; k < maxNet; k++ { // what waits for that is answered
+		if o := w.net[k]; o.show && o.node == m.node && o.ticket == m.ticket {
+			w.take(k)
+			o.reply = uint8(queue.ReplyApplied)
+			s.hear(w, &o)
+			k = -1
 		}
 	}
 }
 
-// goesOn ends what a holder waits for: it goes on, or its caller has given up.
-func (s *search) goesOn(w *world, i int, stop bool) {
-	h := &w.nodes[i].hold
-	a := h.await
-	h.await = awaitNothing
-	switch a {
-	case awaitUpdate, awaitRelease:
-		r := s.stepHold(holdKey{m: h.m, kind: queue.HoldAnswered, clock: w.nodes[i].clock, deadline: s.deadline(h), err: stop})
-		h.m = r.m
-		s.holding(w, i, r)
-	case awaitAttempt, awaitShow:
-		s.stepTx(w, i, txEvent{err: stop})
-	case awaitSettle:
-		if !stop {
-			s.settle(w, i)
-			return
-		}
-		s.settled(w, i, queue.MadeUnknown)
-	case awaitSettled:
-		s.settled(w, i, queue.MadeUnknown)
-	}
-}
-
-// abandonTx leaves a transaction whose lock is over.
-func (s *search) abandonTx(w *world, i int) {
-	h := &w.nodes[i].hold
+// showsX checks a write of x that becomes visible.
+func (s *search) showsX(w *world) {
+	p := &w.split
 	switch {
-	case h.then == thenDowngrade || h.then == thenTransact:
-		if !h.begun { // it is being settled
-			s.recall(w, i, bySettle)
-			h.await = awaitNothing
-			s.settled(w, i, queue.MadeUnknown)
-			return
-		}
-		h.then = thenNothing
-	case !h.begun:
-		return
-	}
-	switch {
-	case h.await == awaitAttempt || h.await == awaitShow:
-		s.goesOn(w, i, true)
-	case s.recall(w, i, byTx):
-		s.stepTx(w, i, txEvent{err: true, open: true, transient: true})
-	}
-}
-
-// recall makes the request of that role a late one, and the transaction of a holder one that is not answered.
-func (s *search) recall(w *world, i int, r role) (found bool) {
-	if r == byTx && w.split.role == byTx && int(w.split.node) == i {
-		w.split.role = byNone
-		return true
-	}
-	for k := range w.net {
-		if m := &w.net[k]; m.role == r && int(m.node) == i {
-			l := w.take(k)
-			if l.role = byNone; !l.answer {
-				s.post(w, l)
+	case p.beside:
+	case p.base != w.x:
+		s.fail("lost: ticket %d has read x as %s, and overwrites what is %s", p.ticket, nameX(p.base), nameX(w.x))
+	default:
+		for i := range s.Clients {
+			for j := range w.nodes[i].callers {
+				if c := &w.nodes[i].callers[j]; c.read && s.believes(w, i, j) && c.ticket > p.ticket {
+					s.fail("lost: %s has read x with ticket %d, and then a write of ticket %d becomes visible", s.who(i, j), c.ticket, p.ticket)
+				}
 			}
-			return true
 		}
 	}
-	return false
+}
+
+// hidden reports whether the last transaction of a turn was made, and is not visible.
+func (s *search) hidden(w *world, i int, t uint8) bool {
+	p := &w.split
+	return (p.record || p.x) && int(p.node) == i && p.ticket == t
+}
+
+// transacted checks what a caller hears of a transaction.
+func (s *search) transacted(w *world, i, j int, told member.News) {
+	c := &w.nodes[i].callers[j]
+	bit := uint8(1) << c.count
+	switch told {
+	case member.Done:
+		s.say("    %s hears that its transaction is made", s.who(i, j))
+		if c.made.made&bit == 0 {
+			s.fail("reported: %s hears that its transaction is made, and it is not", s.who(i, j))
+		} else if s.hidden(w, i, c.ticket) {
+			s.fail("reported: %s hears that its transaction is made, and it is not visible", s.who(i, j))
+		}
+	case member.Unsure:
+		s.say("    %s does not learn what became of its transaction", s.who(i, j))
+	default:
+		s.say("    %s hears that its transaction is not made", s.who(i, j))
+		if c.begun {
+			c.denied |= bit
+		}
+		if c.begun && c.made.made&bit != 0 {
+			s.fail("reported: %s hears that its transaction is not made, and it is", s.who(i, j))
+		}
+	}
+	c.begun = false
+}
+
+// fenced checks a transaction of a caller's own that is made, with the condition of its lock.
+func (s *search) fenced(w *world, m *msg) {
+	if m.alone && (m.ticket < max(w.grant, w.turn) || len(s.items.recs[w.rec].Holders) != 1) {
+		s.fail("fence: a write with the exclusive lock of ticket %d is made beside another holder", m.ticket)
+	}
 }

@@ -21,32 +21,30 @@ type Step string
 // The steps of clients, of others, and of requests.
 const (
 	Wants        Step = "%s wants the lock"
+	WantTogether Step = "%v callers of %s want the lock"
 	Looks        Step = "%s looks"
 	LooksSlowly  Step = "%s looks, and the answer takes long"
-	Claims       Step = "%s claims"
 	Releases     Step = "%s releases"
-	Passes       Step = "%s passes the lock to %s"
-	Retakes      Step = "%s releases the lock, and takes a ticket for %s"
-	PassesByName Step = "%s passes the lock by name"
 	Reads        Step = "%s reads the next row"
 	Beats        Step = "%s sends a heartbeat"
 	Renews       Step = "%s sends a heartbeat of its row"
 	GivesUp      Step = "%s gives up"
-	GivesUpOne   Step = "caller %v of %s gives up"
-	TakesOver    Step = "%s takes over what another waiter of its client has read"
-	WillStop     Step = "%s will stop after its next step"
-	GoesOn       Step = "%s goes on"
-	Crashes      Step = "%s crashes"
-	Sleeps       Step = "%s sleeps"
-	Downgrades   Step = "%s downgrades"
-	SetsData     Step = "%s sets its data"
-	Updates      Step = "%s updates and releases"
-	TriesAgain   Step = "%s tries again"
-	StopsTrying  Step = "%s stops trying"
-	ReadsX       Step = "%s reads x"
-	Fences       Step = "%s writes with the condition of its lock"
-	FencesAfter  Step = "the caller before %s's writes with the condition of its lock"
-	Transacts    Step = "%s calls Transact"
+	Rings        Step = "%s is rung"
+	RowEnds      Step = "the lease of a row of %s ends"
+	SeesItsEnd   Step = "%s sees that its lease has ended"
+
+	GathersNoLonger Step = "%s gathers no longer"
+
+	Crashes     Step = "%s crashes"
+	Sleeps      Step = "%s sleeps"
+	Downgrades  Step = "%s downgrades"
+	SetsData    Step = "%s sets its data"
+	Updates     Step = "%s updates and releases"
+	TriesAgain  Step = "%s tries again"
+	StopsTrying Step = "%s stops trying"
+	ReadsX      Step = "%s reads x"
+	Fences      Step = "%s writes with the condition of its lock"
+	Transacts   Step = "%s calls Transact"
 
 	Evicts      Step = "an operator evicts %s"
 	Asks        Step = "an operator asks %s to give way"
@@ -67,8 +65,8 @@ const (
 )
 
 var steps = []Step{
-	Wants, Looks, LooksSlowly, Claims, Releases, Passes, Retakes, PassesByName, Reads, Beats, Renews, GivesUp, GivesUpOne, TakesOver, WillStop, GoesOn, Crashes,
-	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, FencesAfter, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
+	Wants, WantTogether, Looks, Rings, RowEnds, SeesItsEnd, GathersNoLonger, LooksSlowly, Releases, Reads, Beats, Renews, GivesUp, Crashes,
+	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
 	Forgotten, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
 
@@ -78,7 +76,7 @@ func (s Step) Of(who ...any) string { return fmt.Sprintf(string(s), who...) }
 // IsStep reports whether a line is a step.
 func IsStep(line string) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool {
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(string(s)), "%s", ".+")
+		pattern := strings.NewReplacer("%s", ".+", "%v", ".+").Replace(regexp.QuoteMeta(string(s)))
 		return regexp.MustCompile("^" + pattern + "$").MatchString(line)
 	})
 }
@@ -89,6 +87,7 @@ type Effect string
 // What clients do and hear, and the table's answer.
 const (
 	Sends     Effect = "    %s sends %s"
+	Rests     Effect = "    %s rests"
 	Holds     Effect = "    %s holds the lock with ticket %v"
 	HasLost   Effect = "    %s has lost the lock"
 	Released  Effect = "    %s hears that it released the lock"

@@ -1,0 +1,253 @@
+package search
+
+import (
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/testbed/story"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// hears lets a caller hear what its member says.
+func (s *search) hears(w *world, i int, n *news) {
+	j := int(n.caller)
+	c := &w.nodes[i].callers[j]
+	switch n.kind {
+	case newsPlaced:
+		c.ticket, c.id = n.ticket, n.id
+		if s.Clients[i].width() == 1 {
+			w.nodes[i].known = handle{n.id, n.ticket, false}
+		}
+	case newsGive:
+		s.given(w, i, j, n)
+	case newsRefuse:
+		s.refused(w, i, j, n)
+	case newsReport:
+		s.reported(w, i, j, &n.report)
+	}
+}
+
+// given checks the grant to a caller.
+func (s *search) given(w *world, i, j int, n *news) {
+	node := &w.nodes[i]
+	c := &node.callers[j]
+	s.say(string(story.Holds), s.who(i, j), n.ticket)
+	h, in := s.entryOf(w, i, n.ticket)
+	switch gone := !in && (w.has(evict) || w.has(deletes) || s.resumes); {
+	case c.state != waits:
+		s.fail("callers: %s gets the lock, and does not wait for it", s.who(i, j))
+	case c.gone:
+		s.fail("callers: %s gets the lock, and has given up", s.who(i, j))
+	case n.over:
+		s.fail("reported: %s hears of a grant whose lease is over", s.who(i, j))
+	case !in && !gone && s.beyond(w, i):
+		s.fail("judged: %s hears of ticket %d, whose entry was removed", s.who(i, j), n.ticket)
+	case s.specOf(i, j).FailClosed && in && !h.Lease.Endless():
+		s.fail("confirm: %s holds a lock that was not confirmed", s.who(i, j))
+	case w.used == 0 && s.Clients[i].With == nil && !s.crowd && s.before(w, i, j):
+		s.fail("order: %s is served before a caller that came earlier", s.who(i, j))
+	default:
+		c.excused = gone
+	}
+	spec := s.specOf(i, j)
+	*c = caller{state: holds, had: true, ticket: n.ticket, id: n.id, excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
+	if c.first = n.ticket; in {
+		c.first = small(h.Ticket)
+	} else {
+		c.end = byOther
+	}
+	if !c.excused {
+		s.tokens(w, i, j, n.ticket)
+		w.turn = max(w.turn, n.ticket)
+	}
+	if in && spec.AtLeast {
+		node.opens = clockOf(h.NotBefore)
+	}
+	node.known = handle{n.id, n.ticket, true}
+	c.unsettled = n.open && s.mistake != PlainRead
+	if (c.left[member.Transacts] > 0 || spec.Reads) && !c.unsettled {
+		s.readsX(w, i, j)
+	}
+	if c.computes = spec.Once && (!n.result || s.mistake == ComputesAgain); spec.Once && !c.computes {
+		s.resultLeft(w, i)
+	}
+	if s.resumes && s.Clients[i].Block > 0 { // a program has its handle
+		s.step(w, i, event{kind: evUses, caller: int8(j), use: member.Reveals})
+	}
+}
+
+// before reports whether a caller that came before still waits.
+func (s *search) before(w *world, i, j int) bool {
+	for k := range j {
+		if w.nodes[i].callers[k].state == waits {
+			return true
+		}
+	}
+	return false
+}
+
+// beyond reports whether the lease of a caller's grant could not have ended: no clock has gone on.
+func (s *search) beyond(w *world, i int) bool { return !w.has(ends) && w.nodes[i].clock == 0 }
+
+// refused checks the end of a wait.
+func (s *search) refused(w *world, i, j int, n *news) {
+	c := &w.nodes[i].callers[j]
+	if c.state != waits {
+		s.fail("callers: %s is refused, and does not wait", s.who(i, j))
+	}
+	c.state = over
+	switch r := &n.refuse; {
+	case r.GaveUp:
+		s.say("    %s has left", s.who(i, j))
+	case r.Why == queue.WhyResult:
+		s.say("    %s has the result", s.who(i, j))
+		s.resultLeft(w, i)
+	case r.Why == queue.WhyFull, r.Why == queue.WhySuperseded:
+		s.turnedAway(w, i, j, r)
+		s.say(string(story.NotServed), s.who(i, j))
+	default:
+		if r.Err != nil && s.strange == "" {
+			s.strange = r.Err.Error()
+		}
+		s.say(string(story.NotServed), s.who(i, j))
+	}
+}
+
+// reported checks what a holder hears of its lock.
+func (s *search) reported(w *world, i, j int, t *member.Report) {
+	c := &w.nodes[i].callers[j]
+	switch t.News {
+	case member.Lost:
+		s.say(string(story.HasLost), s.who(i, j))
+		c.lost, c.calling = true, false
+	case member.Done, member.Failed, member.Unsure:
+		s.usedFor(w, i, j, t)
+	case member.Declined:
+		s.notUpdated(w, i, j, t)
+	case member.Asked, member.Renewed:
+	case member.Unreleased: // its lease is over by now, and it is called again
+		c.state = holds
+		c.lost = true
+	default:
+		s.ended(w, i, j, t)
+	}
+}
+
+// ended checks the end of a turn.
+func (s *search) ended(w *world, i, j int, t *member.Report) {
+	c := &w.nodes[i].callers[j]
+	if c.state != holds && c.state != releasing {
+		s.fail("callers: %s hears of the end of its turn twice", s.who(i, j))
+	}
+	if c.calling && !c.lost {
+		s.fail("callers: %s hears of the end of its turn, and not of what it has called", s.who(i, j))
+	}
+	switch t.News {
+	case member.Released:
+		s.say(string(story.Released), s.who(i, j))
+		if c.end != byRelease && !w.has(deletes) && !s.followed(w, i, c) {
+			s.fail("reported: %s hears that it released ticket %d, and it did not", s.who(i, j), c.ticket)
+		}
+		s.updateReleased(w, i, j)
+		switch {
+		case c.computes && s.mistake == ResultLater:
+			s.leaveResult(w, i, c)
+		case c.computes:
+			s.resultLeft(w, i)
+		}
+	case member.Unknown:
+		s.say(string(story.Unknown), s.who(i, j))
+		s.rare(w, i, j)
+	case member.Cleared:
+		if !c.lost {
+			s.say(string(story.WasLost), s.who(i, j))
+			if c.end == byRelease {
+				s.fail("reported: %s hears that ticket %d was lost, and its release was applied", s.who(i, j), c.ticket)
+			}
+		}
+	}
+	c.state, c.calling = over, false
+}
+
+// followed reports whether a later turn of the block has the lock, or may have had it.
+func (s *search) followed(w *world, i int, c *caller) bool {
+	if s.Clients[i].Block < 2 {
+		return false
+	}
+	h, in := s.entryOf(w, i, c.ticket)
+	return !in || c.ticket < small(h.Last())
+}
+
+// entryOf returns the entry of node i that has a ticket.
+func (s *search) entryOf(w *world, i int, t uint8) (queue.Holder, bool) {
+	for _, h := range s.items.recs[w.rec].Holders {
+		if ownerOf(h.ID) == i && !h.Closed && small(h.Ticket) <= t && t <= small(h.Last()) {
+			return h, true
+		}
+	}
+	return queue.Holder{}, false
+}
+
+// usedFor checks what became of a use.
+func (s *search) usedFor(w *world, i, j int, t *member.Report) {
+	c := &w.nodes[i].callers[j]
+	if t.Use == member.Fences || t.Use == member.Reveals {
+		return
+	}
+	c.calling = false
+	if t.Use == member.Transacts {
+		s.transacted(w, i, j, t.News)
+		return
+	}
+	name := map[member.Use]string{member.SetsData: "SETDATA", member.Downgrades: "DOWNGRADE"}[t.Use]
+	if t.News != member.Done {
+		return
+	}
+	s.say("    %s hears of its %s", s.who(i, j), name)
+	if t.Use == member.Downgrades && !c.down || t.Use == member.SetsData && c.data == 0 {
+		s.fail("reported: %s hears of its %s, and the table has not applied it", s.who(i, j), name)
+	}
+	if t.Use == member.Downgrades {
+		c.shared, c.joined = true, true
+	}
+}
+
+// notUpdated checks what a caller hears of an UpdateAndRelease that has not released the lock.
+func (s *search) notUpdated(w *world, i, j int, t *member.Report) {
+	c := &w.nodes[i].callers[j]
+	c.updates = false
+	not := func() {
+		c.noUpdate |= 1 << c.calls
+		if c.madeUpdate == c.calls {
+			s.fail("reported: %s hears that its update was not made, and it was", s.who(i, j))
+		}
+	}
+	switch {
+	case t.Open && s.mistake != NotUpdated:
+		if t.Result == queue.HoldOverwritten && c.calls == 1 { // else it may be that of another call
+			s.rare(w, i, j)
+		}
+		c.open = true
+		s.say("    %s does not learn what became of its update", s.who(i, j))
+	case t.Result == queue.HoldEarlier:
+		s.say("    %s hears that an earlier call has released it", s.who(i, j))
+		not()
+		if c.end != byRelease {
+			s.fail("reported: %s hears that an earlier call has released ticket %d, and none has", s.who(i, j), c.ticket)
+		}
+	default:
+		s.say("    %s hears that its update is not made", s.who(i, j))
+		not()
+	}
+}
+
+// updateReleased checks an update that has released the lock, so far as its caller hears.
+func (s *search) updateReleased(w *world, i, j int) {
+	c := &w.nodes[i].callers[j]
+	if !c.updates {
+		c.noUpdate = 0xff // it was released by another call
+		return
+	}
+	s.say("    %s hears that its update is made", s.who(i, j))
+	if c.madeUpdate != c.calls {
+		s.fail("reported: %s hears that its update is made, and it is not", s.who(i, j))
+	}
+}

@@ -1,0 +1,595 @@
+package search
+
+// The files of a member.
+const (
+	lineFile    = "internal/member/line.go"
+	waitFile    = "internal/member/wait.go"
+	rowFile     = "internal/member/row.go"
+	holdFile    = "internal/member/hold.go"
+	releaseFile = "internal/member/release.go"
+	useFile     = "internal/member/use.go"
+	timerFile   = "internal/member/timer.go"
+	memberFile  = "internal/member/member.go"
+	passingFile = "internal/member/passing.go"
+)
+
+// sourceMistakes are the mistakes that TestSourceMistakes plants.
+var sourceMistakes = []sourceMistake{
+	// Those of the list of mistakes of drivers that the search had before.
+	{
+		name: "a grant by name is accepted after its row was deleted", world: "names", finds: "judged", quick: true,
+		edits: []edit{
+			{holdFile, `	if !named {
+		s.withdraw()
+	}`, `	s.withdraw()`},
+		},
+	},
+	{
+		name: "the row is deleted after an acceptance without an answer", world: "no wait, names, lost", finds: "judged",
+		edits: []edit{
+			{holdFile, "if applied && h.named {", "if h.named {"},
+		},
+	},
+	{
+		name: "a waiter that looks late removes its grant by name", world: "names, sleeper of two", finds: "turn",
+		edits: []edit{
+			{"queue/attempt.go", "case w.acceptable(h):", "case false && w.acceptable(h):"},
+		},
+	},
+	{
+		name: "a release passes the lock to a waiter that is not the next", world: "passes", finds: "order", quick: true,
+		edits: []edit{
+			{releaseFile, "to.wait.Ticket.Previous() == h.last && ", ""},
+		},
+	},
+	{
+		name: "no RESET is sent", world: "two turns each", finds: "clean",
+		edits: []edit{
+			{releaseFile, "if do.Reset {", "if false {"},
+		},
+	},
+	{
+		name: "ids of unknown outcome are not removed", world: "gives up", finds: "clean",
+		edits: []edit{
+			{"queue/wait.go", "w.leaving, w.left = true, w.Unknown()", "w.leaving, w.left = true, nil"},
+		},
+	},
+	{
+		name: "x is read plainly if the turn before was released", world: "transaction, idle and evicted", finds: "lost",
+		edits: []edit{
+			{"queue/marks.go", "evicted && (last || m.Evicted.At.IsZero() || recent(m.Evicted.At))", "evicted && last"},
+		},
+	},
+	{
+		name: "a transaction counts as visible once the record shows its number", world: "transaction, forgotten", finds: "reported",
+		edits: []edit{
+			{"queue/transaction.go", `		return t.ask(TransactShow)`, `		return t.done(TransactMade, nil)`},
+		},
+	},
+	{
+		name: "a settled transaction that was made counts as visible", world: "transaction, lost", finds: "reported",
+		edits: []edit{
+			{useFile, `			s.shows(byShow)
+			return
+`, ""},
+		},
+	},
+	{
+		name: "a release does not wait for the transaction under way", world: "transaction", finds: "callers",
+		edits: []edit{
+			{releaseFile, "return nil, s.use().quiet(queue.TransactionUnsettled)", "return nil, true"},
+		},
+	},
+	{
+		name: "a lock is released as usual after a transaction of unknown outcome", world: "transaction, lost", finds: "lost",
+		edits: []edit{
+			{"queue/release.go", "s.left == TransactionUnsettled || s.block.open", "s.block.open"},
+		},
+	},
+	{
+		name: "the same after a transaction whose attempts were all refused", world: "transaction, refused", finds: "lost",
+		edits: []edit{
+			{"queue/release.go", `	case s.left == TransactionRefused:`, `	case false:`},
+		},
+	},
+	{
+		name: "the next transaction settles one of unknown outcome", world: "transaction, next", finds: "lost",
+		edits: []edit{
+			{useFile, "case !s.quiet(queue.TransactionRefused):", "case h.hold.Left() != queue.TransactionUnsettled && !s.quiet(queue.TransactionRefused):"},
+			{useFile, `	if h.hold.Left() != queue.TransactionUnsettled {
+`, `	if h.failed == 0 {
+`},
+		},
+	},
+	{
+		name: "the next transaction settles one whose attempts were all refused", world: "transaction, next and refused", finds: "lost",
+		edits: []edit{
+			{useFile, "case !s.quiet(queue.TransactionRefused):", "case !s.quiet(queue.TransactionUnsettled):"},
+		},
+	},
+	{
+		name: "a release opens the queue", world: "at least", finds: "closed",
+		edits: []edit{
+			{"queue/closing.go", "c.ending.Closed = s.closed(); {", "c.ending.Closed = nil; {"},
+		},
+	},
+	{
+		name: "the release of a lost lock removes an entry with a lock delay", world: "lock delay", finds: "delay",
+		edits: []edit{
+			{"queue/release.go", "keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)", "keepsClosed := false"},
+		},
+	},
+	{
+		name: "the next turn of a block begins without ADVANCE", world: "blocks, fence", finds: "fence",
+		edits: []edit{
+			{releaseFile, `	case stale:
+`, `	case stale && i < 0:
+`},
+		},
+	},
+	{
+		name: "it begins before the answer to ADVANCE", world: "blocks, fence", finds: "fence", quick: true,
+		edits: []edit{
+			{releaseFile, `	case stale:
+		s.advances()`, `	case stale:
+		s.advances()
+		s.begins(i)`},
+		},
+	},
+	{
+		name: "ADVANCE counts as applied without an answer", world: "blocks, fence, late", finds: "fence",
+		edits: []edit{
+			{releaseFile, `	case e.Reply >= queue.ReplyFailed:
+		until`, `	case e.Reply >= queue.ReplyFailed && h.index >= 0:
+		s.begins(h.index)
+	case e.Reply >= queue.ReplyFailed:
+		until`},
+		},
+	},
+	{
+		name: "the condition of a turn of a block is that of the entry", world: "blocks, fence", finds: "fence",
+		edits: []edit{
+			{"queue/block.go", `	if h.grant.Turns <= 1 {
+		return w
+	}
+	return OfTurn`, `	if h.grant.Turns <= 1 || true {
+		return w
+	}
+	return OfTurn`},
+		},
+	},
+	{
+		name: "a new caller gets the turn after those of the block", world: "blocks, retakes, late of three", finds: "reported",
+		edits: []edit{
+			{releaseFile, `			if i, ok := s.b.next(h.index + 1); ok && !s.b.leaving {`, `			if len(s.gathered) > 0 {
+				s.b.callers = append(s.b.callers, turn{id: s.gathered[0].id})
+				s.gathered = s.gathered[1:]
+			}
+			if i, ok := s.b.next(h.index + 1); ok && !s.b.leaving {`},
+		},
+	},
+	{
+		name: "the callers of a lost block are given back twice", world: "blocks, fence, operator", finds: "callers",
+		edits: []edit{
+			{lineFile, `			t.state = left
+		}
+	}
+	s.gathered = append`, `		}
+	}
+	s.gathered = append`},
+		},
+	},
+	{
+		name: "they are not given back", world: "blocks, fence, suspended", finds: "wedged",
+		edits: []edit{
+			{lineFile, `	s.gathered = append(back, s.gathered...)`, `	_ = back`},
+		},
+	},
+	{
+		name: "RESET after a block allows its first ticket alone", world: "blocks", finds: "clean",
+		edits: []edit{
+			{releaseFile, "queue.Reset(h.last, s.forget())", "queue.Reset(b.wait.Ticket, s.forget())"},
+		},
+	},
+	{
+		name: "all turns of a block have the ticket of the entry", world: "blocks", finds: "fencing",
+		edits: []edit{
+			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Unsettled", "Ticket: s.b.wait.Ticket, Ends: h.ends, Unsettled"},
+		},
+	},
+	{
+		name: "a caller of a block that has given up gets its turn", world: "blocks, gives up", finds: "callers",
+		edits: []edit{
+			{lineFile, `		if b.callers[i].state == waits {
+			return i, true`, `		if b.callers[i].state == waits || b.callers[i].state == left {
+			return i, true`},
+		},
+	},
+	{
+		name: "a waiter counts those ahead before its row, and not after", world: "full", finds: "full",
+		edits: []edit{
+			{"queue/wait.go", "e.Put || w.Careful || w.limited()", "e.Put || w.Careful"},
+		},
+	},
+	{
+		name: "a waiter that a later one supersedes sees only the rows ahead", world: "latest", finds: "superseded",
+		edits: []edit{
+			{waitFile, "Floor: do.Floor, Later: do.Later}", "Floor: do.Floor}"},
+		},
+	},
+	{
+		name: "a release passes the lock to such a waiter", world: "latest, passes", finds: "superseded",
+		edits: []edit{
+			{passingFile, `		offered: queueAlone && waits && k.Mode.Permits == 0,`, `		offered: queueAlone && !k.NoWait && k.Resume == nil && k.Mode.Permits == 0,`},
+		},
+	},
+	{
+		name: "a release names such a waiter", world: "latest, names", finds: "superseded",
+		edits: []edit{
+			{passingFile, `		named:   plain && waits,`, `		named:   plain && !k.NoWait && k.Resume == nil,`},
+		},
+	},
+	{
+		name: "the next turn of a block begins after its loss", world: "blocks, fence, suspended", finds: "fence",
+		edits: []edit{
+			{holdFile, `	line{s.step}.giveBack(s.b)
+	s.use().stops()`, `	if i, ok := s.b.next(h.index + 1); ok && h.begun {
+		h.lost, s.b.callers[h.index].state = false, left
+		next, _ := h.hold.Follow(h.hold.Turn().Plus(uint64(i - h.index)))
+		h.hold, h.index = *next, i
+		h.ends = s.c.Ends(s.b.kind, s.now, false)
+		s.begins(i)
+		return
+	}
+	line{s.step}.giveBack(s.b)
+	s.use().stops()`},
+		},
+	},
+	// Four proofs.
+	{
+		name: "a turn passed on in memory gets a fresh deadline", world: "blocks, paused", finds: "judged",
+		edits: []edit{
+			{releaseFile, `	h.hold, h.index = *next, i`, `	h.hold, h.index, h.ends = *next, i, s.c.Ends(s.b.kind, s.now, false)`},
+		},
+	},
+	{
+		name: "a deadline counts from the answer to the grant", world: "heartbeats", finds: "judged",
+		edits: []edit{
+			{holdFile, `ends: s.c.Ends(k, a.Sent, named), beats`, `ends: s.c.Ends(k, s.now, named), beats`},
+		},
+	},
+	{
+		name: "a deadline counts from the answer to a heartbeat", world: "heartbeats", finds: "judged",
+		edits: []edit{
+			{holdFile, "if ends := s.c.Ends(k, a.sent, false); applied", "if ends := s.c.Ends(k, s.now, false); applied"},
+		},
+	},
+	{
+		name: "the deadline of a row counts from the answer to ENQUEUE", world: "rows, copied", finds: "judged",
+		edits: []edit{
+			{rowFile, `	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s`, `	r.ends, r.renews = s.c.Ends(r.kind, s.now, true), s`},
+		},
+	},
+	{
+		name: "the answer of a PASS is forgotten after its caller gave up", world: "passes, gives up", finds: "clean",
+		edits: []edit{
+			{releaseFile, `	s.b.offered = false
+`, `	s.b.offered = false
+	if s.b.leaving {
+		s.cleans()
+		return
+	}
+`},
+		},
+	},
+	{
+		name: "a grant that arrives after all callers have left is not given back", world: "gives up", finds: "clean",
+		edits: []edit{
+			{holdFile, `	case s.b.leaving || !waits:
+		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})`, `	case s.b.leaving || !waits:
+		s.waiting(s.b).left()`},
+		},
+	},
+	{
+		name: "the same, as no grant lasts beyond its callers", world: "gives up", finds: "clean",
+		edits: []edit{
+			{waitFile, "queue.Removing, queue.Resetting, queue.Granted:", "queue.Removing, queue.Resetting:"},
+		},
+	},
+	// Those of the prototype.
+	{
+		name: "a turn is passed on though the lease has ended", world: "blocks, suspended", finds: "reported",
+		edits: []edit{
+			{releaseFile, `	if s.expired() { // that is a loss, and not a release
+		s.lose(nil)
+	}
+`, ""},
+			{releaseFile, `	switch {
+	case s.expired():
+		s.lose(nil)
+	case stale:`, `	switch {
+	case stale:`},
+			{"queue/release.go", "c.kind == releases && s.now.Local.Before(e.Deadline):", "c.kind == releases:"},
+		},
+	},
+	{
+		name: "any waiter of the client looks and claims", world: "passes", finds: "order",
+		edits: []edit{
+			{lineFile, `	return first != nil && first != b
+`, `	return false && first != b
+`},
+		},
+	},
+	// Mistakes of a refactoring.
+	{
+		name: "a block takes a ticket beside another", world: "passes", finds: "order",
+		edits: []edit{
+			{lineFile, `		return !b.ticketed && b.held == nil && !b.over`, `		return false && !b.ticketed && b.held == nil && !b.over`},
+		},
+	},
+	{
+		name: "a block that has ended without a ticket counts as taking one", world: "passes, gives up", finds: "wedged",
+		edits: []edit{
+			{lineFile, "b.held == nil && !b.over && !b.gone && b.kind.passing().block", "b.held == nil && b.kind.passing().block"},
+		},
+	},
+	{
+		name: "a block joins the line twice", world: "passes", finds: "panic",
+		edits: []edit{
+			{lineFile, `	s.blocks = slices.DeleteFunc(s.blocks, func(o *block) bool { return o == b })
+`, ""},
+		},
+	},
+	{
+		name: "a waiter whose ENQUEUE is under way is passed over", world: "passes", finds: "order",
+		edits: []edit{
+			{lineFile, "r.there || r.tries == 0 {", "r.there {"},
+		},
+	},
+	{
+		name: "a caller that gives up as its turn is about to begin is not skipped", world: "blocks, fence, late", finds: "callers",
+		edits: []edit{
+			{lineFile, `			s.holding(b).release().skips()
+`, ""},
+		},
+	},
+	{
+		name: "the last caller that gives up does not hear of it", world: "gives up", finds: "wedged",
+		edits: []edit{
+			{lineFile, `			b.callers[i].state = waits // it hears once nothing is left
+`, ""},
+		},
+	},
+	{
+		name: "a caller that gives up ends a wait whose lock is held", world: "blocks, gives up", finds: "wedged",
+		edits: []edit{
+			{lineFile, "case more || b.held != nil:", "case more:"},
+		},
+	},
+	{
+		name: "a caller whose turn is about to begin cannot give up", world: "blocks, fence, late", finds: "callers",
+		edits: []edit{
+			{lineFile, "t.id == id && t.state <= chosen })", "t.id == id && t.state < chosen })"},
+		},
+	},
+	{
+		name: "a wait goes on though its callers have left", world: "gives up", finds: "wedged",
+		edits: []edit{
+			{waitFile, `		if b.leaving && !b.over && !lasts(do.State) {
+			s.cleans()
+			return
+		}
+`, ""},
+		},
+	},
+	{
+		name: "a caller that will not wait looks at the rows of all", world: "no wait, names", finds: "turn",
+		edits: []edit{
+			{waitFile, `		l.Below, l.Floor = do.Floor, ticket.Number{}
+`, ""},
+		},
+	},
+	{
+		name: "a caller leaves while its request is under way", world: "gives up", finds: "clean",
+		edits: []edit{
+			{waitFile, `	if !s.asking(byWait, b.n) && !s.asking(byNumber, b.n) && !b.offered {`, `	if !b.offered {`},
+		},
+	},
+	{
+		name: "a caller leaves while a release has its offer", world: "passes, gives up", finds: "clean",
+		edits: []edit{
+			{waitFile, "!s.asking(byNumber, b.n) && !b.offered {", "!s.asking(byNumber, b.n) {"},
+		},
+	},
+	{
+		name: "a block that has left is kept", world: "gives up", finds: "wedged",
+		edits: []edit{
+			{waitFile, `	b.gone = true
+}`, "}"},
+		},
+	},
+	{
+		name: "a row that is deleted late ends nothing", world: "gives up", finds: "wedged",
+		edits: []edit{
+			{rowFile, "if b != nil && b.over && !s.hasRow(b) {", "if b != nil && b.over && s.hasRow(b) {"},
+		},
+	},
+	{
+		name: "the lease of an earlier ENQUEUE counts from the last", world: "suspended of three", finds: "judged",
+		edits: []edit{
+			{rowFile, `		r.ends = s.now
+		s.renew()
+`, `		_ = r
+`},
+		},
+	},
+	{
+		name: "a holder forgets that a transaction may not be visible", world: "transaction, evicted", finds: "lost",
+		edits: []edit{
+			{holdFile, `	h.unsettled = rec.Marks.MayAppear(earliest)
+`, `	_ = earliest
+`},
+		},
+	},
+	{
+		name: "a granted block of which all have left begins a turn", world: "gives up", finds: "callers",
+		edits: []edit{
+			{holdFile, `	case s.b.leaving || !waits:`, `	case !waits:`},
+		},
+	},
+	{
+		name: "a turn that has begun is not noted", world: "blocks", finds: "wedged",
+		edits: []edit{
+			{holdFile, `	h.index, h.begun, s.b.callers[i].state = i, true, holds
+`, `	h.index, s.b.callers[i].state = i, holds
+`},
+		},
+	},
+	{
+		name: "a caller with the lock still waits", world: "two turns each", finds: "callers",
+		edits: []edit{
+			{holdFile, `	h.index, h.begun, s.b.callers[i].state = i, true, holds
+`, `	h.index, h.begun = i, true
+`},
+		},
+	},
+	{
+		name: "a heartbeat without an answer prolongs the lease", world: "heartbeats", finds: "judged",
+		edits: []edit{
+			{holdFile, "(k, a.sent, false); applied && h.ends", "(k, a.sent, false); h.ends"},
+		},
+	},
+	{
+		name: "an offer is answered twice", world: "passes, late", finds: "panic",
+		edits: []edit{
+			{releaseFile, `	h.offered = 0
+`, ""},
+		},
+	},
+	{
+		name: "a caller whose turn has ended in memory does not hear", world: "blocks", finds: "wedged",
+		edits: []edit{
+			{releaseFile, `	s.report(Report{News: Released})
+	s.b`, `	s.b`},
+		},
+	},
+	{
+		name: "a turn begins while the one before releases", world: "blocks", finds: "wedged",
+		edits: []edit{
+			{releaseFile, `	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false,`, `	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, h.calls,`},
+		},
+	},
+	{
+		name: "a turn counts as begun before its ADVANCE", world: "blocks, fence", finds: "wedged",
+		edits: []edit{
+			{releaseFile, `	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false,`, `	h.begun, h.calls, h.asked, h.extends, h.again, h.using = h.begun, false,`},
+		},
+	},
+	{
+		name: "a later turn counts from the first of the block", world: "blocks of three", finds: "judged",
+		edits: []edit{
+			{releaseFile, "Plus(uint64(i - h.index))", "Plus(uint64(i))"},
+		},
+	},
+	{
+		name: "the callers of a block that ends are not given back", world: "blocks, update", finds: "wedged",
+		edits: []edit{
+			{releaseFile, `	line{s.step}.giveBack(b)
+	b.gone = true`, `	b.gone = true`},
+		},
+	},
+	{
+		name: "a block that has ended is kept", world: "two turns each", finds: "wedged",
+		edits: []edit{
+			{releaseFile, `	line{s.step}.giveBack(b)
+	b.gone = true
+`, `	line{s.step}.giveBack(b)
+`},
+		},
+	},
+	{
+		name: "a change without an answer counts as made", world: "data", finds: "reported",
+		edits: []edit{
+			{useFile, `	case e.Reply == queue.ReplyUnknown:
+		news = Unsure
+`, `	case e.Reply == queue.ReplyUnknown:
+`},
+		},
+	},
+	{
+		name: "a transaction without an answer counts as refused", world: "transaction, late", finds: "denied",
+		edits: []edit{
+			{useFile, "Transient: true, Open: true, Err: errOver})", "Err: errOver})"},
+		},
+	},
+	{
+		name: "a change is awaited for ever", world: "data", finds: "callers",
+		edits: []edit{
+			{useFile, `	case s.recall(byUse):
+`, `	case false:
+`},
+		},
+	},
+	{
+		name: "a transaction under way counts as settled", world: "transaction, lost", finds: "reported",
+		edits: []edit{
+			{useFile, `		h.hold.Leave(queue.TransactionUnsettled) // until its outcome is known: a release says so
+`, ""},
+		},
+	},
+	{
+		name: "nothing goes on after a transaction", world: "transaction", finds: "wedged",
+		edits: []edit{
+			{useFile, `			s.endsUse(newsOf(do.Result), do.Err)
+			s.goesOn()
+`, `			s.endsUse(newsOf(do.Result), do.Err)
+`},
+		},
+	},
+	{
+		name: "the retry of a row has no timer", world: "lost", finds: "wedged",
+		edits: []edit{
+			{timerFile, `		add(Retries, r.n, r.retries, false)
+`, ""},
+		},
+	},
+	{
+		name: "a pause has no timer", world: "lost", finds: "wedged",
+		edits: []edit{
+			{timerFile, `		add(Pauses, b.n, b.pauses, false)
+`, ""},
+		},
+	},
+	{
+		name: "the release has no timer to repeat", world: "update", finds: "wedged",
+		edits: []edit{
+			{timerFile, `			add(Repeats, b.n, h.repeats, false)
+`, ""},
+		},
+	},
+	{
+		name: "a request does not remember its turn", world: "blocks, data", finds: "callers",
+		edits: []edit{
+			{memberFile, `		s.asks[i].turn = b.held.index
+`, `		s.asks[i].turn = 0
+`},
+		},
+	},
+	{
+		name: "an answer leaves its request under way", world: "three", finds: "wedged",
+		edits: []edit{
+			{memberFile, `	s.asks[e.Of] = ask{}
+`, ""},
+		},
+	},
+	{
+		name: "those that gather do not take tickets after each event", world: "passes", finds: "wedged",
+		edits: []edit{
+			{memberFile, `		line{s}.goOn()
+`, `		if _, ok := e.(Wants); ok {
+			line{s}.goOn()
+		}
+`},
+		},
+	},
+}

@@ -1,0 +1,184 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	plantAll = flag.Bool("search.planted", false, "plant each mistake of the source, and not only the few quick ones")
+	oneWorld = flag.String("search.world", "", "the worlds that TestOneWorld searches, up to the first violation, with semicolons between them")
+)
+
+// sourceMistake is a mistake in the source of a member, or of the machines in package queue that it uses.
+type sourceMistake struct {
+	name  string
+	world string // in which it is found
+	finds string // the invariant
+	edits []edit // the first of which is the mistake; the others remove what would hide it
+	quick bool   // it is planted without -search.planted
+}
+
+// edit replaces a text that is in a file once.
+type edit struct{ file, old, new string }
+
+// plantedStates is how many states the search of a mistake has.
+const plantedStates = 1_000_000
+
+// TestSourceText checks that each mistake can still be planted: its text is in its file, once, and its world exists.
+func TestSourceText(t *testing.T) {
+	named := map[string]bool{}
+	for _, m := range sourceMistakes {
+		if named[m.name] {
+			t.Errorf("two mistakes have the name %q", m.name)
+		}
+		named[m.name] = true
+		worldNamed(m.world)
+		for path, old := range m.texts() {
+			for _, text := range old {
+				source, err := os.ReadFile(filepath.Join("../../..", path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := strings.Count(string(source), text); n != 1 {
+					t.Errorf("%s: %s has %d places for it, not one:\n%s", m.name, path, n, text)
+				}
+			}
+		}
+	}
+}
+
+// texts returns the texts to replace in each file.
+func (m *sourceMistake) texts() map[string][]string {
+	all := map[string][]string{}
+	for _, e := range m.edits {
+		all[e.file] = append(all[e.file], e.old)
+	}
+	return all
+}
+
+// TestSourceMistakes plants each mistake in a copy of the source, and finds it in a world. At most two are planted at a time.
+func TestSourceMistakes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the search once for each mistake")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slots := make(chan bool, 2)
+	for _, m := range sourceMistakes {
+		if !m.quick && !*plantAll {
+			continue
+		}
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			slots <- true
+			defer func() { <-slots }()
+			r := m.search(t, root)
+			if !strings.HasPrefix(r.Bad, m.finds+":") {
+				t.Errorf("in %q it finds %q in %d states, want %s:\n%s", m.world, r.Bad, r.States, m.finds, r.Story)
+			}
+			t.Logf("%s: %d steps, %d states: %s", m.world, r.Steps, r.States, r.Bad)
+		})
+	}
+}
+
+// search builds the search with the mistake, and runs it.
+func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "search.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", m.overlay(t, root, dir), "-o", binary, "./internal/testbed/search")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("it does not build: %v\n%s", err, out)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, binary, "-test.run", "^TestOneWorld$", "-search.world", m.world, "-search.states", fmt.Sprint(plantedStates))
+	run.Dir = filepath.Join(root, "internal/testbed/search")
+	out, err := run.CombinedOutput()
+	_, text, ok := strings.Cut(string(out), "RESULT ")
+	if !ok {
+		t.Fatalf("it has no result: %v\n%.3000s", errors.Join(err, ctx.Err()), out)
+	}
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// overlay writes the source with the mistake, and returns the file with which the Go command uses it.
+func (m *sourceMistake) overlay(t *testing.T, root, dir string) string {
+	sources := map[string]string{}
+	for _, e := range m.edits {
+		path := filepath.Join(root, e.file)
+		if sources[path] == "" {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources[path] = string(source)
+		}
+		if n := strings.Count(sources[path], e.old); n != 1 {
+			t.Fatalf("%s has %d places for the mistake, not one: bring the list up to date", e.file, n)
+		}
+		sources[path] = strings.Replace(sources[path], e.old, e.new, 1)
+	}
+	replace := map[string]string{}
+	for path, source := range sources {
+		replace[path] = filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
+		writeText(t, replace[path], []byte(source))
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	writeText(t, overlay, text)
+	return overlay
+}
+
+func writeText(t *testing.T, path string, text []byte) {
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOneWorld searches worlds for TestSourceMistakes, and prints what it has found. A member that panics is found too.
+func TestOneWorld(t *testing.T) {
+	if *oneWorld == "" {
+		t.Skip("TestSourceMistakes runs it, with -search.world")
+	}
+	var r Result
+	for name := range strings.SplitSeq(*oneWorld, ";") {
+		w := worldNamed(strings.TrimSpace(name))
+		w.MaxStates = *most
+		if r = runOrPanic(w); r.Bad != "" {
+			break
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("RESULT %s\n", text)
+}
+
+func runOrPanic(w World) (r Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.Bad = fmt.Sprintf("panic: %v", v)
+		}
+	}()
+	return Run(w, Plant{}, nil)
+}

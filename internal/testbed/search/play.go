@@ -1,0 +1,562 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/testbed/story"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// A process is its member, which the library ships, and what carries its requests and plays its callers, which decides nothing.
+
+var (
+	tickets = func() (all [maxTicket + 2]ticket.Number) {
+		for i := range all {
+			all[i] = ticket.FromUint64(uint64(i))
+		}
+		return all
+	}()
+	numbers = func() map[ticket.Number]uint8 {
+		all := map[ticket.Number]uint8{}
+		for i, t := range tickets {
+			all[t] = uint8(i)
+		}
+		return all
+	}()
+	errLost = errors.New("no answer")
+)
+
+// small returns a ticket as a small number.
+func small(t ticket.Number) uint8 {
+	n, ok := numbers[t]
+	if !ok {
+		panic("search: a ticket beyond the bounds: " + t.String())
+	}
+	return n
+}
+
+// event is an Event of a member, in numbers.
+type event struct {
+	kind       eventKind
+	caller, of int8
+	count      int8 // of callers that come together
+	kindOf     int8 // number of what they want
+	reply      queue.Reply
+	own, whole bool
+	look       bool
+	denied     bool // by the condition of the caller
+	forgotten  bool // the token of the transaction
+	asks       bool // the update has a condition
+	number     uint8
+	result     uint8 // the ticket of that which a release leaves; zero: none
+	rec, rows  int32
+	next, row  int32
+	timer      member.Timer
+	use        member.Use
+}
+
+type eventKind uint8
+
+const (
+	evWants eventKind = iota
+	evGivesUp
+	evReleases
+	evUpdates
+	evUses
+	evStops
+	evAnswer
+	evDue
+	evRung
+)
+
+// view is what the clock of a client shows at a step.
+type view struct {
+	node   int8
+	clocks [maxNodes]int8
+	dead   [maxNodes]bool
+}
+
+type stepKey struct {
+	m int32
+	event
+	view
+}
+
+// stepped is what a step returns, in numbers.
+type stepped struct {
+	m     int32
+	sends []msg
+	news  []news
+}
+
+// news is what a caller hears.
+type news struct {
+	caller int8
+	kind   newsKind
+	report member.Report // newsReport
+	ticket uint8
+	id     int16
+	over   bool // the lease of what it is given has ended
+	open   bool // x is read by Get
+	result bool // the record had a result as the lock was granted
+	refuse member.Refuse
+}
+
+type newsKind uint8
+
+const (
+	newsPlaced newsKind = iota
+	newsGive
+	newsRefuse
+	newsReport
+	newsRing
+)
+
+// clock implements member.Clock.
+type clock struct {
+	s   *search
+	v   *view
+	now time.Time // later than all times in the machine
+}
+
+func (c clock) Now() time.Time { return c.now }
+
+// At is long after each grant now: a caller that will not wait looks after the first sign. The time of a request is not known.
+func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
+	if !c.s.dated || local != c.now {
+		return time.Time{}, time.Time{}, false
+	}
+	return at(100, 0), time.Time{}, true
+}
+
+func (c clock) Middle() time.Time { return c.s.middle() }
+
+func (s *search) middle() time.Time {
+	if s.dated {
+		return at(0, 1)
+	}
+	return time.Time{}
+}
+
+func (c clock) Begin(k *member.Kind, row bool) (queue.Lease, time.Time) {
+	own := c.v.clocks[c.v.node]
+	l := queue.Lease{TTL: k.TTL, Until: at(own+c.s.ttl, 0)}
+	if row {
+		return l, epoch
+	}
+	l.FailClosed, l.Delay = k.FailClosed, k.Delay
+	if k.AtLeast > 0 {
+		l.AtLeast, l.NotBefore = k.AtLeast, at(own+2*c.s.ttl, 0)
+		return l, at(own, 0)
+	}
+	return l, c.s.middle()
+}
+
+func (c clock) Usable(_ *member.Kind, _ queue.Lease, sent time.Time, named bool) bool {
+	return c.s.mistake == LateGrant || named && c.s.mistake == LateName || c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
+}
+
+func (c clock) Ends(k *member.Kind, sent time.Time, row bool) time.Time {
+	if k.FailClosed && !row {
+		return time.Time{}
+	}
+	late := int8(0)
+	if c.s.mistake == LateGrant && !row || c.s.mistake == LateName && row {
+		late = 1
+	}
+	return at(clockOf(sent)+c.s.ttl+late, 0)
+}
+
+func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
+	for i := range snap.Record.Holders {
+		h := &snap.Record.Holders[i]
+		l.Holders = append(l.Holders, c.left(h.ID, &h.Lease))
+	}
+	for i := range snap.Rows {
+		l.Rows = append(l.Rows, c.left(snap.Rows[i].ID, &snap.Rows[i].Lease))
+	}
+	return l
+}
+
+func (c clock) left(id string, l *queue.Lease) time.Duration {
+	n := ownerOf(id)
+	switch {
+	case c.s.mistake == DeadCount && strings.Contains(id, "-r") && n != int(c.v.node):
+		return unit
+	case l.Endless():
+		return queue.Forever
+	case c.v.dead[n] && (c.s.mistake == NoClosing || l.NotBefore.IsZero() || c.v.clocks[n] >= clockOf(l.NotBefore)) || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
+		return 0
+	}
+	return unit
+}
+
+// openAt is the clock at which an entry no longer keeps the queue closed.
+func (s *search) openAt(l *queue.Lease) int8 {
+	judged := *l
+	switch s.mistake {
+	case NoDelay:
+		judged.Delay = 0
+	case NoClosing:
+		judged.AtLeast, judged.NotBefore = 0, time.Time{}
+	}
+	return clockOf(judged.End())
+}
+
+// What is for speed may come at any time.
+
+func (c clock) Names(time.Time) bool                           { return true }
+func (c clock) Beats(*member.Kind, time.Time, bool) time.Time  { return epoch }
+func (c clock) Rests(*queue.Wait) time.Time                    { return epoch }
+func (c clock) After(time.Duration) time.Time                  { return epoch }
+func (c clock) Pauses(int, error) (until time.Time, more bool) { return at(100, 0), true }
+
+func (c clock) Reads(queue.Record, bool) (at time.Time) {
+	if c.s.World.Names {
+		at = epoch
+	}
+	return at
+}
+
+// ownerOf returns the node of an id.
+func ownerOf(id string) int { return int(strings.TrimPrefix(id, "closed-")[0] - 'A') }
+
+func nameOf(i int) string { return story.Client(i) }
+
+// view returns what node i sees of time.
+func (s *search) view(w *world, i int) (v view) {
+	v.node = int8(i)
+	for j := range s.Clients {
+		v.clocks[j], v.dead[j] = w.nodes[j].clock, w.nodes[j].dead
+	}
+	return v
+}
+
+// kindOf returns the number of what caller j of client i wants.
+func (s *search) kindOf(w *world, i, j int) int8 {
+	c := s.specOf(i, j)
+	key := kindKey{c: c, i: i}
+	if c.Resumes {
+		key.known = w.nodes[0].known
+	}
+	if n, ok := s.kindNums[key]; ok {
+		return n
+	}
+	k := &member.Kind{
+		Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed, Puts: c.Puts, TTL: time.Duration(s.ttl) * unit,
+		Policy: queue.Policy{Group: c.Group, CancelHolder: c.Cancels},
+	}
+	if c.Most > 0 {
+		k.Policy.Limited, k.Policy.Waiters = true, c.Most
+	}
+	if c.Delays {
+		k.Delay = k.TTL
+	}
+	if c.AtLeast {
+		k.AtLeast = 2 * k.TTL
+	}
+	if c.Once {
+		k.Wanted = &queue.Wanted{}
+	}
+	if s.Wide {
+		k.Scope = ticket.ScopeEntity
+	}
+	if c.Resumes {
+		k.Resume = &queue.Handle{ID: s.ids[key.known.id], Ticket: tickets[key.known.ticket], Held: key.known.held}
+	}
+	n := int8(len(s.kinds))
+	s.kinds, s.kindNums[key] = append(s.kinds, k), n
+	return n
+}
+
+type kindKey struct {
+	c     *Client
+	i     int
+	known handle
+}
+
+// stepMember steps a member, unless it has made that step before.
+func (s *search) stepMember(key stepKey) *stepped {
+	if r, ok := s.steps[key]; ok {
+		return r
+	}
+	m := s.members.copy(key.m)
+	c := clock{s, &key.view, at(key.clocks[key.node], s.members.ticks[key.m]+1)}
+	r := &stepped{}
+	for _, e := range m.Step(c, s.eventOf(&key, c.now)) {
+		s.effect(r, &key, e)
+	}
+	r.m = s.members.add(m)
+	s.steps[key] = r
+	return r
+}
+
+func (s *search) eventOf(k *stepKey, now time.Time) member.Event {
+	e, id := &k.event, int32(k.caller)
+	switch e.kind {
+	case evWants:
+		var all []int32
+		for j := range e.count {
+			all = append(all, id+int32(j))
+		}
+		return member.Wants{Callers: all, Kind: s.kinds[e.kindOf]}
+	case evGivesUp:
+		return member.GivesUp{Caller: id}
+	case evReleases:
+		r := member.Releases{Caller: id}
+		if e.result > 0 {
+			r.Result = &queue.Result{Ticket: tickets[e.result], Value: []byte{e.result}}
+		}
+		return r
+	case evUpdates:
+		return member.Releases{Caller: id, Update: true, Asks: e.asks}
+	case evUses:
+		return member.Uses{Caller: id, Use: e.use}
+	case evStops:
+		return member.Stops{Caller: id}
+	case evDue:
+		return member.Due{Timer: e.timer}
+	case evRung:
+		return member.Rung{}
+	}
+	return s.answerOf(e, &k.view, now)
+}
+
+func (s *search) answerOf(e *event, v *view, now time.Time) member.Answer {
+	rec := s.items.recs[e.rec]
+	if s.mistake == AsksAll || s.mistake == AsksAgain || s.mistake == NameEnds {
+		rec = s.mistaken(rec, v)
+	}
+	a := member.Answer{Of: int(e.of), Reply: e.reply, Record: rec, Number: tickets[e.number], Row: s.items.rows[e.row].ID}
+	if a.Reply >= queue.ReplyFailed {
+		a.Err = errLost
+	}
+	a.Transaction = queue.TransactionEvent{Forgotten: e.forgotten, Transient: a.Reply == queue.ReplyFailed && !e.denied}
+	if e.look && a.Reply == queue.ReplyApplied {
+		snap := queue.Snapshot{Record: a.Record, Own: e.own, Whole: e.whole, ReadAt: now}
+		for _, r := range s.items.lists[e.rows] {
+			snap.Rows = append(snap.Rows, s.items.rows[r])
+		}
+		if e.next != none {
+			snap.Next = &s.items.rows[e.next]
+		}
+		a.Seen = &snap
+	}
+	return a
+}
+
+// master is the counter of the record.
+var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames, Beside: queue.RecordNames()}
+
+// effect notes an effect in numbers.
+func (s *search) effect(r *stepped, k *stepKey, e member.Effect) {
+	switch e := e.(type) {
+	case member.Send:
+		r.sends = append(r.sends, s.sendOf(k, &e))
+	case member.Number:
+		r.sends = append(r.sends, msg{role: counter, node: k.node, of: int8(e.Of)})
+	case member.Look:
+		bare := e.Record || !e.Next && !e.Later && e.Floor == e.Below.Previous() && !e.Floor.IsZero() && e.Own.IsZero()
+		l := look{is: true, below: small(e.Below), own: small(e.Own), turns: int8(max(e.Turns, 1)), bare: bare, later: e.Later, row: e.Next}
+		r.sends = append(r.sends, msg{role: request, node: k.node, of: int8(e.Of), clock: k.clocks[k.node], look: l})
+	case member.Placed:
+		r.news = append(r.news, news{kind: newsPlaced, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID)})
+	case member.Give:
+		r.news = append(r.news, news{
+			kind: newsGive, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID), open: e.Unsettled, result: e.Result.Exists(),
+			over: !e.Ends.IsZero() && k.clocks[k.node] >= clockOf(e.Ends),
+		})
+	case member.Refuse:
+		r.news = append(r.news, news{kind: newsRefuse, caller: int8(e.Caller), refuse: e})
+	case member.Report:
+		n := news{kind: newsReport, caller: int8(e.Caller), report: e}
+		if e.Use == member.Fences && e.News == member.Done {
+			fence := msg{role: stray, node: k.node, caller: int8(e.Caller)}
+			fence.write[0] = s.items.send(e.Fence, 0, "")
+			r.sends = append(r.sends, fence)
+		}
+		r.news = append(r.news, n)
+	}
+}
+
+// sendOf returns a request as a message.
+func (s *search) sendOf(k *stepKey, e *member.Send) msg {
+	if _, number, _ := strings.Cut(e.Say, "-"); len(number) == 2 && number >= "20" && number <= "99" {
+		s.fail("attempts: %s makes twenty", nameOf(int(k.node)))
+	}
+	m := msg{role: request, node: k.node, of: int8(e.Of), clock: k.clocks[k.node], caller: int8(e.Caller)}
+	switch {
+	case e.Tx:
+		if m.tx, m.show = true, e.Show; e.Write.Name != "" {
+			m.write[0] = s.items.send(e.Write, 0, "")
+		}
+		if e.Renew {
+			m.token = 1 // a new one: see transacts
+		}
+	case e.Take != nil:
+		take := master.Take
+		if s.Seeds {
+			take = master.TakeThenSeed
+		}
+		first := take(*e.Take, ticket.Number{})
+		if m.write[0] = s.items.send(first.Write, 0, e.Say); s.Seeds {
+			s.takes[m.write[0]] = first
+		}
+	case e.Sweep != nil:
+		for i := range e.Sweep {
+			if i == len(m.write) {
+				s.fail("bounds: a sweep of more than two rows")
+				break
+			}
+			m.write[i] = s.items.send(e.Sweep[i].Sweep(), small(e.Sweep[i].Ticket), e.Sweep[i].ID)
+		}
+	case !e.Row.IsZero():
+		m.write[0] = s.items.send(e.Write, small(e.Row), e.Say)
+	default:
+		m.write[0], m.users = s.items.send(e.Write, 0, e.Say), e.Users
+		if e.Write.Name == "REVOKE" {
+			m.ticket = s.meant(k, e)
+		}
+	}
+	return m
+}
+
+// state is what a member says of itself.
+type state struct {
+	timers []member.Timed
+	holds  []held
+	waits  []waited
+	idle   bool
+	// What it keeps, or still has to remove.
+	entries []string
+	rows    [maxTicket + 2]bool
+}
+
+type held struct {
+	caller int8
+	ticket uint8
+	id     string
+	ends   int8 // below zero: never
+}
+
+type waited struct {
+	caller  int8
+	ticket  uint8
+	doing   queue.Doing
+	row     bool
+	resting bool
+	until   int8 // the clock until which it relies on its row; zero: it does not
+	known   *queue.Snapshot
+}
+
+func (s *search) state(m int32) *state {
+	for int(m) >= len(s.states) {
+		s.states = append(s.states, nil)
+	}
+	if st := s.states[m]; st != nil {
+		return st
+	}
+	mb := &s.members.all[m]
+	st := &state{timers: mb.Timers(), idle: mb.Idle()}
+	for _, h := range mb.Holds() {
+		one := held{caller: int8(h.Caller), ticket: small(h.Ticket), id: h.ID, ends: -1}
+		if !h.Ends.IsZero() {
+			one.ends = clockOf(h.Ends)
+		}
+		st.holds = append(st.holds, one)
+	}
+	for _, b := range mb.Waits() {
+		one := waited{caller: int8(b.Caller), ticket: small(b.Ticket), doing: b.Doing, row: b.Row, resting: b.Doing == queue.Resting && !b.Behind, known: &b.Known}
+		if !b.Ends.IsZero() {
+			one.until = clockOf(b.Ends)
+		}
+		st.waits = append(st.waits, one)
+	}
+	entries, rows := mb.Keeps()
+	st.entries = entries
+	for _, t := range rows {
+		st.rows[small(t)] = true
+	}
+	s.states[m] = st
+	return st
+}
+
+// step gives an event to a client, and does what follows.
+func (s *search) step(w *world, i int, e event) {
+	r := s.stepMember(stepKey{w.nodes[i].m, e, s.view(w, i)})
+	before := w.nodes[i].m
+	w.nodes[i].m = r.m
+	for k := range r.news {
+		s.hears(w, i, &r.news[k])
+	}
+	for _, m := range r.sends {
+		s.sends(w, i, m)
+	}
+	if s.log != nil {
+		s.rests(i, before, r.m)
+	}
+}
+
+// rests says which blocks of a client rest now, and did not before.
+func (s *search) rests(i int, before, after int32) {
+	for _, b := range s.state(after).waits {
+		did := slices.ContainsFunc(s.state(before).waits, func(o waited) bool { return o.ticket == b.ticket && o.doing == queue.Resting })
+		if b.doing == queue.Resting && !did {
+			s.say(string(story.Rests), s.who(i, int(b.caller)))
+		}
+	}
+}
+
+// sends sends a request.
+func (s *search) sends(w *world, i int, m msg) {
+	c := &w.nodes[i].callers[m.caller]
+	switch {
+	case m.role == counter:
+		w.number++
+		s.say("    %s takes number %d of the counter", nameOf(i), w.number)
+		s.step(w, i, event{kind: evAnswer, of: m.of, number: w.number})
+		return
+	case m.role == stray: // a transaction of the caller's own
+		m.ticket, m.alone = c.ticket, !c.shared
+	case m.show:
+		if m.ticket = c.ticket; !s.hidden(w, i, m.ticket) {
+			m.reply = uint8(queue.ReplyApplied)
+			s.hear(w, &m)
+			return
+		}
+	case m.tx:
+		m.ticket = c.ticket
+		s.transacts(w, i, &m)
+	case m.users:
+		m.call, m.ticket = c.calls, c.ticket
+	}
+	if s.log != nil && !m.show {
+		s.say(string(story.Sends), nameOf(i), s.name(&m))
+	}
+	s.post(w, m)
+}
+
+// id returns the number of an id.
+func (s *search) id(id string) int16 {
+	n, ok := s.idNums[id]
+	if !ok {
+		n = int16(len(s.ids))
+		s.idNums[id] = n
+		s.ids = append(s.ids, id)
+	}
+	return n
+}
+
+// who names a caller.
+func (s *search) who(i, j int) string {
+	if c := s.Clients[i]; c.width() > 1 || c.With != nil {
+		return fmt.Sprintf("caller %d of %s", j+1, nameOf(i))
+	}
+	return nameOf(i)
+}
