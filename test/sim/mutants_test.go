@@ -154,8 +154,13 @@ var mutants = []mutant{
 	},
 	{
 		"a throttle that counts as proof that nothing was written", "internal/table/errors.go",
-		"|| passes(err) || Renewable(err)", "|| Renewable(err)",
+		"\tcase Never:\n\t\treturn false\n\tcase AfterSame:\n\t\te, ok", "\tcase Never, Always:\n\t\treturn false\n\tcase AfterSame:\n\t\te, ok",
 		"", 0, "./test/faults TestThrottledCopy",
+	},
+	{
+		"a transaction whose copy was denied counts as not made", "internal/table/errors.go",
+		"return ok && (e.again || e.Operation == transactWriteItems)", "return ok && e.again",
+		"", 0, "./test/hold TestUnknownOutcome",
 	},
 	{
 		"a superseded waiter that claims the lock", "queue/policy.go",
