@@ -205,7 +205,7 @@ resume modes BUG_PLACE_NO_ID -DN=2 -DRESUMERS=2 -DPLACE -DBUG_PLACE_NO_ID # a pl
 written modes BUG_UPD_NO_TICKET -DN=2 -DUPD=1 -DDUP=2 -DBUG_UPD_NO_TICKET # UpdateAndRelease requires its id, but not its ticket. Go: RELEASE/its ticket
 written modes BUG_UPD_NO_HELD -DN=2 -DUPD=1 -DDUP=2 -DONCE -DBUG_UPD_NO_HELD # it requires neither. Go: RELEASE/holder
 overtaking modes BUG_UPD_FAST_NO_IDLE -DN=2 -DUPD=1 -DBUG_UPD_FAST_NO_IDLE # the fast form requires only the ticket. Go: RELEASE/none outstanding
-reported modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL # the mark of a release without the number of the call.
+reported modes BUG_NO_CALL-modes -DN=2 -DUPD=1 -DLOST=2 -DBUG_NO_CALL # the mark of a release without the number of the call. Go: all calls that release a lock have one number
 reported modes BUG_FAST_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DBUG_FAST_NO_MARK # the fast release without its mark. Go: RELEASE/sets released
 reported modes BUG_EVICT_NO_MARK-modes -DN=2 -DUPD=1 -DLOST=1 -DEVICT=1 -DBUG_EVICT_NO_MARK # EVICT without its mark. Go: EVICT/sets evicted
 ok modes BUG_CLAIM_NO_COUNTER -DN=2 -DUPD=3 -DDROP=1 -DLOST=1 -DBUG_CLAIM_NO_COUNTER # CLAIM without ticketNumber >= t: the waiter checks it before it claims
@@ -214,7 +214,7 @@ reported outcomes BUG_EVICT_NO_MARK -DLOST=1 -DBUG_EVICT_NO_MARK # EVICT without
 reported outcomes BUG_RESUME_NO_MARK -DLOST=1 -DRESUME=1 -DBUG_RESUME_NO_MARK # RESUME without its mark. Go: RESUME/sets evicted
 rare outcomes BUG_SEED_NO_MARK -DLOST=1 -DBUG_SEED_NO_MARK # a new record without a mark: unknown too often, but never wrong
 rare outcomes BUG_TAKE_NO_MARK -DLOST=1 -DBUG_TAKE_NO_MARK # the same of TAKE. Go: TAKE/sets, if absent, evicted
-reported outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL # the mark of a release without the number of the call: an earlier call's success counts as this one's.
+reported outcomes BUG_NO_CALL -DLOST=1 -DCALLS=2 -DBUG_NO_CALL # the mark of a release without the number of the call: an earlier call's success counts as this one's. Go: all calls that release a lock have one number
 reported outcomes BUG_WHICH -DDUP=1 -DCALLS=2 -DCOND=2 -DBUG_WHICH # after another call that was answered, a release is ascribed to the last call: a late copy of the earlier one made it
 reported outcomes BUG_ORDER -DHAND=1 -DIDS=1 -DBUG_ORDER # "no eviction since" is checked before "no release since", and an operator removed the entry by hand
 reported outcomes BUG_ABSENT -DLOST=1 -DDROP=1 -DBUG_ABSENT # with no release mark, any eviction of the new record counts as this holder's
@@ -229,7 +229,7 @@ reported outcomes OLDER-version-marks -DLOST=1 -DOLD=1 # no mistake: a client of
 written outcomes BUG_TOKEN_ALONE -DLOST=1 -DTRANS=2 -DTOKENS -DFORGET=1 -DBUG_TOKEN_ALONE # the transaction has a token and no number. Go: FENCE/transaction not made
 reported outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE # the mark has a number that was read earlier, and EVICT does not check it. Go: EVICT/transactions as read
 reported outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE # the same of RESUME. Go: RESUME/transactions as read
-reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME # SETTLE writes the number of the transaction itself.
+reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME # SETTLE writes the number of the transaction itself. Go: SETTLE writes the number of the transaction itself
 reported outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1 # no token, and the SDK's client repeats requests. Go: NoToken
 fencing scopes BUG_ENTER_NO_LESS -DN=2 -DQ=1 -DBUG_ENTER_NO_LESS # ENTER without ticketNumber < t. Go: ENTER/first with its ticket
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST # ENQUEUE before ENTER

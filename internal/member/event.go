@@ -147,7 +147,7 @@ type (
 		Caller int32
 		News   News
 		Use    Use              // of Done, Failed and Unsure
-		Result queue.HoldResult // of Declined
+		Result queue.HoldResult // of the end of a call that releases the lock, and of Declined
 		Open   bool             // of Declined: the update may have been made
 		Fence  clause.Write     // of Done, to Fences
 		Ends   time.Time        // of Renewed

@@ -253,7 +253,7 @@ func (s releasing) done(do queue.HoldDo) {
 		news = Unreleased
 	}
 	if h.begun {
-		s.report(Report{News: news, Err: do.Err})
+		s.report(Report{News: news, Result: do.Result, Open: do.Open, Err: do.Err})
 	}
 	s.waiting(s.b).withdraw()
 	if h.calls, h.update = false, false; news == Unreleased && h.begun {

@@ -146,7 +146,7 @@ func (s *search) ended(w *world, i, j int, t *member.Report) {
 		if c.end != byRelease && !w.has(deletes) && !s.followed(w, i, c) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", s.who(i, j), c.ticket)
 		}
-		s.updateReleased(w, i, j)
+		s.updateReleased(w, i, j, t)
 		switch {
 		case c.computes && s.mistake == ResultLater:
 			s.leaveResult(w, i, c)
@@ -240,10 +240,17 @@ func (s *search) notUpdated(w *world, i, j int, t *member.Report) {
 }
 
 // updateReleased checks an update that has released the lock, so far as its caller hears.
-func (s *search) updateReleased(w *world, i, j int) {
+func (s *search) updateReleased(w *world, i, j int, t *member.Report) {
 	c := &w.nodes[i].callers[j]
 	if !c.updates {
 		c.noUpdate = 0xff // it was released by another call
+		return
+	}
+	if t.Result == queue.HoldEarlier {
+		s.say("    %s hears that an earlier call has released it", s.who(i, j))
+		if c.noUpdate |= 1 << c.calls; c.madeUpdate == c.calls {
+			s.fail("reported: %s hears that its update was not made, and it was", s.who(i, j))
+		}
 		return
 	}
 	s.say("    %s hears that its update is made", s.who(i, j))

@@ -106,6 +106,9 @@ func (s *search) calls(w *world, i, j int, add func(moveKind, int, int)) {
 		return
 	}
 	add(releases, i, j)
+	if c.open && !c.lost && c.updatesLeft > 0 {
+		add(updates, i, j)
+	}
 	if c.lost || c.open {
 		return
 	}

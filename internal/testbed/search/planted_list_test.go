@@ -75,6 +75,18 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
+		name: "all calls that release a lock have one number", world: "update", finds: "reported",
+		edits: []edit{
+			{"queue/release.go", "s.calls++", "s.calls = 1"},
+		},
+	},
+	{
+		name: "SETTLE writes the number of the transaction itself", world: "transaction, lost twice", finds: "reported",
+		edits: []edit{
+			{"queue/writes.go", "entry(id).Field(AttrMade).Set(integer(call + 1))", "entry(id).Field(AttrMade).Set(integer(call))"},
+		},
+	},
+	{
 		name: "a release does not wait for the transaction under way", world: "transaction", finds: "callers",
 		edits: []edit{
 			{releaseFile, "return nil, s.use().quiet(queue.TransactionUnsettled)", "return nil, true"},
