@@ -75,6 +75,12 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
+		name: "the deadline of a row counts from the answer to its heartbeat", world: "rows, renewed", finds: "judged",
+		edits: []edit{
+			{rowFile, "ends := s.c.Ends(r.kind, a.sent, true); renewed", "ends := s.c.Ends(r.kind, s.now, true); renewed"},
+		},
+	},
+	{
 		name: "all calls that release a lock have one number", world: "update", finds: "reported",
 		edits: []edit{
 			{"queue/release.go", "s.calls++", "s.calls = 1"},

@@ -57,6 +57,7 @@ func Worlds() []World {
 		{Name: "guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, one}, Faults: Faults{Guess: 2, Failed: 1}},
 		{Name: "heartbeats", About: "a late heartbeat", Half: true, Clients: []Client{one, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 2}},
 		{Name: "heartbeats of rows", About: "a late heartbeat of a row", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}},
+		{Name: "rows, renewed", About: "a row is renewed, and its process sleeps for longer", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Ends: 3}},
 		{Name: "rows, copied", About: "a copy of a request for a row comes later", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Dup: 1, Ends: 2}},
 		{Name: "copied, ended", About: "a copy of a request that may be repeated comes later, and a lease ends", Clients: []Client{one, one, one}, Faults: Faults{Dup: 1, Ends: 1}},
 		{Name: "names, ended", About: "releases name the row of the next waiter, and a lease ends", Names: true, Clients: []Client{one, one, one}, Faults: Faults{Ends: 1}},
@@ -286,7 +287,7 @@ const States = 200_000
 // Unfinished are the worlds that have more. TestWorlds checks the list.
 var Unfinished = []string{
 	"two turns each", "lost of three", "late of three", "late and ended", "copied", "copied of three", "copied, any",
-	"copied, any, ended", "crash", "suspended", "suspended of three", "heartbeats", "heartbeats of rows", "rows, copied",
+	"copied, any, ended", "crash", "suspended", "suspended of three", "heartbeats", "heartbeats of rows", "rows, renewed", "rows, copied",
 	"copied, ended", "names, ended", "names, gives up", "names, gives up, slow", "names, lost of three",
 	"names, copied, any", "names, late", "names, paused", "names, sleeper of two", "names, sleeper, lost of two",
 	"names, sleeper", "names, sleeper, late", "names, sleeper, copied", "names, sleeper, gives up",
