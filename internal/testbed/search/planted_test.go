@@ -16,7 +16,7 @@ import (
 
 var (
 	plantAll = flag.Bool("search.planted", false, "plant each mistake of the source, and not only the few quick ones")
-	oneWorld = flag.String("search.world", "", "the worlds that TestOneWorld searches, up to the first violation, with semicolons between them")
+	oneWorld = flag.String("search.world", "", "worlds to search in place of the tests, with semicolons between them")
 )
 
 // sourceMistake is a mistake in the source of a member, or of the machines in package queue that it uses.
@@ -68,9 +68,6 @@ func (m *sourceMistake) texts() map[string][]string {
 
 // TestSourceMistakes plants each mistake in a copy of the source, and finds it in a world. At most two are planted at a time.
 func TestSourceMistakes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the search once for each mistake")
-	}
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +101,7 @@ func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	run := exec.CommandContext(ctx, binary, "-test.run", "^TestOneWorld$", "-search.world", m.world, "-search.states", fmt.Sprint(plantedStates))
+	run := exec.CommandContext(ctx, binary, "-search.world", m.world, "-search.states", fmt.Sprint(plantedStates))
 	run.Dir = filepath.Join(root, "internal/testbed/search")
 	out, err := run.CombinedOutput()
 	_, text, ok := strings.Cut(string(out), "RESULT ")
@@ -154,10 +151,12 @@ func writeText(t *testing.T, path string, text []byte) {
 	}
 }
 
-// TestOneWorld searches worlds for TestSourceMistakes, and prints what it has found. A member that panics is found too.
-func TestOneWorld(t *testing.T) {
+// TestMain runs the tests, or searches worlds for TestSourceMistakes, up to the first violation, and prints what it has found. A member
+// that panics is found too.
+func TestMain(m *testing.M) {
+	flag.Parse()
 	if *oneWorld == "" {
-		t.Skip("TestSourceMistakes runs it, with -search.world")
+		os.Exit(m.Run())
 	}
 	var r Result
 	for name := range strings.SplitSeq(*oneWorld, ";") {
@@ -169,7 +168,7 @@ func TestOneWorld(t *testing.T) {
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	fmt.Printf("RESULT %s\n", text)
 }

@@ -173,7 +173,7 @@ type caller struct {
 type callerState uint8
 
 const (
-	nobody callerState = iota
+	absent callerState = iota
 	waits
 	holds
 	releasing
