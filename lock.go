@@ -41,10 +41,14 @@ func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *
 		Origin: cfg.log.Origin(grant.Ticket), Waited: time.Since(cfg.begun), Handover: grant.Idle(time.Now()),
 	})
 	cfg.atLeast = grant.Lease.AtLeast // of a lock that was resumed
-	terms := session.Config{
-		Name: keyOf(q), Queue: q, Terms: cfg.holderTerms(), Mode: cfg.mode, Passing: cfg.passing(c), Warnings: margins, Log: cfg.log,
-	}
-	return c.sessions.Hold(ctx, terms, grant)
+	config := cfg.session(c)
+	config.Warnings, config.Log = margins, cfg.log
+	return c.sessions.Hold(ctx, config, grant)
+}
+
+// session returns how the lock of a call is held, also if its callers have left before the grant.
+func (s *settings) session(c *Client) session.Config {
+	return session.Config{Name: keyOf(s.queue), Queue: s.queue, Terms: s.holderTerms(), Mode: s.mode, Passing: s.passing(c)}
 }
 
 // passing decides by the options of a call in which ways its lock may come without a claim, and go to the next. Nothing else

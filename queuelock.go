@@ -282,8 +282,7 @@ func (m *member) Advance(grant *waiter.Grant) error {
 }
 
 func (m *member) GiveBack(ctx context.Context, grant *waiter.Grant) {
-	q := m.cfg.queue
-	s := m.client.sessions.Hold(ctx, session.Config{Name: keyOf(q), Queue: q, Terms: m.cfg.holderTerms(), Passing: m.cfg.passing(m.client)}, grant)
+	s := m.client.sessions.Hold(ctx, m.cfg.session(m.client), grant)
 	_ = s.Release(ctx) // Close repeats what fails
 }
 

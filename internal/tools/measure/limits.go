@@ -11,7 +11,7 @@ var limits = map[string]int{
 	"words of documentation per symbol, all public": 23,
 	"README lines":                                  201,
 	"banned words in code, comments and docs":       0,
-	"lines of Go in the library":                    24_585,
+	"lines of Go in the library":                    24_588,
 	"lines of what a client does in a queue":        8_863,
 	"lines of internal/testbed/search":              4_261,
 	"lines of Promela":                              3_903,
