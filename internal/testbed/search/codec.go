@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"reflect"
@@ -13,11 +14,11 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// A codec encodes and copies machines of one type. It visits every field, also those that are not exported, so that two
+// A codec encodes and owned machines of one type. It visits every field, also those that are not exported, so that two
 // states which it encodes alike behave alike: a field that is added later is never forgotten.
 type codec struct {
 	encode func(*encoder, unsafe.Pointer)
-	clone  func(unsafe.Pointer) // gives a shallow copy its own slices
+	clone  func(*owned, unsafe.Pointer) // gives a shallow copy its own slices and parts; nil: it has none
 }
 
 // encoder writes a machine. Of times only the order counts, and in which lease they are. Of records and rows it writes the
@@ -27,8 +28,35 @@ type encoder struct {
 	items  *items
 	kinds  map[unsafe.Pointer]int64 // the numbers of the kinds of callers
 	ticks  []int32                  // of the times, in the order in which they were met
-	latest int32                    // the highest tick
+	sorted []int32
 	noWait bool
+}
+
+// owned is what a copy has of its own: its slices and parts, each before the one that refers to it.
+type owned []struct {
+	at       *unsafe.Pointer // where the copy refers to it
+	own, old unsafe.Pointer
+	size     uintptr
+}
+
+// add copies n elements, to which the copy refers.
+func (all *owned) add(at *unsafe.Pointer, n int, elem reflect.Type, of codec) {
+	own := reflect.MakeSlice(reflect.SliceOf(elem), n, n)
+	reflect.Copy(own, reflect.SliceAt(elem, *at, n))
+	c := owned{{at, own.UnsafePointer(), *at, uintptr(n) * elem.Size()}}
+	for i := 0; i < n && of.clone != nil; i++ {
+		of.clone(all, unsafe.Add(c[0].own, uintptr(i)*elem.Size()))
+	}
+	*at, *all = c[0].own, append(*all, c[0])
+}
+
+// share lets a copy refer again to what it was copied from, where both are alike. After a step that is most of it.
+func (all owned) share() {
+	for _, c := range all {
+		if *c.at == c.own && bytes.Equal(unsafe.Slice((*byte)(c.own), c.size), unsafe.Slice((*byte)(c.old), c.size)) {
+			*c.at = c.old
+		}
+	}
 }
 
 // Each field that is left out, or encoded by less than its value.
@@ -64,19 +92,18 @@ func (e *encoder) time(t time.Time) {
 	}
 	d := t.Sub(epoch)
 	e.num(int64(d / unit))
-	tick := int32(d % unit / time.Millisecond)
-	e.ticks, e.latest = append(e.ticks, tick), max(e.latest, tick)
+	e.ticks = append(e.ticks, int32(d%unit/time.Millisecond))
 }
 
 func (e *encoder) item(i clause.Item) { e.num(int64(e.items.of(i))) }
 
 // ranks ends an encoding: it writes the order of the times.
 func (e *encoder) ranks() {
-	sorted := slices.Clone(e.ticks)
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
+	e.sorted = append(e.sorted[:0], e.ticks...)
+	slices.Sort(e.sorted)
+	e.sorted = slices.Compact(e.sorted)
 	for _, t := range e.ticks {
-		i, _ := slices.BinarySearch(sorted, t)
+		i, _ := slices.BinarySearch(e.sorted, t)
 		e.num(int64(i))
 	}
 }
@@ -93,7 +120,7 @@ var parts = map[string]bool{"block": true, "row": true, "held": true, "Transacti
 
 // compile returns the codec of a type.
 func compile(t reflect.Type) codec {
-	c := codec{encode: func(*encoder, unsafe.Pointer) {}, clone: func(unsafe.Pointer) {}}
+	var c codec
 	switch t {
 	case timeType:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.time(*(*time.Time)(p)) }
@@ -144,15 +171,10 @@ func compile(t reflect.Type) codec {
 			of.encode(e, p)
 		}
 		if parts[t.Elem().Name()] {
-			c.clone = func(p unsafe.Pointer) {
-				v := reflect.NewAt(t, p).Elem()
-				if v.IsNil() {
-					return
+			c.clone = func(all *owned, p unsafe.Pointer) {
+				if at := (*unsafe.Pointer)(p); *at != nil {
+					all.add(at, 1, t.Elem(), of)
 				}
-				own := reflect.New(t.Elem())
-				own.Elem().Set(v.Elem())
-				of.clone(own.UnsafePointer())
-				v.Set(own)
 			}
 		}
 	case reflect.Interface:
@@ -177,7 +199,7 @@ func compileStruct(t reflect.Type) codec {
 		off uintptr
 		codec
 	}
-	var all []field
+	var all, parts []field
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name := [2]string{t.Name(), f.Name}
@@ -196,45 +218,50 @@ func compileStruct(t reflect.Type) codec {
 				}
 			}
 		}
-		all = append(all, field{f.Offset, c})
+		if all = append(all, field{f.Offset, c}); c.clone != nil {
+			parts = append(parts, field{f.Offset, c})
+		}
 	}
-	return codec{
+	c := codec{
 		encode: func(e *encoder, p unsafe.Pointer) {
 			for i := range all {
 				all[i].encode(e, unsafe.Add(p, all[i].off))
 			}
 		},
-		clone: func(p unsafe.Pointer) {
-			for i := range all {
-				all[i].clone(unsafe.Add(p, all[i].off))
-			}
-		},
 	}
+	if len(parts) > 0 {
+		c.clone = func(own *owned, p unsafe.Pointer) {
+			for i := range parts {
+				parts[i].clone(own, unsafe.Add(p, parts[i].off))
+			}
+		}
+	}
+	return c
+}
+
+// slice is how a slice is kept.
+type slice struct {
+	data     unsafe.Pointer
+	len, cap int
 }
 
 func compileSlice(t reflect.Type) codec {
 	of, size := compile(t.Elem()), t.Elem().Size()
 	return codec{
 		encode: func(e *encoder, p unsafe.Pointer) {
-			v := reflect.NewAt(t, p).Elem()
-			n := v.Len()
-			e.num(int64(n))
-			for i := range n {
-				of.encode(e, unsafe.Add(v.UnsafePointer(), uintptr(i)*size))
+			all := (*slice)(p)
+			e.num(int64(all.len))
+			for i := range all.len {
+				of.encode(e, unsafe.Add(all.data, uintptr(i)*size))
 			}
 		},
-		clone: func(p unsafe.Pointer) {
-			v := reflect.NewAt(t, p).Elem()
-			if v.Len() == 0 {
-				v.SetZero() // its array may be that of another machine
+		clone: func(own *owned, p unsafe.Pointer) {
+			all := (*slice)(p)
+			if all.cap = all.len; all.len == 0 {
+				all.data = nil // it may be that of another machine
 				return
 			}
-			own := reflect.MakeSlice(t, v.Len(), v.Len())
-			reflect.Copy(own, v)
-			for i := range v.Len() {
-				of.clone(unsafe.Add(own.UnsafePointer(), uintptr(i)*size))
-			}
-			v.Set(own)
+			own.add(&all.data, all.len, t.Elem(), of)
 		},
 	}
 }
@@ -257,36 +284,38 @@ var recordItemField = func() uintptr {
 // machines are the states of machines of type T that were met. Each has a number.
 type machines[T any] struct {
 	codec
-	items *items
-	all   []T
+	encoder
+	owned
+	all   []*T
 	ticks []int32 // the highest tick of each
 	nums  map[string]int32
-	kinds map[unsafe.Pointer]int64
-	b     []byte
 }
 
 func machinesOf[T any](it *items) *machines[T] {
-	return &machines[T]{codec: compile(reflect.TypeFor[T]()), items: it, nums: map[string]int32{}, kinds: map[unsafe.Pointer]int64{}}
+	e := encoder{items: it, kinds: map[unsafe.Pointer]int64{}}
+	return &machines[T]{codec: compile(reflect.TypeFor[T]()), encoder: e, nums: map[string]int32{}}
 }
 
 // copy returns a machine that may be stepped.
 func (m *machines[T]) copy(n int32) *T {
-	c := m.all[n]
-	m.clone(unsafe.Pointer(&c))
+	c := *m.all[n]
+	m.owned = m.owned[:0]
+	m.clone(&m.owned, unsafe.Pointer(&c))
 	return &c
 }
 
-// add returns the number of a state.
+// add returns the number of a state: of the last copy, after its step.
 func (m *machines[T]) add(v *T) int32 {
-	e := encoder{b: m.b[:0], items: m.items, kinds: m.kinds}
-	m.encode(&e, unsafe.Pointer(v))
+	e := &m.encoder
+	e.b, e.ticks, e.noWait = e.b[:0], e.ticks[:0], false
+	m.encode(e, unsafe.Pointer(v))
 	e.ranks()
-	m.b = e.b
 	n, ok := m.nums[string(e.b)]
 	if !ok {
 		n = int32(len(m.all))
-		m.nums[string(e.b)] = n
-		m.all, m.ticks = append(m.all, *v), append(m.ticks, e.latest)
+		m.owned.share()
+		m.nums[string(e.b)], m.all = n, append(m.all, v)
+		m.ticks = append(m.ticks, slices.Max(append(e.sorted, 0)))
 	}
 	return n
 }

@@ -462,7 +462,7 @@ func (s *search) state(m int32) *state {
 	if st := s.states[m]; st != nil {
 		return st
 	}
-	mb := &s.members.all[m]
+	mb := s.members.all[m]
 	st := &state{timers: mb.Timers(), idle: mb.Idle()}
 	for _, h := range mb.Holds() {
 		one := held{caller: int8(h.Caller), ticket: small(h.Ticket), id: h.ID, ends: -1}

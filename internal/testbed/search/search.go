@@ -132,7 +132,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 	seen.add(maphash.Comparable(seed, first) | 1)
 	parents, by := []uint32{0}, []move{{}}
 	var edges, good []uint32
-	level := []open{{first, 0}}
+	level := []*open{{first, 0}}
 	r.Complete = true
 	limit := s.MaxStates
 	if limit == 0 {
@@ -140,13 +140,12 @@ func (s *search) run(progress io.Writer) (r Result) {
 	}
 	var all []move
 	for ; len(level) > 0 && s.bad == ""; r.Depth++ {
-		var next []open
+		var next []*open
 		now := level
 		if deep := len(parents) > breadth || len(level) > wide; deep {
-			now, next = []open{level[len(level)-1]}, level[:len(level)-1]
+			now, next = level[len(level)-1:], level[:len(level)-1]
 		}
-		for k := range now {
-			o := &now[k]
+		for _, o := range now {
 			var fair int
 			all, fair = s.moves(&o.world, all[:0])
 			ways := 0
@@ -160,7 +159,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 				edges = append(edges, o.at, at)
 				if fresh {
 					parents, by = append(parents, o.at), append(by, m)
-					next = append(next, open{w, at})
+					next = append(next, &open{w, at})
 				}
 				if s.bad != "" && !fresh {
 					parents, by = append(parents, o.at), append(by, m)
