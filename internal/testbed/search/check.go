@@ -19,7 +19,7 @@ func (s *search) fail(format string, args ...any) {
 
 // tokens checks the ticket of which a caller hears.
 func (s *search) tokens(w *world, i, j int, t uint8) {
-	if !s.crowd && t <= w.heard && !w.has(deletes) && !s.resumes {
+	if !s.crowd && t <= w.heard && !w.has(Delete) && !s.resumes {
 		s.fail("fencing: %s hears of ticket %d after %d", s.who(i, j), t, w.heard)
 	}
 	w.heard = max(w.heard, t)
@@ -204,7 +204,7 @@ func (s *search) mode(rec *queue.Record) {
 func (s *search) eachTurn(w *world, do func(i, j int, c *caller)) {
 	for i := range s.Clients {
 		for j := range w.nodes[i].callers {
-			if c := &w.nodes[i].callers[j]; c.state == holds || c.state == releasing {
+			if c := &w.nodes[i].callers[j]; c.served() {
 				do(i, j, c)
 			}
 		}
@@ -227,7 +227,7 @@ func (s *search) marked(w *world, before, rec *queue.Record) {
 // rare checks that an outcome is unknown only where two marks have replaced that of the turn.
 func (s *search) rare(w *world, i, j int) {
 	c := &w.nodes[i].callers[j]
-	if !s.crowd && !w.has(deletes) && !(c.evicted && (c.released || s.items.recs[w.rec].Marks.Released.ID == "")) {
+	if !s.crowd && !w.has(Delete) && !(c.evicted && (c.released || s.items.recs[w.rec].Marks.Released.ID == "")) {
 		s.fail("rare: %s does not learn how the turn of ticket %d ended", s.who(i, j), c.ticket)
 	}
 }
@@ -246,7 +246,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		for j := range n.callers {
 			c := &n.callers[j]
-			if own := (c.state == holds || c.state == releasing) && h.Ticket.Compare(tickets[c.ticket]) <= 0 && tickets[c.ticket].Compare(h.Last()) <= 0; own && strings.HasPrefix(h.ID, s.ids[c.id]+"-") {
+			if own := c.served() && h.Ticket.Compare(tickets[c.ticket]) <= 0 && tickets[c.ticket].Compare(h.Last()) <= 0; own && strings.HasPrefix(h.ID, s.ids[c.id]+"-") {
 				s.removes(w, m, h, name, j)
 			}
 		}
@@ -327,7 +327,7 @@ func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) 
 			s.fail("late: %s goes back to turn %s from %s", name, own.Reached, was.Reached)
 		}
 		for j := range w.nodes[m.node].callers {
-			if c := &w.nodes[m.node].callers[j]; (c.state == holds || c.state == releasing) && small(own.Ticket) <= c.ticket && c.ticket <= small(own.Last()) {
+			if c := &w.nodes[m.node].callers[j]; c.served() && small(own.Ticket) <= c.ticket && c.ticket <= small(own.Last()) {
 				c.down, c.data = c.down || own.Shared, max(c.data, int8(min(own.DataSet, 9)))
 			}
 		}
@@ -347,7 +347,7 @@ func (s *search) updated(w *world, m *msg, before *queue.Record) {
 		s.fail("written: an update of ticket %d is made, which is not in the record", m.ticket)
 	case m.ticket < max(w.grant, w.turn) && !before.Holders[k].Shared:
 		s.fail("fence: an update of ticket %d is made after a later grant", m.ticket)
-	case c.noUpdate&(1<<m.call) != 0 && !w.has(dup):
+	case c.noUpdate&(1<<m.call) != 0 && !w.has(Dup):
 		s.fail("reported: %s has heard that its update will not be made, and it is", s.who(int(m.node), int(m.caller)))
 	}
 	c.madeUpdate = m.call
@@ -395,10 +395,10 @@ func (s *search) final(w *world) {
 		}
 	}
 	full := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Most > 0 }) // a waiter leaves that may have been named
-	if (full || w.has(giveUp)) && s.Names || w.stays || w.has(late) || w.has(dup) || w.has(crash) || w.has(evict) || w.has(deletes) {
+	if (full || w.has(GiveUp)) && s.Names || w.stays || w.has(Late) || w.has(Dup) || w.has(Crash) || w.has(Evict) || w.has(Delete) {
 		return
 	}
-	if w.has(ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
+	if w.has(Ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
 		return
 	}
 	if slices.ContainsFunc(s.Clients, func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }) { // a sweep, or the next to come, opens it
@@ -444,7 +444,7 @@ func (s *search) matters(w *world, i int) bool {
 
 // resultLeft checks that there is a result, as a client hears.
 func (s *search) resultLeft(w *world, i int) {
-	if !s.items.recs[w.rec].Result.Exists() && !w.has(deletes) {
+	if !s.items.recs[w.rec].Result.Exists() && !w.has(Delete) {
 		s.fail("reported: %s hears of a result, and there is none", nameOf(i))
 	}
 }

@@ -31,7 +31,7 @@ func (s *search) given(w *world, i, j int, n *news) {
 	c := &node.callers[j]
 	s.say(string(story.Holds), s.who(i, j), n.ticket)
 	h, in := s.entryOf(w, i, n.ticket)
-	switch gone := !in && (w.has(evict) || w.has(deletes) || s.resumes); {
+	switch gone := !in && (w.has(Evict) || w.has(Delete) || s.resumes); {
 	case c.state != waits:
 		s.fail("callers: %s gets the lock, and does not wait for it", s.who(i, j))
 	case c.gone:
@@ -48,7 +48,7 @@ func (s *search) given(w *world, i, j int, n *news) {
 		c.excused = gone
 	}
 	spec := s.specOf(i, j)
-	*c = caller{state: holds, had: true, ticket: n.ticket, id: n.id, excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
+	*c = caller{state: holds, ticket: n.ticket, id: n.id, excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
 	if c.first = n.ticket; in {
 		c.first = small(h.Ticket)
 	} else {
@@ -85,7 +85,7 @@ func (s *search) before(w *world, i, j int) bool {
 }
 
 // beyond reports whether the lease of a caller's grant could not have ended: no clock has gone on.
-func (s *search) beyond(w *world, i int) bool { return !w.has(ends) && w.nodes[i].clock == 0 }
+func (s *search) beyond(w *world, i int) bool { return !w.has(Ends) && w.nodes[i].clock == 0 }
 
 // refused checks the end of a wait.
 func (s *search) refused(w *world, i, j int, n *news) {
@@ -134,7 +134,7 @@ func (s *search) reported(w *world, i, j int, t *member.Report) {
 // ended checks the end of a turn.
 func (s *search) ended(w *world, i, j int, t *member.Report) {
 	c := &w.nodes[i].callers[j]
-	if c.state != holds && c.state != releasing {
+	if !c.served() {
 		s.fail("callers: %s hears of the end of its turn twice", s.who(i, j))
 	}
 	if c.calling && !c.lost {
@@ -143,7 +143,7 @@ func (s *search) ended(w *world, i, j int, t *member.Report) {
 	switch t.News {
 	case member.Released:
 		s.say(string(story.Released), s.who(i, j))
-		if c.end != byRelease && !w.has(deletes) && !s.followed(w, i, c) {
+		if c.end != byRelease && !w.has(Delete) && !s.followed(w, i, c) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", s.who(i, j), c.ticket)
 		}
 		s.updateReleased(w, i, j, t)

@@ -106,13 +106,14 @@ func (s *search) calls(w *world, i, j int, add func(moveKind, int, int)) {
 		return
 	}
 	add(releases, i, j)
-	if c.open && !c.lost && c.updatesLeft > 0 {
+	spec := s.specOf(i, j)
+	more := int(c.calls) < spec.Updates
+	if c.open && !c.lost && more {
 		add(updates, i, j)
 	}
 	if c.lost || c.open {
 		return
 	}
-	spec := s.specOf(i, j)
 	if c.left[member.Fences] > 0 {
 		add(uses+moveKind(0), i, j*8+int(member.Fences))
 	}
@@ -136,7 +137,7 @@ func (s *search) calls(w *world, i, j int, add func(moveKind, int, int)) {
 	if c.left[member.SetsData] > 0 {
 		add(uses, i, j*8+int(member.SetsData))
 	}
-	if c.updatesLeft > 0 {
+	if more {
 		add(updates, i, j)
 	}
 }
@@ -154,12 +155,12 @@ func (s *search) timers(w *world, i int, counted bool, all []move) []move {
 		switch t.Kind {
 		case member.Beats:
 			fair = t.Accepts
-			if counted && (fair || w.left[beat] == 0) {
+			if counted && (fair || w.left[Beat] == 0) {
 				continue
 			}
 		case member.Renews:
 			fair = false
-			if counted && w.left[rowBeat] == 0 {
+			if counted && w.left[RowBeat] == 0 {
 				continue
 			}
 		case member.Ends, member.RowEnds:
@@ -167,7 +168,7 @@ func (s *search) timers(w *world, i int, counted bool, all []move) []move {
 				continue
 			}
 		case member.Rests:
-			if counted && w.left[slow] > 0 {
+			if counted && w.left[Slow] > 0 {
 				all = append(all, move{kind: looksSlowly, i: int8(i), timer: t.Timer})
 			}
 		}
@@ -181,13 +182,13 @@ func (s *search) timers(w *world, i int, counted bool, all []move) []move {
 // faultsOf adds what may go wrong with a message.
 func (s *search) faultsOf(w *world, k int, add func(moveKind, int, int)) {
 	m := &w.net[k]
-	may := func(f fault) bool { return w.left[f] > 0 }
+	may := func(f Fault) bool { return w.left[f] > 0 }
 	write, dead := !m.look.is && !m.show, w.nodes[m.node].dead && m.role != operators
 	switch {
 	case m.answer:
 		return
 	case dead, m.role == stray:
-		if dead || may(lost) {
+		if dead || may(Lost) {
 			add(drops, k, 0)
 		}
 		return
@@ -195,22 +196,22 @@ func (s *search) faultsOf(w *world, k int, add func(moveKind, int, int)) {
 		return
 	}
 	blocked := s.blocked(w, m)
-	if may(slow) && !blocked && !m.tx {
+	if may(Slow) && !blocked && !m.tx {
 		add(slows, k, 0)
 	}
-	if may(lost) {
+	if may(Lost) {
 		add(drops, k, 0)
 		if write && !blocked {
 			add(mutes, k, 0)
 		}
 	}
-	if may(failed) {
+	if may(Failed) {
 		add(fails, k, 0)
 	}
-	if may(late) && write {
+	if may(Late) && write {
 		add(delays, k, 0)
 	}
-	if may(dup) && write && (s.Any || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
+	if may(Dup) && write && (s.Any || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
 		add(copies, k, 0)
 	}
 }
@@ -218,28 +219,28 @@ func (s *search) faultsOf(w *world, k int, add func(moveKind, int, int)) {
 // faultsAt adds what may go wrong with a process and its callers.
 func (s *search) faultsAt(w *world, i int, add func(moveKind, int, int)) {
 	n := &w.nodes[i]
-	may := func(f fault) bool { return w.left[f] > 0 }
+	may := func(f Fault) bool { return w.left[f] > 0 }
 	if st := s.state(n.m); !st.idle {
-		if may(crash) {
+		if may(Crash) {
 			add(dies, i, 0)
 		}
-		if may(ends) {
+		if may(Ends) {
 			add(sleeps, i, 0)
 		}
 		rests := slices.ContainsFunc(st.waits, func(b waited) bool { return b.resting })
-		if may(guess) && rests {
+		if may(Guess) && rests {
 			add(rings, i, 0)
 		}
 	}
 	for j := range int(n.came) {
 		c := &n.callers[j]
-		if may(giveUp) && c.state == waits && !c.gone {
+		if may(GiveUp) && c.state == waits && !c.gone {
 			add(gives, i, j)
 		}
-		if may(late) && c.state == holds && (c.calling || c.updates) && !s.pauses(w, i) {
+		if may(Late) && c.state == holds && (c.calling || c.updates) && !s.pauses(w, i) {
 			add(stops, i, j)
 		}
-		if may(forget) && c.token > 0 {
+		if may(Forget) && c.token > 0 {
 			add(forgets, i, j)
 		}
 	}
@@ -248,17 +249,17 @@ func (s *search) faultsAt(w *world, i int, add func(moveKind, int, int)) {
 // others adds what operators and other programs may do.
 func (s *search) others(w *world, add func(moveKind, int, int)) {
 	for k := range s.items.recs[w.rec].Holders {
-		if w.left[evict] > 0 {
+		if w.left[Evict] > 0 {
 			add(evicts, k, 0)
 		}
-		if w.left[ask] > 0 {
+		if w.left[Ask] > 0 {
 			add(asks, k, 0)
 		}
 	}
-	if w.left[deletes] > 0 && w.rec != none {
+	if w.left[Delete] > 0 && w.rec != none {
 		add(erases, 0, 0)
 	}
-	if w.left[decline] > 0 {
+	if w.left[Decline] > 0 {
 		add(declines, 0, 0)
 	}
 }
@@ -282,31 +283,31 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		}
 		switch accepts := s.accepts(&w, i, v.timer); {
 		case v.timer.Kind == member.Beats && !accepts:
-			w.spend(beat)
+			w.spend(Beat)
 		case v.timer.Kind == member.Renews:
-			w.spend(rowBeat)
+			w.spend(RowBeat)
 		}
 		s.step(&w, i, event{kind: evDue, timer: v.timer})
 	case rings:
-		w.spend(guess)
+		w.spend(Guess)
 		s.step(&w, i, event{kind: evRung})
 	case gives:
-		w.spend(giveUp)
+		w.spend(GiveUp)
 		w.nodes[v.i].callers[v.j].gone = true
 		s.step(&w, i, event{kind: evGivesUp, caller: v.j})
 	case stops:
 		if !s.pauses(&w, i) { // its request is late
-			w.spend(late)
+			w.spend(Late)
 		}
 		s.step(&w, i, event{kind: evStops, caller: v.j})
 	case uses, updates, readsOf:
 		s.use(&w, i, v)
 	case dies:
-		w.spend(crash)
+		w.spend(Crash)
 		s.die(&w, i)
 	case sleeps:
-		if w.left[ends] > 0 {
-			w.spend(ends)
+		if w.left[Ends] > 0 {
+			w.spend(Ends)
 		}
 		w.nodes[i].clock++
 	case evicts, asks, erases, declines, forgets:
@@ -367,7 +368,7 @@ func (s *search) other(w *world, v move) {
 	i := int(v.i)
 	switch v.kind {
 	case evicts:
-		w.spend(evict)
+		w.spend(Evict)
 		h := s.items.recs[w.rec].Holders[i]
 		mark := queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}
 		c := queue.Evict(mark, h)
@@ -376,17 +377,17 @@ func (s *search) other(w *world, v move) {
 		}
 		s.operate(w, h, c)
 	case asks:
-		w.spend(ask)
+		w.spend(Ask)
 		h := s.items.recs[w.rec].Holders[i]
 		s.operate(w, h, queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: "operator"}))
 	case erases:
-		w.spend(deletes)
+		w.spend(Delete)
 		s.erase(w)
 	case declines:
-		w.spend(decline)
+		w.spend(Decline)
 		w.denies = !w.denies
 	case forgets:
-		w.spend(forget)
+		w.spend(Forget)
 		c := &w.nodes[i].callers[v.j]
 		c.forgotten, c.made.token = true, 0
 	}
@@ -404,7 +405,7 @@ func (s *search) erase(w *world) {
 	w.before = [maxTicket + 1]uint16{}
 	for i := range w.nodes {
 		for j := range w.nodes[i].callers {
-			if c := &w.nodes[i].callers[j]; c.had && c.state != over {
+			if c := &w.nodes[i].callers[j]; c.served() {
 				c.excused, c.end = true, byOther
 			}
 		}
@@ -450,7 +451,7 @@ func (s *search) looksOnce(w *world, i int, v move) (answered bool) {
 	m := w.take(k)
 	s.read(w, &m)
 	if v.kind == looksSlowly {
-		w.spend(slow)
+		w.spend(Slow)
 		m.answer = true
 		s.post(w, m)
 		return false
@@ -461,7 +462,7 @@ func (s *search) looksOnce(w *world, i int, v move) (answered bool) {
 
 // sleepy reports whether the timer runs again: what it was for has led to nothing.
 func (s *search) sleepy(w *world, i int, t member.Timer) bool {
-	if w.left[guess] > 0 {
+	if w.left[Guess] > 0 {
 		return false
 	}
 	return t.Kind == member.Rests && slices.ContainsFunc(s.state(w.nodes[i].m).timers, func(r member.Timed) bool { return r.Timer == t })

@@ -23,7 +23,7 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		}
 		s.apply(w, &m)
 		if kind == slows {
-			w.spend(slow)
+			w.spend(Slow)
 			m.answer = true
 			s.post(w, m)
 			return
@@ -31,11 +31,11 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.hear(w, &m)
 	case drops:
 		if !w.nodes[m.node].dead {
-			s.loses(w, &m, lost)
+			s.loses(w, &m, Lost)
 		}
 		s.unanswered(w, m)
 	case mutes:
-		s.loses(w, &m, lost)
+		s.loses(w, &m, Lost)
 		if l := m; m.tx {
 			s.decide(w, &l, false)
 		} else {
@@ -43,17 +43,17 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		}
 		s.unanswered(w, m)
 	case fails:
-		s.loses(w, &m, failed)
+		s.loses(w, &m, Failed)
 		m.reply, m.rec = uint8(queue.ReplyFailed), none
 		s.hear(w, &m)
 	case delays:
-		w.spend(late)
+		w.spend(Late)
 		l := m
 		l.role, l.of = stray, 0
 		s.post(w, l)
 		s.unanswered(w, m)
 	case copies:
-		w.spend(dup)
+		w.spend(Dup)
 		l := m
 		l.role, l.of = stray, 0
 		s.post(w, m)
@@ -73,7 +73,7 @@ func (s *search) blocked(w *world, m *msg) bool {
 }
 
 // loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
-func (s *search) loses(w *world, m *msg, f fault) {
+func (s *search) loses(w *world, m *msg, f Fault) {
 	w.spend(f)
 	if m.look.is || m.tx || m.role != request {
 		return

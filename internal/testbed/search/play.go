@@ -53,7 +53,7 @@ type event struct {
 	denied     bool // by the condition of the caller
 	forgotten  bool // the token of the transaction
 	asks       bool // the update has a condition
-	number     uint8
+	number     uint16
 	result     uint8 // the ticket of that which a release leaves; zero: none
 	rec, rows  int32
 	next, row  int32

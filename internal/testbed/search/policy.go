@@ -117,7 +117,7 @@ func (s *search) turnedAway(w *world, i, j int, r *member.Refuse) {
 	c, spec := &w.nodes[i].callers[j], s.specOf(i, j)
 	ahead := bits.OnesCount16(s.around(w, 0, max(c.ticket, 1)-1, ""))
 	later := s.around(w, c.ticket+1, maxTicket, spec.Group) != 0 || small(s.items.recs[w.rec].Floor()) > c.ticket
-	exact := !w.has(ends) && !w.has(slow) && !w.has(crash)
+	exact := !w.has(Ends) && !w.has(Slow) && !w.has(Crash)
 	switch {
 	case r.Why == queue.WhyFull && (spec.Most == 0 || exact && s.Faults == (Faults{}) && len(s.Clients) < 3 && ahead < spec.Most):
 		s.fail("full: %s is refused with %d ahead", s.who(i, j), ahead)

@@ -53,7 +53,7 @@ type search struct {
 
 func newSearch(w World, p Plant) *search {
 	s := &search{
-		World: w, mistake: p.Mistake, plant: p, readers: maxNodes, ttl: 1, asks: w.Faults.Decline > 0,
+		World: w, mistake: p.Mistake, plant: p, readers: maxNodes, ttl: 1, asks: w.Faults[Decline] > 0,
 		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{}, kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]queue.Doing]bool{},
 	}
 	if w.Half {
@@ -75,7 +75,7 @@ func newSearch(w World, p Plant) *search {
 }
 
 func (s *search) start() world {
-	w := world{left: s.Faults.left()}
+	w := world{left: s.Faults}
 	for i := range s.Clients {
 		m := member.New(s.configOf(i))
 		w.nodes[i].m = s.members.add(&m)
@@ -129,7 +129,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 	}
 	first := s.start()
 	seen := newSet()
-	seen.add(maphash.Comparable(seed, first) | 1)
+	seen.add(maphash.Bytes(seed, memory(&first)) | 1)
 	parents, by := []uint32{0}, []move{{}}
 	var edges, good []uint32
 	level := []*open{{first, 0}}
@@ -155,7 +155,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 					return false
 				}
 				s.check(&w)
-				at, fresh := seen.add(maphash.Comparable(seed, w) | 1)
+				at, fresh := seen.add(maphash.Bytes(seed, memory(&w)) | 1)
 				edges = append(edges, o.at, at)
 				if fresh {
 					parents, by = append(parents, o.at), append(by, m)

@@ -22,25 +22,23 @@ type split struct {
 
 // using is what a caller uses its lock for.
 type using struct {
-	left        [member.Extends]int8 // how often it may call each use
-	updatesLeft int8
-	calls       int8  // of UpdateAndRelease
-	madeUpdate  int8  // the call that the table has applied
-	noUpdate    uint8 // calls of which the caller has heard that they never will be, by bits
-	data        int8  // number of the SetData that the table has applied
-	sets        int8  // of those that it has called
-	down        bool  // the table has applied DOWNGRADE
-	computes    bool  // its release leaves a result
-	fence       int32 // of the transaction under way
-	count       int8  // of those of the turn
-	begun       bool  // one was sent, and the caller has not heard of its end
-	forgotten   bool  // its token may be
-	lastToken   int8
-	read        bool   // x was read
-	base        uint8  // what that has shown
-	unsettled   bool   // so that x is read by Get
-	ahead       uint16 // tickets of the rows that were there when its own was put
-	later       uint16 // tickets of the later rows of its group that its last look has shown
+	fence      int32                // of the transaction under way
+	ahead      uint16               // tickets of the rows that were there when its own was put
+	later      uint16               // tickets of the later rows of its group that its last look has shown
+	left       [member.Extends]int8 // how often it may call each use
+	calls      int8                 // of UpdateAndRelease
+	madeUpdate int8                 // the call that the table has applied
+	noUpdate   uint8                // calls of which the caller has heard that they never will be, by bits
+	data       int8                 // number of the SetData that the table has applied
+	down       bool                 // the table has applied DOWNGRADE
+	computes   bool                 // its release leaves a result
+	count      int8                 // of the transactions of the turn
+	begun      bool                 // one was sent, and the caller has not heard of its end
+	forgotten  bool                 // its token may be
+	lastToken  int8
+	read       bool  // x was read
+	base       uint8 // what that has shown
+	unsettled  bool  // so that x is read by Get
 	made
 }
 
@@ -57,7 +55,6 @@ func (c *Client) useOf() (u using) {
 		u.left[member.Downgrades] = 1
 	}
 	u.left[member.SetsData], u.left[member.Transacts], u.left[member.Fences] = int8(c.Sets), int8(c.Writes), int8(c.Fences)
-	u.updatesLeft = int8(c.Updates)
 	return u
 }
 
@@ -70,7 +67,6 @@ func (s *search) use(w *world, i int, v move) {
 		return
 	case updates:
 		c := &w.nodes[i].callers[j]
-		c.updatesLeft--
 		c.calls++
 		c.updates = true
 		e = event{kind: evUpdates, asks: s.asks}
@@ -80,10 +76,7 @@ func (s *search) use(w *world, i int, v move) {
 		switch c.left[e.use]--; e.use {
 		case member.Downgrades:
 			c.shared, c.calling = s.mistake != StillAlone, true
-		case member.SetsData:
-			c.sets++
-			c.calling = true
-		case member.Transacts:
+		case member.SetsData, member.Transacts:
 			c.calling = true
 		}
 	}
@@ -182,7 +175,7 @@ func (s *search) decided(w *world, m *msg) {
 		s.fail("fence: a transaction of ticket %d is made after its turn", m.ticket)
 	case c.made.made&bit != 0:
 		s.fail("written: a transaction of ticket %d is made twice", m.ticket)
-	case c.denied&bit != 0 && !w.has(dup):
+	case c.denied&bit != 0 && !w.has(Dup):
 		s.fail("denied: %s has heard that its transaction would not be made, and it is", s.who(int(m.node), int(m.caller)))
 	case m.ticket < max(w.grant, w.turn) && !s.items.recs[w.rec].Shared:
 		s.fail("fence: a transaction of ticket %d is made after a later grant", m.ticket)

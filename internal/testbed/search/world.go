@@ -1,7 +1,8 @@
 package search
 
 import (
-	"cmp"
+	"bytes"
+	"unsafe"
 
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
@@ -17,6 +18,7 @@ type World struct {
 	Wide        bool // a wider counter issues the tickets
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
+	More        bool // it has more than States
 	Faults      Faults
 	MaxStates   int // more are not searched; zero: all
 }
@@ -47,55 +49,31 @@ type Client struct {
 }
 
 // Faults are how often each fault may happen.
-type Faults struct {
-	Lost    int // a request, or its answer, is lost
-	Failed  int // a request is refused for another reason, and its sender knows
-	Late    int // a request has no answer, and is applied at any time after that
-	Dup     int // a copy of a request that may be repeated is applied, at any time
-	Crash   int
-	Ends    int // a clock goes on: leases end that were not renewed, also of a process that is suspended
-	GiveUp  int // a caller gives up
-	Slow    int // a look begins before other things, and its answer, or that of another request, arrives after them
-	Beat    int // heartbeats of holders
-	RowBeat int // of rows
-	Guess   int // a bell: the first waiter acts in place of a look
-	Evict   int // an operator evicts a live holder
-	Delete  int // another program deletes the record
-	Forget  int // DynamoDB forgets the token of a transaction
-	Decline int // the condition of callers' updates becomes false, or true again
-	Ask     int // an operator asks a holder to give way
-}
+type Faults [faults]int8
 
-type fault uint8
+// Fault is what may go wrong, or happens beside the callers.
+type Fault uint8
 
+// The faults.
 const (
-	lost fault = iota
-	failed
-	late
-	dup
-	crash
-	ends
-	giveUp
-	slow
-	beat
-	rowBeat
-	guess
-	evict
-	deletes
-	decline
-	forget
-	ask
+	Lost    Fault = iota // a request, or its answer, is lost
+	Failed               // a request is refused for another reason, and its sender knows
+	Late                 // a request has no answer, and is applied at any time after that
+	Dup                  // a copy of a request that may be repeated is applied, at any time
+	Crash                // of a client
+	Ends                 // a clock goes on: leases end that were not renewed, also of a process that is suspended
+	GiveUp               // a caller gives up
+	Slow                 // a look begins before other things, and its answer, or that of another request, arrives after them
+	Beat                 // heartbeats of holders
+	RowBeat              // of rows
+	Guess                // a bell: the first waiter acts in place of a look
+	Evict                // an operator evicts a live holder
+	Delete               // another program deletes the record
+	Forget               // DynamoDB forgets the token of a transaction
+	Decline              // the condition of callers' updates becomes false, or true again
+	Ask                  // an operator asks a holder to give way
 	faults
 )
-
-func (f Faults) left() [faults]int8 {
-	all := [faults]int{f.Lost, f.Failed, f.Late, f.Dup, f.Crash, f.Ends, f.GiveUp, f.Slow, f.Beat, f.RowBeat, f.Guess, f.Evict, f.Delete, f.Decline, f.Forget, f.Ask}
-	var left [faults]int8
-	for i, n := range all {
-		left[i] = int8(n)
-	}
-	return left
-}
 
 // The most of each in a world.
 const (
@@ -106,28 +84,32 @@ const (
 	maxTicket  = 15
 )
 
-// world is a state. It is comparable, and small: members, items and writes are numbers.
+// world is a state. It is small: members, items and writes are numbers. It has no gaps, so its memory can be compared, and has
+// a hash: see TestPlain.
 type world struct {
 	rec    int32
 	rows   [maxRows]int32 // in the order of tickets
 	nodes  [maxNodes]node
 	net    [maxNet]msg // in order
-	left   [faults]int8
-	used   uint32 // the faults that have happened, by bits
-	stays  bool   // a removal was lost
-	denies bool   // the condition of callers' updates is false
 	split  split
+	used   uint32 // the faults that have happened, by bits
+	before [maxTicket + 1]uint16
+	number uint16 // of the wider counter
+	left   Faults
+	stays  bool  // a removal was lost
+	denies bool  // the condition of callers' updates is false
 	x      uint8 // the ticket that has written it
-	number uint8 // of the wider counter
 	grant  uint8 // the highest ticket that the table has granted
 	heard  uint8 // the highest of which a caller has heard
 	turn   uint8 // the highest that has begun in memory
-	before [maxTicket + 1]uint16
 }
 
-func (w *world) has(f fault) bool { return w.used&(1<<f) != 0 }
+// memory returns the bytes of a plain value.
+func memory[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
-func (w *world) spend(f fault) {
+func (w *world) has(f Fault) bool { return w.used&(1<<f) != 0 }
+
+func (w *world) spend(f Fault) {
 	w.left[f]--
 	w.used |= 1 << f
 }
@@ -136,11 +118,11 @@ func (w *world) spend(f fault) {
 type node struct {
 	m       int32 // its member
 	callers [maxCallers]caller
+	known   handle // of its last wait, or lock
 	came    int8
 	clock   int8
 	dead    bool
-	known   handle // of its last wait, or lock
-	opens   int8   // the clock until which a lock that it was given keeps the queue closed
+	opens   int8 // the clock until which a lock that it was given keeps the queue closed
 }
 
 // handle is what another process resumes.
@@ -152,11 +134,11 @@ type handle struct {
 
 // caller is one that wants the lock, and what it knows.
 type caller struct {
+	using
+	id      int16 // of its wait: the prefix of the ids of entries
 	state   callerState
 	ticket  uint8
 	first   uint8 // of the entry
-	id      int16 // of its wait: the prefix of the ids of entries
-	had     bool  // it has had the lock
 	calling bool  // a call is under way, that is no release
 	lost    bool
 	gone    bool // it has given up
@@ -167,8 +149,10 @@ type caller struct {
 	joined  bool // the same: it knows that others may
 	end     turnEnd
 	marks   // that were replaced since
-	using
 }
+
+// served reports whether its turn has begun, and is not over.
+func (c *caller) served() bool { return c.state == holds || c.state == releasing }
 
 type callerState uint8
 
@@ -204,20 +188,20 @@ const (
 
 // msg is a request on its way to the table, or an answer on its way back.
 type msg struct {
+	write  [2]int32
+	rec    int32
+	rows   int32
+	next   int32 // the next row
+	row    int32 // the row that an ENQUEUE left or met
+	look   look
 	role   role
 	node   int8
 	caller int8 // of a transaction or an update
 	of     int8 // of the member
 	answer bool
-	look   look
-	clock  int8 // when it was sent
-	write  [2]int32
-	reply  uint8
-	rec    int32
-	rows   int32
-	next   int32 // the next row
+	clock  int8  // when it was sent
+	reply  uint8 // a queue.Reply
 	own    bool
-	row    int32 // the row that an ENQUEUE left or met
 	users  bool  // it has the update of the caller
 	tx     bool  // it is a transaction
 	call   int8  // number of the update, or of the transaction
@@ -237,21 +221,6 @@ type look struct {
 	bare, later, row bool
 }
 
-func (m *msg) less(o *msg) bool {
-	b := func(v bool) int {
-		if v {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(
-		cmp.Compare(m.role, o.role), cmp.Compare(m.node, o.node), cmp.Compare(m.of, o.of), cmp.Compare(b(m.answer), b(o.answer)),
-		cmp.Compare(m.write[0], o.write[0]), cmp.Compare(m.write[1], o.write[1]), cmp.Compare(m.clock, o.clock), cmp.Compare(m.reply, o.reply),
-		cmp.Compare(m.rec, o.rec), cmp.Compare(m.call, o.call), cmp.Compare(m.ticket, o.ticket), cmp.Compare(m.token, o.token),
-		cmp.Compare(m.base, o.base), cmp.Compare(b(m.alone), b(o.alone)), cmp.Compare(m.caller, o.caller),
-	) < 0
-}
-
 // post puts a message into the network.
 func (s *search) post(w *world, m msg) {
 	n := 0
@@ -262,7 +231,7 @@ func (s *search) post(w *world, m msg) {
 		s.fail("bounds: more than %d messages", maxNet)
 		return
 	}
-	for ; n > 0 && m.less(&w.net[n-1]); n-- {
+	for ; n > 0 && bytes.Compare(memory(&m), memory(&w.net[n-1])) < 0; n-- {
 		w.net[n] = w.net[n-1]
 	}
 	w.net[n] = m
