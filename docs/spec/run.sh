@@ -188,7 +188,7 @@ known modes BUG_HELD_NARROW -DN=2 -DREADERS=2 -DDOWN=1 -DHB=1 -DLOST=1 -DBUG_HEL
 fence modes BUG_FENCE_WIDE -DN=2 -DREADERS=2 -DDOWN=1 -DDUP=1 -DBUG_FENCE_WIDE # a fenced write from before the downgrade passes after it. Go: FENCE/no later ticket
 exclusion modes BUG_DOWN_NO_HELD -DN=2 -DREADERS=2 -DCYCLES=2 -DDOWN=1 -DDUP=1 -DONCE -DBUG_DOWN_NO_HELD # DOWNGRADE sets the mode without checking the holder. Go: DOWNGRADE/holder
 ok modes BUG_DOWN_NO_SIZE -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DDUP=1 -DBUG_DOWN_NO_SIZE # DOWNGRADE without size(holders) = 1: an exclusive holder is alone anyway
-alone modes BUG_DOWN_BELIEF -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DBUG_DOWN_BELIEF # the holder counts as exclusive until DOWNGRADE is answered. Go: StillAlone
+alone modes BUG_DOWN_BELIEF -DN=2 -DREADERS=2 -DDOWN=1 -DLOST=1 -DBUG_DOWN_BELIEF # the holder counts as exclusive until DOWNGRADE is answered. Go: a holder relies on being alone until its downgrade is answered
 progress modes BUG_CLAIM_CONFIRMED -DN=2 -DCLOSED=3 -DDUP=1 -DGIVEUP=1 -DBUG_CLAIM_CONFIRMED # a fail-closed grant without CONFIRM: a late CLAIM leaves a holder that blocks all.
 ended modes BUG_CONFIRM_NO_TICKET -DN=2 -DCLOSED=1 -DDUP=2 -DBUG_CONFIRM_NO_TICKET # CONFIRM without the ticket
 ok modes BUG_CONFIRM_NO_BEAT -DN=2 -DCLOSED=3 -DDUP=1 -DEVICT=1 -DBUG_CONFIRM_NO_BEAT # CONFIRM without beat = 0: an entry that was evicted is gone, whatever its beat
@@ -230,7 +230,7 @@ written outcomes BUG_TOKEN_ALONE -DLOST=1 -DTRANS=2 -DTOKENS -DFORGET=1 -DBUG_TO
 reported outcomes BUG_EVICT_NO_MADE -DLOST=1 -DTRANS=1 -DBUG_EVICT_NO_MADE # the mark has a number that was read earlier, and EVICT does not check it. Go: EVICT/transactions as read
 reported outcomes BUG_RESUME_NO_MADE -DLOST=1 -DTRANS=1 -DRESUME=1 -DBUG_RESUME_NO_MADE # the same of RESUME. Go: RESUME/transactions as read
 reported outcomes BUG_SETTLE_SAME -DLOST=1 -DTRANS=1 -DDUP=1 -DBUG_SETTLE_SAME # SETTLE writes the number of the transaction itself. Go: SETTLE writes the number of the transaction itself
-reported outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1 # no token, and the SDK's client repeats requests. Go: NoToken
+reported outcomes NO-TOKEN-again -DTRANS=1 -DAGAIN=1 # no token, and the SDK's client repeats requests. Go: a transaction has a number, and no token
 fencing scopes BUG_ENTER_NO_LESS -DN=2 -DQ=1 -DBUG_ENTER_NO_LESS # ENTER without ticketNumber < t. Go: ENTER/first with its ticket
 fifo scopes BUG_ENQUEUE_FIRST -DN=2 -DQ=1 -DBUG_ENQUEUE_FIRST # ENQUEUE before ENTER
 tickets scopes ORDERS-differ -DN=2 -DORDERS=1 # two processes take two locks in different orders, and overtake each other without end
@@ -238,10 +238,10 @@ progress scopes BUG_KEEP_HELD -DN=2 -DBUG_KEEP_HELD # a process that was overtak
 attempts scopes BUG_FLOOR-scopes -DN=3 -DQ=1 -DBUG_FLOOR # the floor is granted alone
 ok scopes BUG_CLAIM_NO_SERVINGAFTER-scopes -DN=3 -DQ=1 -DBUG_CLAIM_NO_SERVINGAFTER # CLAIM without servingAfter < t - 1, as above
 fencing scopes BUG_FLOOR+CLAIM_NO_SERVINGAFTER-s -DN=3 -DQ=1 -DBUG_FLOOR -DBUG_CLAIM_NO_SERVINGAFTER # both
-belief queuelock BUG_NAME_AGAIN -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_NAME_AGAIN # a process that was named holds although the lease of its row was over. Go: LateName
+belief queuelock BUG_NAME_AGAIN -DN=2 -DCYCLES=2 -DDIRECT=3 -DEVICT=1 -DBUG_NAME_AGAIN # a process that was named holds although the lease of its row was over. Go: a grant by name is used after the lease of the row
 belief queuelock BUG_NAME_NO_ROW -DN=2 -DCYCLES=2 -DDIRECT=3 -DBUG_NAME_NO_ROW # the grantee deletes its row before ACCEPT. Go: a grant by name is accepted after its row was deleted
 belief queuelock BUG_NAME_ROW_EARLY -DN=2 -DCYCLES=2 -DDIRECT=3 -DLOST=1 -DBUG_NAME_ROW_EARLY # it does so after an ACCEPT that had no answer. Go: the row is deleted after an acceptance without an answer
-fifo queuelock BUG_NAME_NOT_NEXT -DN=3 -DDIRECT=7 -DBUG_NAME_NOT_NEXT # PASS by name to a later ticket than the next. Go: NotNext
+fifo queuelock BUG_NAME_NOT_NEXT -DN=3 -DDIRECT=7 -DBUG_NAME_NOT_NEXT # PASS by name to a later ticket than the next. Go: a holder reads a row that is not the next
 judged queuelock BUG_EVICT_UNCONDITIONAL-direct -DN=2 -DCYCLES=2 -DDIRECT=3 -DSWEEP=1 -DBUG_EVICT_UNCONDITIONAL # the entry is evicted although it was accepted meanwhile. Go: EVICT/beat as read
 orphan queuelock BUG_DIRECT_NO_FALLBACK -DN=2 -DDIRECT=3 -DLOST=1 -DBUG_DIRECT_NO_FALLBACK # no hand-off after a refusal
 ok queuelock BUG_DIRECT_NO_HELD -DN=3 -DDIRECT=1 -DDUP=1 -DLATEONLY=oDIRECT -DBUG_DIRECT_NO_HELD # DIRECT without the releaser's entry: granted < w suffices, as w is the next ticket

@@ -247,8 +247,6 @@ func (m *Member) Idle() bool {
 // Held is a lock on which a caller may rely.
 type Held struct {
 	Caller int32
-	Ticket ticket.Number
-	ID     string    // of the entry
 	Ends   time.Time // zero: never
 }
 
@@ -256,7 +254,7 @@ type Held struct {
 func (m *Member) Holds() (all []Held) {
 	for _, b := range m.blocks {
 		if h := b.held; h != nil && !b.gone && h.begun && !h.calls && !h.lost {
-			all = append(all, Held{b.callers[h.index].id, h.hold.Turn(), h.id, h.ends})
+			all = append(all, Held{b.callers[h.index].id, h.ends})
 		}
 	}
 	return all
@@ -270,8 +268,11 @@ type Waited struct {
 	Behind bool      // it need not look: another one is before it
 	Row    bool      // it has a row, or is about to put it
 	Ends   time.Time // until when it relies on the row; zero: that is not in the table, so far as is known
-	Known  queue.Snapshot
+	Known  *queue.Snapshot
 }
+
+// Rests reports whether it rests until it looks.
+func (w Waited) Rests() bool { return w.Doing == queue.Resting && !w.Behind }
 
 // Waits returns the blocks that wait with a ticket, and have not given up.
 func (m *Member) Waits() (all []Waited) {
@@ -279,10 +280,9 @@ func (m *Member) Waits() (all []Waited) {
 		if b.held != nil || b.leaving || b.gone || !b.ticketed {
 			continue
 		}
-		one := Waited{Caller: b.callers[0].id, Ticket: b.wait.Ticket, Doing: b.wait.State, Behind: b.behind, Known: b.wait.Snapshot}
+		one := Waited{Caller: b.callers[0].id, Ticket: b.wait.Ticket, Doing: b.wait.State, Behind: b.behind, Known: &b.wait.Snapshot}
 		if r := m.row(b.row); r != nil && !r.failed {
-			one.Row = true
-			if r.there {
+			if one.Row = true; r.there {
 				one.Ends = r.ends
 			}
 		}

@@ -45,7 +45,7 @@ func parsedFiles(t *testing.T, dir string) (all []*ast.File) {
 }
 
 // mistakeNames returns what the tests of the package search plant and must find: "WRITE/condition", "WRITE/change", "From/To" of a
-// transition, and the names of constants of the type Mistake.
+// transition, and the names of others.
 func mistakeNames(t *testing.T) (all []string) {
 	t.Helper()
 	for _, list := range testLists(t, "search") {
@@ -123,4 +123,27 @@ func commas(digits string) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// constantsOf returns the exported constants of a type in a package.
+func constantsOf(t *testing.T, pkg, of string) (all []string) {
+	t.Helper()
+	for _, file := range parsedFiles(t, dirNamed(t, pkg)) {
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.CONST {
+				continue
+			}
+			first, _ := decl.Specs[0].(*ast.ValueSpec)
+			if typ, ok := first.Type.(*ast.Ident); !ok || typ.Name != of {
+				continue
+			}
+			for _, spec := range decl.Specs {
+				if name := spec.(*ast.ValueSpec).Names[0]; name.IsExported() {
+					all = append(all, name.Name)
+				}
+			}
+		}
+	}
+	return all
 }

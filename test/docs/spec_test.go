@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,20 +111,21 @@ func TestSpecFigures(t *testing.T) {
 	worlds := len(search.Worlds())
 	says(t, specPage, "A *world* has %d to %d clients", fewest, most)
 	says(t, specPage, "`Worlds` lists %d of them", worlds)
-	for _, name := range search.Unfinished {
-		if !slices.ContainsFunc(search.Worlds(), func(w search.World) bool { return w.Name == name }) {
-			t.Errorf("there is no world %q", name)
+	more := 0
+	for _, w := range search.Worlds() {
+		if w.More {
+			more++
 		}
 	}
 	says(t, specPage, "searches up to %s states of each world. %d worlds are complete then. The other %d",
-		separated(search.States), worlds-len(search.Unfinished), len(search.Unfinished))
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[search.Faults]()) {
-		says(t, specPage, "`%s`", field.Name)
+		separated(search.States), worlds-more, more)
+	for _, name := range constantsOf(t, "search", "Fault") {
+		says(t, specPage, "`%s`", name)
 	}
 
 	counts := mistakeCounts(t)
 	says(t, specPage, "`TestPlanted` leaves out %d conditions of writes, one at a time, and `TestChanges` %d changes", counts["planted"], counts["TestChanges"])
-	says(t, specPage, "`TestMistakes` plants %d mistakes", counts["TestMistakes"])
+	says(t, specPage, "`TestMistakes` plants %d mistakes", counts["searchMistakes"])
 	says(t, specPage, "`TestSourceMistakes` plants %d mistakes", counts["sourceMistakes"])
 	says(t, specPage, "`TestLeaseMistakes` plants %d mistakes", counts["TestLeaseMistakes"])
 	explained, searches := plantedRuns(t)

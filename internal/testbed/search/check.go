@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/member"
@@ -29,18 +28,15 @@ func (s *search) tokens(w *world, i, j int, t uint8) {
 func (s *search) believes(w *world, i, j int) bool {
 	n := &w.nodes[i]
 	c := &n.callers[j]
-	switch {
-	case n.dead, c.lost, c.state != holds && !(c.state == releasing && s.mistake == StillHolds):
-		return false
-	case (c.updates || c.open) && s.mistake != StillOpen:
+	if n.dead || c.lost || c.state != holds || c.updates || c.open {
 		return false
 	}
 	for _, h := range s.state(n.m).holds {
-		if int(h.caller) == j {
-			return h.ends < 0 || n.clock < h.ends
+		if int(h.Caller) == j {
+			return h.Ends.IsZero() || n.clock < clockOf(h.Ends)
 		}
 	}
-	return s.mistake == StillHolds || s.mistake == StillOpen
+	return false
 }
 
 // recordChanged checks what a write has made of the record.
@@ -91,7 +87,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 func (s *search) overtakes(w *world, name string, floor uint8, rec *queue.Record) {
 	for u := floor + 1; u <= small(rec.Floor()); u++ {
 		for i := range s.Clients {
-			if b := s.wanted(w, i, u); b != nil && b.doing != queue.Claiming {
+			if b := s.wanted(w, i, u); b != nil && b.Doing != queue.Claiming {
 				s.fail("overtaking: %s raises the floor past ticket %d, for which %s waits", name, u, nameOf(i))
 			}
 		}
@@ -99,14 +95,14 @@ func (s *search) overtakes(w *world, name string, floor uint8, rec *queue.Record
 }
 
 // wanted returns the block of a client that waits for a ticket, with a row or on the way to one.
-func (s *search) wanted(w *world, i int, t uint8) *waited {
+func (s *search) wanted(w *world, i int, t uint8) *member.Waited {
 	n := &w.nodes[i]
 	if n.dead {
 		return nil
 	}
 	all := s.state(n.m).waits
 	for k := range all {
-		if b := &all[k]; b.ticket == t && b.row {
+		if b := &all[k]; b.Ticket == tickets[t] && b.Row {
 			return b
 		}
 	}
@@ -116,7 +112,7 @@ func (s *search) wanted(w *world, i int, t uint8) *waited {
 // relies reports whether a node waits for a ticket, and relies on its row.
 func (s *search) relies(w *world, i int, t uint8) bool {
 	b := s.wanted(w, i, t)
-	return b != nil && w.nodes[i].clock < b.until
+	return b != nil && !b.Ends.IsZero() && w.nodes[i].clock < clockOf(b.Ends)
 }
 
 // issued notes the rows that were there when a ticket was issued.
@@ -414,7 +410,7 @@ func (s *search) final(w *world) {
 // doing says what the blocks of a member do.
 func (s *search) doing(m int32) (text string) {
 	for _, b := range s.state(m).waits {
-		text += fmt.Sprintf(", ticket %d is %s", b.ticket, b.doing)
+		text += fmt.Sprintf(", ticket %s is %s", b.Ticket, b.Doing)
 	}
 	return text
 }
@@ -426,8 +422,8 @@ func (s *search) matters(w *world, i int) bool {
 		if ownerOf(h.ID) != i || n.dead && (h.NotBefore.IsZero() || n.clock >= clockOf(h.NotBefore)) {
 			continue
 		}
-		own := !n.dead && slices.ContainsFunc(s.state(n.m).entries, func(id string) bool { return id == h.ID })
-		if !own && !h.Lease.Endless() && n.clock < s.openAt(&h.Lease) {
+		own := !n.dead && slices.Contains(s.state(n.m).entries, h.ID)
+		if !own && !h.Lease.Endless() && n.clock < clockOf(h.Lease.End()) {
 			return true
 		}
 	}
@@ -435,7 +431,7 @@ func (s *search) matters(w *world, i int) bool {
 		if n.dead || r == none || ownerOf(s.items.rows[r].ID) != i {
 			continue
 		}
-		if s.wanted(w, i, s.ticketOf(r)) == nil && !s.state(n.m).rows[s.ticketOf(r)] && n.clock < clockOf(s.items.rows[r].Lease.Until) {
+		if s.wanted(w, i, s.ticketOf(r)) == nil && !slices.Contains(s.state(n.m).rows, s.items.rows[r].Ticket) && n.clock < clockOf(s.items.rows[r].Lease.Until) {
 			return true
 		}
 	}
@@ -454,17 +450,6 @@ func (s *search) results(name string, before, rec *queue.Record) {
 	if was, is := before.Result, rec.Result; was.Exists() && was.Ticket != is.Ticket {
 		s.fail("result: %s leaves the result of ticket %s in place of that of ticket %s", name, is.Ticket, was.Ticket)
 	}
-}
-
-// leaveResult leaves a result after the release, as ResultLater says.
-func (s *search) leaveResult(w *world, i int, c *caller) {
-	result := &queue.Result{Ticket: tickets[c.ticket], Value: []byte{c.ticket}}
-	later := queue.Ending{ID: s.ids[c.id], Ticket: tickets[c.ticket], Result: result}.Release(queue.FormHandOff, time.Time{})
-	k := slices.Index(later.Changes(), "sets result")
-	later.Name, later.If, later.Do = "RESULT", nil, later.Do[k:k+1]
-	m := msg{role: stray, node: int8(i)}
-	m.write[0] = s.items.send(later, 0, "")
-	s.post(w, m)
 }
 
 // meant checks the holder that a waiter asks to give way, and returns its ticket: one of its group, in the record that it has

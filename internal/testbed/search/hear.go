@@ -7,39 +7,37 @@ import (
 )
 
 // hears lets a caller hear what its member says.
-func (s *search) hears(w *world, i int, n *news) {
-	j := int(n.caller)
-	c := &w.nodes[i].callers[j]
-	switch n.kind {
-	case newsPlaced:
-		c.ticket, c.id = n.ticket, n.id
-		if s.Clients[i].width() == 1 {
-			w.nodes[i].known = handle{n.id, n.ticket, false}
+func (s *search) hears(w *world, i int, e member.Effect) {
+	switch e := e.(type) {
+	case member.Placed:
+		c := &w.nodes[i].callers[e.Caller]
+		if c.ticket, c.id = small(e.Ticket), s.id(e.ID); s.Clients[i].width() == 1 {
+			w.nodes[i].known = handle{c.id, c.ticket, false}
 		}
-	case newsGive:
-		s.given(w, i, j, n)
-	case newsRefuse:
-		s.refused(w, i, j, n)
-	case newsReport:
-		s.reported(w, i, j, &n.report)
+	case member.Give:
+		s.given(w, i, &e)
+	case member.Refuse:
+		s.refused(w, i, int(e.Caller), &e)
+	case member.Report:
+		s.reported(w, i, int(e.Caller), &e)
 	}
 }
 
 // given checks the grant to a caller.
-func (s *search) given(w *world, i, j int, n *news) {
-	node := &w.nodes[i]
+func (s *search) given(w *world, i int, e *member.Give) {
+	node, j, t := &w.nodes[i], int(e.Caller), small(e.Ticket)
 	c := &node.callers[j]
-	s.say(string(story.Holds), s.who(i, j), n.ticket)
-	h, in := s.entryOf(w, i, n.ticket)
+	s.say(string(story.Holds), s.who(i, j), t)
+	h, in := s.entryOf(w, i, t)
 	switch gone := !in && (w.has(Evict) || w.has(Delete) || s.resumes); {
 	case c.state != waits:
 		s.fail("callers: %s gets the lock, and does not wait for it", s.who(i, j))
 	case c.gone:
 		s.fail("callers: %s gets the lock, and has given up", s.who(i, j))
-	case n.over:
+	case !e.Ends.IsZero() && node.clock >= clockOf(e.Ends):
 		s.fail("reported: %s hears of a grant whose lease is over", s.who(i, j))
 	case !in && !gone && s.beyond(w, i):
-		s.fail("judged: %s hears of ticket %d, whose entry was removed", s.who(i, j), n.ticket)
+		s.fail("judged: %s hears of ticket %d, whose entry was removed", s.who(i, j), t)
 	case s.specOf(i, j).FailClosed && in && !h.Lease.Endless():
 		s.fail("confirm: %s holds a lock that was not confirmed", s.who(i, j))
 	case w.used == 0 && s.Clients[i].With == nil && !s.crowd && s.before(w, i, j):
@@ -48,25 +46,25 @@ func (s *search) given(w *world, i, j int, n *news) {
 		c.excused = gone
 	}
 	spec := s.specOf(i, j)
-	*c = caller{state: holds, ticket: n.ticket, id: n.id, excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
-	if c.first = n.ticket; in {
+	*c = caller{state: holds, ticket: t, id: s.id(e.ID), excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
+	if c.first = t; in {
 		c.first = small(h.Ticket)
 	} else {
 		c.end = byOther
 	}
 	if !c.excused {
-		s.tokens(w, i, j, n.ticket)
-		w.turn = max(w.turn, n.ticket)
+		s.tokens(w, i, j, t)
+		w.turn = max(w.turn, t)
 	}
 	if in && spec.AtLeast {
 		node.opens = clockOf(h.NotBefore)
 	}
-	node.known = handle{n.id, n.ticket, true}
-	c.unsettled = n.open && s.mistake != PlainRead
+	node.known = handle{c.id, t, true}
+	c.unsettled = e.Unsettled
 	if (c.left[member.Transacts] > 0 || spec.Reads) && !c.unsettled {
 		s.readsX(w, i, j)
 	}
-	if c.computes = spec.Once && (!n.result || s.mistake == ComputesAgain); spec.Once && !c.computes {
+	if c.computes = spec.Once && !e.Result.Exists(); spec.Once && !c.computes {
 		s.resultLeft(w, i)
 	}
 	if s.resumes && s.Clients[i].Block > 0 { // a program has its handle
@@ -88,13 +86,13 @@ func (s *search) before(w *world, i, j int) bool {
 func (s *search) beyond(w *world, i int) bool { return !w.has(Ends) && w.nodes[i].clock == 0 }
 
 // refused checks the end of a wait.
-func (s *search) refused(w *world, i, j int, n *news) {
+func (s *search) refused(w *world, i, j int, r *member.Refuse) {
 	c := &w.nodes[i].callers[j]
 	if c.state != waits {
 		s.fail("callers: %s is refused, and does not wait", s.who(i, j))
 	}
 	c.state = over
-	switch r := &n.refuse; {
+	switch {
 	case r.GaveUp:
 		s.say("    %s has left", s.who(i, j))
 	case r.Why == queue.WhyResult:
@@ -147,10 +145,7 @@ func (s *search) ended(w *world, i, j int, t *member.Report) {
 			s.fail("reported: %s hears that it released ticket %d, and it did not", s.who(i, j), c.ticket)
 		}
 		s.updateReleased(w, i, j, t)
-		switch {
-		case c.computes && s.mistake == ResultLater:
-			s.leaveResult(w, i, c)
-		case c.computes:
+		if c.computes {
 			s.resultLeft(w, i)
 		}
 	case member.Unknown:
@@ -221,7 +216,7 @@ func (s *search) notUpdated(w *world, i, j int, t *member.Report) {
 		}
 	}
 	switch {
-	case t.Open && s.mistake != NotUpdated:
+	case t.Open:
 		if t.Result == queue.HoldOverwritten && c.calls == 1 { // else it may be that of another call
 			s.rare(w, i, j)
 		}

@@ -145,13 +145,6 @@ func appendValue(b []byte, v clause.Value) []byte {
 	return fmt.Appendf(b, "%v", v)
 }
 
-// closed returns a record without what says that a transaction is unsettled.
-func (it *items) closed(n int32) int32 {
-	item := maps.Clone(it.all[n])
-	delete(item, queue.AttrUnsettled)
-	return it.add(item, false)
-}
-
 var recordNames = theQueue.Names()
 
 // send returns the number of a write.
@@ -175,7 +168,11 @@ func (it *items) send(w clause.Write, row uint8, say string) int32 {
 	}
 	n = int32(len(it.writes))
 	it.writeNums[string(b)] = n
-	it.writes = append(it.writes, write{Write: w, planted: it.plant.change(w), row: row, say: say})
+	planted := w
+	if it.plant != nil {
+		planted = it.plant(w)
+	}
+	it.writes = append(it.writes, write{Write: w, planted: planted, row: row, say: say})
 	return n
 }
 

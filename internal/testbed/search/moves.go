@@ -17,33 +17,34 @@ type move struct {
 
 type moveKind uint8
 
+// The moves: of the caller j of i, of i, of others, and of message i.
 const (
-	wants       moveKind = iota // a caller j of i, or several
-	releases                    // the caller j of i
-	fires                       // a timer of i
-	looksSlowly                 // the same of a look, whose answer takes long
-	rings                       // i hears a bell
-	gives                       // the caller j of i gives up
-	stops                       // it waits no longer for what it has called
-	dies                        // i
-	sleeps                      // i
-	evicts                      // the holder i of the record
-	asks                        // an operator asks the holder i of the record to give way
-	erases                      // the record
-	declines                    // the condition of callers' updates changes
-	readsOf                     // the caller j of i reads x
-	uses                        // it calls use timer.Kind
-	updates                     // it calls UpdateAndRelease
-	showsRecord                 // a part of the transaction that is decided becomes visible
+	wants moveKind = iota // several callers may come together
+	releases
+	gives       // it gives up
+	stops       // it waits no longer for what it has called
+	readsOf     // it reads x
+	uses        // it calls use j%8, and is j/8
+	updates     // it calls UpdateAndRelease
+	forgets     // DynamoDB forgets the token of its transaction
+	fires       // a timer
+	looksSlowly // the same of a look, whose answer takes long
+	rings       // it hears a bell
+	dies
+	sleeps
+	showsRecord // a part of its transaction that is decided becomes visible
 	showsX
-	forgets  // DynamoDB the token of the caller j of i
-	delivers // message i: the table applies it and answers, or its sender takes the answer
-	slows    // the table applies message i, and the answer takes long
-	drops    // message i is lost
+	evicts   // an operator evicts the holder i of the record
+	asks     // an operator asks the holder i of the record to give way
+	erases   // the record
+	declines // the condition of callers' updates changes
+	delivers // the table applies it and answers, or its sender takes the answer
+	slows    // the table applies it, and the answer takes long
+	drops    // it is lost
 	mutes    // its answer is lost
 	fails    // the table does not apply it, and says so
-	delays   // message i has no answer, and may be applied later
-	copies   // a copy of message i may be applied later
+	delays   // it has no answer, and may be applied later
+	copies   // a copy of it may be applied later
 )
 
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
@@ -227,7 +228,7 @@ func (s *search) faultsAt(w *world, i int, add func(moveKind, int, int)) {
 		if may(Ends) {
 			add(sleeps, i, 0)
 		}
-		rests := slices.ContainsFunc(st.waits, func(b waited) bool { return b.resting })
+		rests := slices.ContainsFunc(st.waits, member.Waited.Rests)
 		if may(Guess) && rests {
 			add(rings, i, 0)
 		}
@@ -344,7 +345,7 @@ func (s *search) release(w *world, i, j int) {
 	c := &w.nodes[i].callers[j]
 	c.state = releasing
 	e := event{kind: evReleases, caller: int8(j)}
-	if c.computes = c.computes && !c.lost; c.computes && s.mistake != ResultLater {
+	if c.computes = c.computes && !c.lost; c.computes {
 		e.result = c.ticket
 	}
 	s.step(w, i, e)

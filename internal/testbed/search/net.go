@@ -87,7 +87,7 @@ func (s *search) loses(w *world, m *msg, f Fault) {
 
 func (s *search) unanswered(w *world, m msg) {
 	m.reply, m.rec, m.rows, m.next, m.row = uint8(queue.ReplyUnknown), none, none, none, none
-	if m.look.is || s.mistake == NotApplied {
+	if m.look.is {
 		m.reply = uint8(queue.ReplyFailed)
 	}
 	s.hear(w, &m)
@@ -124,9 +124,6 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	}
 	was := w.rec
 	o := s.items.apply(n, was)
-	if s.mistake == OpenOnce && wr.Name == "RELEASE" && o.reply == queue.ReplyApplied && !slices.Contains(wr.Changes(), "sets unsettled") {
-		o.item = s.items.closed(o.item)
-	}
 	if m.users && (w.denies || o.reply == queue.ReplyFailed) {
 		o = outcome{item: was, reply: queue.ReplyRefused}
 	}
@@ -183,7 +180,7 @@ func (s *search) read(w *world, m *msg) {
 		}
 		switch t, l := s.ticketOf(r), &m.look; {
 		case l.row:
-			if t == l.below || s.mistake == NotNext && t == l.below+1 {
+			if t == l.below {
 				m.next = r
 			}
 		case t == l.own, l.later && t == l.below:

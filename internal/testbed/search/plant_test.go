@@ -144,7 +144,7 @@ func TestPlanted(t *testing.T) {
 			t.Parallel()
 			w := worldNamed(c.world)
 			w.MaxStates = 1_000_000
-			r := Run(w, Plant{Write: c.write, Condition: c.condition}, nil)
+			r := Run(w, without(c.write, c.condition, ""), nil)
 			if !strings.HasPrefix(r.Bad, c.finds+":") || r.Steps != c.steps {
 				t.Errorf("in %q it finds %q in %d steps and %d states, want %s in %d:\n%s", c.world, r.Bad, r.Steps, r.States, c.finds, c.steps, r.Story)
 			}
@@ -212,7 +212,7 @@ func TestExplore(t *testing.T) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			w.MaxStates = min(*most, 60_000)
-			s := newSearch(w, Plant{})
+			s := newSearch(w, nil)
 			s.run(nil)
 			for p, is := range s.decisive() {
 				mu.Lock()
@@ -225,7 +225,7 @@ func TestExplore(t *testing.T) {
 					continue
 				}
 				w.MaxStates = 2 * min(*most, 60_000)
-				if r := Run(w, Plant{Write: p[0], Condition: p[1]}, nil); r.Bad != "" {
+				if r := Run(w, without(p[0], p[1], ""), nil); r.Bad != "" {
 					mu.Lock()
 					done[p] = true
 					mu.Unlock()

@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 var (
-	plantAll = flag.Bool("search.planted", false, "plant each mistake of the source, and not only the few quick ones")
-	oneWorld = flag.String("search.world", "", "worlds to search in place of the tests, with semicolons between them")
+	allOfThem = flag.Bool("search.planted", false, "plant each mistake of the source, and not only the few quick ones")
+	oneWorld  = flag.String("search.world", "", "worlds to search in place of the tests, with semicolons between them")
 )
 
 // sourceMistake is a mistake in the source of a member, or of the machines in package queue that it uses.
@@ -37,7 +38,7 @@ const plantedStates = 1_000_000
 // TestSourceText checks that each mistake can still be planted: its text is in its file, once, and its world exists.
 func TestSourceText(t *testing.T) {
 	named := map[string]bool{}
-	for _, m := range sourceMistakes {
+	for _, m := range slices.Concat(sourceMistakes, searchMistakes) {
 		if named[m.name] {
 			t.Errorf("two mistakes have the name %q", m.name)
 		}
@@ -66,17 +67,19 @@ func (m *sourceMistake) texts() map[string][]string {
 	return all
 }
 
-// TestSourceMistakes plants each mistake in a copy of the source, and finds it in a world. At most two are planted at a time.
+// TestSourceMistakes plants each mistake in a copy of the source, and finds it in a world.
 func TestSourceMistakes(t *testing.T) {
+	plantAll(t, slices.DeleteFunc(slices.Clone(sourceMistakes), func(m sourceMistake) bool { return !m.quick && !*allOfThem }))
+}
+
+// plantAll plants mistakes, at most two at a time.
+func plantAll(t *testing.T, mistakes []sourceMistake) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	slots := make(chan bool, 2)
-	for _, m := range sourceMistakes {
-		if !m.quick && !*plantAll {
-			continue
-		}
+	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			slots <- true
@@ -94,7 +97,7 @@ func TestSourceMistakes(t *testing.T) {
 func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "search.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", m.overlay(t, root, dir), "-o", binary, "./internal/testbed/search")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-w", "-overlay", m.overlay(t, root, dir), "-o", binary, "./internal/testbed/search")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not build: %v\n%s", err, out)
@@ -179,5 +182,5 @@ func runOrPanic(w World) (r Result) {
 			r.Bad = fmt.Sprintf("panic: %v", v)
 		}
 	}()
-	return Run(w, Plant{}, nil)
+	return Run(w, nil, nil)
 }

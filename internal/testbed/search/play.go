@@ -52,7 +52,7 @@ type event struct {
 	look       bool
 	denied     bool // by the condition of the caller
 	forgotten  bool // the token of the transaction
-	asks       bool // the update has a condition
+	updates    bool // a release has an update
 	number     uint16
 	result     uint8 // the ticket of that which a release leaves; zero: none
 	rec, rows  int32
@@ -67,7 +67,6 @@ const (
 	evWants eventKind = iota
 	evGivesUp
 	evReleases
-	evUpdates
 	evUses
 	evStops
 	evAnswer
@@ -88,35 +87,12 @@ type stepKey struct {
 	view
 }
 
-// stepped is what a step returns, in numbers.
+// stepped is what a step returns: the requests, and what callers hear.
 type stepped struct {
 	m     int32
 	sends []msg
-	news  []news
+	hears []member.Effect
 }
-
-// news is what a caller hears.
-type news struct {
-	caller int8
-	kind   newsKind
-	report member.Report // newsReport
-	ticket uint8
-	id     int16
-	over   bool // the lease of what it is given has ended
-	open   bool // x is read by Get
-	result bool // the record had a result as the lock was granted
-	refuse member.Refuse
-}
-
-type newsKind uint8
-
-const (
-	newsPlaced newsKind = iota
-	newsGive
-	newsRefuse
-	newsReport
-	newsRing
-)
 
 // clock implements member.Clock.
 type clock struct {
@@ -158,19 +134,15 @@ func (c clock) Begin(k *member.Kind, row bool) (queue.Lease, time.Time) {
 	return l, c.s.middle()
 }
 
-func (c clock) Usable(_ *member.Kind, _ queue.Lease, sent time.Time, named bool) bool {
-	return c.s.mistake == LateGrant || named && c.s.mistake == LateName || c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
+func (c clock) Usable(_ *member.Kind, _ queue.Lease, sent time.Time, _ bool) bool {
+	return c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
 }
 
 func (c clock) Ends(k *member.Kind, sent time.Time, row bool) time.Time {
 	if k.FailClosed && !row {
 		return time.Time{}
 	}
-	late := int8(0)
-	if c.s.mistake == LateGrant && !row || c.s.mistake == LateName && row {
-		late = 1
-	}
-	return at(clockOf(sent)+c.s.ttl+late, 0)
+	return at(clockOf(sent)+c.s.ttl, 0)
 }
 
 func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
@@ -186,27 +158,14 @@ func (c clock) Leases(snap queue.Snapshot) (l queue.Leases) {
 
 func (c clock) left(id string, l *queue.Lease) time.Duration {
 	n := ownerOf(id)
+	dead := c.v.dead[n] && (l.NotBefore.IsZero() || c.v.clocks[n] >= clockOf(l.NotBefore))
 	switch {
-	case c.s.mistake == DeadCount && strings.Contains(id, "-r") && n != int(c.v.node):
-		return unit
 	case l.Endless():
 		return queue.Forever
-	case c.v.dead[n] && (c.s.mistake == NoClosing || l.NotBefore.IsZero() || c.v.clocks[n] >= clockOf(l.NotBefore)) || c.s.mistake == EarlyEnd && n != int(c.v.node) || c.v.clocks[n] >= c.s.openAt(l):
+	case dead, c.v.clocks[n] >= clockOf(l.End()):
 		return 0
 	}
 	return unit
-}
-
-// openAt is the clock at which an entry no longer keeps the queue closed.
-func (s *search) openAt(l *queue.Lease) int8 {
-	judged := *l
-	switch s.mistake {
-	case NoDelay:
-		judged.Delay = 0
-	case NoClosing:
-		judged.AtLeast, judged.NotBefore = 0, time.Time{}
-	}
-	return clockOf(judged.End())
 }
 
 // What is for speed may come at any time.
@@ -309,13 +268,11 @@ func (s *search) eventOf(k *stepKey, now time.Time) member.Event {
 	case evGivesUp:
 		return member.GivesUp{Caller: id}
 	case evReleases:
-		r := member.Releases{Caller: id}
+		r := member.Releases{Caller: id, Update: e.updates, Asks: e.updates && s.Faults[Decline] > 0}
 		if e.result > 0 {
 			r.Result = &queue.Result{Ticket: tickets[e.result], Value: []byte{e.result}}
 		}
 		return r
-	case evUpdates:
-		return member.Releases{Caller: id, Update: true, Asks: e.asks}
 	case evUses:
 		return member.Uses{Caller: id, Use: e.use}
 	case evStops:
@@ -325,14 +282,11 @@ func (s *search) eventOf(k *stepKey, now time.Time) member.Event {
 	case evRung:
 		return member.Rung{}
 	}
-	return s.answerOf(e, &k.view, now)
+	return s.answerOf(e, now)
 }
 
-func (s *search) answerOf(e *event, v *view, now time.Time) member.Answer {
+func (s *search) answerOf(e *event, now time.Time) member.Answer {
 	rec := s.items.recs[e.rec]
-	if s.mistake == AsksAll || s.mistake == AsksAgain || s.mistake == NameEnds {
-		rec = s.mistaken(rec, v)
-	}
 	a := member.Answer{Of: int(e.of), Reply: e.reply, Record: rec, Number: tickets[e.number], Row: s.items.rows[e.row].ID}
 	if a.Reply >= queue.ReplyFailed {
 		a.Err = errLost
@@ -365,23 +319,15 @@ func (s *search) effect(r *stepped, k *stepKey, e member.Effect) {
 		bare := e.Record || !e.Next && !e.Later && e.Floor == e.Below.Previous() && !e.Floor.IsZero() && e.Own.IsZero()
 		l := look{is: true, below: small(e.Below), own: small(e.Own), turns: int8(max(e.Turns, 1)), bare: bare, later: e.Later, row: e.Next}
 		r.sends = append(r.sends, msg{role: request, node: k.node, of: int8(e.Of), clock: k.clocks[k.node], look: l})
-	case member.Placed:
-		r.news = append(r.news, news{kind: newsPlaced, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID)})
-	case member.Give:
-		r.news = append(r.news, news{
-			kind: newsGive, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID), open: e.Unsettled, result: e.Result.Exists(),
-			over: !e.Ends.IsZero() && k.clocks[k.node] >= clockOf(e.Ends),
-		})
-	case member.Refuse:
-		r.news = append(r.news, news{kind: newsRefuse, caller: int8(e.Caller), refuse: e})
 	case member.Report:
-		n := news{kind: newsReport, caller: int8(e.Caller), report: e}
 		if e.Use == member.Fences && e.News == member.Done {
 			fence := msg{role: stray, node: k.node, caller: int8(e.Caller)}
 			fence.write[0] = s.items.send(e.Fence, 0, "")
 			r.sends = append(r.sends, fence)
 		}
-		r.news = append(r.news, n)
+		r.hears = append(r.hears, e)
+	case member.Placed, member.Give, member.Refuse:
+		r.hears = append(r.hears, e)
 	}
 }
 
@@ -430,61 +376,25 @@ func (s *search) sendOf(k *stepKey, e *member.Send) msg {
 // state is what a member says of itself.
 type state struct {
 	timers []member.Timed
-	holds  []held
-	waits  []waited
+	holds  []member.Held
+	waits  []member.Waited
 	idle   bool
 	// What it keeps, or still has to remove.
 	entries []string
-	rows    [maxTicket + 2]bool
-}
-
-type held struct {
-	caller int8
-	ticket uint8
-	id     string
-	ends   int8 // below zero: never
-}
-
-type waited struct {
-	caller  int8
-	ticket  uint8
-	doing   queue.Doing
-	row     bool
-	resting bool
-	until   int8 // the clock until which it relies on its row; zero: it does not
-	known   *queue.Snapshot
+	rows    []ticket.Number
 }
 
 func (s *search) state(m int32) *state {
 	for int(m) >= len(s.states) {
 		s.states = append(s.states, nil)
 	}
-	if st := s.states[m]; st != nil {
-		return st
+	if s.states[m] == nil {
+		mb := s.members.all[m]
+		st := &state{timers: mb.Timers(), holds: mb.Holds(), waits: mb.Waits(), idle: mb.Idle()}
+		st.entries, st.rows = mb.Keeps()
+		s.states[m] = st
 	}
-	mb := s.members.all[m]
-	st := &state{timers: mb.Timers(), idle: mb.Idle()}
-	for _, h := range mb.Holds() {
-		one := held{caller: int8(h.Caller), ticket: small(h.Ticket), id: h.ID, ends: -1}
-		if !h.Ends.IsZero() {
-			one.ends = clockOf(h.Ends)
-		}
-		st.holds = append(st.holds, one)
-	}
-	for _, b := range mb.Waits() {
-		one := waited{caller: int8(b.Caller), ticket: small(b.Ticket), doing: b.Doing, row: b.Row, resting: b.Doing == queue.Resting && !b.Behind, known: &b.Known}
-		if !b.Ends.IsZero() {
-			one.until = clockOf(b.Ends)
-		}
-		st.waits = append(st.waits, one)
-	}
-	entries, rows := mb.Keeps()
-	st.entries = entries
-	for _, t := range rows {
-		st.rows[small(t)] = true
-	}
-	s.states[m] = st
-	return st
+	return s.states[m]
 }
 
 // step gives an event to a client, and does what follows.
@@ -492,8 +402,8 @@ func (s *search) step(w *world, i int, e event) {
 	r := s.stepMember(stepKey{w.nodes[i].m, e, s.view(w, i)})
 	before := w.nodes[i].m
 	w.nodes[i].m = r.m
-	for k := range r.news {
-		s.hears(w, i, &r.news[k])
+	for _, e := range r.hears {
+		s.hears(w, i, e)
 	}
 	for _, m := range r.sends {
 		s.sends(w, i, m)
@@ -506,9 +416,9 @@ func (s *search) step(w *world, i int, e event) {
 // rests says which blocks of a client rest now, and did not before.
 func (s *search) rests(i int, before, after int32) {
 	for _, b := range s.state(after).waits {
-		did := slices.ContainsFunc(s.state(before).waits, func(o waited) bool { return o.ticket == b.ticket && o.doing == queue.Resting })
-		if b.doing == queue.Resting && !did {
-			s.say(string(story.Rests), s.who(i, int(b.caller)))
+		did := slices.ContainsFunc(s.state(before).waits, func(o member.Waited) bool { return o.Ticket == b.Ticket && o.Doing == queue.Resting })
+		if b.Doing == queue.Resting && !did {
+			s.say(string(story.Rests), s.who(i, int(b.Caller)))
 		}
 	}
 }

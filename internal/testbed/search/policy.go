@@ -2,7 +2,6 @@ package search
 
 import (
 	"math/bits"
-	"slices"
 
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
@@ -68,8 +67,8 @@ func (s *search) looksAround(w *world, m *msg) {
 // crowded checks that a waiter which rests has counted the rows that were there before its own, and still are.
 func (s *search) crowded(w *world, i int) {
 	for _, b := range s.state(w.nodes[i].m).waits {
-		c, spec := s.callerWith(w, i, b.ticket)
-		if c == nil || spec.Most == 0 || !b.resting || b.until == 0 {
+		c, spec := s.callerWith(w, i, small(b.Ticket))
+		if c == nil || spec.Most == 0 || !b.Rests() || b.Ends.IsZero() {
 			continue
 		}
 		if k := bits.OnesCount16(c.ahead & s.around(w, 0, maxTicket, "")); k >= spec.Most {
@@ -84,32 +83,16 @@ func (s *search) silent(w *world, i int) {
 		return
 	}
 	for _, b := range s.state(w.nodes[i].m).waits {
-		_, spec := s.callerWith(w, i, b.ticket)
-		if spec == nil || !spec.Cancels || !b.resting {
+		_, spec := s.callerWith(w, i, small(b.Ticket))
+		if spec == nil || !spec.Cancels || !b.Rests() {
 			continue
 		}
-		for _, h := range b.known.Record.Holders {
+		for _, h := range b.Known.Record.Holders {
 			if h.Group == spec.Group && h.Revoked == nil {
 				s.fail("asked: %s rests, and has not asked ticket %s", nameOf(i), h.Ticket)
 			}
 		}
 	}
-}
-
-// mistaken returns a record as a waiter with a mistake reads it.
-func (s *search) mistaken(rec queue.Record, v *view) queue.Record {
-	rec.Holders = slices.Clone(rec.Holders)
-	for i := range rec.Holders {
-		switch h := &rec.Holders[i]; s.mistake {
-		case AsksAll:
-			h.Group = "g"
-		case AsksAgain:
-			h.Revoked = nil
-		case NameEnds: // grants by name of others seem to be none
-			h.Named = h.Named && ownerOf(h.ID) == int(v.node)
-		}
-	}
-	return rec
 }
 
 // turnedAway checks why a policy has ended a wait: by the clocks, and by what the client knows.

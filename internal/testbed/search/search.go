@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -26,14 +27,11 @@ var zeroTime time.Time
 // search is the search of one world.
 type search struct {
 	World
-	mistake Mistake
-	plant   Plant
 	ttl     int8 // steps of a clock in a lease
 	dated   bool // DynamoDB's time is known
 	crowd   bool // several may hold at once
 	readers int  // the most that share
 	resumes bool // a process continues what another has left
-	asks    bool // updates have a condition
 
 	items    *items
 	members  *machines[member.Member]
@@ -53,7 +51,7 @@ type search struct {
 
 func newSearch(w World, p Plant) *search {
 	s := &search{
-		World: w, mistake: p.Mistake, plant: p, readers: maxNodes, ttl: 1, asks: w.Faults[Decline] > 0,
+		World: w, readers: maxNodes, ttl: 1,
 		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{}, kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]queue.Doing]bool{},
 	}
 	if w.Half {
@@ -114,6 +112,9 @@ const (
 	breadth = 3_000_000
 	wide    = 300_000
 )
+
+// Plant changes a write as it is sent: a planted mistake, which a search must find.
+type Plant func(clause.Write) clause.Write
 
 // Run searches a world with a planted mistake, if there is one.
 func Run(w World, p Plant, progress io.Writer) Result {

@@ -33,7 +33,7 @@ func TestWorlds(t *testing.T) {
 			if *progress {
 				to = os.Stderr
 			}
-			r := Run(w, Plant{}, to)
+			r := Run(w, nil, to)
 			all := "all"
 			if !r.Complete {
 				all = "more"

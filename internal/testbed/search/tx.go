@@ -69,13 +69,13 @@ func (s *search) use(w *world, i int, v move) {
 		c := &w.nodes[i].callers[j]
 		c.calls++
 		c.updates = true
-		e = event{kind: evUpdates, asks: s.asks}
+		e = event{kind: evReleases, updates: true}
 	default:
 		j, e.use = j/8, member.Use(j%8)
 		c := &w.nodes[i].callers[j]
 		switch c.left[e.use]--; e.use {
 		case member.Downgrades:
-			c.shared, c.calling = s.mistake != StillAlone, true
+			c.shared, c.calling = true, true
 		case member.SetsData, member.Transacts:
 			c.calling = true
 		}
@@ -134,7 +134,7 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 	c := &w.nodes[m.node].callers[m.caller]
 	onX := m.call == 1
 	busy := w.split.record || onX && w.split.x
-	known := c.ticket == m.ticket && c.token == m.token && s.mistake != NoToken
+	known := c.ticket == m.ticket && c.token == m.token
 	was := w.rec
 	said := "made before"
 	switch {

@@ -49,58 +49,35 @@ var usesOf = map[member.Use]story.Step{
 	member.Transacts: story.Transacts, member.SetsData: story.SetsData, member.Downgrades: story.Downgrades, member.Fences: story.Fences,
 }
 
+// words are those for the other moves.
+var words = map[moveKind]story.Step{
+	wants: story.Wants, releases: story.Releases, gives: story.GivesUp, stops: story.StopsTrying, readsOf: story.ReadsX,
+	updates: story.Updates, forgets: story.Forgotten, looksSlowly: story.LooksSlowly, rings: story.Rings, dies: story.Crashes,
+	sleeps: story.Sleeps, showsRecord: story.RecordShows, showsX: story.XShows, evicts: story.Evicts, asks: story.Asks,
+	erases: story.Erased, declines: story.Declines, delivers: story.Arrives, slows: story.ArrivesSlowly, drops: story.Lost,
+	mutes: story.Mute, fails: story.Throttled, delays: story.Late, copies: story.Copied,
+}
+
 // nameMove names a move, so that it can be found again by its name.
 func (s *search) nameMove(w *world, v move) string {
 	i, j := int(v.i), int(v.j)
-	switch v.kind {
-	case wants:
-		if n := min(s.Clients[i].Block, s.callersOf(i)-j); n > 1 && s.Clients[i].With == nil {
-			return story.WantTogether.Of(n, nameOf(i))
-		}
-		return story.Wants.Of(s.who(i, j))
-	case releases:
-		return story.Releases.Of(s.who(i, j))
-	case fires:
+	switch k := v.kind; {
+	case k == wants && s.Clients[i].With == nil && min(s.Clients[i].Block, s.callersOf(i)-j) > 1:
+		return story.WantTogether.Of(min(s.Clients[i].Block, s.callersOf(i)-j), nameOf(i))
+	case k == fires:
 		return timers[v.timer.Kind].Of(nameOf(i))
-	case looksSlowly:
-		return story.LooksSlowly.Of(nameOf(i))
-	case rings:
-		return story.Rings.Of(nameOf(i))
-	case gives:
-		return story.GivesUp.Of(s.who(i, j))
-	case stops:
-		return story.StopsTrying.Of(s.who(i, j))
-	case dies:
-		return story.Crashes.Of(nameOf(i))
-	case sleeps:
-		return story.Sleeps.Of(nameOf(i))
-	case evicts:
-		return story.Evicts.Of(s.items.recs[w.rec].Holders[i].ID)
-	case asks:
-		return story.Asks.Of(s.items.recs[w.rec].Holders[i].ID)
-	case erases:
-		return story.Erased.Of()
-	case declines:
-		return story.Declines.Of()
-	case readsOf:
-		return story.ReadsX.Of(s.who(i, j))
-	case uses:
+	case k == uses:
 		return usesOf[member.Use(j%8)].Of(s.who(i, j/8))
-	case updates:
-		return story.Updates.Of(s.who(i, j))
-	case showsRecord:
-		return story.RecordShows.Of(nameOf(i))
-	case showsX:
-		return story.XShows.Of(nameOf(i))
-	case forgets:
-		return story.Forgotten.Of(s.who(i, j))
+	case k == erases, k == declines:
+		return words[k].Of()
+	case k == evicts, k == asks:
+		return words[k].Of(s.items.recs[w.rec].Holders[i].ID)
+	case k <= forgets:
+		return words[k].Of(s.who(i, j))
+	case k < delivers:
+		return words[k].Of(nameOf(i))
 	}
 	return s.nameFate(v.kind, &w.net[i])
-}
-
-// fates are the words for what happens to messages.
-var fates = map[moveKind]story.Step{
-	delivers: story.Arrives, slows: story.ArrivesSlowly, drops: story.Lost, mutes: story.Mute, fails: story.Throttled, delays: story.Late, copies: story.Copied,
 }
 
 func (s *search) nameFate(k moveKind, m *msg) string {
@@ -114,7 +91,7 @@ func (s *search) nameFate(k moveKind, m *msg) string {
 	if k == delivers && m.answer {
 		return story.AnswerArrives.Of(what)
 	}
-	return fates[k].Of(what)
+	return words[k].Of(what)
 }
 
 // nameAnswer names an answer.
