@@ -47,9 +47,16 @@ const (
 	copies   // a copy of it may be applied later
 )
 
+// adder adds a move, if it may happen.
+type adder func(may bool, k moveKind, i, j int)
+
 // moves returns what can happen. fair is how many of them, at the start, are no faults.
 func (s *search) moves(w *world, all []move) (_ []move, fair int) {
-	add := func(k moveKind, i, j int) { all = append(all, move{kind: k, i: int8(i), j: int8(j)}) }
+	add := func(may bool, k moveKind, i, j int) {
+		if may {
+			all = append(all, move{kind: k, i: int8(i), j: int8(j)})
+		}
+	}
 	for i := range s.Clients {
 		if n := &w.nodes[i]; !n.dead {
 			s.comes(w, i, add)
@@ -60,21 +67,14 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		}
 	}
 	for k := range w.net {
-		if m := &w.net[k]; m.role != noMsg && !s.blocked(w, m) {
-			add(delivers, k, 0)
-		}
+		m := &w.net[k]
+		add(m.role != noMsg && !s.blocked(w, m), delivers, k, 0)
 	}
-	if w.split.record {
-		add(showsRecord, int(w.split.node), 0)
-	}
-	if w.split.x {
-		add(showsX, int(w.split.node), 0)
-	}
+	add(w.split.record, showsRecord, int(w.split.node), 0)
+	add(w.split.x, showsX, int(w.split.node), 0)
 	fair = len(all)
-	for k := range w.net {
-		if w.net[k].role != noMsg {
-			s.faultsOf(w, k, add)
-		}
+	for k := 0; k < maxNet && w.net[k].role != noMsg; k++ {
+		s.faultsOf(w, k, add)
 	}
 	for i := range s.Clients {
 		if n := &w.nodes[i]; !n.dead {
@@ -82,65 +82,51 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 			all = s.timers(w, i, true, all)
 		}
 	}
-	s.others(w, add)
+	for k := range s.items.recs[w.rec].Holders {
+		add(w.may(Evict), evicts, k, 0)
+		add(w.may(Ask), asks, k, 0)
+	}
+	add(w.may(Delete) && w.rec != none, erases, 0, 0)
+	add(w.may(Decline), declines, 0, 0)
 	return all, fair
 }
 
 // comes adds the callers that may come.
-func (s *search) comes(w *world, i int, add func(moveKind, int, int)) {
+func (s *search) comes(w *world, i int, add adder) {
 	n, c := &w.nodes[i], &s.Clients[i]
-	switch {
-	case int(n.came) == s.callersOf(i):
-	case c.Resumes && w.nodes[0].known == (handle{}):
-	case c.With != nil || n.crowd()+max(c.Block, 1) <= c.width():
-		add(wants, i, int(n.came))
-	}
+	room := c.With != nil || n.crowd()+max(c.Block, 1) <= c.width()
+	something := !c.Resumes || w.nodes[0].known != (handle{})
+	add(int(n.came) < s.callersOf(i) && something && room, wants, i, int(n.came))
 }
 
 // calls adds what a caller may call.
-func (s *search) calls(w *world, i, j int, add func(moveKind, int, int)) {
+func (s *search) calls(w *world, i, j int, add adder) {
 	c := &w.nodes[i].callers[j]
-	if c.state == holds && (c.calling || c.updates) && s.pauses(w, i) {
-		add(stops, i, j)
-	}
-	if c.state != holds || c.updates {
+	if c.state != holds {
 		return
 	}
-	add(releases, i, j)
+	add((c.calling || c.updates) && s.pauses(w, i), stops, i, j)
+	if c.updates {
+		return
+	}
 	spec := s.specOf(i, j)
 	more := int(c.calls) < spec.Updates
-	if c.open && !c.lost && more {
-		add(updates, i, j)
-	}
+	may := func(u member.Use) bool { return c.left[u] > 0 }
+	add(true, releases, i, j)
 	if c.lost || c.open {
+		add(more && !c.lost, updates, i, j)
 		return
 	}
-	if c.left[member.Fences] > 0 {
-		add(uses+moveKind(0), i, j*8+int(member.Fences))
-	}
-	if c.left[member.Transacts] > 0 && !c.joined {
-		if !c.read && !w.split.x {
-			add(readsOf, i, j)
-		}
-		if c.read && !c.calling {
-			add(uses, i, j*8+int(member.Transacts))
-		}
-	}
-	if spec.Reads && !c.read && !w.split.x {
-		add(readsOf, i, j)
-	}
+	add(may(member.Fences), uses, i, j*8+int(member.Fences))
+	writes := may(member.Transacts) && !c.joined
+	add((writes || spec.Reads) && !c.read && !w.split.x, readsOf, i, j)
 	if c.calling {
 		return
 	}
-	if c.left[member.Downgrades] > 0 {
-		add(uses, i, j*8+int(member.Downgrades))
-	}
-	if c.left[member.SetsData] > 0 {
-		add(uses, i, j*8+int(member.SetsData))
-	}
-	if more {
-		add(updates, i, j)
-	}
+	add(writes && c.read, uses, i, j*8+int(member.Transacts))
+	add(may(member.Downgrades), uses, i, j*8+int(member.Downgrades))
+	add(may(member.SetsData), uses, i, j*8+int(member.SetsData))
+	add(more, updates, i, j)
 }
 
 // pauses reports whether a holder of a client pauses before it repeats a request.
@@ -152,149 +138,101 @@ func (s *search) pauses(w *world, i int) bool {
 func (s *search) timers(w *world, i int, counted bool, all []move) []move {
 	n := &w.nodes[i]
 	for _, t := range s.state(n.m).timers {
-		m, fair := move{kind: fires, i: int8(i), timer: t.Timer}, true
+		fair, may := true, true
 		switch t.Kind {
 		case member.Beats:
-			fair = t.Accepts
-			if counted && (fair || w.left[Beat] == 0) {
-				continue
-			}
+			fair, may = t.Accepts, t.Accepts || w.may(Beat)
 		case member.Renews:
-			fair = false
-			if counted && w.left[RowBeat] == 0 {
-				continue
-			}
+			fair, may = false, w.may(RowBeat)
 		case member.Ends, member.RowEnds:
-			if n.clock < clockOf(t.At) {
-				continue
-			}
+			may = n.clock >= clockOf(t.At)
 		case member.Rests:
-			if counted && w.left[Slow] > 0 {
+			if counted && w.may(Slow) {
 				all = append(all, move{kind: looksSlowly, i: int8(i), timer: t.Timer})
 			}
 		}
-		if fair != counted {
-			all = append(all, m)
+		if may && fair != counted {
+			all = append(all, move{kind: fires, i: int8(i), timer: t.Timer})
 		}
 	}
 	return all
 }
 
 // faultsOf adds what may go wrong with a message.
-func (s *search) faultsOf(w *world, k int, add func(moveKind, int, int)) {
+func (s *search) faultsOf(w *world, k int, add adder) {
 	m := &w.net[k]
-	may := func(f Fault) bool { return w.left[f] > 0 }
-	write, dead := !m.look.is && !m.show, w.nodes[m.node].dead && m.role != operators
+	dead := w.nodes[m.node].dead && m.role != operators
 	switch {
 	case m.answer:
 		return
 	case dead, m.role == stray:
-		if dead || may(Lost) {
-			add(drops, k, 0)
-		}
+		add(dead || w.may(Lost), drops, k, 0)
 		return
 	case m.role != request || m.show:
 		return
 	}
-	blocked := s.blocked(w, m)
-	if may(Slow) && !blocked && !m.tx {
-		add(slows, k, 0)
-	}
-	if may(Lost) {
-		add(drops, k, 0)
-		if write && !blocked {
-			add(mutes, k, 0)
-		}
-	}
-	if may(Failed) {
-		add(fails, k, 0)
-	}
-	if may(Late) && write {
-		add(delays, k, 0)
-	}
-	if may(Dup) && write && (s.Any || s.items.writes[m.write[0]].Repeat == clause.Freely) && m.write[1] == none {
-		add(copies, k, 0)
-	}
+	write, blocked := !m.look.is, s.blocked(w, m)
+	repeats := s.Any || s.items.writes[m.write[0]].Repeat == clause.Freely
+	add(w.may(Slow) && !blocked && !m.tx, slows, k, 0)
+	add(w.may(Lost), drops, k, 0)
+	add(w.may(Lost) && write && !blocked, mutes, k, 0)
+	add(w.may(Failed), fails, k, 0)
+	add(w.may(Late) && write, delays, k, 0)
+	add(w.may(Dup) && write && repeats && m.write[1] == none, copies, k, 0)
 }
 
 // faultsAt adds what may go wrong with a process and its callers.
-func (s *search) faultsAt(w *world, i int, add func(moveKind, int, int)) {
+func (s *search) faultsAt(w *world, i int, add adder) {
 	n := &w.nodes[i]
-	may := func(f Fault) bool { return w.left[f] > 0 }
-	if st := s.state(n.m); !st.idle {
-		if may(Crash) {
-			add(dies, i, 0)
-		}
-		if may(Ends) {
-			add(sleeps, i, 0)
-		}
-		rests := slices.ContainsFunc(st.waits, member.Waited.Rests)
-		if may(Guess) && rests {
-			add(rings, i, 0)
-		}
-	}
+	st := s.state(n.m)
+	add(w.may(Crash) && !st.idle, dies, i, 0)
+	add(w.may(Ends) && !st.idle, sleeps, i, 0)
+	add(w.may(Guess) && slices.ContainsFunc(st.waits, member.Waited.Rests), rings, i, 0)
 	for j := range int(n.came) {
 		c := &n.callers[j]
-		if may(GiveUp) && c.state == waits && !c.gone {
-			add(gives, i, j)
-		}
-		if may(Late) && c.state == holds && (c.calling || c.updates) && !s.pauses(w, i) {
-			add(stops, i, j)
-		}
-		if may(Forget) && c.token > 0 {
-			add(forgets, i, j)
-		}
+		add(w.may(GiveUp) && c.state == waits && !c.gone, gives, i, j)
+		add(w.may(Late) && c.state == holds && (c.calling || c.updates) && !s.pauses(w, i), stops, i, j)
+		add(w.may(Forget) && c.token > 0, forgets, i, j)
 	}
 }
 
-// others adds what operators and other programs may do.
-func (s *search) others(w *world, add func(moveKind, int, int)) {
-	for k := range s.items.recs[w.rec].Holders {
-		if w.left[Evict] > 0 {
-			add(evicts, k, 0)
-		}
-		if w.left[Ask] > 0 {
-			add(asks, k, 0)
-		}
-	}
-	if w.left[Delete] > 0 && w.rec != none {
-		add(erases, 0, 0)
-	}
-	if w.left[Decline] > 0 {
-		add(declines, 0, 0)
-	}
+// faultOf are the faults that moves spend.
+var faultOf = map[moveKind]Fault{
+	rings: Guess, gives: GiveUp, dies: Crash, evicts: Evict, asks: Ask, erases: Delete, declines: Decline, forgets: Forget,
+	slows: Slow, mutes: Lost, fails: Failed, delays: Late, copies: Dup,
 }
 
-// follow returns the world after a move; false if the move changes nothing.
+// follow returns the world after a move; false if the move changes nothing. Requests of an operator may arrive at any time.
 func (s *search) follow(old *world, v move) (w world, ok bool) {
 	w = *old
 	i, j := int(v.i), int(v.j)
 	look := v.kind == looksSlowly || v.kind == fires && (v.timer.Kind == member.Rests || v.timer.Kind == member.Reads)
-	if s.log != nil && !look {
+	if look {
+		return w, s.poll(&w, i, v)
+	}
+	if s.log != nil {
 		s.log("%s", s.nameMove(old, v))
+	}
+	if f, ok := faultOf[v.kind]; ok {
+		w.spend(f)
 	}
 	switch v.kind {
 	case wants:
 		s.want(&w, i)
 	case releases:
 		s.release(&w, i, j)
-	case fires, looksSlowly:
-		if look {
-			return w, s.poll(&w, i, v)
-		}
-		switch accepts := s.accepts(&w, i, v.timer); {
-		case v.timer.Kind == member.Beats && !accepts:
+	case fires:
+		switch t, _ := s.timer(&w, i, v.timer); {
+		case t.Kind == member.Beats && !t.Accepts:
 			w.spend(Beat)
-		case v.timer.Kind == member.Renews:
+		case t.Kind == member.Renews:
 			w.spend(RowBeat)
 		}
 		s.step(&w, i, event{kind: evDue, timer: v.timer})
 	case rings:
-		w.spend(Guess)
 		s.step(&w, i, event{kind: evRung})
 	case gives:
-		w.spend(GiveUp)
-		w.nodes[v.i].callers[v.j].gone = true
+		w.nodes[i].callers[j].gone = true
 		s.step(&w, i, event{kind: evGivesUp, caller: v.j})
 	case stops:
 		if !s.pauses(&w, i) { // its request is late
@@ -304,15 +242,21 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case uses, updates, readsOf:
 		s.use(&w, i, v)
 	case dies:
-		w.spend(Crash)
 		s.die(&w, i)
 	case sleeps:
-		if w.left[Ends] > 0 {
+		if w.may(Ends) {
 			w.spend(Ends)
 		}
 		w.nodes[i].clock++
-	case evicts, asks, erases, declines, forgets:
-		s.other(&w, v)
+	case evicts, asks:
+		s.operate(&w, &s.items.recs[w.rec].Holders[i], v.kind == asks)
+	case erases:
+		s.erase(&w)
+	case declines:
+		w.denies = !w.denies
+	case forgets:
+		c := &w.nodes[i].callers[j]
+		c.forgotten, c.token = true, 0
 	case showsRecord, showsX:
 		s.shows(&w, v.kind == showsX)
 	default:
@@ -321,8 +265,14 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	return w, true
 }
 
-func (s *search) accepts(w *world, i int, t member.Timer) bool {
-	return slices.ContainsFunc(s.state(w.nodes[i].m).timers, func(r member.Timed) bool { return r.Timer == t && r.Accepts })
+// timer returns a timer of a client, if it runs.
+func (s *search) timer(w *world, i int, t member.Timer) (_ member.Timed, runs bool) {
+	for _, r := range s.state(w.nodes[i].m).timers {
+		if r.Timer == t {
+			return r, true
+		}
+	}
+	return member.Timed{}, false
 }
 
 // want lets the next callers come.
@@ -364,39 +314,18 @@ func (s *search) die(w *world, i int) {
 	w.split.answers = w.split.answers && int(w.split.node) != i
 }
 
-// other plays what operators and other programs do. Requests of an operator may arrive at any time.
-func (s *search) other(w *world, v move) {
-	i := int(v.i)
-	switch v.kind {
-	case evicts:
-		w.spend(Evict)
-		h := s.items.recs[w.rec].Holders[i]
-		mark := queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}
-		c := queue.Evict(mark, h)
-		if h.Lease.Endless() {
-			c = queue.EvictFailClosed(mark, h)
-		}
-		s.operate(w, h, c)
-	case asks:
-		w.spend(Ask)
-		h := s.items.recs[w.rec].Holders[i]
-		s.operate(w, h, queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: "operator"}))
-	case erases:
-		w.spend(Delete)
-		s.erase(w)
-	case declines:
-		w.spend(Decline)
-		w.denies = !w.denies
-	case forgets:
-		w.spend(Forget)
-		c := &w.nodes[i].callers[v.j]
-		c.forgotten, c.made.token = true, 0
+// operate lets an operator evict a holder, or ask it to give way.
+func (s *search) operate(w *world, h *queue.Holder, ask bool) {
+	mark := queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}
+	write := queue.Evict(mark, *h)
+	switch {
+	case ask:
+		write = queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: "operator"})
+	case h.Lease.Endless():
+		write = queue.EvictFailClosed(mark, *h)
 	}
-}
-
-func (s *search) operate(w *world, h queue.Holder, c clause.Write) {
 	m := msg{role: operators, node: int8(ownerOf(h.ID)), ticket: small(h.Ticket)}
-	m.write[0] = s.items.send(c, 0, h.ID)
+	m.write[0] = s.items.send(write, 0, h.ID)
 	s.post(w, m)
 }
 
@@ -416,18 +345,18 @@ func (s *search) erase(w *world) {
 
 // poll lets a look be sent, answered and taken at once, unless that leads to nothing now. The answer may take long.
 func (s *search) poll(w *world, i int, v move) bool {
-	before := *w
-	said, bad := s.log, s.bad
+	before, said, bad := *w, s.log, s.bad
 	s.log = nil
-	if s.looksOnce(w, i, v) && v.kind == fires && s.sleepy(w, i, v.timer) {
+	answered := s.looksOnce(w, i, v)
+	s.log = said
+	if _, again := s.timer(w, i, v.timer); answered && again && v.timer.Kind == member.Rests && !w.may(Guess) {
 		after := *w
-		after.nodes[i].m = before.nodes[i].m
-		if s.log = said; after == before {
+		if after.nodes[i].m = before.nodes[i].m; after == before {
 			s.bad = bad
 			return false
 		}
 	}
-	if s.log = said; s.log == nil {
+	if s.log == nil {
 		return *w != before
 	}
 	*w = before
@@ -440,12 +369,9 @@ func (s *search) poll(w *world, i int, v move) bool {
 func (s *search) looksOnce(w *world, i int, v move) (answered bool) {
 	had := w.net
 	s.step(w, i, event{kind: evDue, timer: v.timer})
-	k := -1
-	for n := range w.net {
-		if m := &w.net[n]; m.role == request && int(m.node) == i && m.look.is && !m.answer && !slices.ContainsFunc(had[:], func(o msg) bool { return o == *m }) {
-			k = n
-		}
-	}
+	k := slices.IndexFunc(w.net[:], func(m msg) bool {
+		return m.role == request && int(m.node) == i && m.look.is && !m.answer && !slices.Contains(had[:], m)
+	})
 	if k < 0 {
 		return false
 	}
@@ -459,12 +385,4 @@ func (s *search) looksOnce(w *world, i int, v move) (answered bool) {
 	}
 	s.hear(w, &m)
 	return true
-}
-
-// sleepy reports whether the timer runs again: what it was for has led to nothing.
-func (s *search) sleepy(w *world, i int, t member.Timer) bool {
-	if w.left[Guess] > 0 {
-		return false
-	}
-	return t.Kind == member.Rests && slices.ContainsFunc(s.state(w.nodes[i].m).timers, func(r member.Timed) bool { return r.Timer == t })
 }

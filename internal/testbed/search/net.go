@@ -23,7 +23,6 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		}
 		s.apply(w, &m)
 		if kind == slows {
-			w.spend(Slow)
 			m.answer = true
 			s.post(w, m)
 			return
@@ -31,11 +30,12 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.hear(w, &m)
 	case drops:
 		if !w.nodes[m.node].dead {
-			s.loses(w, &m, Lost)
+			w.spend(Lost)
+			s.loses(w, &m)
 		}
 		s.unanswered(w, m)
 	case mutes:
-		s.loses(w, &m, Lost)
+		s.loses(w, &m)
 		if l := m; m.tx {
 			s.decide(w, &l, false)
 		} else {
@@ -43,21 +43,18 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		}
 		s.unanswered(w, m)
 	case fails:
-		s.loses(w, &m, Failed)
+		s.loses(w, &m)
 		m.reply, m.rec = uint8(queue.ReplyFailed), none
 		s.hear(w, &m)
-	case delays:
-		w.spend(Late)
-		l := m
-		l.role, l.of = stray, 0
-		s.post(w, l)
+	case delays, copies:
+		again := m
+		again.role, again.of = stray, 0
+		s.post(w, again)
+		if kind == copies {
+			s.post(w, m)
+			return
+		}
 		s.unanswered(w, m)
-	case copies:
-		w.spend(Dup)
-		l := m
-		l.role, l.of = stray, 0
-		s.post(w, m)
-		s.post(w, l)
 	}
 }
 
@@ -73,8 +70,7 @@ func (s *search) blocked(w *world, m *msg) bool {
 }
 
 // loses loses a request or its answer, or lets it fail. If it was to remove something, that may stay.
-func (s *search) loses(w *world, m *msg, f Fault) {
-	w.spend(f)
+func (s *search) loses(w *world, m *msg) {
 	if m.look.is || m.tx || m.role != request {
 		return
 	}

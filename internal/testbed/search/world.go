@@ -109,6 +109,9 @@ func memory[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v))
 
 func (w *world) has(f Fault) bool { return w.used&(1<<f) != 0 }
 
+// may reports whether a fault may still happen.
+func (w *world) may(f Fault) bool { return w.left[f] > 0 }
+
 func (w *world) spend(f Fault) {
 	w.left[f]--
 	w.used |= 1 << f
