@@ -16,11 +16,17 @@ func (s *search) fail(format string, args ...any) {
 	}
 }
 
+// never fails if something is so.
+func (s *search) never(is bool, format string, args ...any) {
+	if is {
+		s.fail(format, args...)
+	}
+}
+
 // tokens checks the ticket of which a caller hears.
 func (s *search) tokens(w *world, i, j int, t uint8) {
-	if !s.crowd && t <= w.heard && !w.has(Delete) && !s.resumes {
-		s.fail("fencing: %s hears of ticket %d after %d", s.who(i, j), t, w.heard)
-	}
+	s.never(!s.crowd && t <= w.heard && !w.has(Delete) && !s.resumes,
+		"fencing: %s hears of ticket %d after %d", s.who(i, j), t, w.heard)
 	w.heard = max(w.heard, t)
 }
 
@@ -79,7 +85,9 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 	}
 	s.removed(w, m, before, rec, name)
 	s.used(w, m, name, before, rec)
-	s.results(name, before, rec)
+	if old := before.Result; old.Exists() && old.Ticket != rec.Result.Ticket { // none grows old here
+		s.fail("result: %s leaves the result of ticket %s in place of that of ticket %s", name, rec.Result.Ticket, old.Ticket)
+	}
 	s.marked(w, before, rec)
 }
 
@@ -132,17 +140,14 @@ func (s *search) issued(w *world, t, floor uint8) {
 
 // grants checks a grant by the table.
 func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
-	if t <= w.grant && s.items.writes[m.write[0]].Name != "RESUME" {
-		s.fail("fencing: the table grants ticket %d after %d", t, w.grant)
-	}
+	s.never(t <= w.grant && s.items.writes[m.write[0]].Name != "RESUME",
+		"fencing: the table grants ticket %d after %d", t, w.grant)
 	for i := range s.Clients {
 		if n := &w.nodes[i]; n.clock < n.opens {
 			s.fail("closed: ticket %d is granted at %d, and the turn of %s keeps the queue closed until %d", t, n.clock, nameOf(i), n.opens)
 		}
 	}
-	if t < w.turn && !s.crowd {
-		s.fail("fencing: the table grants ticket %d after the turn of %d has begun", t, w.turn)
-	}
+	s.never(t < w.turn && !s.crowd, "fencing: the table grants ticket %d after the turn of %d has begun", t, w.turn)
 	w.grant = max(w.grant, t)
 	for u := floor + 1; u < t; u++ {
 		if w.before[t]&(1<<u) == 0 {
@@ -172,9 +177,8 @@ func (s *search) askedRight(m *msg, before *queue.Record, h *queue.Holder, name 
 			old = before.Holders[i]
 		}
 	}
-	if name != "REVOKE" && h.Ticket == old.Ticket && old.Revoked != nil && h.Revoked == nil {
-		s.fail("asked: %s removes the mark of %s", name, h.ID)
-	}
+	s.never(name != "REVOKE" && h.Ticket == old.Ticket && old.Revoked != nil && h.Revoked == nil,
+		"asked: %s removes the mark of %s", name, h.ID)
 }
 
 // mode checks that the holders may hold together.
@@ -191,9 +195,7 @@ func (s *search) mode(rec *queue.Record) {
 	case writers == 0:
 		most = s.readers
 	}
-	if len(rec.Holders) > most {
-		s.fail("exclusion: the record has %d holders", len(rec.Holders))
-	}
+	s.never(len(rec.Holders) > most, "exclusion: the record has %d holders", len(rec.Holders))
 }
 
 // eachTurn calls a function for each caller whose turn is not over.
@@ -223,9 +225,8 @@ func (s *search) marked(w *world, before, rec *queue.Record) {
 // rare checks that an outcome is unknown only where two marks have replaced that of the turn.
 func (s *search) rare(w *world, i, j int) {
 	c := &w.nodes[i].callers[j]
-	if !s.crowd && !w.has(Delete) && !(c.evicted && (c.released || s.items.recs[w.rec].Marks.Released.ID == "")) {
-		s.fail("rare: %s does not learn how the turn of ticket %d ended", s.who(i, j), c.ticket)
-	}
+	s.never(!s.crowd && !w.has(Delete) && !(c.evicted && (c.released || s.items.recs[w.rec].Marks.Released.ID == "")),
+		"rare: %s does not learn how the turn of ticket %d ended", s.who(i, j), c.ticket)
 }
 
 // removed checks the entries that a write has removed.
@@ -268,9 +269,7 @@ func (s *search) removes(w *world, m *msg, h *queue.Holder, name string, j int) 
 	case c.end == running:
 		c.end = byOther
 	}
-	if s.believes(w, i, j) && !c.excused {
-		s.fail("judged: %s removes %s, which holds the lock", name, h.ID)
-	}
+	s.never(s.believes(w, i, j) && !c.excused, "judged: %s removes %s, which holds the lock", name, h.ID)
 }
 
 // lasts checks that a grant by name lasts as long as the row: a live waiter keeps its turn, however late it looks.
@@ -280,9 +279,8 @@ func (s *search) lasts(w *world, m *msg, h *queue.Holder, name string) {
 	if !ok || h.Accepted() || m.role == operators || s.wanted(w, i, t) == nil {
 		return
 	}
-	if w.nodes[i].clock < clockOf(s.items.rows[w.rows[k]].Lease.Until) {
-		s.fail("turn: %s ends the turn of ticket %d, and %s still waits with the row that was named", name, t, nameOf(i))
-	}
+	s.never(w.nodes[i].clock < clockOf(s.items.rows[w.rows[k]].Lease.Until),
+		"turn: %s ends the turn of ticket %d, and %s still waits with the row that was named", name, t, nameOf(i))
 }
 
 // rowChanged checks a write of a row.
@@ -303,9 +301,7 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 	for k := range w.before {
 		w.before[k] &^= 1 << t
 	}
-	if s.relies(w, i, t) {
-		s.fail("judged: the live row of ticket %d is swept", t)
-	}
+	s.never(s.relies(w, i, t), "judged: the live row of ticket %d is swept", t)
 }
 
 // used notes what a write of a holder has made of its entry, and checks that.
@@ -316,9 +312,7 @@ func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) 
 		if !ok || ownerOf(own.ID) != int(m.node) || own.Ticket != was.Ticket {
 			continue
 		}
-		if own.DataSet < was.DataSet {
-			s.fail("late: %s replaces later data", name)
-		}
+		s.never(own.DataSet < was.DataSet, "late: %s replaces later data", name)
 		if own.Reached.Less(was.Reached) {
 			s.fail("late: %s goes back to turn %s from %s", name, own.Reached, was.Reached)
 		}
@@ -386,9 +380,7 @@ func (s *search) final(w *world) {
 				s.fail("wedged: nothing can happen any more, and %s has no end%s", s.who(i, j), s.doing(n.m))
 			}
 		}
-		if !s.state(n.m).idle {
-			s.fail("wedged: %s is not done", nameOf(i))
-		}
+		s.never(!s.state(n.m).idle, "wedged: %s is not done", nameOf(i))
 	}
 	full := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Most > 0 }) // a waiter leaves that may have been named
 	if (full || w.has(GiveUp)) && s.Names || w.stays || w.has(Late) || w.has(Dup) || w.has(Crash) || w.has(Evict) || w.has(Delete) {
@@ -440,16 +432,8 @@ func (s *search) matters(w *world, i int) bool {
 
 // resultLeft checks that there is a result, as a client hears.
 func (s *search) resultLeft(w *world, i int) {
-	if !s.items.recs[w.rec].Result.Exists() && !w.has(Delete) {
-		s.fail("reported: %s hears of a result, and there is none", nameOf(i))
-	}
-}
-
-// results checks that a result never grows old here, so none replaces it.
-func (s *search) results(name string, before, rec *queue.Record) {
-	if was, is := before.Result, rec.Result; was.Exists() && was.Ticket != is.Ticket {
-		s.fail("result: %s leaves the result of ticket %s in place of that of ticket %s", name, is.Ticket, was.Ticket)
-	}
+	s.never(!s.items.recs[w.rec].Result.Exists() && !w.has(Delete),
+		"reported: %s hears of a result, and there is none", nameOf(i))
 }
 
 // meant checks the holder that a waiter asks to give way, and returns its ticket: one of its group, in the record that it has

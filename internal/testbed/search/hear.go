@@ -1,6 +1,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
@@ -36,11 +38,11 @@ func (s *search) given(w *world, i int, e *member.Give) {
 		s.fail("callers: %s gets the lock, and has given up", s.who(i, j))
 	case !e.Ends.IsZero() && node.clock >= clockOf(e.Ends):
 		s.fail("reported: %s hears of a grant whose lease is over", s.who(i, j))
-	case !in && !gone && s.beyond(w, i):
+	case !in && !gone && !w.has(Ends) && node.clock == 0: // no lease has ended
 		s.fail("judged: %s hears of ticket %d, whose entry was removed", s.who(i, j), t)
 	case s.specOf(i, j).FailClosed && in && !h.Lease.Endless():
 		s.fail("confirm: %s holds a lock that was not confirmed", s.who(i, j))
-	case w.used == 0 && s.Clients[i].With == nil && !s.crowd && s.before(w, i, j):
+	case w.used == 0 && s.Clients[i].With == nil && !s.crowd && slices.ContainsFunc(node.callers[:j], func(c caller) bool { return c.state == waits }):
 		s.fail("order: %s is served before a caller that came earlier", s.who(i, j))
 	default:
 		c.excused = gone
@@ -72,41 +74,23 @@ func (s *search) given(w *world, i int, e *member.Give) {
 	}
 }
 
-// before reports whether a caller that came before still waits.
-func (s *search) before(w *world, i, j int) bool {
-	for k := range j {
-		if w.nodes[i].callers[k].state == waits {
-			return true
-		}
-	}
-	return false
-}
-
-// beyond reports whether the lease of a caller's grant could not have ended: no clock has gone on.
-func (s *search) beyond(w *world, i int) bool { return !w.has(Ends) && w.nodes[i].clock == 0 }
-
 // refused checks the end of a wait.
 func (s *search) refused(w *world, i, j int, r *member.Refuse) {
 	c := &w.nodes[i].callers[j]
-	if c.state != waits {
-		s.fail("callers: %s is refused, and does not wait", s.who(i, j))
-	}
+	s.never(c.state != waits, "callers: %s is refused, and does not wait", s.who(i, j))
 	c.state = over
 	switch {
 	case r.GaveUp:
 		s.say("    %s has left", s.who(i, j))
+		return
 	case r.Why == queue.WhyResult:
 		s.say("    %s has the result", s.who(i, j))
 		s.resultLeft(w, i)
+		return
 	case r.Why == queue.WhyFull, r.Why == queue.WhySuperseded:
 		s.turnedAway(w, i, j, r)
-		s.say(string(story.NotServed), s.who(i, j))
-	default:
-		if r.Err != nil && s.strange == "" {
-			s.strange = r.Err.Error()
-		}
-		s.say(string(story.NotServed), s.who(i, j))
 	}
+	s.say(string(story.NotServed), s.who(i, j))
 }
 
 // reported checks what a holder hears of its lock.
@@ -119,7 +103,7 @@ func (s *search) reported(w *world, i, j int, t *member.Report) {
 	case member.Done, member.Failed, member.Unsure:
 		s.usedFor(w, i, j, t)
 	case member.Declined:
-		s.notUpdated(w, i, j, t)
+		s.updateHeard(w, i, j, t)
 	case member.Asked, member.Renewed:
 	case member.Unreleased: // its lease is over by now, and it is called again
 		c.state = holds
@@ -132,19 +116,16 @@ func (s *search) reported(w *world, i, j int, t *member.Report) {
 // ended checks the end of a turn.
 func (s *search) ended(w *world, i, j int, t *member.Report) {
 	c := &w.nodes[i].callers[j]
-	if !c.served() {
-		s.fail("callers: %s hears of the end of its turn twice", s.who(i, j))
-	}
+	s.never(!c.served(), "callers: %s hears of the end of its turn twice", s.who(i, j))
 	if c.calling && !c.lost {
 		s.fail("callers: %s hears of the end of its turn, and not of what it has called", s.who(i, j))
 	}
 	switch t.News {
 	case member.Released:
 		s.say(string(story.Released), s.who(i, j))
-		if c.end != byRelease && !w.has(Delete) && !s.followed(w, i, c) {
-			s.fail("reported: %s hears that it released ticket %d, and it did not", s.who(i, j), c.ticket)
-		}
-		s.updateReleased(w, i, j, t)
+		s.never(c.end != byRelease && !w.has(Delete) && !s.followed(w, i, c),
+			"reported: %s hears that it released ticket %d, and it did not", s.who(i, j), c.ticket)
+		s.updateHeard(w, i, j, t)
 		if c.computes {
 			s.resultLeft(w, i)
 		}
@@ -154,9 +135,8 @@ func (s *search) ended(w *world, i, j int, t *member.Report) {
 	case member.Cleared:
 		if !c.lost {
 			s.say(string(story.WasLost), s.who(i, j))
-			if c.end == byRelease {
-				s.fail("reported: %s hears that ticket %d was lost, and its release was applied", s.who(i, j), c.ticket)
-			}
+			s.never(c.end == byRelease,
+				"reported: %s hears that ticket %d was lost, and its release was applied", s.who(i, j), c.ticket)
 		}
 	}
 	c.state, c.calling = over, false
@@ -197,59 +177,41 @@ func (s *search) usedFor(w *world, i, j int, t *member.Report) {
 		return
 	}
 	s.say("    %s hears of its %s", s.who(i, j), name)
-	if t.Use == member.Downgrades && !c.down || t.Use == member.SetsData && c.data == 0 {
-		s.fail("reported: %s hears of its %s, and the table has not applied it", s.who(i, j), name)
-	}
+	s.never(t.Use == member.Downgrades && !c.down || t.Use == member.SetsData && c.data == 0,
+		"reported: %s hears of its %s, and the table has not applied it", s.who(i, j), name)
 	if t.Use == member.Downgrades {
 		c.shared, c.joined = true, true
 	}
 }
 
-// notUpdated checks what a caller hears of an UpdateAndRelease that has not released the lock.
-func (s *search) notUpdated(w *world, i, j int, t *member.Report) {
+// updateHeard checks what a caller hears of an UpdateAndRelease, which may not have released the lock.
+func (s *search) updateHeard(w *world, i, j int, t *member.Report) {
 	c := &w.nodes[i].callers[j]
-	c.updates = false
-	not := func() {
-		c.noUpdate |= 1 << c.calls
-		if c.madeUpdate == c.calls {
-			s.fail("reported: %s hears that its update was not made, and it was", s.who(i, j))
-		}
-	}
+	declined, made := t.News == member.Declined, false
 	switch {
-	case t.Open:
+	case !c.updates: // it was released by another call
+		c.noUpdate = 0xff
+		return
+	case declined && t.Open:
 		if t.Result == queue.HoldOverwritten && c.calls == 1 { // else it may be that of another call
 			s.rare(w, i, j)
 		}
-		c.open = true
+		c.updates, c.open = false, true
 		s.say("    %s does not learn what became of its update", s.who(i, j))
+		return
 	case t.Result == queue.HoldEarlier:
 		s.say("    %s hears that an earlier call has released it", s.who(i, j))
-		not()
-		if c.end != byRelease {
-			s.fail("reported: %s hears that an earlier call has released ticket %d, and none has", s.who(i, j), c.ticket)
-		}
-	default:
+		s.never(declined && c.end != byRelease,
+			"reported: %s hears that an earlier call has released ticket %d, and none has", s.who(i, j), c.ticket)
+	case declined:
 		s.say("    %s hears that its update is not made", s.who(i, j))
-		not()
+	default:
+		s.say("    %s hears that its update is made", s.who(i, j))
+		made = true
 	}
-}
-
-// updateReleased checks an update that has released the lock, so far as its caller hears.
-func (s *search) updateReleased(w *world, i, j int, t *member.Report) {
-	c := &w.nodes[i].callers[j]
-	if !c.updates {
-		c.noUpdate = 0xff // it was released by another call
-		return
+	if c.updates = !declined; !made {
+		c.noUpdate |= 1 << c.calls
 	}
-	if t.Result == queue.HoldEarlier {
-		s.say("    %s hears that an earlier call has released it", s.who(i, j))
-		if c.noUpdate |= 1 << c.calls; c.madeUpdate == c.calls {
-			s.fail("reported: %s hears that its update was not made, and it was", s.who(i, j))
-		}
-		return
-	}
-	s.say("    %s hears that its update is made", s.who(i, j))
-	if c.madeUpdate != c.calls {
-		s.fail("reported: %s hears that its update is made, and it is not", s.who(i, j))
-	}
+	s.never(made != (c.madeUpdate == c.calls),
+		"reported: %s hears that its update is made: %v, and the table has made call %d", s.who(i, j), made, c.madeUpdate)
 }

@@ -176,6 +176,9 @@ func (it *items) send(w clause.Write, row uint8, say string) int32 {
 	return n
 }
 
+// refusals are what it means that a write was refused, where that is more.
+var refusals = map[clause.Refusal]queue.Reply{clause.Made: queue.ReplyMade, clause.Lost: queue.ReplyLost, clause.Contradicted: queue.ReplyFailed}
+
 // apply lets an item judge a write.
 func (it *items) apply(wn, in int32) outcome {
 	key := [2]int32{wn, in}
@@ -195,13 +198,8 @@ func (it *items) apply(wn, in int32) outcome {
 		o.reply, o.invalid = queue.ReplyFailed, true
 	default:
 		o.reply = queue.ReplyRefused
-		switch w.Refused(recordNames, it.all[in]) {
-		case clause.Made:
-			o.reply = queue.ReplyMade
-		case clause.Lost:
-			o.reply = queue.ReplyLost
-		case clause.Contradicted:
-			o.reply = queue.ReplyFailed
+		if meaning, ok := refusals[w.Refused(recordNames, it.all[in])]; ok {
+			o.reply = meaning
 		}
 	}
 	it.applied[key] = o

@@ -78,7 +78,7 @@ var searchMistakes = []sourceMistake{
 	},
 	{
 		name: "an update without an answer counts as not made", world: "update", finds: "reported",
-		edits: []edit{{hearFile, "case t.Open:", "case false:"}},
+		edits: []edit{{hearFile, "case declined && t.Open:", "case false:"}},
 	},
 	{
 		name: "x is read plainly after an eviction", world: "transaction, evicted", finds: "lost",
@@ -122,7 +122,7 @@ var searchMistakes = []sourceMistake{
 			s.leaveResult(w, i, c)
 		}
 `},
-			{checkFile, "// results checks", `func (s *search) leaveResult(w *world, i int, c *caller) {
+			{checkFile, "// meant checks the holder", `func (s *search) leaveResult(w *world, i int, c *caller) {
 	result := &queue.Result{Ticket: tickets[c.ticket], Value: []byte{c.ticket}}
 	later := queue.Ending{ID: s.ids[c.id], Ticket: tickets[c.ticket], Result: result}.Release(queue.FormHandOff, zeroTime)
 	k := slices.Index(later.Changes(), "sets result")
@@ -132,7 +132,7 @@ var searchMistakes = []sourceMistake{
 	s.post(w, m)
 }
 
-// results checks`},
+// meant checks the holder`},
 		},
 	},
 	{

@@ -111,10 +111,8 @@ func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
 	return at(100, 0), time.Time{}, true
 }
 
-func (c clock) Middle() time.Time { return c.s.middle() }
-
-func (s *search) middle() time.Time {
-	if s.dated {
+func (c clock) Middle() time.Time {
+	if c.s.dated {
 		return at(0, 1)
 	}
 	return time.Time{}
@@ -131,7 +129,7 @@ func (c clock) Begin(k *member.Kind, row bool) (queue.Lease, time.Time) {
 		l.AtLeast, l.NotBefore = k.AtLeast, at(own+2*c.s.ttl, 0)
 		return l, at(own, 0)
 	}
-	return l, c.s.middle()
+	return l, c.Middle()
 }
 
 func (c clock) Usable(_ *member.Kind, _ queue.Lease, sent time.Time, _ bool) bool {

@@ -88,9 +88,8 @@ func (s *search) silent(w *world, i int) {
 			continue
 		}
 		for _, h := range b.Known.Record.Holders {
-			if h.Group == spec.Group && h.Revoked == nil {
-				s.fail("asked: %s rests, and has not asked ticket %s", nameOf(i), h.Ticket)
-			}
+			s.never(h.Group == spec.Group && h.Revoked == nil,
+				"asked: %s rests, and has not asked ticket %s", nameOf(i), h.Ticket)
 		}
 	}
 }

@@ -44,9 +44,8 @@ type search struct {
 	idNums   map[string]int16
 	follows  map[[2]queue.Doing]bool // what waits did one after the other
 
-	log     func(string, ...any) // of a story; else nil
-	bad     string
-	strange string // an error that a wait has ended with
+	log func(string, ...any) // of a story; else nil
+	bad string
 }
 
 func newSearch(w World, p Plant) *search {
@@ -129,8 +128,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 		at uint32
 	}
 	first := s.start()
-	seen := newSet()
-	seen.add(maphash.Bytes(seed, memory(&first)) | 1)
+	seen := map[uint64]uint32{maphash.Bytes(seed, memory(&first)): 0} // the number of each state, by its hash
 	parents, by := []uint32{0}, []move{{}}
 	var edges, good []uint32
 	level := []*open{{first, 0}}
@@ -156,16 +154,17 @@ func (s *search) run(progress io.Writer) (r Result) {
 					return false
 				}
 				s.check(&w)
-				at, fresh := seen.add(maphash.Bytes(seed, memory(&w)) | 1)
-				edges = append(edges, o.at, at)
-				if fresh {
+				hash := maphash.Bytes(seed, memory(&w))
+				at, met := seen[hash]
+				if !met || s.bad != "" {
+					at = uint32(len(parents))
 					parents, by = append(parents, o.at), append(by, m)
+				}
+				if !met {
+					seen[hash] = at
 					next = append(next, &open{w, at})
 				}
-				if s.bad != "" && !fresh {
-					parents, by = append(parents, o.at), append(by, m)
-					at = uint32(len(parents) - 1)
-				}
+				edges = append(edges, o.at, at)
 				if s.bad != "" {
 					r.Story, r.Steps = s.replay(parents, by, at)
 				}
@@ -267,41 +266,4 @@ func (s *search) replay(parents []uint32, by []move, at uint32) (story string, s
 	}
 	s.log, s.bad = nil, bad
 	return b.String(), len(path)
-}
-
-// set is a set of hashes that gives each a number.
-type set struct {
-	keys []uint64
-	nums []uint32
-	n    uint32
-}
-
-func newSet() *set { return &set{keys: make([]uint64, 1<<16), nums: make([]uint32, 1<<16)} }
-
-func (s *set) add(h uint64) (num uint32, fresh bool) {
-	if int(s.n)*2 > len(s.keys) {
-		old := *s
-		s.keys, s.nums = make([]uint64, 2*len(old.keys)), make([]uint32, 2*len(old.keys))
-		for i, k := range old.keys {
-			if k != 0 {
-				j := s.slot(k)
-				s.keys[j], s.nums[j] = k, old.nums[i]
-			}
-		}
-	}
-	i := s.slot(h)
-	if s.keys[i] == h {
-		return s.nums[i], false
-	}
-	s.keys[i], s.nums[i] = h, s.n
-	s.n++
-	return s.nums[i], true
-}
-
-func (s *set) slot(h uint64) int {
-	i := int(h>>7) & (len(s.keys) - 1)
-	for s.keys[i] != 0 && s.keys[i] != h {
-		i = (i + 1) & (len(s.keys) - 1)
-	}
-	return i
 }

@@ -261,16 +261,14 @@ func (s *search) transacted(w *world, i, j int, told member.News) {
 		if c.begun {
 			c.denied |= bit
 		}
-		if c.begun && c.made.made&bit != 0 {
-			s.fail("reported: %s hears that its transaction is not made, and it is", s.who(i, j))
-		}
+		s.never(c.begun && c.made.made&bit != 0,
+			"reported: %s hears that its transaction is not made, and it is", s.who(i, j))
 	}
 	c.begun = false
 }
 
 // fenced checks a transaction of a caller's own that is made, with the condition of its lock.
 func (s *search) fenced(w *world, m *msg) {
-	if m.alone && (m.ticket < max(w.grant, w.turn) || len(s.items.recs[w.rec].Holders) != 1) {
-		s.fail("fence: a write with the exclusive lock of ticket %d is made beside another holder", m.ticket)
-	}
+	s.never(m.alone && (m.ticket < max(w.grant, w.turn) || len(s.items.recs[w.rec].Holders) != 1),
+		"fence: a write with the exclusive lock of ticket %d is made beside another holder", m.ticket)
 }
