@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -211,13 +212,20 @@ func (s *search) openAt(l *queue.Lease) int8 {
 
 // What is for speed may come at any time.
 
-func (c clock) Names(time.Time) bool                           { return true }
-func (c clock) Beats(*member.Kind, time.Time, bool) time.Time  { return epoch }
-func (c clock) Rests(*queue.Wait) time.Time                    { return epoch }
-func (c clock) After(time.Duration) time.Time                  { return epoch }
-func (c clock) Pauses(int, error) (until time.Time, more bool) { return at(100, 0), true }
+func (c clock) Names(time.Time) bool                                              { return true }
+func (c clock) Beats(member.Timer, *member.Kind, time.Time, bool, bool) time.Time { return epoch }
+func (c clock) Rests(int32, *queue.Wait) time.Time                                { return epoch }
+func (c clock) Guesses(_ int32, _ *queue.Wait, woken bool) bool                   { return woken }
+func (c clock) Early(*member.Kind, time.Time, time.Time) bool                     { return false }
+func (c clock) ID(block int32) string                                             { return nameOf(int(c.v.node)) + strconv.Itoa(int(block)) }
+func (c clock) After(time.Duration) time.Time                                     { return epoch }
+func (c clock) Pauses(member.Timer, int, error) (until time.Time, more bool)      { return at(100, 0), true }
 
-func (c clock) Reads(queue.Record, bool) (at time.Time) {
+func (c clock) Stepped(_ int32, _ *queue.Wait, from queue.Doing, _ queue.Event, do *queue.Do) {
+	c.s.follows[[2]queue.Doing{from, do.State}] = true
+}
+
+func (c clock) Reads(int32) (at time.Time) {
 	if c.s.World.Names {
 		at = epoch
 	}
@@ -369,7 +377,7 @@ func (s *search) effect(r *stepped, k *stepKey, e member.Effect) {
 		r.news = append(r.news, news{kind: newsPlaced, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID)})
 	case member.Give:
 		r.news = append(r.news, news{
-			kind: newsGive, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID), open: e.Unsettled, result: e.Result.Exists(),
+			kind: newsGive, caller: int8(e.Caller), ticket: small(e.Ticket), id: s.id(e.ID[:strings.LastIndexByte(e.ID, '-')]), open: e.Unsettled, result: e.Result.Exists(),
 			over: !e.Ends.IsZero() && k.clocks[k.node] >= clockOf(e.Ends),
 		})
 	case member.Refuse:
