@@ -23,16 +23,25 @@ type Clock interface {
 	Ends(k *Kind, sent time.Time, row bool) time.Time
 	// Leases returns what is left of the leases of a snapshot.
 	Leases(s queue.Snapshot) queue.Leases
+	// Early reports whether a lease that ends at until, and counts from sent, ends for others before it does for its owner: the host was
+	// suspended.
+	Early(k *Kind, until, sent time.Time) bool
 	// Names reports whether a row that was read at that time may still be named.
 	Names(readAt time.Time) bool
+	// ID returns the prefix of the ids of a block: it was never used before.
+	ID(block int32) string
 
 	// The rest is for speed.
 
-	Beats(k *Kind, sent time.Time, row bool) time.Time       // when a lease that counts from sent is renewed; zero: never
-	Rests(w *queue.Wait) time.Time                           // when the first of the line looks
-	Reads(rec queue.Record, claimed bool) time.Time          // when a holder reads the next row; zero: it does not
-	Pauses(failed int, err error) (until time.Time, ok bool) // after so many failures in succession; false: it is given up
+	// Beats returns when a lease is renewed after the request that was sent then, by name or as a row if it is named; zero: never.
+	Beats(t Timer, k *Kind, sent time.Time, named, failed bool) time.Time
+	Rests(block int32, w *queue.Wait) time.Time              // when the first of the line looks
+	Guesses(block int32, w *queue.Wait, woken bool) bool     // whether it sends CLAIM in place of a look
+	Reads(block int32) time.Time                             // when a holder reads the next row; zero: it does not
+	Pauses(t Timer, failed int, err error) (time.Time, bool) // after so many failures in succession; false: it is given up
 	After(d time.Duration) time.Time
+	// Stepped receives each step of a wait.
+	Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Event, do *queue.Do)
 }
 
 // An Event is what has happened: one of the types below.
@@ -57,6 +66,7 @@ type (
 	Uses struct {
 		Caller int32
 		Use    Use
+		N      int32 // of the call; its Report has it
 		Data   string
 	}
 	// Stops says that the holder waits no longer for the call of Uses that is under way.
@@ -99,6 +109,7 @@ type (
 		Write  clause.Write
 		Row    ticket.Number  // that the write is of; zero: it is of the record
 		Sweep  []queue.Waiter // SWEEP, one write each
+		Evicts []queue.Holder // that an EVICT removes
 		Say    string         // the id, for stories
 		Limit  time.Time      // after which it is given up; zero: never
 		Users  bool           // with the update of the caller
@@ -129,6 +140,7 @@ type (
 		ID        string
 		Ticket    ticket.Number
 		Ends      time.Time // zero: never
+		Sent      time.Time // of the request that granted it to the block
 		Unsettled bool      // a transaction of an earlier turn may not be visible yet
 		Result    queue.Result
 	}
@@ -146,11 +158,14 @@ type (
 	Report struct {
 		Caller int32
 		News   News
-		Use    Use              // of Done, Failed and Unsure
-		Result queue.HoldResult // of the end of a call that releases the lock, and of Declined
-		Open   bool             // of Declined: the update may have been made
-		Fence  clause.Write     // of Done, to Fences
-		Ends   time.Time        // of Renewed
+		Use    Use               // of Done, Failed and Unsure
+		N      int32             // the same
+		Result queue.HoldResult  // of the end of a call that releases the lock, and of Declined
+		Open   bool              // of Declined: the update may have been made
+		Fence  clause.Write      // of Done, to Fences
+		Ends   time.Time         // of Renewed
+		Mark   *queue.Revocation // of Asked
+		Hidden error             // of Unreleased: the problem of an entry that no lease ends
 		Err    error
 	}
 	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it has the ticket Next, if

@@ -1,7 +1,6 @@
 package member
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -33,6 +32,7 @@ type held struct {
 // lease is that of the entry.
 type lease struct {
 	named   bool      // it was granted by name, and its row stays until that is accepted
+	sent    time.Time // of the request that was granted
 	granted time.Time // on the local clock
 	until   time.Time // the end that was written last
 	ends    time.Time // for its holder; zero: never
@@ -78,12 +78,13 @@ func (s waiting) granted(do queue.Do) {
 			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
 		}, rec),
 		id: a.ID, last: me.Last(), result: rec.Result,
-		lease: lease{named: named, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named), beats: s.c.Beats(k, a.Sent, named)},
+		lease: lease{
+			named: named, sent: a.Sent, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
+			beats: s.c.Beats(Timer{Beats, b.n}, k, a.Sent, named, false),
+		},
 	}
 	if next := b.wait.Snapshot.Next; next != nil {
 		h.next, h.readAt = next, b.wait.Snapshot.ReadAt
-	} else if k.passing().reads {
-		h.reads = s.c.Reads(rec, a.Claimed)
 	}
 	earliest, _, _ := s.c.At(s.now)
 	h.unsettled = rec.Marks.MayAppear(earliest)
@@ -113,8 +114,11 @@ func (s holding) first() {
 func (s holding) begins(i int) {
 	h := s.h
 	h.index, h.begun, s.b.callers[i].state = i, true, holds
+	if _, more := s.b.next(i + 1); !more && h.next == nil && s.b.kind.passing().reads {
+		h.reads = s.c.Reads(s.b.n)
+	}
 	s.do(Give{
-		Caller: s.b.callers[i].id, ID: s.cfg.Name + strconv.Itoa(int(s.b.n)), Ticket: h.hold.Turn(), Ends: h.ends, Unsettled: h.unsettled || h.hold.Open(),
+		Caller: s.b.callers[i].id, ID: h.id, Ticket: h.hold.Turn(), Ends: h.ends, Sent: h.sent, Unsettled: h.unsettled || h.hold.Open(),
 		Result: h.result,
 	})
 	s.giveWay()
@@ -124,7 +128,7 @@ func (s holding) begins(i int) {
 func (s holding) giveWay() {
 	if h := s.h; h.begun && !h.asked && h.hold.Revocation() != nil {
 		h.asked = true
-		s.report(Report{News: Asked})
+		s.report(Report{News: Asked, Mark: h.hold.Revocation()})
 	}
 }
 
@@ -167,9 +171,7 @@ func (s holding) answered(a ask, e Answer) {
 	case byCall:
 		s.release().called(e, he)
 	case byRead:
-		if e.Seen != nil && e.Seen.Next != nil {
-			h.next, h.readAt = e.Seen.Next, s.now
-		}
+		s.read(e.Seen)
 	case byTurn:
 		he.Kind = queue.HoldAdvanced
 		s.release().advanced(he)
@@ -183,6 +185,18 @@ func (s holding) answered(a ask, e Answer) {
 	case byShow:
 		s.use().visible(e.Reply == queue.ReplyApplied)
 	}
+}
+
+// read takes what a read has shown: the next row, or the record.
+func (s holding) read(seen *queue.Snapshot) {
+	if seen == nil {
+		return
+	}
+	if seen.Next != nil {
+		s.h.next, s.h.readAt = seen.Next, s.now
+	}
+	s.h.hold.Look(seen.Record)
+	s.giveWay()
 }
 
 // beat sends a heartbeat.
@@ -202,8 +216,10 @@ func (s holding) beat() {
 
 // beaten takes the answer to a heartbeat.
 func (s holding) beaten(a ask, e queue.HoldEvent) {
-	h, k := s.h, s.b.kind
-	do, applied := s.steps(e), e.Reply == queue.ReplyApplied
+	h, k, applied := s.h, s.b.kind, e.Reply == queue.ReplyApplied
+	e.TooEarly = applied && s.c.Early(k, h.until, a.sent)
+	do := s.steps(e)
+	applied = do.Result == queue.HoldMade
 	if ends := s.c.Ends(k, a.sent, false); applied && h.ends.Before(ends) && !h.ends.IsZero() {
 		h.ends = ends
 	}
@@ -221,7 +237,7 @@ func (s holding) beaten(a ask, e queue.HoldEvent) {
 		s.lose(do.Err)
 		return
 	}
-	h.beats = s.c.Beats(k, a.sent, h.named)
+	h.beats = s.c.Beats(Timer{Beats, s.b.n}, k, a.sent, h.named, !applied)
 	if applied || h.extends {
 		s.renewed(do.Err)
 	}
@@ -248,7 +264,7 @@ func (s holding) due(k TimerKind) {
 	case k == Ends && h.runs() && s.expired():
 		s.lose(nil)
 	case k == Reads && !h.reads.IsZero():
-		if h.reads = (time.Time{}); !h.calls && !h.lost {
+		if h.reads = (time.Time{}); !h.calls && !h.lost && !s.isNext() {
 			s.do(Look{Of: s.ask(byRead, s.b.n), Below: h.last.Plus(1), Next: true})
 		}
 	case k == Repeats && !h.repeats.IsZero():
@@ -259,6 +275,9 @@ func (s holding) due(k TimerKind) {
 		s.use().attempts(nil)
 	}
 }
+
+// isNext reports whether the client itself has the next ticket.
+func (s holding) isNext() bool { return s.Has(s.h.last.Plus(1)) }
 
 // lose ends a lock that is lost. The callers of later turns take new tickets.
 func (s holding) lose(err error) {

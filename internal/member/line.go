@@ -2,7 +2,6 @@ package member
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -127,7 +126,7 @@ func (s line) gather() *block {
 	}
 	s.gathered = slices.Delete(s.gathered, 0, n)
 	b.wait.Config = queue.WaitConfig{
-		ID: s.cfg.Name + strconv.Itoa(int(b.n)), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: k.Bell, Mode: k.Mode, NoWait: k.NoWait,
+		ID: s.c.ID(b.n), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: k.Bell, Mode: k.Mode, NoWait: k.NoWait,
 		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.cfg.Forget,
 	}
 	if n > 1 {

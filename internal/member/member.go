@@ -27,15 +27,13 @@ type Member struct {
 // Config is what all blocks of a member have in common.
 type Config struct {
 	Items    queue.Items
-	Name     string // prefix of all ids, never used before
-	Most     int    // callers of a block
-	Names    bool   // a release may grant the lock to a row that was read
-	Retakes  bool   // a release may take tickets for those that gather
+	Most     int  // callers of a block
+	Names    bool // a release may grant the lock to a row that was read
+	Retakes  bool // a release may take tickets for those that gather
 	Gather   time.Duration
 	Linger   time.Duration
 	Patience time.Duration // with requests that end a lock whose lease has ended
 	Forget   time.Duration
-	Stepped  func(from, to queue.Doing) // receives each step of a wait; optional
 }
 
 // Kind is how a caller wants the lock. It is constant. Callers with equal kinds may wait together.
@@ -239,6 +237,78 @@ func (s *step) saw(a ask, e *Answer) bool {
 	return true
 }
 
+// Purpose is what a request is for.
+type Purpose uint8
+
+// The purposes.
+const (
+	Background Purpose = iota // of no one
+	Waiting                   // a wait, of which the callers are
+	Cleaning                  // the same, after it has ended
+	Keeping                   // a row
+	Beating                   // a heartbeat, or the read of the next row
+	Ending                    // the end of a turn, or the begin of the next
+	Using                     // a use of the lock
+)
+
+// For returns what a request under way is for, and of which block. It is abandoned if nothing waits for its answer for long.
+func (m *Member) For(of int) (p Purpose, block int32, abandoned bool) {
+	a := m.asks[of]
+	b := m.block(a.of)
+	if a.what == byRow {
+		r := m.row(a.of)
+		return Keeping, r.of, r.place.Left()
+	}
+	if b == nil {
+		return Background, 0, true
+	}
+	h := b.held
+	switch {
+	case h == nil && b.over:
+		return Cleaning, b.n, false
+	case h == nil:
+		return Waiting, b.n, b.leaving
+	case a.what == byBeat, a.what == byRead:
+		return Beating, b.n, h.calls || h.lost
+	case a.what == byCall, a.what == byTurn:
+		return Ending, b.n, a.turn != h.index
+	}
+	return Using, b.n, a.turn != h.index
+}
+
+// Block is callers that wait together, or hold the lock.
+type Block struct {
+	N       int32
+	Ticket  ticket.Number // the first; zero: it has none
+	Callers []int32       // by turn; zero: the turn is over, or the caller has left
+	Turn    int           // of the holder; -1: it waits
+	ID      string        // of the entry of a holder
+}
+
+// Blocks returns all, in the order of tickets.
+func (m *Member) Blocks() (all []Block) {
+	for _, b := range m.blocks {
+		if b.gone {
+			continue
+		}
+		one := Block{N: b.n, Turn: -1}
+		if b.ticketed || b.held != nil {
+			one.Ticket = b.wait.Ticket
+		}
+		if h := b.held; h != nil {
+			one.Turn, one.ID = h.index, h.id
+		}
+		for _, t := range b.callers {
+			if t.state == left {
+				t.id = 0
+			}
+			one.Callers = append(one.Callers, t.id)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // Idle reports whether nothing of the client is left, so far as it knows.
 func (m *Member) Idle() bool {
 	return len(m.gathered) == 0 && len(m.blocks) == 0 && len(m.rows) == 0 && len(m.asks) == 0
@@ -289,6 +359,11 @@ func (m *Member) Waits() (all []Waited) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// Has reports whether the client has a ticket that waits, or is in its line.
+func (m *Member) Has(t ticket.Number) bool {
+	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.ticketed && b.held == nil && !b.gone && b.wait.Ticket == t })
 }
 
 // Keeps returns the ids of the entries, and the tickets of the rows, that the client keeps or still has to remove.

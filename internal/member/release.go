@@ -104,7 +104,7 @@ func (s releasing) request(do queue.HoldDo) (err error, goesOn bool) {
 	case queue.HoldWait:
 		h.repeats = do.At
 	case queue.HoldPause:
-		until, more := s.c.Pauses(h.tries, do.Err)
+		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, do.Err)
 		h.tries++
 		switch {
 		case !more, !do.Limit.IsZero() && !s.now.Before(do.Limit):
@@ -142,7 +142,7 @@ func (s releasing) goesTo(i int) {
 	h.hold, h.index = *next, i
 	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false, false, false, false, using{}
 	if h.beats.IsZero() && !s.asking(byBeat, s.b.n) {
-		h.beats = s.c.Beats(s.b.kind, s.now, h.named)
+		h.beats = s.c.Beats(Timer{Beats, s.b.n}, s.b.kind, s.now, h.named, false)
 	}
 	switch {
 	case s.expired():
@@ -172,7 +172,7 @@ func (s releasing) advanced(e queue.HoldEvent) {
 	switch {
 	case h.lost || h.calls || h.begun:
 	case e.Reply >= queue.ReplyFailed:
-		until, _ := s.c.Pauses(h.tries, e.Err)
+		until, _ := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, e.Err)
 		if h.tries++; until.After(s.now) {
 			h.repeats = until
 			return
@@ -253,7 +253,7 @@ func (s releasing) done(do queue.HoldDo) {
 		news = Unreleased
 	}
 	if h.begun {
-		s.report(Report{News: news, Result: do.Result, Open: do.Open, Err: do.Err})
+		s.report(Report{News: news, Result: do.Result, Open: do.Open, Hidden: do.Hidden, Err: do.Err})
 	}
 	s.waiting(s.b).withdraw()
 	if h.calls, h.update = false, false; news == Unreleased && h.begun {
@@ -272,7 +272,7 @@ func (s releasing) declined(do queue.HoldDo) {
 	switch {
 	case h.lost:
 	case h.hold.Phase().Held():
-		h.beats = s.c.Beats(s.b.kind, s.now, false)
+		h.beats = s.c.Beats(Timer{Beats, s.b.n}, s.b.kind, s.now, false, false)
 	default:
 		s.lose(do.Err)
 	}

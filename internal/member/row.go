@@ -122,7 +122,7 @@ func (s keeping) steps(e queue.PlaceEvent) (todo queue.PlaceTodo) {
 
 // retry puts the row once more after a pause, or gives it up.
 func (s keeping) retry() {
-	until, more := s.c.Pauses(s.r.tries, s.r.err)
+	until, more := s.c.Pauses(Timer{Retries, s.r.n}, s.r.tries, s.r.err)
 	switch s.r.tries++; {
 	case !more:
 		s.steps(queue.PlaceEvent{Is: queue.PlaceGiveUp})
@@ -147,7 +147,7 @@ func (s keeping) answered(a ask, e Answer) {
 	case e.Reply == queue.ReplyLost, !s.now.Before(r.ends):
 		s.lost()
 	default:
-		r.renews = s.c.Beats(r.kind, a.sent, true)
+		r.renews = s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, e.Reply != queue.ReplyApplied)
 	}
 }
 
@@ -155,7 +155,7 @@ func (s keeping) answered(a ask, e Answer) {
 func (s keeping) kept(a ask, todo queue.PlaceTodo) {
 	r := s.r
 	r.there, r.tries = true, 0
-	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s.c.Beats(r.kind, a.sent, true)
+	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, false)
 	if !todo.Fresh { // it is that of an earlier ENQUEUE, whose lease may be over
 		r.ends = s.now
 		s.renew()

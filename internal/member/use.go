@@ -20,6 +20,7 @@ const (
 	Fences                // its condition is given to the caller, who may send it at any time
 	Extends               // the lease is renewed now: Renewed follows
 	Reveals               // its handle is given to the caller: another process may act for it
+	Looks                 // the record is read: it may show that the holder is to give way. It is not reported
 )
 
 // using is what a turn does with its lock. One use follows the other, and the release comes last.
@@ -35,6 +36,7 @@ type using struct {
 
 type use struct {
 	use  Use
+	n    int32
 	data string
 }
 
@@ -45,18 +47,20 @@ func (s *step) uses(e Uses) {
 	h, ok := s.holder(e.Caller)
 	switch {
 	case !ok, h.h.calls, h.h.lost, h.expired():
-		s.do(Report{Caller: e.Caller, News: Failed, Use: e.Use, Err: errOver})
+		s.do(Report{Caller: e.Caller, News: Failed, Use: e.Use, N: e.N, Err: errOver})
 	case e.Use == Fences:
-		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, Fence: h.h.hold.Fence()})
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N, Fence: h.h.hold.Fence()})
 	case e.Use == Reveals:
 		h.h.hold.Use()
-		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use})
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N})
+	case e.Use == Looks:
+		s.do(Look{Of: s.ask(byRead, h.b.n), Record: true})
 	case e.Use == Extends:
 		if h.h.again = true; !s.asking(byBeat, h.b.n) {
 			h.beat()
 		}
 	default:
-		if h.h.uses = append(h.h.uses, use{e.Use, e.Data}); len(h.h.uses) == 1 {
+		if h.h.uses = append(h.h.uses, use{e.Use, e.N, e.Data}); len(h.h.uses) == 1 {
 			h.use().nextUse()
 		}
 	}
@@ -113,10 +117,10 @@ func (s transacting) endsUse(news News, err error) {
 	if len(h.uses) == 0 {
 		return
 	}
-	u := h.uses[0].use
+	u := h.uses[0]
 	h.uses, h.stopped = slices.Delete(h.uses, 0, 1), false
 	if h.begun {
-		s.report(Report{News: news, Use: u, Err: err})
+		s.report(Report{News: news, Use: u.use, N: u.n, Err: err})
 	}
 }
 
@@ -226,7 +230,7 @@ func (s transacting) settledAs(made queue.Made) {
 // waits pauses before the next attempt.
 func (s transacting) waits(err error) {
 	s.h.failed++
-	until, more := s.c.Pauses(s.h.failed, err)
+	until, more := s.c.Pauses(Timer{Attempts, s.b.n}, s.h.failed, err)
 	if s.h.attempts = until; !more {
 		s.h.attempts = time.Time{}
 		s.attempts(errOver)

@@ -45,9 +45,7 @@ func (s waiting) steps(e queue.Event) {
 	for e != nil && !b.gone {
 		from := b.wait.State
 		do := b.wait.Step(clock{s}, e)
-		if s.cfg.Stepped != nil {
-			s.cfg.Stepped(from, do.State)
-		}
+		s.c.Stepped(b.n, &b.wait, from, e, &do)
 		if r := s.row(b.row); r != nil {
 			r.place.Below(b.wait.Ticket.Compare(b.wait.Snapshot.Record.Floor()) <= 0)
 		}
@@ -112,7 +110,9 @@ func (s waiting) sends(do queue.Do) {
 		return
 	case queue.Evicting:
 		h := do.Holders[len(do.Holders)-1]
-		do.Write, say = queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...), h.ID
+		w := queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...)
+		s.do(Send{Of: s.ask(byWait, s.b.n), Write: w, Evicts: do.Holders, Say: h.ID})
+		return
 	case queue.Asking:
 		say = do.Holder.ID
 	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Accepting, queue.Confirming:
@@ -154,7 +154,7 @@ func (s waiting) rest() queue.Event {
 		b.recounts = false
 		return queue.Rested{}
 	case !(line{s.step}).follows(b):
-		b.rests = s.c.Rests(&b.wait)
+		b.rests = s.c.Rests(b.n, &b.wait)
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (s waiting) wakes(ended bool) {
 		s.looks(queue.Do{State: queue.Looking, Floor: b.wait.Snapshot.Record.Reach()})
 		return
 	}
-	s.steps(queue.Rested{Guess: ended && b.kind.Wanted == nil && b.wait.Next()})
+	s.steps(queue.Rested{Guess: b.kind.Wanted == nil && b.wait.Next() && s.c.Guesses(b.n, &b.wait, ended)})
 }
 
 // looks sends a look, unless the block need not look.
@@ -202,7 +202,7 @@ func (s waiting) shown() bool {
 func (s waiting) pause(err error) {
 	b := s.b
 	b.failed++
-	switch until, more := s.c.Pauses(b.failed, err); {
+	switch until, more := s.c.Pauses(Timer{Pauses, b.n}, b.failed, err); {
 	case !more:
 		s.notGranted(queue.Do{Why: queue.WhyError, Err: err})
 	case until.After(s.now):

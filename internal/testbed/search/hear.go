@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/testbed/story"
@@ -48,7 +49,7 @@ func (s *search) given(w *world, i int, e *member.Give) {
 		c.excused = gone
 	}
 	spec := s.specOf(i, j)
-	*c = caller{state: holds, ticket: t, id: s.id(e.ID), excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
+	*c = caller{state: holds, ticket: t, id: s.id(e.ID[:strings.LastIndexByte(e.ID, '-')]), excused: c.excused, shared: spec.Mode.Shared || in && h.Shared, joined: spec.Mode.Shared || in && h.Shared, using: spec.useOf()}
 	if c.first = t; in {
 		c.first = small(h.Ticket)
 	} else {

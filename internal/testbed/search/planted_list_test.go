@@ -212,7 +212,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "all turns of a block have the ticket of the entry", world: "blocks", finds: "fencing",
 		edits: []edit{
-			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Unsettled", "Ticket: s.b.wait.Ticket, Ends: h.ends, Unsettled"},
+			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Sent", "Ticket: s.b.wait.Ticket, Ends: h.ends, Sent"},
 		},
 	},
 	{
@@ -273,7 +273,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a deadline counts from the answer to the grant", world: "heartbeats", finds: "judged",
 		edits: []edit{
-			{holdFile, `ends: s.c.Ends(k, a.Sent, named), beats`, `ends: s.c.Ends(k, s.now, named), beats`},
+			{holdFile, `ends: s.c.Ends(k, a.Sent, named),`, `ends: s.c.Ends(k, s.now, named),`},
 		},
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -168,13 +169,20 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 
 // What is for speed may come at any time.
 
-func (c clock) Names(time.Time) bool                           { return true }
-func (c clock) Beats(*member.Kind, time.Time, bool) time.Time  { return epoch }
-func (c clock) Rests(*queue.Wait) time.Time                    { return epoch }
-func (c clock) After(time.Duration) time.Time                  { return epoch }
-func (c clock) Pauses(int, error) (until time.Time, more bool) { return at(100, 0), true }
+func (c clock) Names(time.Time) bool                                              { return true }
+func (c clock) Beats(member.Timer, *member.Kind, time.Time, bool, bool) time.Time { return epoch }
+func (c clock) Rests(int32, *queue.Wait) time.Time                                { return epoch }
+func (c clock) Guesses(_ int32, _ *queue.Wait, woken bool) bool                   { return woken }
+func (c clock) Early(*member.Kind, time.Time, time.Time) bool                     { return false }
+func (c clock) ID(block int32) string                                             { return nameOf(int(c.v.node)) + strconv.Itoa(int(block)) }
+func (c clock) After(time.Duration) time.Time                                     { return epoch }
+func (c clock) Pauses(member.Timer, int, error) (until time.Time, more bool)      { return at(100, 0), true }
 
-func (c clock) Reads(queue.Record, bool) (at time.Time) {
+func (c clock) Stepped(_ int32, _ *queue.Wait, from queue.Doing, _ queue.Event, do *queue.Do) {
+	c.s.follows[[2]queue.Doing{from, do.State}] = true
+}
+
+func (c clock) Reads(int32) (at time.Time) {
 	if c.s.World.Names {
 		at = epoch
 	}

@@ -297,7 +297,6 @@ func (n *node) crowd() (k int) {
 // configOf returns the configuration of the member of a client.
 func (s *search) configOf(i int) member.Config {
 	return member.Config{
-		Items: theQueue, Name: nameOf(i), Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
-		Stepped: func(from, to queue.Doing) { s.follows[[2]queue.Doing{from, to}] = true },
+		Items: theQueue, Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
 	}
 }
