@@ -112,6 +112,7 @@ var (
 	timeType   = reflect.TypeFor[time.Time]()
 	recordType = reflect.TypeFor[queue.Record]()
 	itemType   = reflect.TypeFor[clause.Item]()
+	errorType  = reflect.TypeFor[error]()
 	kindType   = reflect.TypeFor[*member.Kind]()
 )
 
@@ -131,6 +132,15 @@ func compile(t reflect.Type) codec {
 	case itemType:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(p)) }
 		return c
+	case errorType:
+		c.encode = func(e *encoder, p unsafe.Pointer) {
+			text := ""
+			if err := *(*error)(p); err != nil {
+				text = err.Error()
+			}
+			e.text(text)
+		}
+		return c
 	case kindType: // constant
 		c.encode = func(e *encoder, p unsafe.Pointer) {
 			p = *(*unsafe.Pointer)(p)
@@ -144,14 +154,12 @@ func compile(t reflect.Type) codec {
 		return c
 	}
 	switch t.Kind() {
-	case reflect.Bool:
+	case reflect.Bool, reflect.Int8, reflect.Uint8:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.b = append(e.b, *(*byte)(p)) }
 	case reflect.Int32:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.num(int64(*(*int32)(p))) }
 	case reflect.Int, reflect.Int64:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.num(*(*int64)(p)) }
-	case reflect.Int8, reflect.Uint8:
-		c.encode = func(e *encoder, p unsafe.Pointer) { e.b = append(e.b, *(*byte)(p)) }
 	case reflect.Uint64:
 		c.encode = func(e *encoder, p unsafe.Pointer) { e.b = binary.AppendUvarint(e.b, *(*uint64)(p)) }
 	case reflect.String:
@@ -176,17 +184,6 @@ func compile(t reflect.Type) codec {
 					all.add(at, 1, t.Elem(), of)
 				}
 			}
-		}
-	case reflect.Interface:
-		if t != reflect.TypeFor[error]() {
-			panic(fmt.Sprintf("search: a machine has a field of type %s", t))
-		}
-		c.encode = func(e *encoder, p unsafe.Pointer) {
-			if err := *(*error)(p); err != nil {
-				e.text(err.Error())
-				return
-			}
-			e.text("")
 		}
 	default:
 		panic(fmt.Sprintf("search: a machine has a field of type %s", t))

@@ -23,23 +23,16 @@ var (
 		}
 		return all
 	}()
-	numbers = func() map[ticket.Number]uint8 {
-		all := map[ticket.Number]uint8{}
-		for i, t := range tickets {
-			all[t] = uint8(i)
-		}
-		return all
-	}()
 	errLost = errors.New("no answer")
 )
 
 // small returns a ticket as a small number.
 func small(t ticket.Number) uint8 {
-	n, ok := numbers[t]
-	if !ok {
+	n := t.After(ticket.Number{})
+	if n > maxTicket+1 {
 		panic("search: a ticket beyond the bounds: " + t.String())
 	}
-	return n
+	return uint8(n)
 }
 
 // event is an Event of a member, in numbers.
@@ -206,7 +199,7 @@ func (s *search) view(w *world, i int) (v view) {
 // kindOf returns the number of what caller j of client i wants.
 func (s *search) kindOf(w *world, i, j int) int8 {
 	c := s.specOf(i, j)
-	key := kindKey{c: c, i: i}
+	key := kindKey{c: c}
 	if c.Resumes {
 		key.known = w.nodes[0].known
 	}
@@ -215,10 +208,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 	}
 	k := &member.Kind{
 		Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed, Puts: c.Puts, TTL: time.Duration(s.ttl) * unit,
-		Policy: queue.Policy{Group: c.Group, CancelHolder: c.Cancels},
-	}
-	if c.Most > 0 {
-		k.Policy.Limited, k.Policy.Waiters = true, c.Most
+		Policy: queue.Policy{Group: c.Group, CancelHolder: c.Cancels, Limited: c.Most > 0, Waiters: c.Most},
 	}
 	if c.Delays {
 		k.Delay = k.TTL
@@ -242,7 +232,6 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 
 type kindKey struct {
 	c     *Client
-	i     int
 	known handle
 }
 

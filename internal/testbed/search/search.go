@@ -51,7 +51,8 @@ type search struct {
 func newSearch(w World, p Plant) *search {
 	s := &search{
 		World: w, readers: maxNodes, ttl: 1,
-		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{}, kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]queue.Doing]bool{},
+		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{},
+		kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]queue.Doing]bool{},
 	}
 	if w.Half {
 		s.ttl = 2
