@@ -280,9 +280,16 @@ func (m *Member) For(of int) (p Purpose, block int32, abandoned bool) {
 type Block struct {
 	N       int32
 	Ticket  ticket.Number // the first; zero: it has none
-	Callers []int32       // by turn; zero: the turn is over, or the caller has left
-	Turn    int           // of the holder; -1: it waits
-	ID      string        // of the entry of a holder
+	Waits   bool          // it waits with the ticket, and has not given up
+	Doing   queue.Doing   // of a wait
+	Behind  bool          // it need not look: another one is before it
+	Row     bool          // it has a row, or is about to put it
+	Relies  bool          // it may rely on the lock, or while it waits on the row, until Ends
+	Ends    time.Time     // zero: never, of a lock
+	Known   *queue.Snapshot
+	Callers []int32 // by turn; zero: the turn is over, or the caller has left
+	Turn    int     // of the holder; -1: it waits
+	ID      string  // of the entry of a holder
 }
 
 // Blocks returns all, in the order of tickets.
@@ -297,6 +304,12 @@ func (m *Member) Blocks() (all []Block) {
 		}
 		if h := b.held; h != nil {
 			one.Turn, one.ID = h.index, h.id
+			one.Relies, one.Ends = h.begun && !h.calls && !h.lost, h.ends
+		} else {
+			one.Waits, one.Doing, one.Behind, one.Known = b.ticketed && !b.leaving, b.wait.State, b.behind, &b.wait.Snapshot
+			if r := m.row(b.row); r != nil && !r.failed {
+				one.Row, one.Relies, one.Ends = true, r.there, r.ends
+			}
 		}
 		for _, t := range b.callers {
 			if t.state == left {
@@ -314,67 +327,15 @@ func (m *Member) Idle() bool {
 	return len(m.gathered) == 0 && len(m.blocks) == 0 && len(m.rows) == 0 && len(m.asks) == 0
 }
 
-// Held is a lock on which a caller may rely.
-type Held struct {
-	Caller int32
-	Ends   time.Time // zero: never
-}
-
-// Holds returns the callers that may rely on the lock, until its lease ends.
-func (m *Member) Holds() (all []Held) {
-	for _, b := range m.blocks {
-		if h := b.held; h != nil && !b.gone && h.begun && !h.calls && !h.lost {
-			all = append(all, Held{b.callers[h.index].id, h.ends})
-		}
-	}
-	return all
-}
-
-// Waited is a block that waits.
-type Waited struct {
-	Caller int32 // the first
-	Ticket ticket.Number
-	Doing  queue.Doing
-	Behind bool      // it need not look: another one is before it
-	Row    bool      // it has a row, or is about to put it
-	Ends   time.Time // until when it relies on the row; zero: that is not in the table, so far as is known
-	Known  *queue.Snapshot
-}
-
-// Rests reports whether it rests until it looks.
-func (w Waited) Rests() bool { return w.Doing == queue.Resting && !w.Behind }
-
-// Waits returns the blocks that wait with a ticket, and have not given up.
-func (m *Member) Waits() (all []Waited) {
-	for _, b := range m.blocks {
-		if b.held != nil || b.leaving || b.gone || !b.ticketed {
-			continue
-		}
-		one := Waited{Caller: b.callers[0].id, Ticket: b.wait.Ticket, Doing: b.wait.State, Behind: b.behind, Known: &b.wait.Snapshot}
-		if r := m.row(b.row); r != nil && !r.failed {
-			if one.Row = true; r.there {
-				one.Ends = r.ends
-			}
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
 // Has reports whether the client has a ticket that waits, or is in its line.
 func (m *Member) Has(t ticket.Number) bool {
 	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.ticketed && b.held == nil && !b.gone && b.wait.Ticket == t })
 }
 
-// Keeps returns the ids of the entries, and the tickets of the rows, that the client keeps or still has to remove.
-func (m *Member) Keeps() (entries []string, rows []ticket.Number) {
-	for _, b := range m.blocks {
-		if b.held != nil && !b.gone {
-			entries = append(entries, b.held.id)
-		}
-	}
+// Rows returns the tickets of the rows that the client keeps, or still has to remove.
+func (m *Member) Rows() (all []ticket.Number) {
 	for _, r := range m.rows {
-		rows = append(rows, r.place.Row.Ticket)
+		all = append(all, r.place.Row.Ticket)
 	}
-	return entries, rows
+	return all
 }

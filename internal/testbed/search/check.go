@@ -37,9 +37,9 @@ func (s *search) believes(w *world, i, j int) bool {
 	if n.dead || c.lost || c.state != holds || c.updates || c.open {
 		return false
 	}
-	for _, h := range s.state(n.m).holds {
-		if int(h.Caller) == j {
-			return h.Ends.IsZero() || n.clock < clockOf(h.Ends)
+	for _, b := range s.state(n.m).blocks {
+		if b.Turn >= 0 && b.Relies && int(b.Callers[b.Turn]) == j {
+			return b.Ends.IsZero() || n.clock < clockOf(b.Ends)
 		}
 	}
 	return false
@@ -103,14 +103,14 @@ func (s *search) overtakes(w *world, name string, floor uint8, rec *queue.Record
 }
 
 // wanted returns the block of a client that waits for a ticket, with a row or on the way to one.
-func (s *search) wanted(w *world, i int, t uint8) *member.Waited {
+func (s *search) wanted(w *world, i int, t uint8) *member.Block {
 	n := &w.nodes[i]
 	if n.dead {
 		return nil
 	}
-	all := s.state(n.m).waits
+	all := s.state(n.m).blocks
 	for k := range all {
-		if b := &all[k]; b.Ticket == tickets[t] && b.Row {
+		if b := &all[k]; b.Waits && b.Ticket == tickets[t] && b.Row {
 			return b
 		}
 	}
@@ -120,7 +120,7 @@ func (s *search) wanted(w *world, i int, t uint8) *member.Waited {
 // relies reports whether a node waits for a ticket, and relies on its row.
 func (s *search) relies(w *world, i int, t uint8) bool {
 	b := s.wanted(w, i, t)
-	return b != nil && !b.Ends.IsZero() && w.nodes[i].clock < clockOf(b.Ends)
+	return b != nil && b.Relies && !b.Ends.IsZero() && w.nodes[i].clock < clockOf(b.Ends)
 }
 
 // issued notes the rows that were there when a ticket was issued.
@@ -401,8 +401,10 @@ func (s *search) final(w *world) {
 
 // doing says what the blocks of a member do.
 func (s *search) doing(m int32) (text string) {
-	for _, b := range s.state(m).waits {
-		text += fmt.Sprintf(", ticket %s is %s", b.Ticket, b.Doing)
+	for _, b := range s.state(m).blocks {
+		if b.Waits {
+			text += fmt.Sprintf(", ticket %s is %s", b.Ticket, b.Doing)
+		}
 	}
 	return text
 }
@@ -414,7 +416,7 @@ func (s *search) matters(w *world, i int) bool {
 		if ownerOf(h.ID) != i || n.dead && (h.NotBefore.IsZero() || n.clock >= clockOf(h.NotBefore)) {
 			continue
 		}
-		own := !n.dead && slices.Contains(s.state(n.m).entries, h.ID)
+		own := !n.dead && slices.ContainsFunc(s.state(n.m).blocks, func(b member.Block) bool { return b.ID == h.ID })
 		if !own && !h.Lease.Endless() && n.clock < clockOf(h.Lease.End()) {
 			return true
 		}
@@ -442,9 +444,9 @@ func (s *search) meant(k *stepKey, e *member.Send) uint8 {
 	rec := &s.items.recs[k.rec]
 	h, ok := rec.Mine(e.Say)
 	if !ok {
-		for _, b := range s.members.all[k.m].Waits() {
-			if h, ok = b.Known.Record.Mine(e.Say); ok {
-				break
+		for _, b := range s.state(k.m).blocks {
+			if !ok && b.Waits {
+				h, ok = b.Known.Record.Mine(e.Say)
 			}
 		}
 	}

@@ -187,7 +187,7 @@ func (s *search) faultsAt(w *world, i int, add adder) {
 	st := s.state(n.m)
 	add(w.may(Crash) && !st.idle, dies, i, 0)
 	add(w.may(Ends) && !st.idle, sleeps, i, 0)
-	add(w.may(Guess) && slices.ContainsFunc(st.waits, member.Waited.Rests), rings, i, 0)
+	add(w.may(Guess) && slices.ContainsFunc(st.blocks, rests), rings, i, 0)
 	for j := range int(n.came) {
 		c := &n.callers[j]
 		add(w.may(GiveUp) && c.state == waits && !c.gone, gives, i, j)

@@ -371,12 +371,9 @@ func (s *search) sendOf(k *stepKey, e *member.Send) msg {
 // state is what a member says of itself.
 type state struct {
 	timers []member.Timed
-	holds  []member.Held
-	waits  []member.Waited
+	blocks []member.Block
+	rows   []ticket.Number
 	idle   bool
-	// What it keeps, or still has to remove.
-	entries []string
-	rows    []ticket.Number
 }
 
 func (s *search) state(m int32) *state {
@@ -384,13 +381,14 @@ func (s *search) state(m int32) *state {
 		s.states = append(s.states, nil)
 	}
 	if s.states[m] == nil {
-		mb := s.members.all[m]
-		st := &state{timers: mb.Timers(), holds: mb.Holds(), waits: mb.Waits(), idle: mb.Idle()}
-		st.entries, st.rows = mb.Keeps()
-		s.states[m] = st
+		of := s.members.all[m]
+		s.states[m] = &state{of.Timers(), of.Blocks(), of.Rows(), of.Idle()}
 	}
 	return s.states[m]
 }
+
+// rests reports whether a block waits, and rests until it looks.
+func rests(b member.Block) bool { return b.Waits && b.Doing == queue.Resting && !b.Behind }
 
 // step gives an event to a client, and does what follows.
 func (s *search) step(w *world, i int, e event) {
@@ -404,16 +402,18 @@ func (s *search) step(w *world, i int, e event) {
 		s.sends(w, i, m)
 	}
 	if s.log != nil {
-		s.rests(i, before, r.m)
+		s.sayRests(w, i, before)
 	}
 }
 
-// rests says which blocks of a client rest now, and did not before.
-func (s *search) rests(i int, before, after int32) {
-	for _, b := range s.state(after).waits {
-		did := slices.ContainsFunc(s.state(before).waits, func(o member.Waited) bool { return o.Ticket == b.Ticket && o.Doing == queue.Resting })
-		if b.Doing == queue.Resting && !did {
-			s.say(string(story.Rests), s.who(i, int(b.Caller)))
+// sayRests says which blocks of a client rest now, and did not before.
+func (s *search) sayRests(w *world, i int, before int32) {
+	resting := func(b member.Block) bool { return b.Waits && b.Doing == queue.Resting }
+	for _, b := range s.state(w.nodes[i].m).blocks {
+		did := slices.ContainsFunc(s.state(before).blocks, func(o member.Block) bool { return o.Ticket == b.Ticket && resting(o) })
+		if resting(b) && !did {
+			j := slices.IndexFunc(w.nodes[i].callers[:], func(c caller) bool { return c.state == waits && tickets[c.ticket].Compare(b.Ticket) >= 0 })
+			s.say(string(story.Rests), s.who(i, max(j, 0)))
 		}
 	}
 }

@@ -66,9 +66,9 @@ func (s *search) looksAround(w *world, m *msg) {
 
 // crowded checks that a waiter which rests has counted the rows that were there before its own, and still are.
 func (s *search) crowded(w *world, i int) {
-	for _, b := range s.state(w.nodes[i].m).waits {
+	for _, b := range s.state(w.nodes[i].m).blocks {
 		c, spec := s.callerWith(w, i, small(b.Ticket))
-		if c == nil || spec.Most == 0 || !b.Rests() || b.Ends.IsZero() {
+		if c == nil || spec.Most == 0 || !rests(b) || !b.Relies || b.Ends.IsZero() {
 			continue
 		}
 		if k := bits.OnesCount16(c.ahead & s.around(w, 0, maxTicket, "")); k >= spec.Most {
@@ -82,9 +82,9 @@ func (s *search) silent(w *world, i int) {
 	if s.Faults != (Faults{}) {
 		return
 	}
-	for _, b := range s.state(w.nodes[i].m).waits {
+	for _, b := range s.state(w.nodes[i].m).blocks {
 		_, spec := s.callerWith(w, i, small(b.Ticket))
-		if spec == nil || !spec.Cancels || !b.Rests() {
+		if spec == nil || !spec.Cancels || !rests(b) {
 			continue
 		}
 		for _, h := range b.Known.Record.Holders {
