@@ -69,8 +69,10 @@ type (
 		N      int32 // of the call; its Report has it
 		Data   string
 	}
-	// Stops says that the holder waits no longer for the call of Uses that is under way.
-	Stops struct{ Caller int32 }
+	// Forgets says that no call follows of a holder whose lock was not released, and whose lease has ended.
+	Forgets struct{ Caller int32 }
+	// Stops says that the holder waits no longer for a call of Uses; without N, for the one that is under way.
+	Stops struct{ Caller, N int32 }
 	// Answer is the one answer to each Send, Number and Look.
 	Answer struct {
 		Of          int
@@ -92,6 +94,7 @@ func (Wants) event()    {}
 func (GivesUp) event()  {}
 func (Releases) event() {}
 func (Uses) event()     {}
+func (Forgets) event()  {}
 func (Stops) event()    {}
 func (Answer) event()   {}
 func (Due) event()      {}
@@ -115,6 +118,7 @@ type (
 		Users  bool           // with the update of the caller
 		Tx     bool           // a transaction with the items of the caller, and a new token if Renew. Without a Write it has the last one
 		Renew  bool
+		Blind  bool // the record that it leaves is not needed
 		Show   bool // no write: it is answered once the transaction that was made is visible
 	}
 	// Number takes a number of a wider counter.
@@ -156,17 +160,18 @@ type (
 	}
 	// Report says what has become of the lock, or of a use of it.
 	Report struct {
-		Caller int32
-		News   News
-		Use    Use               // of Done, Failed and Unsure
-		N      int32             // the same
-		Result queue.HoldResult  // of the end of a call that releases the lock, and of Declined
-		Open   bool              // of Declined: the update may have been made
-		Fence  clause.Write      // of Done, to Fences
-		Ends   time.Time         // of Renewed
-		Mark   *queue.Revocation // of Asked
-		Hidden error             // of Unreleased: the problem of an entry that no lease ends
-		Err    error
+		Caller  int32
+		News    News
+		Use     Use               // of Done, Failed and Unsure
+		N       int32             // the same
+		Result  queue.HoldResult  // of the end of a call that releases the lock, and of Declined
+		Open    bool              // of Declined: the update may have been made
+		Fence   clause.Write      // of Done, to Fences
+		Ends    time.Time         // of Renewed
+		Accepts bool              // of Renewed: a grant by name
+		Mark    *queue.Revocation // of Asked
+		Hidden  error             // of Unreleased: the problem of an entry that no lease ends
+		Err     error
 	}
 	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it has the ticket Next, if
 	// that is not zero.

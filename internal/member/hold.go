@@ -1,6 +1,7 @@
 package member
 
 import (
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -70,16 +71,19 @@ func (s waiting) granted(do queue.Do) {
 	if !b.ticketed {
 		line{s.step}.joins(b)
 	}
-	rec, named := b.wait.Snapshot.Record, !me.Accepted()
+	rec, named, sent := b.wait.Snapshot.Record, !me.Accepted(), a.Sent
+	if named {
+		sent = s.sent // so that turns count alike
+	}
 	h := &held{
 		hold: *queue.NewHold(queue.Grant{
-			ID: a.ID, Ticket: me.Ticket, Turns: me.Turns, Mode: b.wait.Config.Mode, Sent: a.Sent, Claimed: a.Claimed, Resumed: a.Resumed,
+			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Mode: b.wait.Config.Mode, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: k.Delay, AtLeast: k.AtLeast,
 			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
 		}, rec),
-		id: a.ID, last: me.Last(), result: rec.Result,
+		id: a.ID, last: me.Ticket.Plus(uint64(len(b.callers) - 1)), result: rec.Result,
 		lease: lease{
-			named: named, sent: a.Sent, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
+			named: named, sent: sent, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
 			beats: s.c.Beats(Timer{Beats, b.n}, k, a.Sent, named, false),
 		},
 	}
@@ -192,7 +196,7 @@ func (s holding) read(seen *queue.Snapshot) {
 	if seen == nil {
 		return
 	}
-	if seen.Next != nil {
+	if seen.Next != nil && !s.leaves(seen.Next.Ticket) {
 		s.h.next, s.h.readAt = seen.Next, s.now
 	}
 	s.h.hold.Look(seen.Record)
@@ -223,7 +227,8 @@ func (s holding) beaten(a ask, e queue.HoldEvent) {
 	if ends := s.c.Ends(k, a.sent, false); applied && h.ends.Before(ends) && !h.ends.IsZero() {
 		h.ends = ends
 	}
-	if applied && h.named {
+	accepts := applied && h.named
+	if accepts {
 		h.named = false
 		s.waiting(s.b).withdraw()
 	}
@@ -236,19 +241,21 @@ func (s holding) beaten(a ask, e queue.HoldEvent) {
 	case do.Result == queue.HoldLost:
 		s.lose(do.Err)
 		return
+	case !h.hold.Phase().Held(): // a call has not released it
+		return
 	}
 	h.beats = s.c.Beats(Timer{Beats, s.b.n}, k, a.sent, h.named, !applied)
 	if applied || h.extends {
-		s.renewed(do.Err)
+		s.renewed(accepts, do.Err)
 	}
 }
 
 // renewed reports the present end of the lease, and renews it once more if that was asked for since.
-func (s holding) renewed(err error) {
+func (s holding) renewed(accepts bool, err error) {
 	h := s.h
 	h.extends = false
 	if h.begun {
-		s.report(Report{News: Renewed, Ends: h.ends, Err: err})
+		s.report(Report{News: Renewed, Ends: h.ends, Accepts: accepts, Err: err})
 	}
 	s.giveWay()
 	if h.again {
@@ -259,7 +266,7 @@ func (s holding) renewed(err error) {
 func (s holding) due(k TimerKind) {
 	h := s.h
 	switch {
-	case k == Beats && !h.beats.IsZero() && !s.asking(byBeat, s.b.n):
+	case k == Beats && !h.beats.IsZero() && !h.calls && !s.asking(byBeat, s.b.n):
 		s.beat()
 	case k == Ends && h.runs() && s.expired():
 		s.lose(nil)
@@ -274,6 +281,11 @@ func (s holding) due(k TimerKind) {
 		h.attempts = time.Time{}
 		s.use().attempts(nil)
 	}
+}
+
+// leaves reports whether the client deletes the row of a ticket.
+func (s holding) leaves(t ticket.Number) bool {
+	return slices.ContainsFunc(s.rows, func(r *row) bool { return r.place.Row.Ticket == t && r.place.Left() })
 }
 
 // isNext reports whether the client itself has the next ticket.

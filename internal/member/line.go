@@ -153,7 +153,7 @@ func (s line) giveBack(b *block) {
 // joins puts a block into the order of tickets.
 func (s line) joins(b *block) {
 	s.blocks = slices.DeleteFunc(s.blocks, func(o *block) bool { return o == b })
-	i := slices.IndexFunc(s.blocks, func(o *block) bool { return !o.ticketed || b.wait.Ticket.Less(o.wait.Ticket) })
+	i := slices.IndexFunc(s.blocks, func(o *block) bool { return o.ticketed && b.wait.Ticket.Less(o.wait.Ticket) })
 	if i < 0 {
 		i = len(s.blocks)
 	}
@@ -185,10 +185,11 @@ func (s line) leads() bool {
 		return false
 	}
 	fresh, woken := s.first != b.n && b.rests.IsZero(), s.woken // it has rested behind another one
-	s.first, s.woken = b.n, false
+	s.first = b.n
 	if !fresh && !woken || b.offered || b.leaving || b.wait.State != queue.Resting && !b.behind {
-		return false
+		return false // one that looks now may have asked before the turn ended: it acts once more when it rests
 	}
+	s.woken = false
 	s.waiting(b).wakes(woken)
 	return true
 }

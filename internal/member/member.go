@@ -15,7 +15,7 @@ type Member struct {
 	ids      int32 // numbers of blocks and rows so far
 	gathered []caller
 	until    time.Time    // they gather until then; zero: they need not
-	blocks   []*block     // in the order of tickets, and those without one last
+	blocks   []*block     // in the order of tickets; those without one are anywhere
 	rows     []*row       // in the order of their numbers
 	asks     []ask        // requests under way; the number of one is its index
 	first    int32        // the block that was the first at the end of the last step
@@ -69,10 +69,11 @@ func New(c Config) Member { return Member{cfg: c} }
 // step is one step of a member.
 type step struct {
 	*Member
-	c   Clock
-	now time.Time
-	rec queue.Record // of the answer that it takes
-	out []Effect
+	c    Clock
+	now  time.Time
+	rec  queue.Record // of the answer that it takes
+	sent time.Time    // of the request of that
+	out  []Effect
 }
 
 // Step takes what has happened, and returns what to do. It has no other effect.
@@ -91,9 +92,13 @@ func (m *Member) Step(c Clock, e Event) []Effect {
 		}
 	case Uses:
 		s.uses(e)
+	case Forgets:
+		if h, ok := s.holder(e.Caller); ok && !h.h.calls && !h.h.hold.Phase().Held() {
+			h.b.gone = true
+		}
 	case Stops:
 		if h, ok := s.holder(e.Caller); ok {
-			h.use().stops()
+			h.use().stopsOne(e.N)
 		}
 	case Answer:
 		s.answered(e)
@@ -199,7 +204,7 @@ func (s *step) answered(e Answer) {
 	for n := len(s.asks); n > 0 && s.asks[n-1].what == nothing; n-- {
 		s.asks = s.asks[:n-1]
 	}
-	s.rec = e.Record
+	s.rec, s.sent = e.Record, a.sent
 	b := s.block(a.of)
 	if s.saw(a, &e) && b != nil {
 		b.older = false
@@ -235,45 +240,6 @@ func (s *step) saw(a ask, e *Answer) bool {
 		b.older = true
 	}
 	return true
-}
-
-// Purpose is what a request is for.
-type Purpose uint8
-
-// The purposes.
-const (
-	Background Purpose = iota // of no one
-	Waiting                   // a wait, of which the callers are
-	Cleaning                  // the same, after it has ended
-	Keeping                   // a row
-	Beating                   // a heartbeat, or the read of the next row
-	Ending                    // the end of a turn, or the begin of the next
-	Using                     // a use of the lock
-)
-
-// For returns what a request under way is for, and of which block. It is abandoned if nothing waits for its answer for long.
-func (m *Member) For(of int) (p Purpose, block int32, abandoned bool) {
-	a := m.asks[of]
-	b := m.block(a.of)
-	if a.what == byRow {
-		r := m.row(a.of)
-		return Keeping, r.of, r.place.Left()
-	}
-	if b == nil {
-		return Background, 0, true
-	}
-	h := b.held
-	switch {
-	case h == nil && b.over:
-		return Cleaning, b.n, false
-	case h == nil:
-		return Waiting, b.n, b.leaving
-	case a.what == byBeat, a.what == byRead:
-		return Beating, b.n, h.calls || h.lost
-	case a.what == byCall, a.what == byTurn:
-		return Ending, b.n, a.turn != h.index
-	}
-	return Using, b.n, a.turn != h.index
 }
 
 // Block is callers that wait together, or hold the lock.

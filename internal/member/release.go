@@ -35,7 +35,7 @@ func (s releasing) releases(e Releases) {
 // calls begins a call that releases the lock, or removes what is left of it.
 func (s releasing) calls(e queue.HoldEvent) {
 	h := s.h
-	h.calls, h.tries, h.beats, h.reads = true, 0, time.Time{}, time.Time{}
+	h.calls, h.tries, h.reads = true, 0, time.Time{}
 	if !h.update {
 		s.use().stops()
 	}
@@ -94,7 +94,7 @@ func (s releasing) request(do queue.HoldDo) (err error, goesOn bool) {
 		if next, _ := h.last.Next(); do.Ring {
 			s.do(Ring{Row: h.next, Next: next})
 		}
-		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Users: h.update, Caller: s.caller()})
+		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Blind: do.Blind, Users: h.update, Caller: s.caller()})
 	case queue.HoldRead:
 		s.do(Look{Of: s.ask(byCall, s.b.n), Record: true})
 	case queue.HoldShow:
@@ -172,12 +172,17 @@ func (s releasing) advanced(e queue.HoldEvent) {
 	switch {
 	case h.lost || h.calls || h.begun:
 	case e.Reply >= queue.ReplyFailed:
-		until, _ := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, e.Err)
-		if h.tries++; until.After(s.now) {
+		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, e.Err)
+		switch h.tries++; {
+		case !more:
+			s.b.callers[h.index].state = left
+			s.do(Refuse{Caller: s.caller(), Why: queue.WhyError, Err: e.Err})
+			s.skips()
+		case until.After(s.now):
 			h.repeats = until
-			return
+		default:
+			s.advances()
 		}
-		s.advances()
 	case s.steps(e).Result != queue.HoldMade, s.expired():
 		s.lose(e.Err)
 	default:
@@ -257,6 +262,7 @@ func (s releasing) done(do queue.HoldDo) {
 	}
 	s.waiting(s.b).withdraw()
 	if h.calls, h.update = false, false; news == Unreleased && h.begun {
+		h.beats = time.Time{} // its lease ends it
 		return
 	}
 	s.ends(do)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // row is a row of a block, until it is deleted.
@@ -63,11 +64,23 @@ func (s waiting) puts() {
 // withdraw deletes the rows of the block.
 func (s waiting) withdraw() {
 	for _, r := range slices.Clone(s.rows) {
-		if r.of == s.b.n && !r.place.Left() {
+		if r.of != s.b.n {
+			continue
+		}
+		if s.unknown(r.place.Row.Ticket); !r.place.Left() {
 			keeping{s.step, r}.steps(queue.PlaceEvent{Is: queue.PlaceLeave})
 		}
 	}
 	s.b.row = 0
+}
+
+// unknown lets holders of the client not name a row that is deleted.
+func (s waiting) unknown(t ticket.Number) {
+	for _, b := range s.blocks {
+		if h := b.held; h != nil && h.next != nil && h.next.Ticket == t {
+			h.next = nil
+		}
+	}
 }
 
 // put sends ENQUEUE.
@@ -175,7 +188,7 @@ func (s keeping) due(k TimerKind) {
 	switch {
 	case k == Renews && !r.renews.IsZero():
 		s.renew()
-	case k == RowEnds && !r.ends.IsZero() && !r.renewing && !s.now.Before(r.ends): // else with the answer
+	case k == RowEnds && !r.ends.IsZero() && !r.renewing && !s.now.Before(r.ends):
 		s.lost()
 	case k == Retries && !r.retries.IsZero():
 		r.retries = time.Time{}

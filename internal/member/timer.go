@@ -45,7 +45,9 @@ func (m *Member) Timers() (all []Timed) {
 		add(Rests, b.n, b.rests, false)
 		add(Pauses, b.n, b.pauses, false)
 		if h := b.held; h != nil && !b.gone {
-			add(Beats, b.n, h.beats, h.named)
+			if !h.calls {
+				add(Beats, b.n, h.beats, h.named)
+			}
 			if h.runs() {
 				add(Ends, b.n, h.ends, false)
 			}
@@ -55,8 +57,13 @@ func (m *Member) Timers() (all []Timed) {
 		}
 	}
 	for _, r := range m.rows {
+		if r.place.Left() {
+			continue
+		}
 		add(Renews, r.n, r.renews, false)
-		add(RowEnds, r.n, r.ends, false)
+		if !r.renewing { // else with the answer
+			add(RowEnds, r.n, r.ends, false)
+		}
 		add(Retries, r.n, r.retries, false)
 	}
 	return all

@@ -124,6 +124,18 @@ func (s transacting) endsUse(news News, err error) {
 	}
 }
 
+// stopsOne is stops of one use.
+func (s transacting) stopsOne(n int32) {
+	switch i := slices.IndexFunc(s.h.uses, func(u use) bool { return u.n == n }); {
+	case i == 0, n == 0:
+		s.stops()
+	case i > 0:
+		u := s.h.uses[i]
+		s.h.uses = slices.Delete(s.h.uses, i, i+1)
+		s.report(Report{News: Failed, Use: u.use, N: u.n, Err: errOver})
+	}
+}
+
 // stops ends what a use waits for: its caller has given up, or the turn is over. A request under way is left to itself.
 func (s transacting) stops() {
 	h := s.h
@@ -182,7 +194,7 @@ func (s transacting) settled(e Answer) {
 	case e.Reply == queue.ReplyApplied:
 		s.settledAs(queue.MadeNever)
 	case e.Reply < queue.ReplyFailed:
-		made := s.made(e.Record)
+		made := s.made(e.Record, queue.MadeUnknown)
 		if made == queue.MadeYes {
 			s.shows(byShow)
 			return
@@ -261,15 +273,16 @@ func (s transacting) attempted(e Answer) queue.TransactionEvent {
 	case queue.ReplyFailed:
 		ev.Err = errors.Join(errHidden, e.Err)
 	default:
-		ev.Fenced, ev.Made, ev.Err = true, s.made(e.Record), errRefused
+		ev.Fenced, ev.Made, ev.Err = true, s.made(e.Record, queue.MadeUnknown, queue.MadeNever), errRefused
 	}
 	return ev
 }
 
-// made returns what a record that has refused says of the last transaction. It may show that the lock is lost.
-func (s transacting) made(rec queue.Record) queue.Made {
+// made returns what a record that has refused says of the last transaction. It may show that the lock is lost, with one of these. A SETTLE
+// of which the answer was lost is refused by its own number.
+func (s transacting) made(rec queue.Record, lost ...queue.Made) queue.Made {
 	made := s.h.hold.Made(rec)
-	if made == queue.MadeUnknown || made == queue.MadeNever {
+	if slices.Contains(lost, made) {
 		do := s.steps(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: rec})
 		if s.h.hold.Phase() == queue.PhaseLost {
 			s.lose(do.Err)

@@ -204,7 +204,7 @@ func (s waiting) pause(err error) {
 	b.failed++
 	switch until, more := s.c.Pauses(Timer{Pauses, b.n}, b.failed, err); {
 	case !more:
-		s.notGranted(queue.Do{Why: queue.WhyError, Err: err})
+		s.notGranted(queue.Do{State: queue.Ended, Why: queue.WhyError, Err: err})
 	case until.After(s.now):
 		b.pauses = until
 	default:
@@ -241,7 +241,7 @@ func (s waiting) failed() bool {
 	}
 	do := queue.Do{Why: queue.WhyNewTicket}
 	if r.err != nil {
-		do = queue.Do{Why: queue.WhyError, Err: r.err}
+		do = queue.Do{State: queue.Ended, Why: queue.WhyError, Err: r.err}
 	}
 	s.notGranted(do)
 	return true

@@ -27,7 +27,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "the row is deleted after an acceptance without an answer", world: "no wait, names, lost", finds: "judged",
 		edits: []edit{
-			{holdFile, "if applied && h.named {", "if h.named {"},
+			{holdFile, "accepts := applied && h.named\n", "accepts := h.named\n"},
 		},
 	},
 	{
