@@ -229,6 +229,11 @@ func (s *search) rare(w *world, i, j int) {
 		"rare: %s does not learn how the turn of ticket %d ended", s.who(i, j), c.ticket)
 }
 
+// owns reports whether an entry is that of a caller's turn.
+func (s *search) owns(c *caller, h *queue.Holder) bool {
+	return strings.HasPrefix(h.ID, s.ids[c.id]+"-") && h.Ticket.Compare(tickets[c.ticket]) <= 0 && tickets[c.ticket].Compare(h.Last()) <= 0
+}
+
 // removed checks the entries that a write has removed.
 func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name string) {
 	for k := range before.Holders {
@@ -242,8 +247,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 			n.opens = 0
 		}
 		for j := range n.callers {
-			c := &n.callers[j]
-			if own := c.served() && h.Ticket.Compare(tickets[c.ticket]) <= 0 && tickets[c.ticket].Compare(h.Last()) <= 0; own && strings.HasPrefix(h.ID, s.ids[c.id]+"-") {
+			if c := &n.callers[j]; c.served() && s.owns(c, h) {
 				s.removes(w, m, h, name, j)
 			}
 		}

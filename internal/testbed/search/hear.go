@@ -100,6 +100,8 @@ func (s *search) reported(w *world, i, j int, t *member.Report) {
 	switch t.News {
 	case member.Lost:
 		s.say(string(story.HasLost), s.who(i, j))
+		s.never(s.Faults[Ends] == 0 && slices.ContainsFunc(s.items.recs[w.rec].Holders, func(h queue.Holder) bool { return s.owns(c, &h) }),
+			"known: %s hears of a loss, and its entry is in the record", s.who(i, j))
 		c.lost, c.calling = true, false
 	case member.Done, member.Failed, member.Unsure:
 		s.usedFor(w, i, j, t)

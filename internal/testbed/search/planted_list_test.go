@@ -263,6 +263,12 @@ var sourceMistakes = []sourceMistake{
 	s.use().stops()`},
 		},
 	},
+	{
+		name: "a repeated SETTLE counts as a loss", world: "blocks, transaction, lost twice", finds: "known", quick: true,
+		edits: []edit{
+			{useFile, "made := s.made(e.Record, queue.MadeUnknown)", "made := s.made(e.Record, queue.MadeUnknown, queue.MadeNever)"},
+		},
+	},
 	// Four proofs.
 	{
 		name: "a turn passed on in memory gets a fresh deadline", world: "blocks, paused", finds: "judged",
