@@ -30,6 +30,8 @@ type Clock interface {
 	Names(readAt time.Time) bool
 	// ID returns the prefix of the ids of a block: it was never used before.
 	ID(block int32) string
+	// Bell returns where the block, and then its holder, can be rung. It is asked once.
+	Bell(block int32) string
 
 	// The rest is for speed.
 
@@ -165,6 +167,7 @@ type (
 		Use     Use               // of Done, Failed and Unsure
 		N       int32             // the same
 		Result  queue.HoldResult  // of the end of a call that releases the lock, and of Declined
+		Follows bool              // of Released: a later turn has the lock, with the same entry
 		Open    bool              // of Declined: the update may have been made
 		Fence   clause.Write      // of Done, to Fences
 		Ends    time.Time         // of Renewed

@@ -12,6 +12,7 @@ import (
 type held struct {
 	hold      queue.Hold // of the present turn
 	id        string
+	first     ticket.Number // of its tickets
 	last      ticket.Number
 	index     int              // of the present turn
 	begun     bool             // its caller has the lock
@@ -81,7 +82,7 @@ func (s waiting) granted(do queue.Do) {
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: k.Delay, AtLeast: k.AtLeast,
 			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
 		}, rec),
-		id: a.ID, last: me.Ticket.Plus(uint64(len(b.callers) - 1)), result: rec.Result,
+		id: a.ID, first: me.Ticket, last: me.Ticket.Plus(uint64(len(b.callers) - 1)), result: rec.Result,
 		lease: lease{
 			named: named, sent: sent, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
 			beats: s.c.Beats(Timer{Beats, b.n}, k, a.Sent, named, false),
@@ -92,7 +93,7 @@ func (s waiting) granted(do queue.Do) {
 	}
 	earliest, _, _ := s.c.At(s.now)
 	h.unsettled = rec.Marks.MayAppear(earliest)
-	b.held, b.wait = h, queue.Wait{Ticket: me.Ticket}
+	b.held, b.wait = h, waited
 	if !named {
 		s.withdraw()
 	}

@@ -13,23 +13,34 @@ type block struct {
 	n        int32
 	kind     *Kind
 	callers  []turn
-	wait     queue.Wait
-	row      int32     // of its ticket; zero: none
-	rests    time.Time // until then it rests; zero: it does not, or is not the first
-	pauses   time.Time // the same of a pause after a request that has failed
-	failed   int       // requests in succession
-	err      error     // of the last request, if it has failed
-	ticketed bool      // it has a ticket, and a place in the line
-	late     bool      // a turn of the client has ended since the TAKE of that was sent: its record may be old
-	behind   bool      // its look is put off until it is the first
-	older    bool      // Member.record is later than what it has seen
-	recounts bool      // a row of the client has come since its look, and its policy counts those ahead
-	offered  bool      // a release has its offer: the answer follows
-	leaving  bool      // all callers have given up
-	over     bool      // and nothing of the wait is under way: its row is deleted, and its ids are removed
-	gone     bool      // it has ended
-	refused  *Refuse   // why the wait has ended; nil: it has not, or all callers have given up
-	held     *held     // nil: it does not hold the lock
+	wait     *queue.Wait // without a state once the lock is granted
+	row      int32       // of its ticket; zero: none
+	rests    time.Time   // until then it rests; zero: it does not, or is not the first
+	pauses   time.Time   // the same of a pause after a request that has failed
+	failed   int         // requests in succession
+	err      error       // of the last request, if it has failed
+	ticketed bool        // it has a ticket, and a place in the line
+	late     bool        // a turn of the client has ended since the TAKE of that was sent: its record may be old
+	behind   bool        // its look is put off until it is the first
+	older    bool        // Member.record is later than what it has seen
+	recounts bool        // a row of the client has come since its look, and its policy counts those ahead
+	offered  bool        // a release has its offer: the answer follows
+	leaving  bool        // all callers have given up
+	over     bool        // and nothing of the wait is under way: its row is deleted, and its ids are removed
+	gone     bool        // it has ended
+	refused  *Refuse     // why the wait has ended; nil: it has not, or all callers have given up
+	held     *held       // nil: it does not hold the lock
+}
+
+// waited is the wait of all blocks that have the lock.
+var waited = &queue.Wait{}
+
+// ticket returns the first of a block, if it has any.
+func (b *block) ticket() ticket.Number {
+	if b.held != nil {
+		return b.held.first
+	}
+	return b.wait.Ticket
 }
 
 // turn is a caller of a block.
@@ -79,10 +90,10 @@ func (s line) holds() bool {
 }
 
 // goOn lets those that have gathered take tickets, if they need not wait for more. While the client holds the lock they do: its
-// release may take tickets for them.
+// release may take tickets for them. Where each takes a ticket of its own, all do at the same time.
 func (s line) goOn() {
 	for len(s.gathered) > 0 {
-		if s.gathered[0].kind.passing().block {
+		if s.gathered[0].kind.passing().block && s.cfg.Most > 1 {
 			if s.taking() {
 				return
 			}
@@ -120,13 +131,13 @@ func (s line) alike() (n int) {
 func (s line) gather() *block {
 	s.until = time.Time{}
 	n, k := s.alike(), s.gathered[0].kind
-	b := &block{n: s.number(), kind: k}
+	b := &block{n: s.number(), kind: k, wait: &queue.Wait{}}
 	for _, c := range s.gathered[:n] {
 		b.callers = append(b.callers, turn{id: c.id})
 	}
 	s.gathered = slices.Delete(s.gathered, 0, n)
 	b.wait.Config = queue.WaitConfig{
-		ID: s.c.ID(b.n), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: k.Bell, Mode: k.Mode, NoWait: k.NoWait,
+		ID: s.c.ID(b.n), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
 		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.cfg.Forget,
 	}
 	if n > 1 {
@@ -153,7 +164,7 @@ func (s line) giveBack(b *block) {
 // joins puts a block into the order of tickets.
 func (s line) joins(b *block) {
 	s.blocks = slices.DeleteFunc(s.blocks, func(o *block) bool { return o == b })
-	i := slices.IndexFunc(s.blocks, func(o *block) bool { return o.ticketed && b.wait.Ticket.Less(o.wait.Ticket) })
+	i := slices.IndexFunc(s.blocks, func(o *block) bool { return o.ticketed && b.ticket().Less(o.ticket()) })
 	if i < 0 {
 		i = len(s.blocks)
 	}

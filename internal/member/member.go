@@ -1,6 +1,7 @@
 package member
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -39,7 +40,6 @@ type Config struct {
 // Kind is how a caller wants the lock. It is constant. Callers with equal kinds may wait together.
 type Kind struct {
 	Owner, Data string
-	Bell        string
 	Mode        queue.Mode
 	NoWait      bool
 	Policy      queue.Policy
@@ -242,6 +242,88 @@ func (s *step) saw(a ask, e *Answer) bool {
 	return true
 }
 
+// Purpose is what a request is for.
+type Purpose uint8
+
+// The purposes.
+const (
+	Background  Purpose = iota // of no one
+	Waiting                    // a wait
+	Cleaning                   // the same, after it has ended
+	Keeping                    // a row
+	Beating                    // a heartbeat, or a read of a holder
+	Ending                     // the end of a turn, or the begin of the next
+	Using                      // SETDATA, or DOWNGRADE
+	Transacting                // a transaction, or SETTLE
+)
+
+// Request is one that is under way.
+type Request struct {
+	Purpose   Purpose
+	Block     int32
+	Ticket    ticket.Number // of the block
+	Caller    int32         // the first that waits, or that has the lock; zero: none
+	Abandoned bool          // nothing waits for the answer for long
+}
+
+// For says what a request under way is for.
+func (m *Member) For(of int) (is Request) {
+	a := m.asks[of]
+	n, r := a.of, (*row)(nil)
+	if a.what == byRow {
+		r = m.row(a.of)
+		n = r.of
+	}
+	b := m.block(n)
+	if b == nil {
+		is.Abandoned = true
+	} else {
+		is.Block, is.Ticket, is.Caller = b.n, b.ticket(), b.present()
+	}
+	switch {
+	case r != nil:
+		is.Purpose, is.Abandoned = Keeping, r.place.Left()
+	case b == nil:
+	case b.held == nil && b.over:
+		is.Purpose = Cleaning
+	case b.held == nil:
+		is.Purpose, is.Abandoned = Waiting, b.leaving
+	case a.what == byBeat, a.what == byRead:
+		is.Purpose, is.Abandoned = Beating, b.held.calls || b.held.lost
+	case a.what == byCall, a.what == byTurn:
+		is.Purpose, is.Abandoned = Ending, a.turn != b.held.index
+	case a.what == byUse:
+		is.Purpose, is.Abandoned = Using, a.turn != b.held.index
+	default:
+		is.Purpose, is.Abandoned = Transacting, a.turn != b.held.index
+	}
+	return is
+}
+
+// present is the caller that has the lock, or else the first that waits.
+func (b *block) present() int32 {
+	if b.held != nil {
+		return b.callers[b.held.index].id
+	}
+	if i, ok := b.next(0); ok {
+		return b.callers[i].id
+	}
+	return 0
+}
+
+// Gathered returns the callers that have no ticket yet, and take none.
+func (m *Member) Gathered() (all []int32) {
+	for _, c := range m.gathered {
+		all = append(all, c.id)
+	}
+	return all
+}
+
+// Holds reports whether the client has the lock with that id, or is about to release it.
+func (m *Member) Holds(id string) bool {
+	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held != nil && !b.gone && b.held.id == id })
+}
+
 // Block is callers that wait together, or hold the lock.
 type Block struct {
 	N       int32
@@ -253,44 +335,84 @@ type Block struct {
 	Relies  bool          // it may rely on the lock, or while it waits on the row, until Ends
 	Ends    time.Time     // zero: never, of a lock
 	Known   *queue.Snapshot
-	Callers []int32 // by turn; zero: the turn is over, or the caller has left
-	Turn    int     // of the holder; -1: it waits
-	ID      string  // of the entry of a holder
+	Callers Callers
+	Turn    int    // of the holder; -1: it waits
+	ID      string // of the entry of a holder
 }
 
-// Blocks returns all, in the order of tickets.
-func (m *Member) Blocks() (all []Block) {
-	for _, b := range m.blocks {
-		if b.gone {
-			continue
-		}
-		one := Block{N: b.n, Turn: -1}
-		if b.ticketed || b.held != nil {
-			one.Ticket = b.wait.Ticket
-		}
-		if h := b.held; h != nil {
-			one.Turn, one.ID = h.index, h.id
-			one.Relies, one.Ends = h.begun && !h.calls && !h.lost, h.ends
-		} else {
-			one.Waits, one.Doing, one.Behind, one.Known = b.ticketed && !b.leaving, b.wait.State, b.behind, &b.wait.Snapshot
-			if r := m.row(b.row); r != nil && !r.failed {
-				one.Row, one.Relies, one.Ends = true, r.there, r.ends
-			}
-		}
-		for _, t := range b.callers {
-			if t.state == left {
-				t.id = 0
-			}
-			one.Callers = append(one.Callers, t.id)
-		}
-		all = append(all, one)
+// Callers are those of a block, by turn. They are valid until the next step.
+type Callers []turn
+
+// At returns a caller; zero: the turn is over, or the caller has left.
+func (c Callers) At(turn int) int32 {
+	if c[turn].state == left {
+		return 0
 	}
-	return all
+	return c[turn].id
+}
+
+// Turn returns the turn of a caller; -1: it has none.
+func (c Callers) Turn(caller int32) int {
+	return slices.IndexFunc(c, func(t turn) bool { return t.id == caller && t.state != left })
+}
+
+// Living returns how many have not left.
+func (c Callers) Living() (n int) {
+	for i := range c {
+		if c[i].state != left {
+			n++
+		}
+	}
+	return n
+}
+
+// Blocks yields all, in the order of tickets. There is no step meanwhile.
+func (m *Member) Blocks() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for _, b := range m.blocks {
+			if !b.gone && !yield(m.shown(b)) {
+				return
+			}
+		}
+	}
+}
+
+// Block returns the one with that number, or without callers if there is none.
+func (m *Member) Block(n int32) (shown Block) {
+	if b := m.block(n); b != nil {
+		return m.shown(b)
+	}
+	return Block{Turn: -1}
+}
+
+func (m *Member) shown(b *block) Block {
+	one := Block{N: b.n, Turn: -1, Callers: b.callers}
+	if b.ticketed || b.held != nil {
+		one.Ticket = b.ticket()
+	}
+	if h := b.held; h != nil {
+		one.Turn, one.ID = h.index, h.id
+		one.Relies, one.Ends = h.begun && !h.calls && !h.lost, h.ends
+		return one
+	}
+	one.Waits, one.Doing, one.Behind, one.Known = b.ticketed && !b.leaving, b.wait.State, b.behind, &b.wait.Snapshot
+	if r := m.row(b.row); r != nil && !r.failed {
+		one.Row, one.Relies, one.Ends = true, r.there, r.ends
+	}
+	return one
 }
 
 // Idle reports whether nothing of the client is left, so far as it knows.
 func (m *Member) Idle() bool {
 	return len(m.gathered) == 0 && len(m.blocks) == 0 && len(m.rows) == 0 && len(m.asks) == 0
+}
+
+// Record returns the latest that an answer has shown, and when.
+func (m *Member) Record() (queue.Record, time.Time) { return m.record, m.readAt }
+
+// Put reports whether the row of a ticket is in the table, so far as is known.
+func (m *Member) Put(t ticket.Number) bool {
+	return slices.ContainsFunc(m.rows, func(r *row) bool { return r.there && r.place.Row.Ticket == t })
 }
 
 // Has reports whether the client has a ticket that waits, or is in its line.

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -108,7 +109,7 @@ func (s releasing) request(do queue.HoldDo) (err error, goesOn bool) {
 		h.tries++
 		switch {
 		case !more, !do.Limit.IsZero() && !s.now.Before(do.Limit):
-			return errors.Join(errOver, do.Err), true
+			return cmp.Or(do.Err, errOver), true
 		case !until.After(s.now) && !h.update:
 			return nil, true
 		}
@@ -128,7 +129,7 @@ func (s releasing) repeats() {
 
 // follows passes the lock on in memory, to the next turn.
 func (s releasing) follows(i int) {
-	s.report(Report{News: Released})
+	s.report(Report{News: Released, Follows: true})
 	s.b.callers[s.h.index].state = left
 	s.goesTo(i)
 }

@@ -45,11 +45,14 @@ func (s waiting) steps(e queue.Event) {
 	for e != nil && !b.gone {
 		from := b.wait.State
 		do := b.wait.Step(clock{s}, e)
-		s.c.Stepped(b.n, &b.wait, from, e, &do)
+		s.c.Stepped(b.n, b.wait, from, e, &do)
 		if r := s.row(b.row); r != nil {
 			r.place.Below(b.wait.Ticket.Compare(b.wait.Snapshot.Record.Floor()) <= 0)
 		}
 		b.rests, b.pauses, b.behind = time.Time{}, time.Time{}, false
+		if do.State == queue.Resting || do.State == queue.Confirming && from != queue.Pausing {
+			b.failed = 0 // a request that succeeds between others that fail does not
+		}
 		if b.leaving && !b.over && !lasts(do.State) {
 			s.cleans()
 			return
@@ -154,25 +157,26 @@ func (s waiting) rest() queue.Event {
 		b.recounts = false
 		return queue.Rested{}
 	case !(line{s.step}).follows(b):
-		b.rests = s.c.Rests(b.n, &b.wait)
+		b.rests = s.c.Rests(b.n, b.wait)
 	}
 	return nil
 }
 
-// wakes ends the rest. ended: a turn has probably ended.
-func (s waiting) wakes(ended bool) {
+// wakes ends the rest. turns: one has probably ended.
+func (s waiting) wakes(turns bool) {
 	b := s.b
 	if b.behind {
 		s.looks(queue.Do{State: queue.Looking, Floor: b.wait.Snapshot.Record.Reach()})
 		return
 	}
-	s.steps(queue.Rested{Guess: b.kind.Wanted == nil && b.wait.Next() && s.c.Guesses(b.n, &b.wait, ended)})
+	s.steps(queue.Rested{Guess: b.kind.Wanted == nil && b.wait.Next() && s.c.Guesses(b.n, b.wait, turns)})
 }
 
 // looks sends a look, unless the block need not look.
 func (s waiting) looks(do queue.Do) {
 	b := s.b
 	if b.behind = do.State == queue.Looking && b.ticketed && (line{s.step}).follows(b); b.behind {
+		b.failed = 0
 		return
 	}
 	if b.recounts = false; do.State == queue.Looking && !do.Later && s.shown() {
@@ -249,9 +253,6 @@ func (s waiting) failed() bool {
 
 func (s waiting) answered(e Answer) {
 	b := s.b
-	if e.Reply < queue.ReplyFailed {
-		b.failed = 0
-	}
 	switch b.err = e.Err; {
 	case e.Seen != nil:
 		s.steps(queue.Seen{Snapshot: *e.Seen})

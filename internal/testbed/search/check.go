@@ -38,7 +38,7 @@ func (s *search) believes(w *world, i, j int) bool {
 		return false
 	}
 	for _, b := range s.state(n.m).blocks {
-		if b.Turn >= 0 && b.Relies && int(b.Callers[b.Turn]) == j {
+		if b.Turn >= 0 && b.Relies && int(b.Callers.At(b.Turn)) == j {
 			return b.Ends.IsZero() || n.clock < clockOf(b.Ends)
 		}
 	}

@@ -17,6 +17,8 @@ func (s *search) hears(w *world, i int, e member.Effect) {
 		if c.ticket, c.id = small(e.Ticket), s.id(e.ID); s.Clients[i].width() == 1 {
 			w.nodes[i].known = handle{c.id, c.ticket, false}
 		}
+	case silent:
+		w.nodes[i].callers[e.Caller].gone = true
 	case member.Give:
 		s.given(w, i, &e)
 	case member.Refuse:
@@ -25,6 +27,9 @@ func (s *search) hears(w *world, i int, e member.Effect) {
 		s.reported(w, i, int(e.Caller), &e)
 	}
 }
+
+// silent is an effect of the search: the table has been silent for so long that the wait of a caller ends.
+type silent struct{ member.Placed }
 
 // given checks the grant to a caller.
 func (s *search) given(w *world, i int, e *member.Give) {
@@ -43,7 +48,9 @@ func (s *search) given(w *world, i int, e *member.Give) {
 		s.fail("judged: %s hears of ticket %d, whose entry was removed", s.who(i, j), t)
 	case s.specOf(i, j).FailClosed && in && !h.Lease.Endless():
 		s.fail("confirm: %s holds a lock that was not confirmed", s.who(i, j))
-	case w.used == 0 && s.Clients[i].With == nil && !s.crowd && slices.ContainsFunc(node.callers[:j], func(c caller) bool { return c.state == waits }):
+	case w.used == 0 && s.Clients[i].With == nil && !s.crowd && slices.ContainsFunc(node.callers[:j], func(c caller) bool {
+		return c.state == waits && (s.Clients[i].Block > 1 || c.ticket > 0 && c.ticket < t) // each takes a ticket of its own without blocks
+	}):
 		s.fail("order: %s is served before a caller that came earlier", s.who(i, j))
 	default:
 		c.excused = gone

@@ -206,13 +206,13 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "RESET after a block allows its first ticket alone", world: "blocks", finds: "clean",
 		edits: []edit{
-			{releaseFile, "queue.Reset(h.last, s.forget())", "queue.Reset(b.wait.Ticket, s.forget())"},
+			{releaseFile, "queue.Reset(h.last, s.forget())", "queue.Reset(h.first, s.forget())"},
 		},
 	},
 	{
 		name: "all turns of a block have the ticket of the entry", world: "blocks", finds: "fencing",
 		edits: []edit{
-			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Sent", "Ticket: s.b.wait.Ticket, Ends: h.ends, Sent"},
+			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Sent", "Ticket: h.first, Ends: h.ends, Sent"},
 		},
 	},
 	{
@@ -346,13 +346,13 @@ var sourceMistakes = []sourceMistake{
 	},
 	// Mistakes of a refactoring.
 	{
-		name: "a block takes a ticket beside another", world: "passes", finds: "order",
+		name: "a block takes a ticket beside another", world: "blocks, passes", finds: "order",
 		edits: []edit{
 			{lineFile, `		return !b.ticketed && b.held == nil && !b.over`, `		return false && !b.ticketed && b.held == nil && !b.over`},
 		},
 	},
 	{
-		name: "a block that has ended without a ticket counts as taking one", world: "passes, gives up", finds: "wedged",
+		name: "a block that has ended without a ticket counts as taking one", world: "blocks, passes, give up", finds: "wedged",
 		edits: []edit{
 			{lineFile, "b.held == nil && !b.over && !b.gone && b.kind.passing().block", "b.held == nil && b.kind.passing().block"},
 		},
@@ -491,9 +491,15 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
+		name: "a wait that gives up takes a new ticket", world: "silent", finds: "callers",
+		edits: []edit{
+			{waitFile, `s.notGranted(queue.Do{State: queue.Ended, Why: queue.WhyError, Err: err})`, `s.notGranted(queue.Do{Why: queue.WhyError, Err: err})`},
+		},
+	},
+	{
 		name: "a caller whose turn has ended in memory does not hear", world: "blocks", finds: "wedged",
 		edits: []edit{
-			{releaseFile, `	s.report(Report{News: Released})
+			{releaseFile, `	s.report(Report{News: Released, Follows: true})
 	s.b`, `	s.b`},
 		},
 	},
@@ -607,7 +613,7 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
-		name: "those that gather do not take tickets after each event", world: "passes", finds: "wedged",
+		name: "those that gather do not take tickets after each event", world: "blocks, passes", finds: "wedged",
 		edits: []edit{
 			{memberFile, `		line{s}.goOn()
 `, `		if _, ok := e.(Wants); ok {

@@ -168,8 +168,15 @@ func (c clock) Rests(int32, *queue.Wait) time.Time                              
 func (c clock) Guesses(_ int32, _ *queue.Wait, woken bool) bool                   { return woken }
 func (c clock) Early(*member.Kind, time.Time, time.Time) bool                     { return false }
 func (c clock) ID(block int32) string                                             { return nameOf(int(c.v.node)) + strconv.Itoa(int(block)) }
+func (c clock) Bell(int32) string                                                 { return "" }
 func (c clock) After(time.Duration) time.Time                                     { return epoch }
-func (c clock) Pauses(member.Timer, int, error) (until time.Time, more bool)      { return at(100, 0), true }
+
+func (c clock) Pauses(t member.Timer, _ int, _ error) (until time.Time, more bool) {
+	if c.s.Silent && t.Kind == member.Pauses {
+		c.s.ending = append(c.s.ending, t.Of)
+	}
+	return at(100, 0), !c.s.Silent || t.Kind != member.Pauses && t.Kind != member.Retries
+}
 
 func (c clock) Stepped(_ int32, _ *queue.Wait, from queue.Doing, _ queue.Event, do *queue.Do) {
 	c.s.follows[[2]queue.Doing{from, do.State}] = true
@@ -246,6 +253,14 @@ func (s *search) stepMember(key stepKey) *stepped {
 	for _, e := range m.Step(c, s.eventOf(&key, c.now)) {
 		s.effect(r, &key, e)
 	}
+	for _, n := range s.ending {
+		for j := range int32(maxCallers) {
+			if m.Block(n).Callers.Turn(j) >= 0 {
+				r.hears = append(r.hears, silent{member.Placed{Caller: j}})
+			}
+		}
+	}
+	s.ending = nil
 	r.m = s.members.add(m)
 	s.steps[key] = r
 	return r
@@ -382,7 +397,7 @@ func (s *search) state(m int32) *state {
 	}
 	if s.states[m] == nil {
 		of := s.members.all[m]
-		s.states[m] = &state{of.Timers(), of.Blocks(), of.Rows(), of.Idle()}
+		s.states[m] = &state{of.Timers(), slices.Collect(of.Blocks()), of.Rows(), of.Idle()}
 	}
 	return s.states[m]
 }

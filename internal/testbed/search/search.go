@@ -43,6 +43,7 @@ type search struct {
 	ids      []string
 	idNums   map[string]int16
 	follows  map[[2]queue.Doing]bool // what waits did one after the other
+	ending   []int32                 // blocks that the step gives up
 
 	log func(string, ...any) // of a story; else nil
 	bad string

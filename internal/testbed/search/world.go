@@ -16,6 +16,7 @@ type World struct {
 	Retakes     bool // a release may take tickets for callers of the client that gather
 	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
 	Wide        bool // a wider counter issues the tickets
+	Silent      bool // the table has been silent for too long: a wait ends with its first failure
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
 	More        bool // it has more than States
