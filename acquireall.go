@@ -243,7 +243,7 @@ func (ls *Locks) each(ctx context.Context, f func(context.Context, *Lock) error)
 func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
 	var held []*session.Session
 	for _, lock := range ls.all {
-		held = append(held, lock.session)
+		held = append(held, lock.session.(*session.Session))
 	}
 	return session.Transact(ctx, held, ls.Err, items)
 }

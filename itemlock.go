@@ -53,7 +53,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 		return nil, err
 	}
 	home := cfg.queue.Home
-	return &ItemLock{lock.held, ItemKey{item.Table, home.Key}, home.Strip(lock.session.Grant().Record.Item)}, nil
+	return &ItemLock{lock.held, ItemKey{item.Table, home.Key}, home.Strip(lock.session.(*session.Session).Grant().Record.Item)}, nil
 }
 
 func (k ItemKey) prepare(c *Client, cfg *settings) error {
@@ -78,11 +78,11 @@ func (k ItemKey) prepare(c *Client, cfg *settings) error {
 //   - any other error if the table failed. The lock is held.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,
 	cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
-	users, err := table.UsersUpdate(l.session.Config().Queue.Home, update, cond)
+	users, err := table.UsersUpdate(l.session.Queue().Home, update, cond)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: UpdateAndRelease: %w", err)
 	}
-	item, err := l.session.UpdateAndRelease(ctx, users, len(cond) > 0)
+	item, err := l.session.(*session.Session).UpdateAndRelease(ctx, users, len(cond) > 0)
 	return item, l.updateError(err)
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/session"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -23,32 +25,60 @@ type Lock struct{ held }
 
 // held is what a Lock and an ItemLock have in common.
 type held struct {
-	session *session.Session
+	session holder
 	maxData int // of SetData
 }
 
+// holder is what a Lock calls: the turn of a block, or a session.
+type holder interface {
+	Queue() table.Queue
+	Ticket() ticket.Number
+	Mode() queue.Mode // as it was acquired
+	AtLeast() time.Duration
+	Context() context.Context
+	Within(context.Context) (context.Context, func())
+	Err() error
+	Final() bool
+	Release(context.Context) error
+	Remaining() time.Duration
+	Extend(context.Context) error
+	Shared() bool
+	Downgrade(context.Context) error
+	SetData(context.Context, []byte) error
+	Transact(context.Context, ...types.TransactWriteItem) error
+	Condition() types.ConditionCheck
+	Get(context.Context, []types.TransactGetItem) ([]map[string]types.AttributeValue, error)
+	Unsettled() bool
+	Revoked() <-chan struct{}
+	Revocation() (queue.Revocation, bool)
+	Handle() queue.Handle
+}
+
+var (
+	_ holder = (*session.Session)(nil)
+	_ holder = (*play.Lock)(nil)
+)
+
 // hold makes the session of a grant and starts its heartbeat.
 func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *session.Session {
-	q := cfg.queue
 	var margins []time.Duration
 	for _, w := range cfg.warnings {
 		margins = append(margins, w.margin)
 	}
-	if q.Forget > 0 && q.Home == nil {
-		c.checkTTL.Do(func() { c.background.Run(func() { c.warnOfTTL(context.WithoutCancel(ctx)) }) })
-	}
-	notify.Send(cfg.log, event.Granted{
-		Origin: cfg.log.Origin(grant.Ticket), Waited: time.Since(cfg.begun), Handover: grant.Idle(time.Now()),
-	})
+	c.granted(ctx, cfg, grant.Ticket, grant.Handover)
 	cfg.atLeast = grant.Lease.AtLeast // of a lock that was resumed
-	config := cfg.session(c)
-	config.Warnings, config.Log = margins, cfg.log
-	return c.sessions.Hold(ctx, config, grant)
+	return c.sessions.Hold(ctx, session.Config{
+		Name: keyOf(cfg.queue), Queue: cfg.queue, Terms: cfg.holderTerms(), Mode: cfg.mode, Passing: cfg.passing(c),
+		Warnings: margins, Log: cfg.log,
+	}, grant)
 }
 
-// session returns how the lock of a call is held, also if its callers have left before the grant.
-func (s *settings) session(c *Client) session.Config {
-	return session.Config{Name: keyOf(s.queue), Queue: s.queue, Terms: s.holderTerms(), Mode: s.mode, Passing: s.passing(c)}
+// granted notes a grant. idle is how long the lock was idle before, if that is known.
+func (c *Client) granted(ctx context.Context, cfg *settings, t ticket.Number, idle time.Duration) {
+	if cfg.queue.Forget > 0 && cfg.queue.Home == nil {
+		c.checkTTL.Do(func() { c.background.Run(func() { c.warnOfTTL(context.WithoutCancel(ctx)) }) })
+	}
+	notify.Send(cfg.log, event.Granted{Origin: cfg.log.Origin(t), Waited: time.Since(cfg.begun), Handover: idle})
 }
 
 // passing decides by the options of a call in which ways its lock may come without a claim, and go to the next. Nothing else
@@ -69,7 +99,7 @@ func (s *settings) passing(c *Client) waiter.Passing {
 	plain := exclusive && offered && len(s.data) == 0 && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && s.once == nil
 	alike := s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner && len(s.warnings) == 0 && policy == (queue.Policy{}) && s.placed == nil
 	return waiter.Passing{
-		Block:   plain && alike && s.Block > 1 && tries == 0,
+		Block:   plain && alike && tries == 0,
 		Offered: offered,
 		Named:   plain && s.WaiterTTL <= s.TTL && !slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 }),
 		Rings:   exclusive,
@@ -139,11 +169,11 @@ func (l *held) String() string { return fmt.Sprintf("%s ticket %s", l.key(), l.T
 // Key returns what is locked.
 func (l *Lock) Key() Key { return l.key() }
 
-func (l *held) key() Key { return keyOf(l.session.Config().Queue) }
+func (l *held) key() Key { return keyOf(l.session.Queue()) }
 
 // Ticket returns the lock's number in its queue, which is its fencing token: it is greater than those of all
 // earlier holders. It stays after the lock has ended.
-func (l *held) Ticket() ticket.Number { return l.session.Grant().Ticket }
+func (l *held) Ticket() ticket.Number { return l.session.Ticket() }
 
 // Context returns a context with the values of the one given to Acquire, but not its end. It is cancelled when
 // the lock is lost or released, with the cause [ErrLost] or [ErrReleased]. Its Err reads the clock, so a process
@@ -190,11 +220,11 @@ func (l *Lock) Shared() bool { return l.session.Shared() }
 // [ErrReleased] the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	switch {
-	case l.session.Config().Mode.Permits > 0:
+	case l.session.Mode().Permits > 0:
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.Key())
-	case l.session.Config().Queue.Home != nil: // in the function of OnExpiring
+	case l.session.Queue().Home != nil: // in the function of OnExpiring
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
-	case l.session.Config().Terms.AtLeast > 0:
+	case l.session.AtLeast() > 0:
 		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, which readers would join", l.Key())
 	}
 	return l.session.Downgrade(ctx)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/oncecall"
 	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
@@ -40,11 +41,11 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if call.Result, err = cfg.answer(lock.session.Grant().Record); err != nil {
+	if call.Result, err = cfg.answer(lock.session.(*session.Session).Grant().Record); err != nil {
 		return nil, errors.Join(err, lock.Release(ctx))
 	}
 	call.Publish = func(ctx context.Context, value []byte, ttl time.Duration) error {
-		return publicError(lock.session.Publish(ctx, value, ttl))
+		return publicError(lock.session.(*session.Session).Publish(ctx, value, ttl))
 	}
 	call.Look = func(ctx context.Context) (*queue.Result, error) {
 		rec, err := serving.Get(ctx, cfg.queue)

@@ -400,6 +400,9 @@ func (c *Client) own(last waiter.Status) ticket.Number {
 		if own := c.sessions.Ticket(h.ID); !own.IsZero() {
 			return own
 		}
+		if own := c.players.Ticket(h.ID); !own.IsZero() {
+			return own
+		}
 		if last.Kept {
 			return h.Turn()
 		}

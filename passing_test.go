@@ -26,7 +26,7 @@ func TestPassing(t *testing.T) {
 		want   waiter.Passing
 	}{
 		"Nothing":      {want: waiter.Passing{Block: true, Offered: true, Named: true, Rings: true, Reads: true}},
-		"BlockOf1":     {cfg: Config{Block: 1}, want: alone},
+		"BlockOf1":     {cfg: Config{Block: 1}, want: waiter.Passing{Block: true, Offered: true, Named: true, Rings: true, Reads: true}},
 		"NoWait":       {change: func(s *settings) { s.wait = waitpolicy.NoWait }, want: alone},
 		"MaxWaiters0":  {opts: []Option{MaxWaiters(0)}, want: alone},
 		"MaxWaiters":   {opts: []Option{MaxWaiters(1)}, want: alone},

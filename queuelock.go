@@ -73,9 +73,9 @@
 //	├── sweeper      what has expired, and its removal
 //	├── queue        the algorithm: record and rows, their writes, and what follows for a ticket
 //	├── ticket       the counter, and the numbers that it issues
-//	└── internal     waiter (from the ticket to the grant), session (from the grant to the release), handover (from
-//	                 one turn to the next), blocks (goroutines that wait together), serving and rows (send the
-//	                 writes), table (DynamoDB)
+//	└── internal     member (one client in one queue, as one machine) and play (its driver), for calls that may wait
+//	                 together; waiter, session and handover for others; serving and rows (send the writes), table
+//	                 (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake rings waiters, failfast SDK settings,
 // httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,
@@ -92,11 +92,12 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/blocks"
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/handover"
+	machine "github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
@@ -114,19 +115,19 @@ type Client struct {
 	store    *table.Store
 	observer *heartbeat.Observer
 	local    *handover.Lines
-	blocks   *blocks.Blocks
+	players  *play.Client
 	sessions *session.Client // the locks held, or released in vain
 
 	ctx    context.Context // ends with Close, with cause ErrClosed
 	cancel context.CancelCauseFunc
 
 	mu         sync.Mutex
-	closed     bool                      // guarded by mu
-	calls      group.Group               // entered under mu, while not closed
-	background group.Group               // heartbeats, row deletes, RESET
-	functions  group.Group               // those of Do that run; entered under mu, while not closed
-	doing      map[*session.Session]bool // guarded by mu; their locks
-	checkTTL   sync.Once                 // of the table, with Config.Forget
+	closed     bool            // guarded by mu
+	calls      group.Group     // entered under mu, while not closed
+	background group.Group     // heartbeats, row deletes, RESET
+	functions  group.Group     // those of Do that run; entered under mu, while not closed
+	doing      map[holder]bool // guarded by mu; their locks
+	checkTTL   sync.Once       // of the table, with Config.Forget
 }
 
 // New returns a [Client] for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
@@ -142,14 +143,13 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	}
 	cfg = c.cfg
 	c.log, c.local = notify.New(cfg.Logger, cfg.Observer), handover.New(cfg.attention())
-	c.blocks = blocks.New(cfg.Block, c.background.Run)
 	c.cfg.Logger = c.log.Logger
 	if cfg.Wake != nil {
 		c.local.UseBells(cfg.Wake, c.cfg.Logger, c.background.Run)
 	}
 	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.doing = map[*session.Session]bool{}
+	c.doing = map[holder]bool{}
 	c.sessions = &session.Client{
 		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Local: c.local, Background: c.background.Run,
 		Released: ErrReleased,
@@ -160,7 +160,9 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 			return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
 		},
 	}
-	c.local.Holds = c.sessions.Holds
+	c.local.Holds = c.holds
+	c.players = play.New(c.together())
+	c.local.Also = c.players.Woken
 	return c, nil
 }
 
@@ -208,15 +210,15 @@ func (c *Client) serve(ctx context.Context, cfg *settings) (*Lock, error) {
 		return m.waited(m.acquire())
 	}
 	ended := m.ctx.Done()
-	caller := c.blocks.Enter(m.ctx, m)
+	caller := c.players.Enter(m.ctx, m)
 	for { // here, no deeper: a stack that has grown stays as large while its goroutine rests
 		select {
 		case <-caller.Wake:
 		case <-ended:
 			ended = nil
 		}
-		if w, grant, err := caller.Next(); w != nil {
-			return m.waited(w, grant, err)
+		if over, turn, err := caller.Next(); over {
+			return m.played(caller, turn, err)
 		}
 	}
 }
@@ -228,7 +230,7 @@ type member struct {
 	cfg    *settings
 }
 
-var _ blocks.Member = (*member)(nil)
+var _ play.Call = (*member)(nil)
 
 // member enters a call, which ends with end.
 //
@@ -244,15 +246,41 @@ func (c *Client) member(ctx context.Context, cfg *settings) (*member, error) {
 }
 
 // acquire waits in the queue, not in a block.
-func (m *member) acquire() (blocks.Waited, *waiter.Grant, error) {
+func (m *member) acquire() (*waiter.Waiter, *waiter.Grant, error) {
 	return waiter.Acquire(m.Bind(), m.client.waiter(m.cfg, m.callbacks), m.cfg.patience())
 }
 
 // waited makes the lock of what a waiter has got, or makes another attempt, or returns the error.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (m *member) waited(w blocks.Waited, grant *waiter.Grant, err error) (*Lock, error) {
+func (m *member) waited(w *waiter.Waiter, grant *waiter.Grant, err error) (*Lock, error) {
 	lock, tried, err := m.client.lock(&m.call, m.cfg, w, grant, err)
+	return m.concluded(lock, tried, err)
+}
+
+// played is waited of a caller that waits together with others.
+//
+//go:noinline // the same
+func (m *member) played(w *play.Caller, turn *play.Lock, err error) (*Lock, error) {
+	c, ctx, last := m.client, m.ctx, w.Status()
+	if err != nil {
+		return m.concluded(nil, w.Tried(), c.acquireError(ctx, m.cfg, err, last))
+	}
+	c.granted(ctx, m.cfg, turn.Ticket(), turn.Handover())
+	if failed := m.callbacks.Close(); failed || c.over(ctx) != nil { // served while the caller gave up: give it back
+		last.Serving = nil
+		err = c.acquireError(ctx, m.cfg, ctx.Err(), last)
+		if end := turn.Release(ctx); !turn.Final() {
+			err = errors.Join(err, end)
+		}
+		w.Cleared()
+		return m.concluded(nil, true, err)
+	}
+	return &Lock{held{session: turn, maxData: m.cfg.maxData()}}, nil
+}
+
+// concluded returns the lock, or makes another attempt, or returns the error.
+func (m *member) concluded(lock *Lock, tried bool, err error) (*Lock, error) {
 	if m.cfg.again(m.caller, tried, err) {
 		m.end()
 		m.cfg.wait = waitpolicy.NoWait
@@ -261,33 +289,16 @@ func (m *member) waited(w blocks.Waited, grant *waiter.Grant, err error) (*Lock,
 	return lock, m.cfg.reportFailure(err)
 }
 
-func (m *member) Queue() *table.Queue { return &m.cfg.queue }
+func (m *member) Values() context.Context { return m.caller }
 
-func (m *member) Config() *waiter.Config { return m.client.config(m.cfg) }
+func (m *member) Queue() *table.Queue { return &m.cfg.queue }
 
 func (m *member) Progress() func(waiter.Progress) { return m.client.progress(m.cfg, m.callbacks) }
 
 func (m *member) Log() *notify.Log { return m.cfg.log }
 
-func (m *member) Expired(grant *waiter.Grant) bool {
-	deadline := grant.Deadline
-	if deadline.IsZero() {
-		deadline = m.cfg.holderTerms().Deadline(grant.Sent)
-	}
-	return !time.Now().Before(deadline)
-}
-
-func (m *member) Advance(grant *waiter.Grant) error {
-	return m.client.sessions.Advance(m.Bind(), m.cfg.queue, grant)
-}
-
-func (m *member) GiveBack(ctx context.Context, grant *waiter.Grant) {
-	s := m.client.sessions.Hold(ctx, m.cfg.session(m.client), grant)
-	_ = s.Release(ctx) // Close repeats what fails
-}
-
 // lock makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
-func (c *Client) lock(call *call, cfg *settings, w blocks.Waited, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
+func (c *Client) lock(call *call, cfg *settings, w *waiter.Waiter, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
 	ctx, last := call.ctx, w.Status()
 	if err != nil {
 		err = c.acquireError(ctx, cfg, err, last)
@@ -296,9 +307,7 @@ func (c *Client) lock(call *call, cfg *settings, w blocks.Waited, grant *waiter.
 		}
 		return nil, w.Tried(), err
 	}
-	if resumed, ok := w.(*waiter.Waiter); ok {
-		cfg.mode = resumed.Mode() // of a lock that was resumed, what the record says
-	}
+	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
 	held := c.hold(ctx, cfg, grant)
 	failed := call.callbacks.Close()
 	if failed || c.over(ctx) != nil {
@@ -343,7 +352,7 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 }
 
 // do enters a function of Do. Its context ends with ctx, the lock and the client. Close leaves the lock until end.
-func (c *Client) do(ctx context.Context, s *session.Session) (held context.Context, end func(), _ error) {
+func (c *Client) do(ctx context.Context, s holder) (held context.Context, end func(), _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -378,7 +387,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.closed = true
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
-	c.blocks.Close()
+	c.players.Close()
 	var errs []error
 	if err := c.calls.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
@@ -390,8 +399,8 @@ func (c *Client) Close(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("queuelock: close: functions of Do still run, and their locks are released: %w", err))
 	}
 	errs = append(errs, <-released)
-	left := c.sessions.Sessions()
-	busy = slices.DeleteFunc(busy, func(s *session.Session) bool { return !slices.Contains(left, s) })
+	left := c.locks()
+	busy = slices.DeleteFunc(busy, func(s holder) bool { return !slices.Contains(left, s) })
 	errs = append(errs, c.releaseAll(ctx, busy))
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
@@ -405,11 +414,37 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// locks returns those that are held or not yet released.
+func (c *Client) locks() (all []holder) {
+	for _, s := range c.sessions.Sessions() {
+		all = append(all, s)
+	}
+	for _, l := range c.players.Locks() {
+		all = append(all, l)
+	}
+	return all
+}
+
+// holds reports whether the client holds a lock with that id.
+func (c *Client) holds(id string) bool { return c.sessions.Holds(id) || !c.players.Ticket(id).IsZero() }
+
+// together returns what the callers have in common that may wait together.
+func (c *Client) together() play.Config {
+	alike := &settings{Config: &c.cfg}
+	terms, row := alike.holderTerms(), c.config(alike).Row
+	return play.Config{
+		Kind: machine.Kind{Owner: c.cfg.Owner, TTL: terms.TTL, Margin: terms.Margin}, Most: c.cfg.Block, Names: alike.passing(c).Named,
+		Holder: terms, Row: row, Schedule: c.cfg.Poll, Timeout: c.cfg.RequestTimeout, Retry: max(c.cfg.TTL, minRetryTimeout), Attention: c.cfg.attention(),
+		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx, Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local, Holds: c.holds,
+		Released: c.sessions.Released, Lost: c.sessions.Lost, Unknown: c.sessions.Unknown,
+	}
+}
+
 // held returns the locks that are held or not yet released, and apart from them those under which a function of Do runs.
-func (c *Client) held() (idle, busy []*session.Session) {
+func (c *Client) held() (idle, busy []holder) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.sessions.Sessions() {
+	for _, s := range c.locks() {
 		if c.doing[s] {
 			busy = append(busy, s)
 		} else {
@@ -420,14 +455,14 @@ func (c *Client) held() (idle, busy []*session.Session) {
 }
 
 // releaseAll releases locks concurrently.
-func (c *Client) releaseAll(ctx context.Context, held []*session.Session) error {
+func (c *Client) releaseAll(ctx context.Context, held []holder) error {
 	errs := make([]error, len(held))
 	var wg sync.WaitGroup
 	for i, s := range held {
 		ctx := random.Fork(ctx)
 		wg.Go(func() {
 			if err := s.Release(ctx); err != nil {
-				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(s.Config().Queue), publicError(err))
+				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(s.Queue()), publicError(err))
 			}
 		})
 	}

@@ -3,10 +3,10 @@
 //
 //	oncecall    is how package once reaches the facade
 //	multilock   acquires several locks, all or none
-//	blocks      lets callers of one client wait and hold together
-//	session     keeps a lock that was granted
-//	member      is one client in one queue as one pure machine, which is to take the place of the three above and handover
-//	waiter      runs one acquire in one queue
+//	session     keeps a lock of a call that has waited alone
+//	play        drives members: callers that may wait together, and their locks
+//	member      is one client in one queue as one pure machine: its callers, their rows, and the lock that they hold
+//	waiter      runs one acquire in one queue that waits alone
 //	listing     scans a table for its queues
 //	handover    brings a turn to the next waiter
 //	rows        reads and writes the queue rows

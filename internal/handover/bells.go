@@ -2,14 +2,12 @@ package handover
 
 import (
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
-	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
 )
 
@@ -166,60 +164,4 @@ func (b *ringer) staggered(early bool, trip time.Duration) {
 	} else {
 		b.stagger = max(b.stagger-trip/32, 0)
 	}
-}
-
-// Rung returns what the waiter knows of its bell. rings: the present holder has probably read the waiter's row, and rings it. Only its
-// goroutine calls it, as all that it has heard.
-func (w *Waiter) Rung(rings bool) waitpolicy.Rung {
-	r := w.heard.rung
-	if w.rung == nil {
-		return r
-	}
-	w.lines.mu.Lock()
-	defer w.lines.mu.Unlock()
-	known := w.lines.bells.trusted[w.line.key]
-	if known > 0 && !rings {
-		known = 0
-	}
-	r.Trust, r.Stagger = int(known), w.lines.bells.stagger
-	return r
-}
-
-// Judge compares what the bell has said since the last verdict with what a look shows: before are the holders of the one before. A
-// turn that ended in this process says nothing about it, nor does one whose holder does not ring. A bell is of the end of the last
-// turn before the waiter's own, and a present turn began after it.
-func (w *Waiter) Judge(before, now []queue.Holder, rings bool) {
-	r := &w.heard.rung
-	if w.rung != nil && !w.heard.woken {
-		ended := slices.ContainsFunc(before, func(h queue.Holder) bool {
-			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == h.ID })
-		})
-		open := !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.Ticket.Less(w.ticket) })
-		if ended && open && r.Times == 0 { // one that came during the request
-			select {
-			case <-w.rung:
-				w.came()
-			default:
-			}
-		}
-		ended = ended && (open || r.Times == 0)
-		w.lines.mu.Lock()
-		defer w.lines.mu.Unlock()
-		b, key := w.lines.bells, w.line.key
-		known := b.trusted[key]
-		if !ended && r.Times > 0 && r.Early < waitpolicy.MaxEarly && known >= 0 {
-			r.Early++
-			return
-		}
-		if ended && (known <= 0 || rings) || r.Times > 0 {
-			b.trust(key, known.after(ended, r.Times > 0))
-		}
-		if ended && w.heard.heeded {
-			b.staggered(r.Early > 0, w.Terms.Pace.Trip())
-		}
-		if ended {
-			w.Terms.Pace.EndedBy(r.Last)
-		}
-	}
-	w.heard = heard{rung: waitpolicy.Rung{Last: r.Last}}
 }

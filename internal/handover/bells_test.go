@@ -134,9 +134,9 @@ func TestManyQueues(t *testing.T) {
 
 // judge has a waiter judge a look that was early as often as a bell is believed.
 func judge(w *Waiter, ended, rung bool) {
-	w.heard = heard{rung: waitpolicy.Rung{Early: waitpolicy.MaxEarly}}
+	w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{Early: waitpolicy.MaxEarly}
 	if rung {
-		w.came()
+		w.heard.Came()
 	}
 	look(w, ended)
 }
@@ -205,16 +205,16 @@ func TestTrustOfHolders(t *testing.T) {
 		{name: "TrueOnceMore", bells: 1, trust: 0, with: 1},
 	} {
 		w.Terms.Pace = &waitpolicy.Pace{}
-		w.heard = heard{rung: waitpolicy.Rung{Early: waitpolicy.MaxEarly}}
+		w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{Early: waitpolicy.MaxEarly}
 		for range step.bells {
-			w.came()
+			w.heard.Came()
 		}
 		w.Judge(before(1), step.now, step.rings)
 		if got, with := w.Rung(false).Trust, w.Rung(true).Trust; got != step.trust || with != step.with {
 			t.Errorf("%s: trust is %d and %d, want %d and %d", step.name, got, with, step.trust, step.with)
 		}
 	}
-	w.heard = heard{}
+	w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{}
 	signal(w.rung)
 	if w.Judge(before(1), before(2), false); w.Rung(false).Times != 0 || !rung(w) {
 		t.Error("a bell that came during a look which shows the turn before the waiter's own is of the end of that turn")
@@ -231,7 +231,7 @@ func TestBellDuringLook(t *testing.T) {
 		for range falseOnes {
 			judge(w, false, true)
 		}
-		w.heard = heard{}
+		w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{}
 		signal(w.rung)
 		before := w.Rung(true).Trust
 		if look(w, false); w.Rung(true).Trust != before || w.Rung(true).Times != 0 || !rung(w) {

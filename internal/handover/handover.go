@@ -1,4 +1,5 @@
-// Package handover brings a turn to the next waiter. It makes no request.
+// Package handover brings a turn to the next waiter. It makes no request. The waiters are those of package waiter: package play
+// brings a turn to its own callers, and shares the bells and the ends of turns with them.
 //
 // The write that ends a turn grants the lock to the waiter with the next ticket (PASS), if that is known. Else the
 // waiters claim it.
@@ -30,7 +31,9 @@ import (
 
 // Lines holds the waiters of one client by queue. It is safe for concurrent use.
 type Lines struct {
-	Holds   func(id string) bool // reports whether the client holds a lock with that id; optional
+	Holds func(id string) bool // reports whether the client holds a lock with that id; optional
+	// Also is called after a turn of one of these has ended, for callers that are not in a line; optional.
+	Also    func(of table.Queue)
 	timeout time.Duration
 	mu      sync.Mutex
 	lines   map[lineKey]*line         // guarded by mu
@@ -48,7 +51,7 @@ func New(timeout time.Duration) *Lines {
 // one. Leave and RowDeleted must be called in the end.
 func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int, bell *Bell) *Waiter {
 	w := &Waiter{
-		lines: l, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(), heard: heard{woken: true},
+		lines: l, ticket: t, wake: make(chan struct{}, 1), active: make(chan struct{}, 1), touched: time.Now(), heard: l.Hears(of, bell),
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +69,19 @@ func (l *Lines) Join(of table.Queue, t ticket.Number, ahead int, bell *Bell) *Wa
 
 // Wake wakes the first waiter for the queue after a turn has ended.
 func (l *Lines) Wake(of table.Queue) {
+	l.WakeHere(of)
+	l.also(of)
+}
+
+// WakeHere is Wake of those in a line alone.
+func (l *Lines) WakeHere(of table.Queue) {
 	l.turnEnded(of, func(in *line) { signal(in.first().wake) })
+}
+
+func (l *Lines) also(of table.Queue) {
+	if l.Also != nil {
+		l.Also(of)
+	}
 }
 
 // turnEnded records that a turn has ended in this process. wake is called with the line of its waiters, if there are any.
@@ -130,12 +145,6 @@ type Next struct {
 	answer chan queue.Passed // to that waiter; nil once it has got one
 }
 
-// Retakes returns callers of this client that wait without a ticket, as those to which a release grants the lock. The answer to
-// its first request is sent to them.
-func Retakes(grant *queue.Next, answer chan queue.Passed) Next {
-	return Next{Grant: grant, answer: answer}
-}
-
 // Next returns the waiter that the holder with that id and ticket passes the lock to: the next one, if it is of this client and
 // offers that, or else the one that its row names.
 func (l *Lines) Next(of table.Queue, id string, t ticket.Number, row Row) Next {
@@ -191,9 +200,7 @@ func (n *Next) Answer(a queue.Passed) {
 	if n.answer != nil {
 		n.answer <- a
 		n.answer = nil
-		if n.taken != nil {
-			signal(n.taken.wake)
-		}
+		signal(n.taken.wake)
 	}
 }
 
@@ -204,7 +211,7 @@ func (l *Lines) Released(of table.Queue, n Next, after queue.HoldAfter, rec queu
 	case after == queue.AfterNothing:
 	case after != queue.AfterPassed:
 		l.Wake(of)
-	case n.taken != nil, n.Grant.New: // no other waiter can be next
+	case n.taken != nil: // no other waiter can be next
 		l.turnEnded(of, func(*line) {})
 	default:
 		l.turnEnded(of, func(in *line) {
@@ -215,5 +222,6 @@ func (l *Lines) Released(of table.Queue, n Next, after queue.HoldAfter, rec queu
 			}
 			signal(in.first().wake)
 		})
+		l.also(of)
 	}
 }

@@ -286,6 +286,7 @@ func TestSpotAhead(t *testing.T) {
 	ahead("alone", 0, next)
 }
 
+// TestBlocksAhead checks what is ahead where a row of another client is of several waiters.
 func TestBlocksAhead(t *testing.T) {
 	lines, q := New(time.Hour), onPaper("e", "lock")
 	ahead := func(what string, want Ahead, s *Waiter) {
@@ -295,25 +296,18 @@ func TestBlocksAhead(t *testing.T) {
 		}
 	}
 	first := lines.Join(q, n(10), 5, nil)
-	first.Spans(4) // 10 to 13
 	first.Saw(&queue.Snapshot{}, Ahead{Rows: 1, Waiters: 5})
-	ahead("behind a block of another client", Ahead{1, 5}, first)
-	second := lines.Join(q, n(15), 10, nil)
-	ahead("behind a block of its client, and a ticket", Ahead{3, 10}, second)
-	between := lines.Join(q, n(14), 9, nil)
-	ahead("between them", Ahead{2, 9}, between)
-	ahead("behind it", Ahead{3, 10}, second)
+	ahead("behind a block", Ahead{1, 5}, first)
+	second := lines.Join(q, n(12), 7, nil)
+	ahead("behind a waiter of its client, and a ticket", Ahead{3, 7}, second)
+	between := lines.Join(q, n(11), 6, nil)
+	ahead("between them", Ahead{2, 6}, between)
+	ahead("behind it", Ahead{3, 7}, second)
 	first.RowInserted()
 	first.Leave()
-	ahead("after the block has left", Ahead{1, 5}, between)
-	shown := []queue.Waiter{{Ticket: n(10), Turns: 4}}
-	between.Saw(&queue.Snapshot{Rows: shown}, Ahead{Rows: 1, Waiters: 4})
-	ahead("whose row is still there", Ahead{}, between)
-
-	third := lines.Join(q, n(30), 20, nil) // 14 tickets of others between
-	late := lines.Join(q, n(20), 15, nil)
-	late.Spans(5) // 20 to 24
-	ahead("behind a block that joined late", Ahead{9 + 3, 9 + 5 + 2}, third)
+	ahead("after the first has left", Ahead{1, 5}, between)
+	between.Saw(&queue.Snapshot{Rows: []queue.Waiter{{Ticket: n(10)}}}, Ahead{Rows: 2, Waiters: 6})
+	ahead("whose row is still there", Ahead{1, 5}, between)
 }
 
 // TestLate checks that a waiter which counts the rows ahead knows of each that has come since its last look, and is woken.

@@ -53,7 +53,7 @@ func (l *line) leave(w *Waiter) {
 	if i == len(l.waiters) {
 		l.others += w.others
 	} else if next := l.waiters[i]; w.seen && !next.seen {
-		next.seen, next.ahead = true, w.ahead.plus(next.others, next.others)
+		next.seen, next.ahead = true, w.ahead.plus(next.others)
 	} else if !next.seen {
 		next.others += w.others
 	}
@@ -107,7 +107,7 @@ func (l *line) saw(w *Waiter, s *queue.Snapshot, ahead Ahead) {
 	for t, left := range l.leaving {
 		shown := slices.ContainsFunc(s.Rows, func(row queue.Waiter) bool { return row.Ticket == t })
 		if shown && t.Less(w.ticket) && s.Record.Floor().Less(t) {
-			ahead = ahead.plus(-1, -1-left.more)
+			ahead = ahead.plus(-1)
 		}
 		if !shown && left.deleted {
 			delete(l.leaving, t)
@@ -120,13 +120,14 @@ func (l *line) saw(w *Waiter, s *queue.Snapshot, ahead Ahead) {
 }
 
 // ahead returns what is ahead of the waiter with an index.
-func (l *line) ahead(i int) (n Ahead) {
+func (l *line) ahead(i int) Ahead {
+	n := 0 // behind what a look has shown
 	for ; !l.waiters[i].seen; i-- {
-		n = n.plus(l.waiters[i].others, l.waiters[i].others)
+		n += l.waiters[i].others
 		if i == 0 {
-			return n
+			return Tickets(n)
 		}
-		n = n.plus(1, 1+l.waiters[i-1].more) // the waiter before
+		n++ // the waiter before
 	}
-	return n.plus(l.waiters[i].ahead.Rows, l.waiters[i].ahead.Waiters)
+	return l.waiters[i].ahead.plus(n)
 }

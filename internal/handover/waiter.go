@@ -17,7 +17,6 @@ type Waiter struct {
 	lines  *Lines
 	line   *line
 	ticket ticket.Number
-	more   int           // tickets that it has after that
 	wake   chan struct{} // it has become the first, a turn has ended in this process, or the lock was passed to it
 	rung   chan struct{} // another process has rung the bell; nil: it has none
 	active chan struct{}
@@ -37,28 +36,7 @@ type Waiter struct {
 	offering bool              // a release may take Terms.Offer
 	passed   chan queue.Passed // of a release that has tried to pass the lock; nil: none has
 
-	heard heard // guarded by nothing: its goroutine alone uses it
-}
-
-// heard is what a waiter has heard since the last verdict; see Judge.
-type heard struct {
-	rung   waitpolicy.Rung
-	heeded bool // the first look since then was because of the bell
-	woken  bool // turns may have ended without a bell
-}
-
-// Spans says how many tickets the waiter has, from its own on: they are not those of others.
-func (w *Waiter) Spans(turns int) {
-	w.lines.mu.Lock()
-	defer w.lines.mu.Unlock()
-	w.more = turns - 1
-	l := w.line
-	if last := w.ticket.Plus(uint64(w.more)); l.last.Less(last) {
-		l.last = last
-	}
-	if i := slices.Index(l.waiters, w) + 1; i < len(l.waiters) {
-		l.waiters[i].others = max(0, l.waiters[i].others-w.more)
-	}
+	heard Heard // guarded by nothing: its goroutine alone uses it
 }
 
 // CountsRows says that the waiter looks again if a row of its client comes ahead of it after it has looked. See [Waiter.Late].
@@ -179,7 +157,8 @@ type Ahead struct {
 // Tickets returns as many rows, of one waiter each.
 func Tickets(n int) Ahead { return Ahead{n, n} }
 
-func (a Ahead) plus(rows, waiters int) Ahead { return Ahead{a.Rows + rows, a.Waiters + waiters} }
+// plus returns what is ahead with n more rows, of one waiter each.
+func (a Ahead) plus(n int) Ahead { return Ahead{a.Rows + n, a.Waiters + n} }
 
 // Ahead returns what is ahead, or was before Leave. Rows of other clients are counted by the looks
 // of this line. Behind them, each ticket of another client counts as a row.
@@ -249,7 +228,8 @@ func (w *Waiter) Rest(ctx context.Context, d time.Duration, slots chan<- struct{
 		select {
 		case <-timer.C:
 		case <-w.wake:
-			w.heard.woken, woken, over = true, true, true
+			w.heard.Woken()
+			woken, over = true, true
 		case <-w.rung:
 			until = w.heed(until)
 		case slots <- struct{}{}:
@@ -263,7 +243,7 @@ func (w *Waiter) Rest(ctx context.Context, d time.Duration, slots chan<- struct{
 		over = over || !time.Now().Before(until)
 	}
 	w.Touch()
-	return woken || w.heard.rung.Times > 0 && w.heard.rung.Early == 0 && w.trusts(), slot, w.withdraw(ctx)
+	return woken || w.believes(), slot, w.withdraw(ctx)
 }
 
 // withdraw ends the offer. If a release has taken it, its answer is awaited, and returned.
@@ -277,7 +257,7 @@ func (w *Waiter) withdraw(ctx context.Context) queue.Event {
 	if passed == nil {
 		return nil
 	}
-	w.heard.woken = true
+	w.heard.Woken()
 	ctx, cancel := retry.Outlive(ctx, answerGrace)
 	defer cancel()
 	select {
@@ -289,17 +269,26 @@ func (w *Waiter) withdraw(ctx context.Context) queue.Event {
 }
 
 //go:noinline // what it needs of the stack, a resting waiter does not occupy
-func (w *Waiter) trusts() bool { return w.Rung(false).Trust >= 0 }
-
-// came counts a bell.
-func (w *Waiter) came() { w.heard.rung.Times, w.heard.rung.Last = w.heard.rung.Times+1, time.Now() }
+func (w *Waiter) believes() bool { return w.heard.Believed() }
 
 // heed takes a bell, and returns when the rest ends, at the latest at until.
 //
 //go:noinline // the same
 func (w *Waiter) heed(until time.Time) time.Time {
-	w.came()
-	at, heeded := w.Terms.Pace.Heed(*w.Terms.Schedule, w.Rung(false), until)
-	w.heard.heeded = w.heard.heeded || heeded && w.heard.rung.Early == 0
-	return at
+	return w.heard.Heed(w.Terms.Pace, *w.Terms.Schedule, until)
+}
+
+// Rung returns what the waiter knows of its bell. Only its goroutine calls it, as all that it has heard.
+func (w *Waiter) Rung(rings bool) waitpolicy.Rung { return w.heard.Rung(rings) }
+
+// Judge is that of what the waiter has heard.
+func (w *Waiter) Judge(before, now []queue.Holder, rings bool) {
+	w.heard.Judge(w.Terms.Pace, w.ticket, before, now, rings, func() bool {
+		select {
+		case <-w.rung:
+			return true
+		default:
+			return false
+		}
+	})
 }

@@ -105,16 +105,21 @@ func Until(end time.Time) *Schedule {
 // Pause waits before the next attempt. It returns false at once if the end would pass during
 // the wait, or the timeout during a wait without variation, or ctx has ended.
 func (s *Schedule) Pause(ctx context.Context) bool {
+	pause, ok := s.Next(ctx)
+	return ok && ctx.Err() == nil && (s.end.IsZero() || time.Now().Add(pause).Before(s.end)) && Sleep(ctx, pause)
+}
+
+// Next returns the pause before the next attempt; false: there is none.
+func (s *Schedule) Next(ctx context.Context) (pause time.Duration, ok bool) {
 	if !s.begun {
 		s.backoff.Reset()
 		s.begun = true
 	}
 	next := s.backoff.NextBackOff()
-	if ctx.Err() != nil || next == backoff.Stop {
-		return false
+	if next == backoff.Stop {
+		return 0, false
 	}
-	pause := random.Around(ctx, next)
-	return (s.end.IsZero() || time.Now().Add(pause).Before(s.end)) && Sleep(ctx, pause)
+	return random.Around(ctx, next), true
 }
 
 // Reset ends a series of failures: the timeout and the delays begin again.

@@ -106,7 +106,7 @@ func (c *Client) Holds(id string) bool {
 	return s != nil && s.current().Phase == queue.PhaseHeld
 }
 
-// Ticket returns the ticket of the present turn of the lock with that id; zero: it is not held.
+// Ticket returns the ticket of the lock with that id; zero: it is not held.
 func (c *Client) Ticket(id string) (t ticket.Number) {
 	c.mu.Lock()
 	s := c.sessions[id]

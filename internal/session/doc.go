@@ -1,5 +1,5 @@
-// Package session keeps a lock that was granted: its heartbeat, its writes and its
-// release. Package waiter obtains the grant.
+// Package session keeps the lock of a call that has waited alone: its heartbeat, its writes and its
+// release. Package waiter obtains the grant. Package play keeps the locks of callers that may wait together.
 //
 // # What it promises
 //

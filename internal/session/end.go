@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // end is one call that releases the lock, as it is played: the hold decides what comes next. The turnstile of the releases
@@ -23,7 +22,6 @@ type end struct {
 	resume func()                 // lets transactions begin again; nil: they may
 	pass   handover.Next          // the waiter that was looked for last
 	record queue.Record           // of the last answer
-	turn   ticket.Number          // of the caller of the block that was chosen to follow; zero: none
 	rung   bool                   // the row of the next waiter is read to ring its bell
 }
 
@@ -72,15 +70,8 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 		if !c.transacts.last.visible(soon) {
 			return queue.HoldEvent{Err: errUnsettled}
 		}
-	case queue.HoldFollow:
-		c.turn = c.choose()
-		return queue.HoldEvent{Followed: !c.turn.IsZero()}
 	case queue.HoldOffer:
-		last := c.grant.Last()
-		c.pass = c.client.Local.Next(c.config.Queue, c.grant.ID, last, c.nextRow())
-		if next, err := last.Next(); c.pass.Grant == nil && do.Alone && c.grant.Block != nil && err == nil {
-			c.pass = c.grant.Block.Retake(next)
-		}
+		c.pass = c.client.Local.Next(c.config.Queue, c.grant.ID, c.grant.Ticket, c.nextRow())
 		return queue.HoldEvent{Next: c.pass.Grant}
 	case queue.HoldPause:
 		if !c.policy.Again(ctx, do.Err) {
@@ -96,7 +87,7 @@ func (c *end) perform(ctx context.Context, do queue.HoldDo) queue.HoldEvent {
 	case queue.HoldSend:
 		return c.send(ctx, do)
 	}
-	return queue.HoldEvent{}
+	return queue.HoldEvent{} // to HoldFollow, too: the lock has one turn
 }
 
 // send sends one request.
@@ -123,6 +114,6 @@ func (c *end) passOn(do queue.HoldDo) {
 	q := c.config.Queue
 	c.client.Local.Released(q, c.pass, do.After, c.record)
 	if do.Reset {
-		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Last()) })
+		c.client.Background(func() { c.client.Reset(context.WithoutCancel(c.ctx), q, c.grant.Ticket) })
 	}
 }

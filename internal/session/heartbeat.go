@@ -32,15 +32,11 @@ func (s *Session) keep(ctx context.Context) {
 		first = min(terms.Interval, queue.AcceptAfter, s.grant.Lease.TTL/8, time.Until(s.grant.Deadline)/4)
 	}
 	sent, deadline := s.grant.Sent, s.grant.Deadline
-	if before := s.grant.Before; before != nil {
-		sent = time.Now()
-		first = max(0, before.Due.Sub(sent))
-	}
 	others := mode.Permits > 1 || mode.Shared || s.client.held() >= crowd
-	if others && s.grant.Before == nil && first == terms.Interval {
+	if others && first == terms.Interval {
 		first -= time.Duration(random.Float64(ctx) * float64(first/2))
 	}
-	renewals := s.renewals()
+	renewals := heartbeat.NewRenewals(terms, s.config.Queue.Clock(), s.grant.Lease)
 	s.mu.Lock() // the loss may be reported at once
 	defer s.mu.Unlock()
 	s.keeper = heartbeat.Start(ctx, sent, heartbeat.Config{

@@ -34,9 +34,6 @@ type life struct {
 // Grant returns the grant with which the session began.
 func (s *life) Grant() *waiter.Grant { return s.grant }
 
-// Config returns the Config with which the session began.
-func (s *life) Config() Config { return s.config }
-
 // Context returns a context that is cancelled when the lock is lost or released, with the
 // reason as its cause. Its Err reads the clock.
 func (s *life) Context() context.Context { return s.ctx }
@@ -113,11 +110,8 @@ func (s *life) step(e queue.HoldEvent) queue.HoldDo {
 	}
 	if to == queue.PhaseLost || to.Final() {
 		s.client.unlist(s.grant.ID)
-		if !e.Followed { // else the next turn keeps what is the block's
-			s.leave()
-			s.grant.Bell.Stop()
-			s.over(to.Lost())
-		}
+		s.leave()
+		s.grant.Bell.Stop()
 	}
 	return do
 }
@@ -161,10 +155,10 @@ func (s *life) report(from, to State) {
 	}
 	switch {
 	case to.Phase.Lost():
-		notify.Send(s.config.Log, event.Lost{Origin: o, Held: to.since.Sub(s.start()), Cause: to.Loss.Cause, Err: to.Loss.Err})
+		notify.Send(s.config.Log, event.Lost{Origin: o, Held: to.since.Sub(s.grant.Sent), Cause: to.Loss.Cause, Err: to.Loss.Err})
 	case to.Phase.Final():
 		notify.Send(s.config.Log, event.Released{
-			Origin: o, Held: begun.Sub(s.start()), Took: to.since.Sub(begun), Err: to.unknown,
+			Origin: o, Held: begun.Sub(s.grant.Sent), Took: to.since.Sub(begun), Err: to.unknown,
 		})
 	}
 }

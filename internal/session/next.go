@@ -11,7 +11,7 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// next is what a session knows of the row with the ticket after its last. The look before the grant may have shown it. Else a
+// next is what a session knows of the row with the ticket after its own. The look before the grant may have shown it. Else a
 // session that was granted after a wait reads it once during its turn: the client that had the lock before, for one, has often
 // come back meanwhile.
 type next struct {
@@ -20,13 +20,12 @@ type next struct {
 	timer *time.Timer   // of the read; nil: there is none
 }
 
-// foresee lets the session read the next row during its turn, so that the release can grant the lock by name and ring: of a block
-// only the last turn.
+// foresee lets the session read the next row during its turn, so that the release can grant the lock by name and ring.
 func (s *Session) foresee() {
 	g := s.grant
 	s.next.row = g.Next
 	t, ok := s.nextTicket()
-	if g.ReadNext.IsZero() || !ok || g.Ticket != g.Last() || !s.config.Passing.Reads {
+	if g.ReadNext.IsZero() || !ok || !s.config.Passing.Reads {
 		return
 	}
 	ctx := random.Fork(context.WithoutCancel(s.ctx))
@@ -46,9 +45,9 @@ func (s *Session) foresee() {
 	})
 }
 
-// nextTicket returns the ticket after the session's last. Other locks have no next waiter, or its row is elsewhere.
+// nextTicket returns the ticket after the session's. Other locks have no next waiter, or its row is elsewhere.
 func (s *Session) nextTicket() (t ticket.Number, ok bool) {
-	t, err := s.grant.Last().Next()
+	t, err := s.grant.Ticket.Next()
 	return t, err == nil && s.config.Passing.Rings
 }
 

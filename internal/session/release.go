@@ -29,7 +29,6 @@ func (s *Session) Release(ctx context.Context) error {
 		return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", s.config.Name, err)
 	}
 	defer s.releases.Unlock()
-	s.renewLate(ctx)
 	_ = s.Err() // a lease that has run out is a loss, not a release
 	return s.release(ctx, nil)
 }
@@ -45,12 +44,7 @@ func (s *Session) release(ctx context.Context, result *queue.Result) error {
 		s.next.timer.Stop()
 	}
 	c := end{Session: s, policy: releasing.Within(0)}
-	defer s.over(false) // also if the DynamoDB client panics
 	do = c.play(ctx, do)
-	if !c.turn.IsZero() {
-		s.pass(c.turn)
-		return nil
-	}
 	c.passOn(do)
 	st := s.current()
 	if st.Phase.Final() {

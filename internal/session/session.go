@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Config describes a lock. Warnings and Log are optional.
@@ -38,16 +38,16 @@ func (c *Client) Hold(ctx context.Context, config Config, grant *waiter.Grant) *
 	ctx = random.Fork(context.WithoutCancel(ctx))
 	l := &life{client: c, config: config, grant: grant, delivery: delivery{decided: make(chan struct{})}}
 	s := &Session{life: l, releases: newTurnstile(), transacts: &transactions{life: l, turnstile: newTurnstile()}}
-	grant.Held, grant.First = time.Now(), cmp.Or(grant.First, grant.Ticket)
+	grant.Held = time.Now()
 	s.config.Terms.Delay = max(config.Terms.Delay, grant.Lease.Delay) // of a lock that was resumed
 	terms := s.config.Terms
-	s.hold = s.began(queue.Grant{
-		ID: grant.ID, Ticket: grant.First, Turns: grant.Turns, Mode: config.Mode, Sent: grant.Sent,
+	s.hold = queue.NewHold(queue.Grant{
+		ID: grant.ID, Ticket: grant.Ticket, Mode: config.Mode, Sent: grant.Sent,
 		Claimed: grant.Claimed, Resumed: grant.Resumed, Named: grant.Leave != nil, FailClosed: terms.FailClosed,
 		TTL: terms.TTL, Margin: terms.Margin, Delay: terms.Delay,
 		AtLeast: terms.AtLeast, NotBefore: grant.Lease.NotBefore,
 		Forget: config.Queue.Forget, Home: config.Queue.Home != nil, Patience: c.Timeout,
-	})
+	}, grant.Record)
 	inner, cancel := context.WithCancelCause(ctx)
 	s.ctx = sessionContext{inner, l, cancel}
 	s.keep(ctx)
@@ -78,3 +78,21 @@ func (t turnstile) Lock(ctx context.Context) error {
 }
 
 func (t turnstile) Unlock() { <-t }
+
+// Queue returns the queue of the lock.
+func (s *life) Queue() table.Queue { return s.config.Queue }
+
+// Ticket returns the lock's ticket.
+func (s *life) Ticket() ticket.Number { return s.grant.Ticket }
+
+// Mode returns how the lock was acquired.
+func (s *life) Mode() queue.Mode { return s.config.Mode }
+
+// Handle returns the handle by which another process resumes the lock.
+func (s *life) Handle() queue.Handle { return s.grant.Handle() }
+
+// AtLeast returns for how long the queue stays closed after the grant.
+func (s *life) AtLeast() time.Duration { return s.config.Terms.AtLeast }
+
+// Final reports whether nothing of the lock is left, so far as is known.
+func (s *life) Final() bool { return s.current().Phase.Final() }

@@ -62,9 +62,6 @@ func (s *Session) Downgrade(ctx context.Context) error {
 	if err != nil {
 		return s.failed(ctx, what, err)
 	}
-	if s.grant.Block != nil {
-		s.grant.Block.Split()
-	}
 	if err = s.change(ctx, what, of(s.life, (*queue.Hold).Downgrade)); err == nil {
 		s.client.Local.Wake(s.config.Queue)
 	}
@@ -100,5 +97,5 @@ func transient(err error) bool {
 // while this lock is held.
 func (s *Session) Unsettled() bool {
 	earliest, _, _ := s.config.Queue.Clock().At(s.grant.Sent)
-	return s.grant.Record.Marks.MayAppear(earliest) || of(s.life, (*queue.Hold).Open)
+	return s.grant.Record.Marks.MayAppear(earliest)
 }

@@ -1,5 +1,5 @@
-// Package waiter runs one acquire in one queue: it takes a number, enters the queue with it, and waits for the
-// grant or leaves.
+// Package waiter runs one acquire in one queue that waits alone: it takes a number, enters the queue with it, and
+// waits for the grant or leaves. Package play does that for callers that may wait together.
 //
 // # Steps
 //

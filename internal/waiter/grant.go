@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -24,49 +23,12 @@ type Grant struct {
 	// Claimed reports a grant after a wait in the queue. Resumed reports a lock of another process, which may
 	// have acted under it.
 	Claimed, Resumed bool
-	Handover         time.Duration // see event.Granted
-	Record           queue.Record  // with the grant
-	Held             time.Time     // when its session began, after Record was read
-	Next             handover.Row  // to which its release may pass the lock
-	ReadNext         time.Time     // when its session reads the row for that; zero: it does not
-
-	// Of a block: Ticket is that of the present turn, and the entry has First.
-	Block    Block // nil: none
-	First    ticket.Number
-	Turns    int                 // zero: one
-	Before   *TurnBefore         // nil: it is the first of the block
-	Stale    bool                // the turn must begin with ADVANCE
-	Renewals *heartbeat.Renewals // the ends of the lease; nil before its session begins
-	Bell     *handover.Bell      // where the holder can be rung, until its Stop; nil: nowhere
-}
-
-// TurnBefore is what a turn takes over from the one before it in its block. The deadline is that of the Grant.
-type TurnBefore struct {
-	Hold  *queue.Hold // of the turn that begins
-	Due   time.Time   // of the next heartbeat
-	Ended time.Time   // the turn before
-}
-
-// Block is what the holder of a lock knows of other callers of its client that wait for it.
-type Block interface {
-	// Choose chooses the caller of the next turn, to which Deliver follows. Its ticket is zero if there is none.
-	Choose() ticket.Number
-	Deliver(*Grant)
-	// Retake returns the callers that wait without a ticket as those to which a release grants the lock, from ticket t on.
-	Retake(t ticket.Number) handover.Next
-	Split()         // gives the callers of later turns back to the queue
-	Over(lost bool) // says that the lock has ended, or is lost; repeats are ignored
-}
-
-// Last returns the last ticket of the grant.
-func (g *Grant) Last() ticket.Number { return g.First.Plus(uint64(max(g.Turns, 1) - 1)) }
-
-// Idle returns for how long the lock was idle before the grant, which its caller gets now. Zero: that is not known.
-func (g *Grant) Idle(now time.Time) time.Duration {
-	if g.Before != nil {
-		return max(1, now.Sub(g.Before.Ended))
-	}
-	return g.Handover
+	Handover         time.Duration  // see event.Granted
+	Record           queue.Record   // with the grant
+	Held             time.Time      // when its session began, after Record was read
+	Next             handover.Row   // to which its release may pass the lock
+	ReadNext         time.Time      // when its session reads the row for that; zero: it does not
+	Bell             *handover.Bell // where the holder can be rung, until its Stop; nil: nowhere
 }
 
 // grant returns the lock that the machine says is held.
@@ -74,7 +36,7 @@ func (w *Waiter) grant(do *queue.Do) *Grant {
 	w.failure.set(nil)
 	a := do.Attempt
 	g := &Grant{
-		ID: a.ID, Ticket: do.Holder.Ticket, First: do.Holder.Ticket, Turns: w.cfg.Turns, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
+		ID: a.ID, Ticket: do.Holder.Ticket, Sent: a.Sent, Lease: a.Lease, Claimed: a.Claimed, Resumed: a.Resumed,
 		Handover: w.turn.handover, Record: w.wait.Snapshot.Record, Next: w.sight.turn.next, Bell: w.bell,
 	}
 	switch {

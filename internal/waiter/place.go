@@ -52,7 +52,7 @@ func (w *Waiter) startPlace(ctx context.Context, local *handover.Waiter) *place 
 		cfg: w.cfg, local: local, places: &w.places, ctx: random.Fork(context.WithoutCancel(ctx)),
 		inserted: make(chan struct{}), failed: make(chan struct{}),
 	}
-	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared, Group: w.cfg.Policy.Group, Turns: w.cfg.Turns}, ""
+	row, from := queue.Waiter{Ticket: w.wait.Ticket, Owner: w.cfg.Entry.Owner, Shared: w.Mode().Shared, Group: w.cfg.Policy.Group}, ""
 	if w.cfg.Policy.Limited {
 		row.MaxWaiters = w.cfg.Policy.Waiters
 	}

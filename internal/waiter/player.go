@@ -146,9 +146,9 @@ func (p *player) look(ctx context.Context, do *queue.Do) queue.Event {
 	if p.turn.local != nil {
 		p.turn.local.Looks()
 	}
-	turns := 0
+	turns := 0 // see rows.Look
 	if p.sight.turn.byName {
-		turns = p.cfg.turns()
+		turns = 1
 	}
 	e := p.read(ctx, turns, do)
 	if seen, ok := e.(queue.Seen); ok {

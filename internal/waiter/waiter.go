@@ -59,9 +59,6 @@ type Config struct {
 
 	Entry Entry
 	Row   heartbeat.Terms // of the row's lease
-	Turns int             // how many tickets it takes, for a block; zero: one
-	// Numbered receives the first ticket, each time that the waiter joins the queue. It must not block. Optional.
-	Numbered func(ticket.Number)
 
 	Schedule     waitpolicy.Schedule
 	Policy       queue.Policy
@@ -69,7 +66,6 @@ type Config struct {
 	NoWait       bool           // give up a busy lock at once, with ErrBusy, and a silent table at Until
 	Until        time.Time      // with NoWait: the end of all requests but those of CLEAN UP
 	RetryTimeout time.Duration  // limits the attempts at a table that does not answer
-	Silence      time.Duration  // less than RetryTimeout: the part of it that has passed before, until the ticket is taken
 	Resume       *queue.Handle  // of what is continued; nil: take a number
 	Progress     func(Progress) // receives changes of a wait; must not block; optional
 	// Placed receives the handle of each place in the queue. It must not block. The row is put once the
@@ -99,7 +95,7 @@ type Entry struct {
 
 // Passing says how the lock of a call may come without a claim, and go on.
 type Passing struct {
-	Block   bool // its caller may wait in a block: the turn comes in memory
+	Block   bool // its caller may wait in a block, which is the part of package play
 	Offered bool // a release of its client may pass it the lock
 	Named   bool // a release of any client may, by its row
 	Rings   bool // its holder rings the row with the next ticket
@@ -161,13 +157,13 @@ const TryLimit = 3 * time.Second
 
 // New returns a Waiter. It keeps the Config, and makes no request.
 func New(ctx context.Context, c *Config) *Waiter {
-	series := retry.For(c.RetryTimeout - c.Silence)
+	series := retry.For(c.RetryTimeout)
 	if c.NoWait {
 		series, c = retry.Until(c.Until), c.until()
 	}
 	e := c.Entry
 	machine := queue.WaitConfig{
-		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Turns: c.Turns, Policy: c.Policy,
+		ID: random.Text(ctx), Items: c.Queue.Items, Owner: e.Owner, Data: e.Data, Mode: e.Mode, NoWait: c.NoWait, Policy: c.Policy,
 		FailClosed: e.Terms.FailClosed, Scope: ticket.ScopeQueue, Resume: c.Resume, Forget: c.Queue.Forget, Wanted: c.Wanted,
 	}
 	bell := c.Local.Hang()
@@ -256,31 +252,6 @@ func awaitCleanUp(ctx context.Context, before []*Waiter) {
 			}
 		}
 	}
-}
-
-// turns returns how many tickets the waiter takes.
-func (c *Config) turns() int { return max(c.Turns, 1) }
-
-// Retaking returns the entry by which a release takes tickets for a waiter that has sent nothing, from t on, and grants it the
-// lock. Retook follows.
-func (w *Waiter) Retaking(t ticket.Number) queue.Entry { return w.wait.Retaking(clock{&w.player}, t) }
-
-// Retook takes the answer of that release. It returns the grant, or nil: then Run follows.
-func (w *Waiter) Retook(ctx context.Context, answer queue.Passed) (*Grant, error) {
-	do := w.step(answer)
-	if do.State == queue.Idle {
-		return nil, nil
-	}
-	w.cfg.Log.Ticket(w.wait.Ticket)
-	do, err := w.play(ctx, do)
-	grant, err := w.entered(ctx, do, err)
-	switch {
-	case errors.Is(err, ErrNewTicket):
-		return nil, nil
-	case err != nil:
-		w.Leave(ctx)
-	}
-	return grant, err
 }
 
 // Run acquires the lock, or leaves the queue when ctx ends. A lock that was granted while ctx ended is returned
@@ -444,9 +415,6 @@ func (w *Waiter) join(ctx context.Context) error {
 		return nil
 	}
 	w.series = retry.For(w.cfg.RetryTimeout)
-	if w.cfg.Numbered != nil {
-		w.cfg.Numbered(w.wait.Ticket)
-	}
 	if w.cfg.Placed != nil && w.cfg.Resume == nil {
 		select {
 		case <-w.cfg.Placed(w.handle()): // before the row is put: a slow receiver delays no other waiter
@@ -459,7 +427,6 @@ func (w *Waiter) join(ctx context.Context) error {
 		ahead = ticketsAhead(w.wait.Ticket, w.wait.Snapshot.Record)
 	}
 	w.turn.local = w.cfg.Local.Join(w.cfg.Queue, w.wait.Ticket, ahead, w.bell)
-	w.turn.local.Spans(w.cfg.turns())
 	if w.cfg.Policy.Limited {
 		w.turn.local.CountsRows()
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,10 +181,10 @@ func TestBlockAdvanceEnds(t *testing.T) {
 				locktest.Release(t, first)
 				second := locktest.Within(t, "the second", 10*time.Second, mine[1])
 				fails.Remove()
-				gone, given := errors.AsType[*queuelock.NotAcquiredError](second.Err)
 				switch {
-				case name == "late" && (!given || gone.Position != 1):
-					t.Errorf("its wait has ended: %v", second.Err)
+				case name == "late": // the answer came within the grace of a request
+					locktest.OK(t, second.Err)
+					locktest.Release(t, second.Lock)
 				case name == "silent" && !errors.Is(second.Err, queuelock.ErrUnavailable):
 					t.Errorf("the table does not answer: %v", second.Err)
 				case name == "refused" && (second.Err == nil || !strings.Contains(second.Err.Error(), "ValidationException")):
@@ -209,14 +210,14 @@ func blocksOf(t *testing.T, f func(table *queuelocktest.Table, c *queuelock.Clie
 // paused is a DynamoDB client whose process is paused after an ADVANCE, before its answer is seen.
 type paused struct {
 	*queuelocktest.Client
-	by time.Duration // zero: it is not
+	by atomic.Int64 // zero: it is not
 }
 
 func (p *paused) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	out, err := p.Client.UpdateItem(context.WithoutCancel(ctx), in, opts...)
 	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), queue.AttrReached) {
-		time.Sleep(p.by)
-		p.by = 0
+		time.Sleep(time.Duration(p.by.Load()))
+		p.by.Store(0)
 	}
 	return out, err
 }
@@ -235,7 +236,7 @@ func TestBlockPausedAdvance(t *testing.T) {
 		locktest.Release(t, held)
 		first := lockOf(t, mine[0])
 		_ = first.Condition()
-		db.by = 2 * locktest.TTL
+		db.by.Store(int64(2 * locktest.TTL))
 		locktest.Release(t, first)
 		second := lockOf(t, mine[1])
 		if err := second.Err(); err != nil || !first.Ticket().Plus(1).Less(second.Ticket()) {

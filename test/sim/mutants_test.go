@@ -54,19 +54,34 @@ var mutants = []mutant{
 		"", 0, "./queue TestBlockTurns",
 	},
 	{
-		"block: a turn begins although its lease has ended", "internal/blocks/caller.go",
-		"err == nil && !c.member.Expired(grant):", "err == nil:",
-		"", 0, "./test/acquire TestBlockPausedAdvance",
-	},
-	{
-		"block: uneven: the row of a grant by name stays although no turn has begun", "internal/blocks/caller.go",
-		"\t\t\tif grant.Leave != nil {\n\t\t\t\tgrant.Leave()\n\t\t\t}\n", "",
-		`blocked goroutines remain`, 51060, "",
-	},
-	{
-		"block: a turn that is passed on in memory has a lease of its own", "internal/session/block.go",
-		"turn, s.keeper.Deadline(), 0", "turn, time.Now().Add(s.config.Terms.TTL - s.config.Terms.Margin), 0",
+		"block: a turn that is passed on in memory has a lease of its own", "internal/member/release.go",
+		"	h.hold, h.index = *next, i\n", "	h.hold, h.index, h.ends = *next, i, s.c.Ends(s.b.kind, s.now, false)\n",
 		"", 0, "./test/acquire TestTurnsOfACutOffBlock",
+	},
+	{
+		"block: a lock that waits together counts its lease from the answer", "internal/member/hold.go",
+		"ends: s.c.Ends(k, a.Sent, named),", "ends: s.c.Ends(k, s.now, named),",
+		"", 0, "./test/acquire TestSlowGrantEndsInTime",
+	},
+	{
+		"block: the driver does not read the clock", "internal/play/lock.go",
+		"l.phase.Held() && !l.ends.IsZero() && !now.Before(l.ends)", "l.phase.Held() && l.ends.IsZero() && !now.Before(l.ends)",
+		"", 0, "./internal/play TestClockIsRead",
+	},
+	{
+		"block: the driver gives the answer of a request that hung to the next", "internal/play/player.go",
+		"len(p.requests) && p.requests[of] == r", "len(p.requests) && p.requests[of] != nil",
+		"", 0, "./internal/play TestLateAnswer",
+	},
+	{
+		"block: the driver does not end a wait of which a request hangs", "internal/play/send.go",
+		"r.Purpose != member.Using &&", "r.Purpose == member.Using &&",
+		"", 0, "./test/faults TestStuckWaiter",
+	},
+	{
+		"block: the driver sends a release for as long as it fails", "internal/play/clock.go",
+		"	if c.isCut(t.Of) {", "	if false {",
+		"", 0, "./internal/play TestReleaseEnds",
 	},
 	{
 		"a lease counts from the answer to the grant", "internal/session/heartbeat.go",
@@ -75,12 +90,12 @@ var mutants = []mutant{
 	},
 	{
 		"a caller that gives up before the answer to a release does not hear that it was granted the lock", "internal/handover/waiter.go",
-		"	w.heard.woken = true\n	ctx, cancel", "	if ctx.Err() != nil {\n		return nil\n	}\n	w.heard.woken = true\n	ctx, cancel",
+		"	w.heard.Woken()\n	ctx, cancel", "	if ctx.Err() != nil {\n		return nil\n	}\n	w.heard.Woken()\n	ctx, cancel",
 		"", 0, "./test/acquire TestLeavesBeforeItsPass",
 	},
 	{
-		"block: a grant is kept although all callers have left", "internal/blocks/block.go",
-		"	case !k.begin(grant):\n		m.GiveBack(ctx, grant)\n", "	case !k.begin(grant):\n",
+		"block: a grant is kept although all callers have left", "internal/member/hold.go",
+		"	case s.b.leaving || !waits:\n		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})\n", "	case s.b.leaving || !waits:\n",
 		"", 0, "./test/acquire TestBlockLeavesBeforeItsGrant",
 	},
 	{

@@ -174,7 +174,7 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 
 // clientInQueue are the packages of what one client does in one queue, and those that are to succeed them.
 var clientInQueue = []string{
-	"internal/blocks", "internal/counter", "internal/handover", "internal/multilock", "internal/rows", "internal/serving", "internal/session",
+	"internal/counter", "internal/handover", "internal/multilock", "internal/rows", "internal/serving", "internal/session",
 	"internal/waiter", "internal/member", "internal/play",
 }
 

@@ -1,0 +1,245 @@
+// Package play drives members: it sends what they ask for, lets time come to their timers, and lets callers rest on a channel. It
+// decides nothing of the protocol: package member does.
+//
+//	Acquire, Release, …  ──event──►  player.run ──► member.Step ──► effects:  Send, Look ──► one goroutine each ──answer──► player.run
+//	the timer, a bell    ──event──►      │                                    Give, Refuse, Report ──► the caller's channel
+//	                                     └── arms the timer for the first of the member's
+//
+// A member is stepped by one goroutine at a time, which ends when nothing has happened. A request has a goroutine while it is under
+// way. So a caller that waits, and a lock that is held, have none of their own.
+package play
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/handover"
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+const (
+	// gatherFor is how long callers gather at most while their client holds the lock. A caller of another client that comes in
+	// that time may get the earlier ticket.
+	gatherFor = 50 * time.Millisecond
+	// lingerFor is how long they gather after the last turn of a block: its caller may come again.
+	lingerFor = time.Millisecond
+	// answerGrace is how long the answer to a request is awaited after nothing waits for it.
+	answerGrace = time.Second
+	// leaveLimit limits the requests of CLEAN UP. A lease ends what they do not remove.
+	leaveLimit = 3 * time.Second
+	// settleTimeout limits SETTLE while a caller waits for it.
+	settleTimeout = 30 * time.Second
+	// settleLimit limits what a call that ends a turn waits for transactions.
+	settleLimit = time.Second
+	// crowd is the number of locks of one client from which on their first heartbeats are spread over half of the interval: many
+	// may be granted at once.
+	crowd = 100
+	// maxRenewals limits the heartbeats of one client that are under way at one time. If the table does not answer, those of ten
+	// thousand locks would otherwise need as many connections.
+	maxRenewals = 1000
+)
+
+// Config is what all callers of a client have in common.
+type Config struct {
+	Kind        member.Kind // without a Bell
+	Most        int         // callers of a block
+	Names       bool        // a release may grant the lock by a row
+	Holder, Row heartbeat.Terms
+	Schedule    waitpolicy.Schedule
+	Timeout     time.Duration // of a request: how long a release outlives its caller
+	Retry       time.Duration // limits the attempts at a table that does not answer
+	Attention   time.Duration // a request that takes longer hangs, and its row is not renewed: it would block all behind it
+
+	Store      *table.Store                   // of requests that are of no caller
+	Name       func(table.Queue) fmt.Stringer // of a lock, in errors
+	Closed     context.Context                // ends when the client is closed
+	Observer   *heartbeat.Observer
+	Log        *slog.Logger
+	Background func(func()) // runs what the client's Close waits for
+	Local      *handover.Lines
+	// Holds reports whether the client holds a lock with that id.
+	Holds func(id string) bool
+	// Users match these errors: see session.Client.
+	Released error
+	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
+	Unknown  func(q table.Queue, err, ctx, end error) error
+}
+
+// Client has the members of one client, by queue.
+type Client struct {
+	Config
+	renewals chan struct{} // an element for each heartbeat under way
+	hung     error         // of requests that hang
+
+	mu      sync.Mutex
+	players map[[2]string]*player // guarded by mu
+	locks   map[string]*Lock      // guarded by mu, by the id of the entry: those of the present turns that are held, or not yet released
+	closed  bool                  // guarded by mu
+}
+
+// New returns a Client without members.
+func New(c Config) *Client {
+	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), players: map[[2]string]*player{}, locks: map[string]*Lock{}}
+}
+
+// Call is a call of a client that wants a lock.
+type Call interface {
+	Values() context.Context // the context of its requests, whose end does not matter
+	Queue() *table.Queue
+	// Progress makes what receives the changes of the wait. Nil: there is no receiver.
+	Progress() func(waiter.Progress)
+	Log() *notify.Log
+}
+
+// Enter adds a caller. It calls Next when Wake has a value, and once when ctx has ended.
+func (c *Client) Enter(ctx context.Context, call Call) *Caller {
+	k := caller(ctx, call)
+	c.enter(k, call.Queue())
+	return k
+}
+
+// caller makes one.
+//
+//go:noinline // what it needs of the stack, a resting caller does not occupy
+func caller(ctx context.Context, call Call) *Caller {
+	k := &Caller{ctx: ctx, log: call.Log(), store: call.Queue().Store}
+	k.Wake = make(chan struct{}, 1)
+	k.base = random.Fork(context.WithoutCancel(call.Values()))
+	k.report = call.Progress()
+	k.since = time.Now()
+	return k
+}
+
+// enter adds a caller to the player of its queue.
+//
+//go:noinline // the same
+func (c *Client) enter(k *Caller, q *table.Queue) {
+	c.mu.Lock()
+	p := c.playerOf(k, q)
+	k.p = p
+	p.mu.Lock()
+	p.enters(k)
+	p.mu.Unlock()
+	if c.closed {
+		k.signal()
+	}
+	c.mu.Unlock()
+}
+
+// playerOf returns the player of a caller's queue. c.mu is held.
+func (c *Client) playerOf(k *Caller, q *table.Queue) *player {
+	key := [2]string{q.Entity, q.Reason}
+	p := c.players[key]
+	if p == nil {
+		p = c.player(k.base, q)
+		c.players[key] = p
+	}
+	return p
+}
+
+// player returns a new player of a queue.
+//
+//go:noinline // the first caller alone needs its stack
+func (c *Client) player(ctx context.Context, of *table.Queue) *player {
+	q := *of
+	q.Store = c.Store
+	p := &player{c: c, queue: q, ctx: random.Fork(ctx)}
+	p.m = member.New(member.Config{
+		Items: q.Items, Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Forget: q.Forget,
+	})
+	return p
+}
+
+// forget removes a player of which nothing is left.
+func (c *Client) forget(p *player) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.events) == 0 && !p.runs && len(p.callers) == 0 {
+		delete(c.players, [2]string{p.queue.Entity, p.queue.Reason})
+	}
+}
+
+// Close ends the waits of all callers. Those that are about to hold the lock get it.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, key := range slices.SortedFunc(maps.Keys(c.players), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		p := c.players[key]
+		p.mu.Lock()
+		for _, k := range p.callers {
+			k.signal()
+		}
+		p.mu.Unlock()
+	}
+}
+
+// Woken says that a lock of the client has ended which is none of these: those that wait may be next.
+func (c *Client) Woken(q table.Queue) {
+	c.mu.Lock()
+	p := c.players[[2]string{q.Entity, q.Reason}]
+	c.mu.Unlock()
+	if p != nil {
+		p.happens(member.Rung{})
+	}
+}
+
+// Locks returns the locks that are held or not yet released, by queue and ticket.
+func (c *Client) Locks() []*Lock {
+	c.mu.Lock()
+	all := slices.Collect(maps.Values(c.locks))
+	c.mu.Unlock()
+	slices.SortFunc(all, func(a, b *Lock) int {
+		return cmp.Or(cmp.Compare(a.p.queue.String(), b.p.queue.String()), a.ticket.Compare(b.ticket))
+	})
+	return all
+}
+
+// Ticket returns the ticket of the present turn of the lock with that id; zero: it is not held.
+func (c *Client) Ticket(id string) (t ticket.Number) {
+	c.mu.Lock()
+	l := c.locks[id]
+	c.mu.Unlock()
+	if l != nil && l.current() == queue.PhaseHeld {
+		t = l.ticket
+	}
+	return t
+}
+
+func (c *Client) list(l *Lock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.locks[l.id] = l
+}
+
+// unlist forgets a lock, unless a later turn has it.
+func (c *Client) unlist(l *Lock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.locks[l.id] == l {
+		delete(c.locks, l.id)
+	}
+}
+
+// held returns the number of Locks.
+func (c *Client) held() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.locks)
+}

@@ -1,0 +1,222 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// clock answers what a member asks.
+type clock struct {
+	*player
+	now time.Time
+}
+
+func (c clock) terms(row bool) heartbeat.Terms {
+	if row {
+		return c.c.Row
+	}
+	return c.c.Holder
+}
+
+func (c clock) Now() time.Time { return c.now }
+
+func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
+	return c.queue.Clock().At(local)
+}
+
+func (c clock) Middle() time.Time { return c.queue.Clock().Middle(c.now) }
+
+func (c clock) Begin(_ *member.Kind, row bool) (queue.Lease, time.Time) {
+	return c.terms(row).Begin(c.queue.Clock(), c.now)
+}
+
+func (c clock) Usable(_ *member.Kind, l queue.Lease, sent time.Time, named bool) bool {
+	terms, rest := c.terms(named), time.Duration(0)
+	if named {
+		rest = min(queue.AcceptAfter, terms.TTL/4) // for the first heartbeat
+	}
+	return c.now.Add(rest).Before(terms.Deadline(sent)) && terms.OwnerEndsFirst(c.queue.Clock(), l.Until, sent, c.now)
+}
+
+func (c clock) Early(_ *member.Kind, until, sent time.Time) bool {
+	return !c.c.Holder.OwnerEndsFirst(c.queue.Clock(), until, sent, c.now)
+}
+
+func (c clock) Ends(_ *member.Kind, sent time.Time, row bool) time.Time {
+	return c.terms(row).Deadline(sent)
+}
+
+func (c clock) Leases(s queue.Snapshot) queue.Leases { return c.c.Observer.Leases(c.queue.Items, s) }
+
+func (c clock) Names(readAt time.Time) bool { return c.now.Sub(readAt) <= waitpolicy.NamedWithin }
+
+func (c clock) ID(int32) string { return random.Text(c.ctx) }
+
+func (c clock) After(d time.Duration) time.Time { return c.now.Add(d) }
+
+// Beats returns when a lease is renewed: after an interval, or soon after a failure, for some twenty attempts in half a lease.
+func (c clock) Beats(t member.Timer, _ *member.Kind, sent time.Time, named, failed bool) time.Time {
+	row := t.Kind == member.Renews
+	terms := c.terms(row)
+	f := c.failing[t]
+	if failed {
+		if f == nil {
+			f = &failing{}
+			c.series(t, f)
+		}
+		if f.beat == 0 {
+			f.beat = terms.TTL / 200
+		} else {
+			f.beat = min(2*f.beat, terms.TTL/40)
+		}
+		return c.now.Add(random.Around(c.ctx, f.beat))
+	}
+	delete(c.failing, t)
+	wait := terms.Interval
+	if named && !row {
+		wait, sent = min(wait, queue.AcceptAfter, c.c.Row.TTL/8, c.c.Row.Deadline(sent).Sub(c.now)/4), c.now
+	} else if !row && c.c.held() >= crowd && c.now.Sub(sent) < terms.Interval/2 {
+		wait -= time.Duration(random.Float64(c.ctx) * float64(wait/2))
+	}
+	return sent.Add(wait - time.Duration(float64(wait)*heartbeat.Spread*random.Float64(c.ctx)))
+}
+
+// failing is a series of failures.
+type failing struct {
+	begun time.Time
+	pause retry.Schedule
+	beat  time.Duration
+}
+
+func (p *player) series(t member.Timer, f *failing) {
+	if p.failing == nil {
+		p.failing = map[member.Timer]*failing{}
+	}
+	p.failing[t] = f
+}
+
+// Pauses returns when a request that has failed is repeated. It is given up if that does not help, or has not for too long.
+func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
+	if failed <= 1 {
+		delete(c.failing, t)
+	}
+	switch t.Kind {
+	case member.Pauses:
+		return c.pause(t, err, func(err error) bool { return table.Unanswered(err) || errors.Is(err, errPanicked) }, c.c.Retry)
+	case member.Retries:
+		return c.pause(t, err, table.Retryable.Retryable, c.c.Retry)
+	case member.Attempts:
+		return c.pause(t, err, func(error) bool { return true }, c.attempting(t.Of))
+	}
+	if c.isCut(t.Of) {
+		return time.Time{}, false
+	}
+	return c.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || table.Renewable(err) }, 0)
+}
+
+// pause returns when the next attempt of a series is due, if an error is worth one, and failures have not gone on for as long as
+// limit; zero: no limit.
+func (p *player) pause(t member.Timer, err error, worth func(error) bool, limit time.Duration) (time.Time, bool) {
+	now := time.Now()
+	f := p.failing[t]
+	if f == nil {
+		f = &failing{begun: p.silentSince(t, now), pause: *retry.Between(50*time.Millisecond, 2*time.Second)}
+		if errors.Is(err, p.c.hung) {
+			f.begun = f.begun.Add(-p.c.Attention)
+		}
+		p.series(t, f)
+	}
+	if !worth(err) {
+		delete(p.failing, t)
+		return now, false
+	}
+	next, _ := f.pause.Next(p.ctx)
+	if at := now.Add(next); limit == 0 || at.Sub(f.begun) < limit {
+		return at, true
+	}
+	delete(p.failing, t)
+	return now, false
+}
+
+// silentSince returns since when the table has not answered, for one that takes a ticket: since its first caller came, or since
+// another was answered.
+func (p *player) silentSince(t member.Timer, now time.Time) time.Time {
+	if t.Kind != member.Pauses {
+		return now
+	}
+	b := p.m.Block(t.Of)
+	for i := range b.Callers {
+		if k := p.caller(b.Callers.At(i)); k != nil && b.Ticket.IsZero() {
+			return latest(k.since, p.answered)
+		}
+	}
+	return now
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (c clock) Rests(block int32, w *queue.Wait) time.Time {
+	s := c.sight(block)
+	s.foresee(c.player, w)
+	s.noteOwn(c.player, w)
+	s.heeds = time.Time{}
+	v := s.view(c.player, w)
+	v.Rung = s.heard.Rung(s.rings(w, w.Snapshot.Record.Holders) || s.foreseen && !w.Next())
+	at := c.now.Add(s.pace.Delay(c.c.Schedule, v, func() float64 { return random.Float64(c.ctx) }))
+	if s.rang { // while it looked
+		s.rang, at = false, s.heard.Heed(&s.pace, c.c.Schedule, at)
+	}
+	return at
+}
+
+func (c clock) Guesses(block int32, w *queue.Wait, woken bool) bool {
+	s := c.sight(block)
+	s.foresee(c.player, w)
+	if woken {
+		s.heard.Woken()
+	}
+	woken = woken || s.heard.Believed()
+	s.heeds = time.Time{}
+	return !s.expected(c.player, w) && (woken || !s.heldByOwn(c.player, w) && s.pace.MayHaveEnded(w.Snapshot.Record, c.now))
+}
+
+// Reads returns when a holder that has waited reads the next row.
+func (c clock) Reads(block int32) (at time.Time) {
+	if s := c.sight(block); !s.reads.IsZero() {
+		at = latest(s.reads, c.now)
+	}
+	return at
+}
+
+// attempting returns for how long attempts of the transaction of a block, or of its SETTLE, may fail; zero: no limit.
+func (c clock) attempting(block int32) time.Duration {
+	l := c.lockOf(block)
+	if l == nil {
+		return settleLimit
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if u := l.transaction(); u != nil && u.sent && u.timed.Err() == nil && l.release == nil {
+		return 0
+	}
+	return l.settles()
+}
+
+var _ member.Clock = clock{}
+
+// fork returns a context for another goroutine.
+func (p *player) fork() context.Context { return random.Fork(p.ctx) }

@@ -1,0 +1,68 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// TestClockIsRead checks that a lock is lost, and a turn does not begin, once its lease has ended by the clock, whatever the player does:
+// it is stopped here.
+func TestClockIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := errors.New("it is lost")
+		c := New(Config{
+			Store: new(table.Store), Lost: func(table.Queue, ticket.Number, *heartbeat.LossError) error { return lost },
+			Background: func(f func()) { go f() },
+		})
+		l := &Lock{p: &player{c: c}, k: &Caller{}, lease: lease{ends: time.Now().Add(time.Second)}}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l.ctx = lockContext{ctx, l, cancel}
+		if time.Sleep(time.Second - 1); !l.begins() || l.Err() != nil || l.Remaining() != 1 || l.Context().Err() != nil {
+			t.Error("its lease has not ended")
+		}
+		if time.Sleep(time.Nanosecond); l.begins() || l.Err() != lost || l.Remaining() != 0 || context.Cause(l.Context()) != lost {
+			t.Errorf("its lease has ended: %v", l.Err())
+		}
+	})
+}
+
+// TestLateAnswer checks that the answer of a request that hung is not taken for that of the one that has its number.
+func TestLateAnswer(t *testing.T) {
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(member.Config{})}
+	hung, next := &request{}, &request{}
+	p.requests = []*request{next}
+	if p.take(answer{a: member.Answer{Of: 0}, r: hung}); p.requests[0] != next {
+		t.Error("it has ended the next request")
+	}
+}
+
+// TestLossIsForgotten checks that nothing is kept of a lock that was lost, and which its holder does not release.
+func TestLossIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := func(table.Queue, ticket.Number, *heartbeat.LossError) error { return errors.New("it is lost") }
+		c := New(Config{
+			Store: new(table.Store), Holder: heartbeat.Terms{Margin: time.Second}, Lost: lost, Background: func(f func()) { go f() },
+		})
+		p := &player{c: c, m: member.New(member.Config{})}
+		k := &Caller{p: p, id: 1}
+		l := &Lock{p: p, k: k, lease: lease{ends: time.Now()}}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l.ctx, p.callers, c.players[[2]string{}] = lockContext{ctx, l, cancel}, []*Caller{k}, p
+		if l.Err() == nil {
+			t.Error("it is not lost")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(c.players)+len(p.callers) > 0 {
+			t.Errorf("%d players and %d callers are kept", len(c.players), len(p.callers))
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package play_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/leak"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+func TestMain(m *testing.M) { leak.Main(m) }
+
+// TestReleaseEnds checks that a release at a table that does not answer ends a request's time after its caller's context, that another
+// one succeeds, and that its error says what ends the lock.
+func TestReleaseEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		db.Partition()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		if err := lock.Release(ctx); err == nil || time.Since(begun) > 7*time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+		locktest.Is(t, lock.Err(), queuelock.ErrReleased)
+		db.Heal()
+		locktest.OK(t, lock.Release(t.Context()))
+	})
+}
+
+// TestManyGiveUp lets 2,000 callers give up at once: each hears of it within a second, and nothing is left.
+func TestManyGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all []<-chan locktest.Outcome
+		for range 2000 {
+			all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever))
+		}
+		time.Sleep(10 * time.Second)
+		cancel()
+		for _, one := range all {
+			locktest.Is(t, locktest.Within(t, "a caller", time.Second, one).Err, queuelock.ErrNotAcquired)
+		}
+		locktest.Release(t, held)
+		if rows, holders := locktest.RowsAndHolders(t, holder); rows+holders > 0 {
+			t.Errorf("%d rows and %d holders are left", rows, holders)
+		}
+	})
+}

@@ -1,0 +1,284 @@
+package play
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/sweeper"
+)
+
+// request is one that is under way.
+type request struct {
+	member.Request
+	log     *notify.Log
+	lock    *Lock // that it is of
+	sent    time.Time
+	cancel  context.CancelFunc
+	limited bool // it was abandoned, or has a limit of its own
+	deletes bool // a row
+}
+
+// request begins one, in a goroutine of its own: a look, or a write.
+func (p *player) request(of int, s *member.Send, do func(context.Context, table.Queue, *request) member.Answer) {
+	r := &request{Request: p.m.For(of), sent: time.Now()}
+	r.limited = r.Purpose == member.Background || r.Purpose == member.Cleaning
+	settles := false
+	if s != nil {
+		r.Caller, r.deletes, settles = cmp.Or(s.Caller, r.Caller), s.Write.Kind == clause.Delete, !s.Tx
+	}
+	ctx, q := p.ctx, p.queue
+	if k := p.caller(r.Caller); k != nil {
+		ctx, q.Store, r.log = k.values(), k.store, k.log
+		if l := k.lock; l != nil {
+			ctx, r.lock = l.calling(ctx, r.Purpose, settles), l
+			if r.Purpose == member.Beating {
+				l.beats()
+			}
+		}
+	}
+	ctx, r.cancel = context.WithCancel(ctx)
+	if n := of + 1 - len(p.requests); n > 0 {
+		p.requests = append(p.requests, make([]*request, n)...)
+	}
+	p.requests[of] = r
+	p.c.Background(func() {
+		var a member.Answer
+		returned := false
+		defer func() {
+			r.cancel()
+			if !returned { // the DynamoDB client has panicked
+				p.happens(panics{of: of, r: r, value: recover()})
+				return
+			}
+			a.Of = of
+			p.happens(answer{a: a, r: r})
+		}()
+		a = do(ctx, q, r)
+		returned = true
+	})
+}
+
+// hangs returns the error of a request that does not return, although its time is over. It counts as one that was not answered: else its
+// row would block all behind it for as long.
+func hangs(c Config) error {
+	return &table.Error{Operation: "request", Table: c.Store.Layout().Table, Timeout: c.Attention, Err: context.DeadlineExceeded}
+}
+
+// hangsAt returns when a request hangs; zero: it may take any time.
+func (p *player) hangsAt(r *request) (at time.Time) {
+	if r.Purpose != member.Using && r.Purpose != member.Transacting {
+		at = r.sent.Add(p.c.Attention)
+	}
+	return at
+}
+
+// cleared lets those go on that wait until no request that deletes their row is under way.
+func (p *player) cleared() {
+	waits := p.clearing
+	p.clearing = nil
+	for _, c := range waits {
+		if p.deletes(c.caller) {
+			p.clearing = append(p.clearing, c)
+		} else {
+			c.then()
+		}
+	}
+}
+
+// deletes reports whether a request is under way that deletes the row of a caller.
+func (p *player) deletes(caller int32) bool {
+	for _, r := range p.requests {
+		if r != nil && r.deletes && r.Caller == caller {
+			return true
+		}
+	}
+	return false
+}
+
+// abandon ends requests for whose answers nothing waits: those of a wait, or of a row, after a grace. A write whose answer is not
+// awaited has an unknown outcome, and its clean-up costs more than the wait.
+func (p *player) abandon() {
+	for of, r := range p.requests {
+		if r == nil || r.limited || !p.m.For(of).Abandoned {
+			continue
+		}
+		r.limited = true
+		if r.Purpose == member.Waiting || r.Purpose == member.Keeping {
+			time.AfterFunc(answerGrace, r.cancel)
+		} else {
+			r.cancel()
+		}
+	}
+}
+
+// answers gives the member an answer.
+func (p *player) answers(a member.Answer) {
+	r := p.finish(a.Of)
+	answered := a.Seen != nil || a.Reply < queue.ReplyFailed
+	if answered {
+		p.answered = time.Now()
+	}
+	if r.Purpose == member.Waiting && !answered {
+		p.failedLate(r, a.Err)
+	}
+	switch s := p.sights[r.Block]; {
+	case r.Purpose == member.Beating:
+		if k := p.caller(r.Caller); k != nil && k.lock != nil && a.Seen == nil {
+			k.lock.beaten(a.Err)
+		}
+	case s == nil:
+	case r.Purpose == member.Waiting:
+		s.pace.Timed(r.sent, time.Now())
+		s.answered(a.Err, answered)
+	case r.Purpose == member.Keeping && !answered, r.Purpose == member.Ending && r.lock == nil:
+		s.answered(a.Err, answered)
+	case r.Purpose == member.Keeping && s.put.IsZero():
+		s.put = time.Now()
+	}
+	p.step(a)
+}
+
+// finish takes a request from those under way.
+func (p *player) finish(of int) *request {
+	r := p.requests[of]
+	p.requests[of] = nil
+	for n := len(p.requests); n > 0 && p.requests[n-1] == nil; n-- {
+		p.requests = p.requests[:n-1]
+	}
+	if len(p.requests) == 0 {
+		p.requests = nil // one that holds a lock has none mostly
+	}
+	return r
+}
+
+// failedLate notes that a request has failed after its caller had given up, who then hears of that.
+func (p *player) failedLate(r *request, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch k := p.called(r.Caller); {
+	case k == nil, !k.gaveUp:
+	case !table.Unanswered(err) && !errors.Is(err, context.Canceled): // else it was cut short after a grace
+		k.refused = err
+	case k.status == nil:
+		k.status = &waiter.Status{Failure: err}
+	default:
+		k.status.Failure = err
+	}
+}
+
+// send sends a write. It is the only function that does. What the member does not repeat itself is repeated here, by what its
+// Write says.
+func (p *player) send(ctx context.Context, q table.Queue, r *request, s member.Send) (a member.Answer) {
+	if !s.Limit.IsZero() {
+		var cancel func()
+		ctx, cancel = context.WithDeadline(ctx, s.Limit)
+		defer cancel()
+	}
+	once := func(ctx context.Context, q table.Queue) error {
+		a = write(ctx, q, r, s)
+		return a.Err
+	}
+	switch is := r.Purpose; {
+	case s.Tx:
+		return p.transacts(ctx, r, s)
+	case is == member.Cleaning, s.Write.Kind == clause.Delete:
+		err := detached(ctx, q, once)
+		if err != nil && s.Write.Kind == clause.Delete {
+			p.c.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
+				"queue", q.String(), "ticket", s.Row, "ttl", p.c.Row.TTL, "error", err)
+		}
+	case is == member.Background:
+		q.Store = q.Until(time.Time{})
+		_ = once(ctx, q)
+	case is == member.Using:
+		_ = table.Retryable.Do(ctx, func(ctx context.Context) error { return once(ctx, q) })
+	case is == member.Beating:
+		select {
+		case p.c.renewals <- struct{}{}:
+			defer func() { <-p.c.renewals }()
+			_ = once(ctx, q)
+		case <-ctx.Done():
+			a.Reply, a.Err = queue.ReplyFailed, ctx.Err()
+		}
+	default:
+		_ = once(ctx, q)
+	}
+	return a
+}
+
+// write sends a write once.
+func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a member.Answer) {
+	switch {
+	case s.Take != nil:
+		a.Record, a.Reply, a.Err = serving.Take(ctx, q, *s.Take)
+	case len(s.Evicts) > 0:
+		var n int
+		a.Record, n, a.Err = sweeper.Holders(ctx, q, s.Evicts)
+		if a.Reply = serving.ReplyOf(a.Err); n > 0 {
+			first := queue.Turns(s.Evicts)[0]
+			notify.Send(r.log, event.Evicted{Origin: r.log.Origin(r.Ticket), Count: n, Holder: first.Ticket, Owner: first.Owner})
+		}
+	case len(s.Sweep) > 0:
+		var n int
+		n, a.Err = sweeper.Rows(ctx, q, s.Sweep)
+		if a.Reply = serving.ReplyOf(a.Err); a.Err == nil && n < len(s.Sweep) {
+			a.Reply = queue.ReplyRefused
+		}
+		notify.Send(r.log, event.Swept{Origin: r.log.Origin(r.Ticket), Expired: len(s.Sweep), Removed: n})
+	case !s.Row.IsZero():
+		if a.Reply, a.Row, a.Err = rows.Send(ctx, q, s.Row, s.Write); a.Reply == queue.ReplyLost && s.Write.Kind == clause.Put {
+			a.Err = nil // another row has the ticket
+		}
+	case s.Blind:
+		a.Record, a.Reply, a.Err = serving.SendBlind(ctx, q, s.Write)
+	default:
+		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)
+	}
+	return a
+}
+
+// detached sends a request of CLEAN UP. The first attempt is given up early enough to be repeated; the table may be slow, and the
+// second has the rest of the time.
+func detached(ctx context.Context, q table.Queue, request func(context.Context, table.Queue) error) error {
+	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
+	defer cancel()
+	whole := q.Until(time.Time{})
+	q.Store = whole.AtMost(leaveLimit / 3)
+	return table.Retryable.Within(leaveLimit).Do(ctx, func(ctx context.Context) error {
+		defer func() { q.Store = whole }()
+		return request(ctx, q)
+	})
+}
+
+// look reads the queue, or a part of it.
+func look(ctx context.Context, q table.Queue, l member.Look) (a member.Answer) {
+	var seen queue.Snapshot
+	switch {
+	case l.Next:
+		seen.Next, a.Err = rows.Get(ctx, q, l.Below)
+		seen.ReadAt = time.Now()
+	case l.Record:
+		var rec queue.Record
+		rec, a.Err = serving.Get(ctx, q)
+		seen = queue.SnapshotOf(rec, time.Now())
+	case l.Later:
+		seen, a.Err = rows.LookAround(ctx, q, l.Below)
+	default:
+		seen, a.Err = rows.Look(ctx, q, l.Below, l.Floor, l.Turns)
+	}
+	if a.Seen = &seen; a.Err != nil {
+		a.Seen, a.Reply = nil, serving.ReplyOf(a.Err)
+	}
+	return a
+}

@@ -1,0 +1,377 @@
+package play
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
+)
+
+// use is a call of the holder that uses the lock.
+type use struct {
+	n     int32
+	kind  member.Use
+	ctx   context.Context // which ends with the lock
+	timed context.Context // the same, but it does not read the clock
+	done  chan used
+	items []types.TransactWriteItem // of a transaction: the caller's, and once it was sent the fence
+	token string
+	begun dbclock.Instant // when the token was first sent
+	sent  bool            // an attempt was
+}
+
+// used is what has become of it.
+type used struct {
+	r   member.Report
+	end func() // a panic
+}
+
+// call makes a call of the holder, and returns what has become of it. Its ctx ends what it waits for.
+func (l *Lock) call(ctx context.Context, e member.Uses, items []types.TransactWriteItem) member.Report {
+	u := &use{kind: e.Use, ctx: ctx, timed: ctx, done: make(chan used, 2), items: items}
+	if c, ok := ctx.(lockContext); ok {
+		u.timed = c.Context
+	}
+	l.mu.Lock()
+	l.uses++
+	u.n, e.N, e.Caller = l.uses, l.uses, l.k.id
+	l.using = append(l.using, u)
+	gone := l.phase.Final() || l.gone
+	l.mu.Unlock()
+	if gone {
+		l.mu.Lock()
+		l.using = slices.DeleteFunc(l.using, func(o *use) bool { return o == u })
+		l.mu.Unlock()
+		return member.Report{News: member.Failed}
+	}
+	unhook := context.AfterFunc(ctx, func() { l.p.happens(member.Stops{Caller: l.k.id, N: u.n}) })
+	defer unhook()
+	l.p.happens(e)
+	got := <-u.done
+	if got.end != nil {
+		got.end()
+	}
+	return got.r
+}
+
+// fails ends the uses of a lock of which nothing is left: no report of them follows. l.mu is held.
+func (l *Lock) fails() {
+	for _, u := range l.using {
+		u.done <- used{r: member.Report{News: member.Failed, Use: u.kind, N: u.n}}
+	}
+	l.using = nil
+}
+
+// used takes the end of a use.
+func (l *Lock) used(r member.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r.Use == member.Fences && r.News == member.Done {
+		l.fence = &r.Fence
+	}
+	l.shared = l.shared || r.Use == member.Downgrades && r.News == member.Done
+	for i, u := range l.using {
+		if u.n == r.N {
+			l.using = slices.Delete(l.using, i, i+1)
+			if u.sent {
+				l.last = u
+			}
+			u.done <- used{r: r}
+			return
+		}
+	}
+}
+
+// transaction returns the transaction under way, or the last. l.mu is held.
+func (l *Lock) transaction() *use {
+	for _, u := range l.using {
+		if u.kind == member.Transacts {
+			return u
+		}
+	}
+	return l.last
+}
+
+// failed returns the error of a call of the holder that failed with err. ctx is the caller's.
+func (l *Lock) failed(ctx context.Context, what string, err error) error {
+	return fmt.Errorf("queuelock: %s: %s: %w", l.name(), what, errors.Join(err, ctx.Err(), l.Err()))
+}
+
+// SetData replaces the holder's data; nil removes it. Calls take effect in the order in which they began.
+func (l *Lock) SetData(ctx context.Context, data []byte) error {
+	return l.changes(ctx, "set data", member.Uses{Use: member.SetsData, Data: string(bytes.Clone(data))})
+}
+
+// Shared reports whether the lock is known to be in shared mode.
+func (l *Lock) Shared() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shared
+}
+
+// Downgrade makes an exclusive lock a shared one.
+func (l *Lock) Downgrade(ctx context.Context) error {
+	if err := l.Err(); err != nil || l.Shared() {
+		return err
+	}
+	err := l.changes(ctx, "downgrade", member.Uses{Use: member.Downgrades})
+	if err == nil {
+		l.p.c.Local.WakeHere(l.p.queue)
+	}
+	return err
+}
+
+// changes changes the holder's entry.
+func (l *Lock) changes(ctx context.Context, what string, e member.Uses) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	held, cancel := l.Within(ctx)
+	defer cancel()
+	r := l.call(held, e, nil)
+	switch {
+	case r.News == member.Done:
+		return nil
+	case l.Err() != nil && ctx.Err() == nil:
+		return l.Err()
+	}
+	return l.failed(ctx, what, r.Err)
+}
+
+// maxItems is DynamoDB's limit of a transaction.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactGetItems.html
+const maxItems = 100
+
+// validItems returns an error if the caller's items do not fit beside so many checks on locks.
+func validItems(what string, items, checks int) error {
+	if items == 0 || items+checks > maxItems {
+		return fmt.Errorf("queuelock: %s: %d items and %d checks on locks: between 1 and %d items are possible, %d in all",
+			what, items, checks, maxItems-checks, maxItems)
+	}
+	return nil
+}
+
+// Transact makes the writes, all or none, only if the lock is held. It returns nil if they were made, once, and Config.Unknown's error
+// if that is not known. With any other error nothing was written.
+func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
+	if err := validItems("Transact", len(items), 1); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		// A request of an ended context is never sent, but fails like one that was.
+		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.name(), err)
+	}
+	if err := l.Err(); err != nil {
+		return err
+	}
+	held, cancel := l.Within(ctx)
+	defer cancel()
+	r := l.call(held, member.Uses{Use: member.Transacts}, slices.Clone(items))
+	switch r.News {
+	case member.Done:
+		return nil
+	case member.Unsure:
+		return l.p.c.Unknown(l.p.queue, r.Err, ctx.Err(), l.Err())
+	}
+	return fmt.Errorf("queuelock: %s: transact: %w", l.name(), errors.Join(r.Err, ctx.Err(), l.Err()))
+}
+
+// tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes. Within it, a refusal proves that no earlier attempt with
+// the token was made.
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
+const tokenLife = 9 * time.Minute
+
+// transacts sends a transaction once, or waits until one that was made is visible.
+func (p *player) transacts(ctx context.Context, r *request, s member.Send) (a member.Answer) {
+	l, q := r.lock, p.queue
+	l.mu.Lock()
+	u := l.transaction()
+	if s.Show && !u.sent {
+		u = l.last
+	}
+	if !s.Show && !u.sent {
+		fence, err := q.Record().InTransaction(q.RecordKey(), s.Write, q.Names())
+		if err != nil {
+			l.mu.Unlock()
+			return member.Answer{Reply: queue.ReplyFailed, Err: err}
+		}
+		u.items, u.sent = append(u.items, types.TransactWriteItem{Update: &fence}), true
+	}
+	if s.Renew {
+		u.token, u.begun = random.Text(ctx), q.Clock().Mark(time.Now())
+	}
+	attempt := *u
+	l.mu.Unlock()
+	if !s.Show {
+		return attempt.attempt(ctx, q)
+	}
+	if !attempt.visible(ctx, q.Store) {
+		a.Reply, a.Err = queue.ReplyFailed, ctx.Err()
+	}
+	return a
+}
+
+// attempt sends the transaction once.
+func (u *use) attempt(ctx context.Context, q table.Queue) (a member.Answer) {
+	err := q.Store.Transact(ctx, u.token, u.items)
+	reasons := table.Reasons(err)
+	a.Transaction = queue.TransactionEvent{
+		Err: err, Mismatch: table.TokenMismatch(err), Transient: err != nil && transient(err),
+		Open: err != nil && reasons == nil && table.Applied(err), Forgotten: q.Clock().Since(u.begun, time.Now()) > tokenLife,
+	}
+	fence := len(u.items) - 1
+	if len(reasons) == len(u.items) && reasons[fence] == table.ReasonFailed {
+		rec, malformed := queue.DecodeRecord(q.Items, table.ReasonItem(err, fence))
+		a.Reply, a.Record = queue.ReplyRefused, rec
+		if malformed != nil {
+			a.Record, a.Err = queue.Record{Problem: malformed}, malformed
+		}
+	}
+	return a
+}
+
+// transient reports whether a transaction that failed with err may succeed later.
+func transient(err error) bool {
+	return table.RetryableReasons(table.Reasons(err)) || table.Unanswered(err)
+}
+
+// visible repeats a transaction that was made until an answer shows that all of its items, and not the record alone, are visible.
+// Within the life of its token that is a success. Later it is refused by its number, and has long been visible.
+func (u *use) visible(ctx context.Context, store *table.Store) bool {
+	token := u.token
+	return retry.Policy{Retryable: func(error) bool { return true }}.Do(ctx, func(ctx context.Context) error {
+		err := store.Transact(ctx, token, u.items)
+		if table.TokenMismatch(err) {
+			token = random.Text(ctx)
+		}
+		if reasons := table.Reasons(err); len(reasons) == len(u.items) && !table.Undecided(reasons) {
+			return nil
+		}
+		return err
+	}) == nil
+}
+
+// Condition returns a check that the lock is held, for a transaction of the caller's own.
+func (l *Lock) Condition() types.ConditionCheck {
+	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Fences}, nil)
+	l.mu.Lock()
+	fence := queue.Fence(l.id+"-over", l.ticket, true) // no entry has that id
+	if l.fence != nil {
+		fence = *l.fence
+	}
+	l.mu.Unlock()
+	q := l.p.queue
+	check, err := q.Record().Check(q.RecordKey(), fence, q.Names())
+	if err != nil {
+		panic("queuelock: the condition of a lock cannot be built: " + err.Error()) // it has no part that could be wrong
+	}
+	return check
+}
+
+// Get reads items that the lock protects in one TransactGetItems, which conflicts with a transaction that is still being committed. It
+// is repeated until ctx or the lock ends.
+func (l *Lock) Get(ctx context.Context, items []types.TransactGetItem) (read []clause.Item, err error) {
+	if err := cmp.Or(validItems("Get", len(items), 0), l.Err()); err != nil {
+		return nil, err
+	}
+	held, cancel := l.Within(ctx)
+	defer cancel()
+	read, err = retry.Answer(held, retry.Policy{Retryable: transient}, func(ctx context.Context) ([]clause.Item, error) {
+		return l.p.queue.TransactGet(ctx, items)
+	})
+	if err != nil {
+		return nil, l.failed(ctx, "get", err)
+	}
+	return read, l.Err()
+}
+
+// revoked is what the caller knows of requests to give way. The lock's mutex guards it.
+type revoked struct {
+	asked chan struct{} // closed once there was one; nil before Revoked was called
+	mark  *queue.Revocation
+	read  time.Time // when the record was read last because of a bell
+}
+
+// readPause is the least time between two reads of the record after bells: any process that reads the table can ring.
+const readPause = time.Second
+
+// Revoked returns a channel that is closed once the record has shown a request to give way. From the first call on, the bell makes the
+// holder read the record.
+func (l *Lock) Revoked() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := &l.revoked
+	if r.asked == nil {
+		if r.asked = make(chan struct{}); r.mark != nil {
+			close(r.asked)
+		}
+	}
+	return r.asked
+}
+
+// Revocation returns the last request to give way that the record has shown.
+func (l *Lock) Revocation() (r queue.Revocation, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.revoked.mark != nil {
+		return *l.revoked.mark, true
+	}
+	return r, false
+}
+
+// asked takes a request to give way.
+func (l *Lock) asked(mark *queue.Revocation) {
+	l.mu.Lock()
+	r := &l.revoked
+	first := r.mark == nil
+	if r.mark = mark; first && r.asked != nil {
+		close(r.asked)
+	}
+	l.mu.Unlock()
+	if log := l.k.log; first {
+		notify.Send(log, event.Revoked{Origin: log.Origin(l.ticket), By: mark.By, Why: mark.Why, At: mark.At, Deadline: mark.Deadline})
+	}
+}
+
+// reads reports whether the holder reads the record after a bell, and for how long it waits first.
+func (l *Lock) reads() (in time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := &l.revoked
+	if r.asked == nil || r.mark != nil || !l.phase.Held() {
+		return 0, false
+	}
+	in = max(0, readPause-time.Since(r.read))
+	r.read = time.Now().Add(in)
+	return in, true
+}
+
+// readsMark lets a holder that waits to be asked read the record.
+func (p *player) readsMark(b member.Block) {
+	k := p.caller(b.Callers.At(b.Turn))
+	if k == nil || k.lock == nil {
+		return
+	}
+	if in, ok := k.lock.reads(); ok && in <= 0 {
+		p.step(member.Uses{Caller: k.id, Use: member.Looks})
+	} else if ok {
+		id := k.id
+		time.AfterFunc(in, func() { p.happens(member.Uses{Caller: id, Use: member.Looks}) })
+	}
+}
