@@ -193,11 +193,11 @@ func (s waiting) looks(do queue.Do) {
 	s.do(l)
 }
 
-// shown reports whether an answer to another request of the client has just shown what a look of the block would: a later record, by which
-// no waiter can be ahead.
+// shown reports whether the answer that the step takes, to another request of the client, has shown what a look of the block would: a
+// later record, by which no waiter can be ahead. One that came while the block rested is older than a look.
 func (s waiting) shown() bool {
 	b := s.b
-	shown := b.older && b.ticketed && s.record.Reach() == b.wait.Ticket.Previous()
+	shown := b.older && b.ticketed && s.record.Reach() == b.wait.Ticket.Previous() && !s.readAt.Before(s.now)
 	b.older = b.older && !shown
 	return shown
 }
