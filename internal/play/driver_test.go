@@ -3,6 +3,7 @@ package play
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,27 @@ func TestLossIsForgotten(t *testing.T) {
 		synctest.Wait()
 		if len(c.players)+len(p.callers) > 0 {
 			t.Errorf("%d players and %d callers are kept", len(c.players), len(p.callers))
+		}
+	})
+}
+
+// TestTurnTooLate checks that a turn does not begin whose lease has ended before its caller has heard of it: the caller waits again.
+func TestTurnTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, late := range []bool{false, true} {
+			p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}})} // it is stopped
+			k := &Caller{p: p, ctx: t.Context()}
+			p.enters(k)
+			k.given = &Lock{p: p, k: k, lease: lease{ends: time.Now().Add(time.Second)}}
+			if late {
+				time.Sleep(time.Second)
+			}
+			first := k.id
+			over, l, err := k.Next()
+			waits := k.id != first && len(p.callers) == 1 && slices.ContainsFunc(p.events, func(e member.Event) bool { return e == member.Releases{Caller: first} })
+			if over == late || (l == nil) != late || waits != late || err != nil {
+				t.Errorf("late %t: it is over %t, with a lock %t, and waits again %t: %v", late, over, l != nil, waits, err)
+			}
 		}
 	})
 }

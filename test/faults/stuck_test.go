@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,6 +185,90 @@ func TestStuckWaiter(t *testing.T) {
 		for _, next := range []<-chan locktest.Outcome{s.behind, second} {
 			locktest.Release(t, locktest.Within(t, "one behind it", time.Minute, next).Lock)
 		}
+	})
+}
+
+// hungClaim is an SDK client that hangs once after the answer to a CLAIM, whatever becomes of its context.
+type hungClaim struct {
+	*dynamodb.Client
+	gate *locktest.Gate
+	hung *atomic.Bool
+}
+
+func (h hungClaim) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := h.Client.UpdateItem(ctx, in, opts...)
+	claims := in.ConditionExpression != nil && strings.Contains(*in.ConditionExpression, "size") && !strings.Contains(*in.UpdateExpression, "REMOVE")
+	if claims && !h.hung.Swap(true) {
+		h.gate.Pass()
+	}
+	return out, err
+}
+
+// TestHungClaim checks that a CLAIM of which the answer hangs counts as one that may have been applied. It was: the waiter has the lock as
+// soon as it looks again. If it has given up meanwhile, the lock is free then.
+func TestHungClaim(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		locktest.InTable(t, fmt.Sprint("Leaves", leaves), func(t *testing.T, table *queuelocktest.Table) {
+			holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+			gate, hung := locktest.NewGate(t), new(atomic.Bool)
+			c := locktest.Must(queuelock.New(hungClaim{table.Client("c").Client, gate, hung}, table.Name(), queuelock.Config{}))
+			held := locktest.Acquire(t, holder, waitpolicy.Forever)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			next := locktest.QueueUp(ctx, c, waitpolicy.Forever)
+			time.Sleep(5 * time.Second)
+			locktest.Release(t, held)
+			<-gate.Entered
+			begun := time.Now()
+			if leaves {
+				time.AfterFunc(10*time.Second, leave)
+			}
+			got := locktest.Within(t, "the waiter", 10*time.Minute, next)
+			if took := got.At.Sub(begun); (got.Err != nil) != leaves || took > attention+2*time.Second {
+				t.Fatalf("%v after its CLAIM: %+v", took, got)
+			}
+			if !leaves {
+				locktest.Release(t, got.Lock)
+			}
+			locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.For(5*time.Second)))
+			gate.Open()
+			locktest.Check(t, c.Close(context.Background()))
+		})
+	}
+}
+
+// panicsAtClaim is an SDK client that panics once after the answer to a CLAIM.
+type panicsAtClaim struct{ hungClaim }
+
+func (p panicsAtClaim) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := p.hungClaim.UpdateItem(ctx, in, opts...)
+	if p.hung.CompareAndSwap(true, false) {
+		panic("after the answer")
+	}
+	return out, err
+}
+
+// TestPanicAfterClaim checks that a CLAIM whose request panics counts as one that may have been applied: the lock is free afterwards.
+func TestPanicAfterClaim(t *testing.T) {
+	locktest.InTable(t, "", func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		gate := locktest.NewGate(t)
+		gate.Open()
+		db := panicsAtClaim{hungClaim{table.Client("c").Client, gate, new(atomic.Bool)}}
+		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		panicked := locktest.Background(func() (value any, _ error) {
+			defer func() { value = recover() }()
+			return c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+		})
+		time.Sleep(5 * time.Second)
+		locktest.Release(t, held)
+		if got := <-panicked; got.Lock != "after the answer" {
+			t.Errorf("the call ends with %v", got.Lock)
+		}
+		time.Sleep(5 * time.Second)
+		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.For(5*time.Second)))
+		locktest.Check(t, c.Close(context.Background()))
 	})
 }
 

@@ -69,6 +69,16 @@ var mutants = []mutant{
 		"", 0, "./internal/play TestClockIsRead",
 	},
 	{
+		"block: the driver lets a turn begin although its lease has ended", "internal/play/caller.go",
+		"		if !l.begins() {\n", "		if false {\n",
+		"", 0, "./internal/play TestTurnTooLate",
+	},
+	{
+		"block: a request that hangs counts as not applied", "internal/play/player.go",
+		"Reply: queue.ReplyUnknown, Err: p.c.hung}", "Reply: queue.ReplyFailed, Err: p.c.hung}",
+		"", 0, "./test/faults TestHungClaim",
+	},
+	{
 		"block: the driver gives the answer of a request that hung to the next", "internal/play/player.go",
 		"len(p.requests) && p.requests[of] == r", "len(p.requests) && p.requests[of] != nil",
 		"", 0, "./internal/play TestLateAnswer",
