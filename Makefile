@@ -51,7 +51,7 @@ SMALL = ^(two_turns_each|three|lost|late|crash|suspended|copied|names|passes|rea
 
 .PHONY: try
 try: ## in about a minute: the tests that most changes fail
-	$(GO) test ./queue ./waitpolicy ./internal/waiter ./internal/session ./internal/handover ./internal/table
+	$(GO) test ./queue ./waitpolicy ./internal/member ./internal/play ./internal/handover ./internal/table
 	$(GO) test ./internal/testbed/search -run 'TestTranscripts|TestWorlds/$(SMALL)'
 	$(GO) test ./test/docs -run 'Test(Words|Links|DocLinks|Tables|Imports|Layout|Attributes|Options|Kinds|Reference)'
 

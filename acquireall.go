@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/multilock"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/session"
-	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -94,10 +95,9 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 	call.calls(s.each[0])
 	ctx = call.ctx
 	config := multilock.Config{
-		Numbered: s.each[0].Scope != ticket.ScopeQueue, Log: s.each[0].Logger,
-		Hold: func(ctx context.Context, i int, grant *waiter.Grant) multilock.Held {
-			return s.client.hold(ctx, s.each[i], grant)
-		},
+		Numbered: s.each[0].Scope != ticket.ScopeQueue, FailClosed: s.each[0].failClosed, Log: s.each[0].Logger,
+		Enter:   func(ctx context.Context, i int, e multilock.Entry) *play.Caller { return s.enter(ctx, call, i, e) },
+		Granted: func(i int, turn *play.Lock) { s.client.granted(ctx, s.each[i], turn.Ticket(), turn.Handover()) },
 		Ready: func() error {
 			if call.callbacks.Close() {
 				return callback.ErrFailed
@@ -109,7 +109,7 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 		},
 	}
 	for _, cfg := range s.each {
-		config.Waiters = append(config.Waiters, *s.client.waiter(cfg, call.callbacks))
+		config.Queues = append(config.Queues, cfg.queue)
 	}
 	held, err := multilock.Acquire(ctx, config, wait)
 	if failed, ok := errors.AsType[*multilock.Error](err); ok {
@@ -117,17 +117,54 @@ func (s *several) try(ctx context.Context, wait waitpolicy.Wait) (_ *Locks, trie
 		return nil, failed.Tried, s.failure(ctx, failed)
 	}
 	locks := make([]*Lock, len(held))
-	for i, h := range held {
-		locks[slices.Index(s.given, keyOf(s.each[i].queue))] = s.client.deliver(h.(*session.Session), s.each[i])
+	for i, turn := range held {
+		locks[slices.Index(s.given, keyOf(s.each[i].queue))] = s.client.deliver(turn, s.each[i])
 	}
 	return newLocks(ctx, locks, config.Numbered), true, nil
+}
+
+// one is the wait of an AcquireAll in one queue.
+type one struct {
+	acquiring
+	sees func(opens time.Time) // see multilock.Entry
+}
+
+// enter enters a queue.
+func (s *several) enter(ctx context.Context, call *call, i int, e multilock.Entry) *play.Caller {
+	c, cfg := s.client, s.each[i]
+	wants := *c.wants(cfg, nil)
+	wants.Until, wants.Wake, wants.Highest, wants.Lazy = e.Until, e.Wake, e.Highest, e.Lazy
+	wants.Kind.NoWait = !e.Until.IsZero()
+	if e.Placed != nil {
+		wants.Kind.Common, wants.Kind.Puts, wants.Kind.Number = true, !wants.Kind.NoWait, e.Number
+		wants.Saves = func(h queue.Handle) <-chan struct{} { e.Placed(h.Ticket); return nil }
+	}
+	o := &one{acquiring: acquiring{call: *call, caller: call.ctx, cfg: cfg, wants: &wants}, sees: e.Sees}
+	return c.players.Enter(ctx, o)
+}
+
+// Progress notes until when the queue is closed.
+func (o *one) Progress() func(play.Progress) {
+	report, cfg, observer := o.acquiring.Progress(), o.cfg, o.client.observer
+	if o.sees == nil {
+		return report
+	}
+	return func(p play.Progress) {
+		opens := time.Time{}
+		if h := p.Status.Served(cfg.queue, observer); h != nil && h.Closed {
+			opens = time.Now().Add(h.Remaining)
+		}
+		if o.sees(opens); report != nil {
+			report(p)
+		}
+	}
 }
 
 // failure makes the error of a failed attempt, joined with what it could not undo.
 func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	errs := []error{s.client.acquireError(ctx, s.each[failed.Queue], failed.Err, failed.Status)}
 	for i, err := range failed.Left {
-		if orphan, ok := errors.AsType[*waiter.OrphanError](err); ok {
+		if orphan, ok := errors.AsType[*play.Orphan](err); ok {
 			err = &UnreleasedError{Key: keyOf(s.each[i].queue), Ticket: orphan.Ticket, Err: orphan.Err}
 		}
 		errs = append(errs, publicError(err))
@@ -241,9 +278,9 @@ func (ls *Locks) each(ctx context.Context, f func(context.Context, *Lock) error)
 // Transact makes the writes, all or none, only if all of the locks are still held. Errors are those of
 // Lock.Transact; an [UnknownOutcomeError] has the first lock's [Key]. Items and locks together are at most 100.
 func (ls *Locks) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	var held []*session.Session
+	var held []*play.Lock
 	for _, lock := range ls.all {
-		held = append(held, lock.session.(*session.Session))
+		held = append(held, lock.turn)
 	}
-	return session.Transact(ctx, held, ls.Err, items)
+	return play.Transact(ctx, held, ls.Err, items)
 }

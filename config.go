@@ -10,11 +10,9 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -190,12 +188,4 @@ func (c Config) layout(tableName string) table.Layout {
 // between two looks: the longest sleep and a request. The least exceeds the pauses at a table that fails.
 func (c Config) attention() time.Duration {
 	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
-}
-
-// counter returns the counter of a queue, or nil if its record is the counter.
-func (c Config) counter(q table.Queue) *waiter.Counter {
-	if c.Scope == ticket.ScopeQueue {
-		return nil
-	}
-	return &waiter.Counter{Counter: counter.Of(q, c.Scope), Scope: c.Scope}
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/group"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -199,17 +199,21 @@ func (e *ConditionError) Error() string {
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
 // waiter saw last.
-func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, last waiter.Status) error {
+func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, last play.Status) error {
 	key, waited, cause := keyOf(cfg.queue), time.Since(cfg.begun), c.over(ctx)
 	if errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
-	if left, ok := errors.AsType[*waiter.ResultError](err); ok {
-		cfg.once.Result = &left.Result
-		return ErrResult
+	refused, _ := errors.AsType[*play.Refused](err)
+	if refused == nil {
+		refused = &play.Refused{}
 	}
-	if gone, ok := errors.AsType[*waiter.GoneError](err); ok {
-		s := fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %s", key, gone.Ticket, gone.Why)
+	switch refused.Why {
+	case queue.WhyResult:
+		cfg.once.Result = &refused.Result
+		return ErrResult
+	case queue.WhyGone:
+		s := fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %v", key, refused.Ticket, refused)
 		return &textError{s, ErrGone}
 	}
 	if mismatch, ok := errors.AsType[*queue.MismatchError](err); ok {
@@ -222,10 +226,9 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 			ended = fmt.Errorf("%w: %w", ended, cause)
 		}
 	}
-	superseded, latest := errors.AsType[*waiter.SupersededError](err)
-	full := errors.Is(err, waiter.ErrFull)
+	full, latest := refused.Why == queue.WhyFull, refused.Why == queue.WhySuperseded
 	switch {
-	case errors.Is(err, waiter.ErrBusy):
+	case refused.Why == queue.WhyBusy:
 		full = cfg.refusesWait()
 	case full, latest:
 	case err == context.Canceled || err == context.DeadlineExceeded: // the wait's own end
@@ -251,7 +254,7 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	case full:
 		e.Policy, e.MaxWaiters = ErrQueueFull, *cfg.maxWaiters
 	case latest:
-		e.Policy, e.SupersededBy = ErrSuperseded, superseded.By
+		e.Policy, e.SupersededBy = ErrSuperseded, refused.By
 	}
 	return e
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/itemkey"
-	"github.com/queuelock/queuelock/internal/session"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -53,7 +53,7 @@ func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wai
 		return nil, err
 	}
 	home := cfg.queue.Home
-	return &ItemLock{lock.held, ItemKey{item.Table, home.Key}, home.Strip(lock.session.(*session.Session).Grant().Record.Item)}, nil
+	return &ItemLock{lock.held, ItemKey{item.Table, home.Key}, home.Strip(lock.turn.Item())}, nil
 }
 
 func (k ItemKey) prepare(c *Client, cfg *settings) error {
@@ -78,18 +78,18 @@ func (k ItemKey) prepare(c *Client, cfg *settings) error {
 //   - any other error if the table failed. The lock is held.
 func (l *ItemLock) UpdateAndRelease(ctx context.Context, update expression.UpdateBuilder,
 	cond ...expression.ConditionBuilder) (map[string]types.AttributeValue, error) {
-	users, err := table.UsersUpdate(l.session.Queue().Home, update, cond)
+	users, err := table.UsersUpdate(l.turn.Queue().Home, update, cond)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: UpdateAndRelease: %w", err)
 	}
-	item, err := l.session.(*session.Session).UpdateAndRelease(ctx, users, len(cond) > 0)
+	item, err := l.turn.UpdateAndRelease(ctx, users, len(cond) > 0)
 	return item, l.updateError(err)
 }
 
 // updateError makes the public error of an UpdateAndRelease.
 func (l *ItemLock) updateError(err error) error {
 	switch e := err.(type) {
-	case *session.ConditionError:
+	case *play.ConditionError:
 		return &ConditionError{l.itemKey, e.Current}
 	case *UnknownOutcomeError:
 		e.Err = l.updateError(e.Err)

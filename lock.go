@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/play"
-	"github.com/queuelock/queuelock/internal/session"
-	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -25,52 +21,8 @@ type Lock struct{ held }
 
 // held is what a Lock and an ItemLock have in common.
 type held struct {
-	session holder
+	turn    *play.Lock
 	maxData int // of SetData
-}
-
-// holder is what a Lock calls: the turn of a block, or a session.
-type holder interface {
-	Queue() table.Queue
-	Ticket() ticket.Number
-	Mode() queue.Mode // as it was acquired
-	AtLeast() time.Duration
-	Context() context.Context
-	Within(context.Context) (context.Context, func())
-	Err() error
-	Final() bool
-	Release(context.Context) error
-	Remaining() time.Duration
-	Extend(context.Context) error
-	Shared() bool
-	Downgrade(context.Context) error
-	SetData(context.Context, []byte) error
-	Transact(context.Context, ...types.TransactWriteItem) error
-	Condition() types.ConditionCheck
-	Get(context.Context, []types.TransactGetItem) ([]map[string]types.AttributeValue, error)
-	Unsettled() bool
-	Revoked() <-chan struct{}
-	Revocation() (queue.Revocation, bool)
-	Handle() queue.Handle
-}
-
-var (
-	_ holder = (*session.Session)(nil)
-	_ holder = (*play.Lock)(nil)
-)
-
-// hold makes the session of a grant and starts its heartbeat.
-func (c *Client) hold(ctx context.Context, cfg *settings, grant *waiter.Grant) *session.Session {
-	var margins []time.Duration
-	for _, w := range cfg.warnings {
-		margins = append(margins, w.margin)
-	}
-	c.granted(ctx, cfg, grant.Ticket, grant.Handover)
-	cfg.atLeast = grant.Lease.AtLeast // of a lock that was resumed
-	return c.sessions.Hold(ctx, session.Config{
-		Name: keyOf(cfg.queue), Queue: cfg.queue, Terms: cfg.holderTerms(), Mode: cfg.mode, Passing: cfg.passing(c),
-		Warnings: margins, Log: cfg.log,
-	}, grant)
 }
 
 // granted notes a grant. idle is how long the lock was idle before, if that is known.
@@ -79,32 +31,6 @@ func (c *Client) granted(ctx context.Context, cfg *settings, t ticket.Number, id
 		c.checkTTL.Do(func() { c.background.Run(func() { c.warnOfTTL(context.WithoutCancel(ctx)) }) })
 	}
 	notify.Send(cfg.log, event.Granted{Origin: cfg.log.Origin(t), Waited: time.Since(cfg.begun), Handover: idle})
-}
-
-// passing decides by the options of a call in which ways its lock may come without a claim, and go to the next. Nothing else
-// decides that by options.
-//
-//   - Only an exclusive lock has a next ticket. In a wider scope that is mostly of another queue, and the lock of a user's item
-//     may be released with an update. A queue that stays closed needs no read of the next row.
-//   - A waiter that may be superseded looks first. One that is resumed has the ids of another process.
-//   - An entry by name has what a row shows: no data, delay, AtLeast or confirmation. It has the rest of the row's lease, at
-//     least a fifteenth, and a heartbeat accepts it. So that lease must not be longer than its own, or cause a warning at once.
-//   - A caller that waits for a result probably leaves with one.
-//   - Callers of a block share one entry and one lease, and all of them wait. So they have nothing of their own.
-func (s *settings) passing(c *Client) waiter.Passing {
-	tries, _ := s.patience().Tries()
-	policy, adjacent := s.policy(), s.Scope == ticket.ScopeQueue && s.queue.Home == nil
-	exclusive := adjacent && s.mode == (queue.Mode{})
-	offered := adjacent && s.mode.Permits == 0 && s.resume == nil && policy.Group == ""
-	plain := exclusive && offered && len(s.data) == 0 && s.delay == 0 && s.atLeast == 0 && !s.failClosed && !s.noHeartbeat && s.once == nil
-	alike := s.TTL == c.cfg.TTL && s.Owner == c.cfg.Owner && len(s.warnings) == 0 && policy == (queue.Policy{}) && s.placed == nil
-	return waiter.Passing{
-		Block:   plain && alike && tries == 0,
-		Offered: offered,
-		Named:   plain && s.WaiterTTL <= s.TTL && !slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 }),
-		Rings:   exclusive,
-		Reads:   exclusive && s.atLeast == 0,
-	}
 }
 
 // acquires counts the calls of this process, also for an Observer of several Clients.
@@ -156,33 +82,26 @@ func (c *Client) warnOfTTL(ctx context.Context) {
 	}
 }
 
-// deliver makes the Lock of a session that is returned to the caller.
-func (c *Client) deliver(s *session.Session, cfg *settings) *Lock {
-	l, warnings := &Lock{held{session: s, maxData: cfg.maxData()}}, cfg.warnings
-	s.Deliver(func(margin int) { warnings[margin].call(l) })
-	return l
-}
-
 // String prints the lock for people: "order-7" (lock) ticket 12.
 func (l *held) String() string { return fmt.Sprintf("%s ticket %s", l.key(), l.Ticket()) }
 
 // Key returns what is locked.
 func (l *Lock) Key() Key { return l.key() }
 
-func (l *held) key() Key { return keyOf(l.session.Queue()) }
+func (l *held) key() Key { return keyOf(l.turn.Queue()) }
 
 // Ticket returns the lock's number in its queue, which is its fencing token: it is greater than those of all
 // earlier holders. It stays after the lock has ended.
-func (l *held) Ticket() ticket.Number { return l.session.Ticket() }
+func (l *held) Ticket() ticket.Number { return l.turn.Ticket() }
 
 // Context returns a context with the values of the one given to Acquire, but not its end. It is cancelled when
 // the lock is lost or released, with the cause [ErrLost] or [ErrReleased]. Its Err reads the clock, so a process
 // that was paused past its lease learns of the loss at once.
-func (l *held) Context() context.Context { return l.session.Context() }
+func (l *held) Context() context.Context { return l.turn.Context() }
 
 // Err returns nil while the lock is held, a [*LostError] after it was lost, and [ErrReleased] after it was
 // released. It agrees with Release. It reads the clock and makes no request.
-func (l *held) Err() error { return l.session.Err() }
+func (l *held) Err() error { return l.turn.Err() }
 
 // Release releases the lock and lets the next waiter in. The lock's context is cancelled before anything is
 // sent. Release retries until the lease ends, or for Config.RequestTimeout after ctx has, so a deferred Release
@@ -195,13 +114,13 @@ func (l *held) Err() error { return l.session.Err() }
 //   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot
 //     be read: the error is then a [*queue.MalformedError] too, and only another Release removes the entry. After a
 //     loss that waits until the LockDelay of such an entry is over.
-func (l *held) Release(ctx context.Context) error { return publicError(l.session.Release(ctx)) }
+func (l *held) Release(ctx context.Context) error { return publicError(l.turn.Release(ctx)) }
 
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from
 // 57.94 s down to about 28 s, zero once the lock has ended, and the longest Duration for a lock that fails
 // closed. It reads the clock and makes no request. Use it to decide whether to begin work, not to guard a
 // write: the process may be paused after the call.
-func (l *held) Remaining() time.Duration { return l.session.Remaining() }
+func (l *held) Remaining() time.Duration { return l.turn.Remaining() }
 
 // Extend renews the lease now by one request, sent after the call. Concurrent calls share one. Of a lock that
 // fails closed it checks that it is held. Returns
@@ -209,10 +128,10 @@ func (l *held) Remaining() time.Duration { return l.session.Remaining() }
 //   - an error that matches [ErrLost] or [ErrReleased] if the lock has ended.
 //   - any other error if the renewal failed. The lock is held as before, unless a call that releases
 //     it was applied, and its answer is still on the way.
-func (l *held) Extend(ctx context.Context) error { return l.session.Extend(ctx) }
+func (l *held) Extend(ctx context.Context) error { return l.turn.Extend(ctx) }
 
 // Shared reports whether the lock is held together with others, by the option Shared or after Downgrade.
-func (l *Lock) Shared() bool { return l.session.Shared() }
+func (l *Lock) Shared() bool { return l.turn.Shared() }
 
 // Downgrade makes an exclusive lock a shared one, with no other writer in between, and admits the readers up to
 // the next writer. The ticket stays the same. A protected write that is still on its way is refused once a
@@ -220,14 +139,14 @@ func (l *Lock) Shared() bool { return l.session.Shared() }
 // [ErrReleased] the lock is held and may be shared.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	switch {
-	case l.session.Mode().Permits > 0:
+	case l.turn.Mode().Permits > 0:
 		return fmt.Errorf("queuelock: downgrade %s: it is a semaphore's permit, which has no writers", l.Key())
-	case l.session.Queue().Home != nil: // in the function of OnExpiring
+	case l.turn.Queue().Home != nil: // in the function of OnExpiring
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
-	case l.session.AtLeast() > 0:
+	case l.turn.AtLeast() > 0:
 		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, which readers would join", l.Key())
 	}
-	return l.session.Downgrade(ctx)
+	return l.turn.Downgrade(ctx)
 }
 
 // SetData replaces the lock's data while the lock is held; nil removes it. The limits are those of WithData. It
@@ -235,18 +154,18 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 // [ErrReleased] the data may have been written.
 func (l *held) SetData(ctx context.Context, data []byte) error {
 	most := l.maxData
-	if l.session.Shared() {
+	if l.turn.Shared() {
 		most = min(most, queue.MaxSharedData) // also since Downgrade
 	}
 	if err := validData("SetData", data, most); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
-	return l.session.SetData(ctx, data)
+	return l.turn.SetData(ctx, data)
 }
 
 // publicError makes the public error of an error of a session.
 func publicError(err error) error {
-	e, unreleased := err.(*session.UnreleasedError)
+	e, unreleased := err.(*play.UnreleasedError)
 	if !unreleased {
 		return err
 	}
@@ -268,22 +187,22 @@ func publicError(err error) error {
 //     matches [ErrLost].
 //   - any other error if the table failed or ctx had ended. Nothing was written.
 func (l *held) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	return l.session.Transact(ctx, items...)
+	return l.turn.Transact(ctx, items...)
 }
 
 // Condition returns a check on the lock's serving record, for a TransactWriteItems of the caller's own: it
 // commits only while the lock is held, and is otherwise cancelled with ConditionalCheckFailed. It conflicts
 // with heartbeats; retry a TransactionConflict. The check of an exclusive lock fails after Downgrade once
 // another holder has joined. Prefer Transact. Condition makes no request.
-func (l *held) Condition() types.ConditionCheck { return l.session.Condition() }
+func (l *held) Condition() types.ConditionCheck { return l.turn.Condition() }
 
 // Get reads up to 100 items that the lock protects, by one TransactGetItems, in order. A missing item is nil.
 // No fenced write of an earlier holder can become visible after Get returns. If Unsettled is false, a
 // consistent GetItem is enough. Returns an error that matches [ErrLost] or [ErrReleased] if the lock has ended.
 func (l *held) Get(ctx context.Context, items ...types.TransactGetItem) ([]map[string]types.AttributeValue, error) {
-	return l.session.Get(ctx, items)
+	return l.turn.Get(ctx, items)
 }
 
 // Unsettled reports whether a transaction of an earlier holder may become visible while this lock is held,
 // because its turn ended by an eviction or with an unknown outcome. Read by Get then. It makes no request.
-func (l *held) Unsettled() bool { return l.session.Unsettled() }
+func (l *held) Unsettled() bool { return l.turn.Unsettled() }

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/oncecall"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/session"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -31,7 +30,7 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {
 		return nil, err
 	}
 	cfg.wanted = &queue.Wanted{Undated: cfg.ObserveExpiry, Had: rec.Result.Ticket}
-	switch call.Result, err = cfg.answer(rec); {
+	switch call.Result, err = cfg.answer(rec.Result); {
 	case err != nil:
 		return nil, err
 	case call.Result != nil:
@@ -41,18 +40,19 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if call.Result, err = cfg.answer(lock.session.(*session.Session).Grant().Record); err != nil {
+	turn := lock.turn
+	if call.Result, err = cfg.answer(turn.Result()); err != nil {
 		return nil, errors.Join(err, lock.Release(ctx))
 	}
 	call.Publish = func(ctx context.Context, value []byte, ttl time.Duration) error {
-		return publicError(lock.session.(*session.Session).Publish(ctx, value, ttl))
+		return publicError(turn.Publish(ctx, value, ttl))
 	}
 	call.Look = func(ctx context.Context) (*queue.Result, error) {
 		rec, err := serving.Get(ctx, cfg.queue)
 		if err != nil {
 			return nil, err
 		}
-		return cfg.answer(rec)
+		return cfg.answer(rec.Result)
 	}
 	return lock, nil
 }
@@ -70,20 +70,20 @@ func (c *Client) readOnce(ctx context.Context, cfg *settings) (rec queue.Record,
 		return err
 	})
 	if err != nil {
-		return rec, c.acquireError(bounded.ctx, cfg, err, waiter.Status{})
+		return rec, c.acquireError(bounded.ctx, cfg, err, play.Status{})
 	}
 	return rec, nil
 }
 
-// answer returns the record's result if it answers the caller.
-func (s *settings) answer(rec queue.Record) (*queue.Result, error) {
+// answer returns the result of a record if it answers the caller.
+func (s *settings) answer(result queue.Result) (*queue.Result, error) {
 	_, latest, _ := s.queue.Clock().At(time.Now())
-	ok, err := s.wanted.Met(rec.Result, latest)
+	ok, err := s.wanted.Met(result, latest)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: acquire %s: %w", keyOf(s.queue), err)
 	}
 	if !ok {
 		return nil, nil
 	}
-	return &rec.Result, nil
+	return &result, nil
 }

@@ -214,7 +214,7 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	if !h.Closed { // else it opens a queue
 		notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
 	}
-	c.local.Wake(q)
+	c.players.Woken(q)
 	if rec.CanIdle() {
 		c.background.Run(func() {
 			_, _ = serving.MakeIdle(context.WithoutCancel(ctx), q, rec) // a failure does no harm

@@ -6,15 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
+	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/oncecall"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -294,25 +296,53 @@ func (s *settings) waiterMode() queue.Mode {
 	return mode
 }
 
-func (s *settings) holderTerms() heartbeat.Terms {
-	terms := heartbeat.Terms{
-		TTL: s.TTL, Interval: s.HeartbeatInterval, Margin: heartbeat.Margin(s.TTL), Delay: s.delay, FailClosed: s.failClosed,
-		AtLeast: s.atLeast,
+// wants returns how a call wants the lock.
+func (c *Client) wants(s *settings, calls *callback.Caller) *play.Wants {
+	if tries, _ := s.patience().Tries(); !s.changed && tries == 0 && s.queue.Home == nil {
+		return &c.plain
 	}
-	if s.noHeartbeat {
-		terms.Interval = 0
+	w := &play.Wants{Kind: s.kind(), Retry: max(s.TTL, minRetryTimeout)}
+	if s.placed != nil {
+		w.Saves = func(h queue.Handle) <-chan struct{} { return s.saves(calls, h) }
 	}
-	return terms
+	return w
 }
 
-// grantTerms returns the terms of the lease with which a grant begins.
-func (s *settings) grantTerms() heartbeat.Terms {
-	terms := s.holderTerms()
-	if s.failClosed {
-		terms.TTL = waiter.Grace(s.RequestTimeout)
-		terms.Margin = heartbeat.Margin(terms.TTL)
+// kind is wants for the member.
+//
+//   - An entry by name has what a row shows, and the rest of the row's lease, at least a fifteenth. So that lease must not be longer
+//     than its own, or cause a warning at once.
+func (s *settings) kind() member.Kind {
+	tries, _ := s.patience().Tries()
+	k := member.Kind{
+		Owner: s.Owner, Data: string(s.data), Mode: s.waiterMode(), NoWait: tries > 0, Policy: s.policy(), FailClosed: s.failClosed,
+		TTL: s.TTL, Margin: heartbeat.Margin(s.TTL), Delay: s.delay, AtLeast: s.atLeast, Interval: s.HeartbeatInterval, RowTTL: s.WaiterTTL,
+		Resume: s.resume, Wanted: s.wanted, Scope: s.Scope, Home: s.queue.Home != nil, Create: s.createItem, Saves: s.placed != nil,
+		Whole: s.noHeartbeat || s.ownTTL && s.WaiterTTL > s.TTL ||
+			slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 }),
 	}
-	return terms
+	if s.noHeartbeat {
+		k.Interval = 0
+	}
+	if s.failClosed {
+		k.Grace = play.Grace(s.RequestTimeout)
+	}
+	return k
+}
+
+// margins returns those of the warnings.
+func (s *settings) margins() (all []time.Duration) {
+	for _, w := range s.warnings {
+		all = append(all, w.margin)
+	}
+	return all
+}
+
+// saves calls the caller's function with the handle of a place. The channel is closed once it has returned.
+func (s *settings) saves(calls *callback.Caller, h queue.Handle) <-chan struct{} {
+	returned := make(chan struct{})
+	calls.Call(nil, func() { s.placed(newHandle(keyOf(s.queue), s.mode, h)); close(returned) })
+	return returned
 }
 
 // Progress is the place of a waiting Acquire, as its last look showed it.
@@ -338,44 +368,18 @@ type Progress struct {
 	Estimated     bool
 }
 
-// waiter returns the configuration of an acquire in the queue. calls makes its callbacks.
-func (c *Client) waiter(cfg *settings, calls *callback.Caller) *waiter.Config {
-	config := c.config(cfg)
-	config.Progress = c.progress(cfg, calls)
-	if cfg.placed != nil {
-		key, mode := keyOf(cfg.queue), cfg.mode
-		config.Placed = func(h queue.Handle) <-chan struct{} {
-			returned := make(chan struct{})
-			calls.Call(nil, func() { cfg.placed(newHandle(key, mode, h)); close(returned) })
-			return returned
-		}
-	}
-	return config
-}
-
-// config is waiter without callbacks.
-func (c *Client) config(cfg *settings) *waiter.Config {
-	return &waiter.Config{
-		Queue: cfg.queue, Counter: cfg.counter(cfg.queue), Observer: c.observer, Local: c.local, Log: cfg.log,
-		Entry:  waiter.Entry{Owner: cfg.Owner, Data: cfg.data, Mode: cfg.waiterMode(), Terms: cfg.grantTerms()},
-		Row:    heartbeat.Terms{TTL: cfg.WaiterTTL, Interval: cfg.WaiterTTL / 2, Margin: heartbeat.Margin(cfg.WaiterTTL)},
-		Policy: cfg.policy(), Schedule: cfg.Poll, RetryTimeout: max(cfg.TTL, minRetryTimeout), Background: c.background.Run, Resume: cfg.resume,
-		Wanted: cfg.wanted, Passing: cfg.passing(c),
-	}
-}
-
 // progress returns what receives the changes of a wait, nil if there is no receiver.
-func (c *Client) progress(cfg *settings, calls *callback.Caller) func(waiter.Progress) {
+func (c *Client) progress(cfg *settings, calls *callback.Caller) func(play.Progress) {
 	if cfg.progress == nil && !cfg.log.Observed() {
 		return nil
 	}
 	return c.report(cfg, calls)
 }
 
-func (c *Client) report(cfg *settings, calls *callback.Caller) func(waiter.Progress) {
+func (c *Client) report(cfg *settings, calls *callback.Caller) func(play.Progress) {
 	key := keyOf(cfg.queue)
 	var queued ticket.Number // the last
-	return func(w waiter.Progress) {
+	return func(w play.Progress) {
 		p := Progress{
 			Key: key, Ticket: w.Status.Ticket, Position: w.Status.Ahead + 1, TicketsAhead: w.Tickets,
 			Serving: w.Status.Served(cfg.queue, c.observer), Own: c.own(w.Status), Waited: time.Since(cfg.begun),
@@ -395,11 +399,8 @@ func (c *Client) report(cfg *settings, calls *callback.Caller) func(waiter.Progr
 }
 
 // own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
-func (c *Client) own(last waiter.Status) ticket.Number {
+func (c *Client) own(last play.Status) ticket.Number {
 	for _, h := range last.Serving { // in the order of tickets
-		if own := c.sessions.Ticket(h.ID); !own.IsZero() {
-			return own
-		}
 		if own := c.players.Ticket(h.ID); !own.IsZero() {
 			return own
 		}

@@ -73,9 +73,8 @@
 //	├── sweeper      what has expired, and its removal
 //	├── queue        the algorithm: record and rows, their writes, and what follows for a ticket
 //	├── ticket       the counter, and the numbers that it issues
-//	└── internal     member (one client in one queue, as one machine) and play (its driver), for calls that may wait
-//	                 together; waiter, session and handover for others; serving and rows (send the writes), table
-//	                 (DynamoDB)
+//	└── internal     member (one client in one queue, as one machine) and play (its driver); multilock (AcquireAll);
+//	                 serving and rows (send the writes), table (DynamoDB)
 //
 // Beside it: event is what Config.Observer receives, wake rings waiters, failfast SDK settings,
 // httplock HTTP requests under locks, once results that are computed once, optimistic changes that need no lock,
@@ -95,13 +94,11 @@ import (
 	"github.com/queuelock/queuelock/internal/callback"
 	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/handover"
-	machine "github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/session"
+	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -114,20 +111,19 @@ type Client struct {
 	log      *notify.Log   // to cfg.Logger and cfg.Observer
 	store    *table.Store
 	observer *heartbeat.Observer
-	local    *handover.Lines
+	local    *handover.Ringer
 	players  *play.Client
-	sessions *session.Client // the locks held, or released in vain
-
-	ctx    context.Context // ends with Close, with cause ErrClosed
-	cancel context.CancelCauseFunc
+	plain    play.Wants      // of calls without options
+	ctx      context.Context // ends with Close, with cause ErrClosed
+	cancel   context.CancelCauseFunc
 
 	mu         sync.Mutex
-	closed     bool            // guarded by mu
-	calls      group.Group     // entered under mu, while not closed
-	background group.Group     // heartbeats, row deletes, RESET
-	functions  group.Group     // those of Do that run; entered under mu, while not closed
-	doing      map[holder]bool // guarded by mu; their locks
-	checkTTL   sync.Once       // of the table, with Config.Forget
+	closed     bool                // guarded by mu
+	calls      group.Group         // entered under mu, while not closed
+	background group.Group         // heartbeats, row deletes, RESET
+	functions  group.Group         // those of Do that run; entered under mu, while not closed
+	doing      map[*play.Lock]bool // guarded by mu; their locks
+	checkTTL   sync.Once           // of the table, with Config.Forget
 }
 
 // New returns a [Client] for a table as CreateTable makes it. tableName is a name (3 to 255 of a-z, A-Z, 0-9,
@@ -142,27 +138,14 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	cfg = c.cfg
-	c.log, c.local = notify.New(cfg.Logger, cfg.Observer), handover.New(cfg.attention())
+	c.log = notify.New(cfg.Logger, cfg.Observer)
 	c.cfg.Logger = c.log.Logger
-	if cfg.Wake != nil {
-		c.local.UseBells(cfg.Wake, c.cfg.Logger, c.background.Run)
-	}
+	c.local = handover.New(cfg.Wake, c.cfg.Logger, c.background.Run)
 	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	c.doing = map[holder]bool{}
-	c.sessions = &session.Client{
-		Closed: c.ctx, Timeout: cfg.RequestTimeout, Log: c.cfg.Logger, Local: c.local, Background: c.background.Run,
-		Released: ErrReleased,
-		Lost: func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
-			return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
-		},
-		Unknown: func(q table.Queue, err, ctx, end error) error {
-			return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
-		},
-	}
-	c.local.Holds = c.holds
+	c.doing = map[*play.Lock]bool{}
+	c.plain = play.Wants{Kind: (&settings{Config: &c.cfg, wait: waitpolicy.Forever}).kind(), Retry: max(cfg.TTL, minRetryTimeout)}
 	c.players = play.New(c.together())
-	c.local.Also = c.players.Woken
 	return c, nil
 }
 
@@ -201,16 +184,12 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 
 // serve waits in the queue, alone or in a block, and returns the lock.
 func (c *Client) serve(ctx context.Context, cfg *settings) (*Lock, error) {
-	m, err := c.member(ctx, cfg)
+	m, err := c.acquiring(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer m.end()
-	if !cfg.passing(c).Block {
-		return m.waited(m.acquire())
-	}
-	ended := m.ctx.Done()
-	caller := c.players.Enter(m.ctx, m)
+	caller, ended := m.tries(nil, nil), m.ctx.Done()
 	for { // here, no deeper: a stack that has grown stays as large while its goroutine rests
 		select {
 		case <-caller.Wake:
@@ -218,26 +197,32 @@ func (c *Client) serve(ctx context.Context, cfg *settings) (*Lock, error) {
 			ended = nil
 		}
 		if over, turn, err := caller.Next(); over {
+			if next := m.tries(caller, err); next != nil {
+				caller, ended = next, m.ctx.Done()
+				continue
+			}
 			return m.played(caller, turn, err)
 		}
 	}
 }
 
-// member is the call of one acquire, which may wait in a block.
-type member struct {
+// acquiring is the call of one acquire.
+type acquiring struct {
 	call
 	caller context.Context // that of Acquire
 	cfg    *settings
+	wants  *play.Wants
+	tried  int // times, of one that does not wait
 }
 
-var _ play.Call = (*member)(nil)
+var _ play.Call = (*acquiring)(nil)
 
-// member enters a call, which ends with end.
+// acquiring enters a call, which ends with end.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (c *Client) member(ctx context.Context, cfg *settings) (*member, error) {
+func (c *Client) acquiring(ctx context.Context, cfg *settings) (*acquiring, error) {
 	c.observe(ctx, cfg)
-	m := &member{caller: ctx, cfg: cfg}
+	m := &acquiring{caller: ctx, cfg: cfg}
 	if err := m.enter(c, ctx, cfg.wait); err != nil {
 		return nil, cfg.reportFailure(err)
 	}
@@ -245,42 +230,72 @@ func (c *Client) member(ctx context.Context, cfg *settings) (*member, error) {
 	return m, nil
 }
 
-// acquire waits in the queue, not in a block.
-func (m *member) acquire() (*waiter.Waiter, *waiter.Grant, error) {
-	return waiter.Acquire(m.Bind(), m.client.waiter(m.cfg, m.callbacks), m.cfg.patience())
-}
-
-// waited makes the lock of what a waiter has got, or makes another attempt, or returns the error.
+// tries enters the caller, or enters it once more if it does not wait, and its last try has found the lock busy, or the table
+// unavailable. Nil: it has made its last try.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (m *member) waited(w *waiter.Waiter, grant *waiter.Grant, err error) (*Lock, error) {
-	lock, tried, err := m.client.lock(&m.call, m.cfg, w, grant, err)
-	return m.concluded(lock, tried, err)
+func (m *acquiring) tries(last *play.Caller, err error) *play.Caller {
+	wait := m.cfg.patience()
+	tries, _ := wait.Tries()
+	if last != nil {
+		if err == nil || m.tried >= tries || last.Orphan() != nil || !errors.Is(err, play.ErrBusy) && !table.Transient(err) {
+			return nil
+		}
+		ctx := m.Bind()
+		if !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+			return nil
+		}
+		limited, cancel := context.WithTimeout(ctx, play.TryLimit/2)
+		defer cancel()
+		last.Cleaned(limited) // what a try has left may be in the way of the next
+	}
+	m.tried++
+	m.wants = m.client.wants(m.cfg, m.callbacks)
+	if tries > 0 {
+		m.wants.Until = time.Now().Add(play.TryLimit)
+	}
+	return m.client.players.Enter(m.ctx, m)
 }
 
-// played is waited of a caller that waits together with others.
+// played makes the lock of what a caller has got, or makes another attempt, or returns the error.
 //
 //go:noinline // the same
-func (m *member) played(w *play.Caller, turn *play.Lock, err error) (*Lock, error) {
+func (m *acquiring) played(w *play.Caller, turn *play.Lock, err error) (*Lock, error) {
 	c, ctx, last := m.client, m.ctx, w.Status()
 	if err != nil {
-		return m.concluded(nil, w.Tried(), c.acquireError(ctx, m.cfg, err, last))
+		err = c.acquireError(ctx, m.cfg, err, last)
+		if orphan := w.Orphan(); orphan != nil {
+			err = errors.Join(err, &UnreleasedError{Key: keyOf(m.cfg.queue), Ticket: orphan.Ticket, Err: orphan.Err})
+		}
+		return m.concluded(nil, w.Tried(), err)
+	}
+	if m.cfg.resume != nil {
+		m.cfg.mode = turn.Mode() // as the record says
 	}
 	c.granted(ctx, m.cfg, turn.Ticket(), turn.Handover())
 	if failed := m.callbacks.Close(); failed || c.over(ctx) != nil { // served while the caller gave up: give it back
 		last.Serving = nil
 		err = c.acquireError(ctx, m.cfg, ctx.Err(), last)
-		if end := turn.Release(ctx); !turn.Final() {
-			err = errors.Join(err, end)
+		if end := turn.GiveBack(ctx); !turn.Final() {
+			err = errors.Join(err, publicError(end))
 		}
 		w.Cleared()
 		return m.concluded(nil, true, err)
 	}
-	return &Lock{held{session: turn, maxData: m.cfg.maxData()}}, nil
+	return c.deliver(turn, m.cfg), nil
+}
+
+// deliver makes the Lock of a turn that is returned to the caller.
+func (c *Client) deliver(turn *play.Lock, cfg *settings) *Lock {
+	lock := &Lock{held{turn: turn, maxData: cfg.maxData()}}
+	if warnings := cfg.warnings; len(warnings) > 0 {
+		turn.Warns(cfg.margins(), func(margin int) { warnings[margin].call(lock) })
+	}
+	return lock
 }
 
 // concluded returns the lock, or makes another attempt, or returns the error.
-func (m *member) concluded(lock *Lock, tried bool, err error) (*Lock, error) {
+func (m *acquiring) concluded(lock *Lock, tried bool, err error) (*Lock, error) {
 	if m.cfg.again(m.caller, tried, err) {
 		m.end()
 		m.cfg.wait = waitpolicy.NoWait
@@ -289,39 +304,20 @@ func (m *member) concluded(lock *Lock, tried bool, err error) (*Lock, error) {
 	return lock, m.cfg.reportFailure(err)
 }
 
-func (m *member) Values() context.Context { return m.caller }
+func (m *acquiring) Values() context.Context { return m.caller }
 
-func (m *member) Queue() *table.Queue { return &m.cfg.queue }
+func (m *acquiring) Queue() *table.Queue { return &m.cfg.queue }
 
-func (m *member) Progress() func(waiter.Progress) { return m.client.progress(m.cfg, m.callbacks) }
+func (m *acquiring) Wants() *play.Wants { return m.wants }
 
-func (m *member) Log() *notify.Log { return m.cfg.log }
-
-// lock makes the lock of what a waiter has got, or the error. tried reports whether it made a request.
-func (c *Client) lock(call *call, cfg *settings, w *waiter.Waiter, grant *waiter.Grant, err error) (lock *Lock, tried bool, _ error) {
-	ctx, last := call.ctx, w.Status()
-	if err != nil {
-		err = c.acquireError(ctx, cfg, err, last)
-		if orphan := w.Orphan(); orphan != nil {
-			err = errors.Join(err, &UnreleasedError{Key: keyOf(cfg.queue), Ticket: orphan.Ticket, Err: orphan.Err})
-		}
-		return nil, w.Tried(), err
+func (m *acquiring) Progress() func(play.Progress) {
+	if m.wants.Kind.NoWait {
+		return nil
 	}
-	cfg.mode = w.Mode() // of a lock that was resumed, what the record says
-	held := c.hold(ctx, cfg, grant)
-	failed := call.callbacks.Close()
-	if failed || c.over(ctx) != nil {
-		// Served while the caller gave up: give it back.
-		last.Serving = nil
-		err = c.acquireError(ctx, cfg, ctx.Err(), last)
-		if end := held.Release(ctx); !held.State().Phase.Final() {
-			err = errors.Join(err, publicError(end))
-		}
-		w.Wait()
-		return nil, true, err
-	}
-	return c.deliver(held, cfg), true, nil
+	return m.client.progress(m.cfg, m.callbacks)
 }
+
+func (m *acquiring) Log() *notify.Log { return m.cfg.log }
 
 // Do runs fn while it holds the lock, and releases the lock afterwards, also after a panic. fn's context is
 // cancelled when the lock is lost, when ctx ends and by Close, which waits for fn; context.Cause says why. Returns
@@ -337,7 +333,7 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 	if err != nil {
 		return err
 	}
-	held, end, err := c.do(ctx, lock.session)
+	held, end, err := c.do(ctx, lock.turn)
 	defer end()
 	defer func() {
 		end := lock.Release(ctx)
@@ -352,7 +348,7 @@ func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
 }
 
 // do enters a function of Do. Its context ends with ctx, the lock and the client. Close leaves the lock until end.
-func (c *Client) do(ctx context.Context, s holder) (held context.Context, end func(), _ error) {
+func (c *Client) do(ctx context.Context, s *play.Lock) (held context.Context, end func(), _ error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -400,7 +396,7 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	errs = append(errs, <-released)
 	left := c.locks()
-	busy = slices.DeleteFunc(busy, func(s holder) bool { return !slices.Contains(left, s) })
+	busy = slices.DeleteFunc(busy, func(s *play.Lock) bool { return !slices.Contains(left, s) })
 	errs = append(errs, c.releaseAll(ctx, busy))
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
@@ -415,33 +411,31 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 // locks returns those that are held or not yet released.
-func (c *Client) locks() (all []holder) {
-	for _, s := range c.sessions.Sessions() {
-		all = append(all, s)
-	}
+func (c *Client) locks() (all []*play.Lock) {
 	for _, l := range c.players.Locks() {
 		all = append(all, l)
 	}
 	return all
 }
 
-// holds reports whether the client holds a lock with that id.
-func (c *Client) holds(id string) bool { return c.sessions.Holds(id) || !c.players.Ticket(id).IsZero() }
-
 // together returns what the callers have in common that may wait together.
 func (c *Client) together() play.Config {
-	alike := &settings{Config: &c.cfg}
-	terms, row := alike.holderTerms(), c.config(alike).Row
 	return play.Config{
-		Kind: machine.Kind{Owner: c.cfg.Owner, TTL: terms.TTL, Margin: terms.Margin}, Most: c.cfg.Block, Names: alike.passing(c).Named,
-		Holder: terms, Row: row, Schedule: c.cfg.Poll, Timeout: c.cfg.RequestTimeout, Retry: max(c.cfg.TTL, minRetryTimeout), Attention: c.cfg.attention(),
-		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx, Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local, Holds: c.holds,
-		Released: c.sessions.Released, Lost: c.sessions.Lost, Unknown: c.sessions.Unknown,
+		Most: c.cfg.Block, Names: c.cfg.WaiterTTL <= c.cfg.TTL,
+		Schedule: c.cfg.Poll, Timeout: c.cfg.RequestTimeout, Attention: c.cfg.attention(),
+		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx, Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local,
+		Released: ErrReleased,
+		Lost: func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
+			return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
+		},
+		Unknown: func(q table.Queue, err, ctx, end error) error {
+			return &UnknownOutcomeError{Key: keyOf(q), Err: err, Ctx: ctx, End: end}
+		},
 	}
 }
 
 // held returns the locks that are held or not yet released, and apart from them those under which a function of Do runs.
-func (c *Client) held() (idle, busy []holder) {
+func (c *Client) held() (idle, busy []*play.Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.locks() {
@@ -455,7 +449,7 @@ func (c *Client) held() (idle, busy []holder) {
 }
 
 // releaseAll releases locks concurrently.
-func (c *Client) releaseAll(ctx context.Context, held []holder) error {
+func (c *Client) releaseAll(ctx context.Context, held []*play.Lock) error {
 	errs := make([]error, len(held))
 	var wg sync.WaitGroup
 	for i, s := range held {

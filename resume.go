@@ -27,7 +27,7 @@ type Handle struct {
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
 func (l *Lock) Handle() Handle {
-	return newHandle(l.Key(), l.session.Mode(), l.session.Handle())
+	return newHandle(l.Key(), l.turn.Mode(), l.turn.Handle())
 }
 
 func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {

@@ -13,11 +13,11 @@ import (
 // Revoked returns a channel that is closed once the holder was asked to give way, by Operator.Revoke or the command
 // revoke. That is a request only: the lock is held until Release. The holder learns of it by its next heartbeat, by
 // Extend or SetData with NoHeartbeat, and at once by its bell (Config.Wake) from the first call of Revoked on.
-func (l *held) Revoked() <-chan struct{} { return l.session.Revoked() }
+func (l *held) Revoked() <-chan struct{} { return l.turn.Revoked() }
 
 // Revocation returns who has asked the holder to give way, and why. ok is false while Revoked is not closed. It makes no
 // request.
-func (l *held) Revocation() (r queue.Revocation, ok bool) { return l.session.Revocation() }
+func (l *held) Revocation() (r queue.Revocation, ok bool) { return l.turn.Revocation() }
 
 // Revoke asks a holder, as Inspect has shown it, to give way: see Lock.Revoked. It never asks another one, and a later
 // request replaces an earlier one. why is for people, at most 256 bytes of printable characters. deadline, if it is not

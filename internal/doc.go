@@ -3,12 +3,10 @@
 //
 //	oncecall    is how package once reaches the facade
 //	multilock   acquires several locks, all or none
-//	session     keeps a lock of a call that has waited alone
-//	play        drives members: callers that may wait together, and their locks
+//	play        drives members: it sends what they ask for, and lets their callers rest
 //	member      is one client in one queue as one pure machine: its callers, their rows, and the lock that they hold
-//	waiter      runs one acquire in one queue that waits alone
 //	listing     scans a table for its queues
-//	handover    brings a turn to the next waiter
+//	handover    says when a turn has ended: bells
 //	rows        reads and writes the queue rows
 //	serving     reads and writes the serving record
 //	counter     sends the requests of a ticket.Master

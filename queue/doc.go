@@ -1,6 +1,6 @@
 // Package queue is the algorithm: what the items of a queue say, what each conditional write of them asks for and leaves,
 // and what follows for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. Internal packages play
-// its machines (waiter, session) and send its writes (serving those of the record, rows those of rows).
+// its machines (member, whose driver is play) and send its writes (serving those of the record, rows those of rows).
 //
 //	serving record   holders, and which tickets were issued and granted: a Record
 //	row of ticket 8  a Waiter and its Lease

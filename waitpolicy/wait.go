@@ -1,6 +1,6 @@
 // Package waitpolicy says how long to wait for a lock, and how often to poll meanwhile.
 // Users of locks need [NoWait], [For], [Forever] and [Attempts]. It decides nothing about
-// fairness or exclusion, makes no request and reads no clock: internal/waiter looks, sleeps and claims when a [Pace] says so.
+// fairness or exclusion, makes no request and reads no clock: internal/play looks, rests and claims when a [Pace] says so.
 // Pace is of the protocol, and may change in any version.
 //
 // A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the queue. A sleep past the end of a turn leaves

@@ -17,7 +17,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -28,7 +28,7 @@ var contactLimit = 10 * time.Second
 
 // tryLimit is how long a caller that will not queue tries a DynamoDB that does not answer.
 // Tests shorten it.
-var tryLimit = waiter.TryLimit
+var tryLimit = play.TryLimit
 
 // patienceOf returns how long credentials are looked for, before a wait: as long as DynamoDB is tried that has never answered, or
 // for all of a longer wait, at most a minute.

@@ -28,10 +28,10 @@
  *
  *   take, oTAKE, claim, oCLAIM  serving.Take, queue.Claim, Record.Room
  *   oHB, oFENCE                 Renewal.Heartbeat, queue.Fence, alone, holds, latest
- *   down, oDOWN                 Session.Downgrade, queue.Downgrade
+ *   down, oDOWN                 Lock.Downgrade, queue.Downgrade
  *   confirm, oCONF              Wait.grant, Wait.confirmed, queue.Confirm
- *   CUT                         Waiter.abandon, OrphanError
- *   upd, made, oUPD             Session.UpdateAndRelease, releaseStep.judge, releaseStep.judged, serving.SendWith
+ *   CUT                         waiting.left, Orphan
+ *   upd, made, oUPD             Lock.UpdateAndRelease, releaseStep.judge, releaseStep.judged, serving.SendWith
  *   decide                      Record.Outcome, Hold.confirms
  *   released, lost, orphan      releaseStep.judge, releaseStep.judged
  *   FOREIGN, cCOUNTER           Snapshot.Decide, queue.Claim

@@ -22,7 +22,7 @@
  *   see              Hold.saw
  *   rel, oREL        Ending.Release, serving.SendWith
  *   tx, read, oTX    queue.Transaction, queue.NumberedFence, Record.Made
- *   settle, oSETTLE  transaction.settle, queue.Settle
+ *   settle, oSETTLE  transacting.settling, queue.Settle
  *   Env, newMark     Ending.Release, serving.Evict, serving.EvictFailClosed, queue.Resume, serving.Take, queue.Enter
  */
 #ifndef ROOM

@@ -23,24 +23,24 @@
  *
  *   take, oTAKE               Wait.enter, Wait.entered, Wait.makeRoom, serving.Take
  *   seed, oSEED               Take.Refused, Master.Take
- *   enqueue, oENQ             Waiter.join, place.run, Place.put, queue.Enqueue
- *   oWHB                      place.renew, Waiter.Renew
- *   oDEL                      place.end, Place.leave, queue.Leave
- *   oRESET                    Client.Reset, serving.Reset
+ *   enqueue, oENQ             waiting.joined, keeping.steps, Place.put, queue.Enqueue
+ *   oWHB                      keeping.renew, Waiter.Renew
+ *   oDEL                      waiting.withdraw, Place.leave, queue.Leave
+ *   oRESET                    releasing.ends, serving.Reset
  *   rows, judge, act          Wait.look, rows.Look, Snapshot.Decide, Wait.act, Wait.follow
- *   asked                     Wait.awaitsRow, player.awaitRow
+ *   asked                     Wait.awaitsRow, waiting.rowMissing
  *   sweep, oSWEEP             sweeper.Rows, rows.Sweep
  *   evict, oEVICT             Wait.follow, sweeper.Holders, serving.Evict
  *   claim, oCLAIM             Wait.claim, queue.Claim
- *   found, late, latereset    Wait.adopt, Wait.removed, player.cleanUp, serving.Remove
+ *   found, late, latereset    Wait.adopt, Wait.removed, waiting.cleans, serving.Remove
  *   held, oHB, oFENCE         Hold.Heartbeat, Hold.Transact, Hold.Fence, queue.NumberedFence
  *   fast, oFAST, hand, oHAND  releaseStep.send, releaseStep.answered, Ending.Release
- *   direct, oDIRECT           handover.Lines.Next, queue.Waiter.GrantByName, Ending.Release
- *   accept                    Wait.usable, place.hold, Session.renew, life.leave
+ *   direct, oDIRECT           releasing.offer, queue.Waiter.GrantByName, Ending.Release
+ *   accept                    Wait.usable, Place.Hold, holding.beat, waiting.withdraw
  *   OWNED                     Wait.decide, Snapshot.lasts
- *   pass, oPASS               handover.Lines.Next, player.offer, handover.Waiter.Rest, Ending.Release
+ *   pass, oPASS               releasing.offer, waiting.mayPass, waiting.rest, Ending.Release
  *   lost, oREM                releaseStep.settled, releaseStep.removed, queue.Remove
- *   leave, remove             Waiter.Leave, Wait.leave, player.cleanUp, serving.Remove
+ *   leave, remove             waiting.leaves, Wait.leave, waiting.cleans, serving.Remove
  */
 #ifndef N
 #define N 2

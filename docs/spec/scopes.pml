@@ -16,11 +16,11 @@
  *
  * Step, and the code that it plays:
  *
- *   number, oNUM       Waiter.Number, Counter.Next
- *   raise_, oRAISE     Waiter.raiseCounter, Counter.Raise
+ *   number, oNUM       player.number, Counter.Next
+ *   raise_, oRAISE     player.number, Counter.Raise
  *   register, oENTER   Wait.enter, queue.Enter
- *   next, wait, claim  round.enterAll, Waiter.Enter, Waiter.Await
- *   over, give         Client.AcquireAll, Waiter.Leave, Session.GiveBack
+ *   next, wait, claim  round.enter, waiting.begins, waiting.steps
+ *   over, give         Client.AcquireAll, waiting.leaves, Lock.GiveBack
  */
 #ifndef N
 #define N 2

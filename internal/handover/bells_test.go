@@ -5,78 +5,46 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
 )
 
-func rung(w *Waiter) bool {
-	select {
-	case <-w.rung:
-		return true
-	default:
-		return false
-	}
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+// onPaper returns a queue of no table.
+func onPaper(entity, reason string) table.Queue {
+	return table.Queue{Items: queue.Items{Entity: entity, Reason: reason}}
 }
 
-// ringing returns Lines that ring and are rung.
-func ringing(b wake.Bells) *Lines {
-	l := New(time.Hour)
-	l.UseBells(b, slog.New(slog.DiscardHandler), func(f func()) { f() })
-	return l
+// ringing returns a Ringer that rings and is rung.
+func ringing(b wake.Bells) *Ringer {
+	return New(b, slog.New(slog.DiscardHandler), func(f func()) { f() })
 }
 
-// TestBells checks who is rung, and that a bell wakes the first waiter of its line until it has left.
+// TestBells checks that a bell is rung by its text, and wakes what it is said to wake, until it is stopped.
 func TestBells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub bells.Hub
 		a, b := ringing(hub.Client("a")), ringing(hub.Client("b"))
-		q := onPaper("e", "lock")
-		first, second, other := b.Join(q, n(1), 0, b.Hang()), b.Join(q, n(2), 0, b.Hang()), b.Join(onPaper("e", "lock2"), n(1), 0, b.Hang())
-		row := func(w *Waiter) Row { return Row{Row: &queue.Waiter{Ticket: w.ticket, Bell: w.bell.Text()}} }
-		ring := func(w *Waiter) []string {
-			before := len(hub.Rung())
-			a.RingNext(q, row(w))
-			time.Sleep(time.Second)
-			return hub.Rung()[before:]
+		bell, rung := b.Hang(), 0
+		bell.Wakes(func() { rung++ })
+		a.Ring(bell.Text())
+		a.Ring("")
+		if time.Sleep(time.Second); rung != 1 {
+			t.Errorf("it was rung %d times", rung)
 		}
-		if got := ring(first); len(got) != 1 || got[0] != first.bell.Text() || !rung(first) || rung(second) || rung(other) {
-			t.Errorf("rung %q, want that of the first, which is woken", got)
-		}
-		a.RingNext(q, Row{})
-		a.RingNext(q, Row{Row: &queue.Waiter{Ticket: n(1)}})
-		b.RingNext(q, row(first))
-		if time.Sleep(time.Second); rung(first) || b.Rings(q, n(1)) || !b.Rings(q, n(3)) || !a.Rings(q, n(1)) {
-			t.Error("a bell is rung that is not known, or is the client's own")
-		}
-		first.Leave()
-		ring(first)
-		if rung(first) || rung(second) {
-			t.Error("the bell of a waiter that has left wakes")
-		}
-		for range 10 {
-			ring(second)
-		}
-		if !rung(second) || rung(second) {
-			t.Error("the second is not woken once")
-		}
-		var woken atomic.Bool
-		second.bell.Wakes(func() { woken.Store(true) })
-		if ring(second); !woken.Load() || rung(second) {
-			t.Error("the bell of a holder wakes its waiter")
-		}
-		for _, w := range []*Waiter{first, second, other} {
-			w.bell.Stop()
-			w.bell.Stop()
-		}
-		if hub.Hung() != 0 {
-			t.Errorf("%d bells are left", hub.Hung())
+		bell.Stop()
+		a.Ring(bell.Text())
+		if time.Sleep(time.Second); rung != 1 {
+			t.Error("it was rung after its end")
 		}
 	})
 }
@@ -84,11 +52,10 @@ func TestBells(t *testing.T) {
 // TestNoBell checks that a client whose waiters cannot be rung logs that once, and that one without Config.Wake has no bells.
 func TestNoBell(t *testing.T) {
 	var log bytes.Buffer
-	deaf := New(time.Hour)
-	deaf.UseBells(bells.Deaf{}, slog.New(slog.NewTextHandler(&log, nil)), func(f func()) { f() })
+	deaf := New(bells.Deaf{}, slog.New(slog.NewTextHandler(&log, nil)), func(f func()) { f() })
 	for range 2 {
 		bell := deaf.Hang()
-		if w := deaf.Join(onPaper("e", "lock"), n(1), 0, bell); bell.Text() != "" || w.rung != nil {
+		if bell.Text() != "" {
 			t.Error("it has a bell")
 		}
 		bell.Wakes(nil)
@@ -97,65 +64,82 @@ func TestNoBell(t *testing.T) {
 	if strings.Count(log.String(), "cannot be rung") != 1 || !strings.Contains(log.String(), "in use") {
 		t.Errorf("logged %s", log.String())
 	}
-	without := New(time.Hour)
-	w := without.Join(onPaper("e", "lock"), n(1), 0, without.Hang())
-	if without.Ring("b/1"); w.rung != nil || w.Rung(true).Trust != 0 || without.Rings(onPaper("e", "lock"), n(2)) {
+	without := New(nil, slog.New(slog.DiscardHandler), nil)
+	h := without.Hears(onPaper("e", "lock"), without.Hang())
+	if without.Ring("b/1"); h.Rung(true).Trust != 0 || without.Bells() {
 		t.Error("there are bells without Config.Wake")
 	}
 }
 
-// TestManyQueues checks that with some more than a thousand lines in rotation most are remembered, and no more than a
+// TestManyQueues checks that with some more than a thousand queues in rotation most are remembered, and no more than a
 // thousand.
 func TestManyQueues(t *testing.T) {
 	const many, bound = 1010, 1000
 	var hub bells.Hub
-	lines := ringing(hub.Client("a"))
-	var waiters []*Waiter
+	ringer := ringing(hub.Client("a"))
+	var all []*Heard
 	for i := range many {
-		waiters = append(waiters, lines.Join(onPaper("e", strconv.Itoa(i)), n(1), 0, lines.Hang()))
+		h := ringer.Hears(onPaper("e", strconv.Itoa(i)), ringer.Hang())
+		all = append(all, &h)
 	}
 	for range 2 {
-		for i, w := range waiters {
-			judge(w, true, true)
-			lines.Wake(onPaper("e", strconv.Itoa(i)))
+		for i, h := range all {
+			judge(h, true, true)
+			ringer.Ends(onPaper("e", strconv.Itoa(i)))
 		}
 	}
 	trusted, ended := 0, 0
-	for i, w := range waiters {
-		trusted += w.Rung(true).Trust
-		if !lines.Ended(onPaper("e", strconv.Itoa(i))).IsZero() {
+	for i, h := range all {
+		trusted += h.Rung(true).Trust
+		if !ringer.Ended(onPaper("e", strconv.Itoa(i))).IsZero() {
 			ended++
 		}
 	}
 	if trusted != bound || ended != bound {
-		t.Errorf("of %d lines %d are trusted, and of %d an end is known: want %d", many, trusted, ended, bound)
+		t.Errorf("of %d queues %d are trusted, and of %d an end is known: want %d", many, trusted, ended, bound)
 	}
 }
 
-// judge has a waiter judge a look that was early as often as a bell is believed.
-func judge(w *Waiter, ended, rung bool) {
-	w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{Early: waitpolicy.MaxEarly}
+// TestEnded checks for how long the end of a turn is remembered.
+func TestEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ringer, q, begun := ringing(nil), onPaper("e", "lock"), time.Now()
+		ringer.Ends(q)
+		if time.Sleep(time.Minute); ringer.Ended(q) != begun || !ringer.Ended(onPaper("e", "lock2")).IsZero() {
+			t.Errorf("ended %v after the begin", ringer.Ended(q).Sub(begun))
+		}
+		if time.Sleep(1); !ringer.Ended(q).IsZero() {
+			t.Error("it is remembered after a minute")
+		}
+	})
+}
+
+// never takes no bell that came during a look.
+func never() bool { return false }
+
+// judge judges a look that was early as often as a bell is believed.
+func judge(h *Heard, ended, rung bool) {
+	h.woken, h.heeded, h.rung = false, false, waitpolicy.Rung{Early: waitpolicy.MaxEarly}
 	if rung {
-		w.heard.Came()
+		h.Came()
 	}
-	look(w, ended)
+	look(h, ended, never)
 }
 
-// look has a waiter judge what it has heard.
-func look(w *Waiter, ended bool) {
+// look judges what was heard by a look.
+func look(h *Heard, ended bool, came func() bool) {
 	before, now := []queue.Holder{{ID: "h"}}, []queue.Holder{{ID: "h"}}
 	if ended {
 		now = nil
 	}
-	w.Terms.Pace = &waitpolicy.Pace{}
-	w.Judge(before, now, true)
+	h.Judge(&waitpolicy.Pace{}, n(1), before, now, true, came)
 }
 
 // TestTrust checks that trust needs bells that were true, and lasts until a turn ends without one.
 func TestTrust(t *testing.T) {
 	var hub bells.Hub
-	lines := ringing(hub.Client("a"))
-	w := lines.Join(onPaper("e", "lock"), n(1), 0, lines.Hang())
+	ringer := ringing(hub.Client("a"))
+	h := ringer.Hears(onPaper("e", "lock"), ringer.Hang())
 	for _, step := range []struct {
 		name        string
 		ended, rung bool
@@ -171,14 +155,13 @@ func TestTrust(t *testing.T) {
 		{"TrueOnesRegainTrust", true, true, 6, 1},
 	} {
 		for range step.times {
-			judge(w, step.ended, step.rung)
+			judge(&h, step.ended, step.rung)
 		}
-		if trust := w.Rung(true).Trust; trust != step.want {
+		if trust := h.Rung(true).Trust; trust != step.want {
 			t.Errorf("%s: trust is %d, want %d", step.name, trust, step.want)
 		}
 	}
-	w.Leave()
-	if again := lines.Join(onPaper("e", "lock"), n(2), 0, lines.Hang()); again.Rung(true).Trust != 1 {
+	if again := ringer.Hears(onPaper("e", "lock"), ringer.Hang()); again.Rung(true).Trust != 1 {
 		t.Error("the next waiter has forgotten it")
 	}
 }
@@ -186,8 +169,8 @@ func TestTrust(t *testing.T) {
 // TestTrustOfHolders checks that bells are trusted for the turns of holders that ring, and only for them.
 func TestTrustOfHolders(t *testing.T) {
 	var hub bells.Hub
-	lines := ringing(hub.Client("a"))
-	w := lines.Join(onPaper("e", "lock"), n(3), 0, lines.Hang())
+	ringer := ringing(hub.Client("a"))
+	h := ringer.Hears(onPaper("e", "lock"), ringer.Hang())
 	before := func(holder int) []queue.Holder { return []queue.Holder{{ID: strconv.Itoa(holder), Ticket: n(holder)}} }
 	for _, step := range []struct {
 		name        string
@@ -204,19 +187,19 @@ func TestTrustOfHolders(t *testing.T) {
 		{name: "RegainsTrust", bells: 1, trust: 0, with: 0},
 		{name: "TrueOnceMore", bells: 1, trust: 0, with: 1},
 	} {
-		w.Terms.Pace = &waitpolicy.Pace{}
-		w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{Early: waitpolicy.MaxEarly}
+		h.woken, h.heeded, h.rung = false, false, waitpolicy.Rung{Early: waitpolicy.MaxEarly}
 		for range step.bells {
-			w.heard.Came()
+			h.Came()
 		}
-		w.Judge(before(1), step.now, step.rings)
-		if got, with := w.Rung(false).Trust, w.Rung(true).Trust; got != step.trust || with != step.with {
+		h.Judge(&waitpolicy.Pace{}, n(3), before(1), step.now, step.rings, never)
+		if got, with := h.Rung(false).Trust, h.Rung(true).Trust; got != step.trust || with != step.with {
 			t.Errorf("%s: trust is %d and %d, want %d and %d", step.name, got, with, step.trust, step.with)
 		}
 	}
-	w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{}
-	signal(w.rung)
-	if w.Judge(before(1), before(2), false); w.Rung(false).Times != 0 || !rung(w) {
+	h.woken, h.heeded, h.rung = false, false, waitpolicy.Rung{}
+	taken := false
+	h.Judge(&waitpolicy.Pace{}, n(3), before(1), before(2), false, func() bool { taken = true; return true })
+	if h.Rung(false).Times != 0 || taken {
 		t.Error("a bell that came during a look which shows the turn before the waiter's own is of the end of that turn")
 	}
 }
@@ -226,20 +209,20 @@ func TestTrustOfHolders(t *testing.T) {
 func TestBellDuringLook(t *testing.T) {
 	for _, falseOnes := range []int{0, 1, 5} {
 		var hub bells.Hub
-		lines := ringing(hub.Client("a"))
-		w := lines.Join(onPaper("e", "lock"), n(1), 0, lines.Hang())
+		ringer := ringing(hub.Client("a"))
+		h := ringer.Hears(onPaper("e", "lock"), ringer.Hang())
 		for range falseOnes {
-			judge(w, false, true)
+			judge(&h, false, true)
 		}
-		w.heard.woken, w.heard.heeded, w.heard.rung = false, false, waitpolicy.Rung{}
-		signal(w.rung)
-		before := w.Rung(true).Trust
-		if look(w, false); w.Rung(true).Trust != before || w.Rung(true).Times != 0 || !rung(w) {
+		h.woken, h.heeded, h.rung = false, false, waitpolicy.Rung{}
+		taken := false
+		comes := func() bool { taken = true; return true }
+		before := h.Rung(true).Trust
+		if look(&h, false, comes); h.Rung(true).Trust != before || h.Rung(true).Times != 0 || taken {
 			t.Errorf("after %d false bells: the look has judged one that came later", falseOnes)
 		}
-		signal(w.rung)
-		if look(w, true); w.Rung(true).Trust != before+1 || rung(w) {
-			t.Errorf("after %d false bells: trust was %d and is %d, want that the bell was true", falseOnes, before, w.Rung(true).Trust)
+		if look(&h, true, comes); h.Rung(true).Trust != before+1 || !taken {
+			t.Errorf("after %d false bells: trust was %d and is %d, want that the bell was true", falseOnes, before, h.Rung(true).Trust)
 		}
 	}
 }

@@ -12,18 +12,18 @@ import (
 
 // Heard is what a wait has heard since the last verdict; see Judge. One goroutine at a time uses it.
 type Heard struct {
-	lines  *Lines // nil: the wait has no bell
-	of     lineKey
+	ringer *Ringer // nil: the wait has no bell
+	of     key
 	rung   waitpolicy.Rung
 	heeded bool // the first look since then was because of the bell
 	woken  bool // turns may have ended without a bell
 }
 
 // Hears returns what a new wait with that bell has heard.
-func (l *Lines) Hears(of table.Queue, b *Bell) Heard {
-	h := Heard{of: lineKey{of.Entity, of.Reason}, woken: true}
+func (r *Ringer) Hears(of table.Queue, b *Bell) Heard {
+	h := Heard{of: keyOf(of), woken: true}
 	if b != nil {
-		h.lines = l
+		h.ringer = r
 	}
 	return h
 }
@@ -31,16 +31,16 @@ func (l *Lines) Hears(of table.Queue, b *Bell) Heard {
 // Rung returns what is known of the bell. rings: the present holder has probably read the waiter's row, and rings it.
 func (h *Heard) Rung(rings bool) waitpolicy.Rung {
 	r := h.rung
-	if h.lines == nil {
+	if h.ringer == nil {
 		return r
 	}
-	h.lines.mu.Lock()
-	defer h.lines.mu.Unlock()
-	known := h.lines.bells.trusted[h.of]
+	h.ringer.mu.Lock()
+	defer h.ringer.mu.Unlock()
+	known := h.ringer.trusted[h.of]
 	if known > 0 && !rings {
 		known = 0
 	}
-	r.Trust, r.Stagger = int(known), h.lines.bells.stagger
+	r.Trust, r.Stagger = int(known), h.ringer.stagger
 	return r
 }
 
@@ -69,7 +69,7 @@ func (h *Heard) Believed() bool {
 // began after it.
 func (h *Heard) Judge(p *waitpolicy.Pace, t ticket.Number, before, now []queue.Holder, rings bool, came func() bool) {
 	r := &h.rung
-	if h.lines != nil && !h.woken {
+	if h.ringer != nil && !h.woken {
 		ended := slices.ContainsFunc(before, func(b queue.Holder) bool {
 			return !slices.ContainsFunc(now, func(n queue.Holder) bool { return n.ID == b.ID })
 		})
@@ -78,9 +78,9 @@ func (h *Heard) Judge(p *waitpolicy.Pace, t ticket.Number, before, now []queue.H
 			h.Came()
 		}
 		ended = ended && (open || r.Times == 0)
-		h.lines.mu.Lock()
-		defer h.lines.mu.Unlock()
-		b := h.lines.bells
+		h.ringer.mu.Lock()
+		defer h.ringer.mu.Unlock()
+		b := h.ringer
 		known := b.trusted[h.of]
 		if !ended && r.Times > 0 && r.Early < waitpolicy.MaxEarly && known >= 0 {
 			r.Early++

@@ -58,11 +58,12 @@ type (
 	// GivesUp says that a caller waits no longer.
 	GivesUp struct{ Caller int32 }
 	// Releases says that a caller releases the lock, or what is left of it. With Update, the write has its update, with a condition
-	// if it Asks.
+	// if it Asks. It is Unused if the caller has not had it: then it keeps nothing closed.
 	Releases struct {
 		Caller       int32
 		Result       *queue.Result
 		Update, Asks bool
+		Unused       bool
 	}
 	// Uses is another call of the holder.
 	Uses struct {
@@ -70,9 +71,13 @@ type (
 		Use    Use
 		N      int32 // of the call; its Report has it
 		Data   string
+		Record queue.Record           // of Judges
+		Left   queue.TransactionState // of Leaves
 	}
 	// Forgets says that no call follows of a holder whose lock was not released, and whose lease has ended.
 	Forgets struct{ Caller int32 }
+	// Saved says that a caller has the handle that Placed has given it, whose Kind Saves.
+	Saved struct{ Caller int32 }
 	// Stops says that the holder waits no longer for a call of Uses; without N, for the one that is under way.
 	Stops struct{ Caller, N int32 }
 	// Answer is the one answer to each Send, Number and Look.
@@ -97,6 +102,7 @@ func (GivesUp) event()  {}
 func (Releases) event() {}
 func (Uses) event()     {}
 func (Forgets) event()  {}
+func (Saved) event()    {}
 func (Stops) event()    {}
 func (Answer) event()   {}
 func (Due) event()      {}
@@ -135,6 +141,7 @@ type (
 		Next          bool // the row with the ticket Below alone
 	}
 	// Placed says that a caller has a place in the queue. With the ID, the prefix of all ids of its wait, another process may resume it.
+	// That of a place that is resumed itself is valid once its row is in the table, and said then, as is that of a Kind that Puts.
 	Placed struct {
 		Caller int32
 		Ticket ticket.Number
@@ -153,6 +160,7 @@ type (
 	// Refuse ends a wait.
 	Refuse struct {
 		Caller int32
+		Block  int32 // that has waited; zero: it had none
 		GaveUp bool
 		Why    queue.Why
 		By     ticket.Number
@@ -164,16 +172,18 @@ type (
 	Report struct {
 		Caller  int32
 		News    News
-		Use     Use               // of Done, Failed and Unsure
-		N       int32             // the same
-		Result  queue.HoldResult  // of the end of a call that releases the lock, and of Declined
-		Follows bool              // of Released: a later turn has the lock, with the same entry
-		Open    bool              // of Declined: the update may have been made
-		Fence   clause.Write      // of Done, to Fences
-		Ends    time.Time         // of Renewed
-		Accepts bool              // of Renewed: a grant by name
-		Mark    *queue.Revocation // of Asked
-		Hidden  error             // of Unreleased: the problem of an entry that no lease ends
+		Use     Use                    // of Done, Failed and Unsure
+		N       int32                  // the same
+		Result  queue.HoldResult       // of the end of a call that releases the lock, and of Declined
+		Follows bool                   // of Released: a later turn has the lock, with the same entry
+		Open    bool                   // of Declined: the update may have been made
+		Fence   clause.Write           // of Done, to Fences and Joins
+		Made    queue.Made             // of Done, to Judges
+		Left    queue.TransactionState // of the end of Transacts
+		Ends    time.Time              // of Renewed
+		Accepts bool                   // of Renewed: a grant by name
+		Mark    *queue.Revocation      // of Asked
+		Hidden  error                  // of Unreleased: the problem of an entry that no lease ends
 		Err     error
 	}
 	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it has the ticket Next, if

@@ -19,6 +19,7 @@ type held struct {
 	calls     bool             // a call is under way that releases the lock
 	update    bool             // the same, with an update
 	lost      bool             // the lock is
+	unused    bool             // its caller gives it back, and has not had it
 	asked     bool             // its caller has heard that it is to give way
 	unsettled bool             // a transaction of an earlier holder may not be visible yet
 	result    queue.Result     // that the record had as it was granted
@@ -76,10 +77,14 @@ func (s waiting) granted(do queue.Do) {
 	if named {
 		sent = s.sent // so that turns count alike
 	}
+	delay, atLeast := k.Delay, k.AtLeast
+	if a.Resumed { // as the record says
+		delay, atLeast = max(delay, a.Lease.Delay), a.Lease.AtLeast
+	}
 	h := &held{
 		hold: *queue.NewHold(queue.Grant{
 			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Mode: b.wait.Config.Mode, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
-			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: k.Delay, AtLeast: k.AtLeast,
+			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
 			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
 		}, rec),
 		id: a.ID, first: me.Ticket, last: me.Ticket.Plus(uint64(len(b.callers) - 1)), result: rec.Result,
@@ -159,7 +164,7 @@ func (s holding) times() queue.HoldTimes {
 
 // steps gives an event to the hold.
 func (s holding) steps(e queue.HoldEvent) queue.HoldDo {
-	e.Deadline, e.Delivered = s.h.ends, s.h.begun
+	e.Deadline, e.Delivered = s.h.ends, s.h.begun && !s.h.unused
 	return s.h.hold.Step(s.times(), e)
 }
 
@@ -246,12 +251,10 @@ func (s holding) beaten(a ask, e queue.HoldEvent) {
 		return
 	}
 	h.beats = s.c.Beats(Timer{Beats, s.b.n}, k, a.sent, h.named, !applied)
-	if applied || h.extends {
-		s.renewed(accepts, do.Err)
-	}
+	s.renewed(accepts, do.Err)
 }
 
-// renewed reports the present end of the lease, and renews it once more if that was asked for since.
+// renewed reports the present end of the lease, or why it was not renewed, and renews it once more if that was asked for since.
 func (s holding) renewed(accepts bool, err error) {
 	h := s.h
 	h.extends = false

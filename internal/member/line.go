@@ -23,11 +23,13 @@ type block struct {
 	late     bool        // a turn of the client has ended since the TAKE of that was sent: its record may be old
 	behind   bool        // its look is put off until it is the first
 	older    bool        // Member.record is later than what it has seen
+	saving   bool        // its caller saves the handle: the row is put afterwards
 	recounts bool        // a row of the client has come since its look, and its policy counts those ahead
 	offered  bool        // a release has its offer: the answer follows
 	leaving  bool        // all callers have given up
 	over     bool        // and nothing of the wait is under way: its row is deleted, and its ids are removed
 	gone     bool        // it has ended
+	heard    bool        // its callers have heard before that: what a request may have left that was given up is removed twice
 	refused  *Refuse     // why the wait has ended; nil: it has not, or all callers have given up
 	held     *held       // nil: it does not hold the lock
 }

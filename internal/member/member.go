@@ -34,6 +34,7 @@ type Config struct {
 	Gather   time.Duration
 	Linger   time.Duration
 	Patience time.Duration // with requests that end a lock whose lease has ended
+	Arrival  time.Duration // after which a request that was given up has arrived, if it ever does
 	Forget   time.Duration
 }
 
@@ -47,12 +48,19 @@ type Kind struct {
 	TTL, Margin time.Duration
 	Delay       time.Duration
 	AtLeast     time.Duration
+	Interval    time.Duration // between heartbeats; zero: there are none. The Clock alone uses it, RowTTL and Grace
+	RowTTL      time.Duration // of the lease of the row
+	Grace       time.Duration // with FailClosed, the lease of the grant until it is confirmed
 	Resume      *queue.Handle
 	Wanted      *queue.Wanted
 	Scope       ticket.Scope
-	Home        bool // the record is kept on a user's item
-	Whole       bool // the lease must begin with its whole length
-	Puts        bool // no request but ENQUEUE follows the ticket before the row is in the table
+	Home        bool          // the record is kept on a user's item
+	Create      bool          // that may be missing
+	Whole       bool          // the lease must begin with its whole length
+	Puts        bool          // no request but ENQUEUE follows the ticket before the row is in the table. Placed says that
+	Common      bool          // its ticket is that of other queues, too: it takes no other one
+	Number      ticket.Number // that ticket; zero: the counter issues it
+	Saves       bool          // its handle is saved before the row is put: see Saved
 }
 
 // caller is one that gathers.
@@ -102,6 +110,8 @@ func (m *Member) Step(c Clock, e Event) []Effect {
 		}
 	case Answer:
 		s.answered(e)
+	case Saved:
+		s.saved(e.Caller)
 	case Due:
 		s.due(e.Timer)
 	case Rung:
@@ -418,6 +428,14 @@ func (m *Member) Put(t ticket.Number) bool {
 // Has reports whether the client has a ticket that waits, or is in its line.
 func (m *Member) Has(t ticket.Number) bool {
 	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.ticketed && b.held == nil && !b.gone && b.wait.Ticket == t })
+}
+
+// RowOf returns the block of a row; zero: there is none.
+func (m *Member) RowOf(row int32) (block int32) {
+	if r := m.row(row); r != nil {
+		block = r.of
+	}
+	return block
 }
 
 // Rows returns the tickets of the rows that the client keeps, or still has to remove.

@@ -26,7 +26,7 @@ func (k *Kind) passing() passing {
 	waits := !k.NoWait && k.Resume == nil && k.Policy.Group == ""
 	plain := exclusive && k.Data == "" && k.Delay == 0 && k.AtLeast == 0 && !k.FailClosed && !k.Whole && k.Wanted == nil
 	return passing{
-		block:   plain && waits && k.Policy == (queue.Policy{}),
+		block:   plain && waits && k.Policy == (queue.Policy{}) && !k.Saves,
 		offered: queueAlone && waits && k.Mode.Permits == 0,
 		named:   plain && waits,
 		reads:   exclusive && k.AtLeast == 0,

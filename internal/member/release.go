@@ -29,7 +29,7 @@ func (s releasing) releases(e Releases) {
 	if e.Update {
 		he.Kind = queue.HoldUpdate
 	}
-	s.h.update = e.Update
+	s.h.update, s.h.unused = e.Update, e.Unused
 	s.calls(he)
 }
 

@@ -166,7 +166,7 @@ func (s keeping) answered(a ask, e Answer) {
 
 // kept goes on with a row that was put.
 func (s keeping) kept(a ask, todo queue.PlaceTodo) {
-	r := s.r
+	r, first := s.r, !s.r.there
 	r.there, r.tries = true, 0
 	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, false)
 	if !todo.Fresh { // it is that of an earlier ENQUEUE, whose lease may be over
@@ -176,6 +176,9 @@ func (s keeping) kept(a ask, todo queue.PlaceTodo) {
 	b := s.block(r.of)
 	if b == nil || b.row != r.n {
 		return
+	}
+	if first && (b.kind.Resume != nil || b.kind.Puts) {
+		s.waiting(b).placed()
 	}
 	if b.wait.State == queue.Putting {
 		s.waiting(b).steps(queue.Put{})

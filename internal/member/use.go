@@ -21,6 +21,9 @@ const (
 	Extends               // the lease is renewed now: Renewed follows
 	Reveals               // its handle is given to the caller: another process may act for it
 	Looks                 // the record is read: it may show that the holder is to give way. It is not reported
+	Joins                 // the fence of a transaction of several locks, which another of them sends. It is the use under way until Leaves
+	Judges                // what a record that has refused that transaction says of it
+	Leaves                // how that transaction was left
 )
 
 // using is what a turn does with its lock. One use follows the other, and the release comes last.
@@ -28,6 +31,7 @@ type using struct {
 	uses     []use              // the first is under way
 	tx       *queue.Transaction // under way; nil: none is
 	attempts time.Time          // when its next attempt, or the next SETTLE, is sent
+	joined   bool               // a transaction is under way that another lock sends
 	asks     bool               // SETTLE is under way
 	settles  bool               // it is to be sent again, at attempts
 	stopped  bool               // the caller waits no longer for the first use
@@ -45,6 +49,10 @@ type transacting struct{ holding }
 
 func (s *step) uses(e Uses) {
 	h, ok := s.holder(e.Caller)
+	if ok && e.Use == Leaves {
+		h.use().leaves(e)
+		return
+	}
 	switch {
 	case !ok, h.h.calls, h.h.lost, h.expired():
 		s.do(Report{Caller: e.Caller, News: Failed, Use: e.Use, N: e.N, Err: errOver})
@@ -53,6 +61,8 @@ func (s *step) uses(e Uses) {
 	case e.Use == Reveals:
 		h.h.hold.Use()
 		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N})
+	case e.Use == Judges:
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N, Made: h.use().made(e.Record, queue.MadeUnknown, queue.MadeNever)})
 	case e.Use == Looks:
 		s.do(Look{Of: s.ask(byRead, h.b.n), Record: true})
 	case e.Use == Extends:
@@ -82,10 +92,26 @@ func (s transacting) nextUse() {
 	case u.use == Downgrades:
 		line{s.step}.giveBack(s.b) // the lock is not exclusive any more
 		s.send(byUse, s.b.n, h.hold.Downgrade(), "")
+	case u.use == Joins:
+		fence := h.hold.Transact()
+		h.hold.Leave(queue.TransactionUnsettled) // until it is left
+		h.joined = true
+		s.report(Report{News: Done, Use: u.use, N: u.n, Fence: fence})
 	default:
 		h.tx, h.failed = &queue.Transaction{}, 0
 		s.transacts(queue.TransactionEvent{})
 	}
+}
+
+// leaves ends a transaction that another lock has sent.
+func (s transacting) leaves(e Uses) {
+	h := s.h
+	if !h.joined {
+		return
+	}
+	h.joined, h.uses, h.stopped = false, slices.Delete(h.uses, 0, 1), false
+	h.hold.Leave(e.Left)
+	s.goesOn()
 }
 
 // used takes the answer to the first use.
@@ -120,7 +146,7 @@ func (s transacting) endsUse(news News, err error) {
 	u := h.uses[0]
 	h.uses, h.stopped = slices.Delete(h.uses, 0, 1), false
 	if h.begun {
-		s.report(Report{News: news, Use: u.use, N: u.n, Err: err})
+		s.report(Report{News: news, Use: u.use, N: u.n, Left: s.h.hold.Left(), Err: err})
 	}
 }
 
@@ -139,6 +165,9 @@ func (s transacting) stopsOne(n int32) {
 // stops ends what a use waits for: its caller has given up, or the turn is over. A request under way is left to itself.
 func (s transacting) stops() {
 	h := s.h
+	if h.joined { // the lock that sends it hears of the end of this one
+		return
+	}
 	h.stopped = len(h.uses) > 0
 	switch {
 	case h.update && !h.repeats.IsZero():
@@ -173,7 +202,7 @@ func (s transacting) recall(what asked) (found bool) {
 func (s transacting) quiet(from queue.TransactionState) bool {
 	h := s.h
 	switch {
-	case h.asks, h.settles, h.tx != nil:
+	case h.asks, h.settles, h.tx != nil, h.joined:
 		return false
 	case h.hold.Left() < from:
 		return true
@@ -348,7 +377,7 @@ func (s transacting) attempt(renew bool) {
 func (s transacting) goesOn() {
 	h := s.h
 	switch {
-	case h.calls && h.awaits == queue.HoldSettle && !h.asks && !h.settles && h.tx == nil:
+	case h.calls && h.awaits == queue.HoldSettle && !h.asks && !h.settles && h.tx == nil && !h.joined:
 		s.nextUse() // there is none any more
 		s.release().plays(s.steps(queue.HoldEvent{}))
 	case !h.calls:

@@ -19,6 +19,8 @@ func (s waiting) begins() {
 	switch k := s.b.kind; {
 	case k.Resume != nil:
 		s.steps(queue.Begin{Ticket: k.Resume.Ticket})
+	case !k.Number.IsZero():
+		s.steps(queue.Begin{Ticket: k.Number})
 	case k.Scope != ticket.ScopeQueue:
 		s.do(Number{Of: s.ask(byNumber, s.b.n)})
 	default:
@@ -129,14 +131,36 @@ func (s waiting) joined() queue.Event {
 	b := s.b
 	line{s.step}.joins(b)
 	if !b.kind.NoWait && !b.leaving {
-		for i, t := range b.callers {
-			if t.state == waits {
-				s.do(Placed{Caller: t.id, Ticket: b.wait.Ticket.Plus(uint64(i)), ID: b.wait.Config.ID})
-			}
+		if b.kind.Resume == nil && !b.kind.Puts {
+			s.placed()
+		}
+		if b.saving = b.kind.Saves && b.kind.Resume == nil; b.saving {
+			return nil
 		}
 		s.puts()
 	}
 	return queue.Joined{Fresh: b.wait.Open() || !b.late, Put: b.kind.Puts}
+}
+
+// placed says that the callers have a place.
+func (s waiting) placed() {
+	b := s.b
+	for i, t := range b.callers {
+		if t.state == waits {
+			s.do(Placed{Caller: t.id, Ticket: b.wait.Ticket.Plus(uint64(i)), ID: b.wait.Config.ID})
+		}
+	}
+}
+
+// saved puts the row of a block whose caller has saved its handle. Turns may have ended meanwhile.
+func (s *step) saved(caller int32) {
+	for _, b := range s.blocks {
+		if _, ok := b.caller(caller); ok && b.saving && !b.leaving {
+			b.saving = false
+			s.waiting(b).puts()
+			s.waiting(b).steps(queue.Joined{Fresh: b.wait.Open(), Put: b.kind.Puts})
+		}
+	}
 }
 
 // rowMissing waits until the row is in the table.
@@ -223,11 +247,14 @@ func (s waiting) pausesNoLonger() {
 
 // goesOn goes on after a pause.
 func (s waiting) goesOn() {
-	if s.b.wait.State == queue.Pausing {
+	switch {
+	case s.b.over:
+		s.steps(queue.GiveUp{})
+	case s.b.wait.State == queue.Pausing:
 		s.steps(queue.Again{})
-		return
+	default:
+		s.begins() // it has no number yet
 	}
-	s.begins() // it has no number yet
 }
 
 // rowFailed ends a wait that rests, or waits for its row: that cannot be put.
@@ -271,6 +298,8 @@ func (s waiting) notGranted(do queue.Do) {
 	case b.leaving:
 	case b.kind.Resume != nil && (overtaken || do.Why == queue.WhyNewTicket):
 		s.refuse(queue.Do{Why: queue.WhyGone})
+	case b.kind.Common && (overtaken || do.State == queue.Idle || do.Why == queue.WhyNewTicket):
+		s.refuse(queue.Do{Why: queue.WhyNewTicket})
 	case do.State == queue.Idle, overtaken, do.Why == queue.WhyNewTicket:
 		b.wait.Careful = b.wait.Careful || overtaken
 		b.ticketed = false
@@ -278,6 +307,10 @@ func (s waiting) notGranted(do queue.Do) {
 		return
 	default:
 		s.refuse(do)
+		if k := b.kind; k.NoWait && do.Err != nil && !k.FailClosed {
+			b.heard = true // it does not wait for a table that does not answer, either: a lease ends what is left
+			s.hears(*b.refused)
+		}
 	}
 	s.cleans()
 }
@@ -289,6 +322,18 @@ func (s waiting) refuse(do queue.Do) {
 		r.Result = s.b.wait.Snapshot.Record.Result
 	}
 	s.b.leaving, s.b.refused = true, r
+}
+
+// hears lets the callers hear why the wait has ended.
+func (s waiting) hears(r Refuse) {
+	b := s.b
+	r.Block = b.n
+	for i := range b.callers {
+		if t := &b.callers[i]; t.state == waits {
+			r.Caller, t.state = t.id, left
+			s.do(r)
+		}
+	}
 }
 
 // leaves gives up the wait: at once if no request of it is under way, or else with the answer.
@@ -318,6 +363,10 @@ func (s waiting) cleans() {
 // left ends a block of which nothing is left.
 func (s waiting) left() {
 	b := s.b
+	if b.heard && s.cfg.Arrival > 0 {
+		b.heard, b.pauses = false, s.c.After(s.cfg.Arrival)
+		return
+	}
 	r := Refuse{GaveUp: true}
 	if b.refused != nil {
 		r = *b.refused
@@ -325,12 +374,7 @@ func (s waiting) left() {
 	if ids, t := b.wait.Orphans(); len(ids) > 0 {
 		r.Orphan, r.Err = t, b.err
 	}
-	for i := range b.callers {
-		if t := &b.callers[i]; t.state == waits {
-			r.Caller, t.state = t.id, left
-			s.do(r)
-		}
-	}
+	s.hears(r)
 	b.gone = true
 }
 

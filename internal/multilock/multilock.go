@@ -3,12 +3,12 @@
 // # Steps
 //
 // With a common counter one number is the ticket in all queues. The queues are entered in their order, each after
-// the row in the one before is in the table. Then the waiter waits in all of them at the same time:
+// the row in the one before is in the table. Then the caller waits in all of them at the same time:
 //
 //	number ──► enter 1 ──► enter 2 ──► … ──► enter n
 //	              │           │                 │
 //	              ▼           ▼                 ▼
-//	            await       await             await ──► all held
+//	             wait        wait              wait ──► all held
 //	              │           │                 │
 //	              └───────────┴────────┬────────┘
 //	                                   ▼ overtaken, or a lock was lost
@@ -18,8 +18,8 @@
 //
 // # Promises
 //
-// No deadlock. A waiter waits for lower tickets only, because a ticket below one that was granted gives way. So the
-// lowest ticket is granted in every queue. The one order keeps two waiters from overtaking each other in turn.
+// No deadlock. A caller waits for lower tickets only, because a ticket below one that was granted gives way. So the
+// lowest ticket is granted in every queue. The one order keeps two callers from overtaking each other in turn.
 //
 // Locks are not held beside a queue that is closed for long: they are given back until it opens. Then the place of the call is a
 // new one, so this happens once, and those that come before it the next time may close it again.
@@ -36,41 +36,46 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/play"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // Config is what one Acquire needs. All fields are required.
 type Config struct {
-	// Waiters is the configuration in each queue, in the order in which they are entered. Acquire sets NoWait and
-	// Slots.
-	Waiters  []waiter.Config
-	Numbered bool // the Waiters have one Counter
-	Log      *slog.Logger
-	// Hold begins to hold what a queue has granted.
-	Hold func(ctx context.Context, queue int, grant *waiter.Grant) Held
+	Queues     []table.Queue // in the order in which they are entered
+	Numbered   bool          // they have one counter
+	FailClosed bool          // no lease ends what is left
+	Log        *slog.Logger
+	// Enter lets the caller wait in a queue.
+	Enter   func(ctx context.Context, queue int, e Entry) *play.Caller
+	Granted func(queue int, lock *play.Lock) // is called for each lock that was granted
 	// Ready is called once all locks are held. Its error gives them back.
 	Ready func() error
 }
 
-// Held is a lock that a queue has granted.
-type Held interface {
-	Context() context.Context // ends when the lock is lost or released
-	Release(ctx context.Context) error
-	// GiveBack releases a lock that the caller will not get. If its lease has ended, remove removes its id from the
-	// record, until end, when other clients may. An error reports that the lock may still be in the table.
-	GiveBack(ctx context.Context, remove func(ctx context.Context, id string, end time.Time) error) error
+// Entry is how a queue is entered.
+type Entry struct {
+	Wake    chan struct{}
+	Number  ticket.Number // the common one; zero: this queue asks for it, and for one above Highest
+	Highest ticket.Number
+	Until   time.Time // of a try that does not wait
+	Lazy    func() bool
+	Placed  func(ticket.Number)   // is called once the row is in the table
+	Sees    func(opens time.Time) // is called when that has changed: until then, the queue is closed
 }
 
 // Error is the error of an Acquire.
 type Error struct {
-	Queue  int           // that was in the way
-	Status waiter.Status // of its waiter
+	Queue  int         // that was in the way
+	Status play.Status // of its caller
 	Err    error
-	// Left is, by queue, why something that may be in its record was not given back: a *waiter.OrphanError or an
-	// error of Held; nil if nothing is left there.
+	// Left is, by queue, why something that may be in its record was not given back: a *play.Orphan or an error of a release; nil if
+	// nothing is left there.
 	Left  []error
 	Tried bool // a request was made for a lock that was not granted
 }
@@ -96,26 +101,32 @@ var errLost = errors.New("a lock was lost while others were waited for")
 // quickNumbers is how many overtaken numbers a caller that will not wait takes before the locks count as busy.
 const quickNumbers = 5
 
+// newTicket is the end of a wait with a number that cannot be granted.
+var newTicket = &play.Refused{Why: queue.WhyNewTicket}
+
 // acquisition is one Acquire.
 type acquisition struct {
 	cfg     Config
-	noWait  bool
-	until   time.Time        // the end of the requests of a try with noWait
-	tried   bool             // see Error
-	highest waiter.Highest   // ticket that is known to have been issued
-	before  []*waiter.Waiter // of the last round
-	yielded bool             // it has waited for a closed queue without a place. Once, as each time others may come before it
+	until   time.Time      // the end of the requests of a try that does not wait
+	tried   bool           // see Error
+	highest ticket.Number  // that is known to have been issued
+	before  []*play.Caller // of the last round
+	yielded bool           // it has waited for a closed queue without a place. Once, as each time others may come before it
 }
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
-func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (held []Held, _ error) {
-	tries := waiter.Tries{Wait: wait}
-	a := &acquisition{cfg: c, noWait: tries.NoWait()}
+func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (held []*play.Lock, _ error) {
+	tries, _ := wait.Tries()
+	a := &acquisition{cfg: c}
 	var err *Error
-	for again := true; again && tries.Next(ctx, a.before...); {
-		a.until = tries.Until
+	for made := 0; made == 0 || made < tries && a.pauses(ctx, wait); made++ {
+		if tries > 0 {
+			a.until = time.Now().Add(play.TryLimit)
+		}
 		held, err = a.acquire(ctx)
-		again = err != nil && !a.endless(err.Left) && (errors.Is(err.Err, waiter.ErrBusy) || table.Transient(err.Err))
+		if err == nil || a.endless(err.Left) || !errors.Is(err.Err, play.ErrBusy) && !table.Transient(err.Err) {
+			break
+		}
 	}
 	if err != nil {
 		err.Tried = a.tried
@@ -124,27 +135,39 @@ func Acquire(ctx context.Context, c Config, wait waitpolicy.Wait) (held []Held, 
 	return held, nil
 }
 
+// pauses waits before another try. What the last one has left may be in the way.
+func (a *acquisition) pauses(ctx context.Context, wait waitpolicy.Wait) bool {
+	if !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, play.TryLimit/2)
+	defer cancel()
+	for _, k := range a.before {
+		k.Cleaned(limited)
+	}
+	return true
+}
+
 // acquire takes numbers until it has all locks. It begins again only when it was overtaken or lost a lock.
-func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
+func (a *acquisition) acquire(ctx context.Context) ([]*play.Lock, *Error) {
 	for number := 1; ; number++ {
 		r := newRound(ctx, a)
 		queue, err := r.play()
 		if err == nil {
-			err = a.cfg.Ready()
+			if err = a.cfg.Ready(); err == nil {
+				return r.locks(), nil
+			}
+			r.undo()
 		}
-		if err == nil {
-			return r.locks, nil
-		}
-		left := r.undo()
-		a.before = r.waiters
+		left := r.leaves()
 		closed, yields := errors.AsType[*closedError](err)
-		repeat := !a.endless(left) && (errors.Is(err, waiter.ErrNewTicket) || errors.Is(err, errLost) || yields)
+		repeat := !a.endless(left) && (errors.Is(err, newTicket) || errors.Is(err, errLost) || yields)
 		switch {
-		case repeat && a.noWait && number >= quickNumbers:
-			err = waiter.ErrBusy
+		case repeat && !a.until.IsZero() && number >= quickNumbers:
+			err = play.ErrBusy
 		case repeat && ctx.Err() == nil:
 			a.cfg.Log.Info("queuelock: gave several locks back, and takes a new ticket for all",
-				"in the way", a.cfg.Waiters[queue].Queue.String(), "cause", err, "left behind", errors.Join(left...))
+				"in the way", a.cfg.Queues[queue].String(), "cause", err, "left behind", errors.Join(left...))
 			if yields {
 				a.yielded = true
 				retry.Sleep(ctx, time.Until(closed.opens)) // without a place, as one in a later queue could be in the way of the order
@@ -153,13 +176,12 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 		case repeat:
 			err = ctx.Err()
 		}
-		if ctx.Err() != nil {
-			// The queue that was waited for, not the first that noticed the end.
-			queue = max(0, slices.Index(r.locks, nil))
+		if ctx.Err() != nil { // the queue that was waited for, not the first that noticed the end
+			queue = max(0, slices.IndexFunc(r.each, func(o *one) bool { return o.lock == nil }))
 		}
 		e := &Error{Queue: queue, Err: err, Left: left}
-		if queue < len(r.waiters) {
-			e.Status = r.waiters[queue].Status()
+		if k := r.each[queue].caller; k != nil {
+			e.Status = k.Status()
 		}
 		return nil, e
 	}
@@ -167,10 +189,5 @@ func (a *acquisition) acquire(ctx context.Context) ([]Held, *Error) {
 
 // endless reports whether something is left that no lease ends. Another attempt would wait for it.
 func (a *acquisition) endless(left []error) bool {
-	for i, err := range left {
-		if err != nil && a.cfg.Waiters[i].Entry.Terms.FailClosed {
-			return true
-		}
-	}
-	return false
+	return a.cfg.FailClosed && slices.ContainsFunc(left, func(err error) bool { return err != nil })
 }

@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -62,18 +61,18 @@ func TestEach(t *testing.T) {
 }
 
 func TestEndless(t *testing.T) {
-	leased, endless := waiter.Config{}, waiter.Config{Entry: waiter.Entry{Terms: heartbeat.Terms{FailClosed: true}}}
 	failed := errors.New("no answer")
 	for name, test := range map[string]struct {
-		left []error
-		want bool
+		left       []error
+		failClosed bool
+		want       bool
 	}{
-		"NotIfNothingIsLeft": {left: []error{nil, nil}},
+		"NotIfNothingIsLeft": {left: []error{nil, nil}, failClosed: true},
 		"NotWithLease":       {left: []error{failed, nil}},
-		"WithoutLease":       {left: []error{nil, failed}, want: true},
+		"WithoutLease":       {left: []error{nil, failed}, failClosed: true, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &acquisition{cfg: Config{Waiters: []waiter.Config{leased, endless}}}
+			a := &acquisition{cfg: Config{FailClosed: test.failClosed}}
 			if got := a.endless(test.left); got != test.want {
 				t.Errorf("endless is %v", got)
 			}
@@ -83,12 +82,12 @@ func TestEndless(t *testing.T) {
 
 func TestError(t *testing.T) {
 	refused := errors.New("no rights")
-	orphan := &waiter.OrphanError{Ticket: ticket.FromUint64(7), Err: errors.New("no answer")}
+	orphan := &play.Orphan{Ticket: ticket.FromUint64(7), Err: errors.New("no answer")}
 	var err error = &Error{Err: refused, Left: []error{nil, orphan}}
 	if !errors.Is(err, refused) {
 		t.Error("the cause is not found")
 	}
-	if got, ok := errors.AsType[*waiter.OrphanError](err); !ok || got != orphan {
+	if got, ok := errors.AsType[*play.Orphan](err); !ok || got != orphan {
 		t.Error("what is left is not found")
 	}
 	if want := "no rights\nticket 7 may be in the record without an owner: no answer"; err.Error() != want {

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -15,37 +15,42 @@ const (
 	// sideBySide is the number of queues in which an Acquire looks as often as for one lock, and of calls that
 	// Each makes at a time.
 	sideBySide = 16
-	// undoTimeout is how long undo works on only sideBySide queues at a time.
+	// undoTimeout is how long locks are given back in only sideBySide queues at a time.
 	undoTimeout = 500 * time.Millisecond
-	// overdue is how long after the end of ctx a stuck round may still hold locks.
-	overdue = 2 * time.Second
 )
 
 // round is one attempt with one number.
 type round struct {
-	a       *acquisition
-	caller  context.Context
-	ctx     context.Context // ends with the caller's, or the first failure
-	cancel  context.CancelFunc
-	slots   chan struct{}
-	stuck   chan struct{} // has a value if a waiter is stuck
-	waits   sync.WaitGroup
-	waiters []*waiter.Waiter // of the queues entered so far
+	a      *acquisition
+	caller context.Context
+	ctx    context.Context // ends with the caller's, or the first failure
+	cancel context.CancelFunc
+	wake   chan struct{} // something has happened
+	each   []*one
+	err    error          // the first failure
+	at     int            // its queue
+	undone sync.WaitGroup // of what is given back
+}
 
-	mu    sync.Mutex
-	locks []Held        // guarded by mu until all is over; by queue, nil: not held
-	watch []func() bool // guarded by mu; each ends the watch of a lock
-	err   error         // guarded by mu; the first failure
-	at    int           // guarded by mu; its queue
-	opens []time.Time   // guarded by mu; by queue, as far as it is known; zero: it is open
+// one is the wait in a queue, and then its lock.
+type one struct {
+	caller *play.Caller // nil: the queue was not entered
+	over   bool         // the wait is
+	lock   *play.Lock   // nil: it was not granted
+	left   error        // see Error
+
+	mu     sync.Mutex
+	number ticket.Number // guarded by mu; once its row is in the table
+	held   bool          // guarded by mu; the lock is
+	opens  time.Time     // guarded by mu; as far as it is known; zero: it is open
 }
 
 func newRound(ctx context.Context, a *acquisition) *round {
-	r := &round{
-		a: a, caller: ctx, slots: make(chan struct{}, sideBySide), stuck: make(chan struct{}, 1),
-		locks: make([]Held, len(a.cfg.Waiters)), opens: make([]time.Time, len(a.cfg.Waiters)),
+	r := &round{a: a, caller: ctx, wake: make(chan struct{}, 1), each: make([]*one, len(a.cfg.Queues))}
+	for i := range r.each {
+		r.each[i] = &one{}
 	}
-	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.ctx, r.cancel = context.WithCancel(random.Fork(ctx))
 	return r
 }
 
@@ -53,206 +58,213 @@ func newRound(ctx context.Context, a *acquisition) *round {
 // and its queue. Nil: all locks are held.
 func (r *round) play() (queue int, err error) {
 	defer r.cancel()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		r.enterAll(random.Fork(r.ctx))
-		r.waits.Wait()
-	}()
-	select {
-	case <-over:
-	case <-r.stuck:
-		r.letGo()
-	case <-r.caller.Done():
+	ended := r.ctx.Done()
+	for entered := 0; ; {
+		if r.err == nil && entered < len(r.each) && r.mayEnter(entered) {
+			r.enter(entered)
+			entered++
+			continue
+		}
+		if waits := slices.ContainsFunc(r.each[:entered], func(o *one) bool { return !o.over }); !waits {
+			break
+		}
 		select {
-		case <-over:
-		case <-time.After(overdue):
-			r.letGo()
+		case <-r.wake:
+		case <-ended:
+			ended = nil
+		}
+		for i, o := range r.each[:entered] {
+			r.goesOn(i, o)
+		}
+		r.yields()
+		if r.caller.Err() != nil {
+			r.fail(0, r.caller.Err())
 		}
 	}
-	<-over
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, w := range r.waiters {
-		r.a.tried = r.a.tried || r.locks[i] == nil && w.Tried()
-	}
-	for _, unwatch := range r.watch {
-		unwatch()
+	r.undone.Wait()
+	for _, o := range r.each {
+		r.a.tried = r.a.tried || o.lock == nil && o.caller != nil && o.caller.Tried()
 	}
 	return r.at, r.err
 }
 
-// stick notes that a waiter is stuck, which keeps the locks that are held from all others.
-func (r *round) stick() {
+// mayEnter reports whether a queue may be entered: the row in the one before is in the table, or its lock is held.
+func (r *round) mayEnter(i int) bool {
+	return i == 0 || r.each[i-1].lock != nil || r.a.cfg.Numbered && r.a.until.IsZero() && !r.number(i-1).IsZero()
+}
+
+// number returns the number of a queue whose row is in the table, or whose lock is held; zero: neither.
+func (r *round) number(i int) ticket.Number {
+	o := r.each[i]
+	if o.lock != nil {
+		return o.lock.Ticket()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.number
+}
+
+// enter enters a queue.
+func (r *round) enter(i int) {
+	o, e := r.each[i], Entry{Wake: r.wake, Highest: r.a.highest, Until: r.a.until}
+	if r.a.cfg.Numbered {
+		e.Lazy = func() bool { return r.waitsBefore(i) >= sideBySide }
+		e.Placed = func(t ticket.Number) {
+			o.mu.Lock()
+			o.number = t
+			o.mu.Unlock()
+			r.signal()
+		}
+		if i > 0 {
+			e.Number = r.number(i - 1)
+		}
+	}
+	if r.a.until.IsZero() && !r.a.yielded {
+		e.Sees = func(opens time.Time) {
+			o.mu.Lock()
+			o.opens = opens
+			o.mu.Unlock()
+			r.signal()
+		}
+	}
+	o.caller = r.a.cfg.Enter(r.ctx, i, e)
+}
+
+// waitsBefore returns in how many queues before one the round waits.
+func (r *round) waitsBefore(i int) (n int) {
+	for _, o := range r.each[:i] {
+		o.mu.Lock()
+		if !o.held {
+			n++
+		}
+		o.mu.Unlock()
+	}
+	return n
+}
+
+func (r *round) signal() {
 	select {
-	case r.stuck <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// letGo fails the round and releases what it holds. undo repeats what fails.
-func (r *round) letGo() {
-	r.fail(0, errLost)
-	r.mu.Lock()
-	held := slices.Clone(r.locks)
-	r.mu.Unlock()
-	Each(r.caller, len(held), nil, func(ctx context.Context, i int) {
-		if held[i] != nil {
-			_ = held[i].Release(ctx)
-		}
-	})
-}
-
-// enterAll enters one queue after the other.
-func (r *round) enterAll(ctx context.Context) {
-	var t ticket.Number
-	for i, c := range r.a.cfg.Waiters {
-		c.NoWait, c.Until, c.Several.Stuck = r.a.noWait, r.a.until, r.stick
-		if r.a.cfg.Numbered {
-			c.Several.Slots = r.slots // else it waits in one queue after the other
-		}
-		if !r.a.noWait && !r.a.yielded {
-			c.Progress = r.watching(i, c)
-		}
-		w := waiter.New(ctx, &c)
-		r.waiters = append(r.waiters, w)
+// goesOn takes what has become of a wait, or of its lock.
+func (r *round) goesOn(i int, o *one) {
+	if !o.over {
 		var err error
-		if !r.a.cfg.Numbered {
-			err = r.keep(ctx, i, w.Run)
-		} else {
-			if i == 0 {
-				t, err = w.Number(ctx, r.a.highest)
-			}
-			if err == nil {
-				err = r.enter(ctx, i, w, t)
-			}
-		}
-		if err != nil {
+		if o.over, o.lock, err = o.caller.Next(); o.over && o.lock == nil {
 			r.fail(i, err)
-			return
+		} else if o.over {
+			r.holds(i, o)
 		}
 	}
-}
-
-// enter enters a queue with the common number. Without a grant it waits beside the other queues, once the row is in
-// the table.
-func (r *round) enter(ctx context.Context, i int, w *waiter.Waiter, t ticket.Number) error {
-	grant, err := w.Enter(ctx, t)
-	switch {
-	case err != nil:
-		return err
-	case grant != nil:
-		r.hold(ctx, i, grant)
-		return nil
-	case r.a.noWait:
-		return r.keep(ctx, i, w.Await)
-	}
-	if err := w.AwaitRow(ctx); err != nil {
-		return err
-	}
-	ctx = random.Fork(ctx)
-	r.waits.Go(func() {
-		if err := r.keep(ctx, i, w.Await); err != nil {
-			r.fail(i, err)
-		}
-	})
-	return nil
-}
-
-// keep acquires a lock and holds it.
-func (r *round) keep(ctx context.Context, i int, acquire func(context.Context) (*waiter.Grant, error)) error {
-	grant, err := acquire(ctx)
-	if err == nil {
-		r.hold(ctx, i, grant)
-	}
-	return err
-}
-
-// hold holds a lock that was granted, and ends the round if it is lost.
-func (r *round) hold(ctx context.Context, i int, grant *waiter.Grant) {
-	lock := r.a.cfg.Hold(ctx, i, grant)
-	unwatch := context.AfterFunc(lock.Context(), func() { r.fail(i, errLost) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.locks[i] = lock
-	r.watch = append(r.watch, unwatch)
-	r.yield()
-}
-
-// watching reports what a waiter sees, and notes until when its queue is closed.
-func (r *round) watching(i int, c waiter.Config) func(waiter.Progress) {
-	return func(p waiter.Progress) {
-		opens := time.Time{}
-		if h := p.Status.Served(c.Queue, c.Observer); h != nil && h.Closed {
-			opens = time.Now().Add(h.Remaining)
-		}
-		r.mu.Lock()
-		r.opens[i] = opens
-		r.yield()
-		r.mu.Unlock()
-		if c.Progress != nil {
-			c.Progress(p)
-		}
+	if o.lock != nil && r.err == nil && o.lock.Err() != nil {
+		r.fail(i, errLost)
 	}
 }
 
-// yield ends the round if locks are held beside a queue that is closed for long. r.mu is held.
-func (r *round) yield() {
-	if r.err != nil || !slices.ContainsFunc(r.locks, func(l Held) bool { return l != nil }) {
+// holds goes on with a lock that was granted. One that comes late is given back.
+func (r *round) holds(i int, o *one) {
+	o.mu.Lock()
+	o.held = true
+	o.mu.Unlock()
+	if r.a.cfg.Granted(i, o.lock); r.err != nil {
+		r.gives(random.Fork(r.caller), o)
 		return
 	}
-	for i, opens := range r.opens {
-		if r.locks[i] == nil && time.Until(opens) > patience {
-			r.err, r.at = &closedError{opens}, i
-			r.cancel()
+	context.AfterFunc(o.lock.Context(), r.signal)
+	for _, other := range r.each[i+1:] {
+		if other.caller != nil && !other.over && r.a.cfg.Numbered && len(r.each) > sideBySide {
+			other.caller.Nudge() // it may look more often now
+			break
+		}
+	}
+}
+
+// yields ends the round if locks are held beside a queue that is closed for long.
+func (r *round) yields() {
+	if r.err != nil || !slices.ContainsFunc(r.each, func(o *one) bool { return o.lock != nil }) {
+		return
+	}
+	for i, o := range r.each {
+		o.mu.Lock()
+		opens := o.opens
+		o.mu.Unlock()
+		if o.lock == nil && time.Until(opens) > patience {
+			r.fail(i, &closedError{opens})
 			return
 		}
 	}
 }
 
-// fail ends the round because of a queue.
+// fail ends the round because of a queue, and gives back what it holds.
 func (r *round) fail(i int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.err == nil {
 		r.err, r.at = err, i
 		r.cancel()
+		r.undo()
 	}
 }
 
-// undo releases the locks and leaves the queues. It returns Error.Left when all of that was done or given up: a caller
-// that will not wait does not wait for a silent table until its leases end either.
-func (r *round) undo() (left []error) {
-	left = make([]error, len(r.locks))
-	caller := r.caller
-	if r.a.noWait {
-		bounded, cancel := context.WithDeadline(caller, r.a.until)
-		defer cancel()
-		caller = bounded
+// undo gives back all locks. If the table does not answer, each takes its whole time, so they do not wait for each other. None is
+// left out, as nothing else ends a lock that fails closed.
+func (r *round) undo() {
+	var held []*one
+	for _, o := range r.each {
+		if o.lock != nil {
+			held = append(held, o)
+		}
 	}
-	// If the table does not answer, each takes its whole time, so they do not wait for each other. None is left
-	// out, as nothing else ends a lock that fails closed.
-	hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
-	defer cancel()
-	Each(caller, len(r.waiters), hurry.Done(), func(ctx context.Context, i int) {
-		w, lock := r.waiters[i], r.locks[i]
-		switch {
-		case lock != nil:
-			left[i] = lock.GiveBack(ctx, w.Remove)
-			w.Wait()
-		case r.a.cfg.Numbered:
-			w.Leave(ctx)
-		}
-		if orphan := w.Orphan(); orphan != nil {
-			left[i] = orphan
-		}
+	ctx := random.Fork(r.caller)
+	r.undone.Go(func() {
+		hurry, cancel := context.WithTimeout(context.Background(), undoTimeout)
+		defer cancel()
+		Each(ctx, len(held), hurry.Done(), func(ctx context.Context, i int) { r.giveBack(ctx, held[i]) })
 	})
-	for _, w := range r.waiters {
-		if r.a.highest.Ticket.Less(w.Highest().Ticket) {
-			r.a.highest = w.Highest()
+}
+
+// gives gives a lock back, in the background.
+func (r *round) gives(ctx context.Context, o *one) {
+	r.undone.Go(func() { r.giveBack(ctx, o) })
+}
+
+// giveBack gives a lock back: a caller that will not wait does not wait for a silent table until its lease ends either.
+func (r *round) giveBack(ctx context.Context, o *one) {
+	if until := r.a.until; !until.IsZero() {
+		var cancel func()
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	o.left = o.lock.GiveBack(ctx)
+	o.caller.Cleared()
+}
+
+// leaves returns Error.Left once all was given back, and what is known of the tickets.
+func (r *round) leaves() (left []error) {
+	r.undone.Wait()
+	r.a.before = nil
+	for _, o := range r.each {
+		if k := o.caller; k != nil {
+			r.a.before = append(r.a.before, k)
+			if high := k.Highest(); r.a.highest.Less(high) {
+				r.a.highest = high
+			}
+			if orphan := k.Orphan(); orphan != nil {
+				o.left = orphan
+			}
 		}
+		left = append(left, o.left)
 	}
 	return left
+}
+
+// locks returns the locks of the round.
+func (r *round) locks() (all []*play.Lock) {
+	for _, o := range r.each {
+		all = append(all, o.lock)
+	}
+	return all
 }
 
 // Each calls f for 0 to n-1, some at a time, and all that are left once hurry is closed. A nil hurry never is. Each

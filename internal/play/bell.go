@@ -71,12 +71,12 @@ func (p *player) ring(e member.Ring) {
 	switch {
 	case !p.c.Local.Bells(), e.Next.IsZero(), p.m.Has(e.Next):
 	case e.Row != nil:
-		p.c.Local.RingNext(q, handover.Row{Row: e.Row})
+		p.c.Local.Ring(e.Row.Bell)
 	default:
 		ctx := p.fork()
 		p.c.Background(func() {
 			if row, _ := rows.Get(ctx, q, e.Next); row != nil {
-				p.c.Local.RingNext(q, handover.Row{Row: row})
+				p.c.Local.Ring(row.Bell)
 			} // else a look takes its place
 		})
 	}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -24,10 +25,11 @@ type Caller struct {
 	ctx    context.Context
 	base   context.Context // with the values of ctx, and random numbers for requests; it does not end
 	log    *notify.Log
-	store  *table.Store          // of its requests
-	report func(waiter.Progress) // nil: it has no receiver
-	since  time.Time             // when it came
-	lock   *Lock                 // that it was given; only player.run uses it
+	store  *table.Store // of its requests
+	wants  *Wants
+	report func(Progress) // nil: it has no receiver
+	since  time.Time      // when it came
+	lock   *Lock          // that it was given; only player.run uses it
 
 	// Guarded by p.mu.
 	gaveUp  bool   // that was said
@@ -37,14 +39,38 @@ type Caller struct {
 	end     func() // how its goroutine ends: by a panic of a request
 	tried   bool   // a request for the lock was made
 	failure error  // of the last request, if the table did not answer
-	refused error  // that of the last request, which has ended the wait after it had given up
-	status  *waiter.Status
+	orphan  *Orphan
+	refused error // that of the last request, which has ended the wait after it had given up
+	status  *Status
 	shown   *reported     // last
 	ticket  ticket.Number // that was reported
 }
 
 // values returns a context with the caller's values, which does not end.
 func (k *Caller) values() context.Context { return random.Fork(k.base) }
+
+// bounded returns the table for the requests of the wait.
+func (k *Caller) bounded() *table.Store {
+	if k.wants.Until.IsZero() {
+		return k.store
+	}
+	return k.store.Until(k.wants.Until)
+}
+
+// saves lets the caller save the handle of its place.
+func (k *Caller) saves(h queue.Handle) {
+	if k.wants.Saves == nil {
+		return
+	}
+	p, id, saved, ended := k.p, k.id, k.wants.Saves(h), k.ctx.Done()
+	p.c.Background(func() {
+		select {
+		case <-saved:
+			p.happens(member.Saved{Caller: id})
+		case <-ended:
+		}
+	})
+}
 
 // signal says that the state has changed.
 func (k *Caller) signal() {
@@ -112,7 +138,7 @@ func (k *Caller) Next() (over bool, l *Lock, err error) {
 // again lets a caller want the lock again whose turn was over before it began: the process was paused. p.mu is held.
 func (k *Caller) again() {
 	p := k.p
-	p.happened(member.Releases{Caller: k.id})
+	p.happened(member.Releases{Caller: k.id, Unused: true})
 	p.drop(k.id)
 	k.lock, k.gaveUp, k.placed, k.late = nil, false, false, false
 	p.enters(k)
@@ -128,11 +154,11 @@ func (k *Caller) over() error {
 }
 
 // Status returns what the caller last saw of its queue.
-func (k *Caller) Status() waiter.Status {
+func (k *Caller) Status() Status {
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
 	if k.status == nil {
-		return waiter.Status{Failure: k.failure}
+		return Status{Failure: k.failure}
 	}
 	return *k.status
 }
@@ -176,22 +202,25 @@ func (p *player) givesUp(e member.GivesUp) {
 	p.step(e)
 }
 
-// begins reports whether the turn of a caller is about to begin, once a request is answered. That is awaited for a while, so that the
-// turn does not pass to one that would wait as long.
+// begins reports whether the turn of a caller may be about to begin, once a request is answered. That is awaited for a while: a wait
+// that is too short for one request makes one, and a turn does not pass to one that would wait as long.
 func (p *player) begins(caller int32) bool {
 	k := p.caller(caller)
 	if k == nil || k.late {
 		return false
 	}
 	for _, r := range p.requests {
-		if r != nil && r.Purpose == member.Ending && r.Caller == caller && k.lock == nil {
+		may := r != nil && (r.Purpose == member.Ending || r.Purpose == member.Waiting && r.write)
+		if may && r.Caller == caller && k.lock == nil {
 			k.late = true
 			time.AfterFunc(answerGrace, func() { p.happens(member.GivesUp{Caller: caller}) })
 			p.mu.Lock()
 			if k.status == nil {
-				k.status, k.tried = &waiter.Status{Ticket: r.Ticket}, true
+				k.status, k.tried = &Status{Ticket: r.Ticket}, true
 			}
-			k.status.Failure = context.DeadlineExceeded
+			if r.Purpose == member.Ending {
+				k.status.Failure = context.DeadlineExceeded
+			}
 			p.mu.Unlock()
 			return true
 		}
@@ -229,6 +258,62 @@ func (p *player) gives(e member.Give) {
 	k.signal()
 }
 
+// Refused says why a wait has ended that neither its caller has ended, nor a failure.
+type Refused struct {
+	Why    queue.Why
+	Ticket ticket.Number // that is resumed
+	By     ticket.Number // the later one that supersedes it
+	Result queue.Result
+	Err    error
+}
+
+func (e *Refused) Error() string {
+	if e.Err != nil {
+		return e.Err.Error()
+	}
+	return "its place was lost, or resumed by another process"
+}
+
+func (e *Refused) Unwrap() error { return e.Err }
+
+// Is reports whether the wait has ended like that.
+func (e *Refused) Is(err error) bool {
+	other, ok := err.(*Refused)
+	return ok && e.Why == other.Why
+}
+
+// ErrBusy is the error of one that does not wait.
+var ErrBusy = &Refused{Why: queue.WhyBusy, Err: errors.New("the lock is busy")}
+
+// why returns the error of a wait that has ended.
+func (p *player) why(e member.Refuse) error {
+	if e.Why == queue.WhyError {
+		return e.Err
+	}
+	r := &Refused{Why: e.Why, By: e.By, Result: e.Result, Err: e.Err}
+	if k := p.caller(e.Caller); k != nil && k.wants.Kind.Resume != nil {
+		r.Ticket = k.wants.Kind.Resume.Ticket
+	}
+	return r
+}
+
+// Orphan is a grant that fails closed, and may be in the record without an owner.
+type Orphan struct {
+	Ticket ticket.Number
+	Err    error // why it could not be removed
+}
+
+func (o *Orphan) Error() string {
+	return fmt.Sprintf("ticket %s may be in the record without an owner: %v", o.Ticket, o.Err)
+}
+
+// Orphan returns what the wait may have left that no lease ends; nil if there is nothing.
+func (k *Caller) Orphan() *Orphan {
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	return k.orphan
+}
+
 // refuses ends the wait of a caller.
 func (p *player) refuses(e member.Refuse, err error) {
 	k := p.caller(e.Caller)
@@ -241,7 +326,7 @@ func (p *player) refuses(e member.Refuse, err error) {
 			err = k.refused
 		}
 	}
-	if !e.GaveUp && !k.placed && !errors.Is(err, p.c.hung) && table.Unanswered(err) && !p.silent(k) { // the first of its block has waited for longer
+	if !e.GaveUp && !k.placed && k.wants.Until.IsZero() && !errors.Is(err, p.c.hung) && table.Unanswered(err) && !p.silent(k) { // the first of its block has waited for longer
 		p.mu.Lock()
 		p.drop(k.id)
 		p.enters(k)
@@ -249,13 +334,18 @@ func (p *player) refuses(e member.Refuse, err error) {
 		return
 	}
 	if k.status == nil && !e.GaveUp {
-		s, _ := p.line().status(k)
+		s := p.line().ended(p.sights[e.Block], k)
 		s.Failure = cmp.Or(k.failure, s.Failure)
 		p.mu.Lock()
 		k.status, k.tried = &s, true
 		p.mu.Unlock()
 	}
 	p.mu.Lock()
+	if !e.Orphan.IsZero() {
+		k.orphan = &Orphan{e.Orphan, e.Err}
+		p.c.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it is in the record, an operator must evict it",
+			"queue", p.queue.String(), "ticket", e.Orphan, "error", e.Err)
+	}
 	p.drop(e.Caller)
 	p.mu.Unlock()
 	p.clearing = append(p.clearing, clears{caller: e.Caller, then: func() {
@@ -269,11 +359,51 @@ func (p *player) refuses(e member.Refuse, err error) {
 	}
 }
 
+// Highest returns the highest ticket of a wider counter that a record of the queue has shown.
+func (k *Caller) Highest() ticket.Number {
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	return k.p.highest
+}
+
+// highestOf is Highest for a request, and what its caller knows.
+func (p *player) highestOf(of int) ticket.Number {
+	k := p.caller(p.m.For(of).Caller)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k != nil {
+		return latestOf(p.highest, k.wants.Highest)
+	}
+	return p.highest
+}
+
+// Nudge ends a rest of the caller, which may look seldom no longer.
+func (k *Caller) Nudge() { k.p.happens(nudges{caller: k.id}) }
+
+// looks ends the rest of a caller.
+func (p *player) looks(caller int32) {
+	for _, t := range p.m.Timers() {
+		if t.Kind == member.Rests && p.m.Block(t.Of).Callers.Turn(caller) >= 0 {
+			p.step(member.Due{Timer: t.Timer})
+		}
+	}
+}
+
 // Cleared returns once nothing is left of the row of a caller, whose lock was released.
 func (k *Caller) Cleared() {
 	done := make(chan struct{})
 	k.p.happens(clears{caller: k.id, then: func() { close(done) }})
 	<-done
+}
+
+// Cleaned returns once no request is under way that removes what waits have left, or ctx ends.
+func (k *Caller) Cleaned(ctx context.Context) {
+	done := make(chan struct{})
+	k.p.happens(clears{cleans: true, then: func() { close(done) }})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
 // silent reports whether the table has not answered for as long as the caller waits, and for so long that it need not wait longer.
@@ -282,7 +412,7 @@ func (p *player) silent(k *Caller) bool {
 	if since.Before(p.answered) {
 		since = p.answered
 	}
-	return time.Since(since) >= p.c.Retry*9/10 // attempts end before a pause that would be too long
+	return time.Since(since) >= k.wants.Retry*9/10 // attempts end before a pause that would be too long
 }
 
 // silence refuses those that have no ticket yet, and for which the table is silent.

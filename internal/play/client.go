@@ -25,7 +25,6 @@ import (
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -48,6 +47,8 @@ const (
 	// crowd is the number of locks of one client from which on their first heartbeats are spread over half of the interval: many
 	// may be granted at once.
 	crowd = 100
+	// TryLimit is how long the requests of one try may take of a caller that does not wait.
+	TryLimit = 3 * time.Second
 	// maxRenewals limits the heartbeats of one client that are under way at one time. If the table does not answer, those of ten
 	// thousand locks would otherwise need as many connections.
 	maxRenewals = 1000
@@ -55,14 +56,11 @@ const (
 
 // Config is what all callers of a client have in common.
 type Config struct {
-	Kind        member.Kind // without a Bell
-	Most        int         // callers of a block
-	Names       bool        // a release may grant the lock by a row
-	Holder, Row heartbeat.Terms
-	Schedule    waitpolicy.Schedule
-	Timeout     time.Duration // of a request: how long a release outlives its caller
-	Retry       time.Duration // limits the attempts at a table that does not answer
-	Attention   time.Duration // a request that takes longer hangs, and its row is not renewed: it would block all behind it
+	Most      int  // callers of a block
+	Names     bool // a release may grant the lock by a row
+	Schedule  waitpolicy.Schedule
+	Timeout   time.Duration // of a request: how long a release outlives its caller
+	Attention time.Duration // a request that takes longer hangs, and its row is not renewed: it would block all behind it
 
 	Store      *table.Store                   // of requests that are of no caller
 	Name       func(table.Queue) fmt.Stringer // of a lock, in errors
@@ -70,9 +68,7 @@ type Config struct {
 	Observer   *heartbeat.Observer
 	Log        *slog.Logger
 	Background func(func()) // runs what the client's Close waits for
-	Local      *handover.Lines
-	// Holds reports whether the client holds a lock with that id.
-	Holds func(id string) bool
+	Local      *handover.Ringer
 	// Users match these errors: see session.Client.
 	Released error
 	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
@@ -96,12 +92,30 @@ func New(c Config) *Client {
 	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), players: map[[2]string]*player{}, locks: map[string]*Lock{}}
 }
 
+// Wants is how a caller wants the lock. It is constant, and callers may share it.
+type Wants struct {
+	Kind  member.Kind
+	Retry time.Duration // limits the attempts at a table that does not answer
+	Until time.Time     // of one that does not wait: when its requests end
+	// Saves receives the handle of each place in the queue. It must not block. The row is put once the returned channel is
+	// closed, but for a place that is resumed. Nil: nothing does.
+	Saves func(queue.Handle) <-chan struct{}
+	// Of one of several locks, all of which are needed.
+	Wake    chan struct{} // of all of their callers; nil: it has one of its own
+	Highest ticket.Number // that the counter is known to have issued
+	Lazy    func() bool   // reports whether it looks seldom, since its turn is of no use before that of others; nil: never
+}
+
+// over reports whether a request of one that does not wait would come too late.
+func (w *Wants) over(at time.Time) bool { return !w.Until.IsZero() && !at.Before(w.Until) }
+
 // Call is a call of a client that wants a lock.
 type Call interface {
 	Values() context.Context // the context of its requests, whose end does not matter
 	Queue() *table.Queue
+	Wants() *Wants
 	// Progress makes what receives the changes of the wait. Nil: there is no receiver.
-	Progress() func(waiter.Progress)
+	Progress() func(Progress)
 	Log() *notify.Log
 }
 
@@ -116,8 +130,10 @@ func (c *Client) Enter(ctx context.Context, call Call) *Caller {
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
 func caller(ctx context.Context, call Call) *Caller {
-	k := &Caller{ctx: ctx, log: call.Log(), store: call.Queue().Store}
-	k.Wake = make(chan struct{}, 1)
+	k := &Caller{ctx: ctx, log: call.Log(), store: call.Queue().Store, wants: call.Wants()}
+	if k.Wake = k.wants.Wake; k.Wake == nil {
+		k.Wake = make(chan struct{}, 1)
+	}
 	k.base = random.Fork(context.WithoutCancel(call.Values()))
 	k.report = call.Progress()
 	k.since = time.Now()
@@ -160,6 +176,7 @@ func (c *Client) player(ctx context.Context, of *table.Queue) *player {
 	p := &player{c: c, queue: q, ctx: random.Fork(ctx)}
 	p.m = member.New(member.Config{
 		Items: q.Items, Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Forget: q.Forget,
+		Arrival: leaveLimit,
 	})
 	return p
 }
@@ -190,8 +207,9 @@ func (c *Client) Close() {
 	}
 }
 
-// Woken says that a lock of the client has ended which is none of these: those that wait may be next.
+// Woken says that a turn has ended which is of none of its locks: those that wait may be next.
 func (c *Client) Woken(q table.Queue) {
+	c.Local.Ends(q)
 	c.mu.Lock()
 	p := c.players[[2]string{q.Entity, q.Reason}]
 	c.mu.Unlock()

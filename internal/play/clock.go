@@ -20,11 +20,33 @@ type clock struct {
 	now time.Time
 }
 
-func (c clock) terms(row bool) heartbeat.Terms {
-	if row {
-		return c.c.Row
+// rowTerms are those of the lease of a row.
+func rowTerms(k *member.Kind) heartbeat.Terms {
+	return heartbeat.Terms{TTL: k.RowTTL, Interval: k.RowTTL / 2, Margin: heartbeat.Margin(k.RowTTL)}
+}
+
+// terms are those of the lease of a holder.
+func terms(k *member.Kind) heartbeat.Terms {
+	return heartbeat.Terms{
+		TTL: k.TTL, Interval: k.Interval, Margin: k.Margin, Delay: k.Delay, FailClosed: k.FailClosed, AtLeast: k.AtLeast,
 	}
-	return c.c.Holder
+}
+
+// grantTerms are those of a lease as it is granted: one that fails closed ends until it is confirmed.
+func grantTerms(k *member.Kind) heartbeat.Terms {
+	t := terms(k)
+	if k.FailClosed {
+		t.TTL, t.Margin = k.Grace, heartbeat.Margin(k.Grace)
+	}
+	return t
+}
+
+// Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant and a few attempts at
+// CONFIRM, each of which may take requestTimeout: otherwise fail-closed waiters would evict each other without end where the network
+// is slow. It is no longer, because other waiters wait for it after a crash. Two seconds leave room for the uncertainty of DynamoDB's
+// clock, of about a second.
+func Grace(requestTimeout time.Duration) time.Duration {
+	return min(max(4*requestTimeout, 2*time.Second), queue.MaxLease)
 }
 
 func (c clock) Now() time.Time { return c.now }
@@ -35,24 +57,34 @@ func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
 
 func (c clock) Middle() time.Time { return c.queue.Clock().Middle(c.now) }
 
-func (c clock) Begin(_ *member.Kind, row bool) (queue.Lease, time.Time) {
-	return c.terms(row).Begin(c.queue.Clock(), c.now)
-}
-
-func (c clock) Usable(_ *member.Kind, l queue.Lease, sent time.Time, named bool) bool {
-	terms, rest := c.terms(named), time.Duration(0)
-	if named {
-		rest = min(queue.AcceptAfter, terms.TTL/4) // for the first heartbeat
+func (c clock) Begin(k *member.Kind, row bool) (queue.Lease, time.Time) {
+	if row {
+		return rowTerms(k).Begin(c.queue.Clock(), c.now)
 	}
-	return c.now.Add(rest).Before(terms.Deadline(sent)) && terms.OwnerEndsFirst(c.queue.Clock(), l.Until, sent, c.now)
+	return grantTerms(k).Begin(c.queue.Clock(), c.now)
 }
 
-func (c clock) Early(_ *member.Kind, until, sent time.Time) bool {
-	return !c.c.Holder.OwnerEndsFirst(c.queue.Clock(), until, sent, c.now)
+func (c clock) Usable(k *member.Kind, l queue.Lease, sent time.Time, named bool) bool {
+	t, rest := grantTerms(k), time.Duration(0)
+	if named {
+		t = rowTerms(k)
+		rest = min(queue.AcceptAfter, t.TTL/4) // for the first heartbeat
+	}
+	return c.now.Add(rest).Before(t.Deadline(sent)) && t.OwnerEndsFirst(c.queue.Clock(), l.Until, sent, c.now)
 }
 
-func (c clock) Ends(_ *member.Kind, sent time.Time, row bool) time.Time {
-	return c.terms(row).Deadline(sent)
+func (c clock) Early(k *member.Kind, until, sent time.Time) bool {
+	return !k.FailClosed && !terms(k).OwnerEndsFirst(c.queue.Clock(), until, sent, c.now)
+}
+
+func (c clock) Ends(k *member.Kind, sent time.Time, row bool) time.Time {
+	switch {
+	case row:
+		return rowTerms(k).Deadline(sent)
+	case k.FailClosed:
+		return time.Time{}
+	}
+	return terms(k).Deadline(sent)
 }
 
 func (c clock) Leases(s queue.Snapshot) queue.Leases { return c.c.Observer.Leases(c.queue.Items, s) }
@@ -64,9 +96,14 @@ func (c clock) ID(int32) string { return random.Text(c.ctx) }
 func (c clock) After(d time.Duration) time.Time { return c.now.Add(d) }
 
 // Beats returns when a lease is renewed: after an interval, or soon after a failure, for some twenty attempts in half a lease.
-func (c clock) Beats(t member.Timer, _ *member.Kind, sent time.Time, named, failed bool) time.Time {
-	row := t.Kind == member.Renews
-	terms := c.terms(row)
+func (c clock) Beats(t member.Timer, k *member.Kind, sent time.Time, named, failed bool) time.Time {
+	row, own := t.Kind == member.Renews, terms(k)
+	switch {
+	case row:
+		own = rowTerms(k)
+	case own.Interval == 0: // the caller renews it
+		return time.Time{}
+	}
 	f := c.failing[t]
 	if failed {
 		if f == nil {
@@ -74,17 +111,17 @@ func (c clock) Beats(t member.Timer, _ *member.Kind, sent time.Time, named, fail
 			c.series(t, f)
 		}
 		if f.beat == 0 {
-			f.beat = terms.TTL / 200
+			f.beat = own.TTL / 200
 		} else {
-			f.beat = min(2*f.beat, terms.TTL/40)
+			f.beat = min(2*f.beat, own.TTL/40)
 		}
 		return c.now.Add(random.Around(c.ctx, f.beat))
 	}
 	delete(c.failing, t)
-	wait := terms.Interval
+	wait, others := own.Interval, k.Mode.Permits > 1 || k.Mode.Shared || c.c.held() >= crowd
 	if named && !row {
-		wait, sent = min(wait, queue.AcceptAfter, c.c.Row.TTL/8, c.c.Row.Deadline(sent).Sub(c.now)/4), c.now
-	} else if !row && c.c.held() >= crowd && c.now.Sub(sent) < terms.Interval/2 {
+		wait, sent = min(wait, queue.AcceptAfter, k.RowTTL/8, rowTerms(k).Deadline(sent).Sub(c.now)/4), c.now
+	} else if !row && others && c.now.Sub(sent) < wait/2 {
 		wait -= time.Duration(random.Float64(c.ctx) * float64(wait/2))
 	}
 	return sent.Add(wait - time.Duration(float64(wait)*heartbeat.Spread*random.Float64(c.ctx)))
@@ -111,16 +148,22 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 	}
 	switch t.Kind {
 	case member.Pauses:
-		return c.pause(t, err, func(err error) bool { return table.Unanswered(err) || errors.Is(err, errPanicked) }, c.c.Retry)
+		wants := c.wantsOf(t.Of)
+		at, more := c.pause(t, err, func(err error) bool { return table.Unanswered(err) || errors.Is(err, errPanicked) }, wants.Retry)
+		return at, more && !wants.over(at)
 	case member.Retries:
-		return c.pause(t, err, table.Retryable.Retryable, c.c.Retry)
+		return c.pause(t, err, table.Retryable.Retryable, c.wantsOf(c.m.RowOf(t.Of)).Retry)
 	case member.Attempts:
 		return c.pause(t, err, func(error) bool { return true }, c.attempting(t.Of))
 	}
 	if c.isCut(t.Of) {
 		return time.Time{}, false
 	}
-	return c.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || table.Renewable(err) }, 0)
+	at, more := c.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || table.Renewable(err) }, 0)
+	if l := c.lockOf(t.Of); l != nil {
+		at = l.inTime(at, c.now)
+	}
+	return at, more
 }
 
 // pause returns when the next attempt of a series is due, if an error is worth one, and failures have not gone on for as long as
@@ -145,6 +188,17 @@ func (p *player) pause(t member.Timer, err error, worth func(error) bool, limit 
 	}
 	delete(p.failing, t)
 	return now, false
+}
+
+// wantsOf is how the callers of a block want the lock.
+func (p *player) wantsOf(block int32) *Wants {
+	b := p.m.Block(block)
+	for i := range b.Callers {
+		if k := p.caller(b.Callers.At(i)); k != nil {
+			return k.wants
+		}
+	}
+	return &Wants{} // they have left
 }
 
 // silentSince returns since when the table has not answered, for one that takes a ticket: since its first caller came, or since
@@ -176,7 +230,12 @@ func (c clock) Rests(block int32, w *queue.Wait) time.Time {
 	s.heeds = time.Time{}
 	v := s.view(c.player, w)
 	v.Rung = s.heard.Rung(s.rings(w, w.Snapshot.Record.Holders) || s.foreseen && !w.Next())
-	at := c.now.Add(s.pace.Delay(c.c.Schedule, v, func() float64 { return random.Float64(c.ctx) }))
+	draw := func() float64 { return random.Float64(c.ctx) }
+	rest := s.pace.Delay(c.c.Schedule, v, draw)
+	if lazy := c.wantsOf(block).Lazy; lazy != nil && lazy() {
+		rest = s.pace.Lazily(c.c.Schedule, rest, draw)
+	}
+	at := c.now.Add(rest)
 	if s.rang { // while it looked
 		s.rang, at = false, s.heard.Heed(&s.pace, c.c.Schedule, at)
 	}

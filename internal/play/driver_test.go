@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestClockIsRead checks that a lock is lost, and a turn does not begin, once its lease has ended by the clock, whatever the player does:
@@ -23,7 +24,7 @@ func TestClockIsRead(t *testing.T) {
 			Store: new(table.Store), Lost: func(table.Queue, ticket.Number, *heartbeat.LossError) error { return lost },
 			Background: func(f func()) { go f() },
 		})
-		l := &Lock{p: &player{c: c}, k: &Caller{}, lease: lease{ends: time.Now().Add(time.Second)}}
+		l := &Lock{granted: alike, p: &player{c: c}, k: &Caller{wants: &Wants{}}, lease: lease{ends: time.Now().Add(time.Second)}}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.ctx = lockContext{ctx, l, cancel}
 		if time.Sleep(time.Second - 1); !l.begins() || l.Err() != nil || l.Remaining() != 1 || l.Context().Err() != nil {
@@ -33,6 +34,16 @@ func TestClockIsRead(t *testing.T) {
 			t.Errorf("its lease has ended: %v", l.Err())
 		}
 	})
+}
+
+// TestNamedInTime checks which rows are named that were read.
+func TestNamedInTime(t *testing.T) {
+	c := clock{now: time.Now()}
+	for read, want := range map[time.Duration]bool{waitpolicy.NamedWithin: true, waitpolicy.NamedWithin + 1: false} {
+		if got := c.Names(c.now.Add(-read)); got != want {
+			t.Errorf("a row that was read %v ago is named: %v", read, got)
+		}
+	}
 }
 
 // TestLateAnswer checks that the answer of a request that hung is not taken for that of the one that has its number.
@@ -50,11 +61,11 @@ func TestLossIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := func(table.Queue, ticket.Number, *heartbeat.LossError) error { return errors.New("it is lost") }
 		c := New(Config{
-			Store: new(table.Store), Holder: heartbeat.Terms{Margin: time.Second}, Lost: lost, Background: func(f func()) { go f() },
+			Store: new(table.Store), Lost: lost, Background: func(f func()) { go f() },
 		})
 		p := &player{c: c, m: member.New(member.Config{})}
-		k := &Caller{p: p, id: 1}
-		l := &Lock{p: p, k: k, lease: lease{ends: time.Now()}}
+		k := &Caller{p: p, id: 1, wants: &Wants{Kind: member.Kind{Margin: time.Second}}}
+		l := &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now()}}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.ctx, p.callers, c.players[[2]string{}] = lockContext{ctx, l, cancel}, []*Caller{k}, p
 		if l.Err() == nil {
@@ -73,15 +84,15 @@ func TestTurnTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}})} // it is stopped
-			k := &Caller{p: p, ctx: t.Context()}
+			k := &Caller{p: p, ctx: t.Context(), wants: &Wants{}}
 			p.enters(k)
-			k.given = &Lock{p: p, k: k, lease: lease{ends: time.Now().Add(time.Second)}}
+			k.given = &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now().Add(time.Second)}}
 			if late {
 				time.Sleep(time.Second)
 			}
 			first := k.id
 			over, l, err := k.Next()
-			waits := k.id != first && len(p.callers) == 1 && slices.ContainsFunc(p.events, func(e member.Event) bool { return e == member.Releases{Caller: first} })
+			waits := k.id != first && len(p.callers) == 1 && slices.ContainsFunc(p.events, func(e member.Event) bool { return e == member.Releases{Caller: first, Unused: true} })
 			if over == late || (l == nil) != late || waits != late || err != nil {
 				t.Errorf("late %t: it is over %t, with a lock %t, and waits again %t: %v", late, over, l != nil, waits, err)
 			}

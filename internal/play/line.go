@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/member"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -94,7 +93,7 @@ func (p line) gone(w *queue.Wait) (n int) {
 }
 
 // status returns what a caller knows of its queue. tried reports whether a request for the lock was made.
-func (p line) status(k *Caller) (s waiter.Status, tried bool) {
+func (p line) status(k *Caller) (s Status, tried bool) {
 	for b := range p.m.Blocks() {
 		if b.Callers.Turn(k.id) >= 0 {
 			s, _, _ = p.place(k, b.N)
@@ -104,14 +103,40 @@ func (p line) status(k *Caller) (s waiter.Status, tried bool) {
 	}
 	for b := range p.m.Blocks() { // it gathers while others take tickets
 		if at := p.sights[b.N]; b.Ticket.IsZero() && at != nil && at.failure != nil {
-			return waiter.Status{Failure: at.failure}, true
+			return Status{Failure: at.failure}, true
 		}
 	}
-	return waiter.Status{Failure: k.failure}, k.tried
+	return Status{Failure: k.failure}, k.tried
+}
+
+// ended returns what a block has seen last whose wait is over.
+func (p line) ended(own *sight, k *Caller) Status {
+	if own == nil {
+		return Status{Failure: k.failure}
+	}
+	s := Status{Ticket: own.number, Ahead: own.waiters, Rows: own.rows, Looked: own.looked}
+	p.seen(&s, own)
+	return s
+}
+
+// seen adds what a block has seen of the holders.
+func (p line) seen(s *Status, own *sight) {
+	rec, at := p.m.Record()
+	if at.IsZero() || !rec.Follows(own.record) {
+		rec, at = own.record, own.seenAt
+	}
+	s.Serving, s.SeenAt, s.Blocked, s.Failure = rec.Holders, at, own.blocked, own.failure
+	now, clock := time.Now(), p.queue.Clock()
+	v := waitpolicy.View{Record: rec, Ahead: s.Rows, Own: s.Rows == 0 && len(rec.Holders) == 1 && p.holds(rec.Holders[0].ID), Now: now, Middle: clock.Middle(now)}
+	v.Earliest, _, _ = clock.At(now)
+	if !own.looked {
+		own.pace.Behind(s.Rows)
+	}
+	s.Wait = own.pace.Estimate(v)
 }
 
 // place returns the place of a caller of a block, and the tickets between the floor and its own. ok is false if nothing is known.
-func (p line) place(k *Caller, block int32) (s waiter.Status, tickets int, ok bool) {
+func (p line) place(k *Caller, block int32) (s Status, tickets int, ok bool) {
 	for b := range p.m.Blocks() {
 		own := p.sights[b.N]
 		switch {
@@ -125,8 +150,10 @@ func (p line) place(k *Caller, block int32) (s waiter.Status, tickets int, ok bo
 			continue
 		case b.Ticket.IsZero():
 			if b.N == block {
-				return waiter.Status{Failure: own.failure}, 0, false
+				return p.ended(own, k), 0, false
 			}
+			continue
+		case !b.Row && b.N != block: // it does not wait
 			continue
 		case own.looked:
 			s.Rows, s.Ahead, s.Looked = own.rows, own.waiters, true
@@ -135,6 +162,9 @@ func (p line) place(k *Caller, block int32) (s waiter.Status, tickets int, ok bo
 		}
 		if b.N == block {
 			p.fill(&s, b, own, k)
+			if k.wants.Kind.Scope != ticket.ScopeQueue { // the tickets between are mostly of other queues
+				return s, s.Ahead, true
+			}
 			return s, ticketsAhead(s.Ticket, own.record), true
 		}
 		s.Rows++
@@ -144,31 +174,21 @@ func (p line) place(k *Caller, block int32) (s waiter.Status, tickets int, ok bo
 }
 
 // fill adds to the status of a caller that waits what its block has seen.
-func (p line) fill(s *waiter.Status, b member.Block, own *sight, k *Caller) {
+func (p line) fill(s *Status, b member.Block, own *sight, k *Caller) {
 	i := b.Callers.Turn(k.id)
-	rec, at := p.m.Record()
-	if at.IsZero() || !rec.Follows(own.record) {
-		rec, at = own.record, own.seenAt
-	}
-	s.Ticket, s.Serving, s.SeenAt, s.Blocked, s.Failure = b.Ticket.Plus(uint64(i)), rec.Holders, at, own.blocked, own.failure
-	now, clock := time.Now(), p.queue.Clock()
-	v := waitpolicy.View{Record: rec, Ahead: s.Rows, Own: s.Rows == 0 && len(rec.Holders) == 1 && p.holds(rec.Holders[0].ID), Now: now, Middle: clock.Middle(now)}
-	v.Earliest, _, _ = clock.At(now)
-	if !own.looked {
-		own.pace.Behind(s.Rows)
-	}
-	s.Wait = own.pace.Estimate(v)
+	s.Ticket = b.Ticket.Plus(uint64(i))
+	p.seen(s, own)
 	s.Ahead += b.Callers[:i].Living()
 }
 
 // inTurn returns what a caller knows that waits for its turn in a block that holds.
-func (p line) inTurn(k *Caller, b member.Block, own *sight) (s waiter.Status, tickets int) {
+func (p line) inTurn(k *Caller, b member.Block, own *sight) (s Status, tickets int) {
 	i, h := b.Callers.Turn(k.id), own.holder
 	if i == b.Turn { // its turn is about to begin
-		return waiter.Status{Ticket: b.Ticket.Plus(uint64(i)), Looked: true, Failure: own.failure}, 0
+		return Status{Ticket: b.Ticket.Plus(uint64(i)), Looked: true, Failure: own.failure}, 0
 	}
 	h.Reached = b.Ticket.Plus(uint64(b.Turn))
-	s = waiter.Status{Ticket: b.Ticket.Plus(uint64(i)), Serving: []queue.Holder{h}, SeenAt: time.Now(), Kept: true}
+	s = Status{Ticket: b.Ticket.Plus(uint64(i)), Serving: []queue.Holder{h}, SeenAt: time.Now(), Kept: true}
 	s.Ahead = b.Callers[min(b.Turn+1, i):i].Living()
 	return s, max(0, i-b.Turn-1)
 }

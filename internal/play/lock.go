@@ -30,13 +30,16 @@ type Lock struct {
 	start     time.Time     // of the turn
 	idle      time.Duration // how long the lock was idle before
 	ctx       lockContext
+	granted   *granted // as it was
 
 	mu sync.Mutex // guards the fields below
 	state
 	lease
 	ending
 	calls
-	revoked revoked
+	revoked  revoked
+	warnings *warnings // nil: there are none
+	update   *update   // under way; nil: none is
 }
 
 // state is what a lock has come to.
@@ -65,14 +68,15 @@ type ending struct {
 	release context.Context // of the present or last call; nil: there was none
 	raised  bool            // it has ended by a panic of its request
 	hidden  bool            // it has left an entry that no lease ends
-	failing *member.Report  // it has not released the lock
+	undone  *member.Report  // it has not released the lock
 	gone    bool            // whose lease has ended since
+	cause   error           // of the last request that has failed; one that the deadline has cut short says less than that before
 }
 
 // calls are those that use a lock.
 type calls struct {
 	using  []*use
-	uses   int32
+	count  int32
 	last   *use          // transaction that was sent, and has ended
 	fence  *clause.Write // the last
 	shared bool
@@ -103,7 +107,8 @@ func (c lockContext) Err() error {
 func (p *player) lock(k *Caller, e member.Give) *Lock {
 	now := time.Now()
 	l := &Lock{
-		p: p, k: k, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, start: e.Sent, state: state{since: now}, lease: lease{ends: e.Ends},
+		p: p, k: k, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, start: e.Sent, granted: alike,
+		state: state{since: now}, lease: lease{ends: e.Ends},
 	}
 	inner, cancel := context.WithCancelCause(k.values())
 	l.ctx = lockContext{inner, l, cancel}
@@ -112,7 +117,8 @@ func (p *player) lock(k *Caller, e member.Give) *Lock {
 			continue
 		}
 		if s := p.sights[b.N]; s != nil {
-			l.idle = s.handover
+			l.idle, l.granted = s.handover, cmp.Or(s.granted, alike)
+			l.shared = l.granted.mode.Shared
 		}
 		if b.Ticket != e.Ticket && !p.ended.IsZero() && p.ended.After(e.Sent) { // in memory, after another turn
 			l.idle, l.start = max(1, now.Sub(p.ended)), now
@@ -136,11 +142,20 @@ func (l *Lock) Queue() table.Queue { return l.p.queue }
 // Ticket returns the fencing token.
 func (l *Lock) Ticket() ticket.Number { return l.ticket }
 
-// Mode returns how it was acquired: exclusively.
-func (l *Lock) Mode() queue.Mode { return queue.Mode{} }
+// Mode returns how it was acquired.
+func (l *Lock) Mode() queue.Mode { return l.granted.mode }
 
-// AtLeast is zero: such locks are none of these.
-func (l *Lock) AtLeast() time.Duration { return 0 }
+// AtLeast returns for how long the queue stays closed after the grant.
+func (l *Lock) AtLeast() time.Duration { return l.granted.atLeast }
+
+// Item returns the user's item that the record is kept on, as the grant has left it.
+func (l *Lock) Item() clause.Item { return l.granted.item }
+
+// Result returns the result that the record had as it was granted.
+func (l *Lock) Result() queue.Result { return l.granted.result }
+
+// terms are those of its lease.
+func (l *Lock) terms() heartbeat.Terms { return terms(&l.k.wants.Kind) }
 
 // Handover returns for how long the lock was idle before the turn. Zero: that is not known.
 func (l *Lock) Handover() time.Duration { return l.idle }
@@ -194,7 +209,7 @@ func (l *Lock) lose(loss *heartbeat.LossError) func() {
 	l.stops(l.reason)
 	held := l.since.Sub(l.start)
 	if _, malformed := errors.AsType[*queue.MalformedError](loss); !malformed { // else only a call of Release removes the entry
-		time.AfterFunc(max(0, time.Until(l.ends))+l.p.c.Holder.Margin, l.outlived)
+		time.AfterFunc(max(0, time.Until(l.ends))+l.stays(), l.outlived)
 	}
 	return func() {
 		l.p.c.unlist(l)
@@ -219,6 +234,11 @@ func (l *Lock) Remaining() time.Duration {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.left()
+}
+
+// left is Remaining of a lock that is held. l.mu is held.
+func (l *Lock) left() time.Duration {
 	if l.ends.IsZero() {
 		return queue.Forever
 	}
@@ -259,15 +279,11 @@ func (l *Lock) beats() {
 	l.sent, l.extends = append(l.sent, l.extends...), nil
 }
 
-// beaten notes the answer to a renewal, with its error.
-func (l *Lock) beaten(err error) {
+// beaten notes the answer to a renewal.
+func (l *Lock) beaten() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.beating = false; err == nil {
-		l.failure = nil
-	} else if l.failure == nil || time.Now().Before(l.ends) {
-		l.failure = err // one that the deadline has cut short says less than the failure before it
-	}
+	l.beating = false
 }
 
 // renewed takes the present end of the lease.
@@ -276,16 +292,21 @@ func (l *Lock) renewed(r member.Report) {
 	sent := l.sent
 	l.sent = nil
 	left := time.Until(l.ends)
-	if r.Err == nil {
-		l.ends = r.Ends
-	} else {
+	switch {
+	case r.Err == nil:
+		l.ends, l.failure = r.Ends, nil
+		l.warnings.arm(l)
+	case l.failure == nil, l.ends.IsZero(), time.Now().Before(l.ends): // one that the deadline has cut short says less than that before
 		l.failure = r.Err
 	}
 	l.mu.Unlock()
-	if log, terms := l.k.log, l.p.c.Holder; r.Err == nil && log.Observed() {
-		e := event.Renewed{Origin: log.Origin(l.ticket), Margin: left}
-		if terms.Interval > 0 && !r.Accepts {
-			e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
+	if log, terms := l.k.log, l.terms(); r.Err == nil && log.Observed() {
+		e := event.Renewed{Origin: log.Origin(l.ticket)}
+		if !terms.FailClosed {
+			e.Margin = left
+			if terms.Interval > 0 && !r.Accepts {
+				e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
+			}
 		}
 		notify.Send(log, e)
 	}
@@ -305,6 +326,8 @@ func (l *Lock) reported(r member.Report) {
 		l.used(r)
 	case member.Lost:
 		l.lost(r.Err)
+	case member.Declined:
+		l.declined(r)
 	default:
 		l.over(r)
 	}
@@ -329,6 +352,10 @@ func (l *Lock) lost(err error) {
 func (l *Lock) over(r member.Report) {
 	l.mu.Lock()
 	from, now := l.phase, time.Now()
+	if l.phase.Held() { // until its update was made
+		l.reason, l.since = l.p.c.Released, now
+		l.stops(l.reason)
+	}
 	switch r.News {
 	case member.Released:
 		l.phase, l.followed = queue.PhaseReleased, r.Follows
@@ -337,9 +364,9 @@ func (l *Lock) over(r member.Report) {
 	case member.Unknown:
 		l.phase, l.unknown = queue.PhaseUnknown, l.p.c.Unknown(l.p.queue, errOverwritten, nil, nil)
 	}
-	l.hidden, l.failing = r.Hidden != nil, nil
+	l.hidden, l.undone = r.Hidden != nil, nil
 	if r.News == member.Unreleased {
-		l.failing = &r
+		l.undone = &r
 	}
 	begun := l.since
 	if l.phase.Final() {
@@ -401,15 +428,21 @@ func (l *Lock) keepForClose() {
 	l.mu.Lock()
 	ends, hidden := l.ends, l.hidden
 	l.mu.Unlock()
-	if !hidden { // else nothing else ends it
-		time.AfterFunc(time.Until(ends)+l.p.c.Holder.Margin, l.outlived)
+	if !hidden && !l.terms().FailClosed { // else nothing else ends it
+		time.AfterFunc(time.Until(ends)+l.stays(), l.outlived)
 	}
+}
+
+// stays returns for how long after its lease an entry may still be there for others.
+func (l *Lock) stays() time.Duration {
+	t := l.terms()
+	return t.Margin + max(t.Delay, l.granted.atLeast)
 }
 
 // outlived forgets a lock that was not released, or was lost, and whose lease has ended.
 func (l *Lock) outlived() {
 	l.mu.Lock()
-	if l.busy != nil { // a call is under way that releases it
+	if l.busy != nil || l.hidden { // a call is under way that releases it, or must
 		l.mu.Unlock()
 		return
 	}
@@ -437,38 +470,71 @@ func (p *player) forgets(k *Caller) {
 func (p *player) ends() {
 	p.ended = time.Now()
 	p.woken()
-	p.c.Local.WakeHere(p.queue)
+	p.c.Local.Ends(p.queue)
 }
 
 // Release releases the lock. It cancels the context of the lock before it sends a request. It returns nil if this call or an earlier
 // one released the lock, and the reason if the lock was lost; what is left of it is removed. It returns Config.Unknown's error if the
 // record does not show which. After any other error Release may be called again. Transient failures are repeated until the lease ends,
 // or for Config.Timeout after ctx.
-func (l *Lock) Release(ctx context.Context) error {
+func (l *Lock) Release(ctx context.Context) error { return l.releaseBy(ctx, member.Releases{}) }
+
+// GiveBack releases a lock that its caller does not get. An error reports that the lock may still be in the table.
+func (l *Lock) GiveBack(ctx context.Context) error {
+	err := l.releaseBy(ctx, member.Releases{Unused: true})
+	stays := max(l.terms().Delay, l.granted.atLeast)
+	switch {
+	case l.Final():
+		return nil
+	case stays == 0:
+		return err
+	}
+	return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for %v: %w", l.name(), l.ticket, stays, err)
+}
+
+// releaseBy releases the lock.
+func (l *Lock) releaseBy(ctx context.Context, e member.Releases) error {
 	ctx, cancel := retry.Outlive(ctx, l.p.c.Timeout)
 	defer cancel()
-	for busy := l.begin(); busy != nil; busy = l.begin() {
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return fmt.Errorf("queuelock: release %s: another Release is still under way: %w", l.name(), ctx.Err())
-		}
+	if err := l.enterEnd(ctx, "release"); err != nil {
+		return err
 	}
 	defer l.done()
-	_ = l.Err() // a lease that has run out is a loss, not a release
+	if err := l.Err(); err != nil && e.Result != nil { // a lease that has run out is a loss, not a release
+		return err
+	}
 	if !l.releasing(ctx) {
 		return cmp.Or(l.result(), l.outlasted())
 	}
-	defer context.AfterFunc(ctx, func() { l.p.happens(cut{l: l}) })()
-	l.p.happens(member.Releases{Caller: l.k.id})
-	end := <-l.awaits()
-	if end.end != nil {
-		end.end()
-	}
+	end := l.playEnd(ctx, e)
 	if l.current().Final() {
 		return l.result()
 	}
 	return l.unreleased(end.r)
+}
+
+// enterEnd begins a call that releases the lock, once no other one is under way.
+func (l *Lock) enterEnd(ctx context.Context, what string) error {
+	for busy := l.begin(); busy != nil; busy = l.begin() {
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", l.name(), what, ctx.Err())
+		}
+	}
+	return nil
+}
+
+// playEnd lets the member release the lock, and returns what has become of that.
+func (l *Lock) playEnd(ctx context.Context, e member.Releases) ended {
+	defer context.AfterFunc(ctx, func() { l.p.happens(cut{l: l}) })()
+	e.Caller = l.k.id
+	l.p.happens(e)
+	end := <-l.awaits()
+	if end.end != nil {
+		end.end()
+	}
+	return end
 }
 
 // begin begins a call that releases the lock, unless another one is under way: then it returns what is closed with that.
@@ -503,7 +569,7 @@ func (l *Lock) releasing(ctx context.Context) bool {
 	if l.phase.Final() || l.gone {
 		return false
 	}
-	if l.release = ctx; l.phase.Held() {
+	if l.release, l.cause = ctx, nil; l.phase.Held() {
 		l.phase, l.reason, l.since = queue.PhaseReleasing, l.p.c.Released, time.Now()
 		l.stops(l.reason)
 	}
@@ -513,7 +579,7 @@ func (l *Lock) releasing(ctx context.Context) bool {
 // outlasted returns the error of a lock that no call has released, and whose lease has ended.
 func (l *Lock) outlasted() error {
 	l.mu.Lock()
-	gone, r := l.gone, l.failing
+	gone, r := l.gone, l.undone
 	l.mu.Unlock()
 	if !gone || r == nil {
 		return nil
@@ -538,30 +604,59 @@ func (l *Lock) unreleased(r member.Report) error {
 	if l.loss != nil {
 		loss = l.reason
 	}
-	l.mu.Unlock()
 	err := r.Err
-	if outlasted := r.Result == queue.HoldOutlasted; outlasted {
-		return errors.Join(loss, fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", l.name(), err))
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = cmp.Or(l.cause, err)
+	}
+	l.mu.Unlock()
+	outlasted := r.Result == queue.HoldOutlasted
+	if outlasted {
+		err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", l.name(), err)
+	}
+	switch {
+	case l.terms().FailClosed:
+		return &UnreleasedError{Queue: l.p.queue, Ticket: l.ticket, Err: err, Loss: loss}
+	case outlasted:
+		return errors.Join(loss, err)
 	}
 	if r.Hidden != nil {
 		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", l.name(), cmp.Or(loss, r.Hidden), err)
 	}
-	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", l.name(), l.p.c.Holder.TTL, err)
+	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", l.name(), l.terms().TTL, err)
+}
+
+// UnreleasedError reports that a lock without a lease may still be in the table.
+type UnreleasedError struct {
+	Queue  table.Queue
+	Ticket ticket.Number
+	Err    error
+	Loss   error // the reason if the lock was lost; else nil
+}
+
+func (e *UnreleasedError) Error() string {
+	return fmt.Sprintf("ticket %s may still be in the table: %v", e.Ticket, e.Err)
+}
+
+func (e *UnreleasedError) Unwrap() []error {
+	if e.Loss == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Loss, e.Err}
 }
 
 // cuts ends what a call that releases the lock has under way: its caller waits no longer.
 func (p *player) cuts(l *Lock) {
+	for _, t := range p.m.Timers() {
+		if t.Kind == member.Repeats && p.isCut(t.Of) {
+			p.step(member.Due{Timer: t.Timer})
+		}
+	}
 	for of, r := range p.requests {
 		if r == nil {
 			continue
 		}
 		if is := p.m.For(of); is.Caller == l.k.id && (is.Purpose == member.Ending || is.Purpose == member.Transacting) {
 			r.cancel()
-		}
-	}
-	for _, t := range p.m.Timers() {
-		if t.Kind == member.Repeats && p.isCut(t.Of) {
-			p.step(member.Due{Timer: t.Timer})
 		}
 	}
 }
@@ -582,6 +677,25 @@ func (p *player) lockOf(block int32) *Lock {
 	return nil
 }
 
+// inTime returns when a release is repeated, at the latest when the lease ends, with which it is given up.
+func (l *Lock) inTime(at, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Before(l.ends) && l.ends.Before(at) {
+		return l.ends
+	}
+	return at
+}
+
+// failing notes why a request of a call has failed that releases the lock.
+func (l *Lock) failing(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		l.cause = err
+	}
+}
+
 func (l *Lock) isCut() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -596,14 +710,19 @@ func (l *Lock) calling(values context.Context, is member.Purpose, settles bool) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limited, cancel := context.WithTimeout(values, l.settles())
-	time.AfterFunc(settleTimeout, cancel)
+	limited, cancel := context.WithCancel(values)
+	soon := func() { time.AfterFunc(settleLimit, cancel) }
+	if l.settles() == settleLimit {
+		soon()
+	} else {
+		context.AfterFunc(l.using[0].timed, soon)
+	}
 	return limited
 }
 
-// settles returns how long SETTLE may take: little if its caller waits no longer, or the turn ends. l.mu is held.
+// settles returns how long SETTLE may take: little if no caller waits for it, or the turn ends. l.mu is held.
 func (l *Lock) settles() time.Duration {
-	if u := l.transaction(); l.release != nil || u == nil || u.timed.Err() != nil {
+	if l.release != nil || len(l.using) == 0 || l.using[0].timed.Err() != nil {
 		return settleLimit
 	}
 	return settleTimeout
@@ -628,7 +747,7 @@ func (l *Lock) raise(end func()) bool {
 // Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block has it.
 func (l *Lock) Handle() queue.Handle {
 	h := queue.Handle{ID: l.id[:strings.LastIndexByte(l.id, '-')], Ticket: l.ticket, Held: true}
-	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Reveals}, nil)
+	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Reveals})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.followed {

@@ -25,6 +25,7 @@ type player struct {
 	callers []*Caller      // guarded by mu: that wait, or have a lock, by their numbers
 	ids     int32          // guarded by mu
 	events  []member.Event // guarded by mu: they are to come
+	highest ticket.Number  // guarded by mu: that a record has shown of a wider counter
 	runs    bool           // guarded by mu: run is under way, which alone uses the rest
 
 	m        member.Member
@@ -61,9 +62,14 @@ type (
 		member.Rung
 		l *Lock
 	}
+	nudges struct {
+		member.Rung
+		caller int32
+	}
 	clears struct {
 		member.Rung
 		caller int32
+		cleans bool // it waits for what removes ids, too
 		then   func()
 	}
 	answer struct {
@@ -85,12 +91,12 @@ func (p *player) enters(k *Caller) {
 	k.id = p.ids
 	p.callers = append(p.callers, k)
 	if n := len(p.events); n > 0 {
-		if last, ok := p.events[n-1].(*member.Wants); ok { // those that come during a step come together
+		if last, ok := p.events[n-1].(*member.Wants); ok && last.Kind == &k.wants.Kind { // those that come during a step come together
 			last.Callers = append(last.Callers, k.id)
 			return
 		}
 	}
-	p.happened(&member.Wants{Callers: []int32{k.id}, Kind: &p.c.Kind})
+	p.happened(&member.Wants{Callers: []int32{k.id}, Kind: &k.wants.Kind})
 }
 
 func (p *player) happens(e member.Event) {
@@ -149,6 +155,8 @@ func (p *player) take(e member.Event) {
 		p.dated(e.err)
 	case cut:
 		p.cuts(e.l)
+	case nudges:
+		p.looks(e.caller)
 	case clears:
 		p.clearing = append(p.clearing, e)
 	case panics:
@@ -171,6 +179,12 @@ func (p *player) take(e member.Event) {
 // wants lets callers want the lock, once DynamoDB's time is known: the lease that begins next has an end then.
 func (p *player) wants(callers []int32) {
 	callers = slices.DeleteFunc(callers, p.tooLate)
+	if len(callers) > 0 {
+		if k := &p.caller(callers[0]).wants.Kind; k.Resume != nil { // a look comes first
+			p.step(member.Wants{Callers: callers, Kind: k})
+			return
+		}
+	}
 	if p.waits = append(p.waits, callers...); p.dating || len(p.waits) == 0 {
 		return
 	}
@@ -181,7 +195,7 @@ func (p *player) wants(callers []int32) {
 	p.dating = true
 	first := p.caller(p.waits[0])
 	ctx, q := first.values(), p.queue
-	q.Store = first.store
+	q.Store = first.bounded()
 	p.c.Background(func() {
 		var err error
 		defer func() { p.happens(dated{err: err}) }()
@@ -215,11 +229,13 @@ func (p *player) dated(err error) {
 		}
 		return k.late
 	})
-	if len(waits) > 0 { // the first takes its ticket alone, as if the time had been known
-		p.step(member.Wants{Callers: waits[:1], Kind: &p.c.Kind})
-	}
-	if len(waits) > 1 {
-		p.step(member.Wants{Callers: waits[1:], Kind: &p.c.Kind})
+	for first := true; len(waits) > 0; first = false { // which takes its ticket alone, as if the time had been known
+		n, kind := 1, &p.caller(waits[0]).wants.Kind
+		for !first && n < len(waits) && &p.caller(waits[n]).wants.Kind == kind {
+			n++
+		}
+		p.step(member.Wants{Callers: waits[:n], Kind: kind})
+		waits = waits[n:]
 	}
 }
 
@@ -230,7 +246,7 @@ func (p *player) undated(waits []int32, err error) {
 	for _, id := range waits {
 		k := p.caller(id)
 		k.failed(err)
-		if k.late || !more || p.silent(k) {
+		if k.late || !more || p.silent(k) || k.wants.over(until) {
 			p.refuses(member.Refuse{Caller: id, GaveUp: k.late, Why: queue.WhyError, Err: err}, err)
 			continue
 		}
@@ -260,6 +276,12 @@ func (p *player) sends(e member.Effect) {
 		p.request(e.Of, &e, func(ctx context.Context, q table.Queue, r *request) member.Answer { return p.send(ctx, q, r, e) })
 	case member.Look:
 		p.request(e.Of, nil, func(ctx context.Context, q table.Queue, _ *request) member.Answer { return look(ctx, q, e) })
+		p.requests[e.Of].record = e.Record
+	case member.Number:
+		highest := p.highestOf(e.Of)
+		p.request(e.Of, nil, func(ctx context.Context, q table.Queue, r *request) member.Answer {
+			return p.number(ctx, q, r, highest)
+		})
 	case member.Ring:
 		p.ring(e)
 	}
@@ -271,13 +293,14 @@ func (p *player) do(e member.Effect) {
 		if k := p.caller(e.Caller); k != nil {
 			k.placed = true
 			k.numbered(e.Ticket)
+			k.saves(queue.Handle{ID: e.ID, Ticket: e.Ticket})
 		}
 	case member.Give:
 		p.untidy = true
 		p.gives(e)
 	case member.Refuse:
 		p.untidy = true
-		p.refuses(e, e.Err)
+		p.refuses(e, p.why(e))
 	case member.Report:
 		p.untidy = p.untidy || e.News != member.Renewed
 		if k := p.caller(e.Caller); k != nil && k.lock != nil {

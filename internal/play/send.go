@@ -4,29 +4,34 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // request is one that is under way.
 type request struct {
 	member.Request
 	log     *notify.Log
-	lock    *Lock // that it is of
+	kind    *member.Kind // of its caller
+	lock    *Lock        // that it is of
 	sent    time.Time
 	cancel  context.CancelFunc
 	limited bool // it was abandoned, or has a limit of its own
 	deletes bool // a row
+	write   bool // else it is a look
+	record  bool // a look at the record alone
 }
 
 // request begins one, in a goroutine of its own: a look, or a write.
@@ -34,12 +39,24 @@ func (p *player) request(of int, s *member.Send, do func(context.Context, table.
 	r := &request{Request: p.m.For(of), sent: time.Now()}
 	r.limited = r.Purpose == member.Background || r.Purpose == member.Cleaning
 	settles := false
-	if s != nil {
-		r.Caller, r.deletes, settles = cmp.Or(s.Caller, r.Caller), s.Write.Kind == clause.Delete, !s.Tx
+	if r.write = s != nil; r.write {
+		if at := p.sights[r.Block]; at != nil && s.Write.Kind == clause.Put && !at.put.IsZero() {
+			at.put = time.Time{}
+			p.c.Log.Warn("queuelock: a waiter lost its row and puts it again", "queue", p.queue.String(), "ticket", s.Row)
+		}
+		r.Caller, r.deletes, settles = cmp.Or(s.Caller, r.Caller), s.Write.Kind == clause.Delete, !s.Tx || s.Show
 	}
 	ctx, q := p.ctx, p.queue
 	if k := p.caller(r.Caller); k != nil {
 		ctx, q.Store, r.log = k.values(), k.store, k.log
+		r.kind = &k.wants.Kind
+		if r.Purpose == member.Waiting {
+			q.Store = k.bounded()
+		}
+		if home := q.Home; home != nil && home.Create != k.wants.Kind.Create {
+			own := *home
+			own.Create, q.Home = k.wants.Kind.Create, &own
+		}
 		if l := k.lock; l != nil {
 			ctx, r.lock = l.calling(ctx, r.Purpose, settles), l
 			if r.Purpose == member.Beating {
@@ -88,7 +105,7 @@ func (p *player) cleared() {
 	waits := p.clearing
 	p.clearing = nil
 	for _, c := range waits {
-		if p.deletes(c.caller) {
+		if p.deletes(c) {
 			p.clearing = append(p.clearing, c)
 		} else {
 			c.then()
@@ -97,9 +114,9 @@ func (p *player) cleared() {
 }
 
 // deletes reports whether a request is under way that deletes the row of a caller.
-func (p *player) deletes(caller int32) bool {
+func (p *player) deletes(c clears) bool {
 	for _, r := range p.requests {
-		if r != nil && r.deletes && r.Caller == caller {
+		if r != nil && (r.deletes && r.Caller == c.caller || c.cleans && r.Purpose == member.Cleaning) {
 			return true
 		}
 	}
@@ -132,10 +149,17 @@ func (p *player) answers(a member.Answer) {
 	if r.Purpose == member.Waiting && !answered {
 		p.failedLate(r, a.Err)
 	}
+	if r.Purpose == member.Ending && r.lock != nil {
+		r.lock.failing(a.Err)
+	}
 	switch s := p.sights[r.Block]; {
 	case r.Purpose == member.Beating:
-		if k := p.caller(r.Caller); k != nil && k.lock != nil && a.Seen == nil {
-			k.lock.beaten(a.Err)
+		switch k := p.caller(r.Caller); {
+		case k == nil, k.lock == nil:
+		case r.write:
+			k.lock.beaten()
+		case r.record && a.Seen == nil: // the bell may have said that it is asked to give way
+			p.reads(k)
 		}
 	case s == nil:
 	case r.Purpose == member.Waiting:
@@ -147,6 +171,9 @@ func (p *player) answers(a member.Answer) {
 		s.put = time.Now()
 	}
 	p.step(a)
+	if k := p.caller(r.Caller); k != nil && k.late && k.lock == nil && r.Purpose == member.Waiting { // it has not granted the lock
+		p.take(member.GivesUp{Caller: r.Caller})
+	}
 }
 
 // finish takes a request from those under way.
@@ -171,7 +198,7 @@ func (p *player) failedLate(r *request, err error) {
 	case !table.Unanswered(err) && !errors.Is(err, context.Canceled): // else it was cut short after a grace
 		k.refused = err
 	case k.status == nil:
-		k.status = &waiter.Status{Failure: err}
+		k.status = &Status{Failure: err}
 	default:
 		k.status.Failure = err
 	}
@@ -192,11 +219,17 @@ func (p *player) send(ctx context.Context, q table.Queue, r *request, s member.S
 	switch is := r.Purpose; {
 	case s.Tx:
 		return p.transacts(ctx, r, s)
+	case s.Users:
+		return r.lock.updates(ctx, q, s)
 	case is == member.Cleaning, s.Write.Kind == clause.Delete:
-		err := detached(ctx, q, once)
-		if err != nil && s.Write.Kind == clause.Delete {
+		switch err := detached(ctx, q, once); {
+		case err == nil, s.Write.Kind != clause.Delete && (s.Write.Name == "RESET" || r.kind != nil && r.kind.FailClosed):
+		case s.Write.Kind != clause.Delete:
+			p.c.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
+				"queue", q.String(), "ids", s.Say, "error", err)
+		default:
 			p.c.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
-				"queue", q.String(), "ticket", s.Row, "ttl", p.c.Row.TTL, "error", err)
+				"queue", q.String(), "ticket", s.Row, "error", err)
 		}
 	case is == member.Background:
 		q.Store = q.Until(time.Time{})
@@ -259,6 +292,32 @@ func detached(ctx context.Context, q table.Queue, request func(context.Context, 
 		defer func() { q.Store = whole }()
 		return request(ctx, q)
 	})
+}
+
+// number takes a number of a wider counter. One that is not above a ticket that a record has shown says that the counter has lost
+// numbers: it is raised, and asked again. If that ticket is too far above, its record is malformed: no other queue should suffer.
+func (p *player) number(ctx context.Context, q table.Queue, r *request, highest ticket.Number) (a member.Answer) {
+	of := counter.Of(q, r.kind.Scope)
+	for a.Err == nil && !highest.Less(a.Number) {
+		if a.Number, a.Err = of.Next(ctx); a.Err != nil || highest.Less(a.Number) {
+			break
+		}
+		switch a.Err = of.Raise(ctx, a.Number, highest); {
+		case a.Err == nil:
+			p.c.Log.Warn("queuelock: a counter had fallen below tickets that it had issued, and was raised",
+				"counter", of.What, "queue", q.String(), "number", a.Number, "raised", highest)
+		case errors.Is(a.Err, counter.ErrFar):
+			a.Err = &clause.MalformedError{
+				Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrTicketNumber),
+				Problem: fmt.Sprintf("is %s, too far above %s, which its counter has just issued: it must be corrected by hand",
+					highest, a.Number),
+			}
+		}
+	}
+	if a.Err != nil {
+		a.Reply = serving.ReplyOf(a.Err)
+	}
+	return a
 }
 
 // look reads the queue, or a part of it.

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -36,7 +36,10 @@ type sight struct {
 	shown     time.Time    // to the callers of later turns, last
 	own       ownHolder
 	heard     handover.Heard
-	rang      bool // during a look
+	rang      bool          // during a look
+	asks      string        // the bell of a holder that is asked to give way
+	granted   *granted      // nil: as most
+	number    ticket.Number // of the wait
 	place
 }
 
@@ -55,6 +58,7 @@ func (p *player) sight(block int32) *sight {
 	s := p.sights[block]
 	if s == nil {
 		s = &sight{pace: waitpolicy.NewPace(p.lastEnded()), heard: p.c.Local.Hears(p.queue, p.bells[block])}
+		s.pace.Once(p.wantsOf(block).Kind.Wanted != nil)
 		if p.sights == nil {
 			p.sights = map[int32]*sight{}
 		}
@@ -84,7 +88,8 @@ func (s *sight) answered(err error, answered bool) {
 // Stepped keeps what a step of a wait has shown.
 func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Event, do *queue.Do) {
 	s := c.sight(block)
-	s.tried = s.tried || do.State == queue.Taking
+	s.number = w.Ticket
+	s.tried = s.tried || do.State == queue.Taking || do.State == queue.Entering || do.State == queue.Looking
 	r, replied := e.(queue.Replied)
 	if d := do.Decision; d != nil {
 		_, look := e.(queue.Seen)
@@ -95,11 +100,21 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 		s.judge(w, before, w.Snapshot.Record.Holders)
 		s.blocked = d.Blocked
 		s.pace.Decided(*d)
-	} else if replied && from == queue.Taking && r.Reply < queue.ReplyFailed && do.State != queue.Ended && do.State != queue.Granted {
-		ahead := ticketsAhead(w.Ticket, r.Record)
-		s.saw(w, ahead, ahead)
+	} else if replied && r.Reply < queue.ReplyFailed && (from == queue.Taking || from == queue.Entering) {
+		c.entered(s, w, from, r, do)
+	}
+	if do.State == queue.Joining && !w.Config.NoWait {
+		ahead := 0 // in a wider scope, the other tickets are mostly of other queues
+		if w.Config.Scope == ticket.ScopeQueue {
+			ahead = ticketsAhead(w.Ticket, w.Snapshot.Record)
+		}
 		c.line().joins(s, w, ahead)
 		s.pace.Behind(ahead)
+	}
+	if do.State == queue.Asking {
+		s.asks = do.Holder.Bell
+	} else if replied && from == queue.Asking && (r.Reply == queue.ReplyApplied || r.Reply == queue.ReplyUnknown) {
+		c.c.Local.Ring(s.asks)
 	}
 	if seen, ok := e.(queue.Seen); ok {
 		s.foreseen = s.foreseen || seen.Snapshot.Own && seen.Snapshot.Record.Reach().Less(w.Ticket.Previous())
@@ -108,6 +123,8 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 	case do.Late != nil:
 		c.c.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 			"queue", c.queue.String(), "ticket", w.Ticket, "problem", do.Late.Problem)
+	case from == queue.Confirming && r.Reply == queue.ReplyLost:
+		c.c.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket", w.Ticket)
 	case do.State == queue.Ended && do.Why == queue.WhyOvertaken && from != queue.Removing && from != queue.Resetting:
 		c.c.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", c.queue.String(), "ticket", w.Ticket)
 	case do.State == queue.Granted:
@@ -115,10 +132,46 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 	}
 }
 
+// entered keeps what a request to enter has shown.
+func (c clock) entered(s *sight, w *queue.Wait, from queue.Doing, r queue.Replied, do *queue.Do) {
+	ahead := 0
+	if from == queue.Taking {
+		ahead = ticketsAhead(w.Ticket, r.Record)
+	} else {
+		c.mu.Lock()
+		c.highest = latestOf(c.highest, r.Record.TicketNumber)
+		c.mu.Unlock()
+	}
+	if do.State != queue.Ended && do.State != queue.Granted || w.Config.NoWait {
+		s.saw(w, ahead, ahead)
+	}
+}
+
+func latestOf(a, b ticket.Number) ticket.Number {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
+
+// granted is what an unlike lock was granted with.
+type granted struct {
+	mode    queue.Mode
+	atLeast time.Duration
+	item    clause.Item
+	result  queue.Result
+}
+
+// alike is that of most locks.
+var alike = &granted{}
+
 // granted notes how long the lock was idle, and when the holder reads the next row.
 func (c clock) granted(s *sight, w *queue.Wait, do *queue.Do) {
 	if holders := s.record.Holders; s.holder.ID == "" && len(holders) > 0 {
 		s.judge(w, holders, nil)
+	}
+	if rec := &w.Snapshot.Record; w.Config.Mode != (queue.Mode{}) || do.Attempt.Lease.AtLeast > 0 || w.Config.Items.Home != nil || w.Config.Wanted != nil {
+		s.granted = &granted{w.Config.Mode, do.Attempt.Lease.AtLeast, rec.Item, rec.Result}
 	}
 	ended := c.lastEnded()
 	if rung := s.heard.Rung(false).Last; ended.Before(rung) {
@@ -162,7 +215,7 @@ func (s *sight) view(p *player, w *queue.Wait) waitpolicy.View {
 
 // holds reports whether the client has the lock with that id, or is about to release it.
 func (p *player) holds(id string) bool {
-	return p.c.Holds(id) || p.m.Holds(id)
+	return !p.c.Ticket(id).IsZero() || p.m.Holds(id)
 }
 
 // heldByOwn reports whether this client holds the lock, and the waiter is next.
@@ -273,7 +326,7 @@ func (p *player) watched() bool {
 	return false
 }
 
-func (k *Caller) shows(s waiter.Status, tickets int) {
+func (k *Caller) shows(s Status, tickets int) {
 	now := reported{ticket: s.Ticket, ahead: s.Ahead, tickets: tickets}
 	if len(s.Serving) > 0 {
 		now.serving, now.data = s.Serving[0].ID, s.Serving[0].DataSet
@@ -281,7 +334,7 @@ func (k *Caller) shows(s waiter.Status, tickets int) {
 	if k.shown == nil || *k.shown != now {
 		k.shown = &now
 		k.numbered(s.Ticket)
-		k.report(waiter.Progress{Status: s, Tickets: tickets, Wait: s.Wait})
+		k.report(Progress{Status: s, Tickets: tickets, Wait: s.Wait})
 	}
 }
 

@@ -24,15 +24,16 @@ import (
 
 // use is a call of the holder that uses the lock.
 type use struct {
-	n     int32
-	kind  member.Use
-	ctx   context.Context // which ends with the lock
-	timed context.Context // the same, but it does not read the clock
-	done  chan used
-	items []types.TransactWriteItem // of a transaction: the caller's, and once it was sent the fence
-	token string
-	begun dbclock.Instant // when the token was first sent
-	sent  bool            // an attempt was
+	n      int32
+	kind   member.Use
+	ctx    context.Context // which ends with the lock
+	timed  context.Context // the same, but it does not read the clock
+	done   chan used
+	items  []types.TransactWriteItem // of a transaction: the caller's, the fences of the joined, and once it was sent its own
+	joined []*Lock                   // under which the transaction is made, too
+	token  string
+	begun  dbclock.Instant // when the token was first sent
+	sent   bool            // an attempt was
 }
 
 // used is what has become of it.
@@ -42,14 +43,17 @@ type used struct {
 }
 
 // call makes a call of the holder, and returns what has become of it. Its ctx ends what it waits for.
-func (l *Lock) call(ctx context.Context, e member.Uses, items []types.TransactWriteItem) member.Report {
-	u := &use{kind: e.Use, ctx: ctx, timed: ctx, done: make(chan used, 2), items: items}
+func (l *Lock) call(ctx context.Context, e member.Uses) member.Report { return l.uses(ctx, e, &use{}) }
+
+// uses is call with what is known of the use.
+func (l *Lock) uses(ctx context.Context, e member.Uses, u *use) member.Report {
+	u.kind, u.ctx, u.timed, u.done = e.Use, ctx, ctx, make(chan used, 2)
 	if c, ok := ctx.(lockContext); ok {
 		u.timed = c.Context
 	}
 	l.mu.Lock()
-	l.uses++
-	u.n, e.N, e.Caller = l.uses, l.uses, l.k.id
+	l.count++
+	u.n, e.N, e.Caller = l.count, l.count, l.k.id
 	l.using = append(l.using, u)
 	gone := l.phase.Final() || l.gone
 	l.mu.Unlock()
@@ -129,11 +133,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.Err(); err != nil || l.Shared() {
 		return err
 	}
-	err := l.changes(ctx, "downgrade", member.Uses{Use: member.Downgrades})
-	if err == nil {
-		l.p.c.Local.WakeHere(l.p.queue)
-	}
-	return err
+	return l.changes(ctx, "downgrade", member.Uses{Use: member.Downgrades})
 }
 
 // changes changes the holder's entry.
@@ -143,7 +143,7 @@ func (l *Lock) changes(ctx context.Context, what string, e member.Uses) error {
 	}
 	held, cancel := l.Within(ctx)
 	defer cancel()
-	r := l.call(held, e, nil)
+	r := l.call(held, e)
 	switch {
 	case r.News == member.Done:
 		return nil
@@ -167,29 +167,93 @@ func validItems(what string, items, checks int) error {
 	return nil
 }
 
-// Transact makes the writes, all or none, only if the lock is held. It returns nil if they were made, once, and Config.Unknown's error
-// if that is not known. With any other error nothing was written.
+// Transact is the function Transact with one lock.
 func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) error {
-	if err := validItems("Transact", len(items), 1); err != nil {
+	return Transact(ctx, []*Lock{l}, l.Err, items)
+}
+
+// Transact makes the writes, all or none, only if all of the locks are held; end is the reason if they are not. It returns nil if they
+// were made, once, and Config.Unknown's error if that is not known. With any other error nothing was written. The first of the locks
+// sends the transaction, with the fences of all.
+func Transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
+	if err := validItems("Transact", len(items), len(locks)); err != nil {
 		return err
 	}
+	l, held := locks[0], ctx
 	if err := ctx.Err(); err != nil {
 		// A request of an ended context is never sent, but fails like one that was.
 		return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", l.name(), err)
 	}
-	if err := l.Err(); err != nil {
+	if err := end(); err != nil {
 		return err
 	}
-	held, cancel := l.Within(ctx)
-	defer cancel()
-	r := l.call(held, member.Uses{Use: member.Transacts}, slices.Clone(items))
+	for _, one := range locks {
+		var cancel func()
+		held, cancel = one.Within(held)
+		defer cancel()
+	}
+	u, r := &use{items: slices.Clone(items)}, member.Report{Left: queue.TransactionUnsettled} // if the DynamoDB client panics
+	defer func() {
+		for _, one := range u.joined {
+			one.leaves(u, r.Left)
+		}
+	}()
+	for _, one := range locks[1:] {
+		if err := one.joins(held, u); err != nil {
+			r.Left = queue.TransactionSettled
+			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", one.name(), errors.Join(err, ctx.Err(), end()))
+		}
+	}
+	if r = l.uses(held, member.Uses{Use: member.Transacts}, u); !u.sent {
+		r.Left = queue.TransactionSettled
+	}
 	switch r.News {
 	case member.Done:
 		return nil
 	case member.Unsure:
-		return l.p.c.Unknown(l.p.queue, r.Err, ctx.Err(), l.Err())
+		return l.p.c.Unknown(l.p.queue, r.Err, ctx.Err(), end())
 	}
-	return fmt.Errorf("queuelock: %s: transact: %w", l.name(), errors.Join(r.Err, ctx.Err(), l.Err()))
+	return fmt.Errorf("queuelock: %s: transact: %w", l.name(), errors.Join(r.Err, ctx.Err(), end()))
+}
+
+// joins adds the fence of another lock to a transaction.
+func (l *Lock) joins(ctx context.Context, u *use) error {
+	r := l.call(ctx, member.Uses{Use: member.Joins})
+	if r.News != member.Done {
+		return r.Err
+	}
+	u.joined = append(u.joined, l)
+	q := l.p.queue
+	fence, err := q.Record().InTransaction(q.RecordKey(), r.Fence, q.Names())
+	u.items = append(u.items, types.TransactWriteItem{Update: &fence})
+	return err
+}
+
+// leaves ends a transaction that another lock has sent.
+func (l *Lock) leaves(u *use, left queue.TransactionState) {
+	l.mu.Lock()
+	if u.sent {
+		l.last = u
+	}
+	l.mu.Unlock()
+	l.p.happens(member.Uses{Caller: l.k.id, Use: member.Leaves, Left: left})
+}
+
+// judges returns what a record that has refused such a transaction says of it, and the error of that.
+func (l *Lock) judges(err error, i int) (e queue.TransactionEvent) {
+	rec, malformed := queue.DecodeRecord(l.p.queue.Items, table.ReasonItem(err, i))
+	if malformed != nil {
+		return queue.TransactionEvent{Fenced: true, Made: queue.MadeNotYet, Malformed: true, Err: malformed}
+	}
+	r := l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Judges, Record: rec})
+	e = queue.TransactionEvent{Fenced: true, Made: r.Made, Err: err}
+	if r.News != member.Done { // it has ended
+		e.Made = queue.MadeUnknown
+	}
+	if e.Made == queue.MadeUnknown || e.Made == queue.MadeNever {
+		e.Err = cmp.Or(l.Err(), err)
+	}
+	return e
 }
 
 // tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes. Within it, a refusal proves that no earlier attempt with
@@ -218,6 +282,11 @@ func (p *player) transacts(ctx context.Context, r *request, s member.Send) (a me
 	}
 	attempt := *u
 	l.mu.Unlock()
+	if r.Purpose == member.Ending { // the lock is released all the same
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, settleLimit)
+		defer cancel()
+	}
 	if !s.Show {
 		return attempt.attempt(ctx, q)
 	}
@@ -241,6 +310,13 @@ func (u *use) attempt(ctx context.Context, q table.Queue) (a member.Answer) {
 		a.Reply, a.Record = queue.ReplyRefused, rec
 		if malformed != nil {
 			a.Record, a.Err = queue.Record{Problem: malformed}, malformed
+		}
+		return a
+	}
+	for i, l := range u.joined {
+		if at := fence - len(u.joined) + i; len(reasons) == len(u.items) && reasons[at] == table.ReasonFailed {
+			a.Transaction = l.judges(err, at)
+			break
 		}
 	}
 	return a
@@ -269,7 +345,7 @@ func (u *use) visible(ctx context.Context, store *table.Store) bool {
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (l *Lock) Condition() types.ConditionCheck {
-	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Fences}, nil)
+	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Fences})
 	l.mu.Lock()
 	fence := queue.Fence(l.id+"-over", l.ticket, true) // no entry has that id
 	if l.fence != nil {
@@ -368,6 +444,11 @@ func (p *player) readsMark(b member.Block) {
 	if k == nil || k.lock == nil {
 		return
 	}
+	p.reads(k)
+}
+
+// reads lets a holder that waits to be asked read the record, soon.
+func (p *player) reads(k *Caller) {
 	if in, ok := k.lock.reads(); ok && in <= 0 {
 		p.step(member.Uses{Caller: k.id, Use: member.Looks})
 	} else if ok {

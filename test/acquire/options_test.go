@@ -38,8 +38,8 @@ type effect struct {
 // effects has each option of the library, without those of items alone.
 var effects = map[string]effect{
 	"OnProgress":  {option: queuelock.OnProgress(func(queuelock.Progress) {}), joins: true, named: true, passed: true},
-	"WithTTL":     {option: queuelock.WithTTL(time.Hour), named: true, passed: true, bytes: 1},
-	"WithOwner":   {option: queuelock.WithOwner("someone"), named: true, passed: true, bytes: 6},
+	"WithTTL":     {option: queuelock.WithTTL(time.Hour), joins: true, named: true, passed: true, bytes: 1},
+	"WithOwner":   {option: queuelock.WithOwner("someone"), joins: true, named: true, passed: true, bytes: 6},
 	"WithData":    {option: queuelock.WithData([]byte("data")), passed: true, entry: []string{"data"}, bytes: 8},
 	"Shared":      {option: queuelock.Shared(), passed: true, entry: []string{"mode"}, bytes: 10},
 	"Permits":     {option: queuelock.Permits(1), others: []queuelock.Option{queuelock.Permits(1)}},

@@ -27,9 +27,10 @@ func TestWhoJoinsBlocks(t *testing.T) {
 	}
 	with := func(o ...queuelock.Option) call { return call{waitpolicy.Forever, o} }
 	progress := queuelock.OnProgress(func(queuelock.Progress) {})
-	together := map[string]call{"Forever": with(), "For": {waitpolicy.For(time.Hour), nil}, "OnProgress": with(progress)}
+	together := map[string]call{"Forever": with(), "For": {waitpolicy.For(time.Hour), nil}, "OnProgress": with(progress),
+		"WithTTL": with(queuelock.WithTTL(time.Hour)), "WithOwner": with(queuelock.WithOwner("x"))}
 	alone := map[string]call{
-		"WithTTL": with(queuelock.WithTTL(time.Hour)), "WithOwner": with(queuelock.WithOwner("x")), "WithData": with(queuelock.WithData([]byte("x"))),
+		"WithData":    with(queuelock.WithData([]byte("x"))),
 		"NoHeartbeat": with(queuelock.NoHeartbeat()), "OnExpiring": with(queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {})),
 		"OnHandle": with(queuelock.OnHandle(func(queuelock.Handle) {})), "Shared": with(queuelock.Shared()), "Permits": with(queuelock.Permits(1)),
 		"LockDelay": with(queuelock.LockDelay(time.Second)), "FailClosed": with(queuelock.FailClosed()),

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/handover"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -71,16 +69,7 @@ func TestNamedRows(t *testing.T) {
 func TestNamedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
-		q := table.NewStore(nil, table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}, time.Second).Queue("e", "lock", nil)
-		q.Clock().Observe(now, now, now)
-		says(t, protocolPage, "whose row the holder has read in the last 2 s")
-		for read, want := range map[time.Duration]bool{2 * time.Second: true, 2*time.Second + 1: false} {
-			row := queue.Waiter{Ticket: n(6), ID: "r", EntryID: "b", Lease: queue.Lease{TTL: time.Minute, Until: now}}
-			next := handover.New(time.Minute).Next(q, "a", n(5), handover.Row{Row: &row, ReadAt: now.Add(-read)})
-			if got := next.Grant != nil; got != want {
-				t.Errorf("a row that was read %v ago is named: %v", read, got)
-			}
-		}
+		says(t, protocolPage, "whose row the holder has read in the last %v s", waitpolicy.NamedWithin.Seconds())
 
 		says(t, protocolPage, "reads it once, after half of the mean turn. It does not if turns are shorter than four round trips, or if half of one is longer than 2 s and it has no bells.")
 		const trip = 10 * time.Millisecond

@@ -19,11 +19,11 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/itemkey"
+	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/waiter"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -56,18 +56,18 @@ func TestFiguresOfProtocol(t *testing.T) {
 	says(t, protocolPage, "in %sths of a second since %d", rate, epoch.Year())
 	says(t, formatPage, "%s for each second since %d", rate, epoch.Year())
 	says(t, protocolPage, "looks at most %s times more", inWords[constantOf(t, "queue", "quickTries")])
-	says(t, protocolPage, "if it had one token for at most %v minutes", secondsOf(t, "internal/session", "tokenLife")/60)
+	says(t, protocolPage, "if it had one token for at most %v minutes", secondsOf(t, "internal/play", "tokenLife")/60)
 	says(t, protocolPage, "replaces %s or more times", inWords[queue.MaxUnsettled])
 	says(t, protocolPage, "has read in the last %v s", waitpolicy.NamedWithin.Seconds())
 	says(t, protocolPage, "by its first heartbeat, at most %v s later", queue.AcceptAfter.Seconds())
 	says(t, protocolPage, "it looks if the grant is %v s old", secondsOf(t, "queue", "acceptedWithin"))
 	says(t, protocolPage, "At least %v s must be left", queue.AcceptAfter.Seconds())
 	says(t, protocolPage, "sustains heartbeats for, at most %d", queue.MaxPermits)
-	says(t, protocolPage, "a lease of %s request timeouts, at least %v s", inWords[waiter.Grace(time.Minute)/time.Minute], waiter.Grace(1).Seconds())
+	says(t, protocolPage, "a lease of %s request timeouts, at least %v s", inWords[play.Grace(time.Minute)/time.Minute], play.Grace(1).Seconds())
 	says(t, protocolPage, "EVICT removes up to %d", queue.MaxEvicted)
 	says(t, protocolPage, "One request removes up to %d ids", queue.MaxEvicted)
-	says(t, protocolPage, "waits %v s for each missing answer", secondsOf(t, "internal/waiter", "answerGrace"))
-	leave := secondsOf(t, "internal/waiter", "leaveLimit")
+	says(t, protocolPage, "waits %v s for each missing answer", secondsOf(t, "internal/play", "answerGrace"))
+	leave := secondsOf(t, "internal/play", "leaveLimit")
 	says(t, protocolPage, "CLEAN UP has %v s of its own", leave)
 	says(t, protocolPage, "and again %v s later", leave)
 	says(t, failuresPage, "sent again, for %v s", leave)
@@ -164,7 +164,7 @@ func TestFiguresOfFailures(t *testing.T) {
 	active := max(2*(waitpolicy.Default.Slowest+min(5*time.Second, waits/4)), 30*time.Second)
 	says(t, protocolPage, "every %v s by default", active.Seconds())
 	says(t, failuresPage, "delays others by %v s |", (active + waits).Seconds())
-	says(t, failuresPage, "delays others by %v s with the locks", (active+waits).Seconds()+secondsOf(t, "internal/waiter", "stuckGrace"))
+	says(t, failuresPage, "delays others by %v s with the locks", 2*active.Seconds())
 	says(t, failuresPage, "CLEAN UP removes at most %d ids", queue.MaxEvicted)
 	says(t, failuresPage, "during %v minute of observation", secondsOf(t, "queue", "malformedLease")/60)
 	late := secondsOf(t, "queue", "lateFor") / 60

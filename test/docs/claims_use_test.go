@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 			_, err := locks.Acquire(ctx, key, waitpolicy.Forever)
 			waited <- err
 		}()
-		synctest.Wait()
+		time.Sleep(time.Second)
 		state := locktest.Must(locks.Viewer().Inspect(t.Context(), key))
 		cancel()
 		<-waited

@@ -16,7 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// constantOf returns a constant of a package of the module that the page quotes: "internal/waiter", "leaveLimit". A duration is
+// constantOf returns a constant of a package of the module that the page quotes: "internal/play", "leaveLimit". A duration is
 // in nanoseconds.
 func constantOf(t *testing.T, dir, name string) int64 {
 	t.Helper()

@@ -25,8 +25,6 @@ var floors = []string{
 	"internal/oncecall",
 	"internal/multilock",
 	"internal/play",
-	"internal/session",
-	"internal/waiter",
 	"sweeper",
 	"internal/listing",
 	"internal/handover",

@@ -108,7 +108,7 @@ func TestLockUnsettled(t *testing.T) {
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems"))
-		settle := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Times(30))
+		settle := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Times(20))
 		done := make(chan error, 1)
 		go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 		time.Sleep(5 * time.Second)

@@ -94,13 +94,8 @@ var mutants = []mutant{
 		"", 0, "./internal/play TestReleaseEnds",
 	},
 	{
-		"a lease counts from the answer to the grant", "internal/session/heartbeat.go",
-		"sent, deadline := s.grant.Sent, s.grant.Deadline", "sent, deadline := time.Now(), s.grant.Deadline",
-		"", 0, "./test/acquire TestSlowGrantEndsInTime",
-	},
-	{
-		"a caller that gives up before the answer to a release does not hear that it was granted the lock", "internal/handover/waiter.go",
-		"	w.heard.Woken()\n	ctx, cancel", "	if ctx.Err() != nil {\n		return nil\n	}\n	w.heard.Woken()\n	ctx, cancel",
+		"a caller that gives up before the answer to a release does not hear that it was granted the lock", "internal/member/release.go",
+		"	s.b.offered = false\n", "	s.b.offered = false\n	if s.b.leaving {\n		return\n	}\n",
 		"", 0, "./test/acquire TestLeavesBeforeItsPass",
 	},
 	{
@@ -144,13 +139,13 @@ var mutants = []mutant{
 		`the end of holder|renewed less than a lease ago|believed to hold`, 4, "",
 	},
 	{
-		"a lock that is passed over waiters of other clients", "internal/handover/handover.go",
-		"w.ticket.Previous() == t", "t.Less(w.ticket)",
+		"a lock that is passed over waiters of other clients", "internal/member/release.go",
+		"to.wait.Ticket.Previous() == h.last", "h.last.Less(to.wait.Ticket)",
 		`was granted before ticket`, 777007, "",
 	},
 	{
-		"a row that is deleted when the lock is granted by its name", "internal/waiter/waiter.go",
-		"\t\tif !p.turn.kept {\n\t\t\tp.turn.place.cancel()\n\t\t}\n", "\t\tp.turn.place.cancel()\n",
+		"a row that is deleted when the lock is granted by its name", "internal/member/hold.go",
+		"	if !named {\n		s.withdraw()\n	}\n", "	s.withdraw()\n",
 		`believed to hold`, 30021, "",
 	},
 	{
@@ -209,7 +204,7 @@ var mutants = []mutant{
 	},
 	{
 		"a computation although the grant shows a result", "once.go",
-		"\tif call.Result, err = cfg.answer(lock", "\tif _, err = cfg.answer(lock",
+		"\tif call.Result, err = cfg.answer(turn", "\tif _, err = cfg.answer(turn",
 		`after it had read the record`, 260, "",
 	},
 	{
@@ -242,13 +237,8 @@ var mutants = []mutant{
 		`the floor rose`, 1, "",
 	},
 	{
-		"RESET by a waiter that was never granted its ticket", "internal/waiter/leave.go",
-		"\tif do.State == queue.Left {\n\t\treturn\n\t}\n", "\tif do.State == queue.Left {\n\t\t_, _ = serving.Reset(context.WithoutCancel(ctx), w.cfg.Queue, w.wait.Ticket)\n\t\treturn\n\t}\n",
-		`the floor rose`, 10, "",
-	},
-	{
-		"no removal after an unknown outcome", "internal/waiter/leave.go",
-		"\tif do.State == queue.Left {\n", "\tif true {\n",
+		"no removal after an unknown outcome", "internal/member/wait.go",
+		"		s.steps(queue.GiveUp{})\n	}\n}\n\n// left ends", "		s.left()\n	}\n}\n\n// left ends",
 		`has left \[holder`, 63, "",
 	},
 	{
@@ -268,7 +258,7 @@ var mutants = []mutant{
 	},
 	{
 		"an Acquire that was served too late and does not wait for its row's end", "queuelock.go",
-		"\t\tw.Wait()\n", "",
+		"\t\tw.Cleared()\n", "",
 		`an Acquire that failed has left \[row`, 0, "./test/acquire TestServedTooLate",
 	},
 	{
@@ -348,23 +338,13 @@ var mutants = []mutant{
 		`an update is lost`, 0, "./test/hold TestSplitAfterEviction",
 	},
 	{
-		"a row that outlives its waiter's looks", "internal/waiter/place.go",
-		"	if !p.local.Active() {\n		return errInactive\n	}\n", "",
-		`has not looked for`, 39, "",
-	},
-	{
-		"a Resume that gives nothing back when it is cancelled", "internal/waiter/waiter.go",
-		"\t\t\tgrant, err = w.entered(ctx, do, err)\n", "\t\t\tgrant, err = w.entered(ctx, do, err)\n\t\t\tif ctx.Err() != nil {\n\t\t\t\treturn nil, ctx.Err()\n\t\t\t}\n",
-		`has left \[holder`, 0, "./test/acquire TestCancelledResume",
-	},
-	{
 		"an AcquireAll in the caller's order", "acquireall.go",
 		"\t\treturn cmp.Or(cmp.Compare(a.queue.Entity, b.queue.Entity), cmp.Compare(a.queue.Reason, b.queue.Reason))\n", "\t\treturn 0 * cmp.Or(0, cmp.Compare(a.queue.Entity, b.queue.Entity))\n",
 		`some still wait`, 561, "",
 	},
 	{
 		"an AcquireAll that keeps its locks when it begins again", "internal/multilock/round.go",
-		"left[i] = lock.GiveBack(ctx, w.Remove)\n", "if lock.Context().Err() != nil {\n\t\t\t\tleft[i] = lock.GiveBack(ctx, w.Remove)\n\t\t\t}\n",
+		"\to.left = o.lock.GiveBack(ctx)\n", "\tif o.lock.Context().Err() != nil {\n\t\to.left = o.lock.GiveBack(ctx)\n\t}\n",
 		`some still wait|has left|sent more than`, 55, "",
 	},
 	{
@@ -389,9 +369,8 @@ var mutants = []mutant{
 		noWrite, 5000, "",
 	},
 	{
-		"a heartbeat that counts two beats", "internal/session/heartbeat.go",
-		"\trec, reply, err := serving.Send(ctx, q, w)\n",
-		"\tbeat := clause.At(queue.AttrHolders).Entry(s.grant.ID).Field(queue.AttrBeat)\n\tw.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n\trec, reply, err := serving.Send(ctx, q, w)\n",
+		"a heartbeat that counts two beats", "internal/play/send.go",
+		"	default:\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n", "	default:\n		if s.Write.Name == \"HEARTBEAT\" {\n			beat := clause.At(queue.AttrHolders).Entry(r.lock.id).Field(queue.AttrBeat)\n			s.Write.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n		}\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n",
 		noWrite, 5000, "",
 	},
 }

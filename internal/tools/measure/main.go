@@ -172,10 +172,9 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 	}, nil
 }
 
-// clientInQueue are the packages of what one client does in one queue, and those that are to succeed them.
+// clientInQueue are the packages of what one client does in one queue.
 var clientInQueue = []string{
-	"internal/counter", "internal/handover", "internal/multilock", "internal/rows", "internal/serving", "internal/session",
-	"internal/waiter", "internal/member", "internal/play",
+	"internal/counter", "internal/handover", "internal/member", "internal/multilock", "internal/play", "internal/rows", "internal/serving",
 }
 
 // largest is the row of the largest count. Its parts are the counts of at least
