@@ -301,33 +301,32 @@ func (c *Client) wants(s *settings, calls *callback.Caller) *play.Wants {
 	if tries, _ := s.patience().Tries(); !s.changed && tries == 0 && s.queue.Home == nil {
 		return &c.plain
 	}
-	w := &play.Wants{Kind: s.kind(), Retry: max(s.TTL, minRetryTimeout)}
+	w := &play.Wants{Retry: max(s.TTL, minRetryTimeout)}
+	s.fill(&w.Kind)
 	if s.placed != nil {
 		w.Saves = func(h queue.Handle) <-chan struct{} { return s.saves(calls, h) }
 	}
 	return w
 }
 
-// kind is wants for the member.
+// fill says it for the member.
 //
 //   - An entry by name has what a row shows, and the rest of the row's lease, at least a fifteenth. So that lease must not be longer
 //     than its own, or cause a warning at once.
-func (s *settings) kind() member.Kind {
+func (s *settings) fill(k *member.Kind) {
 	tries, _ := s.patience().Tries()
-	k := member.Kind{
-		Owner: s.Owner, Data: string(s.data), Mode: s.waiterMode(), NoWait: tries > 0, Policy: s.policy(), FailClosed: s.failClosed,
-		TTL: s.TTL, Margin: heartbeat.Margin(s.TTL), Delay: s.delay, AtLeast: s.atLeast, Interval: s.HeartbeatInterval, RowTTL: s.WaiterTTL,
-		Resume: s.resume, Wanted: s.wanted, Scope: s.Scope, Home: s.queue.Home != nil, Create: s.createItem, Saves: s.placed != nil,
-		Whole: s.noHeartbeat || s.ownTTL && s.WaiterTTL > s.TTL ||
-			slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 }),
-	}
+	k.Owner, k.Data, k.Mode, k.NoWait, k.Policy = s.Owner, string(s.data), s.waiterMode(), tries > 0, s.policy()
+	k.TTL, k.Margin, k.Interval, k.RowTTL = s.TTL, heartbeat.Margin(s.TTL), s.HeartbeatInterval, s.WaiterTTL
+	k.Delay, k.AtLeast, k.FailClosed, k.Resume, k.Wanted = s.delay, s.atLeast, s.failClosed, s.resume, s.wanted
+	k.Scope, k.Home, k.Create, k.Saves = s.Scope, s.queue.Home != nil, s.createItem, s.placed != nil
+	k.Whole = s.noHeartbeat || s.ownTTL && s.WaiterTTL > s.TTL ||
+		slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 })
 	if s.noHeartbeat {
 		k.Interval = 0
 	}
 	if s.failClosed {
 		k.Grace = play.Grace(s.RequestTimeout)
 	}
-	return k
 }
 
 // margins returns those of the warnings.

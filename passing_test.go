@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -26,7 +27,8 @@ func TestWholeLease(t *testing.T) {
 			c := &Client{cfg: Config{Owner: "owner"}.withDefaults()}
 			s := with(c, test.opts)
 			s.wait = waitpolicy.Forever
-			if k := s.kind(); k.Whole != test.want {
+			var k member.Kind
+			if s.fill(&k); k.Whole != test.want {
 				t.Errorf("%t, want %t", k.Whole, test.want)
 			}
 		})

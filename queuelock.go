@@ -144,7 +144,8 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.observer = heartbeat.NewObserver(c.store.Clock(), cfg.ObserveExpiry)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.doing = map[*play.Lock]bool{}
-	c.plain = play.Wants{Kind: (&settings{Config: &c.cfg, wait: waitpolicy.Forever}).kind(), Retry: max(cfg.TTL, minRetryTimeout)}
+	c.plain.Retry = max(cfg.TTL, minRetryTimeout)
+	(&settings{Config: &c.cfg, wait: waitpolicy.Forever}).fill(&c.plain.Kind)
 	c.players = play.New(c.together())
 	return c, nil
 }
@@ -182,26 +183,20 @@ func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opt
 	return c.serve(ctx, cfg)
 }
 
-// serve waits in the queue, alone or in a block, and returns the lock.
+// serve waits in the queue, and returns the lock.
 func (c *Client) serve(ctx context.Context, cfg *settings) (*Lock, error) {
 	m, err := c.acquiring(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer m.end()
-	caller, ended := m.tries(nil, nil), m.ctx.Done()
-	for { // here, no deeper: a stack that has grown stays as large while its goroutine rests
+	for m.enters(); ; { // here, no deeper: a stack that has grown stays as large while its goroutine rests
 		select {
-		case <-caller.Wake:
-		case <-ended:
-			ended = nil
+		case <-m.waits.Wake:
+		case <-m.ended:
+			m.ended = nil
 		}
-		if over, turn, err := caller.Next(); over {
-			if next := m.tries(caller, err); next != nil {
-				caller, ended = next, m.ctx.Done()
-				continue
-			}
-			return m.played(caller, turn, err)
+		if over, lock, err := m.goesOn(); over {
+			return lock, err
 		}
 	}
 }
@@ -212,7 +207,9 @@ type acquiring struct {
 	caller context.Context // that of Acquire
 	cfg    *settings
 	wants  *play.Wants
-	tried  int // times, of one that does not wait
+	waits  *play.Caller
+	ended  <-chan struct{} // of the wait; nil once the caller has heard of it
+	tried  int             // times, of one that does not wait
 }
 
 var _ play.Call = (*acquiring)(nil)
@@ -230,38 +227,63 @@ func (c *Client) acquiring(ctx context.Context, cfg *settings) (*acquiring, erro
 	return m, nil
 }
 
-// tries enters the caller, or enters it once more if it does not wait, and its last try has found the lock busy, or the table
-// unavailable. Nil: it has made its last try.
+// enters enters the caller.
 //
 //go:noinline // what it needs of the stack, a resting caller does not occupy
-func (m *acquiring) tries(last *play.Caller, err error) *play.Caller {
-	wait := m.cfg.patience()
-	tries, _ := wait.Tries()
-	if last != nil {
-		if err == nil || m.tried >= tries || last.Orphan() != nil || !errors.Is(err, play.ErrBusy) && !table.Transient(err) {
-			return nil
-		}
-		ctx := m.Bind()
-		if !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
-			return nil
-		}
-		limited, cancel := context.WithTimeout(ctx, play.TryLimit/2)
-		defer cancel()
-		last.Cleaned(limited) // what a try has left may be in the way of the next
-	}
+func (m *acquiring) enters() {
 	m.tried++
-	m.wants = m.client.wants(m.cfg, m.callbacks)
-	if tries > 0 {
+	if m.wants = m.client.wants(m.cfg, m.callbacks); m.wants.Kind.NoWait {
 		m.wants.Until = time.Now().Add(play.TryLimit)
 	}
-	return m.client.players.Enter(m.ctx, m)
+	m.ended = m.ctx.Done()
+	m.waits = m.client.players.Enter(m.ctx, m)
+}
+
+// goesOn goes on once something has happened. The call is over with its lock, or with the error.
+//
+//go:noinline // the same
+func (m *acquiring) goesOn() (over bool, lock *Lock, err error) {
+	defer func() {
+		if over {
+			m.end()
+		}
+	}()
+	over = true // if a request has panicked
+	is, turn, err := m.waits.Next()
+	if !is || m.again(err) {
+		over = false
+		return over, nil, nil
+	}
+	lock, err = m.played(turn, err)
+	return over, lock, err
+}
+
+// again enters a caller once more that does not wait, if its last try has found the lock busy, or the table unavailable. It
+// reports whether it has.
+//
+//go:noinline // the same
+func (m *acquiring) again(err error) bool {
+	wait, last := m.cfg.patience(), m.waits
+	tries, _ := wait.Tries()
+	if err == nil || m.tried >= tries || last.Orphan() != nil || !errors.Is(err, play.ErrBusy) && !table.Transient(err) {
+		return false
+	}
+	ctx := m.Bind()
+	if !retry.Sleep(ctx, wait.Pause(random.Float64(ctx))) {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, play.TryLimit/2)
+	defer cancel()
+	last.Cleaned(limited) // what a try has left may be in the way of the next
+	m.enters()
+	return true
 }
 
 // played makes the lock of what a caller has got, or makes another attempt, or returns the error.
 //
 //go:noinline // the same
-func (m *acquiring) played(w *play.Caller, turn *play.Lock, err error) (*Lock, error) {
-	c, ctx, last := m.client, m.ctx, w.Status()
+func (m *acquiring) played(turn *play.Lock, err error) (*Lock, error) {
+	c, ctx, w, last := m.client, m.ctx, m.waits, m.waits.Status()
 	if err != nil {
 		err = c.acquireError(ctx, m.cfg, err, last)
 		if orphan := w.Orphan(); orphan != nil {

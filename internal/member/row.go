@@ -17,6 +17,7 @@ type row struct {
 	there    bool // it was put
 	failed   bool // it cannot be
 	renewing bool // that is under way
+	confirms bool // it was found in the table, and its lease may be over: it counts from the next renewal that is answered
 	renews   time.Time
 	ends     time.Time // of its lease, for its waiter
 	retries  time.Time
@@ -110,7 +111,7 @@ func (s keeping) steps(e queue.PlaceEvent) (todo queue.PlaceTodo) {
 		r.renews, r.renewing = time.Time{}, todo.Write.Kind == clause.Update
 		s.do(Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID})
 	case queue.PlaceAgain:
-		r.ends, r.renews = time.Time{}, time.Time{}
+		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false
 		s.put()
 	case queue.PlaceRetry:
 		s.retry()
@@ -150,14 +151,14 @@ func (s keeping) answered(a ask, e Answer) {
 	r, renewed := s.r, s.r.renewing
 	r.renewing, r.err = false, e.Err
 	if ends := s.c.Ends(r.kind, a.sent, true); renewed && e.Reply == queue.ReplyApplied && r.ends.Before(ends) {
-		r.ends = ends
+		r.ends, r.confirms = ends, false
 	}
 	todo := s.steps(queue.PlaceEvent{Is: queue.PlaceReply, Reply: e.Reply, ID: e.Row})
 	switch {
 	case todo.Do == queue.PlaceKeep:
 		s.kept(a, todo)
 	case !renewed || r.place.Left():
-	case e.Reply == queue.ReplyLost, !s.now.Before(r.ends):
+	case e.Reply == queue.ReplyLost, !r.confirms && !s.now.Before(r.ends):
 		s.lost()
 	default:
 		r.renews = s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, e.Reply != queue.ReplyApplied)
@@ -170,7 +171,7 @@ func (s keeping) kept(a ask, todo queue.PlaceTodo) {
 	r.there, r.tries = true, 0
 	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, false)
 	if !todo.Fresh { // it is that of an earlier ENQUEUE, whose lease may be over
-		r.ends = s.now
+		r.ends, r.confirms = s.now, true
 		s.renew()
 	}
 	b := s.block(r.of)
@@ -191,7 +192,7 @@ func (s keeping) due(k TimerKind) {
 	switch {
 	case k == Renews && !r.renews.IsZero():
 		s.renew()
-	case k == RowEnds && !r.ends.IsZero() && !r.renewing && !s.now.Before(r.ends):
+	case k == RowEnds && !r.ends.IsZero() && !r.renewing && !r.confirms && !s.now.Before(r.ends):
 		s.lost()
 	case k == Retries && !r.retries.IsZero():
 		r.retries = time.Time{}

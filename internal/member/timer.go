@@ -61,7 +61,7 @@ func (m *Member) Timers() (all []Timed) {
 			continue
 		}
 		add(Renews, r.n, r.renews, false)
-		if !r.renewing { // else with the answer
+		if !r.renewing && !r.confirms { // else with the answer
 			add(RowEnds, r.n, r.ends, false)
 		}
 		add(Retries, r.n, r.retries, false)

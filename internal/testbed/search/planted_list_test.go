@@ -441,7 +441,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "the lease of an earlier ENQUEUE counts from the last", world: "suspended of three", finds: "judged",
 		edits: []edit{
-			{rowFile, `		r.ends = s.now
+			{rowFile, `		r.ends, r.confirms = s.now, true
 		s.renew()
 `, `		_ = r
 `},

@@ -1,0 +1,55 @@
+package member
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
+
+// leases is a clock of leases of a minute, whose renewals are repeated after a second.
+type leases struct {
+	Clock
+	now time.Time
+}
+
+func (c leases) Begin(*Kind, bool) (queue.Lease, time.Time) {
+	return queue.Lease{TTL: time.Minute, Until: c.now.Add(time.Minute)}, c.now
+}
+func (c leases) Ends(_ *Kind, sent time.Time, _ bool) time.Time { return sent.Add(time.Minute) }
+func (c leases) Beats(Timer, *Kind, time.Time, bool, bool) time.Time {
+	return c.now.Add(time.Second)
+}
+
+// TestFoundRow checks that a row which an ENQUEUE has found in the table is renewed before its waiter relies on it, and that a renewal
+// without an answer is repeated after a while: it is not put again, which would find it again, and so on without a pause.
+func TestFoundRow(t *testing.T) {
+	now := time.Now()
+	m := &Member{}
+	s := &step{Member: m, c: leases{now: now}, now: now}
+	r := &row{n: 1, of: 1, kind: &Kind{}, place: queue.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", "")}
+	m.rows = []*row{r}
+	answer := func(reply queue.Reply) {
+		s.out = nil
+		keeping{s, r}.answered(ask{what: byRow, of: 1, sent: now}, Answer{Reply: reply, Row: "of an earlier one"})
+	}
+	keeping{s, r}.put()
+	if answer(queue.ReplyMade); len(s.out) != 1 || !r.renewing || r.ends.After(now) {
+		t.Fatalf("%+v is asked for once it was found", s.out)
+	}
+	answer(queue.ReplyUnknown)
+	ends := slices.ContainsFunc(m.Timers(), func(t Timed) bool { return t.Kind == RowEnds })
+	if len(s.out) > 0 || ends || r.renews != now.Add(time.Second) {
+		t.Errorf("%+v is asked for after a renewal without an answer, which is to be repeated at %v", s.out, r.renews)
+	}
+	keeping{s, r}.due(Renews)
+	if answer(queue.ReplyApplied); r.confirms || r.ends != now.Add(time.Minute) {
+		t.Errorf("a renewed row ends at %v", r.ends)
+	}
+	keeping{s, r}.due(Renews)
+	if answer(queue.ReplyLost); len(s.out) != 1 {
+		t.Errorf("a row that was swept: %+v", s.out)
+	}
+}
