@@ -433,12 +433,7 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 // locks returns those that are held or not yet released.
-func (c *Client) locks() (all []*play.Lock) {
-	for _, l := range c.players.Locks() {
-		all = append(all, l)
-	}
-	return all
-}
+func (c *Client) locks() []*play.Lock { return c.players.Locks() }
 
 // together returns what the callers have in common that may wait together.
 func (c *Client) together() play.Config {

@@ -161,7 +161,7 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 	}
 	at, more := c.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || table.Renewable(err) }, 0)
 	if l := c.lockOf(t.Of); l != nil {
-		at = l.inTime(at, c.now)
+		at = l.ender().inTime(at, c.now)
 	}
 	return at, more
 }
@@ -269,10 +269,10 @@ func (c clock) attempting(block int32) time.Duration {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if u := l.transaction(); u != nil && u.sent && u.timed.Err() == nil && l.release == nil {
+	if u := l.user().transaction(); u != nil && u.sent && u.timed.Err() == nil && l.release == nil {
 		return 0
 	}
-	return l.settles()
+	return l.user().settles()
 }
 
 var _ member.Clock = clock{}

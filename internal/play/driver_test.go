@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -98,4 +99,18 @@ func TestTurnTooLate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnansweredTransaction checks what calls hear that wait when nothing of their lock is left: of a transaction that was sent, the
+// outcome is not known, and one that was not sent was not made.
+func TestUnansweredTransaction(t *testing.T) {
+	l := &Lock{}
+	for sent, want := range map[bool]member.News{true: member.Unsure, false: member.Failed} {
+		u := &use{kind: member.Transacts, sent: sent, done: make(chan used, 1)}
+		l.using = []*use{u}
+		l.user().fails()
+		if got := (<-u.done).r; got.News != want || sent != (got.Left == queue.TransactionUnsettled) || sent != (got.Err != nil) {
+			t.Errorf("sent %t: %+v", sent, got)
+		}
+	}
 }

@@ -14,6 +14,13 @@ import (
 // line is what a player knows of the places of its callers: what is ahead of them, for reports and errors.
 type line struct{ *player }
 
+// counted is what the places are counted by.
+type counted struct {
+	left   map[ticket.Number]bool // of blocks, whose rows a look may show
+	last   ticket.Number          // the highest of the client
+	others int                    // tickets below it, and above all that wait, which may be of other clients
+}
+
 // place is that of a block in the line of its client.
 type place struct {
 	ticket ticket.Number // zero: it has none

@@ -3,18 +3,14 @@ package play
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/member"
-	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -183,488 +179,22 @@ func (l *Lock) current() queue.Phase {
 // Final reports whether nothing of the lock is left, so far as is known.
 func (l *Lock) Final() bool { return l.current().Final() }
 
-// Err returns nil while the lock is held, and then the reason why it is not. It reads the clock.
-func (l *Lock) Err() error {
-	l.mu.Lock()
-	var send func()
-	if now := time.Now(); l.phase.Held() && !l.ends.IsZero() && !now.Before(l.ends) {
-		loss := &heartbeat.LossError{Cause: heartbeat.Expired}
-		if l.failure != nil || l.beating {
-			loss = &heartbeat.LossError{Cause: heartbeat.Unreachable, Err: l.failure}
-		}
-		send = l.lose(loss)
-	}
-	reason := l.reason
-	l.mu.Unlock()
-	if send != nil {
-		send()
-	}
-	return reason
-}
-
-// lose ends a lock that is lost. What it returns is called without l.mu, which is held.
-func (l *Lock) lose(loss *heartbeat.LossError) func() {
-	l.loss, l.phase, l.since = loss, queue.PhaseLost, time.Now()
-	l.reason = l.p.c.Lost(l.p.queue, l.ticket, loss)
-	l.stops(l.reason)
-	held := l.since.Sub(l.start)
-	if _, malformed := errors.AsType[*queue.MalformedError](loss); !malformed { // else only a call of Release removes the entry
-		time.AfterFunc(max(0, time.Until(l.ends))+l.stays(), l.outlived)
-	}
-	return func() {
-		l.p.c.unlist(l)
-		log := l.k.log
-		notify.Send(log, event.Lost{Origin: log.Origin(l.ticket), Held: held, Cause: loss.Cause, Err: loss.Err})
-	}
-}
-
-// stops ends what depends on the lock. l.mu is held.
-func (l *Lock) stops(reason error) {
-	l.ctx.cancel(reason)
-	for _, c := range append(l.extends, l.sent...) {
-		c <- reason
-	}
-	l.extends, l.sent = nil, nil
-}
-
-// Remaining returns the time until the lease expires locally if no further renewal succeeds.
-func (l *Lock) Remaining() time.Duration {
-	if l.Err() != nil {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.left()
-}
-
-// left is Remaining of a lock that is held. l.mu is held.
-func (l *Lock) left() time.Duration {
-	if l.ends.IsZero() {
-		return queue.Forever
-	}
-	return max(0, time.Until(l.ends))
-}
-
-// Extend renews the lease now. Calls that wait at the same time share one request.
-func (l *Lock) Extend(ctx context.Context) error {
-	if err := l.Err(); err != nil {
-		return err
-	}
-	c := make(chan error, 1)
-	l.mu.Lock()
-	if l.reason != nil {
-		defer l.mu.Unlock()
-		return l.reason
-	}
-	l.extends = append(l.extends, c)
-	l.mu.Unlock()
-	l.p.happens(member.Uses{Caller: l.k.id, Use: member.Extends})
-	var err error
-	select {
-	case err = <-c:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err != nil {
-		err = fmt.Errorf("queuelock: extend %s: %w", l.name(), err)
-	}
-	return cmp.Or(l.Err(), err)
-}
-
-// beats notes that a renewal is sent.
-func (l *Lock) beats() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.beating = true
-	l.sent, l.extends = append(l.sent, l.extends...), nil
-}
-
-// beaten notes the answer to a renewal.
-func (l *Lock) beaten() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.beating = false
-}
-
-// renewed takes the present end of the lease.
-func (l *Lock) renewed(r member.Report) {
-	l.mu.Lock()
-	sent := l.sent
-	l.sent = nil
-	left := time.Until(l.ends)
-	switch {
-	case r.Err == nil:
-		l.ends, l.failure = r.Ends, nil
-		l.warnings.arm(l)
-	case l.failure == nil, l.ends.IsZero(), time.Now().Before(l.ends): // one that the deadline has cut short says less than that before
-		l.failure = r.Err
-	}
-	l.mu.Unlock()
-	if log, terms := l.k.log, l.terms(); r.Err == nil && log.Observed() {
-		e := event.Renewed{Origin: log.Origin(l.ticket)}
-		if !terms.FailClosed {
-			e.Margin = left
-			if terms.Interval > 0 && !r.Accepts {
-				e.Lag = max(0, terms.TTL-terms.Margin-e.Margin-terms.Interval)
-			}
-		}
-		notify.Send(log, e)
-	}
-	for _, c := range sent {
-		c <- r.Err
-	}
-}
-
 // reported takes a report of the member.
 func (l *Lock) reported(r member.Report) {
 	switch r.News {
 	case member.Renewed:
-		l.renewed(r)
+		l.keeper().renewed(r)
 	case member.Asked:
 		l.asked(r.Mark)
 	case member.Done, member.Failed, member.Unsure:
-		l.used(r)
+		l.user().used(r)
 	case member.Lost:
-		l.lost(r.Err)
+		l.keeper().lost(r.Err)
 	case member.Declined:
-		l.declined(r)
+		l.ender().declined(r)
 	default:
 		l.over(r)
 	}
-}
-
-// lost takes a loss: by the clock, or by what an answer has shown.
-func (l *Lock) lost(err error) {
-	if l.Err() != nil {
-		return
-	}
-	l.mu.Lock()
-	if err == nil {
-		err = fmt.Errorf("%w: it is not in the serving record", heartbeat.ErrEvicted)
-	}
-	send := l.lose(&heartbeat.LossError{Cause: heartbeat.Evicted, Err: err})
-	l.mu.Unlock()
-	l.p.ends()
-	send()
-}
-
-// over takes the end of a call that releases the lock.
-func (l *Lock) over(r member.Report) {
-	l.mu.Lock()
-	from, now := l.phase, time.Now()
-	if l.phase.Held() { // until its update was made
-		l.reason, l.since = l.p.c.Released, now
-		l.stops(l.reason)
-	}
-	switch r.News {
-	case member.Released:
-		l.phase, l.followed = queue.PhaseReleased, r.Follows
-	case member.Cleared:
-		l.phase = queue.PhaseCleared
-	case member.Unknown:
-		l.phase, l.unknown = queue.PhaseUnknown, l.p.c.Unknown(l.p.queue, errOverwritten, nil, nil)
-	}
-	l.hidden, l.undone = r.Hidden != nil, nil
-	if r.News == member.Unreleased {
-		l.undone = &r
-	}
-	begun := l.since
-	if l.phase.Final() {
-		l.since = now
-	}
-	e := event.Released{Held: begun.Sub(l.start), Took: now.Sub(begun), Err: l.unknown}
-	if l.phase.Final() {
-		l.fails()
-	}
-	final, wasLost, unobserved := l.phase.Final(), l.loss != nil, errors.Is(l.reason, l.p.c.Released)
-	if final && r.News == member.Cleared && !wasLost && unobserved { // it was lost while it was being released
-		l.loss = &heartbeat.LossError{Cause: heartbeat.Evicted, Err: r.Err}
-		l.reason = l.p.c.Lost(l.p.queue, l.ticket, l.loss)
-	}
-	lost := l.loss
-	l.mu.Unlock()
-	l.p.ends()
-	log := l.k.log
-	switch {
-	case final:
-		l.p.c.unlist(l)
-	default:
-		l.keepForClose()
-	}
-	switch e.Origin = log.Origin(l.ticket); {
-	case !final, from.Final(), wasLost:
-	case lost != nil:
-		notify.Send(log, event.Lost{Origin: e.Origin, Held: now.Sub(l.start), Cause: lost.Cause, Err: lost.Err})
-	default:
-		notify.Send(log, e)
-	}
-	if final {
-		l.p.forgets(l.k)
-	}
-	if end := l.takes(); end != nil {
-		select {
-		case end <- ended{r: r}:
-		default: // a heartbeat has found that it was released before
-		}
-	}
-}
-
-// takes returns where a call awaits the end of the release, if one does: that of a panic has returned.
-func (l *Lock) takes() chan ended {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.raised {
-		l.raised = false
-		return nil
-	}
-	return l.end
-}
-
-var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")
-
-// keepForClose lets the client's Close try again, until the lease has ended.
-func (l *Lock) keepForClose() {
-	l.p.c.list(l) // a loss has taken it off the list
-	l.mu.Lock()
-	ends, hidden := l.ends, l.hidden
-	l.mu.Unlock()
-	if !hidden && !l.terms().FailClosed { // else nothing else ends it
-		time.AfterFunc(time.Until(ends)+l.stays(), l.outlived)
-	}
-}
-
-// stays returns for how long after its lease an entry may still be there for others.
-func (l *Lock) stays() time.Duration {
-	t := l.terms()
-	return t.Margin + max(t.Delay, l.granted.atLeast)
-}
-
-// outlived forgets a lock that was not released, or was lost, and whose lease has ended.
-func (l *Lock) outlived() {
-	l.mu.Lock()
-	if l.busy != nil || l.hidden { // a call is under way that releases it, or must
-		l.mu.Unlock()
-		return
-	}
-	l.gone = !l.phase.Final()
-	gone := l.gone
-	if gone {
-		l.fails()
-	}
-	l.mu.Unlock()
-	if gone {
-		l.p.c.unlist(l)
-		l.p.forgets(l.k)
-		l.p.happens(member.Forgets{Caller: l.k.id})
-	}
-}
-
-// forgets forgets a caller of whose lock nothing is left.
-func (p *player) forgets(k *Caller) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drop(k.id)
-}
-
-// ends notes that a turn of the client has ended.
-func (p *player) ends() {
-	p.ended = time.Now()
-	p.woken()
-	p.c.Local.Ends(p.queue)
-}
-
-// Release releases the lock. It cancels the context of the lock before it sends a request. It returns nil if this call or an earlier
-// one released the lock, and the reason if the lock was lost; what is left of it is removed. It returns Config.Unknown's error if the
-// record does not show which. After any other error Release may be called again. Transient failures are repeated until the lease ends,
-// or for Config.Timeout after ctx.
-func (l *Lock) Release(ctx context.Context) error { return l.releaseBy(ctx, member.Releases{}) }
-
-// GiveBack releases a lock that its caller does not get. An error reports that the lock may still be in the table.
-func (l *Lock) GiveBack(ctx context.Context) error {
-	err := l.releaseBy(ctx, member.Releases{Unused: true})
-	stays := max(l.terms().Delay, l.granted.atLeast)
-	switch {
-	case l.Final():
-		return nil
-	case stays == 0:
-		return err
-	}
-	return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for %v: %w", l.name(), l.ticket, stays, err)
-}
-
-// releaseBy releases the lock.
-func (l *Lock) releaseBy(ctx context.Context, e member.Releases) error {
-	ctx, cancel := retry.Outlive(ctx, l.p.c.Timeout)
-	defer cancel()
-	if err := l.enterEnd(ctx, "release"); err != nil {
-		return err
-	}
-	defer l.done()
-	if err := l.Err(); err != nil && e.Result != nil { // a lease that has run out is a loss, not a release
-		return err
-	}
-	if !l.releasing(ctx) {
-		return cmp.Or(l.result(), l.outlasted())
-	}
-	end := l.playEnd(ctx, e)
-	if l.current().Final() {
-		return l.result()
-	}
-	return l.unreleased(end.r)
-}
-
-// enterEnd begins a call that releases the lock, once no other one is under way.
-func (l *Lock) enterEnd(ctx context.Context, what string) error {
-	for busy := l.begin(); busy != nil; busy = l.begin() {
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", l.name(), what, ctx.Err())
-		}
-	}
-	return nil
-}
-
-// playEnd lets the member release the lock, and returns what has become of that.
-func (l *Lock) playEnd(ctx context.Context, e member.Releases) ended {
-	defer context.AfterFunc(ctx, func() { l.p.happens(cut{l: l}) })()
-	e.Caller = l.k.id
-	l.p.happens(e)
-	end := <-l.awaits()
-	if end.end != nil {
-		end.end()
-	}
-	return end
-}
-
-// begin begins a call that releases the lock, unless another one is under way: then it returns what is closed with that.
-func (l *Lock) begin() (busy chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy == nil {
-		l.busy, l.end, l.raised = make(chan struct{}), make(chan ended, 1), false
-		return nil
-	}
-	return l.busy
-}
-
-// done ends it.
-func (l *Lock) done() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.busy)
-	l.busy, l.end = nil, nil
-}
-
-func (l *Lock) awaits() chan ended {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.end
-}
-
-// releasing begins a call of Release. It reports whether there is anything to do.
-func (l *Lock) releasing(ctx context.Context) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.phase.Final() || l.gone {
-		return false
-	}
-	if l.release, l.cause = ctx, nil; l.phase.Held() {
-		l.phase, l.reason, l.since = queue.PhaseReleasing, l.p.c.Released, time.Now()
-		l.stops(l.reason)
-	}
-	return true
-}
-
-// outlasted returns the error of a lock that no call has released, and whose lease has ended.
-func (l *Lock) outlasted() error {
-	l.mu.Lock()
-	gone, r := l.gone, l.undone
-	l.mu.Unlock()
-	if !gone || r == nil {
-		return nil
-	}
-	return l.unreleased(*r)
-}
-
-// result returns the result of Release in a final phase.
-func (l *Lock) result() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.loss != nil {
-		return l.reason
-	}
-	return l.unknown
-}
-
-// unreleased returns the error of a Release after which the lock may still be in the table.
-func (l *Lock) unreleased(r member.Report) error {
-	l.mu.Lock()
-	var loss error
-	if l.loss != nil {
-		loss = l.reason
-	}
-	err := r.Err
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = cmp.Or(l.cause, err)
-	}
-	l.mu.Unlock()
-	outlasted := r.Result == queue.HoldOutlasted
-	if outlasted {
-		err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", l.name(), err)
-	}
-	switch {
-	case l.terms().FailClosed:
-		return &UnreleasedError{Queue: l.p.queue, Ticket: l.ticket, Err: err, Loss: loss}
-	case outlasted:
-		return errors.Join(loss, err)
-	}
-	if r.Hidden != nil {
-		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", l.name(), cmp.Or(loss, r.Hidden), err)
-	}
-	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", l.name(), l.terms().TTL, err)
-}
-
-// UnreleasedError reports that a lock without a lease may still be in the table.
-type UnreleasedError struct {
-	Queue  table.Queue
-	Ticket ticket.Number
-	Err    error
-	Loss   error // the reason if the lock was lost; else nil
-}
-
-func (e *UnreleasedError) Error() string {
-	return fmt.Sprintf("ticket %s may still be in the table: %v", e.Ticket, e.Err)
-}
-
-func (e *UnreleasedError) Unwrap() []error {
-	if e.Loss == nil {
-		return []error{e.Err}
-	}
-	return []error{e.Loss, e.Err}
-}
-
-// cuts ends what a call that releases the lock has under way: its caller waits no longer.
-func (p *player) cuts(l *Lock) {
-	for _, t := range p.m.Timers() {
-		if t.Kind == member.Repeats && p.isCut(t.Of) {
-			p.step(member.Due{Timer: t.Timer})
-		}
-	}
-	for of, r := range p.requests {
-		if r == nil {
-			continue
-		}
-		if is := p.m.For(of); is.Caller == l.k.id && (is.Purpose == member.Ending || is.Purpose == member.Transacting) {
-			r.cancel()
-		}
-	}
-}
-
-// isCut reports whether the caller of the call that releases the lock of a block waits no longer.
-func (p *player) isCut(block int32) bool {
-	l := p.lockOf(block)
-	return l != nil && l.isCut()
 }
 
 // lockOf returns the lock of the present turn of a block; nil: it has none.
@@ -675,57 +205,6 @@ func (p *player) lockOf(block int32) *Lock {
 		}
 	}
 	return nil
-}
-
-// inTime returns when a release is repeated, at the latest when the lease ends, with which it is given up.
-func (l *Lock) inTime(at, now time.Time) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now.Before(l.ends) && l.ends.Before(at) {
-		return l.ends
-	}
-	return at
-}
-
-// failing notes why a request of a call has failed that releases the lock.
-func (l *Lock) failing(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		l.cause = err
-	}
-}
-
-func (l *Lock) isCut() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.release != nil && (l.raised || l.release.Err() != nil)
-}
-
-// calling returns the context of a request of the holder. It ends when the member does not await the answer any more: see abandon and
-// cuts.
-func (l *Lock) calling(values context.Context, is member.Purpose, settles bool) context.Context {
-	if is != member.Transacting || !settles {
-		return values
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	limited, cancel := context.WithCancel(values)
-	soon := func() { time.AfterFunc(settleLimit, cancel) }
-	if l.settles() == settleLimit {
-		soon()
-	} else {
-		context.AfterFunc(l.using[0].timed, soon)
-	}
-	return limited
-}
-
-// settles returns how long SETTLE may take: little if no caller waits for it, or the turn ends. l.mu is held.
-func (l *Lock) settles() time.Duration {
-	if l.release != nil || len(l.using) == 0 || l.using[0].timed.Err() != nil {
-		return settleLimit
-	}
-	return settleTimeout
 }
 
 // raise lets a call that waits end like that. It reports whether one does.
@@ -747,7 +226,7 @@ func (l *Lock) raise(end func()) bool {
 // Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block has it.
 func (l *Lock) Handle() queue.Handle {
 	h := queue.Handle{ID: l.id[:strings.LastIndexByte(l.id, '-')], Ticket: l.ticket, Held: true}
-	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Reveals})
+	l.user().call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Reveals})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.followed {
@@ -755,3 +234,16 @@ func (l *Lock) Handle() queue.Handle {
 	}
 	return h
 }
+
+// ender is what calls need that release a lock, user is what its other calls need, and keeper is what keeps its lease.
+type (
+	ender  struct{ *Lock }
+	user   struct{ *Lock }
+	keeper struct{ *Lock }
+)
+
+func (l *Lock) ender() ender { return ender{l} }
+
+func (l *Lock) user() user { return user{l} }
+
+func (l *Lock) keeper() keeper { return keeper{l} }

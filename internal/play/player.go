@@ -37,10 +37,9 @@ type player struct {
 	waits    []int32                   // that want the lock once DynamoDB's time is known
 	dating   bool                      // that is asked for
 	clearing []clears
-	untidy   bool                     // a wait or a turn has ended: see tidy
-	left     map[ticket.Number]bool   // of blocks, whose rows a look may show
-	last     ticket.Number            // the highest of the client
-	others   int                      // tickets below it, and above all that wait, which may be of other clients
+	untidy   bool // a wait or a turn has ended: see tidy
+
+	counted
 	answered time.Time                // when a request was answered last
 	ended    time.Time                // when a turn of the client ended last
 	bells    map[int32]*handover.Bell // by block
@@ -132,8 +131,8 @@ func (p *player) run() {
 		for _, e := range events {
 			p.take(e)
 		}
-		p.abandon()
-		p.cleared()
+		p.wire().abandon()
+		p.wire().cleared()
 		p.show()
 		p.arm()
 	}
@@ -160,13 +159,13 @@ func (p *player) take(e member.Event) {
 	case clears:
 		p.clearing = append(p.clearing, e)
 	case panics:
-		p.panicked(e)
+		p.wire().panicked(e)
 	case member.GivesUp:
 		p.untidy = true
 		p.givesUp(e)
 	case answer:
-		if p.isUnderWay(e.a.Of, e.r) { // else it hung
-			p.answers(e.a)
+		if p.wire().isUnderWay(e.a.Of, e.r) { // else it hung
+			p.wire().answers(e.a)
 		}
 	case member.Rung: // a lock that is none of these has ended
 		p.woken()
@@ -273,14 +272,14 @@ func (p *player) step(e member.Event) {
 func (p *player) sends(e member.Effect) {
 	switch e := e.(type) {
 	case member.Send:
-		p.request(e.Of, &e, func(ctx context.Context, q table.Queue, r *request) member.Answer { return p.send(ctx, q, r, e) })
+		p.wire().request(e.Of, &e, func(ctx context.Context, q table.Queue, r *request) member.Answer { return p.wire().send(ctx, q, r, e) })
 	case member.Look:
-		p.request(e.Of, nil, func(ctx context.Context, q table.Queue, _ *request) member.Answer { return look(ctx, q, e) })
+		p.wire().request(e.Of, nil, func(ctx context.Context, q table.Queue, _ *request) member.Answer { return look(ctx, q, e) })
 		p.requests[e.Of].record = e.Record
 	case member.Number:
 		highest := p.highestOf(e.Of)
-		p.request(e.Of, nil, func(ctx context.Context, q table.Queue, r *request) member.Answer {
-			return p.number(ctx, q, r, highest)
+		p.wire().request(e.Of, nil, func(ctx context.Context, q table.Queue, r *request) member.Answer {
+			return p.wire().number(ctx, q, r, highest)
 		})
 	case member.Ring:
 		p.ring(e)
@@ -346,7 +345,7 @@ func (p *player) arm() {
 		if r == nil {
 			continue
 		}
-		if at := p.hangsAt(r); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+		if at := p.wire().hangsAt(r); !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
@@ -384,20 +383,20 @@ func (p *player) fires() {
 		if r == nil {
 			continue
 		}
-		if at := p.hangsAt(r); p.isUnderWay(of, r) && !at.IsZero() && !at.After(now) {
-			p.answers(member.Answer{Of: of, Reply: queue.ReplyUnknown, Err: p.c.hung})
+		if at := p.wire().hangsAt(r); p.wire().isUnderWay(of, r) && !at.IsZero() && !at.After(now) {
+			p.wire().answers(member.Answer{Of: of, Reply: queue.ReplyUnknown, Err: p.c.hung})
 		}
 	}
 }
 
 // isUnderWay reports whether a request is under way with that number.
-func (p *player) isUnderWay(of int, r *request) bool {
+func (p wire) isUnderWay(of int, r *request) bool {
 	return of < len(p.requests) && p.requests[of] == r
 }
 
 // panicked raises a panic of a request, or its runtime.Goexit, in the goroutine of a caller that waits for it, if there is one: whether
 // it was applied is not known.
-func (p *player) panicked(e panics) {
+func (p wire) panicked(e panics) {
 	r := e.r
 	end := runtime.Goexit
 	if e.value != nil {

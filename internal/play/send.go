@@ -34,8 +34,13 @@ type request struct {
 	record  bool // a look at the record alone
 }
 
+// wire sends the requests of a member, and takes their answers.
+type wire struct{ *player }
+
+func (p *player) wire() wire { return wire{p} }
+
 // request begins one, in a goroutine of its own: a look, or a write.
-func (p *player) request(of int, s *member.Send, do func(context.Context, table.Queue, *request) member.Answer) {
+func (p wire) request(of int, s *member.Send, do func(context.Context, table.Queue, *request) member.Answer) {
 	r := &request{Request: p.m.For(of), sent: time.Now()}
 	r.limited = r.Purpose == member.Background || r.Purpose == member.Cleaning
 	settles := false
@@ -58,9 +63,9 @@ func (p *player) request(of int, s *member.Send, do func(context.Context, table.
 			own.Create, q.Home = k.wants.Kind.Create, &own
 		}
 		if l := k.lock; l != nil {
-			ctx, r.lock = l.calling(ctx, r.Purpose, settles), l
+			ctx, r.lock = l.user().calling(ctx, r.Purpose, settles), l
 			if r.Purpose == member.Beating {
-				l.beats()
+				l.keeper().beats()
 			}
 		}
 	}
@@ -93,7 +98,7 @@ func hangs(c Config) error {
 }
 
 // hangsAt returns when a request hangs; zero: it may take any time.
-func (p *player) hangsAt(r *request) (at time.Time) {
+func (p wire) hangsAt(r *request) (at time.Time) {
 	if r.Purpose != member.Using && r.Purpose != member.Transacting {
 		at = r.sent.Add(p.c.Attention)
 	}
@@ -101,7 +106,7 @@ func (p *player) hangsAt(r *request) (at time.Time) {
 }
 
 // cleared lets those go on that wait until no request that deletes their row is under way.
-func (p *player) cleared() {
+func (p wire) cleared() {
 	waits := p.clearing
 	p.clearing = nil
 	for _, c := range waits {
@@ -114,7 +119,7 @@ func (p *player) cleared() {
 }
 
 // deletes reports whether a request is under way that deletes the row of a caller.
-func (p *player) deletes(c clears) bool {
+func (p wire) deletes(c clears) bool {
 	for _, r := range p.requests {
 		if r != nil && (r.deletes && r.Caller == c.caller || c.cleans && r.Purpose == member.Cleaning) {
 			return true
@@ -125,7 +130,7 @@ func (p *player) deletes(c clears) bool {
 
 // abandon ends requests for whose answers nothing waits: those of a wait, or of a row, after a grace. A write whose answer is not
 // awaited has an unknown outcome, and its clean-up costs more than the wait.
-func (p *player) abandon() {
+func (p wire) abandon() {
 	for of, r := range p.requests {
 		if r == nil || r.limited || !p.m.For(of).Abandoned {
 			continue
@@ -140,7 +145,7 @@ func (p *player) abandon() {
 }
 
 // answers gives the member an answer.
-func (p *player) answers(a member.Answer) {
+func (p wire) answers(a member.Answer) {
 	r := p.finish(a.Of)
 	answered := a.Seen != nil || a.Reply < queue.ReplyFailed
 	if answered {
@@ -150,14 +155,14 @@ func (p *player) answers(a member.Answer) {
 		p.failedLate(r, a.Err)
 	}
 	if r.Purpose == member.Ending && r.lock != nil {
-		r.lock.failing(a.Err)
+		r.lock.ender().failing(a.Err)
 	}
 	switch s := p.sights[r.Block]; {
 	case r.Purpose == member.Beating:
 		switch k := p.caller(r.Caller); {
 		case k == nil, k.lock == nil:
 		case r.write:
-			k.lock.beaten()
+			k.lock.keeper().beaten()
 		case r.record && a.Seen == nil: // the bell may have said that it is asked to give way
 			p.reads(k)
 		}
@@ -177,7 +182,7 @@ func (p *player) answers(a member.Answer) {
 }
 
 // finish takes a request from those under way.
-func (p *player) finish(of int) *request {
+func (p wire) finish(of int) *request {
 	r := p.requests[of]
 	p.requests[of] = nil
 	for n := len(p.requests); n > 0 && p.requests[n-1] == nil; n-- {
@@ -190,7 +195,7 @@ func (p *player) finish(of int) *request {
 }
 
 // failedLate notes that a request has failed after its caller had given up, who then hears of that.
-func (p *player) failedLate(r *request, err error) {
+func (p wire) failedLate(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch k := p.called(r.Caller); {
@@ -206,7 +211,7 @@ func (p *player) failedLate(r *request, err error) {
 
 // send sends a write. It is the only function that does. What the member does not repeat itself is repeated here, by what its
 // Write says.
-func (p *player) send(ctx context.Context, q table.Queue, r *request, s member.Send) (a member.Answer) {
+func (p wire) send(ctx context.Context, q table.Queue, r *request, s member.Send) (a member.Answer) {
 	if !s.Limit.IsZero() {
 		var cancel func()
 		ctx, cancel = context.WithDeadline(ctx, s.Limit)
@@ -220,7 +225,7 @@ func (p *player) send(ctx context.Context, q table.Queue, r *request, s member.S
 	case s.Tx:
 		return p.transacts(ctx, r, s)
 	case s.Users:
-		return r.lock.updates(ctx, q, s)
+		return r.lock.ender().updates(ctx, q, s)
 	case is == member.Cleaning, s.Write.Kind == clause.Delete:
 		switch err := detached(ctx, q, once); {
 		case err == nil, s.Write.Kind != clause.Delete && (s.Write.Name == "RESET" || r.kind != nil && r.kind.FailClosed):
@@ -296,7 +301,7 @@ func detached(ctx context.Context, q table.Queue, request func(context.Context, 
 
 // number takes a number of a wider counter. One that is not above a ticket that a record has shown says that the counter has lost
 // numbers: it is raised, and asked again. If that ticket is too far above, its record is malformed: no other queue should suffer.
-func (p *player) number(ctx context.Context, q table.Queue, r *request, highest ticket.Number) (a member.Answer) {
+func (p wire) number(ctx context.Context, q table.Queue, r *request, highest ticket.Number) (a member.Answer) {
 	of := counter.Of(q, r.kind.Scope)
 	for a.Err == nil && !highest.Less(a.Number) {
 		if a.Number, a.Err = of.Next(ctx); a.Err != nil || highest.Less(a.Number) {

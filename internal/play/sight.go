@@ -119,6 +119,14 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 	if seen, ok := e.(queue.Seen); ok {
 		s.foreseen = s.foreseen || seen.Snapshot.Own && seen.Snapshot.Record.Reach().Less(w.Ticket.Previous())
 	}
+	c.warns(w, from, r, do)
+	if do.State == queue.Granted {
+		c.granted(s, w, do)
+	}
+}
+
+// warns logs what is unusual in a step.
+func (c clock) warns(w *queue.Wait, from queue.Doing, r queue.Replied, do *queue.Do) {
 	switch {
 	case do.Late != nil:
 		c.c.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
@@ -127,8 +135,6 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 		c.c.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket", w.Ticket)
 	case do.State == queue.Ended && do.Why == queue.WhyOvertaken && from != queue.Removing && from != queue.Resetting:
 		c.c.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", c.queue.String(), "ticket", w.Ticket)
-	case do.State == queue.Granted:
-		c.granted(s, w, do)
 	}
 }
 

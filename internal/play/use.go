@@ -43,10 +43,10 @@ type used struct {
 }
 
 // call makes a call of the holder, and returns what has become of it. Its ctx ends what it waits for.
-func (l *Lock) call(ctx context.Context, e member.Uses) member.Report { return l.uses(ctx, e, &use{}) }
+func (l user) call(ctx context.Context, e member.Uses) member.Report { return l.uses(ctx, e, &use{}) }
 
 // uses is call with what is known of the use.
-func (l *Lock) uses(ctx context.Context, e member.Uses, u *use) member.Report {
+func (l user) uses(ctx context.Context, e member.Uses, u *use) member.Report {
 	u.kind, u.ctx, u.timed, u.done = e.Use, ctx, ctx, make(chan used, 2)
 	if c, ok := ctx.(lockContext); ok {
 		u.timed = c.Context
@@ -73,16 +73,22 @@ func (l *Lock) uses(ctx context.Context, e member.Uses, u *use) member.Report {
 	return got.r
 }
 
+var errUnanswered = errors.New("its request was not answered before the lock was over")
+
 // fails ends the uses of a lock of which nothing is left: no report of them follows. l.mu is held.
-func (l *Lock) fails() {
+func (l user) fails() {
 	for _, u := range l.using {
-		u.done <- used{r: member.Report{News: member.Failed, Use: u.kind, N: u.n}}
+		r := member.Report{News: member.Failed, Use: u.kind, N: u.n}
+		if u.sent { // it may have been made
+			r.News, r.Left, r.Err = member.Unsure, queue.TransactionUnsettled, errUnanswered
+		}
+		u.done <- used{r: r}
 	}
 	l.using = nil
 }
 
 // used takes the end of a use.
-func (l *Lock) used(r member.Report) {
+func (l user) used(r member.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Use == member.Fences && r.News == member.Done {
@@ -102,7 +108,7 @@ func (l *Lock) used(r member.Report) {
 }
 
 // transaction returns the transaction under way, or the last. l.mu is held.
-func (l *Lock) transaction() *use {
+func (l user) transaction() *use {
 	for _, u := range l.using {
 		if u.kind == member.Transacts {
 			return u
@@ -118,7 +124,7 @@ func (l *Lock) failed(ctx context.Context, what string, err error) error {
 
 // SetData replaces the holder's data; nil removes it. Calls take effect in the order in which they began.
 func (l *Lock) SetData(ctx context.Context, data []byte) error {
-	return l.changes(ctx, "set data", member.Uses{Use: member.SetsData, Data: string(bytes.Clone(data))})
+	return l.user().changes(ctx, "set data", member.Uses{Use: member.SetsData, Data: string(bytes.Clone(data))})
 }
 
 // Shared reports whether the lock is known to be in shared mode.
@@ -133,11 +139,11 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err := l.Err(); err != nil || l.Shared() {
 		return err
 	}
-	return l.changes(ctx, "downgrade", member.Uses{Use: member.Downgrades})
+	return l.user().changes(ctx, "downgrade", member.Uses{Use: member.Downgrades})
 }
 
 // changes changes the holder's entry.
-func (l *Lock) changes(ctx context.Context, what string, e member.Uses) error {
+func (l user) changes(ctx context.Context, what string, e member.Uses) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -195,16 +201,16 @@ func Transact(ctx context.Context, locks []*Lock, end func() error, items []type
 	u, r := &use{items: slices.Clone(items)}, member.Report{Left: queue.TransactionUnsettled} // if the DynamoDB client panics
 	defer func() {
 		for _, one := range u.joined {
-			one.leaves(u, r.Left)
+			one.user().leaves(u, r.Left)
 		}
 	}()
 	for _, one := range locks[1:] {
-		if err := one.joins(held, u); err != nil {
+		if err := one.user().joins(held, u); err != nil {
 			r.Left = queue.TransactionSettled
 			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", one.name(), errors.Join(err, ctx.Err(), end()))
 		}
 	}
-	if r = l.uses(held, member.Uses{Use: member.Transacts}, u); !u.sent {
+	if r = l.user().uses(held, member.Uses{Use: member.Transacts}, u); !u.sent {
 		r.Left = queue.TransactionSettled
 	}
 	switch r.News {
@@ -217,12 +223,12 @@ func Transact(ctx context.Context, locks []*Lock, end func() error, items []type
 }
 
 // joins adds the fence of another lock to a transaction.
-func (l *Lock) joins(ctx context.Context, u *use) error {
+func (l user) joins(ctx context.Context, u *use) error {
 	r := l.call(ctx, member.Uses{Use: member.Joins})
 	if r.News != member.Done {
 		return r.Err
 	}
-	u.joined = append(u.joined, l)
+	u.joined = append(u.joined, l.Lock)
 	q := l.p.queue
 	fence, err := q.Record().InTransaction(q.RecordKey(), r.Fence, q.Names())
 	u.items = append(u.items, types.TransactWriteItem{Update: &fence})
@@ -230,7 +236,7 @@ func (l *Lock) joins(ctx context.Context, u *use) error {
 }
 
 // leaves ends a transaction that another lock has sent.
-func (l *Lock) leaves(u *use, left queue.TransactionState) {
+func (l user) leaves(u *use, left queue.TransactionState) {
 	l.mu.Lock()
 	if u.sent {
 		l.last = u
@@ -240,7 +246,7 @@ func (l *Lock) leaves(u *use, left queue.TransactionState) {
 }
 
 // judges returns what a record that has refused such a transaction says of it, and the error of that.
-func (l *Lock) judges(err error, i int) (e queue.TransactionEvent) {
+func (l user) judges(err error, i int) (e queue.TransactionEvent) {
 	rec, malformed := queue.DecodeRecord(l.p.queue.Items, table.ReasonItem(err, i))
 	if malformed != nil {
 		return queue.TransactionEvent{Fenced: true, Made: queue.MadeNotYet, Malformed: true, Err: malformed}
@@ -262,10 +268,10 @@ func (l *Lock) judges(err error, i int) (e queue.TransactionEvent) {
 const tokenLife = 9 * time.Minute
 
 // transacts sends a transaction once, or waits until one that was made is visible.
-func (p *player) transacts(ctx context.Context, r *request, s member.Send) (a member.Answer) {
+func (p wire) transacts(ctx context.Context, r *request, s member.Send) (a member.Answer) {
 	l, q := r.lock, p.queue
 	l.mu.Lock()
-	u := l.transaction()
+	u := l.user().transaction()
 	if s.Show && !u.sent {
 		u = l.last
 	}
@@ -315,7 +321,7 @@ func (u *use) attempt(ctx context.Context, q table.Queue) (a member.Answer) {
 	}
 	for i, l := range u.joined {
 		if at := fence - len(u.joined) + i; len(reasons) == len(u.items) && reasons[at] == table.ReasonFailed {
-			a.Transaction = l.judges(err, at)
+			a.Transaction = l.user().judges(err, at)
 			break
 		}
 	}
@@ -345,7 +351,7 @@ func (u *use) visible(ctx context.Context, store *table.Store) bool {
 
 // Condition returns a check that the lock is held, for a transaction of the caller's own.
 func (l *Lock) Condition() types.ConditionCheck {
-	l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Fences})
+	l.user().call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Fences})
 	l.mu.Lock()
 	fence := queue.Fence(l.id+"-over", l.ticket, true) // no entry has that id
 	if l.fence != nil {
@@ -455,4 +461,30 @@ func (p *player) reads(k *Caller) {
 		id := k.id
 		time.AfterFunc(in, func() { p.happens(member.Uses{Caller: id, Use: member.Looks}) })
 	}
+}
+
+// calling returns the context of a request of the holder. It ends when the member does not await the answer any more: see abandon and
+// cuts.
+func (l user) calling(values context.Context, is member.Purpose, settles bool) context.Context {
+	if is != member.Transacting || !settles {
+		return values
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	limited, cancel := context.WithCancel(values)
+	soon := func() { time.AfterFunc(settleLimit, cancel) }
+	if l.settles() == settleLimit {
+		soon()
+	} else {
+		context.AfterFunc(l.using[0].timed, soon)
+	}
+	return limited
+}
+
+// settles returns how long SETTLE may take: little if no caller waits for it, or the turn ends. l.mu is held.
+func (l user) settles() time.Duration {
+	if l.release != nil || len(l.using) == 0 || l.using[0].timed.Err() != nil {
+		return settleLimit
+	}
+	return settleTimeout
 }
