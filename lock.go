@@ -44,8 +44,6 @@ func (c *Client) observe(ctx context.Context, cfg *settings) {
 }
 
 // number gives a call in its queue a log, to which the queue reports throttled requests. acquire is the number of the call.
-//
-//go:noinline // what it needs of the stack, a resting caller does not occupy
 func (c *Client) number(ctx context.Context, cfg *settings, acquire uint64) {
 	if cfg.log = c.log; c.log.Silent() {
 		return

@@ -215,8 +215,6 @@ type acquiring struct {
 var _ play.Call = (*acquiring)(nil)
 
 // acquiring enters a call, which ends with end.
-//
-//go:noinline // what it needs of the stack, a resting caller does not occupy
 func (c *Client) acquiring(ctx context.Context, cfg *settings) (*acquiring, error) {
 	c.observe(ctx, cfg)
 	m := &acquiring{caller: ctx, cfg: cfg}
@@ -228,8 +226,6 @@ func (c *Client) acquiring(ctx context.Context, cfg *settings) (*acquiring, erro
 }
 
 // enters enters the caller.
-//
-//go:noinline // what it needs of the stack, a resting caller does not occupy
 func (m *acquiring) enters() {
 	m.tried++
 	if m.wants = m.client.wants(m.cfg, m.callbacks); m.wants.Kind.NoWait {
@@ -240,8 +236,6 @@ func (m *acquiring) enters() {
 }
 
 // goesOn goes on once something has happened. The call is over with its lock, or with the error.
-//
-//go:noinline // the same
 func (m *acquiring) goesOn() (over bool, lock *Lock, err error) {
 	defer func() {
 		if over {
@@ -260,8 +254,6 @@ func (m *acquiring) goesOn() (over bool, lock *Lock, err error) {
 
 // again enters a caller once more that does not wait, if its last try has found the lock busy, or the table unavailable. It
 // reports whether it has.
-//
-//go:noinline // the same
 func (m *acquiring) again(err error) bool {
 	wait, last := m.cfg.patience(), m.waits
 	tries, _ := wait.Tries()
@@ -280,8 +272,6 @@ func (m *acquiring) again(err error) bool {
 }
 
 // played makes the lock of what a caller has got, or makes another attempt, or returns the error.
-//
-//go:noinline // the same
 func (m *acquiring) played(turn *play.Lock, err error) (*Lock, error) {
 	c, ctx, w, last := m.client, m.ctx, m.waits, m.waits.Status()
 	if err != nil {

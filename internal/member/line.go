@@ -248,6 +248,9 @@ func (s line) givesUp(id int32) {
 		if !ok {
 			continue
 		}
+		if b.leaving { // it was said before: it hears once nothing is left
+			return
+		}
 		was := b.callers[i].state
 		b.callers[i].state = left
 		_, more := b.next(0)

@@ -100,8 +100,6 @@ func (k *Caller) failed(err error) {
 
 // Next returns what the wait has come to: the lock, or why it is not granted. It is not over if it is neither. A lock that was granted
 // while ctx ended is returned as well.
-//
-//go:noinline // what it needs of the stack, a resting caller does not occupy
 func (k *Caller) Next() (over bool, l *Lock, err error) {
 	k.p.c.mu.Lock()
 	closed := k.p.c.closed

@@ -127,8 +127,6 @@ func (c *Client) Enter(ctx context.Context, call Call) *Caller {
 }
 
 // caller makes one.
-//
-//go:noinline // what it needs of the stack, a resting caller does not occupy
 func caller(ctx context.Context, call Call) *Caller {
 	k := &Caller{ctx: ctx, log: call.Log(), store: call.Queue().Store, wants: call.Wants()}
 	if k.Wake = k.wants.Wake; k.Wake == nil {
@@ -141,8 +139,6 @@ func caller(ctx context.Context, call Call) *Caller {
 }
 
 // enter adds a caller to the player of its queue.
-//
-//go:noinline // the same
 func (c *Client) enter(k *Caller, q *table.Queue) {
 	c.mu.Lock()
 	p := c.playerOf(k, q)
@@ -168,8 +164,6 @@ func (c *Client) playerOf(k *Caller, q *table.Queue) *player {
 }
 
 // player returns a new player of a queue.
-//
-//go:noinline // the first caller alone needs its stack
 func (c *Client) player(ctx context.Context, of *table.Queue) *player {
 	q := *of
 	q.Store = c.Store
