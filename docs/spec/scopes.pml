@@ -16,8 +16,8 @@
  *
  * Step, and the code that it plays:
  *
- *   number, oNUM       player.number, Counter.Next
- *   raise_, oRAISE     player.number, Counter.Raise
+ *   number, oNUM       wire.number, Counter.Next
+ *   raise_, oRAISE     wire.number, Counter.Raise
  *   register, oENTER   Wait.enter, queue.Enter
  *   next, wait, claim  round.enter, waiting.begins, waiting.steps
  *   over, give         Client.AcquireAll, waiting.leaves, Lock.GiveBack

@@ -378,10 +378,10 @@ func (p *player) highestOf(of int) ticket.Number {
 // Nudge ends a rest of the caller, which may look seldom no longer.
 func (k *Caller) Nudge() { k.p.happens(nudges{caller: k.id}) }
 
-// looks ends the rest of a caller.
-func (p *player) looks(caller int32) {
+// hurries lets the time of timers come early.
+func (p *player) hurries(which func(member.Timed, member.Block) bool) {
 	for _, t := range p.m.Timers() {
-		if t.Kind == member.Rests && p.m.Block(t.Of).Callers.Turn(caller) >= 0 {
+		if which(t, p.m.Block(t.Of)) {
 			p.step(member.Due{Timer: t.Timer})
 		}
 	}

@@ -197,6 +197,7 @@ func (c *Client) Close() {
 		for _, k := range p.callers {
 			k.signal()
 		}
+		p.happened(closes{})
 		p.mu.Unlock()
 	}
 }

@@ -150,7 +150,8 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 	case member.Pauses:
 		wants := c.wantsOf(t.Of)
 		at, more := c.pause(t, err, func(err error) bool { return table.Unanswered(err) || errors.Is(err, errPanicked) }, wants.Retry)
-		return at, more && !wants.over(at)
+		keeps := wants.Wake != nil && errors.Is(err, c.c.hung) // others wait for the locks that its call has already
+		return at, more && !wants.over(at) && !keeps
 	case member.Retries:
 		return c.pause(t, err, table.Retryable.Retryable, c.wantsOf(c.m.RowOf(t.Of)).Retry)
 	case member.Attempts:

@@ -61,6 +61,7 @@ type (
 		member.Rung
 		l *Lock
 	}
+	closes struct{ member.Rung }
 	nudges struct {
 		member.Rung
 		caller int32
@@ -154,8 +155,12 @@ func (p *player) take(e member.Event) {
 		p.dated(e.err)
 	case cut:
 		p.cuts(e.l)
+	case closes: // what is to be removed once more is removed at once
+		p.hurries(func(t member.Timed, b member.Block) bool { return t.Kind == member.Pauses && b.Callers.Living() == 0 })
 	case nudges:
-		p.looks(e.caller)
+		p.hurries(func(t member.Timed, b member.Block) bool {
+			return t.Kind == member.Rests && b.Callers.Turn(e.caller) >= 0
+		})
 	case clears:
 		p.clearing = append(p.clearing, e)
 	case panics:
@@ -384,6 +389,7 @@ func (p *player) fires() {
 			continue
 		}
 		if at := p.wire().hangsAt(r); p.wire().isUnderWay(of, r) && !at.IsZero() && !at.After(now) {
+			p.wire().leaves(r, p.c.hung)
 			p.wire().answers(member.Answer{Of: of, Reply: queue.ReplyUnknown, Err: p.c.hung})
 		}
 	}

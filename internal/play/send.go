@@ -28,10 +28,12 @@ type request struct {
 	lock    *Lock        // that it is of
 	sent    time.Time
 	cancel  context.CancelFunc
-	limited bool // it was abandoned, or has a limit of its own
-	deletes bool // a row
-	write   bool // else it is a look
-	record  bool // a look at the record alone
+	limited bool          // it was abandoned, or has a limit of its own
+	deletes bool          // a row
+	row     ticket.Number // that it is of
+	ids     string        // that it removes
+	write   bool          // else it is a look
+	record  bool          // a look at the record alone
 }
 
 // wire sends the requests of a member, and takes their answers.
@@ -45,6 +47,10 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 	r.limited = r.Purpose == member.Background || r.Purpose == member.Cleaning
 	settles := false
 	if r.write = s != nil; r.write {
+		r.row = s.Row
+		if r.Purpose == member.Cleaning && s.Write.Name != "RESET" {
+			r.ids = s.Say
+		}
 		if at := p.sights[r.Block]; at != nil && s.Write.Kind == clause.Put && !at.put.IsZero() {
 			at.put = time.Time{}
 			p.c.Log.Warn("queuelock: a waiter lost its row and puts it again", "queue", p.queue.String(), "ticket", s.Row)
@@ -227,14 +233,8 @@ func (p wire) send(ctx context.Context, q table.Queue, r *request, s member.Send
 	case s.Users:
 		return r.lock.ender().updates(ctx, q, s)
 	case is == member.Cleaning, s.Write.Kind == clause.Delete:
-		switch err := detached(ctx, q, once); {
-		case err == nil, s.Write.Kind != clause.Delete && (s.Write.Name == "RESET" || r.kind != nil && r.kind.FailClosed):
-		case s.Write.Kind != clause.Delete:
-			p.c.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
-				"queue", q.String(), "ids", s.Say, "error", err)
-		default:
-			p.c.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
-				"queue", q.String(), "ticket", s.Row, "error", err)
+		if err := detached(ctx, q, once); err != nil {
+			p.leaves(r, err)
 		}
 	case is == member.Background:
 		q.Store = q.Until(time.Time{})
@@ -253,6 +253,18 @@ func (p wire) send(ctx context.Context, q table.Queue, r *request, s member.Send
 		_ = once(ctx, q)
 	}
 	return a
+}
+
+// leaves logs what a request has not removed.
+func (p wire) leaves(r *request, err error) {
+	switch {
+	case r.deletes:
+		p.c.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
+			"queue", p.queue.String(), "ticket", r.row, "error", err)
+	case r.ids != "" && (r.kind == nil || !r.kind.FailClosed):
+		p.c.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
+			"queue", p.queue.String(), "ids", r.ids, "error", err)
+	}
 }
 
 // write sends a write once.

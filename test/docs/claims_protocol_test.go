@@ -164,7 +164,7 @@ func TestFiguresOfFailures(t *testing.T) {
 	active := max(2*(waitpolicy.Default.Slowest+min(5*time.Second, waits/4)), 30*time.Second)
 	says(t, protocolPage, "every %v s by default", active.Seconds())
 	says(t, failuresPage, "delays others by %v s |", (active + waits).Seconds())
-	says(t, failuresPage, "delays others by %v s with the locks", 2*active.Seconds())
+	says(t, failuresPage, "delays others by %v s with the locks", active.Seconds())
 	says(t, failuresPage, "CLEAN UP removes at most %d ids", queue.MaxEvicted)
 	says(t, failuresPage, "during %v minute of observation", secondsOf(t, "queue", "malformedLease")/60)
 	late := secondsOf(t, "queue", "lateFor") / 60

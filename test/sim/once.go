@@ -126,6 +126,9 @@ func (n *node) callOnce(r *rand.Rand, owner string, key queuelock.Key) {
 		return
 	}
 	n.add(n.name, "%s: has %q, %v", owner, result, err)
+	if c.begun == 0 { // those behind it had to wait until it had seen the result
+		n.leaves(key)
+	}
 	if err != nil {
 		n.tally.refused.Add(1)
 		c.judgeError(ctx, took, err)

@@ -491,6 +491,20 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
+		name: "one that does not wait leaves its ids", world: "silent, no wait", finds: "clean",
+		edits: []edit{
+			{waitFile, `			s.hears(*b.refused)
+		}
+	}
+`, `			s.hears(*b.refused)
+			b.gone = true
+			return
+		}
+	}
+`},
+		},
+	},
+	{
 		name: "a wait that gives up takes a new ticket", world: "silent", finds: "callers",
 		edits: []edit{
 			{waitFile, `s.notGranted(queue.Do{State: queue.Ended, Why: queue.WhyError, Err: err})`, `s.notGranted(queue.Do{Why: queue.WhyError, Err: err})`},

@@ -56,6 +56,7 @@ func Worlds() []World {
 		{Name: "gives up of three", About: "a caller gives up", Clients: []Client{one, one, one}, Faults: Faults{GiveUp: 1}},
 		{Name: "silent", About: "a wait ends with a failure of the table", Silent: true, Clients: []Client{two, one}, Faults: Faults{Lost: 1, Failed: 1}},
 		{Name: "silent, blocks", About: "that of a block does", Silent: true, Clients: []Client{pair, one}, Faults: Faults{Lost: 1, Failed: 1}},
+		{Name: "silent, no wait", About: "that of one that does not wait does, which hears before its ids are removed", Silent: true, Clients: []Client{quick, one}, Faults: Faults{Lost: 1, Failed: 1}},
 		{Name: "silent, late", More: true, About: "and the request is applied later", Silent: true, Clients: []Client{one, one, one}, Faults: Faults{Late: 1, Failed: 1}},
 		{Name: "guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, one}, Faults: Faults{Guess: 2, Failed: 1}},
 		{Name: "heartbeats", More: true, About: "a late heartbeat", Half: true, Clients: []Client{one, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 2}},
