@@ -63,6 +63,9 @@ func (k *Caller) saves(h queue.Handle) {
 		return
 	}
 	p, id, saved, ended := k.p, k.id, k.wants.Saves(h), k.ctx.Done()
+	if saved == nil {
+		return
+	}
 	p.c.Background(func() {
 		select {
 		case <-saved:
