@@ -74,14 +74,6 @@ func (l *Log) Of(o event.Origin) *Log {
 	return &Log{Logger: l.Logger, to: l.to, origin: o, tickets: new(atomic.Int64)}
 }
 
-// OfSeveral returns a Log of what several acquires do together, this one first. It reports no ticket: each has its own.
-func (l *Log) OfSeveral() *Log {
-	if l == nil || l.to == nil {
-		return l
-	}
-	return &Log{Logger: l.Logger, to: l.to, origin: l.origin}
-}
-
 // Silent reports whether no event has a receiver.
 func (l *Log) Silent() bool { return l.to == nil }
 
