@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,16 +35,17 @@ func TestBells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var hub bells.Hub
 		a, b := ringing(hub.Client("a")), ringing(hub.Client("b"))
-		bell, rung := b.Hang(), 0
-		bell.Wakes(func() { rung++ })
+		var rung atomic.Int64
+		bell := b.Hang()
+		bell.Wakes(func() { rung.Add(1) })
 		a.Ring(bell.Text())
 		a.Ring("")
-		if time.Sleep(time.Second); rung != 1 {
-			t.Errorf("it was rung %d times", rung)
+		if time.Sleep(time.Second); rung.Load() != 1 {
+			t.Errorf("it was rung %d times", rung.Load())
 		}
 		bell.Stop()
 		a.Ring(bell.Text())
-		if time.Sleep(time.Second); rung != 1 {
+		if time.Sleep(time.Second); rung.Load() != 1 {
 			t.Error("it was rung after its end")
 		}
 	})

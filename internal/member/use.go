@@ -130,10 +130,10 @@ func (s transacting) used(e queue.HoldEvent) {
 	if h.uses[0].use == Downgrades {
 		line{s.step}.ended()
 	}
-	s.endsUse(news, do.Err)
-	if h.hold.Phase() == queue.PhaseLost {
+	if h.hold.Phase() == queue.PhaseLost { // it hears of that first
 		s.lose(do.Err)
 	}
+	s.endsUse(news, do.Err)
 	s.goesOn()
 }
 

@@ -382,12 +382,17 @@ func (p *player) highestOf(of int) ticket.Number {
 func (k *Caller) Nudge() { k.p.happens(nudges{caller: k.id}) }
 
 // hurries lets the time of timers come early.
-func (p *player) hurries(which func(member.Timed, member.Block) bool) {
+func (p *player) hurries(which func(member.Timed) bool) {
 	for _, t := range p.m.Timers() {
-		if which(t, p.m.Block(t.Of)) {
+		if which(t) {
 			p.step(member.Due{Timer: t.Timer})
 		}
 	}
+}
+
+// removesAgain reports whether what follows is a second removal, of a wait that is over.
+func (p *player) removesAgain(t member.Timed) bool {
+	return t.Kind == member.Pauses && p.m.Block(t.Of).Callers.Living() == 0
 }
 
 // Cleared returns once nothing is left of the row of a caller, whose lock was released.

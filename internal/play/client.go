@@ -197,7 +197,9 @@ func (c *Client) Close() {
 		for _, k := range p.callers {
 			k.signal()
 		}
-		p.happened(closes{})
+		if p.runs || slices.ContainsFunc(p.m.Timers(), p.removesAgain) {
+			p.happened(closes{})
+		}
 		p.mu.Unlock()
 	}
 }

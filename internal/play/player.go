@@ -156,10 +156,10 @@ func (p *player) take(e member.Event) {
 	case cut:
 		p.cuts(e.l)
 	case closes: // what is to be removed once more is removed at once
-		p.hurries(func(t member.Timed, b member.Block) bool { return t.Kind == member.Pauses && b.Callers.Living() == 0 })
+		p.hurries(p.removesAgain)
 	case nudges:
-		p.hurries(func(t member.Timed, b member.Block) bool {
-			return t.Kind == member.Rests && b.Callers.Turn(e.caller) >= 0
+		p.hurries(func(t member.Timed) bool {
+			return t.Kind == member.Rests && p.m.Block(t.Of).Callers.Turn(e.caller) >= 0
 		})
 	case clears:
 		p.clearing = append(p.clearing, e)

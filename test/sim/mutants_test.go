@@ -64,7 +64,7 @@ var mutants = []mutant{
 		"", 0, "./test/acquire TestSlowGrantEndsInTime",
 	},
 	{
-		"block: the driver does not read the clock", "internal/play/lock.go",
+		"block: the driver does not read the clock", "internal/play/keep.go",
 		"l.phase.Held() && !l.ends.IsZero() && !now.Before(l.ends)", "l.phase.Held() && l.ends.IsZero() && !now.Before(l.ends)",
 		"", 0, "./internal/play TestClockIsRead",
 	},
