@@ -404,9 +404,11 @@ func TestCaller(t *testing.T) {
 	locktest.InTable(t, "EndsWithTheClient", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		calls := 0
-		time.AfterFunc(time.Second, func() { locktest.Check(t, a.Close(t.Context())) })
+		closed := make(chan error, 1)
+		time.AfterFunc(time.Second, func() { closed <- a.Close(t.Context()) })
 		_, err := once.Do(t.Context(), a, locktest.Order, time.Hour, returns("it", time.Minute, &calls))
 		locktest.Is(t, err, queuelock.ErrClosed)
+		locktest.Check(t, <-closed)
 		_, err = once.Do(t.Context(), a, locktest.Order, time.Hour, never(t))
 		locktest.Is(t, err, queuelock.ErrClosed)
 	})

@@ -273,15 +273,15 @@ func (s releasing) done(do queue.HoldDo) {
 func (s releasing) declined(do queue.HoldDo) {
 	h := s.h
 	h.calls, h.update = false, false
-	if h.begun {
-		s.report(Report{News: Declined, Result: do.Result, Open: do.Open, Err: do.Err})
-	}
 	switch {
 	case h.lost:
 	case h.hold.Phase().Held():
 		h.beats = s.c.Beats(Timer{Beats, s.b.n}, s.b.kind, s.now, false, false)
-	default:
+	default: // it hears of that first
 		s.lose(do.Err)
+	}
+	if h.begun {
+		s.report(Report{News: Declined, Result: do.Result, Open: do.Open, Err: do.Err})
 	}
 }
 

@@ -429,11 +429,8 @@ func (l ender) updates(ctx context.Context, q table.Queue, s member.Send) (a mem
 	return a
 }
 
-// declined takes the end of an update after which the lock is held, unless that has shown its loss.
+// declined takes the end of an update after which the lock is held, or was lost before.
 func (l ender) declined(r member.Report) {
-	if r.Result == queue.HoldLost {
-		l.keeper().lost(r.Err)
-	}
 	if end := l.takes(); end != nil {
 		end <- ended{r: r}
 	}
