@@ -23,7 +23,7 @@ type Caller struct {
 	id     int32 // of its present wait
 	placed bool  // which has a ticket; only player.run uses it
 	ctx    context.Context
-	base   context.Context // with the values of ctx, and random numbers for requests; it does not end
+	sources
 	log    *notify.Log
 	store  *table.Store // of its requests
 	wants  *Wants
@@ -44,6 +44,12 @@ type Caller struct {
 	status  *Status
 	shown   *reported     // last
 	ticket  ticket.Number // that was reported
+}
+
+// sources are contexts with the caller's values and random numbers for requests. They do not end.
+type sources struct {
+	base context.Context
+	rows context.Context // for those of its rows, which may be under way at the same time
 }
 
 // values returns a context with the caller's values, which does not end.

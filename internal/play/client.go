@@ -133,6 +133,7 @@ func caller(ctx context.Context, call Call) *Caller {
 		k.Wake = make(chan struct{}, 1)
 	}
 	k.base = random.Fork(context.WithoutCancel(call.Values()))
+	k.rows = random.Fork(k.base)
 	k.report = call.Progress()
 	k.since = time.Now()
 	return k

@@ -104,7 +104,7 @@ func (c clock) Beats(t member.Timer, k *member.Kind, sent time.Time, named, fail
 	case own.Interval == 0: // the caller renews it
 		return time.Time{}
 	}
-	f := c.failing[t]
+	f, draws := c.failing[t], c.draws(t)
 	if failed {
 		if f == nil {
 			f = &failing{}
@@ -115,16 +115,29 @@ func (c clock) Beats(t member.Timer, k *member.Kind, sent time.Time, named, fail
 		} else {
 			f.beat = min(2*f.beat, own.TTL/40)
 		}
-		return c.now.Add(random.Around(c.ctx, f.beat))
+		return c.now.Add(random.Around(draws, f.beat))
 	}
 	delete(c.failing, t)
 	wait, others := own.Interval, k.Mode.Permits > 1 || k.Mode.Shared || c.c.held() >= crowd
 	if named && !row {
 		wait, sent = min(wait, queue.AcceptAfter, k.RowTTL/8, rowTerms(k).Deadline(sent).Sub(c.now)/4), c.now
 	} else if !row && others && c.now.Sub(sent) < wait/2 {
-		wait -= time.Duration(random.Float64(c.ctx) * float64(wait/2))
+		wait -= time.Duration(random.Float64(draws) * float64(wait/2))
 	}
-	return sent.Add(wait - time.Duration(float64(wait)*heartbeat.Spread*random.Float64(c.ctx)))
+	return sent.Add(wait - time.Duration(float64(wait)*heartbeat.Spread*random.Float64(draws)))
+}
+
+// draws has the random numbers of a timer: those of rows are not drawn between those of waits, whichever answer comes first.
+func (p *player) draws(t member.Timer) context.Context {
+	if t.Kind == member.Renews || t.Kind == member.Retries {
+		b := p.m.Block(p.m.RowOf(t.Of))
+		for i := range b.Callers {
+			if k := p.caller(b.Callers.At(i)); k != nil {
+				return k.rows
+			}
+		}
+	}
+	return p.ctx
 }
 
 // failing is a series of failures.
@@ -183,7 +196,7 @@ func (p *player) pause(t member.Timer, err error, worth func(error) bool, limit 
 		delete(p.failing, t)
 		return now, false
 	}
-	next, _ := f.pause.Next(p.ctx)
+	next, _ := f.pause.Next(p.draws(t))
 	if at := now.Add(next); limit == 0 || at.Sub(f.begun) < limit {
 		return at, true
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
@@ -59,7 +60,10 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 	}
 	ctx, q := p.ctx, p.queue
 	if k := p.caller(r.Caller); k != nil {
-		ctx, q.Store, r.log = k.values(), k.store, k.log
+		if ctx, q.Store, r.log = k.base, k.store, k.log; r.Purpose == member.Keeping {
+			ctx = k.rows
+		}
+		ctx = random.Fork(ctx)
 		r.kind = &k.wants.Kind
 		if r.Purpose == member.Waiting {
 			q.Store = k.bounded()
