@@ -259,10 +259,18 @@ func (p *player) gives(e member.Give) {
 	l := p.lock(k, e)
 	p.c.list(l)
 	k.lock = l
+	p.given = append(p.given, k)
+}
+
+// hands gives callers the locks of a step, of which all is known then that was reported with it.
+func (p *player) hands() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k.given, k.tried = l, true
-	k.signal()
+	for _, k := range p.given {
+		k.given, k.tried = k.lock, true
+		k.signal()
+	}
+	p.given = p.given[:0]
 }
 
 // Refused says why a wait has ended that neither its caller has ended, nor a failure.

@@ -35,6 +35,7 @@ type player struct {
 	sights   map[int32]*sight          // by block
 	failing  map[member.Timer]*failing // series of failures
 	waits    []int32                   // that want the lock once DynamoDB's time is known
+	given    []*Caller                 // that get the lock of their turns at the end of a step
 	dating   bool                      // that is asked for
 	clearing []clears
 	untidy   bool // a wait or a turn has ended: see tidy
@@ -271,6 +272,7 @@ func (p *player) step(e member.Event) {
 	for _, e := range effects {
 		p.do(e)
 	}
+	p.hands()
 }
 
 // sends does what an effect says that is a request.
