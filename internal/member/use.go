@@ -93,10 +93,8 @@ func (s transacting) nextUse() {
 		line{s.step}.giveBack(s.b) // the lock is not exclusive any more
 		s.send(byUse, s.b.n, h.hold.Downgrade(), "")
 	case u.use == Joins:
-		fence := h.hold.Transact()
-		h.hold.Leave(queue.TransactionUnsettled) // until it is left
-		h.joined = true
-		s.report(Report{News: Done, Use: u.use, N: u.n, Fence: fence})
+		h.joined = true // until Leaves, for which a release waits
+		s.report(Report{News: Done, Use: u.use, N: u.n, Fence: h.hold.Transact()})
 	default:
 		h.tx, h.failed = &queue.Transaction{}, 0
 		s.transacts(queue.TransactionEvent{})

@@ -130,6 +130,32 @@ func TestReleaseTriesEach(t *testing.T) {
 	})
 }
 
+// TestReleaseBesideTransactOfSeveral releases one of several locks while a transaction under all of them is being committed, which is
+// not the lock that sends it. The next holder learns that the writes may not be visible yet.
+func TestReleaseBesideTransactOfSeveral(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, db := locktest.OpenMet(t, table, "a", locktest.SharedScope)
+		b, _ := locktest.OpenMet(t, table, "b", locktest.SharedScope)
+		locks := locktest.AcquireAll(t, a, waitpolicy.Forever, "x", "y")
+		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0, 0).Times(1))
+		done := make(chan error, 1)
+		go func() { done <- locks.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+		time.Sleep(time.Second)
+		locktest.Release(t, locks.All()[1])
+		next := locktest.Must(b.Acquire(t.Context(), queuelock.Key{Entity: "y"}, waitpolicy.NoWait))
+		before := locktest.Balance(table)
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
+			t.Error("the transaction was answered")
+		}
+		time.Sleep(20 * time.Second)
+		if after := locktest.Balance(table); before == after || !next.Unsettled() {
+			t.Errorf("the account held %s at the grant, and holds %s: unsettled %t", before, after, next.Unsettled())
+		}
+		locktest.Release(t, next)
+		_ = locks.Release(t.Context())
+	})
+}
+
 // TestTransactOfSeveral checks that Transact is conditional on all locks.
 func TestTransactOfSeveral(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
