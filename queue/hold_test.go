@@ -114,7 +114,7 @@ func (t *turn) said() string {
 	case queue.HoldShow:
 		return fmt.Sprintf("%s: show", t.hold.Phase())
 	}
-	results := []string{"", "failed", "outlasted", "earlier", "declined", "lost", "unreachable", "overwritten"}
+	results := []string{"", "failed", "earlier", "declined", "lost", "unreachable", "overwritten"}
 	return strings.Trim(fmt.Sprintf("%s, %s", t.hold.Phase(), results[t.do.Result]), ", ")
 }
 
@@ -454,10 +454,6 @@ func (l *life) play(kind queue.HoldEventKind) {
 		e := queue.HoldEvent{Deadline: deadline, Delivered: l.one(2)}
 		switch do := l.do; do.Do {
 		case queue.HoldSend:
-			if l.one(40) {
-				l.take(queue.HoldEvent{Kind: queue.HoldAbandoned})
-				continue
-			}
 			l.answer(queue.HoldAnswered, do.Write)
 			me, _ := l.answered.Mine("me")
 			l.shown = l.shown || kind == queue.HoldRelease && me.Unreadable()
@@ -483,7 +479,7 @@ func (l *life) play(kind queue.HoldEventKind) {
 		l.take(e)
 	}
 	_, left := l.record().Mine("me")
-	failed := l.do.Result == queue.HoldFailed || l.do.Result == queue.HoldOutlasted
+	failed := l.do.Result == queue.HoldFailed
 	switch phase := l.hold.Phase(); {
 	case kind == queue.HoldRelease && phase.Final() == failed && !was.Final():
 		l.errorf("Release ended with result %d in %s", l.do.Result, phase)
@@ -555,9 +551,12 @@ func TestHoldAnyReply(t *testing.T) {
 		for range r.IntN(3) {
 			e := event()
 			e.Kind = []queue.HoldEventKind{queue.HoldBeaten, queue.HoldChanged, queue.HoldEnded, queue.HoldUpdate}[r.IntN(4)]
-			if w.step(e); e.Kind == queue.HoldUpdate {
-				w.step(event())
-				w.step(queue.HoldEvent{Kind: queue.HoldAbandoned})
+			for w.step(e); e.Kind == queue.HoldUpdate && w.do.Do != queue.HoldDone; { // one call ends before the next
+				next := event()
+				if w.do.Do == queue.HoldPause {
+					next.Err = errors.New("gave up")
+				}
+				w.step(next)
 			}
 		}
 		from, steps, same := w.hold.Phase(), 0, event()
@@ -571,7 +570,7 @@ func TestHoldAnyReply(t *testing.T) {
 			}
 			w.step(e)
 		}
-		failed := w.do.Result == queue.HoldFailed || w.do.Result == queue.HoldOutlasted
+		failed := w.do.Result == queue.HoldFailed
 		if steps == 1000 || w.hold.Phase().Final() == failed {
 			t.Fatalf("seed %d: Release from %s ended after %d steps: %s", seed, from, steps, w.said())
 		}

@@ -27,14 +27,13 @@ type HoldEventKind int
 
 // The kinds.
 const (
-	HoldAnswered  HoldEventKind = iota // the call that releases the lock has done what it was asked for, or Err is why not
-	HoldRelease                        // the caller calls Release
-	HoldUpdate                         // the caller calls UpdateAndRelease
-	HoldAbandoned                      // the call that releases the lock has ended with a panic
-	HoldBeaten                         // the answer to a heartbeat
-	HoldChanged                        // the answer to another write that only the holder may make
-	HoldEnded                          // the lease has ended, because of Err
-	HoldAdvanced                       // the answer to ADVANCE
+	HoldAnswered HoldEventKind = iota // the call that releases the lock has done what it was asked for, or Err is why not
+	HoldRelease                       // the caller calls Release
+	HoldUpdate                        // the caller calls UpdateAndRelease
+	HoldBeaten                        // the answer to a heartbeat
+	HoldChanged                       // the answer to another write that only the holder may make
+	HoldEnded                         // the lease has ended, because of Err
+	HoldAdvanced                      // the answer to ADVANCE
 )
 
 // HoldTimes are the time at which something happened, and what is known of DynamoDB's clock then.
@@ -87,7 +86,6 @@ type HoldResult int
 const (
 	HoldMade        HoldResult = iota // or released before
 	HoldFailed                        // not, or that is not known
-	HoldOutlasted                     // not: a transaction is still under way
 	HoldEarlier                       // not: an earlier call has released the lock
 	HoldDeclined                      // not: the caller's condition was false
 	HoldLost                          // not: the record does not hold the lock

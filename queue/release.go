@@ -60,8 +60,6 @@ func (s releaseStep) take(e HoldEvent) HoldDo {
 	case HoldUpdate:
 		s.move(PhaseUpdating)
 		*c = call{kind: updates, asks: e.Asks}
-	case HoldAbandoned:
-		return s.end(PhaseHeld, HoldFailed, nil)
 	default:
 		return s.next(e)
 	}
@@ -114,8 +112,6 @@ func (s releaseStep) settled(e HoldEvent) HoldDo {
 	c.delivered = e.Delivered || g.Resumed
 	keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)
 	switch {
-	case e.Err != nil:
-		return s.end(PhaseHeld, HoldOutlasted, e.Err)
 	case s.phase.Final(), c.kind == updates && s.phase != PhaseUpdating: // a transaction, or the end of the lease, has shown it
 		return s.end(s.phase, HoldLost, nil)
 	case c.kind == updates:

@@ -59,11 +59,11 @@ func (l *Lock) over(r member.Report) {
 	l.mu.Unlock()
 	l.p.ends()
 	log := l.k.log
-	switch {
-	case final:
+	if final {
 		l.p.c.unlist(l)
-	default:
-		l.ender().keepForClose()
+		l.p.forgets(l.k)
+	} else {
+		l.p.c.list(l) // a loss has taken it off the list, and the client's Close tries again
 	}
 	switch e.Origin = log.Origin(l.ticket); {
 	case !final, from.Final(), wasLost:
@@ -71,9 +71,6 @@ func (l *Lock) over(r member.Report) {
 		notify.Send(log, event.Lost{Origin: e.Origin, Held: now.Sub(l.start), Cause: lost.Cause, Err: lost.Err})
 	default:
 		notify.Send(log, e)
-	}
-	if final {
-		l.p.forgets(l.k)
 	}
 	if end := l.ender().takes(); end != nil {
 		select {
@@ -110,7 +107,7 @@ func (l *Lock) GiveBack(ctx context.Context) error {
 	err := l.ender().releases(ctx, member.Releases{Unused: true})
 	stays := max(l.terms().Delay, l.granted.atLeast)
 	switch {
-	case l.Final():
+	case err == nil, l.Final():
 		return nil
 	case stays == 0:
 		return err
@@ -169,17 +166,6 @@ func (l ender) takes() chan ended {
 		return nil
 	}
 	return l.end
-}
-
-// keepForClose lets the client's Close try again, until the lease has ended.
-func (l ender) keepForClose() {
-	l.p.c.list(l.Lock) // a loss has taken it off the list
-	l.mu.Lock()
-	ends, hidden := l.ends, l.hidden
-	l.mu.Unlock()
-	if !hidden && !l.terms().FailClosed { // else nothing else ends it
-		time.AfterFunc(time.Until(ends)+l.keeper().stays(), l.keeper().outlived)
-	}
 }
 
 // releases releases the lock.
@@ -244,6 +230,7 @@ func (l ender) done() {
 	defer l.mu.Unlock()
 	close(l.busy)
 	l.busy, l.end = nil, nil
+	l.keeper().outlives()
 }
 
 func (l ender) awaits() chan ended {
@@ -299,15 +286,8 @@ func (l ender) unreleased(r member.Report) error {
 		err = cmp.Or(l.cause, err)
 	}
 	l.mu.Unlock()
-	outlasted := r.Result == queue.HoldOutlasted
-	if outlasted {
-		err = fmt.Errorf("queuelock: release %s: a transaction is still under way: %w", l.name(), err)
-	}
-	switch {
-	case l.terms().FailClosed:
+	if l.terms().FailClosed {
 		return &UnreleasedError{Queue: l.p.queue, Ticket: l.ticket, Err: err, Loss: loss}
-	case outlasted:
-		return errors.Join(loss, err)
 	}
 	if r.Hidden != nil {
 		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", l.name(), cmp.Or(loss, r.Hidden), err)

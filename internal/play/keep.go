@@ -76,7 +76,7 @@ func (l keeper) lose(loss *heartbeat.LossError) func() {
 	l.stops(l.reason)
 	held := l.since.Sub(l.start)
 	if _, malformed := errors.AsType[*queue.MalformedError](loss); !malformed { // else only a call of Release removes the entry
-		time.AfterFunc(max(0, time.Until(l.ends))+l.stays(), l.outlived)
+		l.outlives()
 	}
 	return func() {
 		l.p.c.unlist(l.Lock)
@@ -167,10 +167,18 @@ func (l keeper) stays() time.Duration {
 	return t.Margin + max(t.Delay, l.granted.atLeast)
 }
 
+// outlives lets a lock that is left be forgotten once its lease has ended on all clocks. No lease ends one that fails closed. l.mu is
+// held.
+func (l keeper) outlives() {
+	if left := !l.phase.Held() && !l.phase.Final() && !l.gone; left && !l.terms().FailClosed {
+		time.AfterFunc(time.Until(l.ends)+l.stays(), l.outlived)
+	}
+}
+
 // outlived forgets a lock that was not released, or was lost, and whose lease has ended.
 func (l keeper) outlived() {
 	l.mu.Lock()
-	if l.busy != nil || l.hidden { // a call is under way that releases it, or must
+	if l.busy != nil || l.hidden { // a call is under way that releases it, after which it is asked again, or must
 		l.mu.Unlock()
 		return
 	}

@@ -177,7 +177,11 @@ func (l *Lock) current() queue.Phase {
 }
 
 // Final reports whether nothing of the lock is left, so far as is known.
-func (l *Lock) Final() bool { return l.current().Final() }
+func (l *Lock) Final() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.phase.Final() || l.gone
+}
 
 // reported takes a report of the member.
 func (l *Lock) reported(r member.Report) {

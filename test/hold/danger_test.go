@@ -70,6 +70,28 @@ func TestOnExpiring(t *testing.T) {
 	})
 }
 
+// TestOnExpiringAfterRelease checks that OnExpiring is not called after a release.
+func TestOnExpiringAfterRelease(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		for _, answered := range []bool{true, false} {
+			rung := newAlarms()
+			lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.OnExpiring(20*time.Second, rung.ring), queuelock.NoHeartbeat())
+			time.Sleep(30 * time.Second)
+			if !answered {
+				db.Partition()
+				time.AfterFunc(time.Minute, db.Heal)
+			}
+			if err := lock.Release(t.Context()); (err == nil) != answered {
+				t.Errorf("answered %t: %v", answered, err)
+			}
+			if time.Sleep(2 * time.Minute); len(rung.times()) > 0 {
+				t.Errorf("answered %t: called %v after the grant, and released after 30 s", answered, rung.times())
+			}
+		}
+	})
+}
+
 // TestOnExpiringBeforeReturn checks that OnExpiring is called only for a lock that was
 // returned. Nothing is done under a lock that waits for the others of an AcquireAll.
 func TestOnExpiringBeforeReturn(t *testing.T) {

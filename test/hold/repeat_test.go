@@ -54,6 +54,23 @@ func TestReleaseRepeated(t *testing.T) {
 	})
 }
 
+// TestReleaseRepeatedTooLate checks that Close has nothing to say of a lock whose lease has ended while its release was repeated.
+func TestReleaseRepeatedTooLate(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, db := locktest.Open(t, table, "a", queuelock.Config{})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
+		db.Partition()
+		locktest.Says(t, lock.Release(t.Context()), "release", "1m0s")
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // past the end on all clocks
+		defer cancel()
+		locktest.Says(t, lock.Release(ctx), "release", "1m0s")
+		db.Heal()
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		locktest.OK(t, a.Close(t.Context()))
+	})
+}
+
 // TestReleaseAfterEndedContext checks that Release works with a context that has ended. A
 // deferred Release often gets a context that has ended.
 func TestReleaseAfterEndedContext(t *testing.T) {
