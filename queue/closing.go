@@ -70,8 +70,8 @@ func (l Lease) dated(since time.Time, isClosed bool) Lease {
 	return l
 }
 
-// keeps makes the lease of an entry, which was granted at since, keep the queue closed as long as one that it replaces.
-func (l Lease) keeps(old Lease, since time.Time) Lease {
+// Keeps makes the lease of an entry, which was granted at since, keep the queue closed as long as one that it replaces.
+func (l Lease) Keeps(old Lease, since time.Time) Lease {
 	rest := old.AtLeast
 	if !since.IsZero() && !old.NotBefore.IsZero() {
 		rest = old.NotBefore.Sub(since)
@@ -84,7 +84,7 @@ func (l Lease) keeps(old Lease, since time.Time) Lease {
 type Closed struct {
 	Since time.Time // of the grant, on DynamoDB's clock; zero if unknown
 	Until time.Time // the same of its end
-	Rest  time.Duration
+	Rest  time.Duration // until then
 }
 
 // closedID returns the id of the closed entry that replaces one.
@@ -93,7 +93,7 @@ func closedID(id string) string { return closedPrefix + id }
 // changes are those by which the holder with that id and ticket is replaced.
 func (c Closed) changes(id string, t ticket.Number) []clause.Change {
 	item := clause.Item{AttrTicket: t.Attribute(), AttrClosed: &types.AttributeValueMemberBOOL{Value: true}}
-	Lease{TTL: c.Rest, Until: c.Until}.Fill(item)
+	Lease{TTL: min(drifted(c.Rest), MaxLease), Until: c.Until}.Fill(item)
 	clause.SetTime(item, AttrSince, c.Since)
 	return []clause.Change{entry(id).Remove(), entry(closedID(id)).Set(clause.V(clause.Map(item)))}
 }
@@ -127,7 +127,7 @@ func (s releaseStep) closed() *Closed {
 	if rest <= 0 {
 		return nil
 	}
-	c.Rest = min(drifted(rest), MaxLease)
+	c.Rest = rest
 	return &c
 }
 

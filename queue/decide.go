@@ -57,7 +57,7 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode Mode, ids []string
 	var d Decision
 	for i, h := range s.Record.Holders {
 		if !h.Accepted() {
-			leases.Holders[i] = s.lasts(i, leases, t)
+			leases.Holders[i] = s.Lasts(i, leases, t)
 		}
 	}
 	readable := d.countHolders(s.Record.Holders, leases.Holders)

@@ -48,7 +48,9 @@ type Grant struct {
 }
 
 // Last returns the last ticket of the grant.
-func (g Grant) Last() ticket.Number { return lastOf(g.Ticket, g.Turns) }
+func (g Grant) Last() ticket.Number {
+	return Holder{Ticket: g.Ticket, Turns: g.Turns}.Last()
+}
 
 // TransactionState is what is known of the last transaction of a holder, from most to least.
 type TransactionState int

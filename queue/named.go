@@ -120,24 +120,24 @@ func (r Record) Unaccepted() string {
 	return ""
 }
 
-// lasts returns for how long a holder that has not accepted its grant keeps the lock: as long as its row. left are the leases
+// Lasts returns for how long a holder that has not accepted its grant keeps the lock: as long as its row. left are the leases
 // of the snapshot. The holder keeps the row until it has accepted the grant, or ended its turn. So if the row is missing, its
 // waiter has left before it saw the grant, or its lease has ended. Only a look that was sent after an answer with the entry
 // proves that: the row may have been put and named while another one was under way.
-func (s Snapshot) lasts(i int, left Leases, t ticket.Number) time.Duration {
+func (s Snapshot) Lasts(i int, left Leases, t ticket.Number) time.Duration {
 	h := s.Record.Holders[i]
 	k := slices.IndexFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
 	switch {
 	case k >= 0:
 		return max(left.Holders[i], left.Rows[k])
-	case s.abandoned(h, t) && h.ID == s.Suspect:
+	case s.Abandoned(h, t) && h.ID == s.Suspect:
 		return 0
 	}
 	return max(left.Holders[i], 1) // a look shows the row
 }
 
-// abandoned reports whether the snapshot, a look for ticket t, shows no row of a holder that has not accepted its grant.
-func (s Snapshot) abandoned(h Holder, t ticket.Number) bool {
+// Abandoned reports whether the snapshot, a look for ticket t, shows no row of a holder that has not accepted its grant.
+func (s Snapshot) Abandoned(h Holder, t ticket.Number) bool {
 	return !h.Accepted() && s.Whole && h.Ticket.Less(t) &&
 		!slices.ContainsFunc(s.Rows, func(row Waiter) bool { return row.Ticket == h.Ticket })
 }
@@ -161,7 +161,7 @@ func (w *Wait) checked(c Clock, s Snapshot) Do {
 	var gone []Holder
 	s.Suspect = w.suspect
 	if i := slices.IndexFunc(s.Record.Holders, func(h Holder) bool { return h.ID == w.suspect }); i >= 0 {
-		if h := s.Record.Holders[i]; !h.Accepted() && s.lasts(i, c.Leases(s), ticket.Max) <= 0 {
+		if h := s.Record.Holders[i]; !h.Accepted() && s.Lasts(i, c.Leases(s), ticket.Max) <= 0 {
 			gone = []Holder{h}
 		}
 	}

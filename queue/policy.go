@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/ticket"
@@ -50,6 +51,11 @@ func (s *State) SupersededBy(t ticket.Number) (by ticket.Number, ok bool) {
 		return by, false
 	}
 	return supersedes(s.Waiting, w.Group, t, func(i int) bool { return !s.Waiting[i].Expired() })
+}
+
+// SupersededBy returns the last ticket after t of a row of the group, whose leases are left.
+func (s Snapshot) SupersededBy(group string, t ticket.Number, left []time.Duration) (by ticket.Number, ok bool) {
+	return supersedes(s.Rows, group, t, func(i int) bool { return left[i] > 0 })
 }
 
 // supersedes returns the last ticket after t of a live row of the group. One that cannot be read has none.
@@ -105,26 +111,28 @@ func (w *Wait) superseded(c Clock) (by ticket.Number, ok bool) {
 	if len(s.Rows) > 0 {
 		left = c.Leases(*s).Rows
 	}
-	if by, ok = supersedes(s.Rows, group, w.Ticket, func(i int) bool { return left[i] > 0 }); ok {
+	if by, ok = s.SupersededBy(group, w.Ticket, left); ok {
 		return by, true
 	}
 	floor := s.Record.Floor()
 	if !w.Ticket.Less(floor) {
 		return by, false
 	}
-	if h, ok := first(s.Record.Holders, func(h Holder) bool { return h.Group == group && w.Ticket.Less(h.Ticket) }); ok {
-		return h.Ticket, true
+	for _, h := range s.Record.Holders {
+		if h.Group == group && w.Ticket.Less(h.Ticket) {
+			return h.Ticket, true
+		}
 	}
-	_, other := first(s.Record.Holders, func(h Holder) bool { return h.Ticket == floor && !h.Closed })
-	return floor, !other
+	return floor, !slices.ContainsFunc(s.Record.Holders, func(h Holder) bool { return h.Ticket == floor && !h.Closed })
 }
 
 // ask asks a holder to give way if the policy asks for that, or else rests.
 func (w *Wait) ask(c Clock) Do {
-	h, ok := first(w.Snapshot.Record.Holders, w.cancels)
-	if !ok {
+	i := slices.IndexFunc(w.Snapshot.Record.Holders, w.cancels)
+	if i < 0 {
 		return Do{State: Resting}
 	}
+	h := w.Snapshot.Record.Holders[i]
 	_, at := c.Begin()
 	why := "superseded by ticket " + w.Ticket.String()
 	return Do{State: Asking, Holder: &h, Write: Revoke(h.ID, h.Ticket, Revocation{By: w.Config.Owner, Why: why, At: at})}

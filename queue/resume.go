@@ -37,7 +37,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	if w.Config.Resume == nil {
 		return do, false
 	}
-	old, found, why, err := w.Config.Resume.holder(w.Snapshot.Record)
+	old, found, why, err := holderOf(w.Config.Resume, w.Snapshot.Record)
 	switch {
 	case !found:
 		return do, false
@@ -49,7 +49,7 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	a := w.last()
 	a.Resumed = true
 	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
-	entry.Lease, entry.Revoked = entry.Lease.keeps(old.Lease, entry.Since), old.Revoked
+	entry.Lease, entry.Revoked = entry.Lease.Keeps(old.Lease, entry.Since), old.Revoked
 	if old.Shared { // readers would join a closed queue
 		entry.Lease.AtLeast, entry.Lease.NotBefore = 0, time.Time{}
 	}
@@ -63,15 +63,15 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	return Do{State: TakingOver, Attempt: a, Write: Resume(entry, w.Config.Resume.Ticket, old, mark), Holders: []Holder{old}}, true
 }
 
-// holder returns the holder in the record that the handle names. The error is the reason why it cannot be resumed.
-func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err error) {
+// holderOf returns the holder in the record that a handle names. The error is the reason why it cannot be resumed.
+func holderOf(h *Handle, rec Record) (holder Holder, found bool, why Why, err error) {
 	for _, holder := range rec.Holders {
 		switch {
 		case !strings.HasPrefix(holder.ID, h.ID+"-"), holder.Closed:
 			continue
 		case holder.Unreadable():
 			return holder, true, WhyError, holder.Problem
-		case !holder.has(h.Ticket):
+		case !holder.Has(h.Ticket):
 			continue
 		case holder.Lease.FailClosed && !holder.Lease.Endless():
 			why, err = WhyGone, errors.New("the lock fails closed, and its process ended before it was confirmed")
@@ -86,10 +86,9 @@ func (h Handle) holder(rec Record) (holder Holder, found bool, why Why, err erro
 
 // hides returns what is wrong with a record that refuses to replace an entry as it was read.
 func (w *Wait) hides(rec Record) error {
-	old, found, _, err := w.Config.Resume.holder(w.Snapshot.Record)
+	old, found, _, err := holderOf(w.Config.Resume, w.Snapshot.Record)
 	again, present := rec.Mine(old.ID)
-	moved := again.Shared != old.Shared || again.Made != old.Made || again.Reached != old.Reached || again.marked != old.marked
-	if !found || err != nil || !present || moved {
+	if !found || err != nil || !present || !again.Unchanged(old) {
 		return nil
 	}
 	q := w.Config.Items

@@ -84,7 +84,7 @@ func (w *Wait) follow(c Clock, d Decision) Do {
 		return w.claim(c)
 	case d.Stuck != nil:
 		return w.fail(WhyError, d.Stuck)
-	case slices.ContainsFunc(w.Snapshot.Record.Holders, func(h Holder) bool { return w.Snapshot.abandoned(h, w.Ticket) }):
+	case slices.ContainsFunc(w.Snapshot.Record.Holders, func(h Holder) bool { return w.Snapshot.Abandoned(h, w.Ticket) }):
 		return w.lookAgain()
 	case w.Config.NoWait:
 		return w.fail(WhyBusy, nil)

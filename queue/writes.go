@@ -268,6 +268,11 @@ func claimable(t ticket.Number) []clause.Cond {
 	}
 }
 
+// Unchanged reports whether the entry is as it was read, so far as Resume asks.
+func (h Holder) Unchanged(read Holder) bool {
+	return h.Shared == read.Shared && h.Made == read.Made && h.Reached == read.Reached && h.marked == read.marked
+}
+
 // Resume replaces the holder old by the entry, with a ticket of its block, of which the entry is the last.
 func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
