@@ -32,7 +32,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 # What these hold starts no goroutine of its own (TestPure), or reads and prints. The race detector would find nothing, in
 # five times the time.
-WITHOUT_RACE = ./queue ./ticket ./internal/clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/replays
+WITHOUT_RACE = ./queue ./internal/machine ./ticket ./internal/clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/replays
 
 # The race detector waits a second at the end of each process for late reports. There are more than a hundred.
 # GOGC=400 takes four times the memory, and an eighth of the processor time away.
@@ -51,7 +51,7 @@ SMALL = ^(two_turns_each|three|lost|late|crash|suspended|copied|names|passes|rea
 
 .PHONY: try
 try: ## in about a minute: the tests that most changes fail
-	$(GO) test ./queue ./waitpolicy ./internal/member ./internal/play ./internal/handover ./internal/table
+	$(GO) test ./queue ./internal/machine ./waitpolicy ./internal/member ./internal/play ./internal/handover ./internal/table
 	$(GO) test ./internal/testbed/search -run 'TestTranscripts|TestWorlds/$(SMALL)'
 	$(GO) test ./test/docs -run 'Test(Words|Links|DocLinks|Tables|Imports|Layout|Attributes|Options|Kinds|Reference)'
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/group"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/internal/table"
@@ -209,10 +210,10 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 		refused = &play.Refused{}
 	}
 	switch refused.Why {
-	case queue.WhyResult:
+	case machine.WhyResult:
 		cfg.once.Result = &refused.Result
 		return ErrResult
-	case queue.WhyGone:
+	case machine.WhyGone:
 		s := fmt.Sprintf("queuelock: the handle of %s, ticket %s, can no longer be resumed: %v", key, refused.Ticket, refused)
 		return &textError{s, ErrGone}
 	}
@@ -226,9 +227,9 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 			ended = fmt.Errorf("%w: %w", ended, cause)
 		}
 	}
-	full, latest := refused.Why == queue.WhyFull, refused.Why == queue.WhySuperseded
+	full, latest := refused.Why == machine.WhyFull, refused.Why == machine.WhySuperseded
 	switch {
-	case refused.Why == queue.WhyBusy:
+	case refused.Why == machine.WhyBusy:
 		full = cfg.refusesWait()
 	case full, latest:
 	case err == context.Canceled || err == context.DeadlineExceeded: // the wait's own end

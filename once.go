@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/oncecall"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/serving"
@@ -29,7 +30,7 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.wanted = &queue.Wanted{Undated: cfg.ObserveExpiry, Had: rec.Result.Ticket}
+	cfg.wanted = &machine.Wanted{Undated: cfg.ObserveExpiry, Had: rec.Result.Ticket}
 	switch call.Result, err = cfg.answer(rec.Result); {
 	case err != nil:
 		return nil, err

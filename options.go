@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/oncecall"
@@ -53,8 +54,8 @@ type settings struct {
 	log     *notify.Log     // of the call in that queue
 	resume  *queue.Handle   // nil: the call is not Resume
 
-	once   *oncecall.Call // see oncecall.Option; nil: the call waits for the lock alone
-	wanted *queue.Wanted  // the same
+	once   *oncecall.Call  // see oncecall.Option; nil: the call waits for the lock alone
+	wanted *machine.Wanted // the same
 
 	data                   []byte
 	mode                   queue.Mode

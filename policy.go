@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/quote"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -90,7 +91,7 @@ func (s *settings) validPolicy() error {
 }
 
 // policy returns the rule of the waiter. That of MaxWaiters(0) is its wait, see patience.
-func (s *settings) policy() (p queue.Policy) {
+func (s *settings) policy() (p machine.Policy) {
 	if s.maxWaiters != nil && *s.maxWaiters > 0 {
 		p.Limited, p.Waiters = true, *s.maxWaiters
 	}

@@ -82,8 +82,8 @@ func (l Lease) Keeps(old Lease, since time.Time) Lease {
 
 // Closed is what FormClose leaves in the place of the holder.
 type Closed struct {
-	Since time.Time // of the grant, on DynamoDB's clock; zero if unknown
-	Until time.Time // the same of its end
+	Since time.Time     // of the grant, on DynamoDB's clock; zero if unknown
+	Until time.Time     // the same of its end
 	Rest  time.Duration // until then
 }
 
@@ -106,38 +106,4 @@ func Turns(holders []Holder) (turns []Holder) {
 		}
 	}
 	return turns
-}
-
-// closed returns what keeps the queue closed after the release; nil: nothing does. A lock that was never returned to its
-// caller was no turn.
-func (s releaseStep) closed() *Closed {
-	g := s.grant
-	if g.AtLeast == 0 || !s.c.delivered {
-		return nil
-	}
-	c := Closed{Since: s.Entry().Since, Until: g.NotBefore}
-	rest := g.AtLeast - s.now.Local.Sub(g.Sent)
-	switch {
-	case s.now.Latest.IsZero():
-	case c.Until.IsZero(): // the time was not known before
-		c.Until = s.now.Latest.Add(rest)
-	default:
-		rest = c.Until.Sub(s.now.Earliest)
-	}
-	if rest <= 0 {
-		return nil
-	}
-	c.Rest = rest
-	return &c
-}
-
-// close takes the form that the release has now: FormClose for as long as the queue is to stay closed.
-func (s releaseStep) close() {
-	c := s.c
-	switch c.ending.Closed = s.closed(); {
-	case c.ending.Closed != nil:
-		c.form, c.first = FormClose, FormClose
-	case c.form == FormClose:
-		c.form, c.first = FormHandOff, FormHandOff
-	}
 }

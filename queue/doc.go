@@ -1,6 +1,6 @@
-// Package queue is the algorithm: what the items of a queue say, what each conditional write of them asks for and leaves,
-// and what follows for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. Internal packages play
-// its machines (member, whose driver is play) and send its writes (serving those of the record, rows those of rows).
+// Package queue is what is in the table: what the items of a queue say, what each conditional write of them asks for and
+// leaves, and what a look decides for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. The internal
+// package machine says which write comes next, member has the machines of a client, and play drives members for every call.
 //
 //	serving record   holders, and which tickets were issued and granted: a Record
 //	row of ticket 8  a Waiter and its Lease
@@ -16,8 +16,6 @@
 // an entry or a row, [Evict] and Sweep remove what has expired, and [Ending] ends a turn: so that the next TAKE is served at
 // once, so that the first waiter may claim, or by PASS, a grant to it.
 //
-// A [Hold] is a held lock: what its client knows of it, what it sends next to release it, and what each answer means.
-//
 // # Promises
 //
 // The record never has more holders than the [Mode] allows, and the tickets of successive holders rise. Both hold for any
@@ -27,13 +25,6 @@
 //
 // It does not promise that a holder knows at once that it was evicted (package heartbeat). A [Record] in memory is only a hint
 // at what to try: the table decides.
-//
-// # Machines
-//
-// [Wait] is one acquire in one queue, [Place] its row, [Hold] the lock that it was granted, and [Transaction] a fenced
-// transaction of its holder. Each is a plain value with a method Step: what has happened goes in, and what to do next comes
-// out. They have no goroutine, clock, channel, lock or random number, and send nothing. So a program can play all interleavings
-// of them: docs/spec has the search, and transcripts to read.
 //
 // # State
 //

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -68,8 +69,8 @@ func ExampleClaim() {
 
 // The phases of a held lock.
 func ExampleMoves() {
-	for _, m := range queue.Moves() {
-		if m.From == queue.PhaseReleasing {
+	for _, m := range machine.Moves() {
+		if m.From == machine.PhaseReleasing {
 			fmt.Printf("%s to %s: %s\n", m.From, m.To, m.When)
 		}
 	}

@@ -22,14 +22,14 @@ type Marks struct {
 	Unsettled []time.Time
 }
 
-// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
+// UnsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
 // recovery takes seconds.
-const unsettledFor = time.Minute
+const UnsettledFor = time.Minute
 
 // MayAppear reports whether a fenced transaction of an earlier turn may become visible during a turn that begins with these
 // marks. granted is the earliest time of its grant on DynamoDB's clock, or zero.
 func (m Marks) MayAppear(granted time.Time) bool {
-	recent := func(at time.Time) bool { return !at.IsZero() && (granted.IsZero() || granted.Sub(at) < unsettledFor) }
+	recent := func(at time.Time) bool { return !at.IsZero() && (granted.IsZero() || granted.Sub(at) < UnsettledFor) }
 	evicted := !m.Evicted.Ticket.IsZero()
 	last := m.Released.Ticket.Less(m.Evicted.Ticket) // no turn was released after the evicted one
 	return slices.ContainsFunc(m.Unsettled, recent) || evicted && (last || m.Evicted.At.IsZero() || recent(m.Evicted.At))

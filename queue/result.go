@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -71,38 +70,4 @@ func decodeResult(what, path string, item clause.Item) (r Result) {
 		return Result{Problem: in.Err}
 	}
 	return r
-}
-
-// Wanted is the result that the caller of a wait wants, in place of the lock.
-type Wanted struct {
-	Had     ticket.Number // of the result that the record had when the caller began; zero: none
-	Undated bool          // DynamoDB's dates are not to be trusted
-}
-
-// Met reports whether the caller may take the result: it was left after the caller had begun, however short its life, or it is
-// fresh. An error says that the result cannot be read.
-func (o Wanted) Met(r Result, latest time.Time) (bool, error) {
-	switch {
-	case r.Problem != nil:
-		return false, fmt.Errorf("the result of an earlier holder: %w", r.Problem)
-	case r.Exists() && r.Ticket != o.Had:
-		return true, nil
-	}
-	return r.Fresh(latest) && !o.Undated, nil
-}
-
-// answered ends the wait of a caller for whom the record has a result.
-func (w *Wait) answered(c Clock) (do Do, ends bool) {
-	if w.Config.Wanted == nil {
-		return do, false
-	}
-	_, latest, _ := c.At(c.Now())
-	ok, err := w.Config.Wanted.Met(w.Snapshot.Record.Result, latest)
-	switch {
-	case err != nil:
-		return w.fail(WhyError, err), true
-	case ok:
-		return w.fail(WhyResult, nil), true
-	}
-	return do, false
 }

@@ -55,17 +55,3 @@ func Revoke(id string, t ticket.Number, r Revocation) clause.Write {
 		Do: []clause.Change{entry(id).Field(AttrRevoked).Set(clause.V(r.attribute()))}, Else: clause.Lost,
 	}
 }
-
-// Revocation returns the request to give way that was seen last; nil if there was none.
-func (h *Hold) Revocation() *Revocation { return h.revoked }
-
-// Look notes a record that was only read.
-func (h *Hold) Look(rec Record) { h.asked(rec) }
-
-// asked notes a request to give way that a record shows. None is ever taken back, so the order of answers does not matter
-// but for which of several is shown.
-func (h *Hold) asked(rec Record) {
-	if me, ok := rec.Mine(h.grant.ID); ok && me.Ticket == h.grant.Ticket && me.Revoked != nil {
-		h.revoked = me.Revoked
-	}
-}

@@ -33,8 +33,8 @@ const MaxPermits = 500
 // with the longest owners' names fit, and none of them knows the data of the others.
 const MaxSharedData = 256
 
-// maxRung is the largest number of permits of a semaphore whose holders have bells: of more, the record would become larger.
-const maxRung = 10
+// MaxRung is the largest number of permits of a semaphore whose holders have bells: of more, the record would become larger.
+const MaxRung = 10
 
 // MaxEvicted is the largest number of holders of one Evict. The request then stays
 // below DynamoDB's limits of 4 KB for an expression and 300 operators.

@@ -216,3 +216,10 @@ type Waiter struct {
 
 // Expired reports whether the lease of the waiter's row has ended.
 func (w Waiter) Expired() bool { return w.Remaining <= 0 }
+
+// Handle names a wait, or the lock that it was granted, for the process that continues it.
+type Handle struct {
+	ID     string // prefix of all its ids
+	Ticket ticket.Number
+	Held   bool // it is of a lock that was granted: no place is left. Its ticket may be above the floor, in a block
+}

@@ -21,7 +21,7 @@
  *   decide, judged   Record.Outcome, releaseStep.judge, Hold.confirms
  *   see              Hold.saw
  *   rel, oREL        Ending.Release, serving.SendWith
- *   tx, read, oTX    queue.Transaction, queue.NumberedFence, Record.Made
+ *   tx, read, oTX    machine.Transaction, queue.NumberedFence, Record.Made
  *   settle, oSETTLE  transacting.settling, queue.Settle
  *   Env, newMark     Ending.Release, serving.Evict, serving.EvictFailClosed, queue.Resume, serving.Take, queue.Enter
  */

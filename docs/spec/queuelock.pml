@@ -37,7 +37,7 @@
  *   fast, oFAST, hand, oHAND  releaseStep.send, releaseStep.answered, Ending.Release
  *   direct, oDIRECT           releasing.offer, queue.Waiter.GrantByName, Ending.Release
  *   accept                    Wait.usable, Place.Hold, holding.beat, waiting.withdraw
- *   OWNED                     Wait.decide, Snapshot.lasts
+ *   OWNED                     Wait.decide, Snapshot.Lasts
  *   pass, oPASS               releasing.offer, waiting.mayPass, waiting.rest, Ending.Release
  *   lost, oREM                releaseStep.settled, releaseStep.removed, queue.Remove
  *   leave, remove             waiting.leaves, Wait.leave, waiting.cleans, serving.Remove

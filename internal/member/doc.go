@@ -2,8 +2,8 @@
 // goroutine, clock, channel or mutex, sends nothing, and is a plain value.
 //
 // Callers that want the lock alike take adjacent tickets by one TAKE: they are a block, with one row, one entry, one lease, and a
-// turn each. A caller that waits alone is a block of one. A block has a [queue.Wait] until it is granted the lock, and then a
-// [queue.Hold]. Its rows have a [queue.Place] each.
+// turn each. A caller that waits alone is a block of one. A block has a [machine.Wait] until it is granted the lock, and then a
+// [machine.Hold]. Its rows have a [machine.Place] each.
 //
 //	            line.go                  wait.go, row.go                hold.go           release.go
 //	Wants ──► gathered ──► taking ──► behind ──► first: looks ──► turn ──► … ──► turn ──► releases ──► gone

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -37,13 +38,13 @@ type Clock interface {
 
 	// Beats returns when a lease is renewed after the request that was sent then, by name or as a row if it is named; zero: never.
 	Beats(t Timer, k *Kind, sent time.Time, named, failed bool) time.Time
-	Rests(block int32, w *queue.Wait) time.Time              // when the first of the line looks
-	Guesses(block int32, w *queue.Wait, woken bool) bool     // whether it sends CLAIM in place of a look
+	Rests(block int32, w *machine.Wait) time.Time            // when the first of the line looks
+	Guesses(block int32, w *machine.Wait, woken bool) bool   // whether it sends CLAIM in place of a look
 	Reads(block int32) time.Time                             // when a holder reads the next row; zero: it does not
 	Pauses(t Timer, failed int, err error) (time.Time, bool) // after so many failures in succession; false: it is given up
 	After(d time.Duration) time.Time
 	// Stepped receives each step of a wait.
-	Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Event, do *queue.Do)
+	Stepped(block int32, w *machine.Wait, from machine.Doing, e machine.Event, do *machine.Do)
 }
 
 // An Event is what has happened: one of the types below.
@@ -71,8 +72,8 @@ type (
 		Use    Use
 		N      int32 // of the call; its Report has it
 		Data   string
-		Record queue.Record           // of Judges
-		Left   queue.TransactionState // of Leaves
+		Record queue.Record             // of Judges
+		Left   machine.TransactionState // of Leaves
 	}
 	// Forgets says that no call follows of a holder whose lock was not released, and whose lease has ended.
 	Forgets struct{ Caller int32 }
@@ -83,12 +84,12 @@ type (
 	// Answer is the one answer to each Send, Number and Look.
 	Answer struct {
 		Of          int
-		Reply       queue.Reply
+		Reply       machine.Reply
 		Record      queue.Record
 		Number      ticket.Number
 		Row         string // id of the row, of a Send of one that was made before
 		Seen        *queue.Snapshot
-		Transaction queue.TransactionEvent
+		Transaction machine.TransactionEvent
 		Err         error
 	}
 	// Due says that the time of a timer has come.
@@ -162,7 +163,7 @@ type (
 		Caller int32
 		Block  int32 // that has waited; zero: it had none
 		GaveUp bool
-		Why    queue.Why
+		Why    machine.Why
 		By     ticket.Number
 		Result queue.Result
 		Orphan ticket.Number // of a grant that fails closed, which may be in the record without an owner; zero: there is none
@@ -172,18 +173,18 @@ type (
 	Report struct {
 		Caller  int32
 		News    News
-		Use     Use                    // of Done, Failed and Unsure
-		N       int32                  // the same
-		Result  queue.HoldResult       // of the end of a call that releases the lock, and of Declined
-		Follows bool                   // of Released: a later turn has the lock, with the same entry
-		Open    bool                   // of Declined: the update may have been made
-		Fence   clause.Write           // of Done, to Fences and Joins
-		Made    queue.Made             // of Done, to Judges
-		Left    queue.TransactionState // of the end of Transacts
-		Ends    time.Time              // of Renewed
-		Accepts bool                   // of Renewed: a grant by name
-		Mark    *queue.Revocation      // of Asked
-		Hidden  error                  // of Unreleased: the problem of an entry that no lease ends
+		Use     Use                      // of Done, Failed and Unsure
+		N       int32                    // the same
+		Result  machine.HoldResult       // of the end of a call that releases the lock, and of Declined
+		Follows bool                     // of Released: a later turn has the lock, with the same entry
+		Open    bool                     // of Declined: the update may have been made
+		Fence   clause.Write             // of Done, to Fences and Joins
+		Made    queue.Made               // of Done, to Judges
+		Left    machine.TransactionState // of the end of Transacts
+		Ends    time.Time                // of Renewed
+		Accepts bool                     // of Renewed: a grant by name
+		Mark    *queue.Revocation        // of Asked
+		Hidden  error                    // of Unreleased: the problem of an entry that no lease ends
 		Err     error
 	}
 	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it has the ticket Next, if

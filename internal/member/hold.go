@@ -4,29 +4,30 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 // held is a block that has the lock, from the grant to the end of its last turn.
 type held struct {
-	hold      queue.Hold // of the present turn
+	hold      machine.Hold // of the present turn
 	id        string
 	first     ticket.Number // of its tickets
 	last      ticket.Number
-	index     int              // of the present turn
-	begun     bool             // its caller has the lock
-	calls     bool             // a call is under way that releases the lock
-	update    bool             // the same, with an update
-	lost      bool             // the lock is
-	unused    bool             // its caller gives it back, and has not had it
-	asked     bool             // its caller has heard that it is to give way
-	unsettled bool             // a transaction of an earlier holder may not be visible yet
-	result    queue.Result     // that the record had as it was granted
-	repeats   time.Time        // when a request that has failed is repeated
-	tries     int              // of it
-	awaits    queue.HoldAction // what the call that releases the lock has asked for
-	offered   int32            // the block that has made an offer, which gets the answer to the next request; zero: none
+	index     int                // of the present turn
+	begun     bool               // its caller has the lock
+	calls     bool               // a call is under way that releases the lock
+	update    bool               // the same, with an update
+	lost      bool               // the lock is
+	unused    bool               // its caller gives it back, and has not had it
+	asked     bool               // its caller has heard that it is to give way
+	unsettled bool               // a transaction of an earlier holder may not be visible yet
+	result    queue.Result       // that the record had as it was granted
+	repeats   time.Time          // when a request that has failed is repeated
+	tries     int                // of it
+	awaits    machine.HoldAction // what the call that releases the lock has asked for
+	offered   int32              // the block that has made an offer, which gets the answer to the next request; zero: none
 	lease
 	foreseen
 	using
@@ -68,7 +69,7 @@ func (s holding) release() releasing { return releasing{s} }
 func (s holding) use() transacting   { return transacting{s} }
 
 // granted begins the first turn of a block.
-func (s waiting) granted(do queue.Do) {
+func (s waiting) granted(do machine.Do) {
 	b, a, me, k := s.b, do.Attempt, do.Holder, s.b.kind
 	if !b.ticketed {
 		line{s.step}.joins(b)
@@ -82,7 +83,7 @@ func (s waiting) granted(do queue.Do) {
 		delay, atLeast = max(delay, a.Lease.Delay), a.Lease.AtLeast
 	}
 	h := &held{
-		hold: *queue.NewHold(queue.Grant{
+		hold: *machine.NewHold(machine.Grant{
 			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Mode: b.wait.Config.Mode, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
 			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
@@ -110,7 +111,7 @@ func (s holding) first() {
 	i, waits := s.b.next(0)
 	switch {
 	case s.b.leaving || !waits:
-		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})
+		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})
 	case s.expired():
 		s.lose(nil)
 	case i > 0:
@@ -155,15 +156,15 @@ func (s holding) caller() int32 { return s.b.callers[s.h.index].id }
 func (s holding) expired() bool { return !s.h.ends.IsZero() && !s.now.Before(s.h.ends) }
 
 // times is what is known of the time for the hold.
-func (s holding) times() queue.HoldTimes {
-	t := queue.HoldTimes{Local: s.now}
+func (s holding) times() machine.HoldTimes {
+	t := machine.HoldTimes{Local: s.now}
 	t.Earliest, t.Latest, _ = s.c.At(s.now)
 	_, t.Began, _ = s.c.At(s.h.granted)
 	return t
 }
 
 // steps gives an event to the hold.
-func (s holding) steps(e queue.HoldEvent) queue.HoldDo {
+func (s holding) steps(e machine.HoldEvent) machine.HoldDo {
 	e.Deadline, e.Delivered = s.h.ends, s.h.begun && !s.h.unused
 	return s.h.hold.Step(s.times(), e)
 }
@@ -173,27 +174,27 @@ func (s holding) answered(a ask, e Answer) {
 	if a.what >= byTurn && a.turn != h.index {
 		return // it says nothing of the present turn
 	}
-	he := queue.HoldEvent{Reply: e.Reply, Record: e.Record, Err: e.Err}
+	he := machine.HoldEvent{Reply: e.Reply, Record: e.Record, Err: e.Err}
 	switch a.what {
 	case byBeat:
-		he.Kind = queue.HoldBeaten
+		he.Kind = machine.HoldBeaten
 		s.beaten(a, he)
 	case byCall:
 		s.release().called(e, he)
 	case byRead:
 		s.read(e.Seen)
 	case byTurn:
-		he.Kind = queue.HoldAdvanced
+		he.Kind = machine.HoldAdvanced
 		s.release().advanced(he)
 	case byUse:
-		he.Kind = queue.HoldChanged
+		he.Kind = machine.HoldChanged
 		s.use().used(he)
 	case byTx:
 		s.use().transacts(s.use().attempted(e))
 	case bySettle:
 		s.use().settled(e)
 	case byShow:
-		s.use().visible(e.Reply == queue.ReplyApplied)
+		s.use().visible(e.Reply == machine.ReplyApplied)
 	}
 }
 
@@ -225,11 +226,11 @@ func (s holding) beat() {
 }
 
 // beaten takes the answer to a heartbeat.
-func (s holding) beaten(a ask, e queue.HoldEvent) {
-	h, k, applied := s.h, s.b.kind, e.Reply == queue.ReplyApplied
+func (s holding) beaten(a ask, e machine.HoldEvent) {
+	h, k, applied := s.h, s.b.kind, e.Reply == machine.ReplyApplied
 	e.TooEarly = applied && s.c.Early(k, h.until, a.sent)
 	do := s.steps(e)
-	applied = do.Result == queue.HoldMade
+	applied = do.Result == machine.HoldMade
 	if ends := s.c.Ends(k, a.sent, false); applied && h.ends.Before(ends) && !h.ends.IsZero() {
 		h.ends = ends
 	}
@@ -244,7 +245,7 @@ func (s holding) beaten(a ask, e queue.HoldEvent) {
 	case h.hold.Phase().Final():
 		s.release().done(do)
 		return
-	case do.Result == queue.HoldLost:
+	case do.Result == machine.HoldLost:
 		s.lose(do.Err)
 		return
 	case !h.hold.Phase().Held(): // a call has not released it
@@ -302,7 +303,7 @@ func (s holding) lose(err error) {
 		return
 	}
 	h.lost, h.beats, h.reads = true, time.Time{}, time.Time{}
-	s.steps(queue.HoldEvent{Kind: queue.HoldEnded, Err: err})
+	s.steps(machine.HoldEvent{Kind: machine.HoldEnded, Err: err})
 	s.waiting(s.b).withdraw()
 	if h.begun {
 		s.report(Report{News: Lost, Err: err})
@@ -310,6 +311,6 @@ func (s holding) lose(err error) {
 	line{s.step}.giveBack(s.b)
 	s.use().stops()
 	if !h.begun { // a turn was about to begin: no other call removes what is left
-		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})
+		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})
 	}
 }

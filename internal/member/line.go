@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -13,29 +13,29 @@ type block struct {
 	n        int32
 	kind     *Kind
 	callers  []turn
-	wait     *queue.Wait // without a state once the lock is granted
-	row      int32       // of its ticket; zero: none
-	rests    time.Time   // until then it rests; zero: it does not, or is not the first
-	pauses   time.Time   // the same of a pause after a request that has failed
-	failed   int         // requests in succession
-	err      error       // of the last request, if it has failed
-	ticketed bool        // it has a ticket, and a place in the line
-	late     bool        // a turn of the client has ended since the TAKE of that was sent: its record may be old
-	behind   bool        // its look is put off until it is the first
-	older    bool        // Member.record is later than what it has seen
-	saving   bool        // its caller saves the handle: the row is put afterwards
-	recounts bool        // a row of the client has come since its look, and its policy counts those ahead
-	offered  bool        // a release has its offer: the answer follows
-	leaving  bool        // all callers have given up
-	over     bool        // and nothing of the wait is under way: its row is deleted, and its ids are removed
-	gone     bool        // it has ended
-	heard    bool        // its callers have heard before that: what a request may have left that was given up is removed twice
-	refused  *Refuse     // why the wait has ended; nil: it has not, or all callers have given up
-	held     *held       // nil: it does not hold the lock
+	wait     *machine.Wait // without a state once the lock is granted
+	row      int32         // of its ticket; zero: none
+	rests    time.Time     // until then it rests; zero: it does not, or is not the first
+	pauses   time.Time     // the same of a pause after a request that has failed
+	failed   int           // requests in succession
+	err      error         // of the last request, if it has failed
+	ticketed bool          // it has a ticket, and a place in the line
+	late     bool          // a turn of the client has ended since the TAKE of that was sent: its record may be old
+	behind   bool          // its look is put off until it is the first
+	older    bool          // Member.record is later than what it has seen
+	saving   bool          // its caller saves the handle: the row is put afterwards
+	recounts bool          // a row of the client has come since its look, and its policy counts those ahead
+	offered  bool          // a release has its offer: the answer follows
+	leaving  bool          // all callers have given up
+	over     bool          // and nothing of the wait is under way: its row is deleted, and its ids are removed
+	gone     bool          // it has ended
+	heard    bool          // its callers have heard before that: what a request may have left that was given up is removed twice
+	refused  *Refuse       // why the wait has ended; nil: it has not, or all callers have given up
+	held     *held         // nil: it does not hold the lock
 }
 
 // waited is the wait of all blocks that have the lock.
-var waited = &queue.Wait{}
+var waited = &machine.Wait{}
 
 // ticket returns the first of a block, if it has any.
 func (b *block) ticket() ticket.Number {
@@ -133,12 +133,12 @@ func (s line) alike() (n int) {
 func (s line) gather() *block {
 	s.until = time.Time{}
 	n, k := s.alike(), s.gathered[0].kind
-	b := &block{n: s.number(), kind: k, wait: &queue.Wait{}}
+	b := &block{n: s.number(), kind: k, wait: &machine.Wait{}}
 	for _, c := range s.gathered[:n] {
 		b.callers = append(b.callers, turn{id: c.id})
 	}
 	s.gathered = slices.Delete(s.gathered, 0, n)
-	b.wait.Config = queue.WaitConfig{
+	b.wait.Config = machine.WaitConfig{
 		ID: s.c.ID(b.n), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
 		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.cfg.Forget,
 	}
@@ -199,7 +199,7 @@ func (s line) leads() bool {
 	}
 	fresh, woken := s.first != b.n && b.rests.IsZero(), s.woken // it has rested behind another one
 	s.first = b.n
-	if !fresh && !woken || b.offered || b.leaving || b.wait.State != queue.Resting && !b.behind {
+	if !fresh && !woken || b.offered || b.leaving || b.wait.State != machine.Resting && !b.behind {
 		return false // one that looks now may have asked before the turn ended: it acts once more when it rests
 	}
 	s.woken = false
@@ -209,7 +209,7 @@ func (s line) leads() bool {
 
 // follows reports whether a block need not look, as another one of the client is before it. A policy is of what a look shows.
 func (s line) follows(b *block) bool {
-	if b.row == 0 || b.kind.Policy != (queue.Policy{}) || b.wait.Shown(b.wait.Snapshot) {
+	if b.row == 0 || b.kind.Policy != (machine.Policy{}) || b.wait.Shown(b.wait.Snapshot) {
 		return false
 	}
 	first := s.lead()
@@ -230,7 +230,7 @@ func (s line) came(t ticket.Number) {
 		if b.held != nil || !b.kind.Policy.Limited || !b.ticketed || !t.Less(b.wait.Ticket) {
 			continue
 		}
-		if b.recounts = true; b.wait.State == queue.Resting && !b.offered && !b.leaving {
+		if b.recounts = true; b.wait.State == machine.Resting && !b.offered && !b.leaving {
 			s.waiting(b).wakes(false)
 		}
 	}

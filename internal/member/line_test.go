@@ -3,7 +3,7 @@ package member
 import (
 	"testing"
 
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -11,7 +11,7 @@ import (
 // lead the line, and the one that is next would never look.
 func TestJoins(t *testing.T) {
 	waits := func(n int32, number uint64, ticketed bool) *block {
-		b := &block{n: n, ticketed: ticketed, wait: &queue.Wait{}}
+		b := &block{n: n, ticketed: ticketed, wait: &machine.Wait{}}
 		b.wait.Ticket = ticket.Number{}.Plus(number)
 		return b
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -43,7 +44,7 @@ type Kind struct {
 	Owner, Data string
 	Mode        queue.Mode
 	NoWait      bool
-	Policy      queue.Policy
+	Policy      machine.Policy
 	FailClosed  bool
 	TTL, Margin time.Duration
 	Delay       time.Duration
@@ -52,7 +53,7 @@ type Kind struct {
 	RowTTL      time.Duration // of the lease of the row
 	Grace       time.Duration // with FailClosed, the lease of the grant until it is confirmed
 	Resume      *queue.Handle
-	Wanted      *queue.Wanted
+	Wanted      *machine.Wanted
 	Scope       ticket.Scope
 	Home        bool          // the record is kept on a user's item
 	Create      bool          // that may be missing
@@ -239,7 +240,7 @@ func (s *step) saw(a ask, e *Answer) bool {
 	if e.Seen != nil {
 		rec = e.Seen.Record
 	}
-	if e.Reply >= queue.ReplyFailed || rec.Problem != nil || !rec.Exists || !a.fresh && !rec.Follows(s.record) {
+	if e.Reply >= machine.ReplyFailed || rec.Problem != nil || !rec.Exists || !a.fresh && !rec.Follows(s.record) {
 		return false
 	}
 	s.record, s.readAt = rec, s.now
@@ -339,7 +340,7 @@ type Block struct {
 	N       int32
 	Ticket  ticket.Number // the first; zero: it has none
 	Waits   bool          // it waits with the ticket, and has not given up
-	Doing   queue.Doing   // of a wait
+	Doing   machine.Doing // of a wait
 	Behind  bool          // it need not look: another one is before it
 	Row     bool          // it has a row, or is about to put it
 	Relies  bool          // it may rely on the lock, or while it waits on the row, until Ends

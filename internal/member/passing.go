@@ -1,6 +1,7 @@
 package member
 
 import (
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -26,7 +27,7 @@ func (k *Kind) passing() passing {
 	waits := !k.NoWait && k.Resume == nil && k.Policy.Group == ""
 	plain := exclusive && k.Data == "" && k.Delay == 0 && k.AtLeast == 0 && !k.FailClosed && !k.Whole && k.Wanted == nil
 	return passing{
-		block:   plain && waits && k.Policy == (queue.Policy{}) && !k.Saves,
+		block:   plain && waits && k.Policy == (machine.Policy{}) && !k.Saves,
 		offered: queueAlone && waits && k.Mode.Permits == 0,
 		named:   plain && waits,
 		reads:   exclusive && k.AtLeast == 0,

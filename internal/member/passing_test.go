@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -20,16 +21,16 @@ func TestPassing(t *testing.T) {
 		"Nothing":    {want: passing{block: true, offered: true, named: true, reads: true}},
 		"OwnTTL":     {kind: Kind{TTL: time.Hour}, want: passing{block: true, offered: true, named: true, reads: true}},
 		"OwnOwner":   {kind: Kind{Owner: "another"}, want: passing{block: true, offered: true, named: true, reads: true}},
-		"Limited":    {kind: Kind{Policy: queue.Policy{Limited: true, Waiters: 1}}, want: alone},
+		"Limited":    {kind: Kind{Policy: machine.Policy{Limited: true, Waiters: 1}}, want: alone},
 		"Saves":      {kind: Kind{Saves: true}, want: alone},
 		"Whole":      {kind: Kind{Whole: true}, want: unnamed},
 		"Data":       {kind: Kind{Data: "x"}, want: unnamed},
 		"Delay":      {kind: Kind{Delay: time.Second}, want: unnamed},
 		"FailClosed": {kind: Kind{FailClosed: true}, want: unnamed},
-		"Wanted":     {kind: Kind{Wanted: &queue.Wanted{}}, want: unnamed},
+		"Wanted":     {kind: Kind{Wanted: &machine.Wanted{}}, want: unnamed},
 		"AtLeast":    {kind: Kind{AtLeast: time.Second}, want: passing{offered: true}},
 		"NoWait":     {kind: Kind{NoWait: true}, want: kept},
-		"Group":      {kind: Kind{Policy: queue.Policy{Group: "all"}}, want: kept},
+		"Group":      {kind: Kind{Policy: machine.Policy{Group: "all"}}, want: kept},
 		"Resume":     {kind: Kind{Resume: &queue.Handle{}}, want: kept},
 		"Shared":     {kind: Kind{Mode: queue.Mode{Shared: true}}, want: passing{offered: true}},
 		"Permits":    {kind: Kind{Mode: queue.Mode{Permits: 1}}},

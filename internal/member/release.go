@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -25,16 +26,16 @@ func (s releasing) releases(e Releases) {
 	if s.expired() { // that is a loss, and not a release
 		s.lose(nil)
 	}
-	he := queue.HoldEvent{Kind: queue.HoldRelease, Result: e.Result, Asks: e.Asks}
+	he := machine.HoldEvent{Kind: machine.HoldRelease, Result: e.Result, Asks: e.Asks}
 	if e.Update {
-		he.Kind = queue.HoldUpdate
+		he.Kind = machine.HoldUpdate
 	}
 	s.h.update, s.h.unused = e.Update, e.Unused
 	s.calls(he)
 }
 
 // calls begins a call that releases the lock, or removes what is left of it.
-func (s releasing) calls(e queue.HoldEvent) {
+func (s releasing) calls(e machine.HoldEvent) {
 	h := s.h
 	h.calls, h.tries, h.reads = true, 0, time.Time{}
 	if !h.update {
@@ -44,12 +45,12 @@ func (s releasing) calls(e queue.HoldEvent) {
 }
 
 // called takes the answer to a request of the call. The end of this turn comes before the grant of the next.
-func (s releasing) called(e Answer, he queue.HoldEvent) {
+func (s releasing) called(e Answer, he machine.HoldEvent) {
 	h := s.h
-	if he.Kind = queue.HoldAnswered; e.Seen != nil {
+	if he.Kind = machine.HoldAnswered; e.Seen != nil {
 		he.Record = e.Seen.Record
 	}
-	if h.awaits == queue.HoldShow && e.Reply != queue.ReplyApplied {
+	if h.awaits == machine.HoldShow && e.Reply != machine.ReplyApplied {
 		he.Err = errHidden
 	}
 	to := s.block(h.offered)
@@ -61,21 +62,21 @@ func (s releasing) called(e Answer, he queue.HoldEvent) {
 }
 
 // plays does what a call asks for, until that is a request or a pause.
-func (s releasing) plays(do queue.HoldDo) {
+func (s releasing) plays(do machine.HoldDo) {
 	for h := s.h; ; {
 		h.awaits = do.Do
-		var e queue.HoldEvent
+		var e machine.HoldEvent
 		switch do.Do {
-		case queue.HoldDone:
+		case machine.HoldDone:
 			s.done(do)
 			return
-		case queue.HoldFollow:
+		case machine.HoldFollow:
 			if i, ok := s.b.next(h.index + 1); ok && !s.b.leaving {
-				s.steps(queue.HoldEvent{Followed: true})
+				s.steps(machine.HoldEvent{Followed: true})
 				s.follows(i)
 				return
 			}
-		case queue.HoldOffer:
+		case machine.HoldOffer:
 			e.Next = s.offer(do.Alone)
 		default:
 			var goes bool
@@ -88,23 +89,23 @@ func (s releasing) plays(do queue.HoldDo) {
 }
 
 // request sends a request of a call, or pauses. If the call goes on at once, it says so, and why what it has asked for is not done.
-func (s releasing) request(do queue.HoldDo) (err error, goesOn bool) {
+func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 	h := s.h
 	switch do.Do {
-	case queue.HoldSend:
+	case machine.HoldSend:
 		if next, _ := h.last.Next(); do.Ring {
 			s.do(Ring{Row: h.next, Next: next})
 		}
 		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Blind: do.Blind, Users: h.update, Caller: s.caller()})
-	case queue.HoldRead:
+	case machine.HoldRead:
 		s.do(Look{Of: s.ask(byCall, s.b.n), Record: true})
-	case queue.HoldShow:
+	case machine.HoldShow:
 		s.do(Send{Of: s.ask(byCall, s.b.n), Tx: true, Show: true, Caller: s.caller(), Limit: do.Limit})
-	case queue.HoldSettle:
-		return nil, s.use().quiet(queue.TransactionUnsettled)
-	case queue.HoldWait:
+	case machine.HoldSettle:
+		return nil, s.use().quiet(machine.TransactionUnsettled)
+	case machine.HoldWait:
 		h.repeats = do.At
-	case queue.HoldPause:
+	case machine.HoldPause:
 		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, do.Err)
 		h.tries++
 		switch {
@@ -124,7 +125,7 @@ func (s releasing) repeats() {
 		s.advances()
 		return
 	}
-	s.plays(s.steps(queue.HoldEvent{}))
+	s.plays(s.steps(machine.HoldEvent{}))
 }
 
 // follows passes the lock on in memory, to the next turn.
@@ -162,29 +163,29 @@ func (s releasing) skips() {
 		s.goesTo(i)
 		return
 	}
-	s.calls(queue.HoldEvent{Kind: queue.HoldRelease})
+	s.calls(machine.HoldEvent{Kind: machine.HoldRelease})
 }
 
 func (s releasing) advances() { s.send(byTurn, s.b.n, s.h.hold.Advance(), "") }
 
 // advanced takes the answer to ADVANCE.
-func (s releasing) advanced(e queue.HoldEvent) {
+func (s releasing) advanced(e machine.HoldEvent) {
 	h := s.h
 	switch {
 	case h.lost || h.calls || h.begun:
-	case e.Reply >= queue.ReplyFailed:
+	case e.Reply >= machine.ReplyFailed:
 		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, e.Err)
 		switch h.tries++; {
 		case !more:
 			s.b.callers[h.index].state = left
-			s.do(Refuse{Caller: s.caller(), Why: queue.WhyError, Err: e.Err})
+			s.do(Refuse{Caller: s.caller(), Why: machine.WhyError, Err: e.Err})
 			s.skips()
 		case until.After(s.now):
 			h.repeats = until
 		default:
 			s.advances()
 		}
-	case s.steps(e).Result != queue.HoldMade, s.expired():
+	case s.steps(e).Result != machine.HoldMade, s.expired():
 		s.lose(e.Err)
 	default:
 		h.tries = 0
@@ -228,7 +229,7 @@ func (s releasing) mayRetake() bool {
 // mayPass reports whether a release of the client may grant the lock to the block: it rests, and its row is in the table.
 func (s waiting) mayPass() bool {
 	b, r := s.b, s.row(s.b.row)
-	rests := b.behind || b.wait.State == queue.Resting
+	rests := b.behind || b.wait.State == machine.Resting
 	return rests && b.held == nil && !b.leaving && r != nil && r.there && b.kind.passing().offered && b.wait.MayOffer()
 }
 
@@ -238,22 +239,22 @@ func (s releasing) takes(to *block) {
 }
 
 // passed gives a block the answer to the release that has its offer, or that has named its row.
-func (s waiting) passed(reply queue.Reply, rec queue.Record) {
+func (s waiting) passed(reply machine.Reply, rec queue.Record) {
 	s.b.offered = false
-	s.steps(queue.Passed{Reply: reply, Record: rec})
+	s.steps(machine.Passed{Reply: reply, Record: rec})
 }
 
 // done ends a call that releases the lock, and the block unless the lock is still held.
-func (s releasing) done(do queue.HoldDo) {
+func (s releasing) done(do machine.HoldDo) {
 	h := s.h
 	news := Released
 	switch p := h.hold.Phase(); {
 	case p.Held(), h.update && !p.Final():
 		s.declined(do)
 		return
-	case p == queue.PhaseUnknown:
+	case p == machine.PhaseUnknown:
 		news = Unknown
-	case p == queue.PhaseCleared:
+	case p == machine.PhaseCleared:
 		news = Cleared
 	case !p.Final():
 		news = Unreleased
@@ -270,7 +271,7 @@ func (s releasing) done(do queue.HoldDo) {
 }
 
 // declined goes on with a lock that is still held: its update was not made, or that is not known.
-func (s releasing) declined(do queue.HoldDo) {
+func (s releasing) declined(do machine.HoldDo) {
 	h := s.h
 	h.calls, h.update = false, false
 	switch {
@@ -286,7 +287,7 @@ func (s releasing) declined(do queue.HoldDo) {
 }
 
 // ends ends the block with its lock.
-func (s releasing) ends(do queue.HoldDo) {
+func (s releasing) ends(do machine.HoldDo) {
 	b, h := s.b, s.h
 	if t := &b.callers[h.index]; t.state == holds {
 		t.state = left
@@ -297,8 +298,8 @@ func (s releasing) ends(do queue.HoldDo) {
 	line{s.step}.giveBack(b)
 	b.gone = true
 	switch do.After {
-	case queue.AfterNothing:
-	case queue.AfterPassed:
+	case machine.AfterNothing:
+	case machine.AfterPassed:
 		if !s.passesByName() {
 			line{s.step}.ended()
 		}
@@ -318,7 +319,7 @@ func (s releasing) passesByName() bool {
 	next := s.h.next
 	for _, to := range s.blocks {
 		if next != nil && to.held == nil && !to.offered && to.wait.Ticket == next.Ticket && s.waiting(to).mayPass() {
-			s.waiting(to).passed(queue.ReplyApplied, s.rec)
+			s.waiting(to).passed(machine.ReplyApplied, s.rec)
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -13,7 +14,7 @@ import (
 type row struct {
 	n, of    int32
 	kind     *Kind
-	place    queue.Place
+	place    machine.Place
 	there    bool // it was put
 	failed   bool // it cannot be
 	renewing bool // that is under way
@@ -57,7 +58,7 @@ func (s waiting) puts() {
 	if k.Resume != nil {
 		from = k.Resume.ID
 	}
-	r := &row{n: s.number(), of: b.n, kind: k, place: queue.NewPlace(&s.cfg.Items, w, b.wait.Config.ID, from)}
+	r := &row{n: s.number(), of: b.n, kind: k, place: machine.NewPlace(&s.cfg.Items, w, b.wait.Config.ID, from)}
 	s.rows, b.row = append(s.rows, r), r.n
 	keeping{s.step, r}.put()
 }
@@ -69,7 +70,7 @@ func (s waiting) withdraw() {
 			continue
 		}
 		if s.unknown(r.place.Row.Ticket); !r.place.Left() {
-			keeping{s.step, r}.steps(queue.PlaceEvent{Is: queue.PlaceLeave})
+			keeping{s.step, r}.steps(machine.PlaceEvent{Is: machine.PlaceLeave})
 		}
 	}
 	s.b.row = 0
@@ -86,7 +87,7 @@ func (s waiting) unknown(t ticket.Number) {
 
 // put sends ENQUEUE.
 func (s keeping) put() {
-	e := queue.PlaceEvent{Is: queue.PlacePut, Sent: s.now}
+	e := machine.PlaceEvent{Is: machine.PlacePut, Sent: s.now}
 	e.Lease, e.CreatedAt = s.c.Begin(s.r.kind, true)
 	if e.CreatedAt.IsZero() {
 		e.CreatedAt = s.now
@@ -97,30 +98,30 @@ func (s keeping) put() {
 // renew sends HEARTBEAT of the row.
 func (s keeping) renew() {
 	l, _ := s.c.Begin(s.r.kind, true)
-	s.steps(queue.PlaceEvent{Is: queue.PlaceRenew, Sent: s.now, Lease: queue.Lease{Until: l.Until}})
+	s.steps(machine.PlaceEvent{Is: machine.PlaceRenew, Sent: s.now, Lease: queue.Lease{Until: l.Until}})
 }
 
 // lost says that the lease of the row has ended, or that it was swept.
-func (s keeping) lost() { s.steps(queue.PlaceEvent{Is: queue.PlaceLost}) }
+func (s keeping) lost() { s.steps(machine.PlaceEvent{Is: machine.PlaceLost}) }
 
 // steps gives an event to the machine of the row, and follows.
-func (s keeping) steps(e queue.PlaceEvent) (todo queue.PlaceTodo) {
+func (s keeping) steps(e machine.PlaceEvent) (todo machine.PlaceTodo) {
 	r := s.r
 	switch todo = r.place.Step(e); todo.Do {
-	case queue.PlaceSend:
+	case machine.PlaceSend:
 		r.renews, r.renewing = time.Time{}, todo.Write.Kind == clause.Update
 		s.do(Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID})
-	case queue.PlaceAgain:
+	case machine.PlaceAgain:
 		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false
 		s.put()
-	case queue.PlaceRetry:
+	case machine.PlaceRetry:
 		s.retry()
-	case queue.PlaceFail:
+	case machine.PlaceFail:
 		r.failed = true
 		if b := s.block(r.of); b != nil && b.row == r.n {
 			s.waiting(b).rowFailed()
 		}
-	case queue.PlaceOver:
+	case machine.PlaceOver:
 		r.ends, r.renews = time.Time{}, time.Time{}
 		s.rows = slices.DeleteFunc(s.rows, func(o *row) bool { return o == r })
 		b := s.block(r.of)
@@ -128,7 +129,7 @@ func (s keeping) steps(e queue.PlaceEvent) (todo queue.PlaceTodo) {
 			b.row = 0
 		}
 		if b != nil && b.over && !s.hasRow(b) {
-			s.waiting(b).steps(queue.GiveUp{})
+			s.waiting(b).steps(machine.GiveUp{})
 		}
 	}
 	return todo
@@ -139,7 +140,7 @@ func (s keeping) retry() {
 	until, more := s.c.Pauses(Timer{Retries, s.r.n}, s.r.tries, s.r.err)
 	switch s.r.tries++; {
 	case !more:
-		s.steps(queue.PlaceEvent{Is: queue.PlaceGiveUp})
+		s.steps(machine.PlaceEvent{Is: machine.PlaceGiveUp})
 	case !until.After(s.now):
 		s.put()
 	default:
@@ -150,23 +151,23 @@ func (s keeping) retry() {
 func (s keeping) answered(a ask, e Answer) {
 	r, renewed := s.r, s.r.renewing
 	r.renewing, r.err = false, e.Err
-	if ends := s.c.Ends(r.kind, a.sent, true); renewed && e.Reply == queue.ReplyApplied && r.ends.Before(ends) {
+	if ends := s.c.Ends(r.kind, a.sent, true); renewed && e.Reply == machine.ReplyApplied && r.ends.Before(ends) {
 		r.ends, r.confirms = ends, false
 	}
-	todo := s.steps(queue.PlaceEvent{Is: queue.PlaceReply, Reply: e.Reply, ID: e.Row})
+	todo := s.steps(machine.PlaceEvent{Is: machine.PlaceReply, Reply: e.Reply, ID: e.Row})
 	switch {
-	case todo.Do == queue.PlaceKeep:
+	case todo.Do == machine.PlaceKeep:
 		s.kept(a, todo)
 	case !renewed || r.place.Left():
-	case e.Reply == queue.ReplyLost, !r.confirms && !s.now.Before(r.ends):
+	case e.Reply == machine.ReplyLost, !r.confirms && !s.now.Before(r.ends):
 		s.lost()
 	default:
-		r.renews = s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, e.Reply != queue.ReplyApplied)
+		r.renews = s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, e.Reply != machine.ReplyApplied)
 	}
 }
 
 // kept goes on with a row that was put.
-func (s keeping) kept(a ask, todo queue.PlaceTodo) {
+func (s keeping) kept(a ask, todo machine.PlaceTodo) {
 	r, first := s.r, !s.r.there
 	r.there, r.tries = true, 0
 	r.ends, r.renews = s.c.Ends(r.kind, a.sent, true), s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, false)
@@ -181,8 +182,8 @@ func (s keeping) kept(a ask, todo queue.PlaceTodo) {
 	if first && (b.kind.Resume != nil || b.kind.Puts) {
 		s.waiting(b).placed()
 	}
-	if b.wait.State == queue.Putting {
-		s.waiting(b).steps(queue.Put{})
+	if b.wait.State == machine.Putting {
+		s.waiting(b).steps(machine.Put{})
 	}
 	line{s.step}.came(r.place.Row.Ticket)
 }

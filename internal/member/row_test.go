@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -29,27 +30,27 @@ func TestFoundRow(t *testing.T) {
 	now := time.Now()
 	m := &Member{}
 	s := &step{Member: m, c: leases{now: now}, now: now}
-	r := &row{n: 1, of: 1, kind: &Kind{}, place: queue.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", "")}
+	r := &row{n: 1, of: 1, kind: &Kind{}, place: machine.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", "")}
 	m.rows = []*row{r}
-	answer := func(reply queue.Reply) {
+	answer := func(reply machine.Reply) {
 		s.out = nil
 		keeping{s, r}.answered(ask{what: byRow, of: 1, sent: now}, Answer{Reply: reply, Row: "of an earlier one"})
 	}
 	keeping{s, r}.put()
-	if answer(queue.ReplyMade); len(s.out) != 1 || !r.renewing || r.ends.After(now) {
+	if answer(machine.ReplyMade); len(s.out) != 1 || !r.renewing || r.ends.After(now) {
 		t.Fatalf("%+v is asked for once it was found", s.out)
 	}
-	answer(queue.ReplyUnknown)
+	answer(machine.ReplyUnknown)
 	ends := slices.ContainsFunc(m.Timers(), func(t Timed) bool { return t.Kind == RowEnds })
 	if len(s.out) > 0 || ends || r.renews != now.Add(time.Second) {
 		t.Errorf("%+v is asked for after a renewal without an answer, which is to be repeated at %v", s.out, r.renews)
 	}
 	keeping{s, r}.due(Renews)
-	if answer(queue.ReplyApplied); r.confirms || r.ends != now.Add(time.Minute) {
+	if answer(machine.ReplyApplied); r.confirms || r.ends != now.Add(time.Minute) {
 		t.Errorf("a renewed row ends at %v", r.ends)
 	}
 	keeping{s, r}.due(Renews)
-	if answer(queue.ReplyLost); len(s.out) != 1 {
+	if answer(machine.ReplyLost); len(s.out) != 1 {
 		t.Errorf("a row that was swept: %+v", s.out)
 	}
 }

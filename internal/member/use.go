@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -28,14 +29,14 @@ const (
 
 // using is what a turn does with its lock. One use follows the other, and the release comes last.
 type using struct {
-	uses     []use              // the first is under way
-	tx       *queue.Transaction // under way; nil: none is
-	attempts time.Time          // when its next attempt, or the next SETTLE, is sent
-	joined   bool               // a transaction is under way that another lock sends
-	asks     bool               // SETTLE is under way
-	settles  bool               // it is to be sent again, at attempts
-	stopped  bool               // the caller waits no longer for the first use
-	failed   int                // attempts, and SETTLEs, of the present transaction
+	uses     []use                // the first is under way
+	tx       *machine.Transaction // under way; nil: none is
+	attempts time.Time            // when its next attempt, or the next SETTLE, is sent
+	joined   bool                 // a transaction is under way that another lock sends
+	asks     bool                 // SETTLE is under way
+	settles  bool                 // it is to be sent again, at attempts
+	stopped  bool                 // the caller waits no longer for the first use
+	failed   int                  // attempts, and SETTLEs, of the present transaction
 }
 
 type use struct {
@@ -88,7 +89,7 @@ func (s transacting) nextUse() {
 	switch u := h.uses[0]; {
 	case u.use == SetsData:
 		s.send(byUse, s.b.n, h.hold.SetData([]byte(u.data)), "")
-	case !s.quiet(queue.TransactionRefused):
+	case !s.quiet(machine.TransactionRefused):
 	case u.use == Downgrades:
 		line{s.step}.giveBack(s.b) // the lock is not exclusive any more
 		s.send(byUse, s.b.n, h.hold.Downgrade(), "")
@@ -96,8 +97,8 @@ func (s transacting) nextUse() {
 		h.joined = true // until Leaves, for which a release waits
 		s.report(Report{News: Done, Use: u.use, N: u.n, Fence: h.hold.Transact()})
 	default:
-		h.tx, h.failed = &queue.Transaction{}, 0
-		s.transacts(queue.TransactionEvent{})
+		h.tx, h.failed = &machine.Transaction{}, 0
+		s.transacts(machine.TransactionEvent{})
 	}
 }
 
@@ -113,22 +114,22 @@ func (s transacting) leaves(e Uses) {
 }
 
 // used takes the answer to the first use.
-func (s transacting) used(e queue.HoldEvent) {
+func (s transacting) used(e machine.HoldEvent) {
 	h := s.h
 	if len(h.uses) == 0 {
 		return
 	}
 	do, news := s.steps(e), Done
 	switch {
-	case e.Reply == queue.ReplyUnknown:
+	case e.Reply == machine.ReplyUnknown:
 		news = Unsure
-	case do.Result != queue.HoldMade:
+	case do.Result != machine.HoldMade:
 		news = Failed
 	}
 	if h.uses[0].use == Downgrades {
 		line{s.step}.ended()
 	}
-	if h.hold.Phase() == queue.PhaseLost { // it hears of that first
+	if h.hold.Phase() == machine.PhaseLost { // it hears of that first
 		s.lose(do.Err)
 	}
 	s.endsUse(news, do.Err)
@@ -170,16 +171,16 @@ func (s transacting) stops() {
 	switch {
 	case h.update && !h.repeats.IsZero():
 		h.repeats = time.Time{}
-		s.release().plays(s.steps(queue.HoldEvent{Err: errOver}))
+		s.release().plays(s.steps(machine.HoldEvent{Err: errOver}))
 	case !h.attempts.IsZero():
 		h.attempts = time.Time{}
 		s.attempts(errOver)
 	case h.asks && s.recall(bySettle):
 		s.settledAs(queue.MadeUnknown)
 	case s.recall(byTx):
-		s.transacts(queue.TransactionEvent{Transient: true, Open: true, Err: errOver})
+		s.transacts(machine.TransactionEvent{Transient: true, Open: true, Err: errOver})
 	case s.recall(byUse):
-		do := s.steps(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyUnknown, Err: errOver})
+		do := s.steps(machine.HoldEvent{Kind: machine.HoldChanged, Reply: machine.ReplyUnknown, Err: errOver})
 		s.endsUse(Unsure, do.Err)
 		s.goesOn()
 	}
@@ -197,7 +198,7 @@ func (s transacting) recall(what asked) (found bool) {
 
 // quiet reports whether no transaction is under way, and the last one is settled if it was left in that state or a worse one. Else
 // what waits for that goes on later.
-func (s transacting) quiet(from queue.TransactionState) bool {
+func (s transacting) quiet(from machine.TransactionState) bool {
 	h := s.h
 	switch {
 	case h.asks, h.settles, h.tx != nil, h.joined:
@@ -218,9 +219,9 @@ func (s transacting) settling() {
 func (s transacting) settled(e Answer) {
 	h := s.h
 	switch {
-	case e.Reply == queue.ReplyApplied:
+	case e.Reply == machine.ReplyApplied:
 		s.settledAs(queue.MadeNever)
-	case e.Reply < queue.ReplyFailed:
+	case e.Reply < machine.ReplyFailed:
 		made := s.made(e.Record, queue.MadeUnknown)
 		if made == queue.MadeYes {
 			s.shows(byShow)
@@ -253,14 +254,14 @@ func (s transacting) visible(is bool) {
 func (s transacting) settledAs(made queue.Made) {
 	h := s.h
 	if h.asks, h.settles = false, false; h.tx != nil {
-		s.transacts(queue.TransactionEvent{Made: made})
+		s.transacts(machine.TransactionEvent{Made: made})
 		return
 	}
-	left := queue.TransactionSettled
+	left := machine.TransactionSettled
 	if made == queue.MadeUnknown {
-		left = queue.TransactionUnsettled
+		left = machine.TransactionUnsettled
 	}
-	if h.hold.Leave(left); left == queue.TransactionUnsettled && !h.calls { // what waits for it is not begun
+	if h.hold.Leave(left); left == machine.TransactionUnsettled && !h.calls { // what waits for it is not begun
 		s.endsUse(Failed, errHidden)
 	}
 	s.goesOn()
@@ -281,7 +282,7 @@ func (s transacting) attempts(err error) {
 	h := s.h
 	switch {
 	case !h.settles:
-		s.transacts(queue.TransactionEvent{Err: err})
+		s.transacts(machine.TransactionEvent{Err: err})
 	case err != nil:
 		s.settledAs(queue.MadeUnknown)
 	default:
@@ -291,13 +292,13 @@ func (s transacting) attempts(err error) {
 }
 
 // attempted is what the answer to an attempt of a transaction means.
-func (s transacting) attempted(e Answer) queue.TransactionEvent {
+func (s transacting) attempted(e Answer) machine.TransactionEvent {
 	ev := e.Transaction
 	switch e.Reply {
-	case queue.ReplyApplied:
-	case queue.ReplyUnknown:
+	case machine.ReplyApplied:
+	case machine.ReplyUnknown:
 		ev.Open, ev.Transient, ev.Err = true, true, errors.Join(errHidden, e.Err)
-	case queue.ReplyFailed:
+	case machine.ReplyFailed:
 		ev.Err = errors.Join(errHidden, e.Err)
 	default:
 		ev.Fenced, ev.Made, ev.Err = true, s.made(e.Record, queue.MadeUnknown, queue.MadeNever), errRefused
@@ -310,8 +311,8 @@ func (s transacting) attempted(e Answer) queue.TransactionEvent {
 func (s transacting) made(rec queue.Record, lost ...queue.Made) queue.Made {
 	made := s.h.hold.Made(rec)
 	if slices.Contains(lost, made) {
-		do := s.steps(queue.HoldEvent{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: rec})
-		if s.h.hold.Phase() == queue.PhaseLost {
+		do := s.steps(machine.HoldEvent{Kind: machine.HoldChanged, Reply: machine.ReplyLost, Record: rec})
+		if s.h.hold.Phase() == machine.PhaseLost {
 			s.lose(do.Err)
 		}
 	}
@@ -319,29 +320,29 @@ func (s transacting) made(rec queue.Record, lost ...queue.Made) queue.Made {
 }
 
 // transacts gives an event to the transaction under way, and follows.
-func (s transacting) transacts(e queue.TransactionEvent) {
+func (s transacting) transacts(e machine.TransactionEvent) {
 	h := s.h
 	for h.tx != nil {
 		do := h.tx.Step(e)
-		e = queue.TransactionEvent{}
+		e = machine.TransactionEvent{}
 		switch do.Do {
-		case queue.TransactSend:
+		case machine.TransactSend:
 			s.attempt(do.Renew)
 			return
-		case queue.TransactPause:
+		case machine.TransactPause:
 			if h.stopped || h.calls || h.lost || s.expired() {
 				e.Err = errors.Join(errOver, do.Err)
 				continue
 			}
 			s.waits(do.Err)
 			return
-		case queue.TransactShow:
+		case machine.TransactShow:
 			s.shows(byTx)
 			return
-		case queue.TransactSettle:
+		case machine.TransactSettle:
 			s.settling()
 			return
-		case queue.TransactDone:
+		case machine.TransactDone:
 			h.tx = nil
 			h.hold.Leave(do.Left)
 			s.endsUse(newsOf(do.Result), do.Err)
@@ -350,11 +351,11 @@ func (s transacting) transacts(e queue.TransactionEvent) {
 	}
 }
 
-func newsOf(r queue.TransactionResult) News {
+func newsOf(r machine.TransactionResult) News {
 	switch r {
-	case queue.TransactMade:
+	case machine.TransactMade:
 		return Done
-	case queue.TransactUnknown:
+	case machine.TransactUnknown:
 		return Unsure
 	}
 	return Failed
@@ -364,9 +365,9 @@ func newsOf(r queue.TransactionResult) News {
 func (s transacting) attempt(renew bool) {
 	h := s.h
 	var fence clause.Write
-	if h.hold.Left() != queue.TransactionUnsettled {
+	if h.hold.Left() != machine.TransactionUnsettled {
 		fence = h.hold.Transact()
-		h.hold.Leave(queue.TransactionUnsettled) // until its outcome is known: a release says so
+		h.hold.Leave(machine.TransactionUnsettled) // until its outcome is known: a release says so
 	}
 	s.do(Send{Of: s.ask(byTx, s.b.n), Write: fence, Tx: true, Renew: renew, Caller: s.caller()})
 }
@@ -375,9 +376,9 @@ func (s transacting) attempt(renew bool) {
 func (s transacting) goesOn() {
 	h := s.h
 	switch {
-	case h.calls && h.awaits == queue.HoldSettle && !h.asks && !h.settles && h.tx == nil && !h.joined:
+	case h.calls && h.awaits == machine.HoldSettle && !h.asks && !h.settles && h.tx == nil && !h.joined:
 		s.nextUse() // there is none any more
-		s.release().plays(s.steps(queue.HoldEvent{}))
+		s.release().plays(s.steps(machine.HoldEvent{}))
 	case !h.calls:
 		s.nextUse()
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -18,13 +19,13 @@ type waiting struct {
 func (s waiting) begins() {
 	switch k := s.b.kind; {
 	case k.Resume != nil:
-		s.steps(queue.Begin{Ticket: k.Resume.Ticket})
+		s.steps(machine.Begin{Ticket: k.Resume.Ticket})
 	case !k.Number.IsZero():
-		s.steps(queue.Begin{Ticket: k.Number})
+		s.steps(machine.Begin{Ticket: k.Number})
 	case k.Scope != ticket.ScopeQueue:
 		s.do(Number{Of: s.ask(byNumber, s.b.n)})
 	default:
-		s.steps(queue.Begin{})
+		s.steps(machine.Begin{})
 	}
 }
 
@@ -37,12 +38,12 @@ func (s waiting) numbered(e Answer) {
 		s.pause(e.Err)
 	default:
 		b.failed = 0
-		s.steps(queue.Begin{Ticket: e.Number})
+		s.steps(machine.Begin{Ticket: e.Number})
 	}
 }
 
 // steps gives an event to the wait, and does what follows, until that is a request or a rest.
-func (s waiting) steps(e queue.Event) {
+func (s waiting) steps(e machine.Event) {
 	b := s.b
 	for e != nil && !b.gone {
 		from := b.wait.State
@@ -52,7 +53,7 @@ func (s waiting) steps(e queue.Event) {
 			r.place.Below(b.wait.Ticket.Compare(b.wait.Snapshot.Record.Floor()) <= 0)
 		}
 		b.rests, b.pauses, b.behind = time.Time{}, time.Time{}, false
-		if do.State == queue.Resting || do.State == queue.Confirming && from != queue.Pausing {
+		if do.State == machine.Resting || do.State == machine.Confirming && from != machine.Pausing {
 			b.failed = 0 // a request that succeeds between others that fail does not
 		}
 		if b.leaving && !b.over && !lasts(do.State) {
@@ -64,41 +65,41 @@ func (s waiting) steps(e queue.Event) {
 }
 
 // lasts reports whether what follows is done although the callers have given up: it is no new request for the lock.
-func lasts(d queue.Doing) bool {
+func lasts(d machine.Doing) bool {
 	switch d {
-	case queue.Joining, queue.Keeping, queue.Removing, queue.Resetting, queue.Granted:
+	case machine.Joining, machine.Keeping, machine.Removing, machine.Resetting, machine.Granted:
 		return true
 	}
 	return false
 }
 
 // follow does what the wait does next. What has happened at once is returned.
-func (s waiting) follow(do queue.Do) queue.Event {
+func (s waiting) follow(do machine.Do) machine.Event {
 	b := s.b
 	switch do.State {
-	case queue.Taking:
+	case machine.Taking:
 		b.ticketed, b.late = false, false
 		s.do(Send{Of: s.ask(byWait, b.n), Take: &do.Rider, Say: do.Attempt.ID})
-	case queue.Joining:
+	case machine.Joining:
 		return s.joined()
-	case queue.Putting:
+	case machine.Putting:
 		return s.rowMissing()
-	case queue.Keeping: // a grant by name
+	case machine.Keeping: // a grant by name
 		r := s.row(b.row)
-		return queue.Kept{OK: r != nil && r.place.Hold()}
-	case queue.Resting:
+		return machine.Kept{OK: r != nil && r.place.Hold()}
+	case machine.Resting:
 		return s.rest()
-	case queue.Pausing:
+	case machine.Pausing:
 		if !s.failed() {
 			s.pause(b.err)
 		}
-	case queue.Looking, queue.Checking:
+	case machine.Looking, machine.Checking:
 		s.looks(do)
-	case queue.Granted:
+	case machine.Granted:
 		s.granted(do)
-	case queue.Idle, queue.Ended: // of Idle, a release has not taken its ticket
+	case machine.Idle, machine.Ended: // of Idle, a release has not taken its ticket
 		s.notGranted(do)
-	case queue.Left:
+	case machine.Left:
 		s.left()
 	default:
 		s.sends(do)
@@ -107,27 +108,27 @@ func (s waiting) follow(do queue.Do) queue.Event {
 }
 
 // sends sends a write of the wait.
-func (s waiting) sends(do queue.Do) {
+func (s waiting) sends(do machine.Do) {
 	say := strings.Join(do.IDs, " and ") // of Removing and Resetting
 	switch do.State {
-	case queue.Sweeping:
+	case machine.Sweeping:
 		s.do(Send{Of: s.ask(byWait, s.b.n), Sweep: do.Rows})
 		return
-	case queue.Evicting:
+	case machine.Evicting:
 		h := do.Holders[len(do.Holders)-1]
 		w := queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...)
 		s.do(Send{Of: s.ask(byWait, s.b.n), Write: w, Evicts: do.Holders, Say: h.ID})
 		return
-	case queue.Asking:
+	case machine.Asking:
 		say = do.Holder.ID
-	case queue.Entering, queue.Claiming, queue.TakingOver, queue.Accepting, queue.Confirming:
+	case machine.Entering, machine.Claiming, machine.TakingOver, machine.Accepting, machine.Confirming:
 		say = do.Attempt.ID
 	}
 	s.send(byWait, s.b.n, do.Write, say)
 }
 
 // joined takes the place of the ticket.
-func (s waiting) joined() queue.Event {
+func (s waiting) joined() machine.Event {
 	b := s.b
 	line{s.step}.joins(b)
 	if !b.kind.NoWait && !b.leaving {
@@ -139,7 +140,7 @@ func (s waiting) joined() queue.Event {
 		}
 		s.puts()
 	}
-	return queue.Joined{Fresh: b.wait.Open() || !b.late, Put: b.kind.Puts}
+	return machine.Joined{Fresh: b.wait.Open() || !b.late, Put: b.kind.Puts}
 }
 
 // placed says that the callers have a place.
@@ -158,28 +159,28 @@ func (s *step) saved(caller int32) {
 		if _, ok := b.caller(caller); ok && b.saving && !b.leaving {
 			b.saving = false
 			s.waiting(b).puts()
-			s.waiting(b).steps(queue.Joined{Fresh: b.wait.Open(), Put: b.kind.Puts})
+			s.waiting(b).steps(machine.Joined{Fresh: b.wait.Open(), Put: b.kind.Puts})
 		}
 	}
 }
 
 // rowMissing waits until the row is in the table.
-func (s waiting) rowMissing() queue.Event {
+func (s waiting) rowMissing() machine.Event {
 	if r := s.row(s.b.row); r == nil || r.there {
-		return queue.Put{}
+		return machine.Put{}
 	}
 	s.failed()
 	return nil
 }
 
 // rest rests until the next look. Only the first of the line looks.
-func (s waiting) rest() queue.Event {
+func (s waiting) rest() machine.Event {
 	b := s.b
 	switch {
 	case s.failed():
 	case b.recounts:
 		b.recounts = false
-		return queue.Rested{}
+		return machine.Rested{}
 	case !(line{s.step}).follows(b):
 		b.rests = s.c.Rests(b.n, b.wait)
 	}
@@ -190,26 +191,26 @@ func (s waiting) rest() queue.Event {
 func (s waiting) wakes(turns bool) {
 	b := s.b
 	if b.behind {
-		s.looks(queue.Do{State: queue.Looking, Floor: b.wait.Snapshot.Record.Reach()})
+		s.looks(machine.Do{State: machine.Looking, Floor: b.wait.Snapshot.Record.Reach()})
 		return
 	}
-	s.steps(queue.Rested{Guess: b.kind.Wanted == nil && b.wait.Next() && s.c.Guesses(b.n, b.wait, turns)})
+	s.steps(machine.Rested{Guess: b.kind.Wanted == nil && b.wait.Next() && s.c.Guesses(b.n, b.wait, turns)})
 }
 
 // looks sends a look, unless the block need not look.
-func (s waiting) looks(do queue.Do) {
+func (s waiting) looks(do machine.Do) {
 	b := s.b
-	if b.behind = do.State == queue.Looking && b.ticketed && (line{s.step}).follows(b); b.behind {
+	if b.behind = do.State == machine.Looking && b.ticketed && (line{s.step}).follows(b); b.behind {
 		b.failed = 0
 		return
 	}
-	if b.recounts = false; do.State == queue.Looking && !do.Later && s.shown() {
-		s.steps(queue.Seen{Snapshot: queue.SnapshotOf(s.record, s.readAt)})
+	if b.recounts = false; do.State == machine.Looking && !do.Later && s.shown() {
+		s.steps(machine.Seen{Snapshot: queue.SnapshotOf(s.record, s.readAt)})
 		return
 	}
 	l := Look{Of: s.ask(byWait, b.n), Below: b.wait.Ticket, Floor: do.Floor, Later: do.Later}
 	switch {
-	case do.State == queue.Checking:
+	case do.State == machine.Checking:
 		l.Below, l.Floor = do.Floor, ticket.Number{}
 	case s.cfg.Names && b.kind.passing().named:
 		l.Own, l.Turns = b.wait.Ticket, len(b.callers)
@@ -232,7 +233,7 @@ func (s waiting) pause(err error) {
 	b.failed++
 	switch until, more := s.c.Pauses(Timer{Pauses, b.n}, b.failed, err); {
 	case !more:
-		s.notGranted(queue.Do{State: queue.Ended, Why: queue.WhyError, Err: err})
+		s.notGranted(machine.Do{State: machine.Ended, Why: machine.WhyError, Err: err})
 	case until.After(s.now):
 		b.pauses = until
 	default:
@@ -249,9 +250,9 @@ func (s waiting) pausesNoLonger() {
 func (s waiting) goesOn() {
 	switch {
 	case s.b.over:
-		s.steps(queue.GiveUp{})
-	case s.b.wait.State == queue.Pausing:
-		s.steps(queue.Again{})
+		s.steps(machine.GiveUp{})
+	case s.b.wait.State == machine.Pausing:
+		s.steps(machine.Again{})
 	default:
 		s.begins() // it has no number yet
 	}
@@ -259,7 +260,7 @@ func (s waiting) goesOn() {
 
 // rowFailed ends a wait that rests, or waits for its row: that cannot be put.
 func (s waiting) rowFailed() {
-	if b := s.b; !b.offered && (b.behind || b.wait.State == queue.Putting || b.wait.State == queue.Resting) {
+	if b := s.b; !b.offered && (b.behind || b.wait.State == machine.Putting || b.wait.State == machine.Resting) {
 		s.failed()
 	}
 }
@@ -270,9 +271,9 @@ func (s waiting) failed() bool {
 	if r == nil || !r.failed {
 		return false
 	}
-	do := queue.Do{Why: queue.WhyNewTicket}
+	do := machine.Do{Why: machine.WhyNewTicket}
 	if r.err != nil {
-		do = queue.Do{State: queue.Ended, Why: queue.WhyError, Err: r.err}
+		do = machine.Do{State: machine.Ended, Why: machine.WhyError, Err: r.err}
 	}
 	s.notGranted(do)
 	return true
@@ -282,25 +283,25 @@ func (s waiting) answered(e Answer) {
 	b := s.b
 	switch b.err = e.Err; {
 	case e.Seen != nil:
-		s.steps(queue.Seen{Snapshot: *e.Seen})
-	case b.wait.State == queue.Sweeping:
-		s.steps(queue.Replied{Reply: e.Reply, Record: b.wait.Snapshot.Record})
+		s.steps(machine.Seen{Snapshot: *e.Seen})
+	case b.wait.State == machine.Sweeping:
+		s.steps(machine.Replied{Reply: e.Reply, Record: b.wait.Snapshot.Record})
 	default:
-		s.steps(queue.Replied{Reply: e.Reply, Record: e.Record})
+		s.steps(machine.Replied{Reply: e.Reply, Record: e.Record})
 	}
 }
 
 // notGranted goes on with a new ticket, or ends the wait.
-func (s waiting) notGranted(do queue.Do) {
+func (s waiting) notGranted(do machine.Do) {
 	b := s.b
 	s.withdraw()
-	switch overtaken := do.State == queue.Ended && do.Why == queue.WhyOvertaken; {
+	switch overtaken := do.State == machine.Ended && do.Why == machine.WhyOvertaken; {
 	case b.leaving:
-	case b.kind.Resume != nil && (overtaken || do.Why == queue.WhyNewTicket):
-		s.refuse(queue.Do{Why: queue.WhyGone})
-	case b.kind.Common && (overtaken || do.State == queue.Idle || do.Why == queue.WhyNewTicket):
-		s.refuse(queue.Do{Why: queue.WhyNewTicket})
-	case do.State == queue.Idle, overtaken, do.Why == queue.WhyNewTicket:
+	case b.kind.Resume != nil && (overtaken || do.Why == machine.WhyNewTicket):
+		s.refuse(machine.Do{Why: machine.WhyGone})
+	case b.kind.Common && (overtaken || do.State == machine.Idle || do.Why == machine.WhyNewTicket):
+		s.refuse(machine.Do{Why: machine.WhyNewTicket})
+	case do.State == machine.Idle, overtaken, do.Why == machine.WhyNewTicket:
 		b.wait.Careful = b.wait.Careful || overtaken
 		b.ticketed = false
 		s.begins()
@@ -316,9 +317,9 @@ func (s waiting) notGranted(do queue.Do) {
 }
 
 // refuse ends the wait of the callers. They hear once nothing is left.
-func (s waiting) refuse(do queue.Do) {
+func (s waiting) refuse(do machine.Do) {
 	r := &Refuse{Why: do.Why, By: do.By, Err: do.Err}
-	if do.Why == queue.WhyResult {
+	if do.Why == machine.WhyResult {
 		r.Result = s.b.wait.Snapshot.Record.Result
 	}
 	s.b.leaving, s.b.refused = true, r
@@ -344,7 +345,7 @@ func (s waiting) leaves() {
 	}
 	b.leaving, b.behind, b.rests, b.pauses = true, false, time.Time{}, time.Time{}
 	if r := s.row(b.row); r != nil {
-		keeping{s.step, r}.steps(queue.PlaceEvent{Is: queue.PlaceEnd})
+		keeping{s.step, r}.steps(machine.PlaceEvent{Is: machine.PlaceEnd})
 	}
 	if !s.asking(byWait, b.n) && !s.asking(byNumber, b.n) && !b.offered {
 		s.cleans()
@@ -356,7 +357,7 @@ func (s waiting) cleans() {
 	b := s.b
 	b.leaving, b.over, b.behind, b.rests, b.pauses = true, true, false, time.Time{}, time.Time{}
 	if s.withdraw(); !s.hasRow(b) {
-		s.steps(queue.GiveUp{})
+		s.steps(machine.GiveUp{})
 	}
 }
 

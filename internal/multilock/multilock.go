@@ -36,11 +36,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -102,7 +102,7 @@ var errLost = errors.New("a lock was lost while others were waited for")
 const quickNumbers = 5
 
 // newTicket is the end of a wait with a number that cannot be granted.
-var newTicket = &play.Refused{Why: queue.WhyNewTicket}
+var newTicket = &play.Refused{Why: machine.WhyNewTicket}
 
 // acquisition is one Acquire.
 type acquisition struct {

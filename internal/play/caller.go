@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -275,7 +276,7 @@ func (p *player) hands() {
 
 // Refused says why a wait has ended that neither its caller has ended, nor a failure.
 type Refused struct {
-	Why    queue.Why
+	Why    machine.Why
 	Ticket ticket.Number // that is resumed
 	By     ticket.Number // the later one that supersedes it
 	Result queue.Result
@@ -298,11 +299,11 @@ func (e *Refused) Is(err error) bool {
 }
 
 // ErrBusy is the error of one that does not wait.
-var ErrBusy = &Refused{Why: queue.WhyBusy, Err: errors.New("the lock is busy")}
+var ErrBusy = &Refused{Why: machine.WhyBusy, Err: errors.New("the lock is busy")}
 
 // why returns the error of a wait that has ended.
 func (p *player) why(e member.Refuse) error {
-	if e.Why == queue.WhyError {
+	if e.Why == machine.WhyError {
 		return e.Err
 	}
 	r := &Refused{Why: e.Why, By: e.By, Result: e.Result, Err: e.Err}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/handover"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -232,7 +233,7 @@ func (c *Client) Ticket(id string) (t ticket.Number) {
 	c.mu.Lock()
 	l := c.locks[id]
 	c.mu.Unlock()
-	if l != nil && l.current() == queue.PhaseHeld {
+	if l != nil && l.current() == machine.PhaseHeld {
 		t = l.ticket
 	}
 	return t

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -68,7 +69,7 @@ func (c clock) Usable(k *member.Kind, l queue.Lease, sent time.Time, named bool)
 	t, rest := grantTerms(k), time.Duration(0)
 	if named {
 		t = rowTerms(k)
-		rest = min(queue.AcceptAfter, t.TTL/4) // for the first heartbeat
+		rest = min(machine.AcceptAfter, t.TTL/4) // for the first heartbeat
 	}
 	return c.now.Add(rest).Before(t.Deadline(sent)) && t.OwnerEndsFirst(c.queue.Clock(), l.Until, sent, c.now)
 }
@@ -120,7 +121,7 @@ func (c clock) Beats(t member.Timer, k *member.Kind, sent time.Time, named, fail
 	delete(c.failing, t)
 	wait, others := own.Interval, k.Mode.Permits > 1 || k.Mode.Shared || c.c.held() >= crowd
 	if named && !row {
-		wait, sent = min(wait, queue.AcceptAfter, k.RowTTL/8, rowTerms(k).Deadline(sent).Sub(c.now)/4), c.now
+		wait, sent = min(wait, machine.AcceptAfter, k.RowTTL/8, rowTerms(k).Deadline(sent).Sub(c.now)/4), c.now
 	} else if !row && others && c.now.Sub(sent) < wait/2 {
 		wait -= time.Duration(random.Float64(draws) * float64(wait/2))
 	}
@@ -237,7 +238,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func (c clock) Rests(block int32, w *queue.Wait) time.Time {
+func (c clock) Rests(block int32, w *machine.Wait) time.Time {
 	s := c.sight(block)
 	s.foresee(c.player, w)
 	s.noteOwn(c.player, w)
@@ -256,7 +257,7 @@ func (c clock) Rests(block int32, w *queue.Wait) time.Time {
 	return at
 }
 
-func (c clock) Guesses(block int32, w *queue.Wait, woken bool) bool {
+func (c clock) Guesses(block int32, w *machine.Wait, woken bool) bool {
 	s := c.sight(block)
 	s.foresee(c.player, w)
 	if woken {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -109,7 +109,7 @@ func TestUnansweredTransaction(t *testing.T) {
 		u := &use{kind: member.Transacts, sent: sent, done: make(chan used, 1)}
 		l.using = []*use{u}
 		l.user().fails()
-		if got := (<-u.done).r; got.News != want || sent != (got.Left == queue.TransactionUnsettled) || sent != (got.Err != nil) {
+		if got := (<-u.done).r; got.News != want || sent != (got.Left == machine.TransactionUnsettled) || sent != (got.Err != nil) {
 			t.Errorf("sent %t: %+v", sent, got)
 		}
 	}
@@ -121,7 +121,7 @@ func TestGiveBackOfWhatIsGone(t *testing.T) {
 	p := &player{c: New(Config{Store: new(table.Store), Timeout: time.Second})}
 	l := &Lock{
 		granted: alike, p: p, k: &Caller{p: p, wants: &Wants{}},
-		state: state{phase: queue.PhaseLost, reason: lost, loss: &heartbeat.LossError{}}, ending: ending{gone: true},
+		state: state{phase: machine.PhaseLost, reason: lost, loss: &heartbeat.LossError{}}, ending: ending{gone: true},
 	}
 	if err := l.GiveBack(t.Context()); err != nil || l.Release(t.Context()) != lost {
 		t.Errorf("%v", err)

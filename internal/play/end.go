@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/retry"
@@ -32,11 +33,11 @@ func (l *Lock) over(r member.Report) {
 	}
 	switch r.News {
 	case member.Released:
-		l.phase, l.followed = queue.PhaseReleased, r.Follows
+		l.phase, l.followed = machine.PhaseReleased, r.Follows
 	case member.Cleared:
-		l.phase = queue.PhaseCleared
+		l.phase = machine.PhaseCleared
 	case member.Unknown:
-		l.phase, l.unknown = queue.PhaseUnknown, l.p.c.Unknown(l.p.queue, errOverwritten, nil, nil)
+		l.phase, l.unknown = machine.PhaseUnknown, l.p.c.Unknown(l.p.queue, errOverwritten, nil, nil)
 	}
 	l.hidden, l.undone = r.Hidden != nil, nil
 	if r.News == member.Unreleased {
@@ -247,7 +248,7 @@ func (l ender) releasing(ctx context.Context) bool {
 		return false
 	}
 	if l.release, l.cause = ctx, nil; l.phase.Held() {
-		l.phase, l.reason, l.since = queue.PhaseReleasing, l.p.c.Released, time.Now()
+		l.phase, l.reason, l.since = machine.PhaseReleasing, l.p.c.Released, time.Now()
 		l.keeper().stops(l.reason)
 	}
 	return true
@@ -377,18 +378,18 @@ func (l *Lock) UpdateAndRelease(ctx context.Context, users expression.Expression
 	l.mu.Unlock()
 	err := r.Err
 	switch r.Result {
-	case queue.HoldMade:
+	case machine.HoldMade:
 		return item, nil
-	case queue.HoldEarlier:
+	case machine.HoldEarlier:
 		return nil, l.p.c.Released
-	case queue.HoldLost:
+	case machine.HoldLost:
 		return nil, l.Err()
-	case queue.HoldDeclined:
+	case machine.HoldDeclined:
 		err = &ConditionError{Current: item}
 		if !r.Open {
 			return nil, err
 		}
-	case queue.HoldOverwritten: // or the item was deleted
+	case machine.HoldOverwritten: // or the item was deleted
 		err = errOverwritten
 	}
 	if r.Open {

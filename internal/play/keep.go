@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/queue"
@@ -71,7 +72,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 
 // lose ends a lock that is lost. What it returns is called without l.mu, which is held.
 func (l keeper) lose(loss *heartbeat.LossError) func() {
-	l.loss, l.phase, l.since = loss, queue.PhaseLost, time.Now()
+	l.loss, l.phase, l.since = loss, machine.PhaseLost, time.Now()
 	l.reason = l.p.c.Lost(l.p.queue, l.ticket, loss)
 	l.stops(l.reason)
 	held := l.since.Sub(l.start)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -31,7 +32,7 @@ type place struct {
 }
 
 // joins gives a block its place, with at most so many tickets ahead that can still be granted.
-func (p line) joins(s *sight, w *queue.Wait, ahead int) {
+func (p line) joins(s *sight, w *machine.Wait, ahead int) {
 	p.leaves(s) // with an earlier ticket
 	t := w.Ticket
 	before, after := p.around(t)
@@ -88,7 +89,7 @@ func (p line) around(t ticket.Number) (before, after *sight) {
 }
 
 // gone returns how many rows ahead a look has shown that the client itself has left: they are being deleted.
-func (p line) gone(w *queue.Wait) (n int) {
+func (p line) gone(w *machine.Wait) (n int) {
 	for t := range p.left {
 		shown := slices.ContainsFunc(w.Snapshot.Rows, func(row queue.Waiter) bool { return row.Ticket == t })
 		switch ahead := t.Less(w.Ticket); {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -40,7 +41,7 @@ type Lock struct {
 
 // state is what a lock has come to.
 type state struct {
-	phase    queue.Phase
+	phase    machine.Phase
 	since    time.Time            // of the phase
 	reason   error                // why it is not held; nil while it is
 	loss     *heartbeat.LossError // how it was lost; nil if it was not
@@ -170,7 +171,7 @@ func (l *Lock) Within(ctx context.Context) (context.Context, func()) {
 }
 
 // current returns the phase without reading the clock.
-func (l *Lock) current() queue.Phase {
+func (l *Lock) current() machine.Phase {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.phase

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/handover"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -252,7 +253,7 @@ func (p *player) undated(waits []int32, err error) {
 		k := p.caller(id)
 		k.failed(err)
 		if k.late || !more || p.silent(k) || k.wants.over(until) {
-			p.refuses(member.Refuse{Caller: id, GaveUp: k.late, Why: queue.WhyError, Err: err}, err)
+			p.refuses(member.Refuse{Caller: id, GaveUp: k.late, Why: machine.WhyError, Err: err}, err)
 			continue
 		}
 		p.waits = append(p.waits, id)
@@ -392,7 +393,7 @@ func (p *player) fires() {
 		}
 		if at := p.wire().hangsAt(r); p.wire().isUnderWay(of, r) && !at.IsZero() && !at.After(now) {
 			p.wire().leaves(r, p.c.hung)
-			p.wire().answers(member.Answer{Of: of, Reply: queue.ReplyUnknown, Err: p.c.hung})
+			p.wire().answers(member.Answer{Of: of, Reply: machine.ReplyUnknown, Err: p.c.hung})
 		}
 	}
 }
@@ -421,7 +422,7 @@ func (p wire) panicked(e panics) {
 		go end() // there is none: it ends the process, as in any goroutine
 	}
 	if p.isUnderWay(e.of, r) {
-		p.answers(member.Answer{Of: e.of, Reply: queue.ReplyUnknown, Err: errPanicked})
+		p.answers(member.Answer{Of: e.of, Reply: machine.ReplyUnknown, Err: errPanicked})
 	}
 }
 

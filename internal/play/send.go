@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -157,7 +158,7 @@ func (p wire) abandon() {
 // answers gives the member an answer.
 func (p wire) answers(a member.Answer) {
 	r := p.finish(a.Of)
-	answered := a.Seen != nil || a.Reply < queue.ReplyFailed
+	answered := a.Seen != nil || a.Reply < machine.ReplyFailed
 	if answered {
 		p.answered = time.Now()
 	}
@@ -251,7 +252,7 @@ func (p wire) send(ctx context.Context, q table.Queue, r *request, s member.Send
 			defer func() { <-p.c.renewals }()
 			_ = once(ctx, q)
 		case <-ctx.Done():
-			a.Reply, a.Err = queue.ReplyFailed, ctx.Err()
+			a.Reply, a.Err = machine.ReplyFailed, ctx.Err()
 		}
 	default:
 		_ = once(ctx, q)
@@ -287,11 +288,11 @@ func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a mem
 		var n int
 		n, a.Err = sweeper.Rows(ctx, q, s.Sweep)
 		if a.Reply = serving.ReplyOf(a.Err); a.Err == nil && n < len(s.Sweep) {
-			a.Reply = queue.ReplyRefused
+			a.Reply = machine.ReplyRefused
 		}
 		notify.Send(r.log, event.Swept{Origin: r.log.Origin(r.Ticket), Expired: len(s.Sweep), Removed: n})
 	case !s.Row.IsZero():
-		if a.Reply, a.Row, a.Err = rows.Send(ctx, q, s.Row, s.Write); a.Reply == queue.ReplyLost && s.Write.Kind == clause.Put {
+		if a.Reply, a.Row, a.Err = rows.Send(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyLost && s.Write.Kind == clause.Put {
 			a.Err = nil // another row has the ticket
 		}
 	case s.Blind:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/handover"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
@@ -87,13 +88,13 @@ func (s *sight) answered(err error, answered bool) {
 }
 
 // Stepped keeps what a step of a wait has shown.
-func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Event, do *queue.Do) {
+func (c clock) Stepped(block int32, w *machine.Wait, from machine.Doing, e machine.Event, do *machine.Do) {
 	s := c.sight(block)
 	s.number = w.Ticket
-	s.tried = s.tried || do.State == queue.Taking || do.State == queue.Entering || do.State == queue.Looking
-	r, replied := e.(queue.Replied)
+	s.tried = s.tried || do.State == machine.Taking || do.State == machine.Entering || do.State == machine.Looking
+	r, replied := e.(machine.Replied)
 	if d := do.Decision; d != nil {
-		_, look := e.(queue.Seen)
+		_, look := e.(machine.Seen)
 		before := s.record.Holders
 		s.looked = s.looked || look
 		gone := c.line().gone(w)
@@ -101,10 +102,10 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 		s.judge(w, before, w.Snapshot.Record.Holders)
 		s.blocked = d.Blocked
 		s.pace.Decided(*d)
-	} else if replied && r.Reply < queue.ReplyFailed && (from == queue.Taking || from == queue.Entering) {
+	} else if replied && r.Reply < machine.ReplyFailed && (from == machine.Taking || from == machine.Entering) {
 		c.entered(s, w, from, r, do)
 	}
-	if do.State == queue.Joining && !w.Config.NoWait {
+	if do.State == machine.Joining && !w.Config.NoWait {
 		ahead := 0 // in a wider scope, the other tickets are mostly of other queues
 		if w.Config.Scope == ticket.ScopeQueue {
 			ahead = ticketsAhead(w.Ticket, w.Snapshot.Record)
@@ -112,44 +113,44 @@ func (c clock) Stepped(block int32, w *queue.Wait, from queue.Doing, e queue.Eve
 		c.line().joins(s, w, ahead)
 		s.pace.Behind(ahead)
 	}
-	if do.State == queue.Asking {
+	if do.State == machine.Asking {
 		s.asks = do.Holder.Bell
-	} else if replied && from == queue.Asking && (r.Reply == queue.ReplyApplied || r.Reply == queue.ReplyUnknown) {
+	} else if replied && from == machine.Asking && (r.Reply == machine.ReplyApplied || r.Reply == machine.ReplyUnknown) {
 		c.c.Local.Ring(s.asks)
 	}
-	if seen, ok := e.(queue.Seen); ok {
+	if seen, ok := e.(machine.Seen); ok {
 		s.foreseen = s.foreseen || seen.Snapshot.Own && seen.Snapshot.Record.Reach().Less(w.Ticket.Previous())
 	}
 	c.warns(w, from, r, do)
-	if do.State == queue.Granted {
+	if do.State == machine.Granted {
 		c.granted(s, w, do)
 	}
 }
 
 // warns logs what is unusual in a step.
-func (c clock) warns(w *queue.Wait, from queue.Doing, r queue.Replied, do *queue.Do) {
+func (c clock) warns(w *machine.Wait, from machine.Doing, r machine.Replied, do *machine.Do) {
 	switch {
 	case do.Late != nil:
 		c.c.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 			"queue", c.queue.String(), "ticket", w.Ticket, "problem", do.Late.Problem)
-	case from == queue.Confirming && r.Reply == queue.ReplyLost:
+	case from == machine.Confirming && r.Reply == machine.ReplyLost:
 		c.c.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket", w.Ticket)
-	case do.State == queue.Ended && do.Why == queue.WhyOvertaken && from != queue.Removing && from != queue.Resetting:
+	case do.State == machine.Ended && do.Why == machine.WhyOvertaken && from != machine.Removing && from != machine.Resetting:
 		c.c.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", c.queue.String(), "ticket", w.Ticket)
 	}
 }
 
 // entered keeps what a request to enter has shown.
-func (c clock) entered(s *sight, w *queue.Wait, from queue.Doing, r queue.Replied, do *queue.Do) {
+func (c clock) entered(s *sight, w *machine.Wait, from machine.Doing, r machine.Replied, do *machine.Do) {
 	ahead := 0
-	if from == queue.Taking {
+	if from == machine.Taking {
 		ahead = ticketsAhead(w.Ticket, r.Record)
 	} else {
 		c.mu.Lock()
 		c.highest = latestOf(c.highest, r.Record.TicketNumber)
 		c.mu.Unlock()
 	}
-	if do.State != queue.Ended && do.State != queue.Granted || w.Config.NoWait {
+	if do.State != machine.Ended && do.State != machine.Granted || w.Config.NoWait {
 		s.saw(w, ahead, ahead)
 	}
 }
@@ -173,7 +174,7 @@ type granted struct {
 var alike = &granted{}
 
 // granted notes how long the lock was idle, and when the holder reads the next row.
-func (c clock) granted(s *sight, w *queue.Wait, do *queue.Do) {
+func (c clock) granted(s *sight, w *machine.Wait, do *machine.Do) {
 	if holders := s.record.Holders; s.holder.ID == "" && len(holders) > 0 {
 		s.judge(w, holders, nil)
 	}
@@ -200,7 +201,7 @@ func (c clock) granted(s *sight, w *queue.Wait, do *queue.Do) {
 }
 
 // saw keeps what was seen.
-func (s *sight) saw(w *queue.Wait, rows, waiters int) {
+func (s *sight) saw(w *machine.Wait, rows, waiters int) {
 	s.record, s.seenAt, s.rows, s.waiters = w.Snapshot.Record, w.Snapshot.ReadAt, rows, waiters
 	s.pace.Saw(w.Snapshot, rows)
 }
@@ -211,7 +212,7 @@ func ticketsAhead(t ticket.Number, rec queue.Record) int {
 }
 
 // view returns what a block knows for its pace.
-func (s *sight) view(p *player, w *queue.Wait) waitpolicy.View {
+func (s *sight) view(p *player, w *machine.Wait) waitpolicy.View {
 	now, clock := time.Now(), p.queue.Clock()
 	earliest, _, _ := clock.At(now)
 	return waitpolicy.View{
@@ -226,26 +227,26 @@ func (p *player) holds(id string) bool {
 }
 
 // heldByOwn reports whether this client holds the lock, and the waiter is next.
-func (s *sight) heldByOwn(p *player, w *queue.Wait) bool {
+func (s *sight) heldByOwn(p *player, w *machine.Wait) bool {
 	holders := w.Snapshot.Record.Holders
 	return w.Next() && len(holders) == 1 && p.holds(holders[0].ID)
 }
 
 // lasted returns for how long the present turn has probably lasted.
-func (s *sight) lasted(p *player, w *queue.Wait) time.Duration {
+func (s *sight) lasted(p *player, w *machine.Wait) time.Duration {
 	now := time.Now()
 	return s.pace.Lasted(w.Snapshot.Record, p.queue.Clock().Middle(now), now)
 }
 
 // expected reports whether the present holder has probably read the waiter's row, and will name it. A CLAIM would be refused.
-func (s *sight) expected(p *player, w *queue.Wait) bool {
+func (s *sight) expected(p *player, w *machine.Wait) bool {
 	age := s.lasted(p, w) - s.readAfter
 	return s.foreseen && w.Next() && len(w.Snapshot.Record.Holders) == 1 && age >= 0 && age <= waitpolicy.NamedWithin
 }
 
 // foresee notes if the holder of the ticket before, which has waited, has read the row during its turn, or will. One that was granted
 // an idle lock reads no row.
-func (s *sight) foresee(p *player, w *queue.Wait) {
+func (s *sight) foresee(p *player, w *machine.Wait) {
 	rec := &w.Snapshot.Record
 	if s.foreseen || !before(w.Ticket, rec.Holders) || rec.Holders[0].Ticket == rec.FirstServed() {
 		return
@@ -257,7 +258,7 @@ func (s *sight) foresee(p *player, w *queue.Wait) {
 }
 
 // noteOwn logs once that the waiter's own client has the lock: the caller may be waiting for itself.
-func (s *sight) noteOwn(p *player, w *queue.Wait) {
+func (s *sight) noteOwn(p *player, w *machine.Wait) {
 	holders := s.record.Holders
 	i := slices.IndexFunc(holders, func(h queue.Holder) bool { return p.holds(h.ID) })
 	switch {
@@ -274,7 +275,7 @@ func (s *sight) noteOwn(p *player, w *queue.Wait) {
 }
 
 // rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it rings its bell.
-func (s *sight) rings(w *queue.Wait, holders []queue.Holder) bool {
+func (s *sight) rings(w *machine.Wait, holders []queue.Holder) bool {
 	return s.foreseen && before(w.Ticket, holders)
 }
 
@@ -304,7 +305,7 @@ func (p *player) show() {
 	for b := range p.m.Blocks() {
 		s := p.sights[b.N]
 		if b.Turn < 0 && !b.Behind && !b.Ticket.IsZero() {
-			rests = rests && b.Doing == queue.Resting
+			rests = rests && b.Doing == machine.Resting
 		}
 		if s == nil || b.Turn < 0 && !rests || b.Turn >= 0 && time.Since(s.shown) < showEvery {
 			continue
@@ -424,7 +425,7 @@ func (p *player) heeds(block int32, s *sight) {
 }
 
 // judge compares what the bell has said with what a look shows. before are the holders of the one before.
-func (s *sight) judge(w *queue.Wait, before, now []queue.Holder) {
+func (s *sight) judge(w *machine.Wait, before, now []queue.Holder) {
 	s.heard.Judge(&s.pace, w.Ticket, before, now, s.rings(w, before), func() bool {
 		came := s.rang
 		s.rang = false

@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
@@ -80,7 +81,7 @@ func (l user) fails() {
 	for _, u := range l.using {
 		r := member.Report{News: member.Failed, Use: u.kind, N: u.n}
 		if u.sent { // it may have been made
-			r.News, r.Left, r.Err = member.Unsure, queue.TransactionUnsettled, errUnanswered
+			r.News, r.Left, r.Err = member.Unsure, machine.TransactionUnsettled, errUnanswered
 		}
 		u.done <- used{r: r}
 	}
@@ -198,7 +199,7 @@ func Transact(ctx context.Context, locks []*Lock, end func() error, items []type
 		held, cancel = one.Within(held)
 		defer cancel()
 	}
-	u, r := &use{items: slices.Clone(items)}, member.Report{Left: queue.TransactionUnsettled} // if the DynamoDB client panics
+	u, r := &use{items: slices.Clone(items)}, member.Report{Left: machine.TransactionUnsettled} // if the DynamoDB client panics
 	defer func() {
 		for _, one := range u.joined {
 			one.user().leaves(u, r.Left)
@@ -206,12 +207,12 @@ func Transact(ctx context.Context, locks []*Lock, end func() error, items []type
 	}()
 	for _, one := range locks[1:] {
 		if err := one.user().joins(held, u); err != nil {
-			r.Left = queue.TransactionSettled
+			r.Left = machine.TransactionSettled
 			return fmt.Errorf("queuelock: %s: transact: nothing was sent: %w", one.name(), errors.Join(err, ctx.Err(), end()))
 		}
 	}
 	if r = l.user().uses(held, member.Uses{Use: member.Transacts}, u); !u.sent {
-		r.Left = queue.TransactionSettled
+		r.Left = machine.TransactionSettled
 	}
 	switch r.News {
 	case member.Done:
@@ -236,7 +237,7 @@ func (l user) joins(ctx context.Context, u *use) error {
 }
 
 // leaves ends a transaction that another lock has sent.
-func (l user) leaves(u *use, left queue.TransactionState) {
+func (l user) leaves(u *use, left machine.TransactionState) {
 	l.mu.Lock()
 	if u.sent {
 		l.last = u
@@ -246,13 +247,13 @@ func (l user) leaves(u *use, left queue.TransactionState) {
 }
 
 // judges returns what a record that has refused such a transaction says of it, and the error of that.
-func (l user) judges(err error, i int) (e queue.TransactionEvent) {
+func (l user) judges(err error, i int) (e machine.TransactionEvent) {
 	rec, malformed := queue.DecodeRecord(l.p.queue.Items, table.ReasonItem(err, i))
 	if malformed != nil {
-		return queue.TransactionEvent{Fenced: true, Made: queue.MadeNotYet, Malformed: true, Err: malformed}
+		return machine.TransactionEvent{Fenced: true, Made: queue.MadeNotYet, Malformed: true, Err: malformed}
 	}
 	r := l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Judges, Record: rec})
-	e = queue.TransactionEvent{Fenced: true, Made: r.Made, Err: err}
+	e = machine.TransactionEvent{Fenced: true, Made: r.Made, Err: err}
 	if r.News != member.Done { // it has ended
 		e.Made = queue.MadeUnknown
 	}
@@ -279,7 +280,7 @@ func (p wire) transacts(ctx context.Context, r *request, s member.Send) (a membe
 		fence, err := q.Record().InTransaction(q.RecordKey(), s.Write, q.Names())
 		if err != nil {
 			l.mu.Unlock()
-			return member.Answer{Reply: queue.ReplyFailed, Err: err}
+			return member.Answer{Reply: machine.ReplyFailed, Err: err}
 		}
 		u.items, u.sent = append(u.items, types.TransactWriteItem{Update: &fence}), true
 	}
@@ -297,7 +298,7 @@ func (p wire) transacts(ctx context.Context, r *request, s member.Send) (a membe
 		return attempt.attempt(ctx, q)
 	}
 	if !attempt.visible(ctx, q.Store) {
-		a.Reply, a.Err = queue.ReplyFailed, ctx.Err()
+		a.Reply, a.Err = machine.ReplyFailed, ctx.Err()
 	}
 	return a
 }
@@ -306,14 +307,14 @@ func (p wire) transacts(ctx context.Context, r *request, s member.Send) (a membe
 func (u *use) attempt(ctx context.Context, q table.Queue) (a member.Answer) {
 	err := q.Store.Transact(ctx, u.token, u.items)
 	reasons := table.Reasons(err)
-	a.Transaction = queue.TransactionEvent{
+	a.Transaction = machine.TransactionEvent{
 		Err: err, Mismatch: table.TokenMismatch(err), Transient: err != nil && transient(err),
 		Open: err != nil && reasons == nil && table.Applied(err), Forgotten: q.Clock().Since(u.begun, time.Now()) > tokenLife,
 	}
 	fence := len(u.items) - 1
 	if len(reasons) == len(u.items) && reasons[fence] == table.ReasonFailed {
 		rec, malformed := queue.DecodeRecord(q.Items, table.ReasonItem(err, fence))
-		a.Reply, a.Record = queue.ReplyRefused, rec
+		a.Reply, a.Record = machine.ReplyRefused, rec
 		if malformed != nil {
 			a.Record, a.Err = queue.Record{Problem: malformed}, malformed
 		}

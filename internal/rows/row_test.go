@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -75,9 +76,9 @@ func enqueueAgain(ctx context.Context, q table.Queue, row queue.Waiter, earlier 
 func resume(ctx context.Context, q table.Queue, row queue.Waiter, from string, earlier ...string) (id string, err error) {
 	reply, id, err := rows.Send(ctx, q, row.Ticket, queue.Enqueue(row.Item(q.Items), from, earlier...))
 	switch reply {
-	case queue.ReplyApplied:
+	case machine.ReplyApplied:
 		id = row.ID
-	case queue.ReplyLost:
+	case machine.ReplyLost:
 		err = errTaken
 	}
 	return id, err

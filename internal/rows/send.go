@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -12,11 +13,11 @@ import (
 
 // Send sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error says why
 // the reply is not known.
-func Send(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply queue.Reply, id string, err error) {
+func Send(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply machine.Reply, id string, err error) {
 	return send(ctx, q, q.Key(q.SortKey(t)), w)
 }
 
-func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {
+func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {
 	e := q.Express(w, q.RowNames())
 	switch w.Kind {
 	case clause.Put:
@@ -29,21 +30,21 @@ func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (
 	refused, ok := errors.AsType[*table.Refused](err)
 	switch {
 	case err == nil:
-		return queue.ReplyApplied, "", nil
+		return machine.ReplyApplied, "", nil
 	case !ok:
-		return queue.ReplyUnknown, "", err
+		return machine.ReplyUnknown, "", err
 	case refused.Means == clause.Made:
 		r := clause.Reader{Item: refused.Item}
-		return queue.ReplyMade, r.Text(queue.AttrID), nil
+		return machine.ReplyMade, r.Text(queue.AttrID), nil
 	case refused.Means == clause.Lost:
-		return queue.ReplyLost, "", nil
+		return machine.ReplyLost, "", nil
 	}
-	return queue.ReplyRefused, "", nil
+	return machine.ReplyRefused, "", nil
 }
 
 // Sweep deletes another owner's row if its beat is as it was read, and reports whether
 // it did. False means that the owner renewed it, or that another client swept it.
 func Sweep(ctx context.Context, q table.Queue, row queue.Waiter) (bool, error) {
 	reply, _, err := send(ctx, q, row.KeyAsRead(q.Items), row.Sweep())
-	return reply == queue.ReplyApplied, err
+	return reply == machine.ReplyApplied, err
 }

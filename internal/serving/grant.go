@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/counter"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -12,7 +13,7 @@ import (
 
 // Take takes a number of the record's own counter, with the rider of TAKE. Otherwise than Send it sends a second request if
 // the record is to be seeded, on an engine that cannot do that with the first. ReplyFailed says that the rider was not applied.
-func Take(ctx context.Context, q table.Queue, rider ticket.Rider) (queue.Record, queue.Reply, error) {
+func Take(ctx context.Context, q table.Queue, rider ticket.Rider) (queue.Record, machine.Reply, error) {
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\"",
 		Master: ticket.Master{
@@ -25,7 +26,7 @@ func Take(ctx context.Context, q table.Queue, rider ticket.Rider) (queue.Record,
 	if err != nil && item == nil {
 		reply := ReplyOf(err)
 		if !counter.MayHaveTaken(err) {
-			reply = queue.ReplyFailed
+			reply = machine.ReplyFailed
 		}
 		return queue.Record{}, reply, err
 	}
@@ -33,11 +34,11 @@ func Take(ctx context.Context, q table.Queue, rider ticket.Rider) (queue.Record,
 	rec = rec.Timed(sent, time.Now())
 	switch {
 	case err == nil && problem != nil:
-		return queue.Record{}, queue.ReplyUnknown, problem
+		return queue.Record{}, machine.ReplyUnknown, problem
 	case err == nil:
-		return rec, queue.ReplyApplied, nil
+		return rec, machine.ReplyApplied, nil
 	case problem != nil:
-		return queue.Record{}, queue.ReplyFailed, table.NotApplied(problem)
+		return queue.Record{}, machine.ReplyFailed, table.NotApplied(problem)
 	}
-	return rec, queue.ReplyRefused, ErrRefused
+	return rec, machine.ReplyRefused, ErrRefused
 }

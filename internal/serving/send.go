@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -37,7 +38,7 @@ func Get(ctx context.Context, q table.Queue) (queue.Record, error) {
 
 // Send sends a write of the record. It returns the record that it left or that refused it, what was learned of it, and the
 // error unless it was applied.
-func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
+func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, machine.Reply, error) {
 	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), q.Record().Express(w, q.Names()), false)
 	rec, err := written(q, item, err)
@@ -45,10 +46,10 @@ func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, que
 }
 
 // SendBlind is Send for a write after which the record is not needed.
-func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, queue.Reply, error) {
+func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, machine.Reply, error) {
 	_, err := q.Record().Update(ctx, q.RecordKey(), q.Record().Express(w, q.Names()), true)
 	if err == nil {
-		return queue.Record{}, queue.ReplyApplied, nil
+		return queue.Record{}, machine.ReplyApplied, nil
 	}
 	rec, err := written(q, nil, err)
 	return rec, ReplyOf(err), err
@@ -56,7 +57,7 @@ func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record
 
 // SendWith is Send for a write of a record on a user's item, and the user's own update of that item, on both conditions. users
 // has an update, and may have a condition.
-func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expression.Expression) (queue.Record, queue.Reply, error) {
+func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expression.Expression) (queue.Record, machine.Reply, error) {
 	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), table.Join(q.Record().Express(w, q.Names()), users), false)
 	rec, err := written(q, item, err)
@@ -64,22 +65,22 @@ func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expressi
 }
 
 // ReplyOf returns what the error of a request says about it.
-func ReplyOf(err error) queue.Reply {
+func ReplyOf(err error) machine.Reply {
 	switch {
 	case err == nil:
-		return queue.ReplyApplied
+		return machine.ReplyApplied
 	case errors.Is(err, ErrMade):
-		return queue.ReplyMade
+		return machine.ReplyMade
 	case errors.Is(err, ErrLost):
-		return queue.ReplyLost
+		return machine.ReplyLost
 	case errors.Is(err, ErrRefused):
-		return queue.ReplyRefused
+		return machine.ReplyRefused
 	case table.Contradicted(err):
-		return queue.ReplyContradicted
+		return machine.ReplyContradicted
 	case table.Applied(err):
-		return queue.ReplyUnknown
+		return machine.ReplyUnknown
 	}
-	return queue.ReplyFailed
+	return machine.ReplyFailed
 }
 
 // send is Send for a caller that judges by the error.

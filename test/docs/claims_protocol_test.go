@@ -19,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/itemkey"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/attr"
@@ -55,13 +56,13 @@ func TestFiguresOfProtocol(t *testing.T) {
 	rate := thousands(int64(ticket.Base(epoch.Add(time.Second)).After(ticket.Number{})))
 	says(t, protocolPage, "in %sths of a second since %d", rate, epoch.Year())
 	says(t, formatPage, "%s for each second since %d", rate, epoch.Year())
-	says(t, protocolPage, "looks at most %s times more", inWords[constantOf(t, "queue", "quickTries")])
+	says(t, protocolPage, "looks at most %s times more", inWords[constantOf(t, "internal/machine", "quickTries")])
 	says(t, protocolPage, "if it had one token for at most %v minutes", secondsOf(t, "internal/play", "tokenLife")/60)
 	says(t, protocolPage, "replaces %s or more times", inWords[queue.MaxUnsettled])
 	says(t, protocolPage, "has read in the last %v s", waitpolicy.NamedWithin.Seconds())
-	says(t, protocolPage, "by its first heartbeat, at most %v s later", queue.AcceptAfter.Seconds())
-	says(t, protocolPage, "it looks if the grant is %v s old", secondsOf(t, "queue", "acceptedWithin"))
-	says(t, protocolPage, "At least %v s must be left", queue.AcceptAfter.Seconds())
+	says(t, protocolPage, "by its first heartbeat, at most %v s later", machine.AcceptAfter.Seconds())
+	says(t, protocolPage, "it looks if the grant is %v s old", secondsOf(t, "internal/machine", "acceptedWithin"))
+	says(t, protocolPage, "At least %v s must be left", machine.AcceptAfter.Seconds())
 	says(t, protocolPage, "sustains heartbeats for, at most %d", queue.MaxPermits)
 	says(t, protocolPage, "a lease of %s request timeouts, at least %v s", inWords[play.Grace(time.Minute)/time.Minute], play.Grace(1).Seconds())
 	says(t, protocolPage, "EVICT removes up to %d", queue.MaxEvicted)
@@ -167,12 +168,12 @@ func TestFiguresOfFailures(t *testing.T) {
 	says(t, failuresPage, "delays others by %v s with the locks", active.Seconds())
 	says(t, failuresPage, "CLEAN UP removes at most %d ids", queue.MaxEvicted)
 	says(t, failuresPage, "during %v minute of observation", secondsOf(t, "queue", "malformedLease")/60)
-	late := secondsOf(t, "queue", "lateFor") / 60
+	late := secondsOf(t, "internal/machine", "lateFor") / 60
 	says(t, failuresPage, "suspended for more than %v minutes", late)
 	says(t, failuresPage, "within %v minutes while a request", late)
-	says(t, failuresPage, "relies on it for up to %v s", queue.AcceptAfter.Seconds())
+	says(t, failuresPage, "relies on it for up to %v s", machine.AcceptAfter.Seconds())
 	says(t, failuresPage, "DATE is not sent again for %v minutes", secondsOf(t, "internal/dbclock", "fresh")/60)
-	says(t, failuresPage, "`NoWait` after %v s", secondsOf(t, "queue", "acceptedWithin"))
+	says(t, failuresPage, "`NoWait` after %v s", secondsOf(t, "internal/machine", "acceptedWithin"))
 }
 
 // TestFiguresOfFormat compares the limits of the format with the code.
@@ -187,9 +188,9 @@ func TestFiguresOfFormat(t *testing.T) {
 	}
 	says(t, formatPage, "the lock delay, at most %v hours", queue.MaxDelay.Hours())
 	says(t, formatPage, "at most %s bytes", thousands(constantOf(t, ".", "maxData")))
-	says(t, formatPage, "plus %v minutes for a late release", secondsOf(t, "queue", "lateFor")/60)
+	says(t, formatPage, "plus %v minutes for a late release", secondsOf(t, "internal/machine", "lateFor")/60)
 	says(t, formatPage, "in the year %d", queue.Someday("a").Year())
-	unsettled := secondsOf(t, "queue", "unsettledFor") / 60
+	unsettled := secondsOf(t, "queue", "UnsettledFor") / 60
 	says(t, formatPage, "that are %v minute old, or were there for %v minute of their turn", unsettled, unsettled)
 	says(t, formatPage, "the TTL attribute (N): %v hour after the end", secondsOf(t, "queue", "expiryGrace")/3600)
 	says(t, formatPage, "and %d zeros", ticket.Digits)

@@ -147,12 +147,12 @@ func callable(f *types.Func) bool {
 
 // ofProtocol are the types of packages queue and waitpolicy of which the page says that they are the protocol's and may change: Examples
 // show the steps, and not each function.
-var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Attempt|Attempts|Ending|Entry|Grant|Hold|Home|Items|Load|Marks|Outcome|Phase|Place|Record|Renewal|Snapshot|Transaction|Wait|Wanted)\b`)
+var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Ending|Entry|Home|Items|Load|Marks|Outcome|Record|Renewal|Snapshot)\b`)
 
 // protocol are the functions with none of these types.
 var protocol = []string{
 	"heartbeat.Keeper.Due",
-	"queue.HoldTime.Add", "queue.Lease.End", "queue.Turns", "queue.Holder.Accepted", "queue.Holder.Unreadable", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
+	"queue.HoldTime.Add", "queue.Lease.End", "queue.Turns", "queue.Holder.Accepted", "queue.Holder.Has", "queue.Holder.Unchanged", "queue.Holder.Unreadable", "queue.Lease.Keeps", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
 	"queue.Waiter.Same", "waitpolicy.Names",
 }
 

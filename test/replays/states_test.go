@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/testbed/docpages"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/search"
-	"github.com/queuelock/queuelock/queue"
 )
 
 // Marks before the generated tables of docs/protocol.md.
@@ -27,7 +27,7 @@ const (
 // machine, and the phases of a held lock. Each state that the code names must be reached. Left may follow any state, when the
 // caller leaves. What the page has stays there: some follow only in more states than are searched here.
 func TestStates(t *testing.T) {
-	follows := map[[2]queue.Doing]bool{}
+	follows := map[[2]machine.Doing]bool{}
 	for _, w := range search.Worlds() {
 		w.MaxStates = 20_000
 		for pair := range search.Run(w, nil, nil).Follows {
@@ -41,11 +41,11 @@ func TestStates(t *testing.T) {
 	for i, d := range names {
 		var then []string
 		for k, next := range names {
-			if queue.Doing(k) != queue.Left && follows[[2]queue.Doing{queue.Doing(i), queue.Doing(k)}] {
+			if machine.Doing(k) != machine.Left && follows[[2]machine.Doing{machine.Doing(i), machine.Doing(k)}] {
 				then = append(then, next.name)
 			}
 		}
-		if !reached(found, queue.Doing(i)) && i > 0 {
+		if !reached(found, machine.Doing(i)) && i > 0 {
 			t.Errorf("no world of the search makes a waiter %s", d.name)
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", d.name, d.what, strings.Join(then, ", ")))
@@ -53,13 +53,13 @@ func TestStates(t *testing.T) {
 	states := "| state | what a waiter does | then |\n|---|---|---|\n" + strings.Join(lines, "\n") + "\n"
 
 	phases := "| a lock that is | becomes | when |\n|---|---|---|\n"
-	from := map[queue.Move][]string{}
-	for _, m := range queue.Moves() {
-		to := queue.Move{To: m.To, When: m.When}
+	from := map[machine.Move][]string{}
+	for _, m := range machine.Moves() {
+		to := machine.Move{To: m.To, When: m.When}
 		from[to] = append(from[to], m.From.String())
 	}
-	for _, m := range queue.Moves() {
-		to := queue.Move{To: m.To, When: m.When}
+	for _, m := range machine.Moves() {
+		to := machine.Move{To: m.To, When: m.When}
 		if len(from[to]) > 0 {
 			phases += fmt.Sprintf("| %s | %s | %s |\n", strings.Join(from[to], ", "), m.To, m.When)
 			from[to] = nil
@@ -70,16 +70,16 @@ func TestStates(t *testing.T) {
 }
 
 // onPage adds the pairs that the page has.
-func onPage(t *testing.T, names []doing, follows map[[2]queue.Doing]bool) {
+func onPage(t *testing.T, names []doing, follows map[[2]machine.Doing]bool) {
 	t.Helper()
 	_, table, ok := strings.Cut(docpages.Read(t, "docs/protocol.md"), statesBegin)
 	table, _, end := strings.Cut(table, "\n\n")
 	if !ok || !end {
 		t.Fatal("docs/protocol.md has no table of states")
 	}
-	number := map[string]queue.Doing{}
+	number := map[string]machine.Doing{}
 	for i, d := range names {
-		number[d.name] = queue.Doing(i)
+		number[d.name] = machine.Doing(i)
 	}
 	for line := range strings.SplitSeq(table, "\n") {
 		cells := strings.Split(line, "|")
@@ -89,14 +89,14 @@ func onPage(t *testing.T, names []doing, follows map[[2]queue.Doing]bool) {
 		}
 		for name := range strings.SplitSeq(strings.TrimSpace(cells[3]), ", ") {
 			if to, known := number[name]; known {
-				follows[[2]queue.Doing{from, to}] = true
+				follows[[2]machine.Doing{from, to}] = true
 			}
 		}
 	}
 }
 
 // reached reports whether something is followed by d.
-func reached(follows map[[2]queue.Doing]bool, d queue.Doing) bool {
+func reached(follows map[[2]machine.Doing]bool, d machine.Doing) bool {
 	for pair := range follows {
 		if pair[1] == d {
 			return true
@@ -105,13 +105,13 @@ func reached(follows map[[2]queue.Doing]bool, d queue.Doing) bool {
 	return false
 }
 
-// doing is a state of queue.Wait, and its comment.
+// doing is a state of machine.Wait, and its comment.
 type doing struct{ name, what string }
 
 // doings reads the states from the code.
 func doings(t *testing.T) (all []doing) {
 	t.Helper()
-	file := locktest.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(docpages.Root, "queue/wait.go"), nil, parser.ParseComments))
+	file := locktest.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(docpages.Root, "internal/machine/wait.go"), nil, parser.ParseComments))
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)
 		if !ok || decl.Tok != token.CONST {
@@ -126,8 +126,8 @@ func doings(t *testing.T) (all []doing) {
 		}
 	}
 	for i, d := range all {
-		if queue.Doing(i).String() != d.name {
-			t.Fatalf("%s is called %s", d.name, queue.Doing(i))
+		if machine.Doing(i).String() != d.name {
+			t.Fatalf("%s is called %s", d.name, machine.Doing(i))
 		}
 	}
 	return all

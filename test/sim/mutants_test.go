@@ -49,9 +49,9 @@ var mutants = []mutant{
 		`the counter fell|was granted after ticket|was granted before ticket|the floor`, 3, "",
 	},
 	{
-		"block: a turn begins without ADVANCE", "queue/block.go",
+		"block: a turn begins without ADVANCE", "internal/machine/hold.go",
 		"stale: h.block.stale || h.block.used,", "stale: false,",
-		"", 0, "./queue TestBlockTurns",
+		"", 0, "./internal/machine TestBlockTurns",
 	},
 	{
 		"block: a turn that is passed on in memory has a lease of its own", "internal/member/release.go",
@@ -75,7 +75,7 @@ var mutants = []mutant{
 	},
 	{
 		"block: a request that hangs counts as not applied", "internal/play/player.go",
-		"Reply: queue.ReplyUnknown, Err: p.c.hung}", "Reply: queue.ReplyFailed, Err: p.c.hung}",
+		"Reply: machine.ReplyUnknown, Err: p.c.hung}", "Reply: machine.ReplyFailed, Err: p.c.hung}",
 		"", 0, "./test/faults TestHungClaim",
 	},
 	{
@@ -100,7 +100,7 @@ var mutants = []mutant{
 	},
 	{
 		"block: a grant is kept although all callers have left", "internal/member/hold.go",
-		"	case s.b.leaving || !waits:\n		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})\n", "	case s.b.leaving || !waits:\n",
+		"	case s.b.leaving || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n", "	case s.b.leaving || !waits:\n",
 		"", 0, "./test/acquire TestBlockLeavesBeforeItsGrant",
 	},
 	{
@@ -119,9 +119,9 @@ var mutants = []mutant{
 		`was free for`, 60000, "",
 	},
 	{
-		"block: a transaction that was refused is settled for later turns", "queue/block.go",
+		"block: a transaction that was refused is settled for later turns", "internal/machine/hold.go",
 		"h.left != TransactionSettled,", "h.left == TransactionUnsettled,",
-		"", 0, "./queue TestBlockOpen",
+		"", 0, "./internal/machine TestBlockOpen",
 	},
 	{
 		"grant by read alone", "CLAIM: *", "", "",
@@ -164,7 +164,7 @@ var mutants = []mutant{
 		`and superseded by ticket`, 21, "",
 	},
 	{
-		"a limit that counts the waiter itself", "queue/policy.go",
+		"a limit that counts the waiter itself", "internal/machine/policy.go",
 		"d.Waiters >= w.Config.Policy.Waiters", "d.Waiters+1 >= w.Config.Policy.Waiters",
 		`the queue is full, it says`, 13, "",
 	},
@@ -183,17 +183,17 @@ var mutants = []mutant{
 		"", 0, "./test/hold TestUnknownOutcome",
 	},
 	{
-		"a superseded waiter that claims the lock", "queue/policy.go",
+		"a superseded waiter that claims the lock", "internal/machine/policy.go",
 		"if by, ok := w.superseded(c); ok {\n\t\treturn w.supersededBy(by), true", "if by, ok := w.superseded(c); ok && d.Do != ActionClaim {\n\t\treturn w.supersededBy(by), true",
 		`although its last look has shown ticket`, 48, "",
 	},
 	{
-		"a request to give way to holders of any group", "queue/policy.go",
+		"a request to give way to holders of any group", "internal/machine/policy.go",
 		"w.grouped() && h.Group == p.Group && ", "w.grouped() && ",
 		`was asked to give way by .* of the group`, 21, "",
 	},
 	{
-		"a request to give way by the ticket of the holder", "queue/policy.go",
+		"a request to give way by the ticket of the holder", "internal/machine/policy.go",
 		"\"superseded by ticket \" + w.Ticket.String()", "\"superseded by ticket \" + h.Ticket.String()",
 		`which is not later`, 21, "",
 	},
@@ -238,7 +238,7 @@ var mutants = []mutant{
 	},
 	{
 		"no removal after an unknown outcome", "internal/member/wait.go",
-		"		s.steps(queue.GiveUp{})\n	}\n}\n\n// left ends", "		s.left()\n	}\n}\n\n// left ends",
+		"		s.steps(machine.GiveUp{})\n	}\n}\n\n// left ends", "		s.left()\n	}\n}\n\n// left ends",
 		`has left \[holder`, 63, "",
 	},
 	{
@@ -292,7 +292,7 @@ var mutants = []mutant{
 		`the counter fell|the floor|was granted after ticket|believed to hold`, 4, "",
 	},
 	{
-		"a fail-closed lock that was never confirmed", "queue/attempt.go",
+		"a fail-closed lock that was never confirmed", "internal/machine/attempt.go",
 		"\tif w.Config.FailClosed {\n", "\tif false {\n",
 		`believed to hold|was granted after ticket`, 67, "",
 	},
@@ -307,7 +307,7 @@ var mutants = []mutant{
 		`before its queue was to open`, 549, "",
 	},
 	{
-		"a release that opens a closed queue", "queue/closing.go",
+		"a release that opens a closed queue", "internal/machine/release.go",
 		"\tif rest <= 0 {\n", "\tif true {\n",
 		`before its queue was to open`, 8, "",
 	},
@@ -364,8 +364,8 @@ var mutants = []mutant{
 	},
 	{
 		"a waiter's heartbeat that writes one attribute more", "internal/rows/send.go",
-		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n",
-		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply queue.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n",
+		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
 		noWrite, 5000, "",
 	},
 	{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/embedded/value"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/internal/testbed/transition"
@@ -190,16 +191,16 @@ func (t *tale) answer(a *ask, c *arrival) (text, state string) {
 	case isRead(a) && c.code == http.StatusOK:
 		return t.seen(a, w)
 	case c.code == http.StatusOK:
-		fate, shown = story.Fate(queue.ReplyApplied), c.record
+		fate, shown = story.Fate(machine.ReplyApplied), c.record
 		if shown == nil {
 			shown = w.Attributes
 		}
 	case strings.HasSuffix(w.Type, "ConditionalCheckFailedException"):
-		fate = story.Fate(queue.ReplyRefused)
+		fate = story.Fate(machine.ReplyRefused)
 	case len(w.CancellationReasons) > 0:
 		for _, r := range w.CancellationReasons {
 			if r.Code == "ConditionalCheckFailed" {
-				fate, shown = story.Fate(queue.ReplyRefused), r.Item
+				fate, shown = story.Fate(machine.ReplyRefused), r.Item
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -95,7 +96,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 func (s *search) overtakes(w *world, name string, floor uint8, rec *queue.Record) {
 	for u := floor + 1; u <= small(rec.Floor()); u++ {
 		for i := range s.Clients {
-			if b := s.wanted(w, i, u); b != nil && b.Doing != queue.Claiming {
+			if b := s.wanted(w, i, u); b != nil && b.Doing != machine.Claiming {
 				s.fail("overtaking: %s raises the floor past ticket %d, for which %s waits", name, u, nameOf(i))
 			}
 		}

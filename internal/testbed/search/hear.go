@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
@@ -91,11 +92,11 @@ func (s *search) refused(w *world, i, j int, r *member.Refuse) {
 	case r.GaveUp:
 		s.say("    %s has left", s.who(i, j))
 		return
-	case r.Why == queue.WhyResult:
+	case r.Why == machine.WhyResult:
 		s.say("    %s has the result", s.who(i, j))
 		s.resultLeft(w, i)
 		return
-	case r.Why == queue.WhyFull, r.Why == queue.WhySuperseded:
+	case r.Why == machine.WhyFull, r.Why == machine.WhySuperseded:
 		s.turnedAway(w, i, j, r)
 	}
 	s.say(string(story.NotServed), s.who(i, j))
@@ -203,13 +204,13 @@ func (s *search) updateHeard(w *world, i, j int, t *member.Report) {
 		c.noUpdate = 0xff
 		return
 	case declined && t.Open:
-		if t.Result == queue.HoldOverwritten && c.calls == 1 { // else it may be that of another call
+		if t.Result == machine.HoldOverwritten && c.calls == 1 { // else it may be that of another call
 			s.rare(w, i, j)
 		}
 		c.updates, c.open = false, true
 		s.say("    %s does not learn what became of its update", s.who(i, j))
 		return
-	case t.Result == queue.HoldEarlier:
+	case t.Result == machine.HoldEarlier:
 		s.say("    %s hears that an earlier call has released it", s.who(i, j))
 		s.never(declined && c.end != byRelease,
 			"reported: %s hears that an earlier call has released ticket %d, and none has", s.who(i, j), c.ticket)

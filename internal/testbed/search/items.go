@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -45,7 +46,7 @@ type write struct {
 // outcome is what an item makes of a write.
 type outcome struct {
 	item    int32
-	reply   queue.Reply
+	reply   machine.Reply
 	invalid bool
 }
 
@@ -177,7 +178,7 @@ func (it *items) send(w clause.Write, row uint8, say string) int32 {
 }
 
 // refusals are what it means that a write was refused, where that is more.
-var refusals = map[clause.Refusal]queue.Reply{clause.Made: queue.ReplyMade, clause.Lost: queue.ReplyLost, clause.Contradicted: queue.ReplyFailed}
+var refusals = map[clause.Refusal]machine.Reply{clause.Made: machine.ReplyMade, clause.Lost: machine.ReplyLost, clause.Contradicted: machine.ReplyFailed}
 
 // apply lets an item judge a write.
 func (it *items) apply(wn, in int32) outcome {
@@ -189,15 +190,15 @@ func (it *items) apply(wn, in int32) outcome {
 	o := outcome{item: in}
 	switch after, fate := w.planted.Apply(recordNames, it.all[in]); fate {
 	case clause.Applied:
-		o.reply = queue.ReplyApplied
+		o.reply = machine.ReplyApplied
 		if w.Kind == clause.Update && in == none {
 			after["pk"], after["sk"] = theQueue.RecordKey()["pk"], theQueue.RecordKey()["sk"]
 		}
 		o.item = it.add(after, w.row > 0)
 	case clause.Invalid:
-		o.reply, o.invalid = queue.ReplyFailed, true
+		o.reply, o.invalid = machine.ReplyFailed, true
 	default:
-		o.reply = queue.ReplyRefused
+		o.reply = machine.ReplyRefused
 		if meaning, ok := refusals[w.Refused(recordNames, it.all[in])]; ok {
 			o.reply = meaning
 		}

@@ -60,9 +60,9 @@ var searchMistakes = []sourceMistake{
 	{
 		name: "a request without an answer counts as not applied", world: "gives up", finds: "clean",
 		edits: []edit{{netFile, `	if m.look.is {
-		m.reply = uint8(queue.ReplyFailed)
+		m.reply = uint8(machine.ReplyFailed)
 	}
-`, `	m.reply = uint8(queue.ReplyFailed)
+`, `	m.reply = uint8(machine.ReplyFailed)
 `}},
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -44,7 +45,7 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.unanswered(w, m)
 	case fails:
 		s.loses(w, &m)
-		m.reply, m.rec = uint8(queue.ReplyFailed), none
+		m.reply, m.rec = uint8(machine.ReplyFailed), none
 		s.hear(w, &m)
 	case delays, copies:
 		again := m
@@ -82,16 +83,16 @@ func (s *search) loses(w *world, m *msg) {
 }
 
 func (s *search) unanswered(w *world, m msg) {
-	m.reply, m.rec, m.rows, m.next, m.row = uint8(queue.ReplyUnknown), none, none, none, none
+	m.reply, m.rec, m.rows, m.next, m.row = uint8(machine.ReplyUnknown), none, none, none, none
 	if m.look.is {
-		m.reply = uint8(queue.ReplyFailed)
+		m.reply = uint8(machine.ReplyFailed)
 	}
 	s.hear(w, &m)
 }
 
 // apply lets the table judge a request, and writes the answer into m.
 func (s *search) apply(w *world, m *msg) {
-	switch m.reply = uint8(queue.ReplyApplied); {
+	switch m.reply = uint8(machine.ReplyApplied); {
 	case m.show:
 		return
 	case m.look.is:
@@ -120,17 +121,17 @@ func (s *search) applyOne(w *world, m *msg, n int32) outcome {
 	}
 	was := w.rec
 	o := s.items.apply(n, was)
-	if m.users && (w.denies || o.reply == queue.ReplyFailed) {
-		o = outcome{item: was, reply: queue.ReplyRefused}
+	if m.users && (w.denies || o.reply == machine.ReplyFailed) {
+		o = outcome{item: was, reply: machine.ReplyRefused}
 	}
 	if o.item != was {
 		w.rec = o.item
 		s.recordChanged(w, m, was)
 	}
-	if m.users && o.reply == queue.ReplyApplied {
+	if m.users && o.reply == machine.ReplyApplied {
 		s.updated(w, m, &s.items.recs[was])
 	}
-	if wr.Kind == clause.Check && o.reply == queue.ReplyApplied {
+	if wr.Kind == clause.Check && o.reply == machine.ReplyApplied {
 		s.fenced(w, m)
 	}
 	m.rec = w.rec
@@ -168,7 +169,7 @@ func (s *search) applyRow(w *world, m *msg, n int32) outcome {
 
 // read reads the record and the rows.
 func (s *search) read(w *world, m *msg) {
-	m.reply, m.rec = uint8(queue.ReplyApplied), w.rec
+	m.reply, m.rec = uint8(machine.ReplyApplied), w.rec
 	var rows []int32
 	for _, r := range w.rows {
 		if r == none || m.look.bare {
@@ -204,7 +205,7 @@ func (s *search) hear(w *world, m *msg) {
 	i := int(m.node)
 	switch {
 	case m.role == operators:
-		if rec := &s.items.recs[m.rec]; m.reply == uint8(queue.ReplyApplied) && rec.CanIdle() {
+		if rec := &s.items.recs[m.rec]; m.reply == uint8(machine.ReplyApplied) && rec.CanIdle() {
 			r := msg{role: stray, node: m.node}
 			r.write[0] = s.items.send(queue.Reset(rec.FirstServed(), zeroTime), 0, "")
 			s.post(w, r)
@@ -213,7 +214,7 @@ func (s *search) hear(w *world, m *msg) {
 	case w.nodes[i].dead, m.role == stray, s.seeds(w, m):
 		return
 	}
-	e := event{kind: evAnswer, of: m.of, reply: queue.Reply(m.reply), rec: m.rec, row: m.row, denied: m.denied}
+	e := event{kind: evAnswer, of: m.of, reply: machine.Reply(m.reply), rec: m.rec, row: m.row, denied: m.denied}
 	switch {
 	case m.look.is:
 		e.look, e.rows, e.own, e.next, e.whole, e.row = true, m.rows, m.own, m.next, !m.look.bare && !m.look.row, none
@@ -228,7 +229,7 @@ func (s *search) hear(w *world, m *msg) {
 // seeds sends the seed that follows a TAKE which a missing record has refused. It is one request with that TAKE.
 func (s *search) seeds(w *world, m *msg) bool {
 	take, ok := s.takes[m.write[0]]
-	if !ok || m.reply != uint8(queue.ReplyRefused) {
+	if !ok || m.reply != uint8(machine.ReplyRefused) {
 		return false
 	}
 	next, err := take.Refused(s.items.all[m.rec])
@@ -241,7 +242,7 @@ func (s *search) seeds(w *world, m *msg) bool {
 		s.post(w, seed)
 		return true
 	case m.rec == none: // the record was deleted meanwhile
-		m.reply = uint8(queue.ReplyFailed)
+		m.reply = uint8(machine.ReplyFailed)
 	}
 	return false
 }

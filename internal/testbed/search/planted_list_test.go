@@ -33,7 +33,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a waiter that looks late removes its grant by name", world: "names, sleeper of two", finds: "turn",
 		edits: []edit{
-			{"queue/attempt.go", "case w.acceptable(h):", "case false && w.acceptable(h):"},
+			{"internal/machine/attempt.go", "case w.acceptable(h):", "case false && w.acceptable(h):"},
 		},
 	},
 	{
@@ -51,7 +51,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "ids of unknown outcome are not removed", world: "gives up", finds: "clean",
 		edits: []edit{
-			{"queue/wait.go", "w.leaving, w.left = true, w.Unknown()", "w.leaving, w.left = true, nil"},
+			{"internal/machine/wait.go", "w.leaving, w.left = true, w.Unknown()", "w.leaving, w.left = true, nil"},
 		},
 	},
 	{
@@ -63,7 +63,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a transaction counts as visible once the record shows its number", world: "transaction, forgotten", finds: "reported",
 		edits: []edit{
-			{"queue/transaction.go", `		return t.ask(TransactShow)`, `		return t.done(TransactMade, nil)`},
+			{"internal/machine/transaction.go", `		return t.ask(TransactShow)`, `		return t.done(TransactMade, nil)`},
 		},
 	},
 	{
@@ -83,7 +83,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "all calls that release a lock have one number", world: "update", finds: "reported",
 		edits: []edit{
-			{"queue/release.go", "s.calls++", "s.calls = 1"},
+			{"internal/machine/release.go", "s.calls++", "s.calls = 1"},
 		},
 	},
 	{
@@ -95,26 +95,26 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a release does not wait for the transaction under way", world: "transaction", finds: "callers",
 		edits: []edit{
-			{releaseFile, "return nil, s.use().quiet(queue.TransactionUnsettled)", "return nil, true"},
+			{releaseFile, "return nil, s.use().quiet(machine.TransactionUnsettled)", "return nil, true"},
 		},
 	},
 	{
 		name: "a lock is released as usual after a transaction of unknown outcome", world: "transaction, lost", finds: "lost",
 		edits: []edit{
-			{"queue/release.go", "s.left == TransactionUnsettled || s.block.open", "s.block.open"},
+			{"internal/machine/release.go", "s.left == TransactionUnsettled || s.block.open", "s.block.open"},
 		},
 	},
 	{
 		name: "the same after a transaction whose attempts were all refused", world: "transaction, refused", finds: "lost",
 		edits: []edit{
-			{"queue/release.go", `	case s.left == TransactionRefused:`, `	case false:`},
+			{"internal/machine/release.go", `	case s.left == TransactionRefused:`, `	case false:`},
 		},
 	},
 	{
 		name: "the next transaction settles one of unknown outcome", world: "transaction, next", finds: "lost",
 		edits: []edit{
-			{useFile, "case !s.quiet(queue.TransactionRefused):", "case h.hold.Left() != queue.TransactionUnsettled && !s.quiet(queue.TransactionRefused):"},
-			{useFile, `	if h.hold.Left() != queue.TransactionUnsettled {
+			{useFile, "case !s.quiet(machine.TransactionRefused):", "case h.hold.Left() != machine.TransactionUnsettled && !s.quiet(machine.TransactionRefused):"},
+			{useFile, `	if h.hold.Left() != machine.TransactionUnsettled {
 `, `	if h.failed == 0 {
 `},
 		},
@@ -122,19 +122,19 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "the next transaction settles one whose attempts were all refused", world: "transaction, next and refused", finds: "lost",
 		edits: []edit{
-			{useFile, "case !s.quiet(queue.TransactionRefused):", "case !s.quiet(queue.TransactionUnsettled):"},
+			{useFile, "case !s.quiet(machine.TransactionRefused):", "case !s.quiet(machine.TransactionUnsettled):"},
 		},
 	},
 	{
 		name: "a release opens the queue", world: "at least", finds: "closed",
 		edits: []edit{
-			{"queue/closing.go", "c.ending.Closed = s.closed(); {", "c.ending.Closed = nil; {"},
+			{"internal/machine/release.go", "c.ending.Closed = s.closed(); {", "c.ending.Closed = nil; {"},
 		},
 	},
 	{
 		name: "the release of a lost lock removes an entry with a lock delay", world: "lock delay", finds: "delay",
 		edits: []edit{
-			{"queue/release.go", "keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)", "keepsClosed := false"},
+			{"internal/machine/release.go", "keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)", "keepsClosed := false"},
 		},
 	},
 	{
@@ -157,23 +157,23 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "ADVANCE counts as applied without an answer", world: "blocks, fence, late", finds: "fence",
 		edits: []edit{
-			{releaseFile, `	case e.Reply >= queue.ReplyFailed:
-		until`, `	case e.Reply >= queue.ReplyFailed && h.index >= 0:
+			{releaseFile, `	case e.Reply >= machine.ReplyFailed:
+		until`, `	case e.Reply >= machine.ReplyFailed && h.index >= 0:
 		s.begins(h.index)
-	case e.Reply >= queue.ReplyFailed:
+	case e.Reply >= machine.ReplyFailed:
 		until`},
 		},
 	},
 	{
 		name: "the condition of a turn of a block is that of the entry", world: "blocks, fence", finds: "fence",
 		edits: []edit{
-			{"queue/block.go", `	if h.grant.Turns <= 1 {
+			{"internal/machine/hold.go", `	if h.grant.Turns <= 1 {
 		return w
 	}
-	return OfTurn`, `	if h.grant.Turns <= 1 || true {
+	return queue.OfTurn`, `	if h.grant.Turns <= 1 || true {
 		return w
 	}
-	return OfTurn`},
+	return queue.OfTurn`},
 		},
 	},
 	{
@@ -226,7 +226,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a waiter counts those ahead before its row, and not after", world: "full", finds: "full",
 		edits: []edit{
-			{"queue/wait.go", "e.Put || w.Careful || w.limited()", "e.Put || w.Careful"},
+			{"internal/machine/wait.go", "e.Put || w.Careful || w.limited()", "e.Put || w.Careful"},
 		},
 	},
 	{
@@ -310,14 +310,14 @@ var sourceMistakes = []sourceMistake{
 		name: "a grant that arrives after all callers have left is not given back", world: "gives up", finds: "clean",
 		edits: []edit{
 			{holdFile, `	case s.b.leaving || !waits:
-		s.release().calls(queue.HoldEvent{Kind: queue.HoldRelease})`, `	case s.b.leaving || !waits:
+		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})`, `	case s.b.leaving || !waits:
 		s.waiting(s.b).left()`},
 		},
 	},
 	{
 		name: "the same, as no grant lasts beyond its callers", world: "gives up", finds: "clean",
 		edits: []edit{
-			{waitFile, "queue.Removing, queue.Resetting, queue.Granted:", "queue.Removing, queue.Resetting:"},
+			{waitFile, "machine.Removing, machine.Resetting, machine.Granted:", "machine.Removing, machine.Resetting:"},
 		},
 	},
 	// Those of the prototype.
@@ -333,7 +333,7 @@ var sourceMistakes = []sourceMistake{
 		s.lose(nil)
 	case stale:`, `	switch {
 	case stale:`},
-			{"queue/release.go", "c.kind == releases && s.now.Local.Before(e.Deadline):", "c.kind == releases:"},
+			{"internal/machine/release.go", "c.kind == releases && s.now.Local.Before(e.Deadline):", "c.kind == releases:"},
 		},
 	},
 	{
@@ -507,7 +507,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a wait that gives up takes a new ticket", world: "silent", finds: "callers",
 		edits: []edit{
-			{waitFile, `s.notGranted(queue.Do{State: queue.Ended, Why: queue.WhyError, Err: err})`, `s.notGranted(queue.Do{Why: queue.WhyError, Err: err})`},
+			{waitFile, `s.notGranted(machine.Do{State: machine.Ended, Why: machine.WhyError, Err: err})`, `s.notGranted(machine.Do{Why: machine.WhyError, Err: err})`},
 		},
 	},
 	{
@@ -554,9 +554,9 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a change without an answer counts as made", world: "data", finds: "reported",
 		edits: []edit{
-			{useFile, `	case e.Reply == queue.ReplyUnknown:
+			{useFile, `	case e.Reply == machine.ReplyUnknown:
 		news = Unsure
-`, `	case e.Reply == queue.ReplyUnknown:
+`, `	case e.Reply == machine.ReplyUnknown:
 `},
 		},
 	},
@@ -577,7 +577,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a transaction under way counts as settled", world: "transaction, lost", finds: "reported",
 		edits: []edit{
-			{useFile, `		h.hold.Leave(queue.TransactionUnsettled) // until its outcome is known: a release says so
+			{useFile, `		h.hold.Leave(machine.TransactionUnsettled) // until its outcome is known: a release says so
 `, ""},
 		},
 	},

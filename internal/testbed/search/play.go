@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
@@ -41,7 +42,7 @@ type event struct {
 	caller, of int8
 	count      int8 // of callers that come together
 	kindOf     int8 // number of what they want
-	reply      queue.Reply
+	reply      machine.Reply
 	own, whole bool
 	look       bool
 	denied     bool // by the condition of the caller
@@ -164,8 +165,8 @@ func (c clock) left(id string, l *queue.Lease) time.Duration {
 
 func (c clock) Names(time.Time) bool                                              { return true }
 func (c clock) Beats(member.Timer, *member.Kind, time.Time, bool, bool) time.Time { return epoch }
-func (c clock) Rests(int32, *queue.Wait) time.Time                                { return epoch }
-func (c clock) Guesses(_ int32, _ *queue.Wait, woken bool) bool                   { return woken }
+func (c clock) Rests(int32, *machine.Wait) time.Time                              { return epoch }
+func (c clock) Guesses(_ int32, _ *machine.Wait, woken bool) bool                 { return woken }
 func (c clock) Early(*member.Kind, time.Time, time.Time) bool                     { return false }
 func (c clock) ID(block int32) string                                             { return nameOf(int(c.v.node)) + strconv.Itoa(int(block)) }
 func (c clock) Bell(int32) string                                                 { return "" }
@@ -178,8 +179,8 @@ func (c clock) Pauses(t member.Timer, _ int, _ error) (until time.Time, more boo
 	return at(100, 0), !c.s.Silent || t.Kind != member.Pauses && t.Kind != member.Retries
 }
 
-func (c clock) Stepped(_ int32, _ *queue.Wait, from queue.Doing, _ queue.Event, do *queue.Do) {
-	c.s.follows[[2]queue.Doing{from, do.State}] = true
+func (c clock) Stepped(_ int32, _ *machine.Wait, from machine.Doing, _ machine.Event, do *machine.Do) {
+	c.s.follows[[2]machine.Doing{from, do.State}] = true
 }
 
 func (c clock) Reads(int32) (at time.Time) {
@@ -215,7 +216,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 	}
 	k := &member.Kind{
 		Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed, Puts: c.Puts, TTL: time.Duration(s.ttl) * unit,
-		Policy: queue.Policy{Group: c.Group, CancelHolder: c.Cancels, Limited: c.Most > 0, Waiters: c.Most},
+		Policy: machine.Policy{Group: c.Group, CancelHolder: c.Cancels, Limited: c.Most > 0, Waiters: c.Most},
 	}
 	if c.Delays {
 		k.Delay = k.TTL
@@ -224,7 +225,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 		k.AtLeast = 2 * k.TTL
 	}
 	if c.Once {
-		k.Wanted = &queue.Wanted{}
+		k.Wanted = &machine.Wanted{}
 	}
 	if s.Wide {
 		k.Scope = ticket.ScopeEntity
@@ -298,11 +299,11 @@ func (s *search) eventOf(k *stepKey, now time.Time) member.Event {
 func (s *search) answerOf(e *event, now time.Time) member.Answer {
 	rec := s.items.recs[e.rec]
 	a := member.Answer{Of: int(e.of), Reply: e.reply, Record: rec, Number: tickets[e.number], Row: s.items.rows[e.row].ID}
-	if a.Reply >= queue.ReplyFailed {
+	if a.Reply >= machine.ReplyFailed {
 		a.Err = errLost
 	}
-	a.Transaction = queue.TransactionEvent{Forgotten: e.forgotten, Transient: a.Reply == queue.ReplyFailed && !e.denied}
-	if e.look && a.Reply == queue.ReplyApplied {
+	a.Transaction = machine.TransactionEvent{Forgotten: e.forgotten, Transient: a.Reply == machine.ReplyFailed && !e.denied}
+	if e.look && a.Reply == machine.ReplyApplied {
 		snap := queue.Snapshot{Record: a.Record, Own: e.own, Whole: e.whole, ReadAt: now}
 		for _, r := range s.items.lists[e.rows] {
 			snap.Rows = append(snap.Rows, s.items.rows[r])
@@ -403,7 +404,7 @@ func (s *search) state(m int32) *state {
 }
 
 // rests reports whether a block waits, and rests until it looks.
-func rests(b member.Block) bool { return b.Waits && b.Doing == queue.Resting && !b.Behind }
+func rests(b member.Block) bool { return b.Waits && b.Doing == machine.Resting && !b.Behind }
 
 // step gives an event to a client, and does what follows.
 func (s *search) step(w *world, i int, e event) {
@@ -423,7 +424,7 @@ func (s *search) step(w *world, i int, e event) {
 
 // sayRests says which blocks of a client rest now, and did not before.
 func (s *search) sayRests(w *world, i int, before int32) {
-	resting := func(b member.Block) bool { return b.Waits && b.Doing == queue.Resting }
+	resting := func(b member.Block) bool { return b.Waits && b.Doing == machine.Resting }
 	for _, b := range s.state(w.nodes[i].m).blocks {
 		did := slices.ContainsFunc(s.state(before).blocks, func(o member.Block) bool { return o.Ticket == b.Ticket && resting(o) })
 		if resting(b) && !did {
@@ -446,7 +447,7 @@ func (s *search) sends(w *world, i int, m msg) {
 		m.ticket, m.alone = c.ticket, !c.shared
 	case m.show:
 		if m.ticket = c.ticket; !s.hidden(w, i, m.ticket) {
-			m.reply = uint8(queue.ReplyApplied)
+			m.reply = uint8(machine.ReplyApplied)
 			s.hear(w, &m)
 			return
 		}

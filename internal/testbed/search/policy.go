@@ -3,6 +3,7 @@ package search
 import (
 	"math/bits"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -101,9 +102,9 @@ func (s *search) turnedAway(w *world, i, j int, r *member.Refuse) {
 	later := s.around(w, c.ticket+1, maxTicket, spec.Group) != 0 || small(s.items.recs[w.rec].Floor()) > c.ticket
 	exact := !w.has(Ends) && !w.has(Slow) && !w.has(Crash)
 	switch {
-	case r.Why == queue.WhyFull && (spec.Most == 0 || exact && s.Faults == (Faults{}) && len(s.Clients) < 3 && ahead < spec.Most):
+	case r.Why == machine.WhyFull && (spec.Most == 0 || exact && s.Faults == (Faults{}) && len(s.Clients) < 3 && ahead < spec.Most):
 		s.fail("full: %s is refused with %d ahead", s.who(i, j), ahead)
-	case r.Why == queue.WhySuperseded && (spec.Group == "" || exact && s.Faults == (Faults{}) && !later && c.later == 0):
+	case r.Why == machine.WhySuperseded && (spec.Group == "" || exact && s.Faults == (Faults{}) && !later && c.later == 0):
 		s.fail("superseded: %s leaves, and no later waiter of its group has come", s.who(i, j))
 	}
 }

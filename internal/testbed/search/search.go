@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -42,8 +43,8 @@ type search struct {
 	kindNums map[kindKey]int8
 	ids      []string
 	idNums   map[string]int16
-	follows  map[[2]queue.Doing]bool // what waits did one after the other
-	ending   []int32                 // blocks that the step gives up
+	follows  map[[2]machine.Doing]bool // what waits did one after the other
+	ending   []int32                   // blocks that the step gives up
 
 	log func(string, ...any) // of a story; else nil
 	bad string
@@ -53,7 +54,7 @@ func newSearch(w World, p Plant) *search {
 	s := &search{
 		World: w, readers: maxNodes, ttl: 1,
 		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{},
-		kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]queue.Doing]bool{},
+		kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]machine.Doing]bool{},
 	}
 	if w.Half {
 		s.ttl = 2
@@ -104,7 +105,7 @@ type Result struct {
 	Story         string // how that happens, in the fewest steps
 	Steps         int    // of the story
 	// Follows has each pair of things that a waiter did one after the other.
-	Follows map[[2]queue.Doing]bool `json:"-"`
+	Follows map[[2]machine.Doing]bool `json:"-"`
 }
 
 // breadth is up to how many states a search goes breadth first, so that a story is the shortest. Then it goes depth first,

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
-	"github.com/queuelock/queuelock/queue"
 )
 
 // A holder reads the item x, which its lock protects, and writes it in a fenced transaction. A further transaction of its turn is
@@ -139,20 +139,20 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 	said := "made before"
 	switch {
 	case busy && known:
-		m.reply, said = uint8(queue.ReplyUnknown), "in progress"
+		m.reply, said = uint8(machine.ReplyUnknown), "in progress"
 	case known:
-		m.reply = uint8(queue.ReplyApplied)
-	case busy && (w.split.record || s.items.apply(m.write[0], was).reply == queue.ReplyApplied): // else the record refuses it
-		m.reply, said = uint8(queue.ReplyFailed), "cancelled by another"
+		m.reply = uint8(machine.ReplyApplied)
+	case busy && (w.split.record || s.items.apply(m.write[0], was).reply == machine.ReplyApplied): // else the record refuses it
+		m.reply, said = uint8(machine.ReplyFailed), "cancelled by another"
 	case w.denies:
-		m.reply, m.denied, said = uint8(queue.ReplyFailed), true, "the caller's condition is false"
+		m.reply, m.denied, said = uint8(machine.ReplyFailed), true, "the caller's condition is false"
 	default:
 		o := s.items.apply(m.write[0], was)
 		m.reply, m.rec, said = uint8(o.reply), was, "refused; "+s.nameRecord(was)
 		if o.invalid {
 			s.fail("malformed: the table refuses %s as invalid", s.name(m))
 		}
-		if o.reply != queue.ReplyApplied {
+		if o.reply != machine.ReplyApplied {
 			break
 		}
 		s.decided(w, m)
@@ -203,7 +203,7 @@ func (s *search) shows(w *world, x bool) {
 		return
 	}
 	m, answers := p.msg, p.answers
-	m.reply = uint8(queue.ReplyApplied)
+	m.reply = uint8(machine.ReplyApplied)
 	w.split = split{}
 	if answers && !w.nodes[m.node].dead {
 		s.hear(w, &m)
@@ -211,7 +211,7 @@ func (s *search) shows(w *world, x bool) {
 	for k := 0; k < maxNet; k++ { // what waits for that is answered
 		if o := w.net[k]; o.show && o.node == m.node && o.ticket == m.ticket {
 			w.take(k)
-			o.reply = uint8(queue.ReplyApplied)
+			o.reply = uint8(machine.ReplyApplied)
 			s.hear(w, &o)
 			k = -1
 		}

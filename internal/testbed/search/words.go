@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/queue"
@@ -111,7 +112,7 @@ func (s *search) nameAnswer(m *msg) string {
 		}
 		return s.nameRecord(m.rec) + story.Ahead(rows)
 	}
-	fate := story.Fate(queue.Reply(m.reply))
+	fate := story.Fate(machine.Reply(m.reply))
 	if m.write[0] != none && s.items.writes[m.write[0]].row > 0 {
 		return fate
 	}

@@ -204,7 +204,7 @@ type msg struct {
 	of     int8 // of the member
 	answer bool
 	clock  int8  // when it was sent
-	reply  uint8 // a queue.Reply
+	reply  uint8 // a machine.Reply
 	own    bool
 	users  bool  // it has the update of the caller
 	tx     bool  // it is a transaction

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -135,7 +136,7 @@ func By(request, client string) string {
 }
 
 // Fate says what the table did with a write.
-func Fate(r queue.Reply) string {
+func Fate(r machine.Reply) string {
 	return [...]string{"applied", "made before", "refused", "refused", "not applied", "no answer"}[r]
 }
 

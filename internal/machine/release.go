@@ -1,7 +1,9 @@
-package queue
+package machine
 
 import (
 	"time"
+
+	"github.com/queuelock/queuelock/queue"
 )
 
 // call is one call that releases the lock, or what is left of a lost one. The mark of the release has its number.
@@ -9,12 +11,12 @@ type call struct {
 	kind      callKind
 	asked     HoldAction // what it waits for
 	removing  bool       // the entry
-	ending    Ending
-	first     Form // FormFast if the queue is believed to be empty
-	form      Form // of the next request
-	asks      bool // the requests have a condition of the caller's
-	unsettled bool // a transaction of the holder may not be visible yet
-	bounds    bool // times of earlier ones that are far ahead are replaced by that of this turn's end
+	ending    queue.Ending
+	first     queue.Form // FormFast if the queue is believed to be empty
+	form      queue.Form // of the next request
+	asks      bool       // the requests have a condition of the caller's
+	unsettled bool       // a transaction of the holder may not be visible yet
+	bounds    bool       // times of earlier ones that are far ahead are replaced by that of this turn's end
 	times     []time.Time
 	crowded   int  // refusals after which times, those of the record, were read again
 	open      bool // a request had no answer: it may have been applied, or may yet be
@@ -22,7 +24,7 @@ type call struct {
 	delivered bool // the lock was given to its caller, or to that of the process before
 	offered   bool // it has looked for a waiter to pass the lock to
 	limit     time.Time
-	result    *Result // to leave in the record; nil: none
+	result    *queue.Result // to leave in the record; nil: none
 }
 
 // callKind is the kind of a call.
@@ -86,7 +88,7 @@ func (s releaseStep) next(e HoldEvent) HoldDo {
 		return s.begin()
 	case HoldOffer:
 		if e.Next != nil {
-			c.form, c.ending.Next = FormPass, *e.Next
+			c.form, c.ending.Next = queue.FormPass, *e.Next
 		}
 		return s.request()
 	case HoldPause, HoldWait:
@@ -141,14 +143,14 @@ func (s releaseStep) settled(e HoldEvent) HoldDo {
 func (s releaseStep) begin() HoldDo {
 	c, g := s.c, s.grant
 	s.calls++
-	c.first, c.ending = FormHandOff, Ending{
+	c.first, c.ending = queue.FormHandOff, queue.Ending{
 		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: s.seen.HoldTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
 		Replaces: s.sharing == isAlone,
 	}
 	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock idle
 	// for a round trip. RESET follows if none wait.
 	if c.kind != clears && !g.Claimed && s.seen.Fast(g.ID, g.Ticket, g.Turns) {
-		c.first = FormFast
+		c.first = queue.FormFast
 	}
 	c.form, c.unsettled = c.first, s.left == TransactionUnsettled || s.block.open
 	if c.kind == releases {
@@ -158,7 +160,7 @@ func (s releaseStep) begin() HoldDo {
 	case s.left == TransactionRefused:
 		c.ending.Unmade = s.made
 	case c.kind == updates: // it must not arrive after the next transaction
-		c.ending.Unmade = NextTransaction(s.made)
+		c.ending.Unmade = queue.NextTransaction(s.made)
 	}
 	s.tidyMarks()
 	return s.send()
@@ -173,7 +175,7 @@ func (s releaseStep) tidyMarks() {
 	}
 	for _, at := range s.unsettled {
 		switch {
-		case now.Earliest.Sub(at) >= unsettledFor, now.Earliest.Sub(now.Began) >= unsettledFor:
+		case now.Earliest.Sub(at) >= queue.UnsettledFor, now.Earliest.Sub(now.Began) >= queue.UnsettledFor:
 			c.ending.Settled = append(c.ending.Settled, at)
 		case at.After(now.Latest):
 			c.bounds = c.ending.Replaces
@@ -186,7 +188,7 @@ func (s releaseStep) tidyMarks() {
 func (s releaseStep) send() HoldDo {
 	c, latest := s.c, s.now.Latest
 	if latest.IsZero() { // the host's clock says nothing about it
-		latest = Someday(s.grant.ID)
+		latest = queue.Someday(s.grant.ID)
 	}
 	switch {
 	case c.unsettled:
@@ -196,7 +198,7 @@ func (s releaseStep) send() HoldDo {
 		c.ending.Unsettled = latest
 	}
 	s.close()
-	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone && c.form != FormClose {
+	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone && c.form != queue.FormClose {
 		c.offered = true
 		return HoldDo{Do: HoldOffer, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
 	}
@@ -210,12 +212,12 @@ func (s releaseStep) request() HoldDo {
 		forget = s.now.Latest.Add(s.grant.Forget)
 	}
 	if s.grant.Home {
-		e.HoldTime = HoldTime{}
+		e.HoldTime = queue.HoldTime{}
 	}
-	waited := c.form == FormHandOff || c.form == FormPass && !e.Next.New || c.form == FormClose && e.Result != nil
+	waited := c.form == queue.FormHandOff || c.form == queue.FormPass && !e.Next.New || c.form == queue.FormClose && e.Result != nil
 	return HoldDo{
 		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
-		Blind: c.form == FormFast && c.kind != updates, Ring: c.kind != clears && !c.asks && waited,
+		Blind: c.form == queue.FormFast && c.kind != updates, Ring: c.kind != clears && !c.asks && waited,
 	}
 }
 
@@ -224,12 +226,12 @@ func (s releaseStep) answered(e HoldEvent) HoldDo {
 	c := s.c
 	switch {
 	case e.Reply == ReplyApplied:
-		c.idle = c.first == FormHandOff && e.Record.Resettable(s.grant.Last())
+		c.idle = c.first == queue.FormHandOff && e.Record.Resettable(s.grant.Last())
 		return s.judged(released, e.Record)
 	case e.Reply.refused():
 		return s.judged(s.judge(e.Record), e.Record)
-	case c.form == FormPass && e.Reply != ReplyUnknown, // what it writes for the waiter may be the reason
-		c.form == FormFast && e.Reply == ReplyContradicted: // the record does not show the reason
+	case c.form == queue.FormPass && e.Reply != ReplyUnknown, // what it writes for the waiter may be the reason
+		c.form == queue.FormFast && e.Reply == ReplyContradicted: // the record does not show the reason
 		return s.judged(handOff, e.Record)
 	case c.kind == clears && s.unseen(e.Err):
 		return s.remove()
@@ -245,7 +247,7 @@ func (s releaseStep) answered(e HoldEvent) HoldDo {
 }
 
 // judged goes on after an answer to RELEASE by what it means.
-func (s releaseStep) judged(v verdict, rec Record) HoldDo {
+func (s releaseStep) judged(v verdict, rec queue.Record) HoldDo {
 	c := s.c
 	entry, _ := rec.Mine(s.grant.ID)
 	switch v {
@@ -255,7 +257,7 @@ func (s releaseStep) judged(v verdict, rec Record) HoldDo {
 	case resend:
 		return HoldDo{Do: HoldShow, Limit: c.limit}
 	case handOff:
-		c.form = FormHandOff
+		c.form = queue.FormHandOff
 		return s.send()
 	case unreadable:
 		return s.end(PhaseHeld, HoldFailed, entry.Problem)
@@ -285,7 +287,7 @@ func (s releaseStep) judged(v verdict, rec Record) HoldDo {
 
 // after returns what others learn of a release that was applied.
 func (c *call) after() HoldAfter {
-	if c.form == FormPass {
+	if c.form == queue.FormPass {
 		return AfterPassed
 	}
 	return AfterWake
@@ -297,10 +299,10 @@ func (s releaseStep) shown(visible bool) HoldDo {
 	c.unsettled = c.unsettled || !visible
 	c.ending.Unmade = 0
 	if c.kind == updates {
-		c.ending.Unmade = NextTransaction(s.made)
+		c.ending.Unmade = queue.NextTransaction(s.made)
 	}
-	if c.form == FormPass {
-		c.form = FormHandOff // the offer was answered
+	if c.form == queue.FormPass {
+		c.form = queue.FormHandOff // the offer was answered
 	}
 	return s.send()
 }
@@ -313,4 +315,38 @@ func (s releaseStep) end(p Phase, r HoldResult, err error) HoldDo {
 		do.Hidden = s.hidden
 	}
 	return do
+}
+
+// closed returns what keeps the queue closed after the release; nil: nothing does. A lock that was never returned to its
+// caller was no turn.
+func (s releaseStep) closed() *queue.Closed {
+	g := s.grant
+	if g.AtLeast == 0 || !s.c.delivered {
+		return nil
+	}
+	c := queue.Closed{Since: s.Entry().Since, Until: g.NotBefore}
+	rest := g.AtLeast - s.now.Local.Sub(g.Sent)
+	switch {
+	case s.now.Latest.IsZero():
+	case c.Until.IsZero(): // the time was not known before
+		c.Until = s.now.Latest.Add(rest)
+	default:
+		rest = c.Until.Sub(s.now.Earliest)
+	}
+	if rest <= 0 {
+		return nil
+	}
+	c.Rest = rest
+	return &c
+}
+
+// close takes the form that the release has now: FormClose for as long as the queue is to stay closed.
+func (s releaseStep) close() {
+	c := s.c
+	switch c.ending.Closed = s.closed(); {
+	case c.ending.Closed != nil:
+		c.form, c.first = queue.FormClose, queue.FormClose
+	case c.form == queue.FormClose:
+		c.form, c.first = queue.FormHandOff, queue.FormHandOff
+	}
 }

@@ -1,8 +1,9 @@
-package queue
+package machine
 
 import (
 	"slices"
 
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -36,7 +37,7 @@ func (w *Wait) awaitsRow(then Doing) bool {
 }
 
 // seen continues after a look.
-func (w *Wait) seen(c Clock, s Snapshot) Do {
+func (w *Wait) seen(c Clock, s queue.Snapshot) Do {
 	if w.State == Checking {
 		return w.checked(c, s)
 	}
@@ -66,7 +67,7 @@ func (w *Wait) act(c Clock) Do {
 }
 
 // follow does what was decided: it removes what has expired, and claims if nothing else is in the way.
-func (w *Wait) follow(c Clock, d Decision) Do {
+func (w *Wait) follow(c Clock, d queue.Decision) Do {
 	if do, ends := w.gives(c, d); ends {
 		return do
 	}
@@ -76,15 +77,15 @@ func (w *Wait) follow(c Clock, d Decision) Do {
 		return Do{State: Sweeping, Rows: d.ExpiredRows}
 	case len(d.ExpiredHolders) > 0:
 		return Do{State: Evicting, Holders: d.ExpiredHolders}
-	case d.Do == ActionOvertaken:
+	case d.Do == queue.ActionOvertaken:
 		return w.fail(WhyOvertaken, nil)
-	case d.Do == ActionNewTicket:
+	case d.Do == queue.ActionNewTicket:
 		return w.fail(WhyNewTicket, nil)
-	case d.Do == ActionClaim:
+	case d.Do == queue.ActionClaim:
 		return w.claim(c)
 	case d.Stuck != nil:
 		return w.fail(WhyError, d.Stuck)
-	case slices.ContainsFunc(w.Snapshot.Record.Holders, func(h Holder) bool { return w.Snapshot.Abandoned(h, w.Ticket) }):
+	case slices.ContainsFunc(w.Snapshot.Record.Holders, func(h queue.Holder) bool { return w.Snapshot.Abandoned(h, w.Ticket) }):
 		return w.lookAgain()
 	case w.Config.NoWait:
 		return w.fail(WhyBusy, nil)
@@ -106,17 +107,17 @@ func (w *Wait) claim(c Clock) Do {
 		return Do{State: Putting}
 	}
 	entry := w.attempt(c, true)
-	return Do{State: Claiming, Attempt: w.last(), Write: Claim(entry, w.Ticket)}
+	return Do{State: Claiming, Attempt: w.last(), Write: queue.Claim(entry, w.Ticket)}
 }
 
 // refused continues after a CLAIM that was refused.
-func (w *Wait) refused(c Clock, rec Record) Do {
+func (w *Wait) refused(c Clock, rec queue.Record) Do {
 	if err := w.Fits(rec); err != nil {
 		return w.fail(WhyError, err) // the record was deleted and seeded again
 	}
 	w.Snapshot.Saw(rec, c.Now())
 	w.Snapshot.Rows = nil
-	if again := w.decide(c, w.Ticket, w.ids()); again.Do == ActionClaim || w.grouped() {
+	if again := w.decide(c, w.Ticket, w.ids()); again.Do == queue.ActionClaim || w.grouped() {
 		return w.lookAgain() // the queue has moved since
 	}
 	return w.act(c)
@@ -127,7 +128,7 @@ func (w *Wait) swept(c Clock, r Replied) Do {
 	if r.Reply != ReplyApplied {
 		return w.lookAgain()
 	}
-	w.Snapshot.Rows = slices.DeleteFunc(slices.Clone(w.Snapshot.Rows), func(row Waiter) bool {
+	w.Snapshot.Rows = slices.DeleteFunc(slices.Clone(w.Snapshot.Rows), func(row queue.Waiter) bool {
 		return slices.ContainsFunc(w.turn.sweeping, row.Same)
 	})
 	w.turn.sweeping = nil
@@ -135,9 +136,11 @@ func (w *Wait) swept(c Clock, r Replied) Do {
 }
 
 // decide judges the leases of the snapshot and decides what it means for a ticket.
-func (w *Wait) decide(c Clock, t ticket.Number, ids []string) Decision {
+func (w *Wait) decide(c Clock, t ticket.Number, ids []string) queue.Decision {
 	return w.Snapshot.Decide(c.Leases(w.Snapshot), t, w.Config.Mode, ids)
 }
 
 // Fits returns a [*MismatchError] if the record is of another kind of queue.
-func (w *Wait) Fits(rec Record) error { return rec.Fits(w.Config.Items, w.Config.Scope, w.Config.Mode) }
+func (w *Wait) Fits(rec queue.Record) error {
+	return rec.Fits(w.Config.Items, w.Config.Scope, w.Config.Mode)
+}

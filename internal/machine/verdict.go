@@ -1,4 +1,6 @@
-package queue
+package machine
+
+import "github.com/queuelock/queuelock/queue"
 
 // verdict is what an answer to RELEASE means.
 type verdict int
@@ -18,14 +20,14 @@ const (
 
 // verdicts are what a refusal means if nothing else explains it, by what the record says of the lock: for Release, for
 // Release of a lost lock, and for UpdateAndRelease. The record decides, whatever the local clock says.
-var verdicts = map[Outcome][3]verdict{
-	OutcomeHeld:            {evicted, evicted, declined},
-	OutcomeReleased:        {released, evicted, released},
-	OutcomeReleasedEarlier: {released, evicted, earlier},
-	OutcomeReleasedSome:    {released, evicted, unknown},
-	OutcomeEvicted:         {evicted, evicted, evicted},
-	OutcomeGone:            {unknown, evicted, unknown},
-	OutcomeUnknown:         {unknown, evicted, unknown},
+var verdicts = map[queue.Outcome][3]verdict{
+	queue.OutcomeHeld:            {evicted, evicted, declined},
+	queue.OutcomeReleased:        {released, evicted, released},
+	queue.OutcomeReleasedEarlier: {released, evicted, earlier},
+	queue.OutcomeReleasedSome:    {released, evicted, unknown},
+	queue.OutcomeEvicted:         {evicted, evicted, evicted},
+	queue.OutcomeGone:            {unknown, evicted, unknown},
+	queue.OutcomeUnknown:         {unknown, evicted, unknown},
 }
 
 // ends are the ends of a call, where a verdict is one: for Release, for Release of a lost lock, and for UpdateAndRelease.
@@ -54,29 +56,29 @@ var ends = map[verdict][3]struct {
 //	| says anything else                                        | verdicts   | each call                         |
 //
 // (1) Unless UpdateAndRelease sent the fast form, with a condition, and that form is possible: the condition was false.
-func (s releaseStep) judge(rec Record) verdict {
+func (s releaseStep) judge(rec queue.Record) verdict {
 	c, id, t := s.c, s.grant.ID, s.grant.Ticket
 	outcome, fast := s.outcome(rec), rec.Fast(id, t, s.grant.Turns)
 	_, left := rec.Mine(id)
 	v := verdicts[outcome][c.kind]
 	hidden := rec.Hides(id, t) != nil && c.kind != clears && !rec.Holds(id, t)
 	switch {
-	case hidden && c.form == FormPass:
+	case hidden && c.form == queue.FormPass:
 		return handOff
 	case hidden && c.kind == updates:
 		return unreadable
 	case hidden:
 		return orphaned
-	case c.ending.Bounded && rec.Holds(id, t) && (c.form != FormFast || fast):
+	case c.ending.Bounded && rec.Holds(id, t) && (c.form != queue.FormFast || fast):
 		return crowded
-	case c.ending.Unmade != 0 && rec.Made(id, t, c.ending.Unmade) == MadeYes:
+	case c.ending.Unmade != 0 && rec.Made(id, t, c.ending.Unmade) == queue.MadeYes:
 		return resend
-	case outcome == OutcomeHeld && (c.form == FormPass || c.form == FormFast && !(c.asks && fast)):
+	case outcome == queue.OutcomeHeld && (c.form == queue.FormPass || c.form == queue.FormFast && !(c.asks && fast)):
 		return handOff
 	case v == evicted && left && c.kind != updates:
 		return orphaned
-	case outcome == OutcomeReleasedSome && c.kind == updates && c.ending.Call == 1,
-		outcome == OutcomeGone && c.kind == releases && s.grant.Home && len(rec.Item) == 0:
+	case outcome == queue.OutcomeReleasedSome && c.kind == updates && c.ending.Call == 1,
+		outcome == queue.OutcomeGone && c.kind == releases && s.grant.Home && len(rec.Item) == 0:
 		return released
 	}
 	return v

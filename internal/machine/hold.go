@@ -1,10 +1,11 @@
-package queue
+package machine
 
 import (
 	"errors"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -16,15 +17,15 @@ import (
 type Hold struct {
 	grant     Grant
 	phase     Phase
-	seen      Record      // the last one with the lock, without its item
-	unsettled []time.Time // of the marks of the record with the grant
+	seen      queue.Record // the last one with the lock, without its item
+	unsettled []time.Time  // of the marks of the record with the grant
 	sharing   sharing
 	calls     int64 // number of the last call that releases the lock
 	dataSet   int64 // number of the last SetData
 	made      int64 // number of the last transaction
 	left      TransactionState
-	revoked   *Revocation // the request to give way that was seen last; nil: none
-	hidden    error       // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
+	revoked   *queue.Revocation // the request to give way that was seen last; nil: none
+	hidden    error             // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
 	block     inBlock
 	call      *call // the last one that releases the lock; a step replaces it. Nil: there was none
 }
@@ -34,7 +35,7 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number // of the entry
 	Turns  int           // how many tickets its block has, from Ticket on; zero: one
-	Mode   Mode
+	Mode   queue.Mode
 	Sent   time.Time // the request that was granted
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
 	Claimed, Resumed, Named bool
@@ -49,7 +50,7 @@ type Grant struct {
 
 // Last returns the last ticket of the grant.
 func (g Grant) Last() ticket.Number {
-	return Holder{Ticket: g.Ticket, Turns: g.Turns}.Last()
+	return queue.Holder{Ticket: g.Ticket, Turns: g.Turns}.Last()
 }
 
 // TransactionState is what is known of the last transaction of a holder, from most to least.
@@ -72,12 +73,12 @@ const (
 )
 
 // NewHold returns a Hold. The record shows the grant.
-func NewHold(g Grant, rec Record) *Hold {
+func NewHold(g Grant, rec queue.Record) *Hold {
 	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
 	switch {
 	case g.Mode.Shared:
 		h.sharing = shares
-	case g.Mode != Mode{}:
+	case g.Mode != queue.Mode{}:
 		h.sharing = notAlone
 	}
 	h.seen.Item = nil
@@ -96,7 +97,7 @@ func (h *Hold) Shared() bool { return h.sharing == shares }
 func (h *Hold) Hidden() bool { return h.hidden != nil }
 
 // Entry returns the holder's entry as it was last seen.
-func (h *Hold) Entry() Holder {
+func (h *Hold) Entry() queue.Holder {
 	me, _ := h.seen.Mine(h.grant.ID)
 	return me
 }
@@ -104,7 +105,7 @@ func (h *Hold) Entry() Holder {
 // Heartbeat is the next heartbeat, to an end of the lease. It adds since, the time of the grant, until an answer has shown
 // that, and it accepts a grant by name with the lease of a holder. Both times are on DynamoDB's clock, and zero if not known.
 func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
-	r := Renewal{Until: until}
+	r := queue.Renewal{Until: until}
 	if h.Entry().Since.IsZero() {
 		r.Since = since
 	}
@@ -120,31 +121,31 @@ func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
 // SetData is the next change of the holder's data.
 func (h *Hold) SetData(data []byte) clause.Write {
 	h.dataSet++
-	return SetData(h.id(), h.grant.Ticket, h.dataSet, data) // an ADVANCE after it has a higher number
+	return queue.SetData(h.id(), h.grant.Ticket, h.dataSet, data) // an ADVANCE after it has a higher number
 }
 
 // Downgrade is the write that lets others share the lock. The last transaction must have been settled.
 func (h *Hold) Downgrade() clause.Write {
 	h.sharing = max(h.sharing, notAlone)
-	return Downgrade(h.id(), h.grant.Ticket, NextTransaction(h.made))
+	return queue.Downgrade(h.id(), h.grant.Ticket, queue.NextTransaction(h.made))
 }
 
 // Fence is the condition of a write that only the holder may make.
 func (h *Hold) Fence() clause.Write {
-	return h.ofTurn(Fence(h.id(), h.grant.Ticket, h.sharing == isAlone))
+	return h.ofTurn(queue.Fence(h.id(), h.grant.Ticket, h.sharing == isAlone))
 }
 
 // Transact is the condition of the holder's next transaction, and counts it.
 func (h *Hold) Transact() clause.Write {
-	h.made, h.left = NextTransaction(h.made), TransactionSettled
-	return h.ofTurn(NumberedFence(h.id(), h.grant.Ticket, h.sharing == isAlone, h.made))
+	h.made, h.left = queue.NextTransaction(h.made), TransactionSettled
+	return h.ofTurn(queue.NumberedFence(h.id(), h.grant.Ticket, h.sharing == isAlone, h.made))
 }
 
 // Settle decides the last transaction, if its outcome is not known.
-func (h *Hold) Settle() clause.Write { return Settle(h.grant.ID, h.grant.Ticket, h.made) }
+func (h *Hold) Settle() clause.Write { return queue.Settle(h.grant.ID, h.grant.Ticket, h.made) }
 
 // Made returns what a record says of the last transaction.
-func (h *Hold) Made(rec Record) Made { return rec.Made(h.grant.ID, h.grant.Ticket, h.made) }
+func (h *Hold) Made(rec queue.Record) queue.Made { return rec.Made(h.grant.ID, h.grant.Ticket, h.made) }
 
 // Left returns the state of the last transaction.
 func (h *Hold) Left() TransactionState { return h.left }
@@ -188,7 +189,7 @@ func (h *Hold) move(to Phase) {
 }
 
 // saw keeps a record with the lock that a request has returned, unless another one has shown a later one.
-func (h *Hold) saw(rec Record) {
+func (h *Hold) saw(rec queue.Record) {
 	if rec.Problem != nil {
 		return
 	}
@@ -245,7 +246,7 @@ func (h *Hold) changed(e HoldEvent) HoldDo {
 
 // confirms reports whether a lock that is not in its record was or may have been released by its own call. If the record
 // shows it, the lock is released.
-func (h *Hold) confirms(rec Record) bool {
+func (h *Hold) confirms(rec queue.Record) bool {
 	switch {
 	case h.calls == 0: // none was ever sent
 		return false
@@ -259,6 +260,90 @@ func (h *Hold) confirms(rec Record) bool {
 }
 
 // outcome returns what became of the lock and its last release call, by a record.
-func (h *Hold) outcome(rec Record) Outcome {
+func (h *Hold) outcome(rec queue.Record) queue.Outcome {
 	return rec.Outcome(h.grant.ID, h.grant.Ticket, h.calls, h.seen.Marks)
+}
+
+// inBlock is the part of a Hold that depends on its block.
+type inBlock struct {
+	turn  ticket.Number // the present one; that of the entry without a block
+	used  bool          // a write of this turn may be under way that its end does not refuse
+	stale bool          // one of an earlier turn may be: ADVANCE must come first
+	open  bool          // a transaction of an earlier turn may not be visible yet
+	over  bool          // a later turn has begun
+}
+
+// Turn returns the ticket of the present turn.
+func (h *Hold) Turn() ticket.Number { return h.block.turn }
+
+// Follow returns the Hold of a later turn of the block, which begins as the one before has ended in memory. If stale is true,
+// Advance must be applied before the caller gets the lock.
+func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
+	h.block.over = true
+	n := *h
+	n.phase, n.call, n.left = PhaseHeld, nil, TransactionSettled
+	n.block = inBlock{
+		turn: turn, stale: h.block.stale || h.block.used,
+		// A copy of a refused one may be made before ADVANCE, and become visible after it.
+		open: h.block.open || h.left != TransactionSettled,
+	}
+	return &n, n.block.stale
+}
+
+// Use notes that a write of the turn may be under way as it ends, or that a program has its handle. It returns false if a later turn
+// has begun.
+func (h *Hold) Use() bool {
+	h.block.used = true
+	return !h.block.over
+}
+
+// Followed reports whether a later turn has begun.
+func (h *Hold) Followed() bool { return h.block.over }
+
+// id returns the holder's id for a write that only the present turn may make. Once a later turn has begun, no entry has it.
+func (h *Hold) id() string {
+	if !h.Use() {
+		return h.grant.ID + "-over"
+	}
+	return h.grant.ID
+}
+
+// Open reports whether a transaction of an earlier turn of the block may not be visible yet.
+func (h *Hold) Open() bool { return h.block.open }
+
+// Advance refuses what earlier turns of the block have under way, and removes their data. It is repeated as it is.
+func (h *Hold) Advance() clause.Write {
+	if h.dataSet > 0 {
+		h.dataSet++ // so that a copy does not remove the data of this turn
+	}
+	return queue.Advance(h.grant.ID, h.grant.Ticket, h.block.turn, h.dataSet)
+}
+
+// advanced takes the answer to Advance.
+func (h *Hold) advanced(e HoldEvent) HoldDo {
+	do := h.changed(e)
+	h.block.stale = h.block.stale && do.Result != HoldMade
+	return do
+}
+
+// ofTurn makes a write one of the present turn.
+func (h *Hold) ofTurn(w clause.Write) clause.Write {
+	if h.grant.Turns <= 1 {
+		return w
+	}
+	return queue.OfTurn(w, h.grant.ID, h.block.turn)
+}
+
+// Revocation returns the request to give way that was seen last; nil if there was none.
+func (h *Hold) Revocation() *queue.Revocation { return h.revoked }
+
+// Look notes a record that was only read.
+func (h *Hold) Look(rec queue.Record) { h.asked(rec) }
+
+// asked notes a request to give way that a record shows. None is ever taken back, so the order of answers does not matter
+// but for which of several is shown.
+func (h *Hold) asked(rec queue.Record) {
+	if me, ok := rec.Mine(h.grant.ID); ok && me.Ticket == h.grant.Ticket && me.Revoked != nil {
+		h.revoked = me.Revoked
+	}
 }

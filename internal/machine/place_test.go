@@ -1,4 +1,4 @@
-package queue
+package machine
 
 import (
 	"fmt"
@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-var rowItems = Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "e", Reason: "lock"}
+var rowItems = queue.Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "e", Reason: "lock"}
 
 // walk is a place, its table, and what its driver knows.
 type walk struct {
@@ -43,9 +44,9 @@ func (w *walk) fork(event string) *walk {
 // key names the state, without the story.
 func (w *walk) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, AttrID), w.clock, w.Row.ID)
+	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, queue.AttrID), w.clock, w.Row.ID)
 	for _, l := range w.late {
-		fmt.Fprint(&b, l.Kind, text(l.Item, AttrID))
+		fmt.Fprint(&b, l.Kind, text(l.Item, queue.AttrID))
 	}
 	if w.send != nil {
 		fmt.Fprint(&b, w.send.Kind)
@@ -73,10 +74,10 @@ func TestPlace(t *testing.T) {
 			t.Helper()
 			t.Fatalf("%s: %s", w.story, fmt.Sprintf(format, args...))
 		}
-		id, over := text(w.item, AttrID), w.state == rowGone
+		id, over := text(w.item, queue.AttrID), w.state == rowGone
 		if w.item != nil && mine(id) && !over {
 			until := clause.Reader{Item: w.item}
-			end := until.OptionalTime(AttrUntil)
+			end := until.OptionalTime(queue.AttrUntil)
 			if at, known := w.Sent(end); !known || !at.Equal(w.sent[end.UnixMilli()]) {
 				wrong("the lease to %v was written at %v, known %v, %v", end, w.sent[end.UnixMilli()], known, at)
 			}
@@ -111,7 +112,7 @@ func TestPlace(t *testing.T) {
 				t.Fatalf("%s: the row is there for the first time: %v", n.story, todo.First)
 			}
 			r := clause.Reader{Item: n.item}
-			if newest := r.OptionalTime(AttrUntil).Equal(n.Row.Lease.Until); todo.Do == PlaceKeep && todo.Fresh && mine(text(n.item, AttrID)) && !newest {
+			if newest := r.OptionalTime(queue.AttrUntil).Equal(n.Row.Lease.Until); todo.Do == PlaceKeep && todo.Fresh && mine(text(n.item, queue.AttrID)) && !newest {
 				t.Fatalf("%s: the lease is not the last", n.story)
 			}
 			if todo.Do != PlaceWait {
@@ -127,7 +128,7 @@ func TestPlace(t *testing.T) {
 					if n.withdraw {
 						t.Fatalf("%s: sends %s after the waiter has left", n.story, write.Name)
 					}
-					if id := text(write.Item, AttrID); slices.Contains(w.ids, id) {
+					if id := text(write.Item, queue.AttrID); slices.Contains(w.ids, id) {
 						t.Fatalf("%s: puts a row with the id of an earlier one", n.story)
 					}
 					n.sent[e.Lease.Until.UnixMilli()] = e.Sent
@@ -136,19 +137,19 @@ func TestPlace(t *testing.T) {
 						t.Fatalf("%s: deletes the row of a waiter that has not left", n.story)
 					}
 					for _, may := range append(slices.Clone(n.late), clause.Write{Item: n.item}) {
-						if id := text(may.Item, AttrID); mine(id) && write.Refuses(names, may.Item) != nil {
+						if id := text(may.Item, queue.AttrID); mine(id) && write.Refuses(names, may.Item) != nil {
 							t.Fatalf("%s: the delete does not name %s", n.story, id)
 						}
 					}
 				}
 			}
 			if todo.Do == PlaceOver {
-				if id := text(n.item, AttrID); mine(id) && e.Reply != ReplyUnknown {
+				if id := text(n.item, queue.AttrID); mine(id) && e.Reply != ReplyUnknown {
 					t.Fatalf("%s: over, and %s is in the table", n.story, id)
 				}
 				for _, may := range n.late {
 					if w.send == nil && may.Kind == clause.Put {
-						t.Fatalf("%s: over, and %s may come", n.story, text(may.Item, AttrID))
+						t.Fatalf("%s: over, and %s may come", n.story, text(may.Item, queue.AttrID))
 					}
 				}
 			}
@@ -199,7 +200,7 @@ func TestPlace(t *testing.T) {
 			return
 		}
 		apply := func(n *walk) (e PlaceEvent) {
-			e = PlaceEvent{Is: PlaceReply, ID: text(n.item, AttrID)}
+			e = PlaceEvent{Is: PlaceReply, ID: text(n.item, queue.AttrID)}
 			was := n.item
 			var fate clause.Fate
 			if n.item, fate = n.send.Apply(names, n.item); fate == clause.Refused {
@@ -226,14 +227,14 @@ func TestPlace(t *testing.T) {
 		took(n, PlaceEvent{Is: PlaceReply, Reply: ReplyUnknown})
 		if w.item == nil && w.send.Kind == clause.Put && w.from == "" {
 			n = w.fork("taken")
-			n.item = Waiter{ID: "other", Ticket: w.Row.Ticket}.Item(rowItems)
+			n.item = queue.Waiter{ID: "other", Ticket: w.Row.Ticket}.Item(rowItems)
 			took(n, apply(n))
 		}
 	}
 	for _, from := range []string{"", "old"} {
-		w := &walk{Place: NewPlace(&rowItems, Waiter{Ticket: ticket.FromUint64(7)}, "me", from), todo: PlaceAgain, sent: map[int64]time.Time{}, story: "from " + from + ":"}
+		w := &walk{Place: NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(7)}, "me", from), todo: PlaceAgain, sent: map[int64]time.Time{}, story: "from " + from + ":"}
 		if from != "" {
-			w.item = Waiter{ID: "old-r0-7", Ticket: w.Row.Ticket}.Item(rowItems)
+			w.item = queue.Waiter{ID: "old-r0-7", Ticket: w.Row.Ticket}.Item(rowItems)
 		}
 		visit(w, depth)
 		clear(seen)
@@ -258,9 +259,9 @@ func TestPlaceSent(t *testing.T) {
 		"ForgottenWhenItIsOver": {written: [][2]int{{15, 0}, {31, 16}}, until: 15, sent: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := NewPlace(&rowItems, Waiter{Ticket: ticket.FromUint64(7)}, "me", "")
+			p := NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(7)}, "me", "")
 			for i, w := range test.written {
-				e := PlaceEvent{Is: PlaceRenew, Sent: at(w[1]), Lease: Lease{TTL: 15 * time.Second, Until: at(w[0])}}
+				e := PlaceEvent{Is: PlaceRenew, Sent: at(w[1]), Lease: queue.Lease{TTL: 15 * time.Second, Until: at(w[0])}}
 				if i == 0 {
 					e.Is = PlacePut
 				}
@@ -280,11 +281,11 @@ func TestPlaceSent(t *testing.T) {
 // TestPlaceManyPuts lets a table that does not answer be asked so often that most ids are forgotten. That of the row in the
 // table is not: an ENQUEUE that finds it has found the waiter's own row, and the delete names it.
 func TestPlaceManyPuts(t *testing.T) {
-	p := NewPlace(&rowItems, Waiter{Ticket: ticket.FromUint64(3)}, "me", "")
+	p := NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(3)}, "me", "")
 	at := time.UnixMilli(1_000_000)
 	put := func() PlaceTodo {
 		at = at.Add(time.Second)
-		return p.Step(PlaceEvent{Is: PlacePut, Sent: at, CreatedAt: at, Lease: Lease{TTL: time.Minute, Until: at.Add(time.Minute)}})
+		return p.Step(PlaceEvent{Is: PlacePut, Sent: at, CreatedAt: at, Lease: queue.Lease{TTL: time.Minute, Until: at.Add(time.Minute)}})
 	}
 	row := put().Write.Item
 	first := p.Row.ID
@@ -305,4 +306,8 @@ func TestPlaceManyPuts(t *testing.T) {
 	if p.Step(PlaceEvent{Is: PlaceLeave}).Write.Refuses(rowItems.RowNames(), row) != nil {
 		t.Error("the delete does not name the row")
 	}
+}
+
+func text(item clause.Item, attribute string) string {
+	return (&clause.Reader{Item: item}).OptionalText(attribute)
 }

@@ -1,9 +1,10 @@
-package queue
+package machine
 
 import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -61,13 +62,13 @@ const (
 // Clock is what a wait asks about leases at the time of a step. Package heartbeat has the terms.
 type Clock interface {
 	// Begin returns the lease of an entry that is sent now, and DynamoDB's time.
-	Begin() (lease Lease, since time.Time)
+	Begin() (lease queue.Lease, since time.Time)
 	// Usable reports whether a grant with that lease, which began to count at sent, has not ended. By name, it is that of a row.
-	Usable(lease Lease, sent time.Time, named bool) bool
+	Usable(lease queue.Lease, sent time.Time, named bool) bool
 	// RowSent returns when the request was sent that first wrote this end of the lease of the waiter's row.
 	RowSent(until time.Time) (sent time.Time, known bool)
 	// Leases returns what is left of the leases of a snapshot.
-	Leases(s Snapshot) Leases
+	Leases(s queue.Snapshot) queue.Leases
 	// At returns the bounds of DynamoDB's time at a local time.
 	At(local time.Time) (earliest, latest time.Time, known bool)
 	Now() time.Time // local and monotonic
@@ -87,10 +88,10 @@ type (
 	// Replied is the reply to the write, or to the look that failed.
 	Replied struct {
 		Reply  Reply
-		Record Record // that it returned, or that refused it
+		Record queue.Record // that it returned, or that refused it
 	}
 	// Seen is what a look has shown.
-	Seen struct{ Snapshot Snapshot }
+	Seen struct{ Snapshot queue.Snapshot }
 	// Again says that the pause is over.
 	Again struct{}
 	// Rested says that the rest is over, and to look next, or to guess: the turn in the way has probably ended, and
@@ -118,21 +119,21 @@ func (GiveUp) event()  {}
 // Do is what to do next: it is what the wait then does, with what that needs.
 type Do struct {
 	State   Doing
-	Rider   ticket.Rider  // Taking: what goes with the increment
-	Write   clause.Write  // Entering, Asking, Claiming, TakingOver, Accepting, Removing, Resetting, Confirming: is sent, as Taking is, once
-	Floor   ticket.Number // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
-	Later   bool          // Looking: the rows with later tickets are read too
-	Rows    []Waiter      // Sweeping
-	Holders []Holder      // Evicting; TakingOver: that which is replaced
-	IDs     []string      // Removing
-	Attempt *Attempt      // Taking, Entering, Claiming, TakingOver, Accepting, Confirming, Granted
-	Holder  *Holder       // Accepting, Confirming, Granted: its entry. Asking: which one
-	Late    *Holder       // the entry of an attempt that was given up: too late, or malformed
-	Why     Why           // Ended
-	By      ticket.Number // Ended, WhySuperseded: the later ticket
+	Rider   ticket.Rider   // Taking: what goes with the increment
+	Write   clause.Write   // Entering, Asking, Claiming, TakingOver, Accepting, Removing, Resetting, Confirming: is sent, as Taking is, once
+	Floor   ticket.Number  // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
+	Later   bool           // Looking: the rows with later tickets are read too
+	Rows    []queue.Waiter // Sweeping
+	Holders []queue.Holder // Evicting; TakingOver: that which is replaced
+	IDs     []string       // Removing
+	Attempt *Attempt       // Taking, Entering, Claiming, TakingOver, Accepting, Confirming, Granted
+	Holder  *queue.Holder  // Accepting, Confirming, Granted: its entry. Asking: which one
+	Late    *queue.Holder  // the entry of an attempt that was given up: too late, or malformed
+	Why     Why            // Ended
+	By      ticket.Number  // Ended, WhySuperseded: the later ticket
 	Err     error
 
-	Decision *Decision // that was taken in this step, of Wait.Snapshot; nil: none
+	Decision *queue.Decision // that was taken in this step, of Wait.Snapshot; nil: none
 }
 
 // Wait is one acquire in one queue: from the first request to the grant, or until nothing of it is left. Its methods need
@@ -142,8 +143,8 @@ type Wait struct {
 
 	State    Doing
 	Ticket   ticket.Number
-	Snapshot Snapshot // the last: each request is sent after the answer to the one before
-	Careful  bool     // no look before the row is put: it was overtaken before, or resumes a place
+	Snapshot queue.Snapshot // the last: each request is sent after the answer to the one before
+	Careful  bool           // no look before the row is put: it was overtaken before, or resumes a place
 
 	Attempts
 	worthless int    // numbers in succession that were at or below the floor
@@ -156,17 +157,17 @@ type Wait struct {
 // WaitConfig is what a wait needs to know.
 type WaitConfig struct {
 	ID     string // prefix of all its ids, never used before
-	Items  Items
+	Items  queue.Items
 	Owner  string
 	Data   []byte
-	Mode   Mode
+	Mode   queue.Mode
 	NoWait bool
 	Turns  int // how many tickets it takes, for a block; zero: one
 	Policy Policy
 
 	FailClosed bool          // a grant must be confirmed
 	Scope      ticket.Scope  // of the counter that issues the tickets
-	Resume     *Handle       // of what is continued; nil: take a number
+	Resume     *queue.Handle // of what is continued; nil: take a number
 	Forget     time.Duration // after which an idle record may be deleted; zero: never
 	Wanted     *Wanted       // of a caller that waits for a result; nil: it waits for the lock alone
 	Bell       string        // where it can be rung while it holds the lock; empty: nowhere
@@ -185,7 +186,7 @@ type turn struct {
 	rounds   int   // looks at a queue that has moved
 	pass     int   // number of the attempt that a release makes, and one; zero: it has not joined
 	lost     bool  // its grant was not confirmed in time
-	sweeping []Waiter
+	sweeping []queue.Waiter
 	evict    bool // to make room for a caller that will not wait
 }
 
@@ -256,9 +257,9 @@ func (w *Wait) wider() bool { return w.Config.Scope != ticket.ScopeQueue }
 func (w *Wait) enter(c Clock) Do {
 	entry := w.attempt(c, false)
 	if w.wider() {
-		return Do{State: Entering, Attempt: w.last(), Write: Enter(entry, w.Ticket, w.Config.Scope, w.Config.NoWait)}
+		return Do{State: Entering, Attempt: w.last(), Write: queue.Enter(entry, w.Ticket, w.Config.Scope, w.Config.NoWait)}
 	}
-	return Do{State: Taking, Attempt: w.last(), Rider: Take(entry, w.Config.NoWait)}
+	return Do{State: Taking, Attempt: w.last(), Rider: queue.Take(entry, w.Config.NoWait)}
 }
 
 // replied continues after the reply to a request.
@@ -326,7 +327,7 @@ func (w *Wait) again(c Clock) Do {
 }
 
 // unreadable ends a wait whose request was applied, and has returned a record that cannot be read: what was granted is not known.
-func (w *Wait) unreadable(rec Record) Do {
+func (w *Wait) unreadable(rec queue.Record) Do {
 	w.last().unknown = true
 	return w.fail(WhyError, rec.Problem)
 }
@@ -347,13 +348,13 @@ func (w *Wait) entered(c Clock, r Replied) Do {
 		}
 	}
 	if r.Reply == ReplyRefused && own == nil {
-		w.Snapshot = SnapshotOf(rec, c.Now())
+		w.Snapshot = queue.SnapshotOf(rec, c.Now())
 		if w.Config.NoWait {
 			return w.makeRoom(c)
 		}
 		return w.enter(c) // another client has seeded the record
 	}
-	w.Snapshot = SnapshotOf(rec, c.Now())
+	w.Snapshot = queue.SnapshotOf(rec, c.Now())
 	if !w.wider() {
 		if r.Reply == ReplyApplied {
 			w.Ticket, w.turn.ticketed = rec.TicketNumber.Minus(uint64(max(w.Config.Turns, 1)-1)), true
@@ -386,7 +387,7 @@ func (w *Wait) makeRoom(c Clock) Do {
 }
 
 // room enters once more if the record has room without what is gone.
-func (w *Wait) room(c Clock, d Decision, gone []Holder) Do {
+func (w *Wait) room(c Clock, d queue.Decision, gone []queue.Holder) Do {
 	switch {
 	case len(gone) > 0:
 		w.turn.evict = true
@@ -440,7 +441,7 @@ func (w *Wait) leave() Do {
 }
 
 // remove sends CLEAN UP.
-func remove(ids ...string) Do { return Do{State: Removing, IDs: ids, Write: Remove(ids...)} }
+func remove(ids ...string) Do { return Do{State: Removing, IDs: ids, Write: queue.Remove(ids...)} }
 
 // reset sends RESET after a removal. If the record is of a wider scope, the table's TTL must not delete it.
 func (w *Wait) reset(c Clock) Do {
@@ -449,7 +450,7 @@ func (w *Wait) reset(c Clock) Do {
 	if rec := w.Snapshot.Record; known && w.Config.Forget > 0 && rec.Scope == ticket.ScopeQueue {
 		forget = latest.Add(w.Config.Forget)
 	}
-	return Do{State: Resetting, Write: Reset(w.Snapshot.Record.FirstServed(), forget)}
+	return Do{State: Resetting, Write: queue.Reset(w.Snapshot.Record.FirstServed(), forget)}
 }
 
 // removed continues after the reply to CLEAN UP, or to the RESET after it.

@@ -1,4 +1,4 @@
-package queue_test
+package machine_test
 
 import (
 	"errors"
@@ -10,23 +10,34 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
+
+var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+
+func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
+
+// take is TAKE of a record's own counter.
+func take(e queue.Entry, noWait bool) clause.Write {
+	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, noWait), n(3)).Write
+}
 
 // turn is a Hold with the record that it was granted from. The record is an item in memory, on which writes are applied.
 type turn struct {
-	hold *queue.Hold
+	hold *machine.Hold
 	item clause.Item
-	do   queue.HoldDo // the last
+	do   machine.HoldDo // the last
 }
 
 var (
 	holdItems = queue.Items{PK: "pk", SK: "sk", Entity: "e", Reason: "lock"}
-	holdNow   = queue.HoldTimes{Local: epoch, Earliest: epoch, Latest: epoch.Add(time.Second), Began: epoch.Add(-time.Minute)}
+	holdNow   = machine.HoldTimes{Local: epoch, Earliest: epoch, Latest: epoch.Add(time.Second), Began: epoch.Add(-time.Minute)}
 )
 
 // newTurn returns a turn of ticket 5, with the grant's other fields.
-func newTurn(g queue.Grant) *turn {
+func newTurn(g machine.Grant) *turn {
 	t := &turn{item: holdItems.RecordKey()}
 	for name, value := range map[string]clause.Value{
 		queue.AttrTicketNumber: clause.Int(5), queue.AttrGranted: clause.Int(4), queue.AttrServingAfter: clause.Int(3),
@@ -38,23 +49,23 @@ func newTurn(g queue.Grant) *turn {
 	g.ID, g.Ticket, g.Sent = "me", n(5), epoch.Add(-time.Minute)
 	g.TTL, g.Margin, g.Patience = time.Minute, time.Second, time.Second
 	t.apply(queue.Claim(queue.Entry{ID: g.ID, Lease: queue.Lease{TTL: g.TTL}}, g.Ticket))
-	t.hold = queue.NewHold(g, t.record())
+	t.hold = machine.NewHold(g, t.record())
 	return t
 }
 
 // apply applies a write, and returns what its sender learns.
-func (t *turn) apply(w clause.Write) queue.HoldEvent {
+func (t *turn) apply(w clause.Write) machine.HoldEvent {
 	item, fate := w.Apply(holdItems.Names(), t.item)
 	if fate == clause.Applied {
 		t.item = item
-		return queue.HoldEvent{Record: t.record()}
+		return machine.HoldEvent{Record: t.record()}
 	}
-	e := queue.HoldEvent{Record: t.record(), Reply: queue.ReplyRefused}
+	e := machine.HoldEvent{Record: t.record(), Reply: machine.ReplyRefused}
 	switch w.Refused(holdItems.Names(), t.item) {
 	case clause.Made:
-		e.Reply = queue.ReplyMade
+		e.Reply = machine.ReplyMade
 	case clause.Lost:
-		e.Reply = queue.ReplyLost
+		e.Reply = machine.ReplyLost
 	}
 	return e
 }
@@ -70,7 +81,7 @@ func (t *turn) record() queue.Record {
 	return rec
 }
 
-func (t *turn) step(e queue.HoldEvent) queue.HoldDo {
+func (t *turn) step(e machine.HoldEvent) machine.HoldDo {
 	t.do = t.hold.Step(holdNow, e)
 	return t.do
 }
@@ -86,32 +97,32 @@ func (t *turn) evict() {
 func (t *turn) call(kind string) *turn {
 	switch kind {
 	case "lost":
-		t.step(queue.HoldEvent{Kind: queue.HoldEnded})
+		t.step(machine.HoldEvent{Kind: machine.HoldEnded})
 		fallthrough
 	case "Release":
-		t.step(queue.HoldEvent{Kind: queue.HoldRelease})
+		t.step(machine.HoldEvent{Kind: machine.HoldRelease})
 	default:
-		t.step(queue.HoldEvent{Kind: queue.HoldUpdate, Asks: kind == "update with a condition"})
+		t.step(machine.HoldEvent{Kind: machine.HoldUpdate, Asks: kind == "update with a condition"})
 	}
-	t.step(queue.HoldEvent{Delivered: true, Deadline: epoch.Add(time.Minute)})
-	if t.do.Do == queue.HoldOffer {
-		t.step(queue.HoldEvent{})
+	t.step(machine.HoldEvent{Delivered: true, Deadline: epoch.Add(time.Minute)})
+	if t.do.Do == machine.HoldOffer {
+		t.step(machine.HoldEvent{})
 	}
 	return t
 }
 
 // refused is the answer of a record that refuses the request of the call, whatever that is.
 func (t *turn) refused() string {
-	t.step(queue.HoldEvent{Reply: queue.ReplyRefused, Record: t.record()})
+	t.step(machine.HoldEvent{Reply: machine.ReplyRefused, Record: t.record()})
 	return t.said()
 }
 
 // said describes the last thing to do, and the phase.
 func (t *turn) said() string {
 	switch t.do.Do {
-	case queue.HoldSend:
+	case machine.HoldSend:
 		return fmt.Sprintf("%s: %s", t.hold.Phase(), t.do.Write.Name)
-	case queue.HoldShow:
+	case machine.HoldShow:
 		return fmt.Sprintf("%s: show", t.hold.Phase())
 	}
 	results := []string{"", "failed", "earlier", "declined", "lost", "unreachable", "overwritten"}
@@ -142,8 +153,8 @@ func TestHoldVerdicts(t *testing.T) {
 		w.apply(queue.Ending{ID: "next", Ticket: n(6), Call: 1}.Release(queue.FormHandOff, time.Time{}))
 	}
 	denied := func(w *turn) { // a call that was not applied
-		w.call("update").step(queue.HoldEvent{Reply: queue.ReplyFailed, Err: errors.New("denied")})
-		w.step(queue.HoldEvent{Err: errors.New("denied")})
+		w.call("update").step(machine.HoldEvent{Reply: machine.ReplyFailed, Err: errors.New("denied")})
+		w.step(machine.HoldEvent{Err: errors.New("denied")})
 	}
 	both := func(of ...func(*turn)) func(*turn) {
 		return func(w *turn) {
@@ -174,7 +185,7 @@ func TestHoldVerdicts(t *testing.T) {
 	} {
 		for i, kind := range []string{"Release", "lost", "update"} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
-				w := newTurn(queue.Grant{})
+				w := newTurn(machine.Grant{})
 				if c.before != nil {
 					c.before(w)
 				}
@@ -192,7 +203,7 @@ func TestHoldVerdicts(t *testing.T) {
 // refusedTransaction is the state after a fenced transaction that was refused; lateCopy makes it.
 func refusedTransaction(w *turn) {
 	w.hold.Transact()
-	w.hold.Leave(queue.TransactionRefused)
+	w.hold.Leave(machine.TransactionRefused)
 }
 
 func lateCopy(w *turn) { w.apply(queue.NumberedFence("me", n(5), true, queue.NextTransaction(0))) }
@@ -210,38 +221,38 @@ func TestHoldAgain(t *testing.T) {
 			t.Errorf("%q, want %q", says, want)
 		}
 	}
-	w := newTurn(queue.Grant{}).call("Release")
+	w := newTurn(machine.Grant{}).call("Release")
 	w.refused()
 	is(w, w.refused(), "releasing: CLEAN UP") // the hand-off was refused by a record that holds the lock
-	w = newTurn(queue.Grant{}).call("update with a condition")
+	w = newTurn(machine.Grant{}).call("update with a condition")
 	is(w, w.refused(), "held, declined")
 	if w.do.Open {
 		t.Error("an update that was declined may have been made")
 	}
-	w.call("update with a condition").step(queue.HoldEvent{Reply: queue.ReplyUnknown, Err: errors.New("lost")})
-	if w.step(queue.HoldEvent{}); w.do.Do != queue.HoldSend {
+	w.call("update with a condition").step(machine.HoldEvent{Reply: machine.ReplyUnknown, Err: errors.New("lost")})
+	if w.step(machine.HoldEvent{}); w.do.Do != machine.HoldSend {
 		t.Errorf("%q", w.said())
 	}
 	if is(w, w.refused(), "held, declined"); !w.do.Open {
 		t.Error("an update whose answer was lost cannot have been made")
 	}
-	w = newTurn(queue.Grant{Home: true}).call("Release")
+	w = newTurn(machine.Grant{Home: true}).call("Release")
 	w.item = nil
 	is(w, w.refused(), "released")
-	w = newTurn(queue.Grant{}).call("Release")
-	w.step(queue.HoldEvent{Reply: queue.ReplyContradicted, Err: errors.New("contradicted")})
+	w = newTurn(machine.Grant{}).call("Release")
+	w.step(machine.HoldEvent{Reply: machine.ReplyContradicted, Err: errors.New("contradicted")})
 	is(w, w.said(), "releasing: RELEASE")
-	if w.step(queue.HoldEvent{Reply: queue.ReplyContradicted, Err: errors.New("contradicted")}); w.do.Do != queue.HoldPause {
+	if w.step(machine.HoldEvent{Reply: machine.ReplyContradicted, Err: errors.New("contradicted")}); w.do.Do != machine.HoldPause {
 		t.Errorf("the hand-off was contradicted: %q", w.said())
 	}
 }
 
 // TestHoldSaw checks that an answer which arrives late does not replace what a later one has shown.
 func TestHoldSaw(t *testing.T) {
-	w := newTurn(queue.Grant{})
+	w := newTurn(machine.Grant{})
 	first, second := w.apply(w.hold.Heartbeat(epoch, epoch)), w.apply(w.hold.Heartbeat(epoch, epoch))
-	for i, e := range []queue.HoldEvent{second, first} {
-		e.Kind, e.Record = queue.HoldBeaten, e.Record.Timed(epoch, epoch.Add(time.Duration(1+i)*time.Second))
+	for i, e := range []machine.HoldEvent{second, first} {
+		e.Kind, e.Record = machine.HoldBeaten, e.Record.Timed(epoch, epoch.Add(time.Duration(1+i)*time.Second))
 		if w.step(e); w.hold.Entry().Lease.Beat != 2 {
 			t.Errorf("answer %d: %+v is known", i, w.hold.Entry().Lease)
 		}
@@ -250,22 +261,22 @@ func TestHoldSaw(t *testing.T) {
 
 // TestHoldPhases checks the table of phases. A lock that is not held never becomes held again, and a final phase stays.
 func TestHoldPhases(t *testing.T) {
-	moves := queue.Moves()
-	for from := queue.PhaseHeld; from <= queue.PhaseUnknown; from++ {
-		for to := queue.PhaseHeld; to <= queue.PhaseUnknown; to++ {
-			possible := slices.ContainsFunc(moves, func(m queue.Move) bool { return m.From == from && m.To == to })
+	moves := machine.Moves()
+	for from := machine.PhaseHeld; from <= machine.PhaseUnknown; from++ {
+		for to := machine.PhaseHeld; to <= machine.PhaseUnknown; to++ {
+			possible := slices.ContainsFunc(moves, func(m machine.Move) bool { return m.From == from && m.To == to })
 			switch {
 			case possible && !from.Held() && to.Held():
 				t.Errorf("%s is over, and becomes %s", from, to)
-			case possible && to == queue.PhaseLost && !from.Held():
+			case possible && to == machine.PhaseLost && !from.Held():
 				t.Errorf("%s becomes lost: a loss would be reported beside a Release that returns nil", from)
-			case possible && to == queue.PhaseUnknown && from.Lost():
+			case possible && to == machine.PhaseUnknown && from.Lost():
 				t.Errorf("%s is lost, and becomes unknown: the loss would be forgotten", from)
-			case !possible && to == queue.PhaseReleased && !from.Final():
+			case !possible && to == machine.PhaseReleased && !from.Final():
 				t.Errorf("%s does not become released when the table shows it", from)
 			}
 		}
-		final := from == queue.PhaseReleased || from == queue.PhaseCleared || from == queue.PhaseUnknown
+		final := from == machine.PhaseReleased || from == machine.PhaseCleared || from == machine.PhaseUnknown
 		if from.Final() != final {
 			t.Errorf("%s: final is %v", from, from.Final())
 		}
@@ -276,7 +287,7 @@ func TestHoldPhases(t *testing.T) {
 // queue behind it, and a lease that ends. Each Release ends in a final phase, or in an error after which it may be called
 // again. The phase is that of the record. No request follows a final phase, which stays.
 func TestHoldEnds(t *testing.T) {
-	phases := map[queue.Phase]int{}
+	phases := map[machine.Phase]int{}
 	for seed := range uint64(20_000) {
 		life := &life{turn: nil, Rand: rand.New(rand.NewPCG(seed, 7)), t: t, seed: seed}
 		life.run()
@@ -285,7 +296,7 @@ func TestHoldEnds(t *testing.T) {
 			return
 		}
 	}
-	for _, p := range []queue.Phase{queue.PhaseReleased, queue.PhaseCleared, queue.PhaseUnknown, queue.PhaseReleasing, queue.PhaseLost} {
+	for _, p := range []machine.Phase{machine.PhaseReleased, machine.PhaseCleared, machine.PhaseUnknown, machine.PhaseReleasing, machine.PhaseLost} {
 		if phases[p] == 0 {
 			t.Errorf("no life ended as %s: %v", p, phases)
 		}
@@ -305,7 +316,7 @@ type life struct {
 	broken   bool         // the record was deleted, or the entry was made unreadable
 	kept     bool         // a Release left the entry, because the lock was never delivered
 	answered queue.Record // of the last answer
-	moved    []queue.Phase
+	moved    []machine.Phase
 }
 
 // request is a write of the call of that number.
@@ -323,7 +334,7 @@ func (l *life) one(in int) bool { return l.IntN(in) == 0 }
 
 func (l *life) run() {
 	mode := []queue.Mode{{}, {}, {Shared: true}, {Permits: 2}}[l.IntN(4)]
-	g := queue.Grant{Mode: mode, FailClosed: l.one(4), Resumed: l.one(4), Claimed: l.one(2), Home: l.one(4)}
+	g := machine.Grant{Mode: mode, FailClosed: l.one(4), Resumed: l.one(4), Claimed: l.one(2), Home: l.one(4)}
 	if !g.FailClosed && l.one(3) {
 		g.Delay = time.Minute
 	}
@@ -332,9 +343,9 @@ func (l *life) run() {
 		l.use()
 	}
 	for range 1 + l.IntN(3) {
-		kind := queue.HoldRelease
-		if l.hold.Phase() == queue.PhaseHeld && l.one(3) {
-			kind = queue.HoldUpdate
+		kind := machine.HoldRelease
+		if l.hold.Phase() == machine.PhaseHeld && l.one(3) {
+			kind = machine.HoldUpdate
 		}
 		if l.play(kind); l.one(2) {
 			l.use()
@@ -350,14 +361,14 @@ func (l *life) run() {
 func (l *life) use() {
 	switch l.IntN(5) {
 	case 0:
-		l.answer(queue.HoldBeaten, l.hold.Heartbeat(epoch.Add(time.Hour), epoch))
+		l.answer(machine.HoldBeaten, l.hold.Heartbeat(epoch.Add(time.Hour), epoch))
 	case 1:
-		l.answer(queue.HoldChanged, l.hold.SetData([]byte("x")))
+		l.answer(machine.HoldChanged, l.hold.SetData([]byte("x")))
 	case 2:
-		l.answer(queue.HoldChanged, l.hold.Transact())
-		l.hold.Leave(queue.TransactionState(l.IntN(3)))
+		l.answer(machine.HoldChanged, l.hold.Transact())
+		l.hold.Leave(machine.TransactionState(l.IntN(3)))
 	case 3:
-		l.step(queue.HoldEvent{Kind: queue.HoldEnded, Err: errors.New("ended")})
+		l.step(machine.HoldEvent{Kind: machine.HoldEnded, Err: errors.New("ended")})
 	case 4:
 		l.others()
 	}
@@ -395,30 +406,30 @@ func (l *life) others() {
 }
 
 // deliver applies a write, and notes whether it released the lock.
-func (l *life) deliver(r request) queue.HoldEvent {
+func (l *life) deliver(r request) machine.HoldEvent {
 	e := l.apply(r.write)
-	if e.Reply == queue.ReplyApplied && (r.write.Name == "RELEASE" || r.write.Name == "PASS") {
+	if e.Reply == machine.ReplyApplied && (r.write.Name == "RELEASE" || r.write.Name == "PASS") {
 		l.released = append(l.released, r.call)
 	}
 	return e
 }
 
 // answer sends a write, and takes what becomes of it.
-func (l *life) answer(kind queue.HoldEventKind, w clause.Write) {
+func (l *life) answer(kind machine.HoldEventKind, w clause.Write) {
 	if l.one(3) {
 		l.others()
 	}
-	e := queue.HoldEvent{Reply: queue.ReplyFailed, Err: errors.New("denied")}
+	e := machine.HoldEvent{Reply: machine.ReplyFailed, Err: errors.New("denied")}
 	switch l.IntN(8) {
 	case 0:
-		e.Reply = queue.ReplyUnknown
+		e.Reply = machine.ReplyUnknown
 		l.under = append(l.under, request{w, l.calls})
 	case 1:
-		e.Reply = queue.ReplyUnknown
+		e.Reply = machine.ReplyUnknown
 		l.deliver(request{w, l.calls})
 	case 2:
 	case 3:
-		e.Reply = queue.ReplyContradicted
+		e.Reply = machine.ReplyContradicted
 	default:
 		e = l.deliver(request{w, l.calls})
 	}
@@ -426,24 +437,24 @@ func (l *life) answer(kind queue.HoldEventKind, w clause.Write) {
 	l.take(e)
 }
 
-func (l *life) take(e queue.HoldEvent) {
+func (l *life) take(e machine.HoldEvent) {
 	final, before := l.hold.Phase().Final(), l.hold.Phase()
-	if l.step(e); final && (l.hold.Phase() != before || l.do.Do != queue.HoldDone) {
+	if l.step(e); final && (l.hold.Phase() != before || l.do.Do != machine.HoldDone) {
 		l.errorf("%s is final, and then %s", before, l.said())
 	}
 	l.moved = append(l.moved, l.hold.Phase())
-	if e.Kind == queue.HoldChanged && before.Held() && l.hold.Phase() == queue.PhaseLost && len(l.released) > 0 && !l.broken {
+	if e.Kind == machine.HoldChanged && before.Held() && l.hold.Phase() == machine.PhaseLost && len(l.released) > 0 && !l.broken {
 		l.errorf("it was released, and a refused write says that it is lost")
 	}
 }
 
 // play plays a call to its end.
-func (l *life) play(kind queue.HoldEventKind) {
+func (l *life) play(kind machine.HoldEventKind) {
 	deadline := epoch.Add(time.Duration(l.IntN(2)*2-1) * time.Minute)
 	was := l.hold.Phase()
 	l.calls++
-	l.take(queue.HoldEvent{Kind: kind})
-	for steps := 0; l.do.Do != queue.HoldDone; steps++ {
+	l.take(machine.HoldEvent{Kind: kind})
+	for steps := 0; l.do.Do != machine.HoldDone; steps++ {
 		if steps > 200 {
 			l.errorf("no end: %s", l.said())
 			return
@@ -451,22 +462,22 @@ func (l *life) play(kind queue.HoldEventKind) {
 		if l.one(6) {
 			l.others()
 		}
-		e := queue.HoldEvent{Deadline: deadline, Delivered: l.one(2)}
+		e := machine.HoldEvent{Deadline: deadline, Delivered: l.one(2)}
 		switch do := l.do; do.Do {
-		case queue.HoldSend:
-			l.answer(queue.HoldAnswered, do.Write)
+		case machine.HoldSend:
+			l.answer(machine.HoldAnswered, do.Write)
 			me, _ := l.answered.Mine("me")
-			l.shown = l.shown || kind == queue.HoldRelease && me.Unreadable()
+			l.shown = l.shown || kind == machine.HoldRelease && me.Unreadable()
 			continue
-		case queue.HoldRead:
+		case machine.HoldRead:
 			if e.Record = l.record(); l.one(3) {
 				e.Record, e.Err = queue.Record{}, errors.New("lost")
 			}
-		case queue.HoldOffer:
+		case machine.HoldOffer:
 			if l.one(2) {
 				e.Next = &queue.Next{Entry: queue.Entry{ID: "next", Lease: queue.Lease{TTL: time.Minute}}, Ticket: n(6)}
 			}
-		case queue.HoldSettle:
+		case machine.HoldSettle:
 			if l.one(10) {
 				e.Err = errors.New("a transaction")
 			}
@@ -479,20 +490,20 @@ func (l *life) play(kind queue.HoldEventKind) {
 		l.take(e)
 	}
 	_, left := l.record().Mine("me")
-	failed := l.do.Result == queue.HoldFailed
+	failed := l.do.Result == machine.HoldFailed
 	switch phase := l.hold.Phase(); {
-	case kind == queue.HoldRelease && phase.Final() == failed && !was.Final():
+	case kind == machine.HoldRelease && phase.Final() == failed && !was.Final():
 		l.errorf("Release ended with result %d in %s", l.do.Result, phase)
-	case phase == queue.PhaseCleared && !was.Final() && l.shown && left:
+	case phase == machine.PhaseCleared && !was.Final() && l.shown && left:
 		l.errorf("an entry that cannot be read is left")
-	case kind == queue.HoldUpdate && phase == queue.PhaseReleased && l.do.Result == queue.HoldMade && !slices.Contains(l.released, l.calls),
-		kind == queue.HoldUpdate && l.do.Result == queue.HoldEarlier && slices.Contains(l.released, l.calls):
+	case kind == machine.HoldUpdate && phase == machine.PhaseReleased && l.do.Result == machine.HoldMade && !slices.Contains(l.released, l.calls),
+		kind == machine.HoldUpdate && l.do.Result == machine.HoldEarlier && slices.Contains(l.released, l.calls):
 		l.errorf("call %d ended with result %d, and calls %v were applied", l.calls, l.do.Result, l.released)
-	case kind == queue.HoldUpdate && phase == queue.PhaseUpdating:
+	case kind == machine.HoldUpdate && phase == machine.PhaseUpdating:
 		l.errorf("still updating")
-	case phase == queue.PhaseReleased && len(l.released) == 0 && !l.broken && !l.kept:
+	case phase == machine.PhaseReleased && len(l.released) == 0 && !l.broken && !l.kept:
 		l.errorf("it was not released, and is %s", phase)
-	case phase == queue.PhaseCleared && !was.Lost() && l.do.Result == queue.HoldLost && len(l.released) > 0 && !l.broken:
+	case phase == machine.PhaseCleared && !was.Lost() && l.do.Result == machine.HoldLost && len(l.released) > 0 && !l.broken:
 		l.errorf("it was released, and is %s", phase)
 	}
 }
@@ -505,9 +516,9 @@ func (l *life) end() {
 	if !l.hold.Phase().Final() {
 		return
 	}
-	for _, e := range []queue.HoldEvent{
-		{Kind: queue.HoldRelease}, {Kind: queue.HoldUpdate}, {Kind: queue.HoldEnded},
-		{Kind: queue.HoldChanged, Reply: queue.ReplyLost, Record: l.record()}, {Kind: queue.HoldBeaten, Reply: queue.ReplyLost, Record: l.record()},
+	for _, e := range []machine.HoldEvent{
+		{Kind: machine.HoldRelease}, {Kind: machine.HoldUpdate}, {Kind: machine.HoldEnded},
+		{Kind: machine.HoldChanged, Reply: machine.ReplyLost, Record: l.record()}, {Kind: machine.HoldBeaten, Reply: machine.ReplyLost, Record: l.record()},
 	} {
 		l.take(e)
 	}
@@ -528,19 +539,19 @@ func TestHoldAnyReply(t *testing.T) {
 			w.item[queue.AttrUnsettled] = clause.Times(times...)
 		},
 	} {
-		w := newTurn(queue.Grant{})
+		w := newTurn(machine.Grant{})
 		change(w)
 		records = append(records, w.record())
 	}
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		mode := []queue.Mode{{}, {Shared: true}, {Permits: 2}}[r.IntN(3)]
-		w := newTurn(queue.Grant{Mode: mode, FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
+		w := newTurn(machine.Grant{Mode: mode, FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
 		w.hold.Transact()
-		w.hold.Leave(queue.TransactionState(r.IntN(3)))
-		event := func() queue.HoldEvent {
-			e := queue.HoldEvent{
-				Reply: queue.Reply(r.IntN(int(queue.ReplyContradicted) + 1)), Record: records[r.IntN(len(records))], Delivered: r.IntN(2) == 0,
+		w.hold.Leave(machine.TransactionState(r.IntN(3)))
+		event := func() machine.HoldEvent {
+			e := machine.HoldEvent{
+				Reply: machine.Reply(r.IntN(int(machine.ReplyContradicted) + 1)), Record: records[r.IntN(len(records))], Delivered: r.IntN(2) == 0,
 				Deadline: epoch.Add(time.Duration(r.IntN(3)-1) * time.Minute),
 			}
 			if r.IntN(3) == 0 {
@@ -550,27 +561,27 @@ func TestHoldAnyReply(t *testing.T) {
 		}
 		for range r.IntN(3) {
 			e := event()
-			e.Kind = []queue.HoldEventKind{queue.HoldBeaten, queue.HoldChanged, queue.HoldEnded, queue.HoldUpdate}[r.IntN(4)]
-			for w.step(e); e.Kind == queue.HoldUpdate && w.do.Do != queue.HoldDone; { // one call ends before the next
+			e.Kind = []machine.HoldEventKind{machine.HoldBeaten, machine.HoldChanged, machine.HoldEnded, machine.HoldUpdate}[r.IntN(4)]
+			for w.step(e); e.Kind == machine.HoldUpdate && w.do.Do != machine.HoldDone; { // one call ends before the next
 				next := event()
-				if w.do.Do == queue.HoldPause {
+				if w.do.Do == machine.HoldPause {
 					next.Err = errors.New("gave up")
 				}
 				w.step(next)
 			}
 		}
 		from, steps, same := w.hold.Phase(), 0, event()
-		for w.step(queue.HoldEvent{Kind: queue.HoldRelease}); w.do.Do != queue.HoldDone && steps < 1000; steps++ {
+		for w.step(machine.HoldEvent{Kind: machine.HoldRelease}); w.do.Do != machine.HoldDone && steps < 1000; steps++ {
 			e := same // half of the seeds: a table that always says the same
 			if seed%2 == 0 {
 				e = event()
 			}
-			if w.do.Do == queue.HoldPause && r.IntN(3) == 0 {
+			if w.do.Do == machine.HoldPause && r.IntN(3) == 0 {
 				e.Err = errors.New("gave up")
 			}
 			w.step(e)
 		}
-		failed := w.do.Result == queue.HoldFailed
+		failed := w.do.Result == machine.HoldFailed
 		if steps == 1000 || w.hold.Phase().Final() == failed {
 			t.Fatalf("seed %d: Release from %s ended after %d steps: %s", seed, from, steps, w.said())
 		}

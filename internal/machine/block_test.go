@@ -1,15 +1,16 @@
-package queue_test
+package machine_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
 
 // newBlock returns a turn of tickets 5 to 7, which TAKE has granted.
-func newBlock(g queue.Grant) *turn {
+func newBlock(g machine.Grant) *turn {
 	t := &turn{item: holdItems.RecordKey()}
 	for name, value := range map[string]clause.Value{queue.AttrTicketNumber: clause.Int(4), queue.AttrGranted: clause.Int(4)} {
 		t.item[name] = value
@@ -18,22 +19,22 @@ func newBlock(g queue.Grant) *turn {
 	t.apply(take(entry, false))
 	g.ID, g.Ticket, g.Turns, g.Sent = "me", n(5), 3, epoch.Add(-time.Minute)
 	g.TTL, g.Patience = time.Minute, time.Second
-	t.hold = queue.NewHold(g, t.record())
+	t.hold = machine.NewHold(g, t.record())
 	return t
 }
 
 // follow lets the next turn of the block begin, and returns whether ADVANCE must come before.
 func (t *turn) follow(tb testing.TB) (stale bool) {
 	tb.Helper()
-	t.do = t.hold.Step(holdNow, queue.HoldEvent{Kind: queue.HoldRelease, Deadline: epoch.Add(time.Minute), Delivered: true})
-	if t.do.Do != queue.HoldSettle {
+	t.do = t.hold.Step(holdNow, machine.HoldEvent{Kind: machine.HoldRelease, Deadline: epoch.Add(time.Minute), Delivered: true})
+	if t.do.Do != machine.HoldSettle {
 		tb.Fatalf("a release begins with %d", t.do.Do)
 	}
-	if t.do = t.hold.Step(holdNow, queue.HoldEvent{Deadline: epoch.Add(time.Minute), Delivered: true}); t.do.Do != queue.HoldFollow {
+	if t.do = t.hold.Step(holdNow, machine.HoldEvent{Deadline: epoch.Add(time.Minute), Delivered: true}); t.do.Do != machine.HoldFollow {
 		tb.Fatalf("and goes on with %d", t.do.Do)
 	}
-	t.do = t.hold.Step(holdNow, queue.HoldEvent{Followed: true})
-	if t.do.Do != queue.HoldDone || t.hold.Phase() != queue.PhaseReleased {
+	t.do = t.hold.Step(holdNow, machine.HoldEvent{Followed: true})
+	if t.do.Do != machine.HoldDone || t.hold.Phase() != machine.PhaseReleased {
 		tb.Fatalf("the turn is %s", t.hold.Phase())
 	}
 	t.hold, stale = t.hold.Follow(t.hold.Turn().Plus(1))
@@ -44,15 +45,15 @@ func (t *turn) advance(tb testing.TB) clause.Write {
 	tb.Helper()
 	w := t.hold.Advance()
 	e := t.apply(w)
-	e.Kind = queue.HoldAdvanced
-	if do := t.hold.Step(holdNow, e); do.Result != queue.HoldMade {
+	e.Kind = machine.HoldAdvanced
+	if do := t.hold.Step(holdNow, e); do.Result != machine.HoldMade {
 		tb.Fatalf("ADVANCE is answered by %d: %v", do.Result, do.Err)
 	}
 	return w
 }
 
 func TestBlockTurns(t *testing.T) {
-	b := newBlock(queue.Grant{})
+	b := newBlock(machine.Grant{})
 	if rec := b.record(); rec.TicketNumber != n(7) || rec.Floor() != n(5) || rec.Reach() != n(7) || rec.Holders[0].Last() != n(7) {
 		t.Fatalf("the record is %+v", rec)
 	}
@@ -63,17 +64,17 @@ func TestBlockTurns(t *testing.T) {
 	if !b.follow(t) {
 		t.Error("a turn with a protected write does not make the next one stale")
 	}
-	if e := b.apply(fence); e.Reply != queue.ReplyApplied {
+	if e := b.apply(fence); e.Reply != machine.ReplyApplied {
 		t.Error("before ADVANCE a fence of the turn before is refused")
 	}
 	b.advance(t)
-	if e := b.apply(fence); e.Reply == queue.ReplyApplied {
+	if e := b.apply(fence); e.Reply == machine.ReplyApplied {
 		t.Error("after ADVANCE a fence of the turn before is applied")
 	}
 	if h := b.record().Holders[0]; h.Reached != n(7) || h.Turns != 3 {
 		t.Errorf("the entry is %+v", h)
 	}
-	if e := b.apply(b.hold.Fence()); e.Reply != queue.ReplyApplied {
+	if e := b.apply(b.hold.Fence()); e.Reply != machine.ReplyApplied {
 		t.Error("a fence of the present turn is refused")
 	}
 }
@@ -81,21 +82,21 @@ func TestBlockTurns(t *testing.T) {
 // TestBlockEnd checks that the last turn ends the block by the fast form, and that another ticket is not passed over.
 func TestBlockEnd(t *testing.T) {
 	for _, other := range []bool{false, true} {
-		b := newBlock(queue.Grant{})
+		b := newBlock(machine.Grant{})
 		b.follow(t)
 		b.follow(t)
 		if other {
 			b.apply(take(queue.Entry{ID: "other"}, false))
 		}
-		b.step(queue.HoldEvent{Kind: queue.HoldRelease})
-		b.step(queue.HoldEvent{Delivered: true, Deadline: epoch.Add(time.Minute)})
-		for b.do.Do == queue.HoldFollow || b.do.Do == queue.HoldOffer {
-			b.step(queue.HoldEvent{})
+		b.step(machine.HoldEvent{Kind: machine.HoldRelease})
+		b.step(machine.HoldEvent{Delivered: true, Deadline: epoch.Add(time.Minute)})
+		for b.do.Do == machine.HoldFollow || b.do.Do == machine.HoldOffer {
+			b.step(machine.HoldEvent{})
 		}
-		for b.do.Do == queue.HoldSend {
+		for b.do.Do == machine.HoldSend {
 			b.step(b.apply(b.do.Write))
 		}
-		if b.hold.Phase() != queue.PhaseReleased || b.record().Present != other {
+		if b.hold.Phase() != machine.PhaseReleased || b.record().Present != other {
 			t.Errorf("with another ticket (%v), the turn is %s and the record %+v", other, b.hold.Phase(), b.record())
 		}
 	}
@@ -104,7 +105,7 @@ func TestBlockEnd(t *testing.T) {
 // TestBlockData checks that ADVANCE removes the data of the turn before, that no late request brings it back, and that a copy
 // of ADVANCE removes no later data.
 func TestBlockData(t *testing.T) {
-	b := newBlock(queue.Grant{})
+	b := newBlock(machine.Grant{})
 	early := b.hold.SetData([]byte("early"))
 	late := b.hold.SetData([]byte("late"))
 	b.apply(late)
@@ -119,7 +120,7 @@ func TestBlockData(t *testing.T) {
 		}
 	}
 	b.apply(b.hold.SetData([]byte("own")))
-	if e := b.apply(advance); e.Reply != queue.ReplyMade || string(b.record().Holders[0].Data) != "own" {
+	if e := b.apply(advance); e.Reply != machine.ReplyMade || string(b.record().Holders[0].Data) != "own" {
 		t.Errorf("a copy of ADVANCE is answered by %d, and leaves %q", e.Reply, b.record().Holders[0].Data)
 	}
 	if b.follow(t); b.hold.Open() {
@@ -129,10 +130,10 @@ func TestBlockData(t *testing.T) {
 
 // TestBlockOpen checks that a transaction of which a copy may be under way is open in later turns.
 func TestBlockOpen(t *testing.T) {
-	for state, open := range map[queue.TransactionState]bool{
-		queue.TransactionSettled: false, queue.TransactionRefused: true, queue.TransactionUnsettled: true,
+	for state, open := range map[machine.TransactionState]bool{
+		machine.TransactionSettled: false, machine.TransactionRefused: true, machine.TransactionUnsettled: true,
 	} {
-		b := newBlock(queue.Grant{})
+		b := newBlock(machine.Grant{})
 		b.hold.Transact()
 		b.hold.Leave(state)
 		b.follow(t)
@@ -145,7 +146,7 @@ func TestBlockOpen(t *testing.T) {
 // TestBlockResume checks that RESUME of a turn ends the block, and that the floor never falls.
 func TestBlockResume(t *testing.T) {
 	for _, shared := range []bool{false, true} {
-		b := newBlock(queue.Grant{})
+		b := newBlock(machine.Grant{})
 		b.follow(t)
 		if shared {
 			b.apply(b.hold.Downgrade())
@@ -168,7 +169,7 @@ func TestBlockResume(t *testing.T) {
 // TestRetake checks that a release takes tickets for callers of its client only if no other ticket is outstanding.
 func TestRetake(t *testing.T) {
 	for _, other := range []bool{false, true} {
-		b := newBlock(queue.Grant{})
+		b := newBlock(machine.Grant{})
 		if other {
 			b.apply(take(queue.Entry{ID: "other"}, false))
 		}

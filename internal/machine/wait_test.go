@@ -1,4 +1,4 @@
-package queue
+package machine
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -20,51 +21,53 @@ type stopped struct {
 }
 
 func (c stopped) Now() time.Time                                        { return c.now }
-func (c stopped) Begin() (Lease, time.Time)                             { return Lease{TTL: time.Minute}, time.Time{} }
+func (c stopped) Begin() (queue.Lease, time.Time)                       { return queue.Lease{TTL: time.Minute}, time.Time{} }
 func (c stopped) At(time.Time) (earliest, latest time.Time, known bool) { return c.now, c.now, true }
 func (c stopped) RowSent(time.Time) (time.Time, bool)                   { return c.now, true }
-func (c stopped) Usable(Lease, time.Time, bool) bool                    { return !c.ended }
-func (c stopped) Leases(s Snapshot) (l Leases) {
-	return Leases{Holders: slices.Repeat([]time.Duration{c.left}, len(s.Record.Holders)), Rows: slices.Repeat([]time.Duration{c.left}, len(s.Rows))}
+func (c stopped) Usable(queue.Lease, time.Time, bool) bool              { return !c.ended }
+func (c stopped) Leases(s queue.Snapshot) (l queue.Leases) {
+	return queue.Leases{Holders: slices.Repeat([]time.Duration{c.left}, len(s.Record.Holders)), Rows: slices.Repeat([]time.Duration{c.left}, len(s.Rows))}
 }
 
 var clock = stopped{now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC), left: time.Minute}
 
 func num(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
-var items = Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "e", Reason: "lock"}
+var items = queue.Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "e", Reason: "lock"}
 
 // recordOf is the record as it is read, with twenty tickets.
-func recordOf(granted int, holders ...Holder) Record { return read(20, granted, 0, holders...) }
+func recordOf(granted int, holders ...queue.Holder) queue.Record {
+	return read(20, granted, 0, holders...)
+}
 
-func read(number, granted, permits int, holders ...Holder) Record {
+func read(number, granted, permits int, holders ...queue.Holder) queue.Record {
 	entries := clause.Item{}
 	for _, h := range holders {
-		entry := clause.Item{AttrTicket: h.Ticket.Attribute()}
+		entry := clause.Item{queue.AttrTicket: h.Ticket.Attribute()}
 		if h.Named {
-			entry[AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+			entry[queue.AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
 		}
 		if h.Lease.Fill(entry); h.Problem != nil {
-			entry = clause.Item{AttrBeat: clause.String("x")}
+			entry = clause.Item{queue.AttrBeat: clause.String("x")}
 		}
 		entries[h.ID] = clause.Map(entry)
 	}
 	item := clause.Item{
-		AttrTicketNumber: num(number).Attribute(), AttrGranted: num(granted).Attribute(), AttrHoldMode: clause.String(ModeExclusive),
-		AttrServingAfter: num(0).Attribute(), AttrHolders: clause.Map(entries),
+		queue.AttrTicketNumber: num(number).Attribute(), queue.AttrGranted: num(granted).Attribute(), queue.AttrHoldMode: clause.String(queue.ModeExclusive),
+		queue.AttrServingAfter: num(0).Attribute(), queue.AttrHolders: clause.Map(entries),
 	}
 	if permits > 0 {
-		item[AttrPermits] = clause.Int(int64(permits))
+		item[queue.AttrPermits] = clause.Int(int64(permits))
 	}
-	rec, err := DecodeRecord(items, item)
+	rec, err := queue.DecodeRecord(items, item)
 	if err != nil {
 		panic(err)
 	}
 	return rec
 }
 
-func held(id string, t int) Holder {
-	return Holder{ID: id, Ticket: num(t), Lease: Lease{TTL: time.Minute}}
+func held(id string, t int) queue.Holder {
+	return queue.Holder{ID: id, Ticket: num(t), Lease: queue.Lease{TTL: time.Minute}}
 }
 
 func waitOf(cfg WaitConfig) *Wait {
@@ -74,10 +77,10 @@ func waitOf(cfg WaitConfig) *Wait {
 
 // TestLife plays waits from their first event to their end.
 func TestLife(t *testing.T) {
-	reply := func(r Reply, rec Record) Event { return Replied{r, rec} }
+	reply := func(r Reply, rec queue.Record) Event { return Replied{r, rec} }
 	taken, open := read(7, 6, 0, held("other", 6)), read(7, 6, 0)
-	seen := func(rec Record, rows ...Waiter) Event {
-		return Seen{Snapshot{Record: rec, Rows: rows, Whole: true, ReadAt: clock.now.Add(time.Second)}}
+	seen := func(rec queue.Record, rows ...queue.Waiter) Event {
+		return Seen{queue.Snapshot{Record: rec, Rows: rows, Whole: true, ReadAt: clock.now.Add(time.Second)}}
 	}
 	expired := clock
 	expired.left = 0
@@ -93,7 +96,7 @@ func TestLife(t *testing.T) {
 			want:   []Doing{Taking, Granted},
 		},
 		"IsGrantedByATAKEWhoseAnswerWasLost": {
-			events: []Event{Begin{}, reply(ReplyUnknown, Record{}), Again{}, reply(ReplyRefused, recordOf(7, held("p-0", 7)))},
+			events: []Event{Begin{}, reply(ReplyUnknown, queue.Record{}), Again{}, reply(ReplyRefused, recordOf(7, held("p-0", 7)))},
 			want:   []Doing{Taking, Pausing, Taking, Granted},
 		},
 		"WaitsAndClaims": {
@@ -105,7 +108,7 @@ func TestLife(t *testing.T) {
 			want:   []Doing{Taking, Joining, Resting, Claiming, Granted},
 		},
 		"LooksForALostAnswerOfCLAIM": {
-			events: []Event{Begin{}, reply(ReplyApplied, open), Joined{Fresh: true}, reply(ReplyUnknown, Record{}), Again{}, Put{}, seen(recordOf(7, held("p-1", 7)))},
+			events: []Event{Begin{}, reply(ReplyApplied, open), Joined{Fresh: true}, reply(ReplyUnknown, queue.Record{}), Again{}, Put{}, seen(recordOf(7, held("p-1", 7)))},
 			want:   []Doing{Taking, Joining, Claiming, Pausing, Putting, Looking, Granted},
 		},
 		"EvictsAndClaims": {
@@ -118,7 +121,7 @@ func TestLife(t *testing.T) {
 			want:   []Doing{Taking, Joining, Looking, Ended, Taking},
 		},
 		"RemovesWhatItMayHaveLeft": {
-			events: []Event{Begin{}, reply(ReplyUnknown, Record{}), GiveUp{}, reply(ReplyApplied, open)},
+			events: []Event{Begin{}, reply(ReplyUnknown, queue.Record{}), GiveUp{}, reply(ReplyApplied, open)},
 			want:   []Doing{Taking, Pausing, Removing, Left},
 		},
 		"LeavesNothingIfAllWasAnswered": {
@@ -127,7 +130,7 @@ func TestLife(t *testing.T) {
 		},
 		"ConfirmsAGrantThatFailsClosed": {
 			cfg:    WaitConfig{FailClosed: true},
-			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7))), reply(ReplyUnknown, Record{}), Again{}, reply(ReplyMade, recordOf(7, held("p-0", 7)))},
+			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7))), reply(ReplyUnknown, queue.Record{}), Again{}, reply(ReplyMade, recordOf(7, held("p-0", 7)))},
 			want:   []Doing{Taking, Confirming, Pausing, Confirming, Granted},
 		},
 		"IsBusyAtOnceIfTheCallerWillNotWait": {
@@ -151,7 +154,7 @@ func TestLife(t *testing.T) {
 		},
 		"RemovesAGrantThatCameTooLate": {
 			clock:  stopped{now: clock.now, ended: true, left: time.Minute},
-			events: []Event{Begin{}, reply(ReplyApplied, read(7, 7, 0, held("p-0", 7))), reply(ReplyApplied, read(7, 7, 0)), reply(ReplyFailed, Record{})},
+			events: []Event{Begin{}, reply(ReplyApplied, read(7, 7, 0, held("p-0", 7))), reply(ReplyApplied, read(7, 7, 0)), reply(ReplyFailed, queue.Record{})},
 			want:   []Doing{Taking, Removing, Resetting, Ended}, why: WhyNewTicket,
 		},
 	} {
@@ -178,7 +181,7 @@ func TestLife(t *testing.T) {
 
 // TestEveryReply checks that a wait goes on after each reply in each state that has a request, whatever the record shows.
 func TestEveryReply(t *testing.T) {
-	records := []Record{{}, recordOf(6), recordOf(6, held("other", 6)), recordOf(7, held("p-0", 7)), recordOf(9)}
+	records := []queue.Record{{}, recordOf(6), recordOf(6, held("other", 6)), recordOf(7, held("p-0", 7)), recordOf(9)}
 	var play func(w Wait, depth int)
 	states := map[Doing]bool{}
 	play = func(w Wait, depth int) {
@@ -196,9 +199,9 @@ func TestEveryReply(t *testing.T) {
 			events = []Event{Put{}}
 		case Looking:
 			for _, rec := range records {
-				events = append(events, Seen{Snapshot{Record: rec, Whole: true, ReadAt: clock.now}})
+				events = append(events, Seen{queue.Snapshot{Record: rec, Whole: true, ReadAt: clock.now}})
 			}
-			events = append(events, Replied{ReplyFailed, Record{}})
+			events = append(events, Replied{ReplyFailed, queue.Record{}})
 		case Resting:
 			events = []Event{Rested{}, Rested{Guess: true}, Passed{Reply: ReplyUnknown}}
 		case Pausing:
@@ -213,7 +216,7 @@ func TestEveryReply(t *testing.T) {
 					events = append(events, Replied{r, rec})
 				}
 			}
-			events = append(events, Replied{ReplyFailed, Record{}}, Replied{ReplyUnknown, Record{}})
+			events = append(events, Replied{ReplyFailed, queue.Record{}}, Replied{ReplyUnknown, queue.Record{}})
 		}
 		for _, e := range events {
 			next := w
@@ -242,12 +245,12 @@ type moving struct {
 	usable, shown *int // how often more a grant is usable, and the leases of a snapshot last
 }
 
-func (c moving) Usable(Lease, time.Time, bool) bool {
+func (c moving) Usable(queue.Lease, time.Time, bool) bool {
 	*c.usable--
 	return *c.usable >= 0
 }
 
-func (c moving) Leases(s Snapshot) Leases {
+func (c moving) Leases(s queue.Snapshot) queue.Leases {
 	*c.shown--
 	l := c.stopped.Leases(s)
 	for i := range l.Rows[min(1, len(l.Rows)):] {
@@ -274,7 +277,7 @@ func TestOfferedOnce(t *testing.T) {
 	if w.Step(clock, Passed{Reply: ReplyUnknown}); w.MayOffer() || !slices.Equal(w.Unknown(), []string{w.PassID()}) {
 		t.Errorf("after no answer it may be passed the lock: %v, and %v are unknown", w.MayOffer(), w.Unknown())
 	}
-	w.Step(clock, Replied{ReplyFailed, Record{}})
+	w.Step(clock, Replied{ReplyFailed, queue.Record{}})
 	w.State = Ended // it was overtaken
 	w.Step(clock, Begin{})
 	w.Step(clock, Replied{ReplyApplied, read(9, 6, 0, held("other", 6))})
@@ -293,7 +296,7 @@ func TestKept(t *testing.T) {
 	w.Step(c, Begin{})
 	w.Step(c, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
 	w.Step(c, Joined{})
-	if do := w.Step(c, Seen{SnapshotOf(recordOf(7, named), clock.now)}); do.State != Keeping {
+	if do := w.Step(c, Seen{queue.SnapshotOf(recordOf(7, named), clock.now)}); do.State != Keeping {
 		t.Fatalf("it does %v", do.State)
 	}
 	if do := w.Step(c, Kept{OK: true}); do.State != Granted || do.Attempt.ID != "p-n7" {
@@ -310,8 +313,8 @@ func TestSwept(t *testing.T) {
 	w.Step(c, Begin{})
 	w.Step(c, Replied{ReplyApplied, read(9, 6, 0)})
 	w.Step(c, Joined{})
-	rows := []Waiter{{ID: "a", Ticket: num(7), Lease: Lease{TTL: time.Minute}}, {ID: "b", Ticket: num(8), Lease: Lease{TTL: time.Minute}}}
-	do := w.Step(c, Seen{Snapshot{Record: read(9, 6, 0), Rows: rows, Whole: true, ReadAt: clock.now}})
+	rows := []queue.Waiter{{ID: "a", Ticket: num(7), Lease: queue.Lease{TTL: time.Minute}}, {ID: "b", Ticket: num(8), Lease: queue.Lease{TTL: time.Minute}}}
+	do := w.Step(c, Seen{queue.Snapshot{Record: read(9, 6, 0), Rows: rows, Whole: true, ReadAt: clock.now}})
 	if do.State != Sweeping || len(do.Rows) != 1 {
 		t.Fatalf("it does %v with rows %v", do.State, do.Rows)
 	}
@@ -337,7 +340,7 @@ func TestUnsentConfirm(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	many := make([]Attempt, MaxEvicted+5)
+	many := make([]Attempt, queue.MaxEvicted+5)
 	var last []string
 	for i := range many {
 		many[i] = Attempt{ID: string(rune('0' + i)), unknown: true}
@@ -352,7 +355,7 @@ func TestUnknown(t *testing.T) {
 		"None":               {all: []Attempt{{ID: "a"}, {ID: "b", given: true}}},
 		"AlsoGivenUp":        {all: []Attempt{{ID: "a", unknown: true, given: true}}, want: []string{"a"}},
 		"UnconfirmedLast":    {all: []Attempt{{ID: "a", unknown: true, confirming: num(3)}, {ID: "b", unknown: true}}, want: []string{"b", "a"}},
-		"NotBeforeLockDelay": {all: []Attempt{{ID: "a", unknown: true, Resumed: true, Lease: Lease{Delay: time.Second}}}},
+		"NotBeforeLockDelay": {all: []Attempt{{ID: "a", unknown: true, Resumed: true, Lease: queue.Lease{Delay: time.Second}}}},
 		"ResumedNoDelay":     {all: []Attempt{{ID: "a", unknown: true, Resumed: true}}, want: []string{"a"}},
 		"AtMostOneRequest":   {all: many, want: last},
 	} {
@@ -370,18 +373,18 @@ func TestRemains(t *testing.T) {
 	shown := recordOf(7, held("a", 7))
 	for name, test := range map[string]struct {
 		a    Attempt
-		rec  Record
+		rec  queue.Record
 		want bool
 	}{
 		"GivenUp":               {a: Attempt{given: true, unknown: true}, rec: shown, want: true},
 		"PutAgainByALateCopy":   {a: Attempt{given: true}, rec: shown, want: true},
 		"RemovedWithoutAnswer":  {a: Attempt{given: true, unknown: true}, rec: recordOf(7)},
 		"NotGivenUp":            {a: Attempt{unknown: true}, rec: shown},
-		"OfAnotherProcessDelay": {a: Attempt{given: true, Resumed: true, Lease: Lease{Delay: time.Hour}}, rec: shown},
+		"OfAnotherProcessDelay": {a: Attempt{given: true, Resumed: true, Lease: queue.Lease{Delay: time.Hour}}, rec: shown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.a.ID = "a"
-			w := &Wait{Snapshot: SnapshotOf(test.rec, clock.now), Attempts: Attempts{[]Attempt{test.a}}}
+			w := &Wait{Snapshot: queue.SnapshotOf(test.rec, clock.now), Attempts: Attempts{[]Attempt{test.a}}}
 			if got := w.Shown(w.Snapshot); got != test.want {
 				t.Errorf("it remains: %v, want %v", got, test.want)
 			}
@@ -392,32 +395,32 @@ func TestRemains(t *testing.T) {
 // TestSuspects checks that a holder that was granted by name counts as gone after a look without its row that was sent after
 // an answer with its entry, and after no other.
 func TestSuspects(t *testing.T) {
-	named := func(id string) Record {
-		return recordOf(8, Holder{ID: id, Ticket: num(7), Named: true, Lease: Lease{TTL: time.Minute}})
+	named := func(id string) queue.Record {
+		return recordOf(8, queue.Holder{ID: id, Ticket: num(7), Named: true, Lease: queue.Lease{TTL: time.Minute}})
 	}
-	accepted := recordOf(8, Holder{ID: "a-n7", Ticket: num(7), Named: true, Lease: Lease{TTL: time.Minute, Beat: 1}})
-	row := Waiter{ID: "a-r0-7", Ticket: num(7), Lease: Lease{TTL: time.Minute}}
+	accepted := recordOf(8, queue.Holder{ID: "a-n7", Ticket: num(7), Named: true, Lease: queue.Lease{TTL: time.Minute, Beat: 1}})
+	row := queue.Waiter{ID: "a-r0-7", Ticket: num(7), Lease: queue.Lease{TTL: time.Minute}}
 	for name, test := range map[string]struct {
-		before, now Record
-		rows        []Waiter
+		before, now queue.Record
+		rows        []queue.Waiter
 		part        bool // the answer shows the record alone
 		want        Doing
 	}{
 		"Gone":       {before: named("a-n7"), now: named("a-n7"), want: Evicting},
 		"FirstSeen":  {before: recordOf(8, held("x", 6)), now: named("a-n7"), want: Looking},
 		"Another":    {before: named("b-n7"), now: named("a-n7"), want: Looking},
-		"WithRow":    {before: named("a-n7"), now: named("a-n7"), rows: []Waiter{row}, want: Resting},
+		"WithRow":    {before: named("a-n7"), now: named("a-n7"), rows: []queue.Waiter{row}, want: Resting},
 		"Accepted":   {before: named("a-n7"), now: accepted, want: Resting},
 		"RecordOnly": {before: named("a-n7"), now: named("a-n7"), part: true, want: Resting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := waitOf(WaitConfig{})
 			w.Ticket, w.turn.joined, w.turn.put, w.State = num(9), true, true, Resting
-			w.Snapshot = SnapshotOf(test.before, clock.now)
+			w.Snapshot = queue.SnapshotOf(test.before, clock.now)
 			if do := w.Step(clock, Rested{}); do.State != Looking {
 				t.Fatalf("it does %v", do.State)
 			}
-			s := Snapshot{Record: test.now, Rows: test.rows, Whole: !test.part, ReadAt: clock.now.Add(time.Second)}
+			s := queue.Snapshot{Record: test.now, Rows: test.rows, Whole: !test.part, ReadAt: clock.now.Add(time.Second)}
 			do := w.Step(clock, Seen{s})
 			if do.State != test.want {
 				t.Fatalf("it does %v, want %v", do.State, test.want)
@@ -433,16 +436,16 @@ func TestSuspects(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	for name, test := range map[string]struct {
-		rec  Record
+		rec  queue.Record
 		want bool
 	}{
 		"RightAboveFloor":  {rec: recordOf(6), want: true},
 		"NotWithTicket":    {rec: recordOf(5)},
 		"NotAtFloor":       {rec: recordOf(7)},
-		"NotWithoutRecord": {rec: Record{Granted: num(6)}},
+		"NotWithoutRecord": {rec: queue.Record{Granted: num(6)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (&Wait{Ticket: num(7), Snapshot: SnapshotOf(test.rec, clock.now)}).Next(); got != test.want {
+			if got := (&Wait{Ticket: num(7), Snapshot: queue.SnapshotOf(test.rec, clock.now)}).Next(); got != test.want {
 				t.Errorf("next is %v", got)
 			}
 		})
@@ -472,18 +475,18 @@ func TestNoWait(t *testing.T) {
 			t.Errorf("it tried %d numbers", n)
 		}
 	})
-	stuck := Holder{ID: "h", Ticket: num(7), Problem: errors.New("cannot be read")}
+	stuck := queue.Holder{ID: "h", Ticket: num(7), Problem: errors.New("cannot be read")}
 	permits, full := read(20, 7, 2, held("h", 7)), read(20, 7, 2, held("h", 7), held("i", 6))
 	for name, test := range map[string]struct {
-		rec  Record
-		mode Mode
+		rec  queue.Record
+		mode queue.Mode
 		want Doing
 		why  Why
 	}{
 		"WithoutHolders":      {rec: recordOf(7), want: Taking},
 		"WithHolder":          {rec: recordOf(7, held("h", 7)), want: Ended, why: WhyBusy},
-		"WithPermits":         {rec: permits, mode: Mode{Permits: 2}, want: Taking},
-		"WithAllPermitsInUse": {rec: full, mode: Mode{Permits: 2}, want: Ended, why: WhyBusy},
+		"WithPermits":         {rec: permits, mode: queue.Mode{Permits: 2}, want: Taking},
+		"WithAllPermitsInUse": {rec: full, mode: queue.Mode{Permits: 2}, want: Ended, why: WhyBusy},
 		"WithStuckHolder":     {rec: recordOf(7, stuck), want: Ended, why: WhyError},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -497,27 +500,27 @@ func TestNoWait(t *testing.T) {
 }
 
 func TestHandle(t *testing.T) {
-	handle := Handle{ID: "p", Ticket: num(7)}
-	mine := Holder{ID: "p-3", Ticket: num(7), Lease: Lease{TTL: time.Second}}
+	handle := queue.Handle{ID: "p", Ticket: num(7)}
+	mine := queue.Holder{ID: "p-3", Ticket: num(7), Lease: queue.Lease{TTL: time.Second}}
 	unconfirmed, endless, broken := mine, mine, mine
 	unconfirmed.Lease.FailClosed = true
-	endless.Lease = Lease{Beat: 1, FailClosed: true}
-	broken.Lease, broken.Problem = Lease{}, &clause.MalformedError{}
+	endless.Lease = queue.Lease{Beat: 1, FailClosed: true}
+	broken.Lease, broken.Problem = queue.Lease{}, &clause.MalformedError{}
 	for name, test := range map[string]struct {
-		holders []Holder
+		holders []queue.Holder
 		found   bool
 		why     Why
 		failed  bool
 	}{
-		"FindsItsHolder":          {holders: []Holder{held("q-1", 6), mine}, found: true},
-		"IgnoresOtherTicket":      {holders: []Holder{held("p-3", 6)}},
-		"IgnoresOtherID":          {holders: []Holder{held("pp-3", 7)}},
-		"IsGoneBeforeConfirm":     {holders: []Holder{unconfirmed}, found: true, why: WhyGone, failed: true},
-		"LeavesEndlessToOperator": {holders: []Holder{endless}, found: true, failed: true},
-		"ReportsUnreadable":       {holders: []Holder{broken}, found: true, failed: true},
+		"FindsItsHolder":          {holders: []queue.Holder{held("q-1", 6), mine}, found: true},
+		"IgnoresOtherTicket":      {holders: []queue.Holder{held("p-3", 6)}},
+		"IgnoresOtherID":          {holders: []queue.Holder{held("pp-3", 7)}},
+		"IsGoneBeforeConfirm":     {holders: []queue.Holder{unconfirmed}, found: true, why: WhyGone, failed: true},
+		"LeavesEndlessToOperator": {holders: []queue.Holder{endless}, found: true, failed: true},
+		"ReportsUnreadable":       {holders: []queue.Holder{broken}, found: true, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, found, why, err := handle.holder(recordOf(7, test.holders...))
+			h, found, why, err := holderOf(&handle, recordOf(7, test.holders...))
 			if found != test.found || why != test.why || (err != nil) != test.failed {
 				t.Errorf("found %v, why %d, error %v", found, why, err)
 			}
@@ -529,7 +532,7 @@ func TestHandle(t *testing.T) {
 }
 
 // inScope returns the record of a queue whose tickets the table's counter issues.
-func inScope(rec Record) Record {
+func inScope(rec queue.Record) queue.Record {
 	rec.Scope = ticket.ScopeTable
 	return rec
 }

@@ -1,25 +1,26 @@
-package queue
+package machine
 
 import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // HoldEvent is what has happened to a Hold.
 type HoldEvent struct {
 	Kind   HoldEventKind
 	Reply  Reply
-	Record Record // that the request left, or that refused it
-	Err    error  // of a request without either; of what else was asked for, why it was not done
+	Record queue.Record // that the request left, or that refused it
+	Err    error        // of a request without either; of what else was asked for, why it was not done
 
-	Deadline  time.Time // of the lease; zero: it has no end
-	Delivered bool      // the lock was given to the caller that asked for it
-	Asks      bool      // the caller's update has a condition
-	Next      *Next     // the waiter that was looked for; nil: none is known
-	Followed  bool      // the next turn of the block has begun
-	Result    *Result   // that Release is to leave in the record; nil: none
-	TooEarly  bool      // the lease ends too early: the host was suspended after the end was computed
+	Deadline  time.Time     // of the lease; zero: it has no end
+	Delivered bool          // the lock was given to the caller that asked for it
+	Asks      bool          // the caller's update has a condition
+	Next      *queue.Next   // the waiter that was looked for; nil: none is known
+	Followed  bool          // the next turn of the block has begun
+	Result    *queue.Result // that Release is to leave in the record; nil: none
+	TooEarly  bool          // the lease ends too early: the host was suspended after the end was computed
 }
 
 // HoldEventKind is the kind of a [HoldEvent].

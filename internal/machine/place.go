@@ -1,4 +1,4 @@
-package queue
+package machine
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Place is the machine of a waiter's row, from ENQUEUE to its delete:
@@ -18,8 +19,8 @@ import (
 // It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is unanswered.
 // Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
 type Place struct {
-	Row    Waiter // as it was put last; with the id that is in the table, once that is known
-	items  *Items
+	Row    queue.Waiter // as it was put last; with the id that is in the table, once that is known
+	items  *queue.Items
 	prefix string // of the row's ids
 	from   string // prefix of the id of the row that is resumed; empty after that
 
@@ -55,7 +56,7 @@ type leaseEnd struct{ until, sent time.Time }
 const maxRowIDs = 40
 
 // NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to replace.
-func NewPlace(items *Items, row Waiter, prefix, from string) Place {
+func NewPlace(items *queue.Items, row queue.Waiter, prefix, from string) Place {
 	return Place{Row: row, items: items, prefix: prefix, from: from}
 }
 
@@ -64,7 +65,7 @@ type PlaceEvent struct {
 	Is PlaceEventKind
 	// With PlacePut and PlaceRenew: the lease that begins or goes on with a request sent now, and the host's time. Of a lease
 	// that goes on, the end counts.
-	Lease           Lease
+	Lease           queue.Lease
 	CreatedAt, Sent time.Time
 	Reply           Reply  // with PlaceReply: to the request under way
 	ID              string // with PlaceReply: the row's id, if it was put before
@@ -140,7 +141,7 @@ func (p *Place) put(e PlaceEvent) PlaceTodo {
 	p.Row.Lease, p.Row.CreatedAt = e.Lease, e.CreatedAt
 	p.puts++
 	p.writes(e.Lease.Until, e.Sent)
-	w := Enqueue(p.Row.Item(*p.items), p.from, p.ids...)
+	w := queue.Enqueue(p.Row.Item(*p.items), p.from, p.ids...)
 	p.remember(p.Row.ID)
 	return PlaceTodo{Do: PlaceSend, Write: w}
 }
@@ -197,7 +198,7 @@ func (p *Place) leave() PlaceTodo {
 		return PlaceTodo{Do: PlaceOver}
 	}
 	p.state = rowDeleting
-	return PlaceTodo{Do: PlaceSend, Write: Leave(p.ids...)}
+	return PlaceTodo{Do: PlaceSend, Write: queue.Leave(p.ids...)}
 }
 
 // writes remembers the end of a lease that is written, and drops those that are over.

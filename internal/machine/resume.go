@@ -1,4 +1,4 @@
-package queue
+package machine
 
 import (
 	"cmp"
@@ -9,15 +9,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/clause"
-	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/queue"
 )
-
-// Handle names a wait, or the lock that it was granted, for the process that continues it.
-type Handle struct {
-	ID     string // prefix of all its ids
-	Ticket ticket.Number
-	Held   bool // it is of a lock that was granted: no place is left. Its ticket may be above the floor, in a block
-}
 
 // resume joins if the ticket can still be granted.
 func (w *Wait) resume() Do {
@@ -26,7 +19,7 @@ func (w *Wait) resume() Do {
 		return Do{State: Joining}
 	}
 	why := "it was released, evicted, overtaken, or resumed by another process"
-	if slices.ContainsFunc(rec.Holders, func(h Holder) bool { return h.Ticket == w.Ticket && !h.Closed }) {
+	if slices.ContainsFunc(rec.Holders, func(h queue.Holder) bool { return h.Ticket == w.Ticket && !h.Closed }) {
 		why = "another process holds the lock with this ticket, as after an earlier Resume"
 	}
 	return w.fail(WhyGone, errors.New(why))
@@ -58,13 +51,13 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 		entry.Data = old.Data
 	}
 	entry.Group = cmp.Or(entry.Group, old.Group)
-	mark := Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
+	mark := queue.Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
 	_, mark.At, _ = c.At(c.Now()) // no transaction of the holder began later
-	return Do{State: TakingOver, Attempt: a, Write: Resume(entry, w.Config.Resume.Ticket, old, mark), Holders: []Holder{old}}, true
+	return Do{State: TakingOver, Attempt: a, Write: queue.Resume(entry, w.Config.Resume.Ticket, old, mark), Holders: []queue.Holder{old}}, true
 }
 
 // holderOf returns the holder in the record that a handle names. The error is the reason why it cannot be resumed.
-func holderOf(h *Handle, rec Record) (holder Holder, found bool, why Why, err error) {
+func holderOf(h *queue.Handle, rec queue.Record) (holder queue.Holder, found bool, why Why, err error) {
 	for _, holder := range rec.Holders {
 		switch {
 		case !strings.HasPrefix(holder.ID, h.ID+"-"), holder.Closed:
@@ -81,11 +74,11 @@ func holderOf(h *Handle, rec Record) (holder Holder, found bool, why Why, err er
 		}
 		return holder, true, why, err
 	}
-	return Holder{}, false, why, nil
+	return queue.Holder{}, false, why, nil
 }
 
 // hides returns what is wrong with a record that refuses to replace an entry as it was read.
-func (w *Wait) hides(rec Record) error {
+func (w *Wait) hides(rec queue.Record) error {
 	old, found, _, err := holderOf(w.Config.Resume, w.Snapshot.Record)
 	again, present := rec.Mine(old.ID)
 	if !found || err != nil || !present || !again.Unchanged(old) {
@@ -93,7 +86,7 @@ func (w *Wait) hides(rec Record) error {
 	}
 	q := w.Config.Items
 	return &clause.MalformedError{
-		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(AttrHolders) + "." + old.ID,
+		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrHolders) + "." + old.ID,
 		Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
 	}
 }

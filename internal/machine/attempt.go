@@ -1,10 +1,11 @@
-package queue
+package machine
 
 import (
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -12,7 +13,7 @@ import (
 type Attempt struct {
 	ID      string // never used before
 	Sent    time.Time
-	Lease   Lease
+	Lease   queue.Lease
 	Claimed bool
 	Passed  bool // a release makes it: the PASS of the ticket before
 	Resumed bool // it takes over the lock of a process that has ended
@@ -61,17 +62,17 @@ func (l *Attempts) ids() (ids []string) {
 }
 
 // mine returns the attempt whose entry is in the record, and the entry; nil if there is none.
-func (l *Attempts) mine(rec Record) (*Attempt, Holder) {
+func (l *Attempts) mine(rec queue.Record) (*Attempt, queue.Holder) {
 	h, ok := rec.Mine(l.ids()...)
 	if !ok {
-		return nil, Holder{}
+		return nil, queue.Holder{}
 	}
 	return &l.all[slices.IndexFunc(l.all, func(a Attempt) bool { return a.ID == h.ID })], h
 }
 
 // leftover returns an attempt that was given up and whose entry a snapshot shows, for which no removal was tried since; nil if
 // there is none. A late request can put an entry there again after it was removed.
-func (l *Attempts) leftover(s Snapshot) *Attempt {
+func (l *Attempts) leftover(s queue.Snapshot) *Attempt {
 	for i := range l.all {
 		if a := &l.all[i]; a.shown(s) && a.removed.Before(s.ReadAt) {
 			return a
@@ -81,12 +82,12 @@ func (l *Attempts) leftover(s Snapshot) *Attempt {
 }
 
 // Shown reports whether a snapshot shows an entry that is to be removed.
-func (l *Attempts) Shown(s Snapshot) bool {
+func (l *Attempts) Shown(s queue.Snapshot) bool {
 	return slices.ContainsFunc(l.all, func(a Attempt) bool { return a.shown(s) })
 }
 
 // shown reports whether a snapshot shows the entry of an attempt that was given up, and that may be removed.
-func (a *Attempt) shown(s Snapshot) bool {
+func (a *Attempt) shown(s queue.Snapshot) bool {
 	_, shown := s.Record.Mine(a.ID)
 	return shown && a.given && !a.delayed()
 }
@@ -116,7 +117,7 @@ func (l *Attempts) Unknown() []string {
 	}
 	// A waiter stops long before it has that many. The last are the likeliest to be still under way.
 	ids := slices.Concat(leased, endless)
-	return ids[max(0, len(ids)-MaxEvicted):]
+	return ids[max(0, len(ids)-queue.MaxEvicted):]
 }
 
 // Orphans returns the ids, and a ticket, of grants that fail closed and that no lease ends, if they are in the record.
@@ -130,15 +131,15 @@ func (l *Attempts) Orphans() (ids []string, t ticket.Number) {
 }
 
 // attempt returns the entry of a new attempt, which is sent now.
-func (w *Wait) attempt(c Clock, claimed bool) Entry {
+func (w *Wait) attempt(c Clock, claimed bool) queue.Entry {
 	w.add(Attempt{ID: w.Config.ID + "-" + strconv.Itoa(w.requests()), Claimed: claimed})
 	return w.entry(c, w.last())
 }
 
 // entry begins the attempt and returns the entry to write.
-func (w *Wait) entry(c Clock, a *Attempt) Entry {
-	entry := Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns, Group: w.Config.Policy.Group}
-	if mode := w.Config.Mode; !mode.Shared && mode.Permits <= maxRung {
+func (w *Wait) entry(c Clock, a *Attempt) queue.Entry {
+	entry := queue.Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns, Group: w.Config.Policy.Group}
+	if mode := w.Config.Mode; !mode.Shared && mode.Permits <= queue.MaxRung {
 		entry.Bell = w.Config.Bell
 	}
 	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner
@@ -158,11 +159,11 @@ func (w *Wait) MayOffer() bool {
 }
 
 // Passing returns the entry that a release writes which passes the lock to the wait.
-func (w *Wait) Passing(c Clock) Entry { return w.entry(c, &w.all[w.turn.pass-1]) }
+func (w *Wait) Passing(c Clock) queue.Entry { return w.entry(c, &w.all[w.turn.pass-1]) }
 
 // Retaking returns the entry by which a release of this client takes tickets for the wait, which has sent nothing yet, from that
 // ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Wait.Begin] unless that was applied.
-func (w *Wait) Retaking(c Clock, t ticket.Number) Entry {
+func (w *Wait) Retaking(c Clock, t ticket.Number) queue.Entry {
 	w.Ticket = t
 	w.add(Attempt{ID: w.PassID() + "t", Passed: true}) // a later PASS to the same ticket has another id
 	w.turn = turn{ticketed: true, pass: len(w.all)}
@@ -173,7 +174,7 @@ func (w *Wait) Retaking(c Clock, t ticket.Number) Entry {
 func (w *Wait) passed(c Clock, r Passed) Do {
 	a := &w.all[w.turn.pass-1]
 	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
-		w.Snapshot = SnapshotOf(r.Record, c.Now())
+		w.Snapshot = queue.SnapshotOf(r.Record, c.Now())
 		return w.proceed(c)
 	}
 	a.unknown = a.unknown || r.Reply == ReplyApplied || r.Reply == ReplyUnknown
@@ -187,7 +188,7 @@ func (w *Wait) passed(c Clock, r Passed) Do {
 // lease is over, as after a lost answer or a pause of the process; by name, it is accepted then. A resumed wait takes over the
 // entry of the process before.
 func (w *Wait) adopt(c Clock) (do Do, settled bool) {
-	var late *Holder
+	var late *queue.Holder
 	if a, h := w.mine(w.Snapshot.Record); a != nil {
 		switch usable := w.usable(c, a, h); {
 		case usable && !h.Accepted():
@@ -211,7 +212,7 @@ func (w *Wait) adopt(c Clock) (do Do, settled bool) {
 }
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
-func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
+func (w *Wait) usable(c Clock, a *Attempt, h queue.Holder) bool {
 	if h.Named && !(w.acceptable(h) && w.dated(c, a, h)) {
 		return false
 	}
@@ -219,7 +220,7 @@ func (w *Wait) usable(c Clock, a *Attempt, h Holder) bool {
 }
 
 // grant ends the wait with a lock that is held, or confirms it first.
-func (w *Wait) grant(c Clock, a *Attempt, h Holder) Do {
+func (w *Wait) grant(c Clock, a *Attempt, h queue.Holder) Do {
 	if w.Config.FailClosed {
 		a.unknown = true
 		return w.confirm(c)
@@ -236,7 +237,7 @@ func (w *Wait) confirm(c Clock) Do {
 	if a.Lease.AtLeast > 0 {
 		since = latest
 	}
-	return Do{State: Confirming, Attempt: a, Holder: &h, Write: Confirm(a.ID, h.Ticket, since)}
+	return Do{State: Confirming, Attempt: a, Holder: &h, Write: queue.Confirm(a.ID, h.Ticket, since)}
 }
 
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its

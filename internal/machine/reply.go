@@ -1,4 +1,4 @@
-package queue
+package machine
 
 // Reply is what a client has learned of a request that it sent: that is what a machine hears of it. Those before ReplyFailed
 // show the record.

@@ -1,10 +1,11 @@
-package queue
+package machine
 
 import (
 	"errors"
 	"fmt"
 
 	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // read takes the record after the loss of a lock with a lock delay, which counts from the end of the lease: the entry keeps
@@ -45,7 +46,7 @@ func (s releaseStep) remove() HoldDo {
 		c.limit = s.now.Local.Add(s.grant.Patience)
 	}
 	c.removing = true
-	return HoldDo{Do: HoldSend, Write: Remove(s.grant.ID), Limit: c.limit}
+	return HoldDo{Do: HoldSend, Write: queue.Remove(s.grant.ID), Limit: c.limit}
 }
 
 // removed takes the answer to the removal of the entry.
