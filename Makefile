@@ -46,7 +46,7 @@ test: tools fmt vet ## everything: formatting, vet, all tests with the race dete
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed
 	sh internal/tools/repeat.sh $(or $(RUNS),20)
 
-# The stories, small worlds of the search, the packages of the machines and of their drivers, and the prose.
+# The stories, small worlds of the search, the packages of the machines and of their driver, and the prose.
 SMALL = ^(two_turns_each|three|lost|late|crash|suspended|copied|names|passes|readers|permits)$$
 
 .PHONY: try

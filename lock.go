@@ -161,7 +161,7 @@ func (l *held) SetData(ctx context.Context, data []byte) error {
 	return l.turn.SetData(ctx, data)
 }
 
-// publicError makes the public error of an error of a session.
+// publicError makes the public error of an error of package play.
 func publicError(err error) error {
 	e, unreleased := err.(*play.UnreleasedError)
 	if !unreleased {

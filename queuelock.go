@@ -120,7 +120,7 @@ type Client struct {
 	mu         sync.Mutex
 	closed     bool                // guarded by mu
 	calls      group.Group         // entered under mu, while not closed
-	background group.Group         // heartbeats, row deletes, RESET
+	background group.Group         // the steps of members, and requests
 	functions  group.Group         // those of Do that run; entered under mu, while not closed
 	doing      map[*play.Lock]bool // guarded by mu; their locks
 	checkTTL   sync.Once           // of the table, with Config.Forget
@@ -425,7 +425,7 @@ func (c *Client) Close(ctx context.Context) error {
 // locks returns those that are held or not yet released.
 func (c *Client) locks() []*play.Lock { return c.players.Locks() }
 
-// together returns what the callers have in common that may wait together.
+// together returns what all callers of the client have in common.
 func (c *Client) together() play.Config {
 	return play.Config{
 		Most: c.cfg.Block, Names: c.cfg.WaiterTTL <= c.cfg.TTL,

@@ -493,7 +493,7 @@ inline releaseMark(q, h, v, c, quick) {
 inline newMark(h) { if :: me == 0 -> me = h; met = 0 :: else fi }
 inline see(q) { srid[q] = mr; srtk[q] = mrt; srcall[q] = mrc; seid[q] = me; setk[q] = met }
 
-/* Record.Outcome of package serving. */
+/* Record.Outcome of package queue. */
 #define uHELD 1
 #define uTHIS 2
 #define uEARLIER 3

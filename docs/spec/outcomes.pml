@@ -373,7 +373,7 @@ end:	do
 }
 
 /* The outcome of call c (0: a heartbeat) by a record without the entry: the pure
- * function Record.Outcome of package serving. */
+ * function Record.Outcome of package queue. */
 #define oHELD 1
 #define oGONE 2
 #define oTHIS 3           /* released, by call c */

@@ -611,7 +611,7 @@ end:	do
 	od
 }
 
-/* The keeper of a waiter's row (internal/waiter/place.go). It makes one request
+/* The keeper of a waiter's row (internal/machine/place.go). It makes one request
  * after the other, but the delete of the previous row may run beside the next
  * ENQUEUE. It also sends the RESET that a release leaves to the background. */
 #define NOPLACE(p) pst[p] = IDLE; pt[p] = 0; prid[p] = 0; plv[p] = 0; psent[p] = 0; stood[p] = 0
@@ -674,7 +674,7 @@ inline rows(t) {
 	}
 }
 
-/* The action after a look: Snapshot.Decide and turn.act. */
+/* The action after a look: Snapshot.Decide and Wait.act. */
 #define pWAIT 0
 #define pOVER 1
 #define pANEW 2

@@ -136,8 +136,8 @@ type Do struct {
 	Decision *queue.Decision // that was taken in this step, of Wait.Snapshot; nil: none
 }
 
-// Wait is one acquire in one queue: from the first request to the grant, or until nothing of it is left. Its methods need
-// no lock: one goroutine steps it.
+// Wait is one wait of a caller, or of a block of callers: from the first request to the grant, or until nothing of it is left. Its methods need
+// no lock: one goroutine at a time steps it.
 type Wait struct {
 	Config WaitConfig
 

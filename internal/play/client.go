@@ -1,7 +1,7 @@
-// Package play drives members: it sends what they ask for, lets time come to their timers, and lets callers rest on a channel. It
-// decides nothing of the protocol: package member does.
+// Package play drives members: it sends what they ask for, lets time come to their timers, and lets callers rest on a channel. What
+// comes next is for package member to decide. The driver decides what a failure is: when a request hangs, is repeated, or is unknown.
 //
-//	Acquire, Release, …  ──event──►  player.run ──► member.Step ──► effects:  Send, Look ──► one goroutine each ──answer──► player.run
+//	Acquire, Release, …  ──event──►  player.run ──► member.Step ──► effects:  Send, Look, … ► one goroutine each ──answer──► player.run
 //	the timer, a bell    ──event──►      │                                    Give, Refuse, Report ──► the caller's channel
 //	                                     └── arms the timer for the first of the member's
 //
@@ -61,7 +61,7 @@ type Config struct {
 	Names     bool // a release may grant the lock by a row
 	Schedule  waitpolicy.Schedule
 	Timeout   time.Duration // of a request: how long a release outlives its caller
-	Attention time.Duration // a request that takes longer hangs, and its row is not renewed: it would block all behind it
+	Attention time.Duration // a request that takes longer hangs: it counts as one without an answer
 
 	Store      *table.Store                   // of requests that are of no caller
 	Name       func(table.Queue) fmt.Stringer // of a lock, in errors
@@ -70,7 +70,7 @@ type Config struct {
 	Log        *slog.Logger
 	Background func(func()) // runs what the client's Close waits for
 	Local      *handover.Ringer
-	// Users match these errors: see session.Client.
+	// Users match these errors.
 	Released error
 	Lost     func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error
 	Unknown  func(q table.Queue, err, ctx, end error) error

@@ -10,7 +10,7 @@
 //	bells        carries bells in memory
 //	conditions   a story for each condition of each write, which goes wrong without it
 //	story        the words in which search and test/sim print what happens to a queue
-//	search       all interleavings of the machines of package queue, within bounds ("make spec")
+//	search       all interleavings of members, within bounds ("make spec")
 //	engines      the DynamoDB engines that test suites run on
 //	locktest     what the tests share
 //	writetest    compares writes of package clause with what a table does

@@ -68,7 +68,7 @@ func TestBlockLeavesBeforeItsGrant(t *testing.T) {
 
 // bothWays runs a test of calls that may wait together, and of such as wait alone.
 func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queuelock.Option)) {
-	for name, opts := range map[string][]queuelock.Option{"Together": nil, "Alone": {queuelock.WithOwner("another")}} {
+	for name, opts := range map[string][]queuelock.Option{"Together": nil, "Alone": {queuelock.WithData([]byte("x"))}} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) { f(t, table, opts...) })
 	}
 }

@@ -20,7 +20,9 @@ import (
 // TestWhoJoinsBlocks lets calls of each kind wait behind a lock of another client, and compares their rows with the page.
 func TestWhoJoinsBlocks(t *testing.T) {
 	const page = "docs/configuration.md"
-	says(t, page, "A call takes part with `Forever` or a duration. It waits alone with another wait, a wider `Scope` or any option but `OnProgress`, and so do `LockItem`, `AcquireAll` and `Resume`.")
+	says(t, page, "A call takes part with `Forever` or a duration, together with calls of equal options. It waits alone with another wait, "+
+		"a wider `Scope`, or any option but `OnProgress`, `WithTTL`, `WithOwner` and an `OnExpiring` of less than a sixteenth of `WaiterTTL`. "+
+		"`LockItem`, `Resume`, and `AcquireAll` beside other calls wait alone as well.")
 	type call struct {
 		wait waitpolicy.Wait
 		opts []queuelock.Option

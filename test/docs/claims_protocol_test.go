@@ -161,10 +161,10 @@ func TestFiguresOfFailures(t *testing.T) {
 	says(t, failuresPage, "loses the lock %.1f s after the last renewal", relied.Seconds())
 	says(t, failuresPage, "the rest of the lease, %v s", holder.Seconds())
 	says(t, failuresPage, "delays others by %v s |", waits.Seconds())
-	// A waiter that hangs renews its row for twice the longest sleep and a request.
+	// A request hangs after twice the longest sleep and a request, and two of them end the wait.
 	active := max(2*(waitpolicy.Default.Slowest+min(5*time.Second, waits/4)), 30*time.Second)
-	says(t, protocolPage, "every %v s by default", active.Seconds())
-	says(t, failuresPage, "delays others by %v s |", (active + waits).Seconds())
+	says(t, protocolPage, "%v s by default and at least 30 s", active.Seconds())
+	says(t, failuresPage, "delays others by %v s |", (2 * active).Seconds())
 	says(t, failuresPage, "delays others by %v s with the locks", active.Seconds())
 	says(t, failuresPage, "CLEAN UP removes at most %d ids", queue.MaxEvicted)
 	says(t, failuresPage, "during %v minute of observation", secondsOf(t, "queue", "malformedLease")/60)

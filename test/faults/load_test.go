@@ -83,8 +83,7 @@ func TestHeld(t *testing.T) {
 	})
 }
 
-// TestWaiting checks what a waiter of a long queue costs: its caller's goroutine, one for its
-// row, and few requests besides those of its own turn. A part of the memory is the engine's.
+// TestWaiting checks what a waiter of a long queue costs: its caller's goroutine, and few requests besides those of its own turn. A part of the memory is the engine's.
 func TestWaiting(t *testing.T) {
 	locktest.InBubble(t, "many waiters", func(t *testing.T) {
 		n := locktest.Scaled(600, 100)
@@ -106,7 +105,7 @@ func TestWaiting(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		used().check(t, n, usage{bytes: 27_000, goroutines: 2})
+		used().check(t, n, usage{bytes: 27_000, goroutines: 1})
 		before := table.Counts().Total().Sent
 		locktest.Release(t, held)
 		wg.Wait()

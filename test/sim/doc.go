@@ -53,8 +53,8 @@
 //   - Bells. In some runs processes ring each other. Bells are lost, late and repeated,
 //     and others are forged.
 //   - Stuck reads. A read hangs for one to three minutes and ignores its context,
-//     so its waiter does not continue, while the goroutine that renews the
-//     waiter's row does.
+//     so its waiter does not continue, while the driver renews the row until
+//     the read counts as hung.
 //
 // # Checks
 //
