@@ -3,6 +3,8 @@ package queue
 import (
 	"cmp"
 	"time"
+
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // Timed returns the record with the times at which the request that returned it was sent, or an earlier one, and its
@@ -22,7 +24,31 @@ func (r Record) Timed(sent, read time.Time) Record {
 //   - If one number has risen and another has fallen, the two are not states of one record. None is proven to be later,
 //     and before is kept until the answer to a later request.
 func (r Record) Follows(before Record) bool {
-	risen, fallen := r.since(before)
+	return r.FollowsStage(before.Stage(), func(h Holder) (int64, bool) {
+		old, ok := before.Mine(h.ID)
+		return old.Lease.Beat, ok && old.Ticket == h.Ticket
+	})
+}
+
+// Stage is what Follows compares of a record, besides the beats of its holders.
+type Stage struct {
+	sent, read  time.Time // see Timed
+	last, floor ticket.Number
+	size        int32 // 0 of an idle record, and 1 without holders
+}
+
+// Stage returns that of a record.
+func (r Record) Stage() Stage {
+	s := Stage{sent: r.sent, read: r.read, last: r.TicketNumber, floor: r.Floor()}
+	if r.Present {
+		s.size = 1 + int32(len(r.Holders))
+	}
+	return s
+}
+
+// FollowsStage is Follows of the stage of a record. beat returns the beat of a holder before, if it is known.
+func (r Record) FollowsStage(before Stage, beat func(Holder) (int64, bool)) bool {
+	risen, fallen := r.since(before, beat)
 	switch {
 	case r.sent.After(before.read):
 		return true
@@ -34,25 +60,18 @@ func (r Record) Follows(before Record) bool {
 
 // since compares what never falls while a record exists: the last ticket, the floor, and the beats of a holder. Each
 // grant raises the floor, so with the same numbers holders only leave, and then holders itself.
-func (r Record) since(before Record) (risen, fallen bool) {
+func (r Record) since(before Stage, beat func(Holder) (int64, bool)) (risen, fallen bool) {
+	now := r.Stage()
 	note := func(change int) { risen, fallen = risen || change > 0, fallen || change < 0 }
-	note(r.TicketNumber.Compare(before.TicketNumber))
-	note(r.Floor().Compare(before.Floor()))
+	note(now.last.Compare(before.last))
+	note(now.floor.Compare(before.floor))
 	if !risen && !fallen {
-		note(cmp.Compare(before.size(), r.size()))
+		note(cmp.Compare(before.size, now.size))
 	}
 	for _, h := range r.Holders {
-		if old, ok := before.Mine(h.ID); ok && old.Ticket == h.Ticket {
-			note(cmp.Compare(h.Lease.Beat, old.Lease.Beat))
+		if old, ok := beat(h); ok {
+			note(cmp.Compare(h.Lease.Beat, old))
 		}
 	}
 	return risen, fallen
-}
-
-// size is 0 for an idle record, and 1 for one without holders.
-func (r Record) size() int {
-	if !r.Present {
-		return 0
-	}
-	return 1 + len(r.Holders)
 }

@@ -17,9 +17,10 @@ import (
 type Hold struct {
 	grant     Grant
 	phase     Phase
-	seen      queue.Record // the last one with the lock, without its item
-	unsettled []time.Time  // of the marks of the record with the grant
+	seen      sight       // of the last record with the lock
+	unsettled []time.Time // of the marks of the record with the grant
 	sharing   sharing
+	fast      bool  // the fast form of RELEASE was possible by the record that was seen
 	calls     int64 // number of the last call that releases the lock
 	dataSet   int64 // number of the last SetData
 	made      int64 // number of the last transaction
@@ -28,6 +29,26 @@ type Hold struct {
 	hidden    error             // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
 	block     inBlock
 	call      *call // the last one that releases the lock; a step replaces it. Nil: there was none
+}
+
+// sight is what a holder needs of a record with the lock. The record itself needs much more memory.
+type sight struct {
+	queue.Stage
+	beat     int64     // of the entry
+	since    time.Time // the same; zero: it has none
+	holdTime queue.HoldTime
+	released queue.Released
+	evicted  queue.Eviction
+}
+
+// keeps keeps what is needed of a record.
+func (h *Hold) keeps(rec queue.Record) {
+	me, _ := rec.Mine(h.grant.ID)
+	h.seen = sight{
+		Stage: rec.Stage(), beat: me.Lease.Beat, since: me.Since, holdTime: rec.HoldTime,
+		released: rec.Marks.Released, evicted: rec.Marks.Evicted,
+	}
+	h.fast = rec.Fast(h.grant.ID, h.grant.Ticket, h.grant.Turns)
 }
 
 // Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on DynamoDB's.
@@ -40,11 +61,11 @@ type Grant struct {
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
 	Claimed, Resumed, Named bool
 	FailClosed              bool
+	Home                    bool // the record is kept on a user's item
 	TTL, Margin, Delay      time.Duration
 	AtLeast                 time.Duration // for which the queue stays closed after Sent
 	NotBefore               time.Time     // the same on DynamoDB's clock; zero if unknown
 	Forget                  time.Duration // after which an idle record may be deleted; zero: never
-	Home                    bool          // the record is kept on a user's item
 	Patience                time.Duration // with requests that end a lock whose lease has ended
 }
 
@@ -64,7 +85,7 @@ const (
 )
 
 // sharing is what is known of other holders of the lock.
-type sharing int
+type sharing uint8
 
 const (
 	isAlone  sharing = iota // there can be none
@@ -74,15 +95,16 @@ const (
 
 // NewHold returns a Hold. The record shows the grant.
 func NewHold(g Grant, rec queue.Record) *Hold {
-	h := &Hold{grant: g, seen: rec, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
+	h := &Hold{grant: g, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
 	switch {
 	case g.Mode.Shared:
 		h.sharing = shares
 	case g.Mode != queue.Mode{}:
 		h.sharing = notAlone
 	}
-	h.seen.Item = nil
-	h.dataSet = h.Entry().DataSet
+	h.keeps(rec)
+	me, _ := rec.Mine(g.ID)
+	h.dataSet = me.DataSet
 	h.asked(rec)
 	return h
 }
@@ -96,17 +118,11 @@ func (h *Hold) Shared() bool { return h.sharing == shares }
 // Hidden reports whether nothing but Release ends the lock, because its entry cannot be read.
 func (h *Hold) Hidden() bool { return h.hidden != nil }
 
-// Entry returns the holder's entry as it was last seen.
-func (h *Hold) Entry() queue.Holder {
-	me, _ := h.seen.Mine(h.grant.ID)
-	return me
-}
-
 // Heartbeat is the next heartbeat, to an end of the lease. It adds since, the time of the grant, until an answer has shown
 // that, and it accepts a grant by name with the lease of a holder. Both times are on DynamoDB's clock, and zero if not known.
 func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
 	r := queue.Renewal{Until: until}
-	if h.Entry().Since.IsZero() {
+	if h.seen.since.IsZero() {
 		r.Since = since
 	}
 	if h.grant.Named {
@@ -196,8 +212,8 @@ func (h *Hold) saw(rec queue.Record) {
 	if me, ok := rec.Mine(h.grant.ID); ok && me.Shared {
 		h.sharing = shares
 	}
-	if rec.Follows(h.seen) {
-		h.seen, h.seen.Item = rec, nil
+	if rec.FollowsStage(h.seen.Stage, func(o queue.Holder) (int64, bool) { return h.seen.beat, o.ID == h.grant.ID }) {
+		h.keeps(rec)
 	}
 }
 
@@ -261,7 +277,7 @@ func (h *Hold) confirms(rec queue.Record) bool {
 
 // outcome returns what became of the lock and its last release call, by a record.
 func (h *Hold) outcome(rec queue.Record) queue.Outcome {
-	return rec.Outcome(h.grant.ID, h.grant.Ticket, h.calls, h.seen.Marks)
+	return rec.Outcome(h.grant.ID, h.grant.Ticket, h.calls, queue.Marks{Released: h.seen.released, Evicted: h.seen.evicted})
 }
 
 // inBlock is the part of a Hold that depends on its block.

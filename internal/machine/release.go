@@ -144,12 +144,12 @@ func (s releaseStep) begin() HoldDo {
 	c, g := s.c, s.grant
 	s.calls++
 	c.first, c.ending = queue.FormHandOff, queue.Ending{
-		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: s.seen.HoldTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
+		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: s.seen.holdTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
 		Replaces: s.sharing == isAlone,
 	}
 	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock idle
 	// for a round trip. RESET follows if none wait.
-	if c.kind != clears && !g.Claimed && s.seen.Fast(g.ID, g.Ticket, g.Turns) {
+	if c.kind != clears && !g.Claimed && s.fast {
 		c.first = queue.FormFast
 	}
 	c.form, c.unsettled = c.first, s.left == TransactionUnsettled || s.block.open
@@ -200,7 +200,7 @@ func (s releaseStep) send() HoldDo {
 	s.close()
 	if c.kind == releases && c.result == nil && !c.offered && s.sharing == isAlone && c.form != queue.FormClose {
 		c.offered = true
-		return HoldDo{Do: HoldOffer, Alone: s.seen.Fast(s.grant.ID, s.grant.Ticket, s.grant.Turns)}
+		return HoldDo{Do: HoldOffer, Alone: s.fast}
 	}
 	return s.request()
 }
@@ -324,7 +324,7 @@ func (s releaseStep) closed() *queue.Closed {
 	if g.AtLeast == 0 || !s.c.delivered {
 		return nil
 	}
-	c := queue.Closed{Since: s.Entry().Since, Until: g.NotBefore}
+	c := queue.Closed{Since: s.seen.since, Until: g.NotBefore}
 	rest := g.AtLeast - s.now.Local.Sub(g.Sent)
 	switch {
 	case s.now.Latest.IsZero():

@@ -23,11 +23,11 @@ type held struct {
 	unused    bool               // its caller gives it back, and has not had it
 	asked     bool               // its caller has heard that it is to give way
 	unsettled bool               // a transaction of an earlier holder may not be visible yet
-	result    queue.Result       // that the record had as it was granted
-	repeats   time.Time          // when a request that has failed is repeated
-	tries     int                // of it
-	awaits    machine.HoldAction // what the call that releases the lock has asked for
 	offered   int32              // the block that has made an offer, which gets the answer to the next request; zero: none
+	tries     int32              // of a request that has failed
+	result    *queue.Result      // that the record had as it was granted; nil: none
+	repeats   time.Time          // when that is repeated
+	awaits    machine.HoldAction // what the call that releases the lock has asked for
 	lease
 	foreseen
 	using
@@ -35,12 +35,12 @@ type held struct {
 
 // lease is that of the entry.
 type lease struct {
-	named   bool      // it was granted by name, and its row stays until that is accepted
 	sent    time.Time // of the request that was granted
 	granted time.Time // on the local clock
 	until   time.Time // the end that was written last
 	ends    time.Time // for its holder; zero: never
 	beats   time.Time // when the next heartbeat is due
+	named   bool      // it was granted by name, and its row stays until that is accepted
 	extends bool      // the caller has asked for a renewal; a heartbeat is under way that was sent since
 	again   bool      // the same: it was sent before
 }
@@ -88,7 +88,7 @@ func (s waiting) granted(do machine.Do) {
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
 			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
 		}, rec),
-		id: a.ID, first: me.Ticket, last: me.Ticket.Plus(uint64(len(b.callers) - 1)), result: rec.Result,
+		id: a.ID, first: me.Ticket, last: me.Ticket.Plus(uint64(len(b.callers) - 1)),
 		lease: lease{
 			named: named, sent: sent, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
 			beats: s.c.Beats(Timer{Beats, b.n}, k, a.Sent, named, false),
@@ -96,6 +96,9 @@ func (s waiting) granted(do machine.Do) {
 	}
 	if next := b.wait.Snapshot.Next; next != nil {
 		h.next, h.readAt = next, b.wait.Snapshot.ReadAt
+	}
+	if result := rec.Result; result.Exists() || result.Problem != nil {
+		h.result = &result
 	}
 	earliest, _, _ := s.c.At(s.now)
 	h.unsettled = rec.Marks.MayAppear(earliest)
@@ -128,10 +131,13 @@ func (s holding) begins(i int) {
 	if _, more := s.b.next(i + 1); !more && h.next == nil && s.b.kind.passing().reads {
 		h.reads = s.c.Reads(s.b.n)
 	}
-	s.do(Give{
+	give := Give{
 		Caller: s.b.callers[i].id, ID: h.id, Ticket: h.hold.Turn(), Ends: h.ends, Sent: h.sent, Unsettled: h.unsettled || h.hold.Open(),
-		Result: h.result,
-	})
+	}
+	if h.result != nil {
+		give.Result = *h.result
+	}
+	s.do(give)
 	s.giveWay()
 }
 

@@ -22,7 +22,7 @@ type block struct {
 	ticketed bool          // it has a ticket, and a place in the line
 	late     bool          // a turn of the client has ended since the TAKE of that was sent: its record may be old
 	behind   bool          // its look is put off until it is the first
-	older    bool          // Member.record is later than what it has seen
+	older    bool          // Member.latest is later than what it has seen
 	saving   bool          // its caller saves the handle: the row is put afterwards
 	recounts bool          // a row of the client has come since its look, and its policy counts those ahead
 	offered  bool          // a release has its offer: the answer follows

@@ -14,16 +14,21 @@ import (
 // Member is one client in one queue.
 type Member struct {
 	cfg      Config
-	ids      int32 // numbers of blocks and rows so far
 	gathered []caller
-	until    time.Time    // they gather until then; zero: they need not
-	blocks   []*block     // in the order of tickets; those without one are anywhere
-	rows     []*row       // in the order of their numbers
-	asks     []ask        // requests under way; the number of one is its index
-	first    int32        // the block that was the first at the end of the last step
-	woken    bool         // a turn has ended: the first may act
-	record   queue.Record // the latest that an answer has shown
-	readAt   time.Time
+	until    time.Time // they gather until then; zero: they need not
+	blocks   []*block  // in the order of tickets; those without one are anywhere
+	rows     []*row    // in the order of their numbers
+	asks     []ask     // requests under way; the number of one is its index
+	ids      int32     // numbers of blocks and rows so far
+	first    int32     // the block that was the first at the end of the last step
+	woken    bool      // a turn has ended: the first may act
+	latest   *shown    // by answers; nil: none, or nothing waits that needs it
+}
+
+// shown is a record, and when an answer has shown it.
+type shown struct {
+	record queue.Record
+	readAt time.Time
 }
 
 // Config is what all blocks of a member have in common.
@@ -123,6 +128,9 @@ func (m *Member) Step(c Clock, e Event) []Effect {
 		again = line{s}.leads()
 	}
 	m.blocks = slices.DeleteFunc(m.blocks, func(b *block) bool { return b.gone && !m.hasRow(b) })
+	if len(m.asks) == 0 && len(m.gathered) == 0 && !slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held == nil }) {
+		m.latest = nil // the answers to come show it, and it needs much memory
+	}
 	return s.out
 }
 
@@ -163,7 +171,7 @@ type ask struct {
 	of   int32 // the block, or the row
 	turn int   // of a holder: the one that has sent it
 	sent time.Time
-	// fresh: it was sent after the answer that has shown Member.record. Its own shows that or a later state.
+	// fresh: it was sent after the answer that has shown Member.latest. Its own shows that or a later state.
 	fresh bool
 }
 
@@ -240,10 +248,10 @@ func (s *step) saw(a ask, e *Answer) bool {
 	if e.Seen != nil {
 		rec = e.Seen.Record
 	}
-	if e.Reply >= machine.ReplyFailed || rec.Problem != nil || !rec.Exists || !a.fresh && !rec.Follows(s.record) {
+	if e.Reply >= machine.ReplyFailed || rec.Problem != nil || !rec.Exists || !a.fresh && s.latest != nil && !rec.Follows(s.latest.record) {
 		return false
 	}
-	s.record, s.readAt = rec, s.now
+	s.latest = &shown{rec, s.now}
 	for i := range s.asks {
 		s.asks[i].fresh = false
 	}
@@ -418,8 +426,13 @@ func (m *Member) Idle() bool {
 	return len(m.gathered) == 0 && len(m.blocks) == 0 && len(m.rows) == 0 && len(m.asks) == 0
 }
 
-// Record returns the latest that an answer has shown, and when.
-func (m *Member) Record() (queue.Record, time.Time) { return m.record, m.readAt }
+// Record returns the latest that an answer has shown, and when. It is zero if nothing waits that needs it.
+func (m *Member) Record() (rec queue.Record, at time.Time) {
+	if m.latest != nil {
+		rec, at = m.latest.record, m.latest.readAt
+	}
+	return rec, at
+}
 
 // Put reports whether the row of a ticket is in the table, so far as is known.
 func (m *Member) Put(t ticket.Number) bool {

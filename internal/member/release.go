@@ -106,7 +106,7 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 	case machine.HoldWait:
 		h.repeats = do.At
 	case machine.HoldPause:
-		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, do.Err)
+		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, int(h.tries), do.Err)
 		h.tries++
 		switch {
 		case !more, !do.Limit.IsZero() && !s.now.Before(do.Limit):
@@ -174,7 +174,7 @@ func (s releasing) advanced(e machine.HoldEvent) {
 	switch {
 	case h.lost || h.calls || h.begun:
 	case e.Reply >= machine.ReplyFailed:
-		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, h.tries, e.Err)
+		until, more := s.c.Pauses(Timer{Repeats, s.b.n}, int(h.tries), e.Err)
 		switch h.tries++; {
 		case !more:
 			s.b.callers[h.index].state = left

@@ -36,7 +36,7 @@ type using struct {
 	asks     bool                 // SETTLE is under way
 	settles  bool                 // it is to be sent again, at attempts
 	stopped  bool                 // the caller waits no longer for the first use
-	failed   int                  // attempts, and SETTLEs, of the present transaction
+	failed   int32                // attempts, and SETTLEs, of the present transaction
 }
 
 type use struct {
@@ -270,7 +270,7 @@ func (s transacting) settledAs(made queue.Made) {
 // waits pauses before the next attempt.
 func (s transacting) waits(err error) {
 	s.h.failed++
-	until, more := s.c.Pauses(Timer{Attempts, s.b.n}, s.h.failed, err)
+	until, more := s.c.Pauses(Timer{Attempts, s.b.n}, int(s.h.failed), err)
 	if s.h.attempts = until; !more {
 		s.h.attempts = time.Time{}
 		s.attempts(errOver)

@@ -205,7 +205,7 @@ func (s waiting) looks(do machine.Do) {
 		return
 	}
 	if b.recounts = false; do.State == machine.Looking && !do.Later && s.shown() {
-		s.steps(machine.Seen{Snapshot: queue.SnapshotOf(s.record, s.readAt)})
+		s.steps(machine.Seen{Snapshot: queue.SnapshotOf(s.latest.record, s.latest.readAt)})
 		return
 	}
 	l := Look{Of: s.ask(byWait, b.n), Below: b.wait.Ticket, Floor: do.Floor, Later: do.Later}
@@ -222,7 +222,8 @@ func (s waiting) looks(do machine.Do) {
 // later record, by which no waiter can be ahead. One that came while the block rested is older than a look.
 func (s waiting) shown() bool {
 	b := s.b
-	shown := b.older && b.ticketed && s.record.Reach() == b.wait.Ticket.Previous() && !s.readAt.Before(s.now)
+	l := s.latest
+	shown := b.older && b.ticketed && l != nil && l.record.Reach() == b.wait.Ticket.Previous() && !l.readAt.Before(s.now)
 	b.older = b.older && !shown
 	return shown
 }

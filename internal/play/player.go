@@ -24,10 +24,13 @@ type player struct {
 
 	mu      sync.Mutex
 	callers []*Caller      // guarded by mu: that wait, or have a lock, by their numbers
-	ids     int32          // guarded by mu
 	events  []member.Event // guarded by mu: they are to come
 	highest ticket.Number  // guarded by mu: that a record has shown of a wider counter
+	ids     int32          // guarded by mu
 	runs    bool           // guarded by mu: run is under way, which alone uses the rest
+
+	dating bool // DynamoDB's time is asked for
+	untidy bool // a wait or a turn has ended: see tidy
 
 	m        member.Member
 	timer    *time.Timer
@@ -37,9 +40,7 @@ type player struct {
 	failing  map[member.Timer]*failing // series of failures
 	waits    []int32                   // that want the lock once DynamoDB's time is known
 	given    []*Caller                 // that get the lock of their turns at the end of a step
-	dating   bool                      // that is asked for
 	clearing []clears
-	untidy   bool // a wait or a turn has ended: see tidy
 
 	counted
 	answered time.Time                // when a request was answered last

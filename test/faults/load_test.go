@@ -73,7 +73,7 @@ func TestHeld(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		used().check(t, n, usage{bytes: 8_300, goroutines: 0})
+		used().check(t, n, usage{bytes: 5_600, goroutines: 0})
 		time.Sleep(65 * time.Second)
 		stub.mu.Lock()
 		defer stub.mu.Unlock()
