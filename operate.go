@@ -169,7 +169,7 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 		return sweeper.Swept{}, err
 	}
 	defer end()
-	cfg := &settings{Config: &c.cfg, queue: q}
+	cfg := &settings{Config: &c.cfg, special: ordinary, queue: q}
 	c.number(ctx, cfg, 0)
 	log := cfg.log
 	swept, err := sweeper.Queue(ctx, cfg.queue, c.observer)
@@ -208,7 +208,7 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	if h.Endless() {
 		by = event.ByOperator
 	}
-	cfg := &settings{Config: &c.cfg, queue: q}
+	cfg := &settings{Config: &c.cfg, special: ordinary, queue: q}
 	c.number(ctx, cfg, 0)
 	log := cfg.log
 	if !h.Closed { // else it opens a queue

@@ -44,16 +44,23 @@ func (itemOption) item()                {}
 
 // settings are the Config of a client, changed for one call.
 type settings struct {
-	*Config      // of the client, which is not to be changed: see own
-	ownTTL  bool // WithTTL was given
-	changed bool // options were given
-	second  bool // see again
-	begun   time.Time
-	wait    waitpolicy.Wait // of the call
-	queue   table.Queue     // of the call
-	log     *notify.Log     // of the call in that queue
-	resume  *queue.Handle   // nil: the call is not Resume
+	*Config       // of the client, which is not to be changed: see own
+	*special      // what options say; ordinary, which is not to be changed, if there are none
+	ownTTL   bool // WithTTL was given
+	changed  bool // options were given
+	second   bool // see again
+	begun    time.Time
+	wait     waitpolicy.Wait // of the call
+	queue    table.Queue     // of the call
+	log      *notify.Log     // of the call in that queue
+}
 
+// ordinary is of the calls without options: many may wait, and need less memory.
+var ordinary = &special{}
+
+// special is what options say.
+type special struct {
+	resume *queue.Handle   // nil: the call is not Resume
 	once   *oncecall.Call  // see oncecall.Option; nil: the call waits for the lock alone
 	wanted *machine.Wanted // the same
 
@@ -169,15 +176,17 @@ func OnExpiring(margin time.Duration, f func(*Lock)) ItemOption {
 
 // with returns the client's Config as the options change it, for a call that does not wait.
 func with[O Option](c *Client, opts []O) *settings {
-	return change(&settings{Config: &c.cfg}, c.interval, opts)
+	return change(&settings{Config: &c.cfg, special: ordinary}, c.interval, opts)
 }
 
 func change[O Option](s *settings, interval time.Duration, opts []O) *settings {
 	s.begun = time.Now()
 	for _, opt := range opts {
 		if any(opt) != nil {
+			if !s.changed {
+				s.changed, s.special = true, &special{}
+			}
 			opt.change(s)
-			s.changed = true
 		}
 	}
 	if s.ownTTL {

@@ -145,7 +145,7 @@ func New(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.doing = map[*play.Lock]bool{}
 	c.plain.Retry = max(cfg.TTL, minRetryTimeout)
-	(&settings{Config: &c.cfg, wait: waitpolicy.Forever}).fill(&c.plain.Kind)
+	(&settings{Config: &c.cfg, special: ordinary, wait: waitpolicy.Forever}).fill(&c.plain.Kind)
 	c.players = play.New(c.together())
 	return c, nil
 }

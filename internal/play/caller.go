@@ -35,10 +35,10 @@ type Caller struct {
 	// Guarded by p.mu.
 	gaveUp  bool   // that was said
 	late    bool   // it gave up as its turn was about to begin
+	tried   bool   // a request for the lock was made
 	given   *Lock  // to be taken
 	err     error  // why it is not granted the lock
 	end     func() // how its goroutine ends: by a panic of a request
-	tried   bool   // a request for the lock was made
 	failure error  // of the last request, if the table did not answer
 	orphan  *Orphan
 	refused error // that of the last request, which has ended the wait after it had given up

@@ -138,7 +138,7 @@ func TestWaitingTogether(t *testing.T) {
 		time.Sleep(time.Second)
 		u := used()
 		u.goroutines -= 4 // of the blocks
-		u.check(t, n, usage{bytes: 4_000, goroutines: 1})
+		u.check(t, n, usage{bytes: 3_500, goroutines: 1})
 		if rows := table.Counts().Sub(before)["PutItem"].Sent; rows > 4 {
 			t.Errorf("%d waiters put %d rows", n, rows)
 		}
