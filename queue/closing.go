@@ -84,8 +84,11 @@ func (l Lease) Keeps(old Lease, since time.Time) Lease {
 type Closed struct {
 	Since time.Time     // of the grant, on DynamoDB's clock; zero if unknown
 	Until time.Time     // the same of its end
-	Rest  time.Duration // until then
+	Rest  time.Duration // its lease: see ClosedFor
 }
+
+// ClosedFor returns the lease of an entry that keeps the queue closed for that long.
+func ClosedFor(rest time.Duration) time.Duration { return min(drifted(rest), MaxLease) }
 
 // closedID returns the id of the closed entry that replaces one.
 func closedID(id string) string { return closedPrefix + id }
@@ -93,7 +96,7 @@ func closedID(id string) string { return closedPrefix + id }
 // changes are those by which the holder with that id and ticket is replaced.
 func (c Closed) changes(id string, t ticket.Number) []clause.Change {
 	item := clause.Item{AttrTicket: t.Attribute(), AttrClosed: &types.AttributeValueMemberBOOL{Value: true}}
-	Lease{TTL: min(drifted(c.Rest), MaxLease), Until: c.Until}.Fill(item)
+	Lease{TTL: c.Rest, Until: c.Until}.Fill(item)
 	clause.SetTime(item, AttrSince, c.Since)
 	return []clause.Change{entry(id).Remove(), entry(closedID(id)).Set(clause.V(clause.Map(item)))}
 }

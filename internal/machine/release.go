@@ -336,7 +336,7 @@ func (s releaseStep) closed() *queue.Closed {
 	if rest <= 0 {
 		return nil
 	}
-	c.Rest = rest
+	c.Rest = queue.ClosedFor(rest)
 	return &c
 }
 
