@@ -388,7 +388,7 @@ func (s *search) final(w *world) {
 		s.never(!s.state(n.m).idle, "wedged: %s is not done", nameOf(i))
 	}
 	full := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Most > 0 }) // a waiter leaves that may have been named
-	if (full || w.has(GiveUp)) && s.Names || w.stays || w.has(Late) || w.has(Dup) || w.has(Crash) || w.has(Evict) || w.has(Delete) {
+	if (full || w.has(GiveUp)) && s.Names || w.stays || w.has(Late) && !s.Again || w.has(Dup) || w.has(Crash) || w.has(Evict) || w.has(Delete) {
 		return
 	}
 	if w.has(Ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to

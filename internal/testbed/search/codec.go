@@ -296,8 +296,9 @@ func machinesOf[T any](it *items) *machines[T] {
 // copy returns a machine that may be stepped.
 func (m *machines[T]) copy(n int32) *T {
 	c := *m.all[n]
-	m.owned = m.owned[:0]
-	m.clone(&m.owned, unsafe.Pointer(&c))
+	if m.owned = m.owned[:0]; m.clone != nil {
+		m.clone(&m.owned, unsafe.Pointer(&c))
+	}
 	return &c
 }
 

@@ -14,7 +14,9 @@ import (
 func (s *search) hears(w *world, i int, e member.Effect) {
 	switch e := e.(type) {
 	case member.Placed:
-		c := &w.nodes[i].callers[e.Caller]
+		c, spec := &w.nodes[i].callers[e.Caller], s.specOf(i, int(e.Caller))
+		c.saves = spec.Saves
+		s.placed(w, i, small(e.Ticket), spec)
 		if c.ticket, c.id = small(e.Ticket), s.id(e.ID); s.Clients[i].width() == 1 {
 			w.nodes[i].known = handle{c.id, c.ticket, false}
 		}
@@ -31,6 +33,13 @@ func (s *search) hears(w *world, i int, e member.Effect) {
 
 // silent is an effect of the search: the table has been silent for so long that the wait of a caller ends.
 type silent struct{ member.Placed }
+
+// placed checks the place of a caller.
+func (s *search) placed(w *world, i int, t uint8, spec *Client) {
+	_, there := s.rowOf(w, t)
+	s.never(spec.Puts && !there && s.Faults[Ends] == 0 && s.Faults[Delete] == 0, "common: %s has a place, and its row is not in the table", nameOf(i))
+	s.never((spec.Common || spec.Given) && t != w.common[i], "common: %s has the place %d, and its number is %d", nameOf(i), t, w.common[i])
+}
 
 // given checks the grant to a caller.
 func (s *search) given(w *world, i int, e *member.Give) {
@@ -88,7 +97,12 @@ func (s *search) refused(w *world, i, j int, r *member.Refuse) {
 	c := &w.nodes[i].callers[j]
 	s.never(c.state != waits, "callers: %s is refused, and does not wait", s.who(i, j))
 	c.state = over
-	switch {
+	switch c.saves = false; {
+	case r.Why == machine.WhyNewTicket && (s.Clients[i].Common || s.Clients[i].Given) && !c.gone: // it calls again
+		w.nodes[i].came, w.common[i] = 0, 0
+		*c = caller{}
+		s.say("    %s takes a new number for all queues", s.who(i, j))
+		return
 	case r.GaveUp:
 		s.say("    %s has left", s.who(i, j))
 		return
@@ -175,7 +189,19 @@ func (s *search) entryOf(w *world, i int, t uint8) (queue.Holder, bool) {
 // usedFor checks what became of a use.
 func (s *search) usedFor(w *world, i, j int, t *member.Report) {
 	c := &w.nodes[i].callers[j]
-	if t.Use == member.Fences || t.Use == member.Reveals {
+	switch {
+	case t.Use == member.Fences, t.Use == member.Reveals:
+		return
+	case t.Use == member.Joins && t.News == member.Done:
+		c.joint, c.cut, c.fence, c.begun = 0, false, s.items.send(t.Fence, 0, ""), true
+		c.count++
+		s.joint(w, i, j, machine.TransactionEvent{})
+		return
+	case t.Use == member.Judges:
+		if t.News != member.Done {
+			t.Made = queue.MadeUnknown
+		}
+		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: t.Made, Err: errLost})
 		return
 	}
 	c.calling = false

@@ -34,7 +34,7 @@ var searchMistakes = []sourceMistake{
 		name: "a grant is used after its lease", world: "suspended before an answer", finds: "judged",
 		edits: []edit{
 			{playFile, "return c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl", "return true"},
-			later("!row"),
+			longer("!row"),
 		},
 	},
 	{
@@ -43,7 +43,7 @@ var searchMistakes = []sourceMistake{
 			{playFile, `_ bool) bool {
 	return `, `named bool) bool {
 	return named || `},
-			later("row"),
+			longer("row"),
 		},
 	},
 	{
@@ -180,8 +180,8 @@ func reads(change string) edit {
 	return a`}
 }
 
-// later lets a lease of an entry, or of a row, end a step of the clock later for its owner.
-func later(of string) edit {
+// longer lets a lease of an entry, or of a row, end a step of the clock later for its owner.
+func longer(of string) edit {
 	return edit{playFile, "	return at(clockOf(sent)+c.s.ttl, 0)", `	if ` + of + ` {
 		return at(clockOf(sent)+c.s.ttl+1, 0)
 	}

@@ -26,6 +26,10 @@ const (
 	readsOf     // it reads x
 	uses        // it calls use j%8, and is j/8
 	updates     // it calls UpdateAndRelease
+	numbers     // it takes a number for several queues
+	saves       // its handle is saved
+	again       // another lock sends its transaction again
+	ceases      // it sends it no more
 	forgets     // DynamoDB forgets the token of its transaction
 	fires       // a timer
 	looksSlowly // the same of a look, whose answer takes long
@@ -95,13 +99,17 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 func (s *search) comes(w *world, i int, add adder) {
 	n, c := &w.nodes[i], &s.Clients[i]
 	room := c.With != nil || n.crowd()+max(c.Block, 1) <= c.width()
-	something := !c.Resumes || w.nodes[0].known != (handle{})
+	something := (!c.Resumes || w.nodes[0].known != (handle{})) && (!c.Given || w.common[i] > 0)
+	add(c.Given && w.common[i] == 0 && n.came == 0, numbers, i, 0)
 	add(int(n.came) < s.callersOf(i) && something && room, wants, i, int(n.came))
 }
 
 // calls adds what a caller may call.
 func (s *search) calls(w *world, i, j int, add adder) {
 	c := &w.nodes[i].callers[j]
+	add(c.saves && c.state == waits, saves, i, j)
+	add(c.pauses, again, i, j)
+	add(c.pauses, ceases, i, j)
 	if c.state != holds {
 		return
 	}
@@ -118,12 +126,13 @@ func (s *search) calls(w *world, i, j int, add adder) {
 		return
 	}
 	add(may(member.Fences), uses, i, j*8+int(member.Fences))
-	writes := may(member.Transacts) && !c.joined
+	writes := (may(member.Transacts) || c.joins > 0) && !c.joined
 	add((writes || spec.Reads) && !c.read && !w.split.x, readsOf, i, j)
 	if c.calling {
 		return
 	}
-	add(writes && c.read, uses, i, j*8+int(member.Transacts))
+	add(writes && c.read && may(member.Transacts), uses, i, j*8+int(member.Transacts))
+	add(writes && c.read && c.joins > 0, uses, i, j*8+int(member.Joins))
 	add(may(member.Downgrades), uses, i, j*8+int(member.Downgrades))
 	add(may(member.SetsData), uses, i, j*8+int(member.SetsData))
 	add(more, updates, i, j)
@@ -146,6 +155,8 @@ func (s *search) timers(w *world, i int, counted bool, all []move) []move {
 			fair, may = false, w.may(RowBeat)
 		case member.Ends, member.RowEnds:
 			may = n.clock >= clockOf(t.At)
+		case member.Pauses:
+			may = !s.Again || !slices.ContainsFunc(w.net[:], func(m msg) bool { return m.role == stray && int(m.node) == i })
 		case member.Rests:
 			if counted && w.may(Slow) {
 				all = append(all, move{kind: looksSlowly, i: int8(i), timer: t.Timer})
@@ -163,6 +174,10 @@ func (s *search) faultsOf(w *world, k int, add adder) {
 	m := &w.net[k]
 	dead := w.nodes[m.node].dead && m.role != operators
 	switch {
+	case m.role == counter:
+		add(w.may(Lost), drops, k, 0)
+		add(w.may(Lost), mutes, k, 0)
+		return
 	case m.answer:
 		return
 	case dead, m.role == stray:
@@ -241,6 +256,14 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.step(&w, i, event{kind: evStops, caller: v.j})
 	case uses, updates, readsOf:
 		s.use(&w, i, v)
+	case again, ceases:
+		s.goesOn(&w, i, j, v.kind == ceases)
+	case numbers:
+		w.number++
+		w.common[i] = uint8(w.number)
+	case saves:
+		w.nodes[i].callers[j].saves = false
+		s.step(&w, i, event{kind: evSaved, caller: v.j})
 	case dies:
 		s.die(&w, i)
 	case sleeps:

@@ -49,7 +49,7 @@ func (s *search) network(w *world, kind moveKind, i int) {
 		s.hear(w, &m)
 	case delays, copies:
 		again := m
-		again.role, again.of = stray, 0
+		again.role, again.of = stray, min(m.of, 0)
 		s.post(w, again)
 		if kind == copies {
 			s.post(w, m)
@@ -83,6 +83,9 @@ func (s *search) loses(w *world, m *msg) {
 }
 
 func (s *search) unanswered(w *world, m msg) {
+	if m.role == counter {
+		m.ticket = 0
+	}
 	m.reply, m.rec, m.rows, m.next, m.row = uint8(machine.ReplyUnknown), none, none, none, none
 	if m.look.is {
 		m.reply = uint8(machine.ReplyFailed)
@@ -94,6 +97,10 @@ func (s *search) unanswered(w *world, m msg) {
 func (s *search) apply(w *world, m *msg) {
 	switch m.reply = uint8(machine.ReplyApplied); {
 	case m.show:
+		return
+	case m.role == counter:
+		w.number++
+		m.ticket = uint8(w.number)
 		return
 	case m.look.is:
 		s.read(w, m)
@@ -216,6 +223,14 @@ func (s *search) hear(w *world, m *msg) {
 	}
 	e := event{kind: evAnswer, of: m.of, reply: machine.Reply(m.reply), rec: m.rec, row: m.row, denied: m.denied}
 	switch {
+	case m.joint():
+		s.jointHeard(w, m)
+		return
+	case m.role == counter:
+		if e.number = uint16(m.ticket); e.number != 0 {
+			w.common[i] = m.ticket
+			s.say("    %s takes number %d of the counter", nameOf(i), m.ticket)
+		}
 	case m.look.is:
 		e.look, e.rows, e.own, e.next, e.whole, e.row = true, m.rows, m.own, m.next, !m.look.bare && !m.look.row, none
 	case m.tx:

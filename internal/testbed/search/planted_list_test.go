@@ -636,4 +636,75 @@ var sourceMistakes = []sourceMistake{
 `},
 		},
 	},
+	// Several queues, handles that are saved, and transactions of other locks.
+	{
+		name: "a place in one of several queues goes on with another number", world: "several, ended", finds: "common", quick: true,
+		edits: []edit{
+			{waitFile, "case b.kind.Common && (overtaken", "case false && (overtaken"},
+		},
+	},
+	{
+		name: "a later queue takes a number of its own", world: "several, later", finds: "common",
+		edits: []edit{
+			{waitFile, "	case !k.Number.IsZero():", "	case false:"},
+		},
+	},
+	{
+		name: "a second number is taken beside the first", world: "several", finds: "common",
+		edits: []edit{
+			{waitFile, `		b.failed = 0
+		s.steps(machine.Begin{Ticket: e.Number})`, `		b.failed = 0
+		s.do(Number{Of: s.ask(byNumber, b.n)})
+		s.steps(machine.Begin{Ticket: e.Number})`},
+		},
+	},
+	{
+		name: "a place in one of several queues counts before its row is there", world: "several", finds: "common",
+		edits: []edit{
+			{waitFile, "if b.kind.Resume == nil && !b.kind.Puts {", "if b.kind.Resume == nil {"},
+		},
+	},
+	{
+		name: "a row is put before its handle is saved", world: "saves", finds: "saved", quick: true,
+		edits: []edit{
+			{waitFile, "b.kind.Resume == nil; b.saving {", "b.kind.Resume == nil; false {"},
+		},
+	},
+	{
+		name: "what a request may have left is removed once", world: "removes again", finds: "clean",
+		edits: []edit{
+			{waitFile, "if b.heard && s.cfg.Arrival > 0 {", "if false {"},
+		},
+	},
+	{
+		name: "a release does not wait for a transaction of another lock", world: "joint", finds: "callers", quick: true,
+		edits: []edit{
+			{useFile, "case h.asks, h.settles, h.tx != nil, h.joined:", "case h.asks, h.settles, h.tx != nil:"},
+		},
+	},
+	{
+		name: "how a transaction of another lock was left is forgotten", world: "joint, refused", finds: "lost",
+		edits: []edit{
+			{useFile, "	h.hold.Leave(e.Left)\n", ""},
+		},
+	},
+	{
+		name: "nothing goes on after a transaction of another lock", world: "joint", finds: "wedged",
+		edits: []edit{
+			{useFile, `	h.hold.Leave(e.Left)
+	s.goesOn()`, "	h.hold.Leave(e.Left)"},
+		},
+	},
+	{
+		name: "a transaction of another lock begins beside one of unknown outcome", world: "joint, next", finds: "lost",
+		edits: []edit{
+			{useFile, "case !s.quiet(machine.TransactionRefused):", "case u.use != Joins && !s.quiet(machine.TransactionRefused):"},
+		},
+	},
+	{
+		name: "a record that refuses such a transaction is not judged", world: "joint, forgotten", finds: "reported",
+		edits: []edit{
+			{useFile, "Made: h.use().made(e.Record, queue.MadeUnknown, queue.MadeNever)", "Made: queue.MadeNever"},
+		},
+	},
 }

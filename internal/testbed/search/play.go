@@ -49,6 +49,7 @@ type event struct {
 	forgotten  bool // the token of the transaction
 	updates    bool // a release has an update
 	number     uint16
+	left       machine.TransactionState
 	result     uint8 // the ticket of that which a release leaves; zero: none
 	rec, rows  int32
 	next, row  int32
@@ -64,6 +65,7 @@ const (
 	evReleases
 	evUses
 	evStops
+	evSaved
 	evAnswer
 	evDue
 	evRung
@@ -207,7 +209,7 @@ func (s *search) view(w *world, i int) (v view) {
 // kindOf returns the number of what caller j of client i wants.
 func (s *search) kindOf(w *world, i, j int) int8 {
 	c := s.specOf(i, j)
-	key := kindKey{c: c}
+	key := kindKey{c: c, number: w.common[i]}
 	if c.Resumes {
 		key.known = w.nodes[0].known
 	}
@@ -215,7 +217,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 		return n
 	}
 	k := &member.Kind{
-		Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed, Puts: c.Puts, TTL: time.Duration(s.ttl) * unit,
+		Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed, Puts: c.Puts, Saves: c.Saves, TTL: time.Duration(s.ttl) * unit,
 		Policy: machine.Policy{Group: c.Group, CancelHolder: c.Cancels, Limited: c.Most > 0, Waiters: c.Most},
 	}
 	if c.Delays {
@@ -228,7 +230,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 		k.Wanted = &machine.Wanted{}
 	}
 	if s.Wide {
-		k.Scope = ticket.ScopeEntity
+		k.Scope, k.Common, k.Number = ticket.ScopeEntity, c.Common || c.Given, tickets[key.number]
 	}
 	if c.Resumes {
 		k.Resume = &queue.Handle{ID: s.ids[key.known.id], Ticket: tickets[key.known.ticket], Held: key.known.held}
@@ -239,8 +241,9 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 }
 
 type kindKey struct {
-	c     *Client
-	known handle
+	c      *Client
+	known  handle
+	number uint8
 }
 
 // stepMember steps a member, unless it has made that step before.
@@ -285,7 +288,9 @@ func (s *search) eventOf(k *stepKey, now time.Time) member.Event {
 		}
 		return r
 	case evUses:
-		return member.Uses{Caller: id, Use: e.use}
+		return member.Uses{Caller: id, Use: e.use, Record: s.items.recs[e.rec], Left: e.left}
+	case evSaved:
+		return member.Saved{Caller: id}
 	case evStops:
 		return member.Stops{Caller: id}
 	case evDue:
@@ -438,11 +443,16 @@ func (s *search) sayRests(w *world, i int, before int32) {
 func (s *search) sends(w *world, i int, m msg) {
 	c := &w.nodes[i].callers[m.caller]
 	switch {
+	case m.role == counter && s.Clients[i].Common: // its answer may be late
+		s.never(w.common[i] != 0, "common: %s takes a second number, while it has one in other queues", nameOf(i))
 	case m.role == counter:
+		s.never(s.Clients[i].Given, "common: %s takes a number, and has one of other queues", nameOf(i))
 		w.number++
 		s.say("    %s takes number %d of the counter", nameOf(i), w.number)
 		s.step(w, i, event{kind: evAnswer, of: m.of, number: w.number})
 		return
+	case slices.ContainsFunc(w.nodes[i].callers[:], func(c caller) bool { return c.saves && !c.gone }):
+		s.never(slices.Contains([]string{"ENQUEUE", "CLAIM"}, s.items.writes[m.write[0]].Name), "saved: %s goes on with %s, and its handle is not saved", nameOf(i), s.name(&m))
 	case m.role == stray: // a transaction of the caller's own
 		m.ticket, m.alone = c.ticket, !c.shared
 	case m.show:

@@ -36,6 +36,7 @@ type search struct {
 
 	items    *items
 	members  *machines[member.Member]
+	joints   *machines[machine.Transaction]
 	steps    map[stepKey]*stepped
 	states   []*state              // by the number of the member
 	takes    map[int32]ticket.Take // by the number of their writes, if Seeds
@@ -70,6 +71,8 @@ func newSearch(w World, p Plant) *search {
 		}
 	}
 	s.members = machinesOf[member.Member](s.items)
+	s.joints = machinesOf[machine.Transaction](s.items)
+	s.joints.add(&machine.Transaction{}) // number 0
 	s.id("")
 	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // A holder reads the item x, which its lock protects, and writes it in a fenced transaction. A further transaction of its turn is
@@ -23,6 +24,7 @@ type split struct {
 // using is what a caller uses its lock for.
 type using struct {
 	fence      int32                // of the transaction under way
+	joint      int32                // the machine of one that another lock sends
 	ahead      uint16               // tickets of the rows that were there when its own was put
 	later      uint16               // tickets of the later rows of its group that its last look has shown
 	left       [member.Extends]int8 // how often it may call each use
@@ -33,6 +35,10 @@ type using struct {
 	down       bool                 // the table has applied DOWNGRADE
 	computes   bool                 // its release leaves a result
 	count      int8                 // of the transactions of the turn
+	joins      int8                 // how often it may join such a one
+	pauses     bool                 // before that is sent again
+	cut        bool                 // the record of the other lock will refuse it
+	saves      bool                 // its handle is being saved
 	begun      bool                 // one was sent, and the caller has not heard of its end
 	forgotten  bool                 // its token may be
 	lastToken  int8
@@ -55,6 +61,7 @@ func (c *Client) useOf() (u using) {
 		u.left[member.Downgrades] = 1
 	}
 	u.left[member.SetsData], u.left[member.Transacts], u.left[member.Fences] = int8(c.Sets), int8(c.Writes), int8(c.Fences)
+	u.joins = int8(c.Joins)
 	return u
 }
 
@@ -73,6 +80,11 @@ func (s *search) use(w *world, i int, v move) {
 	default:
 		j, e.use = j/8, member.Use(j%8)
 		c := &w.nodes[i].callers[j]
+		if e.use == member.Joins {
+			c.joins--
+			c.calling = true
+			break
+		}
 		switch c.left[e.use]--; e.use {
 		case member.Downgrades:
 			c.shared, c.calling = true, true
@@ -118,6 +130,64 @@ func (s *search) transacts(w *world, i int, m *msg) {
 	m.write[0], m.call, m.base = c.fence, c.count, c.base
 }
 
+// joint gives an event to the transaction that another lock sends, and does what follows. The record of that lock holds, until it has
+// settled the transaction.
+func (s *search) joint(w *world, i, j int, e machine.TransactionEvent) {
+	c := &w.nodes[i].callers[j]
+	tx := s.joints.copy(c.joint)
+	do := tx.Step(e)
+	c.joint = s.joints.add(tx)
+	m := msg{role: request, node: int8(i), caller: int8(j), of: -1, tx: true}
+	switch do.Do {
+	case machine.TransactSend:
+		if do.Renew {
+			m.token = 1
+		}
+		s.sends(w, i, m)
+	case machine.TransactPause:
+		c.pauses = true
+	case machine.TransactShow:
+		m.show = true
+		s.sends(w, i, m)
+	case machine.TransactSettle:
+		if c.made.made&(1<<c.count) == 0 {
+			c.cut = true
+			s.joint(w, i, j, machine.TransactionEvent{Made: queue.MadeNever})
+			return
+		}
+		m.show = true
+		s.sends(w, i, m)
+	case machine.TransactDone:
+		c.calling = false
+		s.transacted(w, i, j, map[machine.TransactionResult]member.News{machine.TransactMade: member.Done, machine.TransactUnknown: member.Unsure}[do.Result])
+		s.step(w, i, event{kind: evUses, caller: int8(j), use: member.Leaves, left: do.Left})
+	}
+}
+
+// jointHeard gives an answer to such a transaction.
+func (s *search) jointHeard(w *world, m *msg) {
+	i, j := int(m.node), int(m.caller)
+	switch r := machine.Reply(m.reply); {
+	case r == machine.ReplyApplied:
+		s.joint(w, i, j, machine.TransactionEvent{Made: queue.MadeYes})
+	case r < machine.ReplyFailed:
+		s.step(w, i, event{kind: evUses, caller: m.caller, use: member.Judges, rec: m.rec})
+	default:
+		open := r == machine.ReplyUnknown
+		forgotten := w.nodes[i].callers[j].forgotten
+		s.joint(w, i, j, machine.TransactionEvent{Err: errLost, Open: open, Transient: open || !m.denied, Forgotten: forgotten})
+	}
+}
+
+// goesOn ends a pause of such a transaction. It ends with its lock.
+func (s *search) goesOn(w *world, i, j int, ceases bool) {
+	e := machine.TransactionEvent{}
+	if w.nodes[i].callers[j].pauses = false; ceases {
+		e.Err = errLost
+	}
+	s.joint(w, i, j, e)
+}
+
 // newToken returns the lowest token that nothing of the caller has.
 func (s *search) newToken(w *world, i, j int) int8 {
 	used := 1 | 1<<w.nodes[i].callers[j].token | 1<<w.split.token
@@ -144,7 +214,7 @@ func (s *search) decide(w *world, m *msg, answered bool) {
 		m.reply = uint8(machine.ReplyApplied)
 	case busy && (w.split.record || s.items.apply(m.write[0], was).reply == machine.ReplyApplied): // else the record refuses it
 		m.reply, said = uint8(machine.ReplyFailed), "cancelled by another"
-	case w.denies:
+	case w.denies, m.joint() && c.cut:
 		m.reply, m.denied, said = uint8(machine.ReplyFailed), true, "the caller's condition is false"
 	default:
 		o := s.items.apply(m.write[0], was)

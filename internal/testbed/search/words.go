@@ -22,6 +22,8 @@ func (s *search) name(m *msg) string {
 		return story.Look(l.own + uint8(l.turns))
 	case l.is:
 		return story.Look(max(l.below, 1) - 1)
+	case m.role == counter:
+		return "NUMBER"
 	case m.show:
 		return "the answer that x is visible"
 	case m.tx:
@@ -48,12 +50,13 @@ var timers = map[member.TimerKind]story.Step{
 // usesOf are the words for uses.
 var usesOf = map[member.Use]story.Step{
 	member.Transacts: story.Transacts, member.SetsData: story.SetsData, member.Downgrades: story.Downgrades, member.Fences: story.Fences,
+	member.Joins: story.Joins,
 }
 
 // words are those for the other moves.
 var words = map[moveKind]story.Step{
 	wants: story.Wants, releases: story.Releases, gives: story.GivesUp, stops: story.StopsTrying, readsOf: story.ReadsX,
-	updates: story.Updates, forgets: story.Forgotten, looksSlowly: story.LooksSlowly, rings: story.Rings, dies: story.Crashes,
+	updates: story.Updates, numbers: story.Numbers, saves: story.Saves, again: story.SendsAgain, ceases: story.SendsNoMore, forgets: story.Forgotten, looksSlowly: story.LooksSlowly, rings: story.Rings, dies: story.Crashes,
 	sleeps: story.Sleeps, showsRecord: story.RecordShows, showsX: story.XShows, evicts: story.Evicts, asks: story.Asks,
 	erases: story.Erased, declines: story.Declines, delivers: story.Arrives, slows: story.ArrivesSlowly, drops: story.Lost,
 	mutes: story.Mute, fails: story.Throttled, delays: story.Late, copies: story.Copied,

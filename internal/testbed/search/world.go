@@ -16,6 +16,7 @@ type World struct {
 	Retakes     bool // a release may take tickets for callers of the client that gather
 	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
 	Wide        bool // a wider counter issues the tickets
+	Again       bool // what a request may have left that was given up is removed twice, the second time after all have arrived
 	Silent      bool // the table has been silent for too long: a wait ends with its first failure
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
@@ -46,6 +47,10 @@ type Client struct {
 	Delays     bool    // its locks have a lock delay, which is as long as the lease
 	Once       bool    // it waits for a result, or computes one, which never grows old
 	AtLeast    bool    // they keep the queue closed for two leases after the grant
+	Common     bool    // one ticket is for several queues, and this is the first: a place with another ticket is a new call
+	Given      bool    // the same, and this is a later queue: the number was taken before
+	Saves      bool    // its handle is saved before its row is put
+	Joins      int     // how often it takes part in a transaction that another lock sends
 	With       *Client // callers of the process that come beside, and want something else
 }
 
@@ -95,7 +100,8 @@ type world struct {
 	split  split
 	used   uint32 // the faults that have happened, by bits
 	before [maxTicket + 1]uint16
-	number uint16 // of the wider counter
+	number uint16          // of the wider counter
+	common [maxNodes]uint8 // the number that a client has taken for several queues
 	left   Faults
 	stays  bool  // a removal was lost
 	denies bool  // the condition of callers' updates is false
@@ -201,7 +207,7 @@ type msg struct {
 	role   role
 	node   int8
 	caller int8 // of a transaction or an update
-	of     int8 // of the member
+	of     int8 // of the member; negative: of another lock, whose transaction it is
 	answer bool
 	clock  int8  // when it was sent
 	reply  uint8 // a machine.Reply
@@ -216,6 +222,9 @@ type msg struct {
 	base   uint8 // what it has read of x
 	alone  bool  // the lock was exclusive as it was sent
 }
+
+// joint reports whether it is a transaction that another lock sends.
+func (m *msg) joint() bool { return m.of < 0 }
 
 // look is what a look reads.
 type look struct {
@@ -297,7 +306,11 @@ func (n *node) crowd() (k int) {
 
 // configOf returns the configuration of the member of a client.
 func (s *search) configOf(i int) member.Config {
-	return member.Config{
+	c := member.Config{
 		Items: theQueue, Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
 	}
+	if s.Again {
+		c.Arrival = unit
+	}
+	return c
 }

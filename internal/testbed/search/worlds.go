@@ -27,6 +27,10 @@ var (
 	few     = Client{Turns: 1, Most: 1}
 	latest  = Client{Turns: 1, Group: "g"}
 	cancels = Client{Turns: 1, Group: "g", Cancels: true}
+	first   = Client{Turns: 1, Common: true, Puts: true}
+	later   = Client{Turns: 1, Given: true, Puts: true}
+	saver   = Client{Turns: 1, Saves: true}
+	joiner  = Client{Turns: 1, Joins: 1}
 	both    = Client{Turns: 1, Group: "g", Cancels: true, Mode: queue.Mode{Permits: 2}}
 )
 
@@ -106,6 +110,24 @@ func Worlds() []World {
 		{Name: "wide, gives up", More: true, About: "and a caller gives up, or a request is lost", Wide: true, Clients: []Client{two, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
 		{Name: "wide, readers", About: "and some share", Wide: true, Clients: []Client{one, alone, {Turns: 1, NoWait: true, Mode: queue.Mode{Shared: true, Readers: 1}}}},
 		{Name: "wide, permits", More: true, About: "a semaphore with a wider counter", Wide: true, Clients: []Client{permit, permit, permit}},
+		{Name: "several", About: "the first queue of several takes the number of all", Wide: true, Clients: []Client{first, first}},
+		{Name: "several, later", About: "and a later one is given its number", Wide: true, Clients: []Client{first, later}},
+		{Name: "several, of three", About: "beside a caller of one queue", Wide: true, Clients: []Client{first, later, one}},
+		{Name: "several, lost", About: "and a request is lost", Wide: true, Clients: []Client{first, later}, Faults: Faults{Lost: 1}},
+		{Name: "several, gives up", About: "and a caller gives up, or a request is late", Wide: true, Clients: []Client{first, later}, Faults: Faults{GiveUp: 1, Late: 1}},
+		{Name: "several, ended", About: "and a lease ends", Wide: true, Clients: []Client{first, later}, Faults: Faults{Ends: 1}},
+		{Name: "several, no wait", About: "and one will not wait", Wide: true, Clients: []Client{first, {Turns: 1, Given: true, NoWait: true}}, Faults: Faults{Lost: 1}},
+		{Name: "saves", About: "a handle is saved before the row is put", Clients: []Client{saver, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
+		{Name: "saves, resumed", About: "and another process resumes the place", Clients: []Client{saver, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "removes again", About: "a request of a caller that will not wait is late, and it removes its ids twice", Silent: true, Again: true, Clients: []Client{quick, quick}, Faults: Faults{Late: 1, Lost: 1}},
+		{Name: "joint", About: "a transaction of another lock asks for this one", Clients: []Client{joiner, writer}},
+		{Name: "joint, lost", More: true, About: "and a request is lost", Clients: []Client{joiner, writer}, Faults: Faults{Lost: 1}},
+		{Name: "joint, late", More: true, About: "and a request is late", Clients: []Client{joiner, writer}, Faults: Faults{Late: 1}},
+		{Name: "joint, forgotten", About: "and DynamoDB forgets its token", Clients: []Client{joiner, one}, Faults: Faults{Lost: 1, Forget: 1}},
+		{Name: "joint, refused", More: true, About: "an attempt is refused by the other lock, or by its own condition", Any: true, Clients: []Client{joiner, writer}, Faults: Faults{Decline: 2, Dup: 1}},
+		{Name: "joint, ended", More: true, About: "and a lease ends, or an operator evicts", Clients: []Client{joiner, writer}, Faults: Faults{Ends: 1, Evict: 1}},
+		{Name: "joint, block", About: "the same of a block", Clients: []Client{{Turns: 2, Block: 2, Joins: 1}}, Faults: Faults{Lost: 1}},
+		{Name: "joint, next", More: true, About: "and another transaction follows", Clients: []Client{{Turns: 1, Joins: 1, Writes: 1}, writer}, Faults: Faults{Lost: 2}},
 		{Name: "seeds", About: "a record that is missing is seeded by a second request", Seeds: true, Clients: []Client{two, one}, Faults: Faults{Lost: 1}},
 		{Name: "seeds, late", About: "and a request is late, or the record is deleted", Seeds: true, Clients: []Client{one, one}, Faults: Faults{Late: 1, Delete: 1}},
 		{Name: "seeds, gives up", More: true, About: "and a caller gives up", Seeds: true, Clients: []Client{one, one}, Faults: Faults{GiveUp: 1, Lost: 1, Late: 1}},

@@ -54,6 +54,11 @@ const (
 	RecordShows Step = "the record shows the transaction of %s"
 	XShows      Step = "x shows the transaction of %s"
 	Forgotten   Step = "DynamoDB forgets the token of %s"
+	Numbers     Step = "%s takes a number for several queues"
+	Saves       Step = "the handle of %s is saved"
+	Joins       Step = "%s joins a transaction of another lock"
+	SendsAgain  Step = "the transaction that %s has joined is sent again"
+	SendsNoMore Step = "the transaction that %s has joined is sent no more"
 
 	Arrives       Step = "arrives: %s"
 	ArrivesSlowly Step = "arrives, and the answer takes long: %s"
@@ -68,7 +73,7 @@ const (
 var steps = []Step{
 	Wants, WantTogether, Looks, Rings, RowEnds, SeesItsEnd, GathersNoLonger, LooksSlowly, Releases, Reads, Beats, Renews, GivesUp, Crashes,
 	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
-	Forgotten, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
+	Forgotten, Numbers, Saves, Joins, SendsAgain, SendsNoMore, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
 
 // Of returns the step of a client, or of a request.
