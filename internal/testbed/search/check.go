@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ func (s *search) never(is bool, format string, args ...any) {
 
 // tokens checks the ticket of which a caller hears.
 func (s *search) tokens(w *world, i, j int, t uint8) {
-	s.never(!s.crowd && t <= w.heard && !w.has(Delete) && !s.resumes,
+	s.never(!s.crowd && t <= w.heard && (!w.has(Delete) || s.Forgets) && !s.resumes,
 		"fencing: %s hears of ticket %d after %d", s.who(i, j), t, w.heard)
 	w.heard = max(w.heard, t)
 }
@@ -63,6 +64,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 			s.issued(w, t, small(before.Floor()))
 		}
 	}
+	var granted *queue.Holder
 	floor := small(before.Floor())
 	for k := range rec.Holders {
 		h := &rec.Holders[k]
@@ -74,8 +76,18 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 			continue
 		}
 		s.grants(w, h, small(h.Ticket), floor, m)
+		if name == "RESUME" {
+			s.resumed(w, h, before, m)
+			continue
+		}
+		granted = h
 	}
-	s.mode(rec)
+	if s.mode(rec); granted != nil {
+		s.eachTurn(w, func(i, j int, c *caller) {
+			s.never(!(c.shared && granted.Shared) && s.specOf(i, j).Mode.Permits == 0 && !c.excused && s.believes(w, i, j),
+				"belief: ticket %s is granted while %s relies on the lock", granted.Ticket, s.who(i, j))
+		})
+	}
 	if name != "PASS" && len(rec.Holders) <= len(before.Holders) {
 		s.overtakes(w, name, floor, rec)
 	}
@@ -90,6 +102,18 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 		s.fail("result: %s leaves the result of ticket %s in place of that of ticket %s", name, rec.Result.Ticket, old.Ticket)
 	}
 	s.marked(w, before, rec)
+}
+
+// resumed checks that what is resumed has not ended, and that no other process has resumed it.
+func (s *search) resumed(w *world, h *queue.Holder, before *queue.Record, m *msg) {
+	k := slices.IndexFunc(before.Holders, func(o queue.Holder) bool {
+		return !o.Closed && o.Ticket.Compare(h.Ticket) <= 0 && h.Ticket.Compare(o.Last()) <= 0
+	})
+	if k < 0 {
+		s.fail("ended: ticket %s is resumed, and its turn has ended", h.Ticket)
+	} else if of := ownerOf(before.Holders[k].ID); of != 0 && of != int(m.node) {
+		s.fail("resume: %s resumes ticket %s, and %s has resumed it", nameOf(int(m.node)), h.Ticket, nameOf(of))
+	}
 }
 
 // overtakes checks that the floor does not rise past a ticket for which a client waits.
@@ -151,6 +175,7 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 	s.never(t < w.turn && !s.crowd, "fencing: the table grants ticket %d after the turn of %d has begun", t, w.turn)
 	w.grant = max(w.grant, t)
 	for u := floor + 1; u < t; u++ {
+		s.keepsRow(w, u, t)
 		if w.before[t]&(1<<u) == 0 {
 			continue
 		}
@@ -163,6 +188,20 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 		}
 	}
 	s.latest(w, h, m)
+}
+
+// keepsRow checks that a waiter which a grant passes has its row, so far as it knows, or is about to put it.
+func (s *search) keepsRow(w *world, u, t uint8) {
+	for i := range s.Clients {
+		b := s.wanted(w, i, u)
+		puts := func(m msg) bool {
+			wr := &s.items.writes[m.write[0]]
+			return int(m.node) == i && m.role == request && wr.row == u && wr.Kind == clause.Put
+		}
+		retries := func(t member.Timed) bool { return t.Kind == member.Retries }
+		s.never(b != nil && b.Doing == machine.Resting && b.Ends.IsZero() && !slices.ContainsFunc(w.net[:], puts) &&
+			!slices.ContainsFunc(s.state(w.nodes[i].m).timers, retries), "rowkept: ticket %d is granted, and %s waits with %d without a row", t, nameOf(i), u)
+	}
 }
 
 // askedRight checks that no other turn is asked to give way than the one that was shown, and that nothing else changes.
@@ -244,6 +283,8 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		n := &w.nodes[ownerOf(h.ID)]
 		s.lasts(w, m, h, name)
+		s.never(name == "EVICT" && m.role != operators && !h.Closed && !s.Names && w.used&(1<<GiveUp|1<<Slow|1<<Beat|1<<RowBeat|1<<Guess|1<<Ask) == w.used,
+			"orphan: %s has no owner, and no fault has left it", h.ID)
 		if m.role == operators {
 			n.opens = 0
 		}
@@ -309,6 +350,9 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 	s.never(s.relies(w, i, t), "judged: the live row of ticket %d is swept", t)
 }
 
+// ofTurn are the writes that change an entry, of a turn that has not ended.
+var ofTurn = []string{"HEARTBEAT", "CONFIRM", "SETDATA", "DOWNGRADE", "ADVANCE"}
+
 // used notes what a write of a holder has made of its entry, and checks that.
 func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) {
 	for k := range rec.Holders {
@@ -316,6 +360,9 @@ func (s *search) used(w *world, m *msg, name string, before, rec *queue.Record) 
 		was, ok := before.Mine(own.ID)
 		if !ok || ownerOf(own.ID) != int(m.node) || own.Ticket != was.Ticket {
 			continue
+		}
+		if t := tickets[m.ticket]; slices.Contains(ofTurn, name) && m.ticket > 0 && (t.Less(own.Ticket) || own.Last().Less(t)) && !reflect.DeepEqual(own, &was) {
+			s.fail("ended: %s of ticket %s is applied to %s, which has the ticket %s", name, t, own.ID, own.Ticket)
 		}
 		s.never(own.DataSet < was.DataSet, "late: %s replaces later data", name)
 		if own.Reached.Less(was.Reached) {

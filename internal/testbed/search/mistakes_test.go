@@ -51,7 +51,7 @@ var searchMistakes = []sourceMistake{
 		edits: []edit{{playFile, "case dead, ", "case dead, n != int(c.v.node), "}},
 	},
 	{
-		name: "a holder relies on its lock until its release is answered", world: "lost", finds: "exclusion",
+		name: "a holder relies on its lock until its release is answered", world: "lost", finds: "belief",
 		edits: []edit{
 			{checkFile, "c.lost || c.state != holds || c.updates", "c.lost || !c.served() || c.updates"},
 			relies,
@@ -66,15 +66,19 @@ var searchMistakes = []sourceMistake{
 `}},
 	},
 	{
-		name: "a holder relies on being alone until its downgrade is answered", world: "downgrade, lost", finds: "exclusion",
+		name: "a holder relies on being alone until its downgrade is answered", world: "downgrade, lost", finds: "belief",
 		edits: []edit{{txFile, "c.shared, c.calling = true, true", "c.shared, c.calling = false, true"}},
 	},
 	{
-		name: "a holder relies on its lock after an update without an answer", world: "update", finds: "exclusion",
+		name: "a holder relies on its lock after an update without an answer", world: "update", finds: "belief",
 		edits: []edit{
 			{checkFile, "c.state != holds || c.updates || c.open {", "c.state != holds {"},
 			relies,
 		},
+	},
+	{
+		name: "TTL deletes a record while a request is on its way", world: "forgets, late", finds: "fencing",
+		edits: []edit{{movesFile, "return may && w.net[0].role == noMsg", "return may"}},
 	},
 	{
 		name: "an update without an answer counts as not made", world: "update", finds: "reported",
@@ -224,6 +228,7 @@ func TestChanges(t *testing.T) {
 		{"RESUME", "sets evicted", "resumed, lost", "reported"},
 		{"TAKE", "sets, if absent, evicted", "lost", "rare"},
 		{"RELEASE", "removes holdMode", "downgrade", "exclusion"},
+		{"TAKE", "removes the TTL attribute", "forgets", "forgotten"},
 		{"SETTLE", "sets holders.#id.made", "transaction, late", "denied"},
 		{"FENCE", "sets holders.#id.made", "transaction, cancelled", "reported"},
 		{"RELEASE", "sets result", "once", "reported"},

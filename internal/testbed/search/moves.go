@@ -90,7 +90,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 		add(w.may(Evict), evicts, k, 0)
 		add(w.may(Ask), asks, k, 0)
 	}
-	add(w.may(Delete) && w.rec != none, erases, 0, 0)
+	add(w.may(Delete) && w.rec != none && (!s.Forgets || s.expires(w)), erases, 0, 0)
 	add(w.may(Decline), declines, 0, 0)
 	return all, fair
 }
@@ -260,7 +260,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 		s.goesOn(&w, i, j, v.kind == ceases)
 	case numbers:
 		w.number++
-		w.common[i] = uint8(w.number)
+		w.common[i] = w.number
 	case saves:
 		w.nodes[i].callers[j].saves = false
 		s.step(&w, i, event{kind: evSaved, caller: v.j})
@@ -352,8 +352,31 @@ func (s *search) operate(w *world, h *queue.Holder, ask bool) {
 	s.post(w, m)
 }
 
+// expires reports whether TTL may delete the record: no request is on its way for so long.
+func (s *search) expires(w *world) bool {
+	_, may := s.items.all[w.rec][theQueue.TTL]
+	return may && w.net[0].role == noMsg
+}
+
+// forget lets TTL delete the record.
+func (s *search) forget(w *world) {
+	rec := &s.items.recs[w.rec]
+	s.never(len(rec.Holders) > 0, "forgotten: TTL deletes a record with %d holders", len(rec.Holders))
+	for i := range s.Clients {
+		w.nodes[i].clock += 3
+		for _, b := range s.state(w.nodes[i].m).blocks {
+			s.never(b.Waits && rec.Floor().Less(b.Ticket), "forgotten: TTL deletes a record, and %s waits with ticket %s", nameOf(i), b.Ticket)
+		}
+	}
+	w.rec, w.base = none, small(rec.TicketNumber)
+}
+
 // erase deletes the record. What its holders believe is no concern of the search any more.
 func (s *search) erase(w *world) {
+	if s.Forgets {
+		s.forget(w)
+		return
+	}
 	w.rec, w.grant, w.turn = none, 0, 0
 	w.before = [maxTicket + 1]uint16{}
 	for i := range w.nodes {

@@ -100,7 +100,7 @@ func (s *search) apply(w *world, m *msg) {
 		return
 	case m.role == counter:
 		w.number++
-		m.ticket = uint8(w.number)
+		m.ticket = w.number
 		return
 	case m.look.is:
 		s.read(w, m)
@@ -227,7 +227,7 @@ func (s *search) hear(w *world, m *msg) {
 		s.jointHeard(w, m)
 		return
 	case m.role == counter:
-		if e.number = uint16(m.ticket); e.number != 0 {
+		if e.number = m.ticket; e.number != 0 {
 			w.common[i] = m.ticket
 			s.say("    %s takes number %d of the counter", nameOf(i), m.ticket)
 		}

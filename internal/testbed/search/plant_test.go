@@ -38,7 +38,7 @@ var planted = []struct {
 	{"EVICT", "beat as read", "copied, any, ended", "judged", 8},
 	{"EVICT of a fail-closed holder", "fail closed", "operator, fail closed", "reported", 17},
 	{"CLEAN UP", "one is there", "late and ended", "malformed", 11},
-	{"RESUME", "holder", "resumed, lost", "exclusion", 9},
+	{"RESUME", "holder", "resumed twice", "resume", 8},
 	{"HEARTBEAT of a row", "its id", "late", "malformed", 20},
 	{"CLEAN UP of a row", "its id", "resumed twice", "judged", 9},
 	{"ENQUEUE", "no row", "copied, ended", "judged", 14},
@@ -70,6 +70,8 @@ var planted = []struct {
 	{"ADVANCE", "no later turn", "blocks, fence, late", "late", 7},
 	{"ADVANCE", "not late", "blocks, data, copied, any", "late", 9},
 	{"ADVANCE", "holder", "blocks, fence, operator", "malformed", 7},
+	{"HEARTBEAT", "its ticket", "copied twice, any", "ended", 8},
+	{"CONFIRM", "its ticket", "fail closed, copied twice, any", "ended", 9},
 	{"RETAKE", "none outstanding", "blocks, retakes, late of three", "overtaking", 8},
 	{"RETAKE", "transaction not made", "blocks, retakes, transaction", "lost", 13},
 }
@@ -93,7 +95,7 @@ var notFound = map[string][]string{
 		"DOWNGRADE/no later ticket", "DOWNGRADE/alone", "ADVANCE/no later ticket", "RETAKE/holder", "RETAKE/its ticket", "RETAKE/alone",
 	},
 	"is needed by a longer story than was searched": {
-		"HEARTBEAT/its ticket", "CONFIRM/its ticket", "RESUME/ticket as read",
+		"RESUME/ticket as read",
 		"HEARTBEAT of a row/not late", "SETDATA/its ticket", "DOWNGRADE/its ticket", "ADVANCE/its ticket",
 	},
 	"is of a write, or of transactions, that are not played": {

@@ -702,9 +702,48 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
-		name: "a record that refuses such a transaction is not judged", world: "joint, forgotten", finds: "reported",
+		name: "a record that refuses such a transaction counts as one that has made it", world: "joint, ended", finds: "reported",
 		edits: []edit{
-			{useFile, "Made: h.use().made(e.Record, queue.MadeUnknown, queue.MadeNever)", "Made: queue.MadeNever"},
+			{useFile, "Made: h.use().made(e.Record, queue.MadeUnknown, queue.MadeNever)", "Made: queue.MadeYes"},
+		},
+	},
+	// What the checks of one grant, of one turn and of one record find.
+	{
+		name: "a row that was swept is not put again", world: "suspended of three", finds: "rowkept",
+		edits: []edit{
+			{rowFile, `		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false
+		s.put()`, `		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false`},
+		},
+	},
+	{
+		name: "a waiter looks for its ids after the floor", world: "lost", finds: "disowned",
+		edits: []edit{
+			{"internal/machine/turn.go", `func (w *Wait) act(c Clock) Do {
+`, `func (w *Wait) act(c Clock) Do {
+	if d := w.decide(c, w.Ticket, nil); d.Do == ActionNewTicket || d.Do == ActionOvertaken {
+		return w.fail(WhyOvertaken, nil)
+	}
+`},
+		},
+	},
+	{
+		name: "no grant lasts beyond its callers, beside others", world: "at least, late", finds: "orphan",
+		edits: []edit{
+			{waitFile, "machine.Removing, machine.Resetting, machine.Granted:", "machine.Removing, machine.Resetting:"},
+		},
+	},
+	{
+		name: "a release with outstanding tickets lets TTL delete the record", world: "forgets", finds: "forgotten", quick: true,
+		edits: []edit{
+			{"queue/writes.go", `	default:
+		w.Do = []clause.Change{entry(e.ID).Remove()}`, `	default:
+		w.Do = []clause.Change{entry(e.ID).Remove(), clause.Expires.Set(integer(forget.Unix()))}`},
+		},
+	},
+	{
+		name: "a new record begins at 1", world: "forgets", finds: "fencing",
+		edits: []edit{
+			{"ticket/master.go", "m.number().Or(clause.V(base.Attribute()))", "m.number().Or(zero)"},
 		},
 	},
 }

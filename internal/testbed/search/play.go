@@ -48,7 +48,7 @@ type event struct {
 	denied     bool // by the condition of the caller
 	forgotten  bool // the token of the transaction
 	updates    bool // a release has an update
-	number     uint16
+	number     uint8
 	left       machine.TransactionState
 	result     uint8 // the ticket of that which a release leaves; zero: none
 	rec, rows  int32
@@ -76,6 +76,7 @@ type view struct {
 	node   int8
 	clocks [maxNodes]int8
 	dead   [maxNodes]bool
+	base   uint8
 }
 
 type stepKey struct {
@@ -105,7 +106,10 @@ func (c clock) At(local time.Time) (earliest, latest time.Time, known bool) {
 	if !c.s.dated || local != c.now {
 		return time.Time{}, time.Time{}, false
 	}
-	return at(100, 0), time.Time{}, true
+	if c.s.Forgets {
+		latest = at(100, 0)
+	}
+	return at(100, 0), latest, true
 }
 
 func (c clock) Middle() time.Time {
@@ -199,7 +203,7 @@ func nameOf(i int) string { return story.Client(i) }
 
 // view returns what node i sees of time.
 func (s *search) view(w *world, i int) (v view) {
-	v.node = int8(i)
+	v.node, v.base = int8(i), w.base
 	for j := range s.Clients {
 		v.clocks[j], v.dead[j] = w.nodes[j].clock, w.nodes[j].dead
 	}
@@ -255,7 +259,7 @@ func (s *search) stepMember(key stepKey) *stepped {
 	c := clock{s, &key.view, at(key.clocks[key.node], s.members.ticks[key.m]+1)}
 	r := &stepped{}
 	for _, e := range m.Step(c, s.eventOf(&key, c.now)) {
-		s.effect(r, &key, e)
+		s.effect(r, &key, e, m)
 	}
 	for _, n := range s.ending {
 		for j := range int32(maxCallers) {
@@ -325,10 +329,10 @@ func (s *search) answerOf(e *event, now time.Time) member.Answer {
 var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames, Beside: queue.RecordNames()}
 
 // effect notes an effect in numbers.
-func (s *search) effect(r *stepped, k *stepKey, e member.Effect) {
+func (s *search) effect(r *stepped, k *stepKey, e member.Effect, of *member.Member) {
 	switch e := e.(type) {
 	case member.Send:
-		r.sends = append(r.sends, s.sendOf(k, &e))
+		r.sends = append(r.sends, s.sendOf(k, &e, of))
 	case member.Number:
 		r.sends = append(r.sends, msg{role: counter, node: k.node, of: int8(e.Of)})
 	case member.Look:
@@ -348,7 +352,7 @@ func (s *search) effect(r *stepped, k *stepKey, e member.Effect) {
 }
 
 // sendOf returns a request as a message.
-func (s *search) sendOf(k *stepKey, e *member.Send) msg {
+func (s *search) sendOf(k *stepKey, e *member.Send, of *member.Member) msg {
 	if _, number, _ := strings.Cut(e.Say, "-"); len(number) == 2 && number >= "20" && number <= "99" {
 		s.fail("attempts: %s makes twenty", nameOf(int(k.node)))
 	}
@@ -362,11 +366,15 @@ func (s *search) sendOf(k *stepKey, e *member.Send) msg {
 			m.token = 1 // a new one: see transacts
 		}
 	case e.Take != nil:
+		own, _, _ := strings.Cut(e.Say, "-")
+		for _, h := range s.items.recs[k.rec].Holders {
+			s.never(strings.HasPrefix(h.ID, own+"-"), "disowned: %s takes a new ticket, and %s holds", nameOf(int(k.node)), h.ID)
+		}
 		take := master.Take
 		if s.Seeds {
 			take = master.TakeThenSeed
 		}
-		first := take(*e.Take, ticket.Number{})
+		first := take(*e.Take, tickets[k.base])
 		if m.write[0] = s.items.send(first.Write, 0, e.Say); s.Seeds {
 			s.takes[m.write[0]] = first
 		}
@@ -382,6 +390,13 @@ func (s *search) sendOf(k *stepKey, e *member.Send) msg {
 		m.write[0] = s.items.send(e.Write, small(e.Row), e.Say)
 	default:
 		m.write[0], m.users = s.items.send(e.Write, 0, e.Say), e.Users
+		if slices.Contains(ofTurn, e.Write.Name) {
+			m.ticket = small(of.For(e.Of).Ticket)
+		}
+		if e.Write.Name == "CONFIRM" { // of the entry that was found; zero: it is sent again
+			h, _ := s.items.recs[k.rec].Mine(e.Say)
+			m.ticket = small(h.Ticket)
+		}
 		if e.Write.Name == "REVOKE" {
 			m.ticket = s.meant(k, e)
 		}

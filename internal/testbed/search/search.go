@@ -57,6 +57,7 @@ func newSearch(w World, p Plant) *search {
 		items: newItems(p), steps: map[stepKey]*stepped{}, takes: map[int32]ticket.Take{},
 		kindNums: map[kindKey]int8{}, idNums: map[string]int16{}, follows: map[[2]machine.Doing]bool{},
 	}
+	s.dated = w.Forgets
 	if w.Half {
 		s.ttl = 2
 	}

@@ -170,6 +170,8 @@ func (s *search) jointHeard(w *world, m *msg) {
 	switch r := machine.Reply(m.reply); {
 	case r == machine.ReplyApplied:
 		s.joint(w, i, j, machine.TransactionEvent{Made: queue.MadeYes})
+	case r < machine.ReplyFailed && w.nodes[i].callers[j].made.made&(1<<m.call) != 0: // the other record refuses it first
+		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: queue.MadeYes, Err: errLost})
 	case r < machine.ReplyFailed:
 		s.step(w, i, event{kind: evUses, caller: m.caller, use: member.Judges, rec: m.rec})
 	default:

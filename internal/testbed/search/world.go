@@ -17,6 +17,7 @@ type World struct {
 	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
 	Wide        bool // a wider counter issues the tickets
 	Again       bool // what a request may have left that was given up is removed twice, the second time after all have arrived
+	Forgets     bool // TTL deletes a record that says so, long after the last request: the next one begins above its tickets
 	Silent      bool // the table has been silent for too long: a wait ends with its first failure
 	Any         bool // a copy may also come of a request that must be sent only once
 	Half        bool // a step of a clock is half a lease
@@ -100,7 +101,8 @@ type world struct {
 	split  split
 	used   uint32 // the faults that have happened, by bits
 	before [maxTicket + 1]uint16
-	number uint16          // of the wider counter
+	number uint8           // of the wider counter
+	base   uint8           // after which a new record begins
 	common [maxNodes]uint8 // the number that a client has taken for several queues
 	left   Faults
 	stays  bool  // a removal was lost
@@ -311,6 +313,9 @@ func (s *search) configOf(i int) member.Config {
 	}
 	if s.Again {
 		c.Arrival = unit
+	}
+	if s.Forgets {
+		c.Forget = unit
 	}
 	return c
 }
