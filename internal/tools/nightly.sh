@@ -24,7 +24,6 @@ release
 sim SEEDS=4000
 sim-planted
 spec STATES=10000000
-spec-models
 test
 test-oldest
 user-test

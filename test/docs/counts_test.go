@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -40,35 +39,6 @@ func parsedFiles(t *testing.T, dir string) (all []*ast.File) {
 	t.Helper()
 	for _, name := range locktest.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
 		all = append(all, locktest.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)))
-	}
-	return all
-}
-
-// mistakeNames returns what the tests of the package search plant and must find: "WRITE/condition", "WRITE/change", "From/To" of a
-// transition, and the names of others.
-func mistakeNames(t *testing.T) (all []string) {
-	t.Helper()
-	for _, list := range testLists(t, "search") {
-		for _, e := range list.Elts {
-			of, ok := e.(*ast.CompositeLit)
-			if !ok || len(of.Elts) < 3 {
-				continue
-			}
-			switch first := of.Elts[0].(type) {
-			case *ast.BasicLit:
-				second, _ := of.Elts[1].(*ast.BasicLit)
-				all = append(all, locktest.Must(strconv.Unquote(first.Value))+"/"+locktest.Must(strconv.Unquote(second.Value)))
-			case *ast.SelectorExpr:
-				second, _ := of.Elts[1].(*ast.SelectorExpr)
-				all = append(all, first.Sel.Name+"/"+second.Sel.Name)
-			case *ast.Ident:
-				all = append(all, first.Name)
-			case *ast.KeyValueExpr: // its name
-				if name, ok := first.Value.(*ast.BasicLit); ok {
-					all = append(all, locktest.Must(strconv.Unquote(name.Value)))
-				}
-			}
-		}
 	}
 	return all
 }

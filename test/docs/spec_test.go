@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,85 +18,15 @@ import (
 
 const specPage = "docs/spec/README.md"
 
-// TestSpecNames finds what the head of each model names: the steps in the model, and what they play in the code. A name of the
-// code with a dot is of its package or type. It also finds the names of the code that the page of the searches has.
+// TestSpecNames finds the names of the code that the page of the searches has.
 func TestSpecNames(t *testing.T) {
 	declared := declarations(t)
-	files(t, "docs/spec", ".pml", func(model, text string) {
-		head, rest, _ := strings.Cut(text, "*/")
-		_, table, _ := strings.Cut(head, "Step, and the code that it plays:")
-		rows := regexp.MustCompile(`(?m)^ \*   (\S.*?)  +(\S.*)$`).FindAllStringSubmatch(table, -1)
-		if len(rows) < 4 {
-			t.Errorf("%s has %d steps", model, len(rows))
-		}
-		for _, row := range rows {
-			for step := range strings.SplitSeq(row[1], ", ") {
-				if !regexp.MustCompile(`\b` + step + `\b`).MatchString(rest) {
-					t.Errorf("%s has no step %s", model, step)
-				}
-			}
-			for name := range strings.SplitSeq(row[2], ", ") {
-				if parts := strings.Split(name, "."); !declared[name] && (len(parts) != 3 || !declared[parts[0]+"."+parts[1]] || !declared[parts[1]+"."+parts[2]]) {
-					t.Errorf("%s names %s, which the code does not have", model, name)
-				}
-			}
-		}
-	})
 	for i, line := range readPage(t, specPage).lines {
 		for _, name := range regexp.MustCompile("`([A-Za-z]+\\.[A-Za-z.]+)`").FindAllStringSubmatch(line, -1) {
-			known := declared[name[1]] || regexp.MustCompile(`\.(pml|sh|txt)$`).MatchString(name[1]) || name[1] == "clause.Write.Apply"
+			known := declared[name[1]] || strings.HasSuffix(name[1], ".txt") || name[1] == "clause.Write.Apply"
 			if !known {
 				t.Errorf("%s:%d: the code has no %s", specPage, i+1, name[1])
 			}
-		}
-	}
-}
-
-// plantedRun is a line of run.sh: a search of a model that says after # what is planted in it, or that it is not what it seems.
-type plantedRun struct{ finds, model, name, about string }
-
-func plantedRuns(t *testing.T) (all []plantedRun, searches int) {
-	t.Helper()
-	_, list, _ := strings.Cut(read(t, "docs/spec/run.sh"), "\"$tmp/quick\" <<'LIST'\n")
-	list, _, _ = strings.Cut(list, "\nLIST\n")
-	for line := range strings.SplitSeq(list, "\n") {
-		searches++
-		run, about, explained := strings.Cut(line, " # ")
-		words := strings.Fields(run)
-		if explained {
-			all = append(all, plantedRun{words[0], words[1], words[2], about})
-		} else if words[0] != "ok" || strings.Contains(run, "-DBUG") {
-			t.Errorf("run.sh does not say what %s plants", words[2])
-		}
-	}
-	return all, searches
-}
-
-// TestSpecMistakes finds what run.sh names as the same mistake in Go among those that the search in Go must find, and each
-// mistake of a model in run.sh.
-func TestSpecMistakes(t *testing.T) {
-	inGo, used := mistakeNames(t), 0
-	all, _ := plantedRuns(t)
-	for _, p := range all {
-		if _, name, ok := strings.Cut(p.about, "Go: "); ok {
-			used++
-			if !slices.Contains(inGo, name) {
-				t.Errorf("run.sh says of %s that the search in Go plants %q, which it does not", p.name, name)
-			}
-		}
-	}
-	if used < 40 {
-		t.Errorf("%d mistakes of the models are planted in Go", used)
-	}
-	script := read(t, "docs/spec/run.sh")
-	for _, name := range regexp.MustCompile("`([A-Z]+_[A-Z_]+)`").FindAllStringSubmatch(read(t, specPage), -1) {
-		if !strings.Contains(script, " "+name[1]+" ") {
-			t.Errorf("%s names %s, which run.sh does not have", specPage, name[1])
-		}
-	}
-	for _, bug := range regexp.MustCompile(`BUG_\w+`).FindAllString(sources(t, "docs/spec", ".pml"), -1) {
-		if !regexp.MustCompile(`-D` + bug + `\b`).MatchString(script) {
-			t.Errorf("run.sh does not plant %s", bug)
 		}
 	}
 }
@@ -128,9 +57,6 @@ func TestSpecFigures(t *testing.T) {
 	says(t, specPage, "`TestMistakes` plants %d mistakes", counts["searchMistakes"])
 	says(t, specPage, "`TestSourceMistakes` plants %d mistakes", counts["sourceMistakes"])
 	says(t, specPage, "`TestLeaseMistakes` plants %d mistakes", counts["TestLeaseMistakes"])
-	explained, searches := plantedRuns(t)
-	says(t, specPage, "the %d bounded searches", searches)
-	says(t, specPage, "the bounds of each. %d of them must fail, or show", len(explained))
 
 	makefile := read(t, "Makefile")
 	target := func(name string) string {
@@ -149,9 +75,6 @@ func TestSpecFigures(t *testing.T) {
 		t.Errorf("make spec searches %s states, and search.States is %d", got, search.States)
 	}
 	says(t, specPage, "`make spec` sends %s heartbeats, `make spec-full` %s", number(target("spec"), "-heartbeat.beats"), number(target("spec-full"), "-heartbeat.beats"))
-	memory := regexp.MustCompile(`MEMORY:-(\d+)000\}`).FindStringSubmatch(read(t, "docs/spec/run.sh"))
-	says(t, specPage, "up to %s GB of memory", memory[1])
-	says(t, specPage, "`spin` %s.", matched(t, read(t, "internal/tools/spin.sh"), `(?m)^version=([0-9.]+)`))
 	transcripts := locktest.Must(fs.Glob(os.DirFS(filepath.Join(root, dirNamed(t, "search"))), "testdata/*.txt"))
 	says(t, specPage, ": %d stories to read", len(transcripts))
 	_, shown, _ := strings.Cut(read(t, specPage), "```text\n")
@@ -161,49 +84,34 @@ func TestSpecFigures(t *testing.T) {
 	}
 }
 
-// TestSpecChecks finds each check of the searches in the table of the page, with where it is, and no other.
+// TestSpecChecks finds each check of the search in the table of the page, and no other.
 func TestSpecChecks(t *testing.T) {
-	in := map[string][]string{}
-	add := func(name, where string) {
-		if !slices.Contains(in[name], where) && name != "bounds" && name != "model" { // of the search's own arrays
-			in[name] = append(in[name], where)
-		}
-	}
+	checked := map[string]bool{}
 	for _, name := range regexp.MustCompile(`"([a-z]+): `).FindAllStringSubmatch(checksOf(t), -1) {
-		add(name[1], "Go")
+		checked[name[1]] = name[1] != "bounds" // of the search's own arrays
 	}
-	for _, name := range regexp.MustCompile(`\|\| broken_([a-z]+)|assert\(broken_([a-z]+)\)`).FindAllStringSubmatch(sources(t, "docs/spec", ".pml"), -1) {
-		add(name[1]+name[2], "models")
-	}
-	add("progress", "models") // of pan itself
-	_, table, _ := strings.Cut(read(t, specPage), "| check | what must hold | in |\n")
+	_, table, _ := strings.Cut(read(t, specPage), "| check | what must hold |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := 0
 	for line := range strings.SplitSeq(table, "\n") {
 		cells := strings.Split(line, "|")
-		if len(cells) != 5 {
-			t.Errorf("%s: %q has no three cells", specPage, line)
+		if len(cells) != 4 {
+			t.Errorf("%s: %q has no two cells", specPage, line)
 			continue
 		}
-		var names, where []string
-		for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[1], -1) {
-			names, where = append(names, name[1]), append(where, in[name[1]]...)
-			if in[name[1]] == nil {
-				t.Errorf("%s: no search checks %s", specPage, name[1])
+		names := regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(cells[1], -1)
+		for _, name := range names {
+			if !checked[name[1]] {
+				t.Errorf("%s: the search does not check %s", specPage, name[1])
 			}
-			delete(in, name[1])
+			delete(checked, name[1])
 		}
-		if len(names) == 0 {
-			continue
-		}
-		rows++
-		slices.Sort(where)
-		if got, want := strings.TrimSpace(cells[3]), strings.Join(slices.Compact(where), ", "); got != want {
-			t.Errorf("%s: %v is in %q, not in %q", specPage, names, want, got)
-		}
+		rows += min(len(names), 1)
 	}
-	for name, where := range in {
-		t.Errorf("%s does not have the check %s of %v", specPage, name, where)
+	for name, is := range checked {
+		if is {
+			t.Errorf("%s does not have the check %s", specPage, name)
+		}
 	}
 	if rows < 20 {
 		t.Errorf("%s has %d rows of checks", specPage, rows)

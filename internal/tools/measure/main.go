@@ -143,10 +143,6 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 	for _, hit := range banned {
 		files = tally(files, hit.File, 1)
 	}
-	promela, err := linesOf(tree, "docs/spec/*.pml")
-	if err != nil {
-		return nil, err
-	}
 	return []row{
 		{name: "Go files in the root package", value: root},
 		{name: "fields of Lock", value: fieldsOfLock},
@@ -164,7 +160,6 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 		{name: "lines of tests", value: testLines}, // a limit would forbid a test
 		{name: "lines of what a client does in a queue", value: sum(client), parts: client},
 		{name: "lines of internal/testbed/search", value: sum(search), parts: search, note: "no tests"},
-		{name: "lines of Promela", value: sum(promela), parts: promela},
 		{name: "exported symbols of queue", value: inQueue},
 		{name: "go:noinline pragmas", value: sum(pragmas), parts: pragmas},
 		largest("methods of a type of the library", methods),
