@@ -283,8 +283,6 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		n := &w.nodes[ownerOf(h.ID)]
 		s.lasts(w, m, h, name)
-		s.never(name == "EVICT" && m.role != operators && !h.Closed && !s.Names && w.used&(1<<GiveUp|1<<Slow|1<<Beat|1<<RowBeat|1<<Guess|1<<Ask) == w.used,
-			"orphan: %s has no owner, and no fault has left it", h.ID)
 		if m.role == operators {
 			n.opens = 0
 		}
@@ -293,6 +291,8 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 				s.removes(w, m, h, name, j)
 			}
 		}
+		s.never(name == "EVICT" && m.role != operators && !h.Closed && !s.Names && w.used&(1<<GiveUp|1<<Slow|1<<Beat|1<<RowBeat|1<<Guess|1<<Ask) == w.used,
+			"orphan: %s has no owner, and no fault has left it", h.ID)
 	}
 }
 
