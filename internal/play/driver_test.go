@@ -114,16 +114,3 @@ func TestUnansweredTransaction(t *testing.T) {
 		}
 	}
 }
-
-// TestGiveBackOfWhatIsGone checks that nothing is said to be left of a lock whose lease has ended on all clocks.
-func TestGiveBackOfWhatIsGone(t *testing.T) {
-	lost := errors.New("it is lost")
-	p := &player{c: New(Config{Store: new(table.Store), Timeout: time.Second})}
-	l := &Lock{
-		granted: alike, p: p, k: &Caller{p: p, wants: &Wants{}},
-		state: state{phase: machine.PhaseLost, reason: lost, loss: &heartbeat.LossError{}}, ending: ending{gone: true},
-	}
-	if err := l.GiveBack(t.Context()); err != nil || l.Release(t.Context()) != lost {
-		t.Errorf("%v", err)
-	}
-}

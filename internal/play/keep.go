@@ -168,11 +168,11 @@ func (l keeper) stays() time.Duration {
 	return t.Margin + max(t.Delay, l.granted.atLeast)
 }
 
-// outlives lets a lock that is left be forgotten once its lease has ended on all clocks. No lease ends one that fails closed. l.mu is
-// held.
+// outlives lets a lock that is left be forgotten once its lease has ended on all clocks, and not before a release that is called now
+// has removed it. No lease ends one that fails closed. l.mu is held.
 func (l keeper) outlives() {
 	if left := !l.phase.Held() && !l.phase.Final() && !l.gone; left && !l.terms().FailClosed {
-		time.AfterFunc(time.Until(l.ends)+l.stays(), l.outlived)
+		time.AfterFunc(max(0, time.Until(l.ends))+l.stays(), l.outlived)
 	}
 }
 

@@ -178,11 +178,7 @@ func (l *Lock) current() machine.Phase {
 }
 
 // Final reports whether nothing of the lock is left, so far as is known.
-func (l *Lock) Final() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.phase.Final() || l.gone
-}
+func (l *Lock) Final() bool { return l.current().Final() }
 
 // reported takes a report of the member.
 func (l *Lock) reported(r member.Report) {

@@ -65,6 +65,7 @@ func TestReleaseRepeatedTooLate(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // past the end on all clocks
 		defer cancel()
 		locktest.Says(t, lock.Release(ctx), "release", "1m0s")
+		time.Sleep(5 * time.Second)
 		db.Heal()
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		locktest.OK(t, a.Close(t.Context()))

@@ -196,7 +196,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 			n.disown(owner)
 		}
 		judge := func() {
-			if n.heard() == loose && isPlain(err) {
+			if n.heard() == loose && isPlain(err) && n.runs() { // its timers go on while it is paused, and none of its requests
 				// A Resume leaves a lock to its lock delay.
 				n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
 			}
