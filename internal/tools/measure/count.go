@@ -3,7 +3,6 @@ package main
 import (
 	"go/ast"
 	"go/token"
-	"io/fs"
 	"strings"
 )
 
@@ -170,19 +169,6 @@ func embeddedTypes(file *ast.File) map[string]bool {
 		return true
 	})
 	return embedded
-}
-
-// linesOf counts the lines of the files of a tree with such names.
-func linesOf(tree fs.FS, names string) (counts []count, err error) {
-	files, err := fs.Glob(tree, names)
-	for _, name := range files {
-		text, err := fs.ReadFile(tree, name)
-		if err != nil {
-			return nil, err
-		}
-		counts = append(counts, count{name, strings.Count(string(text), "\n")})
-	}
-	return counts, err
 }
 
 // prose counts the words of a file's comments, and their colons and
