@@ -720,7 +720,7 @@ var sourceMistakes = []sourceMistake{
 		edits: []edit{
 			{"internal/machine/turn.go", `func (w *Wait) act(c Clock) Do {
 `, `func (w *Wait) act(c Clock) Do {
-	if d := w.decide(c, w.Ticket, nil); d.Do == ActionNewTicket || d.Do == ActionOvertaken {
+	if d := w.decide(c, w.Ticket, nil); d.Do == queue.ActionNewTicket || d.Do == queue.ActionOvertaken {
 		return w.fail(WhyOvertaken, nil)
 	}
 `},
