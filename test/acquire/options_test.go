@@ -82,7 +82,13 @@ func TestOptions(t *testing.T) {
 			if _, named := row["entryId"]; named != e.named {
 				t.Errorf("the row may be named: %t", named)
 			}
-			if _, passed := waits(t, e, true); passed != e.passed {
+			passed := false
+			for range 3 { // one that is looking at that moment is not offered the lock
+				if !passed {
+					_, passed = waits(t, e, true)
+				}
+			}
+			if passed != e.passed {
 				t.Errorf("a release passes the lock on in its write: %t", passed)
 			}
 			_ = granted
