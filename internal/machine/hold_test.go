@@ -259,6 +259,22 @@ func TestHoldSaw(t *testing.T) {
 	}
 }
 
+// TestHoldFast checks that a holder which has seen that others queue sends no fast RELEASE, which they would make be refused.
+func TestHoldFast(t *testing.T) {
+	for _, seen := range []bool{false, true} {
+		w := newTurn(machine.Grant{})
+		w.item[queue.AttrTicketNumber] = clause.Int(6)
+		if e := w.apply(w.hold.Heartbeat(epoch, epoch)); seen {
+			e.Kind, e.Record = machine.HoldBeaten, e.Record.Timed(epoch, epoch.Add(time.Second))
+			w.step(e)
+		}
+		w.call("Release")
+		if applied := w.apply(w.do.Write).Reply == machine.ReplyApplied; applied != seen {
+			t.Errorf("the other is seen: %t; the first RELEASE is applied: %t", seen, applied)
+		}
+	}
+}
+
 // TestHoldPhases checks the table of phases. A lock that is not held never becomes held again, and a final phase stays.
 func TestHoldPhases(t *testing.T) {
 	moves := machine.Moves()
