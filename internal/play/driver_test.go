@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
+	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -112,5 +113,21 @@ func TestUnansweredTransaction(t *testing.T) {
 		if got := (<-u.done).r; got.News != want || sent != (got.Left == machine.TransactionUnsettled) || sent != (got.Err != nil) {
 			t.Errorf("sent %t: %+v", sent, got)
 		}
+	}
+}
+
+// TestGivenWithItsReports checks that the caller of a turn gets its lock once the reports of the same step are taken: it may ask at once
+// whether it is to give way.
+func TestGivenWithItsReports(t *testing.T) {
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(member.Config{})}
+	k := &Caller{p: p, id: 1, sources: sources{base: t.Context()}, log: new(notify.Log), wants: &Wants{}, Wake: make(chan struct{}, 1)}
+	p.callers = []*Caller{k}
+	p.do(member.Give{Caller: 1})
+	if k.given != nil || len(k.Wake) > 0 {
+		t.Error("it has the lock before the reports")
+	}
+	p.hands()
+	if k.given == nil || len(k.Wake) == 0 {
+		t.Error("it has not heard of the lock")
 	}
 }
