@@ -32,7 +32,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 # What these hold starts no goroutine of its own (TestPure), or reads and prints. The race detector would find nothing, in
 # five times the time.
-WITHOUT_RACE = ./queue ./internal/machine ./ticket ./internal/clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/replays
+WITHOUT_RACE = ./queue ./internal/machine ./ticket ./clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/replays
 
 # The race detector waits a second at the end of each process for late reports. There are more than a hundred.
 # GOGC=400 takes four times the memory, and an eighth of the processor time away.

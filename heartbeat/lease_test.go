@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 

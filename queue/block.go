@@ -1,7 +1,7 @@
 package queue
 
 import (
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
 

@@ -3,7 +3,7 @@ package queue
 import (
 	"fmt"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 )
 
 // MalformedError says that an item in the queue was not written by this library. Such

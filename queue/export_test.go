@@ -1,6 +1,6 @@
 package queue
 
-import "github.com/queuelock/queuelock/internal/clause"
+import "github.com/queuelock/queuelock/clause"
 
 // Read returns the holder with what the record says of its entry.
 func (h Holder) Read(claimed, numbered bool) Holder {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/ticket"
 )
 

@@ -10,7 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -47,7 +48,7 @@ type answer struct {
 }
 
 // meets reports whether the table would apply a write to the record as it was read.
-func (r Record) meets(w clause.Write) bool { return w.Planted().Refuses(r.names, r.item) == nil }
+func (r Record) meets(w clause.Write) bool { return planted.In(w).Refuses(r.names, r.item) == nil }
 
 // DecodeRecord reads a record. A missing item is the zero [Record]. It returns a
 // *clause.MalformedError if the item is not a record of this library. A malformed

@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 )
 
 // The attributes of a row that its writes ask for.

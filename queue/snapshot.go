@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 )
 
 // Snapshot is what one look showed: the record, and the rows in the order of tickets.

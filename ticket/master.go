@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 )
 
 // Master is an atomic counter that issues numbers: one attribute of one item, with the last number issued. It makes writes,

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/clause"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"

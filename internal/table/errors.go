@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/queue"
 )

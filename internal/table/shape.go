@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/planted"
 )
 
 // Expressions are those of one request, with their names and values.
@@ -56,7 +57,7 @@ type template struct {
 // Express returns the expressions of a write.
 func (s *Store) Express(w clause.Write, n clause.Names) Expressions {
 	is := w
-	w = w.Planted()
+	w = planted.In(w)
 	if w.Kind != clause.Update && len(w.If) == 0 { // the builder knows no request without an expression
 		return Expressions{write: w}
 	}

@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 

@@ -13,7 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -80,7 +81,7 @@ func TestWrites(t *testing.T) {
 
 	var mu sync.Mutex
 	missing := parts{}
-	clause.Leave = func(w clause.Write, condition string) bool { // leaves nothing
+	planted.Leave = func(w clause.Write, condition string) bool { // leaves nothing
 		mu.Lock()
 		defer mu.Unlock()
 		if w.Name == "" {
@@ -93,7 +94,7 @@ func TestWrites(t *testing.T) {
 		}
 		return false
 	}
-	defer func() { clause.Leave = nil }()
+	defer func() { planted.Leave = nil }()
 	playAll(t)
 	playSeldom(t)
 	for write, parts := range missing {

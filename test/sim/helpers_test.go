@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 	// cannot choose. On one core it is the same each time.
 	runtime.GOMAXPROCS(1)
 	flag.Parse()
-	clause.Leave = leaves(*left)
+	planted.Leave = leaves(*left)
 	leak.Main(m)
 }
 

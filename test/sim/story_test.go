@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/internal/testbed/story"
 	"github.com/queuelock/queuelock/test/sim"
 )
@@ -25,8 +25,8 @@ func TestStory(t *testing.T) {
 		{"ENQUEUE: no row", "the late ENQUEUE of ", "the end of the row", 3},
 	} {
 		t.Run(c.leave, func(t *testing.T) {
-			clause.Leave = leaves(c.leave)
-			t.Cleanup(func() { clause.Leave = leaves(*left) })
+			planted.Leave = leaves(c.leave)
+			t.Cleanup(func() { planted.Leave = leaves(*left) })
 			told := ""
 			for seed := c.seed; seed < c.seed+50 && !strings.Contains(told, c.violation); seed++ {
 				plan := sim.NewPlan(seed, 4*time.Minute)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 )
 
 // TestCases checks that each condition of each write has a case, and each case a condition.

@@ -3,7 +3,7 @@ package conditions
 import (
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/queue"
 )
 

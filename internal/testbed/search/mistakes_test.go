@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 )
 
 // The files of the search.

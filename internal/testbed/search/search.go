@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"

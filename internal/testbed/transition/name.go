@@ -9,8 +9,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/embedded/value"
+	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -27,7 +28,7 @@ var names = clause.Names{Key: "pk", Expires: "expiresAt"}
 func NewNames(writes []clause.Write) Names {
 	n := Names{map[string]clause.Write{}}
 	for _, w := range writes {
-		for _, sent := range []clause.Write{w.Planted(), w} {
+		for _, sent := range []clause.Write{planted.In(w), w} {
 			one := wire{}
 			if e, err := sent.Builder(names).Build(); err == nil { // else nothing is left of its expressions
 				one.ExpressionAttributeNames = e.Names()

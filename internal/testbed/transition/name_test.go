@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/clause"
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
 	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/queue"

@@ -314,21 +314,3 @@ func (p Path) String() string {
 	}
 	return name
 }
-
-// Leave, if not nil, says of a named condition of a write that it is left out of what is sent: a mistake that a test
-// plants to see it found. It is set before the first write.
-var Leave func(w Write, condition string) bool
-
-// Planted returns the write without the conditions that Leave names.
-func (w Write) Planted() Write {
-	if Leave == nil {
-		return w
-	}
-	whole := w
-	for _, name := range w.Conditions() {
-		if Leave(whole, name) {
-			w, _ = w.Without(name)
-		}
-	}
-	return w
-}
