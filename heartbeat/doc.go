@@ -31,7 +31,7 @@
 //
 // A lease that an [Observer] sees has ended by the first of two rules that says so, and each is sound without the other:
 //
-//   - By the clock: DynamoDB's clock has passed its end, by the earliest time it can be, and its dates have not contradicted
+//   - By the clock: DynamoDB's clock ([Clock]) has passed its end, by the earliest time it can be, and its dates have not contradicted
 //     each other for the length of the lease.
 //   - By observation: neither its beat nor its end has changed for its full length on the observer's monotonic clock, counted
 //     from after the read that first showed them. The owner counts from before the write that set them, so it learns of the

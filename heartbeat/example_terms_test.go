@@ -5,14 +5,13 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/queue"
 )
 
 // An owner's lease, as it and another client see it. Without dates of the database the other client ends it by observation:
 // its beat has not changed for its whole length. The owner's own deadline is earlier.
 func ExampleObserver() {
-	sent, clock := time.Now(), dbclock.New()
+	sent, clock := time.Now(), new(heartbeat.Clock)
 	terms := heartbeat.Terms{TTL: time.Minute, Margin: heartbeat.Margin(time.Minute)}
 	lease, _ := terms.Begin(clock, sent)
 	fmt.Println("deadline:", terms.Deadline(sent).Sub(sent))

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -21,7 +20,7 @@ const (
 // Observer remembers the beat of each lease that was seen, and judges it. It is safe for
 // concurrent use, sends no request and starts no goroutine.
 type Observer struct {
-	clock           *dbclock.Clock
+	clock           *Clock
 	observationOnly bool // and not by clock
 
 	mu     sync.Mutex
@@ -37,7 +36,7 @@ type sighting struct {
 }
 
 // NewObserver returns an [Observer] that has seen nothing. With observationOnly it never ends a lease by the clock.
-func NewObserver(clock *dbclock.Clock, observationOnly bool) *Observer {
+func NewObserver(clock *Clock, observationOnly bool) *Observer {
 	return &Observer{clock: clock, observationOnly: observationOnly, seen: map[string]sighting{}}
 }
 

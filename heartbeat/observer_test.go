@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -19,13 +18,13 @@ type world struct {
 	now, start time.Time
 	offset     time.Duration // of DynamoDB's clock
 	ppm        float64       // by which it runs faster than the owner's
-	owner      *dbclock.Clock
+	owner      *heartbeat.Clock
 }
 
 var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 
 func newWorld(offset time.Duration, ppm float64) *world {
-	return &world{now: epoch, start: epoch, offset: offset, ppm: ppm, owner: dbclock.New()}
+	return &world{now: epoch, start: epoch, offset: offset, ppm: ppm, owner: new(heartbeat.Clock)}
 }
 
 func apart(d time.Duration, ppm float64) time.Duration {
@@ -38,7 +37,7 @@ func (w *world) database() time.Time {
 }
 
 // answer lets a clock see an answer, dated in whole seconds.
-func (w *world) answer(c *dbclock.Clock) {
+func (w *world) answer(c *heartbeat.Clock) {
 	c.Observe(w.now, w.now, w.database().Truncate(time.Second))
 }
 
@@ -130,7 +129,7 @@ func TestNoEarlyEnd(t *testing.T) {
 		mine := func() time.Time {
 			return w.now.Add(observerOffset + apart(w.now.Sub(w.start), observerPPM))
 		}
-		judge := dbclock.New()
+		judge := new(heartbeat.Clock)
 		observer := heartbeat.NewObserver(judge, property.Bool().Draw(t, "observation only"))
 
 		ttl := time.Duration(property.OneOf(
@@ -208,7 +207,7 @@ func TestNoEarlyEnd(t *testing.T) {
 func TestLeaseAfterClockChange(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		w := newWorld(time.Duration(property.Int64Range(-1e15, 1e15).Draw(t, "offset")), property.Float64Range(-400, 400).Draw(t, "ppm"))
-		judge := dbclock.New()
+		judge := new(heartbeat.Clock)
 		observer := heartbeat.NewObserver(judge, false)
 		w.answer(judge)
 		ttl := time.Duration(property.Int64Range(int64(time.Second), int64(10*time.Minute)).Draw(t, "ttl")).Truncate(time.Millisecond)
@@ -300,7 +299,7 @@ func TestEndsNeverFall(t *testing.T) {
 func TestCrashedOwner(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		w := newWorld(time.Duration(property.Int64Range(-1e15, 1e15).Draw(t, "offset")), 0)
-		judge := dbclock.New()
+		judge := new(heartbeat.Clock)
 		for range 5 {
 			w.answer(w.owner)
 			w.answer(judge)
@@ -381,7 +380,7 @@ func TestLongLeaseForgotten(t *testing.T) {
 
 // TestConcurrentUse checks that an observer may be used by many goroutines at once.
 func TestConcurrentUse(t *testing.T) {
-	observer := heartbeat.NewObserver(dbclock.New(), false)
+	observer := heartbeat.NewObserver(new(heartbeat.Clock), false)
 	var wg sync.WaitGroup
 	for n := range 8 {
 		wg.Go(func() {
@@ -401,7 +400,7 @@ func TestConcurrentUse(t *testing.T) {
 // zero: one that watched it before must not take the beat it saw then for one that has
 // not moved since.
 func TestReturningBeat(t *testing.T) {
-	o := heartbeat.NewObserver(dbclock.New(), false)
+	o := heartbeat.NewObserver(new(heartbeat.Clock), false)
 	at := func(s int) time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(s) * time.Second) }
 	row := func(beat int64, until int) queue.Lease {
 		return queue.Lease{TTL: 15 * time.Second, Beat: beat, Until: at(until)}

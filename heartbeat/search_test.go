@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -101,8 +100,8 @@ func units(t time.Time) int8 {
 }
 
 // clockOf is a clock that says at a local instant that DynamoDB's time is between earliest and latest.
-func clockOf(local time.Time, earliest, latest int8) *dbclock.Clock {
-	c := dbclock.New()
+func clockOf(local time.Time, earliest, latest int8) *Clock {
+	c := new(Clock)
 	trip := instant(latest).Sub(instant(earliest))
 	// Of a date d at the end of a trip, the clock says that it is from d-0.1 s to d+trip+1.1 s, and some drift.
 	c.Observe(local.Add(-trip), local, instant(earliest).Add(100*time.Millisecond))
@@ -266,7 +265,7 @@ func (s *leaseSearch) begin() (all []leaseState) {
 
 // untils returns the ends that an owner may write with a request sent now.
 func (s *leaseSearch) untils(sent time.Time, now, last int8) (all []int8) {
-	renew := func(clock *dbclock.Clock) {
+	renew := func(clock *Clock) {
 		r := &Renewals{terms: s.terms, clock: clock}
 		if last > 0 && s.mistake != "ends fall" {
 			r.until = instant(last)
@@ -274,11 +273,11 @@ func (s *leaseSearch) untils(sent time.Time, now, last int8) (all []int8) {
 		all = append(all, units(r.Next(sent)))
 	}
 	if s.undated {
-		renew(dbclock.New())
+		renew(new(Clock))
 		return all
 	}
 	for late := int8(0); late <= s.err; late++ {
-		c := dbclock.New()
+		c := new(Clock)
 		c.Observe(sent, sent, instant(now+late).Add(-1100*time.Millisecond))
 		renew(c)
 	}
@@ -428,7 +427,7 @@ func (s *leaseSearch) other(v leaseState, try func(leaseState, string)) {
 		if s.mistake == "no delay" {
 			l.Delay = 0
 		}
-		clock := dbclock.New()
+		clock := new(Clock)
 		if !s.undated {
 			clock = clockOf(instant(read), v.now, v.now)
 		}

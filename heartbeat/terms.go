@@ -3,7 +3,6 @@ package heartbeat
 import (
 	"time"
 
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -29,7 +28,7 @@ func Margin(ttl time.Duration) time.Duration { return min(ttl/10, 2*time.Second+
 const Spread = 0.1
 
 // Begin returns a new lease for a request sent at an instant, and DynamoDB's time at it: see Since.
-func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (queue.Lease, time.Time) {
+func (t Terms) Begin(clock *Clock, sent time.Time) (queue.Lease, time.Time) {
 	l, since := queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, t.Since(clock, sent)
 	if l.AtLeast = t.AtLeast; l.AtLeast > 0 && !since.IsZero() {
 		l.NotBefore = since.Add(l.AtLeast)
@@ -39,7 +38,7 @@ func (t Terms) Begin(clock *dbclock.Clock, sent time.Time) (queue.Lease, time.Ti
 
 // Since returns DynamoDB's time at an instant as clock.Middle guesses it, or the latest that it can be if the queue must not
 // open too early after it. It is zero while that clock is not known.
-func (t Terms) Since(clock *dbclock.Clock, sent time.Time) time.Time {
+func (t Terms) Since(clock *Clock, sent time.Time) time.Time {
 	if t.AtLeast == 0 {
 		return clock.Middle(sent)
 	}
@@ -49,7 +48,7 @@ func (t Terms) Since(clock *dbclock.Clock, sent time.Time) time.Time {
 
 // until returns the latest possible end, so that no other client ends the lease before
 // the owner's deadline. It is zero while DynamoDB's clock is not known.
-func (t Terms) until(clock *dbclock.Clock, sent time.Time) time.Time {
+func (t Terms) until(clock *Clock, sent time.Time) time.Time {
 	_, latest, ok := clock.At(sent)
 	if !ok {
 		return time.Time{}
@@ -65,7 +64,7 @@ func (t Terms) Deadline(sent time.Time) time.Time { return sent.Add(t.TTL - t.Ma
 // owner. Its request was sent at sent, with the end until, and has been answered. It ends
 // too soon if the host was suspended before: until was computed from a clock that had
 // stopped, and the date of the answer shows it.
-func (t Terms) OwnerEndsFirst(clock *dbclock.Clock, until, sent, now time.Time) bool {
+func (t Terms) OwnerEndsFirst(clock *Clock, until, sent, now time.Time) bool {
 	_, latest, ok := clock.At(now)
 	return until.IsZero() || !ok || until.Sub(latest) >= t.Deadline(sent).Sub(now)
 }
@@ -75,12 +74,12 @@ func (t Terms) OwnerEndsFirst(clock *dbclock.Clock, until, sent, now time.Time) 
 // end the lease before the owner's deadline. Renewals is not safe for concurrent use.
 type Renewals struct {
 	terms Terms
-	clock *dbclock.Clock
+	clock *Clock
 	until time.Time // the last end written; zero while DynamoDB's clock was not known
 }
 
 // NewRenewals returns those of a lease that began like that.
-func NewRenewals(t Terms, clock *dbclock.Clock, begun queue.Lease) *Renewals {
+func NewRenewals(t Terms, clock *Clock, begun queue.Lease) *Renewals {
 	return &Renewals{terms: t, clock: clock, until: begun.Until}
 }
 

@@ -13,12 +13,11 @@
 //	counter     sends the requests of a ticket.Master
 //	itemkey     names the items that carry locks
 //	table       sends the requests
-//	clause      describes items and conditional writes of them, as values
 //	notify      reports events to the Logger and the Observer, which it keeps from delaying the library
-//	dbclock     estimates DynamoDB's time
 //	callback    calls the caller's functions
 //	group       counts what is under way
 //	retry       repeats requests, and lets one outlive its caller
+//	planted     leaves conditions out of writes, for tests that see such mistakes found
 //	random      draws random numbers
 //	quote       quotes text of other writers
 //	child       starts processes that end with their parent: workers of the demo, of tests and of benchmarks

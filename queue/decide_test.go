@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/testbed/records"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -69,7 +68,7 @@ func TestRulesInOrder(t *testing.T) {
 		"5. a dead holder and a live one":                     {rec: record(9, 0, 3, holder("a", 3, dead), holder("b", 3, alive)), do: queue.ActionWait, heldD: 1, clear: 30 * time.Second},
 		"6. no waiter ahead and no holder":                    {rec: record(9, 0, 6), do: queue.ActionClaim},
 	} {
-		clock := dbclock.New()
+		clock := new(heartbeat.Clock)
 		clock.Observe(epoch, epoch, epoch)
 		j := decide(q, queue.Snapshot{Record: records.Read(test.rec), Rows: test.all, ReadAt: epoch}, n(7), queue.Mode{}, test.ids, heartbeat.NewObserver(clock, false))
 		if j.Do != test.do || j.Ahead != test.ahead || len(j.ExpiredRows) != test.rowsD || len(j.ExpiredHolders) != test.heldD {
@@ -119,7 +118,7 @@ func TestTurnsAhead(t *testing.T) {
 		for i, mode := range test.all {
 			snapshot.Rows = append(snapshot.Rows, queue.Waiter{Ticket: n(2 + i), ID: mode, Shared: mode == queue.ModeShared, Lease: queue.Lease{TTL: time.Minute}})
 		}
-		j := decide(q, snapshot, n(10), test.mode, nil, heartbeat.NewObserver(dbclock.New(), false))
+		j := decide(q, snapshot, n(10), test.mode, nil, heartbeat.NewObserver(new(heartbeat.Clock), false))
 		if j.Do != test.do || j.Turns != test.turns || j.Joins != test.joins || j.Ahead != len(test.all) {
 			t.Errorf("%s: judged %+v, want action %d, %d turns, joins %v", name, j, test.do, test.turns, test.joins)
 		}
@@ -140,7 +139,7 @@ func TestWaitersAhead(t *testing.T) {
 // TestObservation checks that leases of rows and holders also end by observation.
 func TestObservation(t *testing.T) {
 	q := queue.Items{Entity: "e", Reason: "lock"}
-	observer := heartbeat.NewObserver(dbclock.New(), false)
+	observer := heartbeat.NewObserver(new(heartbeat.Clock), false)
 	snapshot := queue.Snapshot{
 		Record: records.Read(queue.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []queue.Holder{{ID: "h", Ticket: n(1), Lease: queue.Lease{TTL: 20 * time.Second}}}}),
 		Rows:   []queue.Waiter{{Ticket: n(3), ID: "x", Lease: queue.Lease{TTL: 10 * time.Second}}},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
@@ -33,8 +33,8 @@ type use struct {
 	items  []types.TransactWriteItem // of a transaction: the caller's, the fences of the joined, and once it was sent its own
 	joined []*Lock                   // under which the transaction is made, too
 	token  string
-	begun  dbclock.Instant // when the token was first sent
-	sent   bool            // an attempt was
+	begun  heartbeat.Instant // when the token was first sent
+	sent   bool              // an attempt was
 }
 
 // used is what has become of it.

@@ -2,7 +2,7 @@
 //
 // Each method of [Store] sends one request, unless its documentation says otherwise. No
 // call outlives its time-out, also where the connection never answers. Every answer, also
-// a refusal, feeds the estimate of DynamoDB's clock (package dbclock).
+// a refusal, feeds the estimate of DynamoDB's clock (heartbeat.Clock).
 //
 // A false condition is returned as [*Refused], with the item that refused the write, which
 // DynamoDB returns since June 2023. A refusal without one means that there is no item. Any
@@ -26,7 +26,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -57,7 +57,7 @@ func (e Expressions) options() []Option {
 type Store struct {
 	db      DynamoDB
 	layout  Layout
-	clock   *dbclock.Clock
+	clock   *heartbeat.Clock
 	timeout time.Duration
 	end     time.Time    // no call outlives it; zero: none
 	home    *queue.Home  // of the table of a user's item; else nil
@@ -73,7 +73,7 @@ type Store struct {
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: dbclock.New(), timeout: timeout, flat: new(atomic.Bool), dating: make(chan struct{}, 1), templates: newTemplates(), answers: new(answers)}
+	return &Store{db: db, layout: layout, clock: new(heartbeat.Clock), timeout: timeout, flat: new(atomic.Bool), dating: make(chan struct{}, 1), templates: newTemplates(), answers: new(answers)}
 }
 
 // Within returns the same table with another timeout.
@@ -96,7 +96,7 @@ func (s *Store) Until(end time.Time) *Store {
 	return &bounded
 }
 
-func (s *Store) Clock() *dbclock.Clock { return s.clock }
+func (s *Store) Clock() *heartbeat.Clock { return s.clock }
 
 func (s *Store) Layout() Layout { return s.layout }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/counter"
-	"github.com/queuelock/queuelock/internal/dbclock"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/play"
@@ -73,9 +72,9 @@ func TestFiguresOfProtocol(t *testing.T) {
 	says(t, protocolPage, "and again %v s later", leave)
 	says(t, failuresPage, "sent again, for %v s", leave)
 	says(t, protocolPage, "by at most 2^%v", math.Log2(counter.MaxRaise))
-	says(t, protocolPage, "and %d ms between DynamoDB's hosts", int(1000*secondsOf(t, "internal/dbclock", "skew")))
-	says(t, failuresPage, "differ by more than %d ms", int(1000*secondsOf(t, "internal/dbclock", "skew")))
-	says(t, protocolPage, "without a date of the last %v minutes", secondsOf(t, "internal/dbclock", "fresh")/60)
+	says(t, protocolPage, "and %d ms between DynamoDB's hosts", int(1000*secondsOf(t, "heartbeat", "skew")))
+	says(t, failuresPage, "differ by more than %d ms", int(1000*secondsOf(t, "heartbeat", "skew")))
+	says(t, protocolPage, "without a date of the last %v minutes", secondsOf(t, "heartbeat", "fresh")/60)
 	says(t, protocolPage, "%d ppm of drift", drift())
 	says(t, failuresPage, "Drift beyond %d ppm", drift())
 	says(t, protocolPage, "The margin is min(`ttl`/10, 2 s + `ttl`/1000).")
@@ -89,7 +88,7 @@ func TestFiguresOfProtocol(t *testing.T) {
 // drift returns how far a clock may drift, in ppm: by how much an estimate widens.
 func drift() int {
 	sent := time.Now()
-	clock := dbclock.New()
+	clock := new(heartbeat.Clock)
 	clock.Observe(sent, sent, sent)
 	low, high, _ := clock.At(sent)
 	later, sooner, _ := clock.At(sent.Add(1_000_000 * time.Second))
@@ -172,7 +171,7 @@ func TestFiguresOfFailures(t *testing.T) {
 	says(t, failuresPage, "suspended for more than %v minutes", late)
 	says(t, failuresPage, "within %v minutes while a request", late)
 	says(t, failuresPage, "relies on it for up to %v s", machine.AcceptAfter.Seconds())
-	says(t, failuresPage, "DATE is not sent again for %v minutes", secondsOf(t, "internal/dbclock", "fresh")/60)
+	says(t, failuresPage, "DATE is not sent again for %v minutes", secondsOf(t, "heartbeat", "fresh")/60)
 	says(t, failuresPage, "`NoWait` after %v s", secondsOf(t, "internal/machine", "acceptedWithin"))
 }
 

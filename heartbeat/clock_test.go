@@ -1,4 +1,4 @@
-package dbclock_test
+package heartbeat_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/dbclock"
+	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
@@ -37,8 +37,6 @@ const (
 	maxOff = 100 * time.Millisecond
 )
 
-var epoch = time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-
 func drawServer(t *property.T, maxPPM float64) server {
 	const year = int64(365 * 24 * time.Hour)
 	return server{
@@ -67,8 +65,8 @@ func drawExchange(t *property.T, s server, sent time.Time) exchange {
 }
 
 // answered is a clock that has seen one answer.
-func answered(sent, received, date time.Time) *dbclock.Clock {
-	c := dbclock.New()
+func answered(sent, received, date time.Time) *heartbeat.Clock {
+	c := new(heartbeat.Clock)
 	c.Observe(sent, received, date)
 	return c
 }
@@ -76,7 +74,7 @@ func answered(sent, received, date time.Time) *dbclock.Clock {
 // tolerance for the rounding of the simulation itself.
 const tolerance = time.Microsecond
 
-func requireSound(t *property.T, e *dbclock.Clock, s server, at time.Time) {
+func requireSound(t *property.T, e *heartbeat.Clock, s server, at time.Time) {
 	t.Helper()
 	earliest, latest, ok := e.At(at)
 	if !ok {
@@ -92,7 +90,7 @@ func requireSound(t *property.T, e *dbclock.Clock, s server, at time.Time) {
 func TestBounds(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s := drawServer(t, maxPPM)
-		e := dbclock.New()
+		e := new(heartbeat.Clock)
 		now := epoch
 		for range property.IntRange(1, 40).Draw(t, "answers") {
 			now = now.Add(time.Duration(property.OneOf(
@@ -134,7 +132,7 @@ func TestAnswersOutOfOrder(t *testing.T) {
 			answers = append(answers, drawExchange(t, s, now))
 		}
 		latest := slices.MaxFunc(answers, func(a, b exchange) int { return a.received.Compare(b.received) }).received
-		e := dbclock.New()
+		e := new(heartbeat.Clock)
 		for _, x := range property.Permutation(answers).Draw(t, "order") {
 			e.Observe(x.sent, x.received, x.date)
 			requireSound(t, e, s, latest)
@@ -148,7 +146,7 @@ func TestAnswersOutOfOrder(t *testing.T) {
 func TestBoundsBelowASecond(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s := drawServer(t, 200)
-		e := dbclock.New()
+		e := new(heartbeat.Clock)
 		now := epoch
 		const answers = 60
 		for range answers {
@@ -179,7 +177,7 @@ func TestBoundsBelowASecond(t *testing.T) {
 func TestJump(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s := drawServer(t, 200)
-		e := dbclock.New()
+		e := new(heartbeat.Clock)
 		now := epoch
 		answer := func() {
 			e.Observe(now, now.Add(10*time.Millisecond), s.date(now.Add(5*time.Millisecond)))
@@ -217,7 +215,7 @@ func TestJump(t *testing.T) {
 }
 
 // bounds are those of an estimate that has any.
-func bounds(t *property.T, e *dbclock.Clock, at time.Time) (earliest, latest time.Time) {
+func bounds(t *property.T, e *heartbeat.Clock, at time.Time) (earliest, latest time.Time) {
 	t.Helper()
 	earliest, latest, ok := e.At(at)
 	if !ok {
@@ -232,7 +230,7 @@ func bounds(t *property.T, e *dbclock.Clock, at time.Time) (earliest, latest tim
 func TestDrift(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s := drawServer(t, maxPPM)
-		e := dbclock.New()
+		e := new(heartbeat.Clock)
 		now := epoch
 		for range property.IntRange(1, 20).Draw(t, "answers") {
 			x := drawExchange(t, s, now)
@@ -284,7 +282,7 @@ const lease = time.Minute
 func TestContradiction(t *testing.T) {
 	property.Check(t, func(t *property.T) {
 		s := drawServer(t, maxPPM)
-		e := dbclock.New()
+		e := new(heartbeat.Clock)
 		now := epoch
 		for range property.IntRange(1, 10).Draw(t, "before") {
 			x := drawExchange(t, s, now)
@@ -337,7 +335,7 @@ func TestContradiction(t *testing.T) {
 // out of order does not make a later one forgotten.
 func TestLatestContradiction(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
-	e := dbclock.New()
+	e := new(heartbeat.Clock)
 	if _, ok := e.Settled(at(0), lease); ok {
 		t.Error("nothing is known, and settled")
 	}
@@ -357,7 +355,7 @@ func TestLatestContradiction(t *testing.T) {
 // estimate permanently.
 func TestWrongDate(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour}
-	e := dbclock.New()
+	e := new(heartbeat.Clock)
 	now := epoch
 	for i := range 100 {
 		date := s.date(now)
@@ -389,9 +387,9 @@ func TestInstantBeforeFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse checks that a clock may be used by many goroutines at once.
-func TestConcurrentUse(t *testing.T) {
-	c := dbclock.New()
+// TestClockConcurrentUse checks that a clock may be used by many goroutines at once.
+func TestClockConcurrentUse(t *testing.T) {
+	c := new(heartbeat.Clock)
 	s := server{epoch: epoch, offset: -time.Hour, ppm: 100}
 	var wg sync.WaitGroup
 	for n := range 8 {
@@ -435,7 +433,7 @@ func TestSince(t *testing.T) {
 			}
 		})
 	}
-	unknown := dbclock.New()
+	unknown := new(heartbeat.Clock)
 	if got := unknown.Since(unknown.Mark(epoch), epoch.Add(time.Minute)); got != time.Minute {
 		t.Errorf("%v without dates, want a minute", got)
 	}

@@ -1,24 +1,4 @@
-// Package dbclock estimates the time on DynamoDB's clock.
-//
-// Leases end at a time on that clock, so hosts need not agree on theirs. Each answer
-// carries the server's date in whole seconds (RFC 9110, section 6.6.1). The server read
-// its clock between the sending of the request and the arrival of the answer, which
-// bounds the offset between its clock and the local monotonic one. The true offset lies
-// in the interval of every answer, so their intersection narrows to well below a second.
-//
-// A client that ends another owner's lease uses the earliest time in the interval. A
-// client that writes the end of its own lease uses the latest. Of the host's clock, only
-// differences of its monotonic reading are used.
-//
-// # Does not promise
-//
-//   - That there is an estimate. Without a date, leases are judged by observation
-//     (package heartbeat).
-//   - That it is narrow. Dates that contradict each other leave an interval that
-//     contains all of them, until the next answer.
-//   - That it is right if the dates are wrong. No lease is ended by an estimate that
-//     was contradicted within the length of that lease (Settled).
-package dbclock
+package heartbeat
 
 import (
 	"slices"
@@ -39,8 +19,17 @@ const (
 	fresh = 15 * time.Minute
 )
 
-// Clock estimates the clock of one table. It is safe for concurrent use, makes no
-// request and starts no goroutine. The zero Clock has no estimate.
+// Clock estimates the time on DynamoDB's clock for one table. It is safe for concurrent use, makes no request and starts no
+// goroutine. The zero Clock has no estimate.
+//
+// Each answer carries the server's date in whole seconds (RFC 9110, section 6.6.1). The server read its clock between the
+// sending of the request and the arrival of the answer, which bounds the offset between its clock and the local monotonic one.
+// The true offset lies in the interval of every answer, so their intersection narrows to well below a second. Dates that
+// contradict each other leave an interval that contains all of them, until the next answer. No lease is ended by an estimate
+// that was contradicted within the length of that lease (Settled).
+//
+// A client that ends another owner's lease uses the earliest time in the interval. A client that writes the end of its own
+// lease uses the latest. Of the host's clock, only differences of its monotonic reading are used.
 type Clock struct {
 	mu        sync.Mutex // guards all fields
 	low, high time.Time  // DynamoDB's clock read between them at the local instant at
@@ -49,8 +38,6 @@ type Clock struct {
 	torn      bool       // the last date contradicted earlier ones
 	undated   time.Time  // local instant of the last answer without a date; zero: none
 }
-
-func New() *Clock { return &Clock{} }
 
 // Observe adds an answer that has this date. Its request was sent, and the answer
 // received, at these local instants.
