@@ -172,7 +172,7 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	cfg := &settings{Config: &c.cfg, special: ordinary, queue: q}
 	c.number(ctx, cfg, 0)
 	log := cfg.log
-	swept, err := sweeper.Queue(ctx, cfg.queue, c.observer)
+	swept, err := rows.Sweeper(cfg.queue, c.observer, 0).Sweep(ctx)
 	if swept.Waiters > 0 {
 		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
 	}
@@ -200,7 +200,7 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 		return err
 	}
 	defer end()
-	rec, err := sweeper.Shown(ctx, q, h, c.observer, minRetryTimeout)
+	rec, err := rows.Sweeper(q, c.observer, minRetryTimeout).Evict(ctx, h)
 	if err != nil {
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
@@ -217,7 +217,7 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	c.players.Woken(q)
 	if rec.CanIdle() {
 		c.background.Run(func() {
-			_, _ = serving.MakeIdle(context.WithoutCancel(ctx), q, rec) // a failure does no harm
+			_ = rows.Sweeper(q, c.observer, 0).MakeIdle(context.WithoutCancel(ctx), rec) // a failure does no harm
 		})
 	}
 	return nil

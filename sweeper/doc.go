@@ -1,13 +1,13 @@
 // Package sweeper finds what has expired in a queue, and removes it: rows of waiters and entries of holders whose leases have
 // ended, because their owners have crashed or are partitioned.
 //
-// Waiters call [Rows] and [Holders] with what they see, so a busy queue needs nothing else. In a queue without waiters the
+// Waiters call [Sweeper.Rows] and [Sweeper.Holders] with what they see, so a busy queue needs nothing else. In a queue without waiters the
 // entries of crashed clients stay until the next Acquire, and the table's TTL removes their rows only. For those use [Once]
 // in a cron job, and [Run] in a process that lives longer.
 //
 // # Promises
 //
-// [Queue] removes no live lease. [Rows] and [Holders] remove what they are given, and [Shown] what an operator names: the
+// [Sweeper.Sweep] removes no live lease. Rows and Holders remove what they are given, and Evict what an operator names: the
 // lease of it may not have ended, as of a waiter that was granted the lock by name and has left. Each removal is a
 // conditional write that asks for the beat by which the lease was judged, so an owner that has renewed since keeps its row or
 // its lock. Crashes do not compound: all that have expired are removed in one

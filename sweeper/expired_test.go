@@ -31,6 +31,11 @@ func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 	return table.NewStore(tb.Client("c", once), layout, 5*time.Second).Queue(entity, "lock", nil)
 }
 
+// sweeps is a sweeper that has seen nothing.
+func sweeps(q table.Queue) sweeper.Sweeper {
+	return rows.Sweeper(q, heartbeat.NewObserver(q.Clock(), false), 0)
+}
+
 func row(i int, until time.Time) queue.Waiter {
 	return queue.Waiter{
 		Ticket: ticket.FromUint64(uint64(i)), ID: fmt.Sprint("row-", i), CreatedAt: time.Now(),
@@ -126,11 +131,11 @@ func TestLiveRowsRemain(t *testing.T) {
 				wantHolders++
 			}
 		}
-		removed, err := sweeper.Rows(t.Context(), q, judged.ExpiredRows)
+		removed, err := sweeps(q).Rows(t.Context(), judged.ExpiredRows)
 		if removed != wantRows || err != nil {
 			rt.Fatalf("removed %d rows, %v, want %d", removed, err, wantRows)
 		}
-		_, evicted, err := sweeper.Holders(t.Context(), q, judged.ExpiredHolders)
+		_, evicted, err := sweeps(q).Holders(t.Context(), judged.ExpiredHolders)
 		if evicted != wantHolders || err != nil {
 			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
 		}
@@ -159,21 +164,21 @@ func TestErrors(t *testing.T) {
 	}
 	record(t, tb, q, map[string]time.Time{"dead": time.Now().Add(-time.Minute)})
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DeleteItem").After(5).Times(3))
-	swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false))
+	swept, err := sweeps(q).Sweep(t.Context())
 	if _, ok := errors.AsType[*table.Error](err); !ok || swept != (sweeper.Swept{Waiters: 17, Holders: 1}) {
 		t.Errorf("swept %+v, %v, want 17 rows, the holder, and the error", swept, err)
 	}
 	fault := tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query"))
-	if swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{}) {
+	if swept, err := sweeps(q).Sweep(t.Context()); err == nil || swept != (sweeper.Swept{}) {
 		t.Errorf("without a look it swept %+v, %v", swept, err)
 	}
 	fault.Remove()
 	rec := record(t, tb, q, map[string]time.Time{"a": time.Now().Add(-time.Minute)})
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem"))
-	if _, evicted, err := sweeper.Holders(t.Context(), q, rec.Holders); err == nil || evicted != 0 {
+	if _, evicted, err := sweeps(q).Holders(t.Context(), rec.Holders); err == nil || evicted != 0 {
 		t.Errorf("an eviction that failed gave %d, %v", evicted, err)
 	}
-	if swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false)); err == nil || swept != (sweeper.Swept{Waiters: 3}) {
+	if swept, err := sweeps(q).Sweep(t.Context()); err == nil || swept != (sweeper.Swept{Waiters: 3}) {
 		t.Errorf("with an eviction that failed it swept %+v, %v, want the rows all the same", swept, err)
 	}
 }
@@ -182,7 +187,7 @@ func TestErrors(t *testing.T) {
 func TestEmptyQueue(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e")
-	if swept, err := sweeper.Queue(t.Context(), q, heartbeat.NewObserver(q.Clock(), false)); err != nil || swept != (sweeper.Swept{}) {
+	if swept, err := sweeps(q).Sweep(t.Context()); err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("swept %+v, %v", swept, err)
 	}
 	if sent := tb.Counts().Total().Sent; sent != 1 {
@@ -200,13 +205,13 @@ func TestObservation(t *testing.T) {
 	brief.Lease.TTL = time.Millisecond
 	enqueue(t, q, brief)
 	enqueue(t, q, row(4, time.Now().Add(-time.Hour))) // ended, by an unknown clock
-	observer := heartbeat.NewObserver(q.Clock(), false)
-	if swept, err := sweeper.Queue(t.Context(), q, observer); err != nil || swept != (sweeper.Swept{}) {
+	observing := sweeps(q)
+	if swept, err := observing.Sweep(t.Context()); err != nil || swept != (sweeper.Swept{}) {
 		t.Errorf("at first snapshot it swept %+v, %v", swept, err)
 	}
 	for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
 	}
-	if swept, err := sweeper.Queue(t.Context(), q, observer); err != nil || swept != (sweeper.Swept{Waiters: 1}) {
+	if swept, err := observing.Sweep(t.Context()); err != nil || swept != (sweeper.Swept{Waiters: 1}) {
 		t.Errorf("a ttl later it swept %+v, %v", swept, err)
 	}
 }

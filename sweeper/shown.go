@@ -2,17 +2,12 @@ package sweeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/quote"
-	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/serving"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -51,44 +46,41 @@ func (e *EvictError) Error() string {
 	return "this holder is gone; holders: " + strings.Join(others, ", ")
 }
 
-// Shown ends the turn of a holder on behalf of an operator, as the operator was shown it: by its id and ticket, and by
+// Evict ends the turn of a holder on behalf of an operator, as the operator was shown it: by its id and ticket, and by
 // its beat if it has a lease. A repetition never evicts another holder. A live owner is refused by its next heartbeat,
-// and its fence from now on. Failures of each request are retried until timeout. A nil error says that the holder is gone,
-// by this call or by its own release meanwhile, and an [*EvictError] that it was not as it was shown.
-func Shown(ctx context.Context, q table.Queue, shown queue.Holder, observer *heartbeat.Observer,
-	timeout time.Duration) (rec queue.Record, err error) {
-	policy := retry.Policy{Retryable: table.Unanswered}
-	rec, err = retry.Answer(ctx, policy.Within(timeout), func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, q) })
-	if err != nil {
-		return rec, err
-	}
-	refused := func() error {
-		now := time.Now()
-		return &EvictError{Holder: shown, Serving: observer.Holders(q.Items, rec, now, q.Clock().Middle(now))}
-	}
-	for {
+// and its fence from now on. A nil error says that the holder is gone, by this call or by its own release meanwhile, and an
+// [*EvictError] that it was not as it was shown. After any other error it may be gone.
+func (s Sweeper) Evict(ctx context.Context, shown queue.Holder) (queue.Record, error) {
+	rec, err := s.Table.Record(ctx)
+	for err == nil {
 		h, present := rec.Mine(shown.ID)
 		switch {
 		case !present || h.Ticket != shown.Ticket:
-			return rec, refused()
+			return rec, s.gone(shown, rec)
 		case h.Unreadable():
 			return rec, h.Problem
 		case shown.Endless() && !h.Lease.Endless() || !shown.Endless() && h.Lease.Beat != shown.Beat:
-			return rec, refused()
+			return rec, s.gone(shown, rec)
 		}
-		rec, err = retry.Answer(ctx, policy.Within(timeout), func(ctx context.Context) (queue.Record, error) {
-			if shown.Endless() {
-				return serving.EvictFailClosed(ctx, q, h)
-			}
-			return serving.Evict(ctx, q, h)
-		})
-		if err != nil && !errors.Is(err, serving.ErrRefused) {
+		w := s.evict(h)
+		if shown.Endless() {
+			w = queue.EvictFailClosed(s.mark(h), h)
+		}
+		var applied bool
+		if rec, applied, err = s.Table.Write(ctx, w); err != nil {
 			return rec, fmt.Errorf("it may be gone: %w", err)
 		}
 		// A refusal says that the holder is gone, as ids do not come back, or that it has made a fenced
 		// transaction or renewed its lease since it was read.
-		if _, present := rec.Mine(h.ID); err == nil || !present {
+		if _, present := rec.Mine(h.ID); applied || !present {
 			return rec, nil
 		}
 	}
+	return rec, err
+}
+
+// gone is the error for a holder that is not in the record as it was shown.
+func (s Sweeper) gone(shown queue.Holder, rec queue.Record) error {
+	now := time.Now()
+	return &EvictError{Holder: shown, Serving: s.Observer.Holders(s.Items, rec, now, s.Clock.Middle(now))}
 }

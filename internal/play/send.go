@@ -18,7 +18,6 @@ import (
 	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -279,14 +278,14 @@ func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a mem
 		a.Record, a.Reply, a.Err = serving.Take(ctx, q, *s.Take)
 	case len(s.Evicts) > 0:
 		var n int
-		a.Record, n, a.Err = sweeper.Holders(ctx, q, s.Evicts)
+		a.Record, n, a.Err = rows.Sweeper(q, nil, 0).Holders(ctx, s.Evicts)
 		if a.Reply = serving.ReplyOf(a.Err); n > 0 {
 			first := queue.Turns(s.Evicts)[0]
 			notify.Send(r.log, event.Evicted{Origin: r.log.Origin(r.Ticket), Count: n, Holder: first.Ticket, Owner: first.Owner})
 		}
 	case len(s.Sweep) > 0:
 		var n int
-		n, a.Err = sweeper.Rows(ctx, q, s.Sweep)
+		n, a.Err = rows.Sweeper(q, nil, 0).Rows(ctx, s.Sweep)
 		if a.Reply = serving.ReplyOf(a.Err); a.Err == nil && n < len(s.Sweep) {
 			a.Reply = machine.ReplyRefused
 		}

@@ -41,10 +41,3 @@ func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (
 	}
 	return machine.ReplyRefused, "", nil
 }
-
-// Sweep deletes another owner's row if its beat is as it was read, and reports whether
-// it did. False means that the owner renewed it, or that another client swept it.
-func Sweep(ctx context.Context, q table.Queue, row queue.Waiter) (bool, error) {
-	reply, _, err := send(ctx, q, row.KeyAsRead(q.Items), row.Sweep())
-	return reply == machine.ReplyApplied, err
-}

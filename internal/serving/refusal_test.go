@@ -126,7 +126,8 @@ func TestContradiction(t *testing.T) {
 	for name, send := range map[string]func() (queue.Record, error){
 		"HEARTBEAT": func() (queue.Record, error) { return heartbeat(t.Context(), q, "a", n(1), late) },
 		"EVICT": func() (queue.Record, error) {
-			return serving.Evict(t.Context(), q, queue.Holder{ID: "a", Ticket: n(1)})
+			rec, _, err := serving.Send(t.Context(), q, queue.Evict(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}))
+			return rec, err
 		},
 		"RELEASE": func() (queue.Record, error) {
 			return sendRelease(t.Context(), q, queue.FormFast, endingOf("a", 1))

@@ -83,12 +83,6 @@ func ReplyOf(err error) machine.Reply {
 	return machine.ReplyFailed
 }
 
-// send is Send for a caller that judges by the error.
-func send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, error) {
-	rec, _, err := Send(ctx, q, w)
-	return rec, err
-}
-
 // written returns the record that a write has returned, or that refused it. A write
 // that was applied succeeds even if the rest of the record is malformed.
 func written(q table.Queue, item clause.Item, err error) (queue.Record, error) {

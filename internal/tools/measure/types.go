@@ -117,9 +117,11 @@ var card = []string{"ticket", "queue", "heartbeat", "sweeper", "waitpolicy"}
 // senders are the packages whose functions send a single request for others.
 var senders = []string{"internal/counter", "internal/rows", "internal/serving", "internal/table"}
 
-// writers returns whether a function sends a write: it is a method of the SDK, or of a sender and calls such a function.
+// writers returns whether a function sends a write: it is a method of the SDK, or of a sender and calls such a function, or a
+// sender has it behind the interface of package sweeper.
 func writers(all []checked) func(*types.Func) bool {
-	known := map[string]bool{}
+	const sweeps = "(" + module + "/sweeper.Table)."
+	known := map[string]bool{sweeps + "Write": true, sweeps + "Remove": true}
 	sends := func(f *types.Func) bool {
 		return known[f.Origin().FullName()] || slices.Contains([]string{"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}, f.Name())
 	}
