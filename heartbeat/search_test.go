@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -150,12 +151,12 @@ func (s *leaseSearch) item(v *leaseState) clause.Item {
 		row := queue.Waiter{ID: "r", Ticket: ticket.FromUint64(1), Lease: l, CreatedAt: leaseEpoch}
 		return row.Item(leaseItems)
 	}
-	entry := clause.Item{queue.AttrTicket: ticket.FromUint64(1).Attribute()}
+	entry := clause.Item{attr.Ticket: ticket.FromUint64(1).Attribute()}
 	l.Fill(entry)
 	one := ticket.FromUint64(1).Attribute()
 	return clause.Item{
-		queue.AttrTicketNumber: one, queue.AttrGranted: one, queue.AttrServingAfter: ticket.Number{}.Attribute(),
-		queue.AttrHoldMode: clause.String(queue.ModeExclusive), queue.AttrHolders: clause.Map(clause.Item{"h": clause.Map(entry)}),
+		attr.TicketNumber: one, attr.Granted: one, attr.ServingAfter: ticket.Number{}.Attribute(),
+		attr.HoldMode: clause.String(queue.ModeExclusive), attr.Holders: clause.Map(clause.Item{"h": clause.Map(entry)}),
 	}
 }
 

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -10,7 +11,7 @@ import (
 // ticket of its own, and a Hold. Others see one holder, whose turn ends with the last of them.
 //
 // A protected write is of one turn, and the entry outlives that. So the entry has the lowest ticket whose writes are accepted
-// (AttrReached): a turn after one that may have such writes under way begins with ADVANCE, which refuses them. Heartbeats write it
+// (attr.Reached): a turn after one that may have such writes under way begins with ADVANCE, which refuses them. Heartbeats write it
 // too. It never falls.
 
 // MaxTurns is the largest number of tickets of a block.
@@ -43,13 +44,13 @@ func lastOf(first ticket.Number, turns int) ticket.Number {
 // fillTurns writes the number of tickets of a block into an entry or a row.
 func fillTurns(item clause.Item, turns int) {
 	if turns > 1 {
-		item[AttrTurns] = clause.Int(int64(turns))
+		item[attr.Turns] = clause.Int(int64(turns))
 	}
 }
 
 // readTurns reads it. No grant depends on it, so a malformed one counts as one ticket.
 func readTurns(item clause.Item) int {
-	turns, ok := (&clause.Reader{Item: item}).OptionalInt(AttrTurns)
+	turns, ok := (&clause.Reader{Item: item}).OptionalInt(attr.Turns)
 	if !ok || turns < 1 || turns > MaxTurns {
 		return 1
 	}
@@ -69,7 +70,7 @@ func (r Record) Reach() ticket.Number {
 
 // OfTurn adds to a write of a holder that no later turn of its block has begun with ADVANCE.
 func OfTurn(w clause.Write, id string, turn ticket.Number) clause.Write {
-	reached := entry(id).Field(AttrReached)
+	reached := entry(id).Field(attr.Reached)
 	w.If = append(w.If, clause.Any(reached.Absent(), reached.AtMost(number(turn))).As("no later turn"))
 	return w
 }
@@ -77,7 +78,7 @@ func OfTurn(w clause.Write, id string, turn ticket.Number) clause.Write {
 // Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused. If data is not
 // zero, it also removes their data, as the SetData call of that number does.
 func Advance(id string, t, turn ticket.Number, data int64) clause.Write {
-	reached := entry(id).Field(AttrReached)
+	reached := entry(id).Field(attr.Reached)
 	w := clause.Write{
 		Name: "ADVANCE", If: holds(id, t), Do: []clause.Change{reached.Set(number(turn))},
 		Made: append(holds(id, t), reached.AtLeast(number(turn))), Else: clause.Lost,

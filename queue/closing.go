@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -29,8 +30,8 @@ func drifted(d time.Duration) time.Duration {
 
 // readAtLeast reads for how long the entry stays at least.
 func (l *Lease) readAtLeast(r *clause.Reader) {
-	if r.Has(AttrAtLeast) {
-		l.AtLeast = readLength(r, AttrAtLeast, time.Millisecond, MaxLease)
+	if r.Has(attr.AtLeast) {
+		l.AtLeast = readLength(r, attr.AtLeast, time.Millisecond, MaxLease)
 	}
 }
 
@@ -95,9 +96,9 @@ func closedID(id string) string { return closedPrefix + id }
 
 // changes are those by which the holder with that id and ticket is replaced.
 func (c Closed) changes(id string, t ticket.Number) []clause.Change {
-	item := clause.Item{AttrTicket: t.Attribute(), AttrClosed: &types.AttributeValueMemberBOOL{Value: true}}
+	item := clause.Item{attr.Ticket: t.Attribute(), attr.Closed: &types.AttributeValueMemberBOOL{Value: true}}
 	Lease{TTL: c.Rest, Until: c.Until}.Fill(item)
-	clause.SetTime(item, AttrSince, c.Since)
+	clause.SetTime(item, attr.Since, c.Since)
 	return []clause.Change{entry(id).Remove(), entry(closedID(id)).Set(clause.V(clause.Map(item)))}
 }
 

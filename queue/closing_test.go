@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -21,8 +22,8 @@ func holderOf(t *testing.T, id string, entry clause.Item, without ...string) que
 		delete(entry, name)
 	}
 	rec, err := queue.DecodeRecord(queue.Items{PK: "pk", SK: "sk", Entity: "e", Reason: "lock"}, clause.Item{
-		queue.AttrTicketNumber: clause.Int(1), queue.AttrGranted: clause.Int(0), queue.AttrServingAfter: clause.Int(0),
-		queue.AttrHolders: clause.Map(clause.Item{id: clause.Map(entry)}),
+		attr.TicketNumber: clause.Int(1), attr.Granted: clause.Int(0), attr.ServingAfter: clause.Int(0),
+		attr.Holders: clause.Map(clause.Item{id: clause.Map(entry)}),
 	})
 	if err != nil || rec.Holders[0].Problem != nil {
 		t.Fatalf("%v, %+v", err, rec.Holders)
@@ -33,10 +34,10 @@ func holderOf(t *testing.T, id string, entry clause.Item, without ...string) que
 // closedEntry returns what a release leaves that closes the queue, and its id. A copy of the release is refused.
 func closedEntry(t *testing.T, c queue.Closed) (id string, entry clause.Item) {
 	t.Helper()
-	holder := clause.Item{queue.AttrBeat: clause.Int(3), queue.AttrTTL: clause.Int(60_000), queue.AttrTicket: clause.Int(1)}
+	holder := clause.Item{attr.Beat: clause.Int(3), attr.TTL: clause.Int(60_000), attr.Ticket: clause.Int(1)}
 	before := clause.Item{
-		"pk": clause.String("e"), queue.AttrTicketNumber: clause.Int(1), queue.AttrGranted: clause.Int(1), queue.AttrServingAfter: clause.Int(0),
-		queue.AttrHolders: clause.Map(clause.Item{"a-0": clause.Map(holder)}),
+		"pk": clause.String("e"), attr.TicketNumber: clause.Int(1), attr.Granted: clause.Int(1), attr.ServingAfter: clause.Int(0),
+		attr.Holders: clause.Map(clause.Item{"a-0": clause.Map(holder)}),
 	}
 	w := queue.Ending{ID: "a-0", Ticket: ticket.FromUint64(1), Call: 1, Closed: &c}.Release(queue.FormClose, time.Time{})
 	after, fate := w.Apply(clause.Names{Key: "pk"}, before)
@@ -48,7 +49,7 @@ func closedEntry(t *testing.T, c queue.Closed) (id string, entry clause.Item) {
 			t.Errorf("a copy: %v", fate)
 		}
 	}
-	for id, v := range after[queue.AttrHolders].(*types.AttributeValueMemberM).Value {
+	for id, v := range after[attr.Holders].(*types.AttributeValueMemberM).Value {
 		return id, v.(*types.AttributeValueMemberM).Value
 	}
 	t.Fatal("there is no entry")
@@ -60,14 +61,14 @@ func closedEntry(t *testing.T, c queue.Closed) (id string, entry clause.Item) {
 func TestClosedForOldClients(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	id, entry := closedEntry(t, queue.Closed{Since: now, Until: now.Add(time.Hour), Rest: time.Hour})
-	newer := []string{queue.AttrAtLeast, queue.AttrClosed, queue.AttrRevoked}
+	newer := []string{attr.AtLeast, attr.Closed, attr.Revoked}
 	old := holderOf(t, id, entry, newer...)
 	if old.Closed || !old.End().Equal(now.Add(time.Hour)) || old.Length() < time.Hour || old.Owner != "" || id == "a-0" {
 		t.Errorf("%s: %+v ends at %v, or after %v", id, old, old.End(), old.Length())
 	}
 	live := clause.Item{}
 	queue.Lease{TTL: time.Minute, Until: now.Add(time.Minute), AtLeast: time.Hour}.Fill(live)
-	clause.SetTime(live, queue.AttrSince, now)
+	clause.SetTime(live, attr.Since, now)
 	if h := holderOf(t, "a-0", live); !h.End().Equal(now.Add(time.Hour)) || h.Length() < time.Hour {
 		t.Errorf("%+v ends at %v, or after %v", h, h.End(), h.Length())
 	}
@@ -91,8 +92,8 @@ func TestNeverOpensEarly(t *testing.T) {
 		l := queue.Lease{TTL: ttl, Until: renewed.Add(ttl), Delay: time.Duration(r.Int64N(2)) * time.Second, AtLeast: least}
 		entry := clause.Item{}
 		l.Fill(entry)
-		clause.SetTime(entry, queue.AttrSince, granted)
-		for _, without := range [][]string{nil, {queue.AttrSince}, {queue.AttrUntil}, {queue.AttrSince, queue.AttrUntil}} {
+		clause.SetTime(entry, attr.Since, granted)
+		for _, without := range [][]string{nil, {attr.Since}, {attr.Until}, {attr.Since, attr.Until}} {
 			h := holderOf(t, "a-0", entry, without...)
 			if end := h.End(); !end.IsZero() && (end.Before(opens) || end.Before(l.Until.Add(l.Delay))) {
 				t.Fatalf("%+v ends at %v, and opens at %v", h, end, opens)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -26,10 +27,10 @@ func ExampleItems_SortKey() {
 func ExampleSnapshot_Decide() {
 	q := queue.Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "order-7", Reason: "lock"}
 	record := q.RecordKey()
-	for name, value := range map[string]string{queue.AttrTicketNumber: "13", queue.AttrServingAfter: "10", queue.AttrGranted: "11"} {
+	for name, value := range map[string]string{attr.TicketNumber: "13", attr.ServingAfter: "10", attr.Granted: "11"} {
 		record[name] = &types.AttributeValueMemberN{Value: value}
 	}
-	record[queue.AttrHolders] = &types.AttributeValueMemberM{} // ticket 11 has released the lock
+	record[attr.Holders] = &types.AttributeValueMemberM{} // ticket 11 has released the lock
 	alive := queue.Lease{TTL: 15 * time.Second, Until: time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)}
 	ahead := queue.Waiter{Ticket: ticket.FromUint64(12), ID: "a", Lease: alive}.Item(q)
 

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/attr"
 )
 
 // The names that a key or the TTL attribute of the table cannot have.
 func ExampleReserved() {
-	fmt.Println(slices.Contains(queue.Reserved(), queue.AttrHolders), slices.Contains(queue.Reserved(), "pk"))
-	fmt.Println(queue.RecordNames()[0])
+	fmt.Println(slices.Contains(attr.Reserved(), attr.Holders), slices.Contains(attr.Reserved(), "pk"))
+	fmt.Println(attr.Record()[0])
 	// Output:
 	// true false
 	// ticketNumber

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -87,7 +88,7 @@ func (q Items) Attr(name string) string { return q.Names().Prefix + name }
 // Owns reports whether an attribute belongs to the record.
 func (h *Home) Owns(name string) bool {
 	rest, ok := strings.CutPrefix(name, h.Prefix)
-	return ok && slices.Contains(RecordNames(), rest)
+	return ok && slices.Contains(attr.Record(), rest)
 }
 
 // Strip returns the item without the record's attributes.

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 )
 
 // The longest that are not malformed.
@@ -51,15 +52,15 @@ func (l Lease) Length() time.Duration {
 
 // ReadHolderLease reads the lease of a holder's entry.
 func ReadHolderLease(r *clause.Reader) Lease {
-	failClosed := r.OptionalBool(AttrFailClosed)
-	l := Lease{Beat: r.Int(AttrBeat), FailClosed: true}
-	if !failClosed || r.Has(AttrTTL) || r.Has(AttrUntil) {
+	failClosed := r.OptionalBool(attr.FailClosed)
+	l := Lease{Beat: r.Int(attr.Beat), FailClosed: true}
+	if !failClosed || r.Has(attr.TTL) || r.Has(attr.Until) {
 		l = ReadLease(r)
 		l.FailClosed = failClosed && l.TTL > 0
 	}
 	l.readAtLeast(r)
-	if r.Has(AttrDelay) {
-		l.Delay = readLength(r, AttrDelay, 0, MaxDelay)
+	if r.Has(attr.Delay) {
+		l.Delay = readLength(r, attr.Delay, 0, MaxDelay)
 	}
 	return l
 }
@@ -67,9 +68,9 @@ func ReadHolderLease(r *clause.Reader) Lease {
 // ReadLease reads the lease of a row.
 func ReadLease(r *clause.Reader) Lease {
 	return Lease{
-		Beat:  r.Int(AttrBeat),
-		TTL:   readLength(r, AttrTTL, time.Millisecond, MaxLease),
-		Until: r.OptionalTime(AttrUntil),
+		Beat:  r.Int(attr.Beat),
+		TTL:   readLength(r, attr.TTL, time.Millisecond, MaxLease),
+		Until: r.OptionalTime(attr.Until),
 	}
 }
 
@@ -86,19 +87,19 @@ func readLength(r *clause.Reader, attribute string, least, most time.Duration) t
 
 // Fill writes the attributes of the lease into an entry or a row.
 func (l Lease) Fill(item clause.Item) {
-	item[AttrBeat] = clause.Int(l.Beat)
+	item[attr.Beat] = clause.Int(l.Beat)
 	if l.FailClosed {
-		item[AttrFailClosed] = &types.AttributeValueMemberBOOL{Value: true}
+		item[attr.FailClosed] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	if l.AtLeast > 0 {
-		item[AttrAtLeast] = clause.Int(l.AtLeast.Milliseconds())
+		item[attr.AtLeast] = clause.Int(l.AtLeast.Milliseconds())
 	}
 	if l.Endless() {
 		return
 	}
-	item[AttrTTL] = clause.Int(l.TTL.Milliseconds())
-	clause.SetTime(item, AttrUntil, l.Until)
+	item[attr.TTL] = clause.Int(l.TTL.Milliseconds())
+	clause.SetTime(item, attr.Until, l.Until)
 	if l.Delay > 0 {
-		item[AttrDelay] = clause.Int(l.Delay.Milliseconds())
+		item[attr.Delay] = clause.Int(l.Delay.Milliseconds())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -64,8 +65,8 @@ func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Mar
 	m.Unsettled = unsettled
 	if released != nil {
 		r := Released{
-			ID: released.Text(AttrID), Ticket: ticket.Read(released, AttrTicket),
-			Call: released.Int(AttrCall),
+			ID: released.Text(attr.ID), Ticket: ticket.Read(released, attr.Ticket),
+			Call: released.Int(attr.Call),
 		}
 		if released.Err == nil {
 			m.Released = r
@@ -75,10 +76,10 @@ func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Mar
 		return m
 	}
 	e := Eviction{
-		ID: evicted.Text(AttrID), Ticket: ticket.Read(evicted, AttrTicket),
-		Made: -1, At: evicted.OptionalTime(AttrAt),
+		ID: evicted.Text(attr.ID), Ticket: ticket.Read(evicted, attr.Ticket),
+		Made: -1, At: evicted.OptionalTime(attr.At),
 	}
-	if made, ok := evicted.OptionalInt(AttrMade); ok {
+	if made, ok := evicted.OptionalInt(attr.Made); ok {
 		e.Made = made
 	}
 	if evicted.Err == nil {
@@ -88,19 +89,19 @@ func decodeMarks(released, evicted *clause.Reader, unsettled []time.Time) (m Mar
 }
 
 func markOf(id string, t ticket.Number) clause.Item {
-	return clause.Item{AttrID: clause.String(id), AttrTicket: t.Attribute()}
+	return clause.Item{attr.ID: clause.String(id), attr.Ticket: t.Attribute()}
 }
 
 func (r Released) attribute() types.AttributeValue {
 	item := markOf(r.ID, r.Ticket)
-	item[AttrCall] = clause.Int(r.Call)
+	item[attr.Call] = clause.Int(r.Call)
 	return clause.Map(item)
 }
 
 func (e Eviction) attribute() types.AttributeValue {
 	item := markOf(e.ID, e.Ticket)
-	item[AttrMade] = clause.Int(e.Made)
-	clause.SetTime(item, AttrAt, e.At)
+	item[attr.Made] = clause.Int(e.Made)
+	clause.SetTime(item, attr.At, e.At)
 	return clause.Map(item)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -75,7 +76,7 @@ func (r Record) Refuses(q Items, m Mode, scope ticket.Scope) error {
 	}
 	if m.Shared && r.Present && r.meets(clause.Write{If: []clause.Cond{attrHoldMode.Absent()}}) {
 		return &clause.MalformedError{
-			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(AttrHoldMode),
+			Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(attr.HoldMode),
 			Problem: "is missing beside the holders, which may be exclusive: a shared holder cannot join them",
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -73,14 +74,14 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 		}
 		return nil
 	}
-	ticketNumber, granted := q.Attr(AttrTicketNumber), q.Attr(AttrGranted)
-	holders, servingAfter := q.Attr(AttrHolders), q.Attr(AttrServingAfter)
+	ticketNumber, granted := q.Attr(attr.TicketNumber), q.Attr(attr.Granted)
+	holders, servingAfter := q.Attr(attr.Holders), q.Attr(attr.ServingAfter)
 	rec.Exists, rec.TicketNumber = true, ticket.Read(r, ticketNumber)
-	rec.HoldTime = decodeHoldTime(inside(AttrTurn))
-	rec.Marks = decodeMarks(inside(AttrReleased), inside(AttrEvicted),
-		(&clause.Reader{Item: item}).OptionalTimes(q.Attr(AttrUnsettled)))
-	rec.Result = decodeResult(r.What, q.Attr(AttrResult), item)
-	rec.Scope = decodeScope(r, q.Attr(AttrScope))
+	rec.HoldTime = decodeHoldTime(inside(attr.Turn))
+	rec.Marks = decodeMarks(inside(attr.Released), inside(attr.Evicted),
+		(&clause.Reader{Item: item}).OptionalTimes(q.Attr(attr.Unsettled)))
+	rec.Result = decodeResult(r.What, q.Attr(attr.Result), item)
+	rec.Scope = decodeScope(r, q.Attr(attr.Scope))
 	rec.Present = r.Has(holders)
 	if rec.Present != r.Has(servingAfter) {
 		r.Fail(holders, "and %s must be present together or absent together", servingAfter)
@@ -91,9 +92,9 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	if rec.TicketNumber.Less(rec.Granted) {
 		r.Fail(granted, "is %s, above %s %s", rec.Granted, ticketNumber, rec.TicketNumber)
 	}
-	rec.Permits = decodePermits(r, q.Attr(AttrPermits))
+	rec.Permits = decodePermits(r, q.Attr(attr.Permits))
 	// Without holders it has no meaning, but the next TAKE would keep it.
-	mode := choice(r, q.Attr(AttrHoldMode), ModeExclusive, ModeShared)
+	mode := choice(r, q.Attr(attr.HoldMode), ModeExclusive, ModeShared)
 	if !rec.Present {
 		return rec, r.Err
 	}
@@ -146,37 +147,37 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 	read(func(e *clause.Reader) { h.Lease = ReadHolderLease(e) })
 	read(func(e *clause.Reader) {
 		// An entry without a ticket was served by the TAKE that made holders present.
-		h.Ticket, h.claimed = rec.FirstServed(), e.Has(AttrTicket)
+		h.Ticket, h.claimed = rec.FirstServed(), e.Has(attr.Ticket)
 		if h.claimed {
-			h.Ticket = ticket.Read(e, AttrTicket)
+			h.Ticket = ticket.Read(e, attr.Ticket)
 		}
 	})
 	h.Turns, h.Reached = readTurns(attributes), h.Ticket
-	if reached, err := ticket.FromAttribute(attributes[AttrReached]); err == nil {
+	if reached, err := ticket.FromAttribute(attributes[attr.Reached]); err == nil {
 		h.Reached = reached
 	}
-	read(func(e *clause.Reader) { h.Made, h.numbered = e.OptionalInt(AttrMade) })
+	read(func(e *clause.Reader) { h.Made, h.numbered = e.OptionalInt(attr.Made) })
 	if h.Problem != nil {
 		h.Lease = Lease{}
 	}
 	read(func(e *clause.Reader) {
-		h.Owner = e.OptionalText(AttrOwner)
-		h.Shared = e.OptionalText(AttrMode) == ModeShared
-		h.Named = e.OptionalBool(AttrNamed)
-		h.Group = e.OptionalText(AttrGroup)
-		if since := e.OptionalTime(AttrSince); e.Err == nil {
+		h.Owner = e.OptionalText(attr.Owner)
+		h.Shared = e.OptionalText(attr.Mode) == ModeShared
+		h.Named = e.OptionalBool(attr.Named)
+		h.Group = e.OptionalText(attr.Group)
+		if since := e.OptionalTime(attr.Since); e.Err == nil {
 			h.Since = since
 		}
-		h.DataSet, _ = e.OptionalInt(AttrDataSet)
-		h.Closed = e.OptionalBool(AttrClosed) && e.Err == nil
+		h.DataSet, _ = e.OptionalInt(attr.DataSet)
+		h.Closed = e.OptionalBool(attr.Closed) && e.Err == nil
 	})
 	h.Lease, h.Revoked = h.Lease.dated(h.Since, h.Closed), decodeRevocation(attributes)
-	_, h.marked = attributes[AttrRevoked]
-	if bell, ok := attributes[AttrBell].(*types.AttributeValueMemberS); ok && len(bell.Value) <= MaxBell {
+	_, h.marked = attributes[attr.Revoked]
+	if bell, ok := attributes[attr.Bell].(*types.AttributeValueMemberS); ok && len(bell.Value) <= MaxBell {
 		h.Bell = bell.Value
 	}
 	// Data is for display only, so a value of another type is ignored.
-	if data, ok := attributes[AttrData].(*types.AttributeValueMemberB); ok {
+	if data, ok := attributes[attr.Data].(*types.AttributeValueMemberB); ok {
 		h.Data = data.Value
 	}
 	return h

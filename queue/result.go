@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -32,11 +33,11 @@ func (r Result) Fresh(latest time.Time) bool {
 }
 
 func (r Result) attribute() types.AttributeValue {
-	item := clause.Item{AttrTicket: r.Ticket.Attribute()}
+	item := clause.Item{attr.Ticket: r.Ticket.Attribute()}
 	if len(r.Value) > 0 {
-		item[AttrValue] = &types.AttributeValueMemberB{Value: r.Value}
+		item[attr.Value] = &types.AttributeValueMemberB{Value: r.Value}
 	}
-	clause.SetTime(item, AttrUntil, r.Until)
+	clause.SetTime(item, attr.Until, r.Until)
 	return clause.Map(item)
 }
 
@@ -51,20 +52,20 @@ func decodeResult(what, path string, item clause.Item) (r Result) {
 	if whole.Err != nil {
 		return Result{Problem: whole.Err}
 	}
-	r.Ticket, r.Until = ticket.Read(in, AttrTicket), in.OptionalTime(AttrUntil)
-	switch v := in.Item[AttrValue].(type) {
+	r.Ticket, r.Until = ticket.Read(in, attr.Ticket), in.OptionalTime(attr.Until)
+	switch v := in.Item[attr.Value].(type) {
 	case nil:
 	case *types.AttributeValueMemberB:
 		r.Value = v.Value
 	default:
-		in.Fail(AttrValue, "is %s, and not binary", clause.TypeName(v))
+		in.Fail(attr.Value, "is %s, and not binary", clause.TypeName(v))
 	}
 	switch {
 	case in.Err != nil:
 	case !r.Exists():
-		in.Fail(AttrTicket, "is 0")
+		in.Fail(attr.Ticket, "is 0")
 	case len(r.Value) > MaxResult:
-		in.Fail(AttrValue, "has %d bytes, at most %d are possible", len(r.Value), MaxResult)
+		in.Fail(attr.Value, "has %d bytes, at most %d are possible", len(r.Value), MaxResult)
 	}
 	if in.Err != nil {
 		return Result{Problem: in.Err}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -21,12 +22,12 @@ type Revocation struct {
 }
 
 func (r Revocation) attribute() clause.Value {
-	item := clause.Item{AttrBy: clause.String(r.By)}
+	item := clause.Item{attr.By: clause.String(r.By)}
 	if r.Why != "" {
-		item[AttrWhy] = clause.String(r.Why)
+		item[attr.Why] = clause.String(r.Why)
 	}
-	clause.SetTime(item, AttrAt, r.At)
-	clause.SetTime(item, AttrDeadline, r.Deadline)
+	clause.SetTime(item, attr.At, r.At)
+	clause.SetTime(item, attr.Deadline, r.Deadline)
 	return clause.Map(item)
 }
 
@@ -34,12 +35,12 @@ func (r Revocation) attribute() clause.Value {
 // later request replaces it.
 func decodeRevocation(entry clause.Item) *Revocation {
 	r := &clause.Reader{Item: entry}
-	if !r.Has(AttrRevoked) {
+	if !r.Has(attr.Revoked) {
 		return nil
 	}
-	r.Item = r.Map(AttrRevoked)
+	r.Item = r.Map(attr.Revoked)
 	mark := Revocation{
-		By: r.Text(AttrBy), Why: r.OptionalText(AttrWhy), At: r.OptionalTime(AttrAt), Deadline: r.OptionalTime(AttrDeadline),
+		By: r.Text(attr.By), Why: r.OptionalText(attr.Why), At: r.OptionalTime(attr.At), Deadline: r.OptionalTime(attr.Deadline),
 	}
 	if r.Err != nil || len(mark.By) > MaxOwner || len(mark.Why) > MaxWhy {
 		return nil
@@ -52,6 +53,6 @@ func decodeRevocation(entry clause.Item) *Revocation {
 func Revoke(id string, t ticket.Number, r Revocation) clause.Write {
 	return clause.Write{
 		Name: "REVOKE", If: []clause.Cond{isHolder(id), servedAs(id, t)},
-		Do: []clause.Change{entry(id).Field(AttrRevoked).Set(clause.V(r.attribute()))}, Else: clause.Lost,
+		Do: []clause.Change{entry(id).Field(attr.Revoked).Set(clause.V(r.attribute()))}, Else: clause.Lost,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -38,23 +39,23 @@ func (w Waiter) Key(q Items) clause.Item { return q.Key(q.SortKey(w.Ticket)) }
 // Item returns the row.
 func (w Waiter) Item(q Items) clause.Item {
 	item := w.Key(q)
-	item[AttrID] = clause.String(w.ID)
-	item[AttrOwner] = clause.String(w.Owner)
-	item[AttrMode] = clause.String(Mode{Shared: w.Shared}.String())
-	item[AttrCreatedAt] = clause.Int(w.CreatedAt.UnixMilli())
+	item[attr.ID] = clause.String(w.ID)
+	item[attr.Owner] = clause.String(w.Owner)
+	item[attr.Mode] = clause.String(Mode{Shared: w.Shared}.String())
+	item[attr.CreatedAt] = clause.Int(w.CreatedAt.UnixMilli())
 	w.Lease.Fill(item)
 	if w.EntryID != "" && !w.Lease.Until.IsZero() {
-		item[AttrEntryID] = clause.String(w.EntryID)
+		item[attr.EntryID] = clause.String(w.EntryID)
 	}
 	fillTurns(item, w.Turns)
 	if w.Bell != "" {
-		item[AttrBell] = clause.String(w.Bell)
+		item[attr.Bell] = clause.String(w.Bell)
 	}
 	if w.Group != "" {
-		item[AttrGroup] = clause.String(w.Group)
+		item[attr.Group] = clause.String(w.Group)
 	}
 	if w.MaxWaiters > 0 {
-		item[AttrMaxWaiters] = clause.Int(int64(w.MaxWaiters))
+		item[attr.MaxWaiters] = clause.Int(int64(w.MaxWaiters))
 	}
 	item[q.TTL] = w.expiresAt(w.Lease.Until, w.CreatedAt)
 	return item
@@ -81,18 +82,18 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		r.Fail(sk, "is %q, the reason, a slash and %d digits are needed", text(item, sk), ticket.Digits)
 	} else {
 		row.Ticket = t
-		row.ID = r.Text(AttrID)
-		row.Owner = r.OptionalText(AttrOwner)
-		row.Shared = r.OptionalText(AttrMode) == ModeShared
-		row.CreatedAt = r.OptionalTime(AttrCreatedAt)
+		row.ID = r.Text(attr.ID)
+		row.Owner = r.OptionalText(attr.Owner)
+		row.Shared = r.OptionalText(attr.Mode) == ModeShared
+		row.CreatedAt = r.OptionalTime(attr.CreatedAt)
 		row.Lease = ReadLease(r)
-		row.EntryID = r.OptionalText(AttrEntryID)
+		row.EntryID = r.OptionalText(attr.EntryID)
 		row.Turns = readTurns(item)
-		if bell := text(item, AttrBell); len(bell) <= MaxBell {
+		if bell := text(item, attr.Bell); len(bell) <= MaxBell {
 			row.Bell = bell
 		}
-		row.Group = r.OptionalText(AttrGroup)
-		if limit, ok := (&clause.Reader{Item: item}).OptionalInt(AttrMaxWaiters); ok && limit <= MaxWaiters { // for display only
+		row.Group = r.OptionalText(attr.Group)
+		if limit, ok := (&clause.Reader{Item: item}).OptionalInt(attr.MaxWaiters); ok && limit <= MaxWaiters { // for display only
 			row.MaxWaiters = int(max(0, limit))
 		}
 	}

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 )
 
 // The attributes of a row that its writes ask for.
 var (
-	attrID    = clause.At(AttrID)
-	attrBeat  = clause.At(AttrBeat)
-	attrUntil = clause.At(AttrUntil)
+	attrID    = clause.At(attr.ID)
+	attrBeat  = clause.At(attr.Beat)
+	attrUntil = clause.At(attr.Until)
 )
 
 func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(id))) }
@@ -18,7 +19,7 @@ func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(i
 // Enqueue puts a row if there is none for its ticket, or one whose id has the prefix from. earlier are the ids of attempts
 // that had no answer.
 func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
-	ids := []clause.Operand{clause.V(item[AttrID])}
+	ids := []clause.Operand{clause.V(item[attr.ID])}
 	for _, id := range earlier {
 		if id != "" {
 			ids = append(ids, clause.V(clause.String(id)))
@@ -63,7 +64,7 @@ func Leave(ids ...string) clause.Write {
 // Sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is missing.
 func (w Waiter) Sweep() clause.Write {
 	return clause.Write{Name: "SWEEP", Kind: clause.Delete, If: []clause.Cond{
-		clause.Key.Exists().As("there"), as(w.raw, AttrBeat).As("beat as read"), as(w.raw, AttrID).As("id as read"),
+		clause.Key.Exists().As("there"), as(w.raw, attr.Beat).As("beat as read"), as(w.raw, attr.ID).As("id as read"),
 	}}
 }
 

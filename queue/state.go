@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -121,8 +122,8 @@ func (t HoldTime) Add(length time.Duration) HoldTime {
 
 func (t HoldTime) attribute() types.AttributeValue {
 	return clause.Map(clause.Item{
-		AttrMean:      clause.Int(t.Mean.Milliseconds()),
-		AttrDeviation: clause.Int(t.Deviation.Milliseconds()),
+		attr.Mean:      clause.Int(t.Mean.Milliseconds()),
+		attr.Deviation: clause.Int(t.Deviation.Milliseconds()),
 	})
 }
 
@@ -132,7 +133,7 @@ func decodeHoldTime(r *clause.Reader) HoldTime {
 	if r == nil {
 		return HoldTime{}
 	}
-	mean, deviation := r.Int(AttrMean), r.Int(AttrDeviation)
+	mean, deviation := r.Int(attr.Mean), r.Int(attr.Deviation)
 	bad := func(ms int64) bool { return ms < 0 || ms > MaxLease.Milliseconds() }
 	if r.Err != nil || bad(mean) || bad(deviation) {
 		return HoldTime{}

@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -26,27 +27,27 @@ type Entry struct {
 }
 
 func (e Entry) item() clause.Item {
-	item := clause.Item{AttrOwner: clause.String(e.Owner)}
+	item := clause.Item{attr.Owner: clause.String(e.Owner)}
 	e.Lease.Fill(item)
-	clause.SetTime(item, AttrSince, e.Since)
+	clause.SetTime(item, attr.Since, e.Since)
 	if e.Mode.Shared {
-		item[AttrMode] = clause.String(ModeShared)
+		item[attr.Mode] = clause.String(ModeShared)
 	}
 	if e.Named {
-		item[AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+		item[attr.Named] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	if e.Revoked != nil {
-		item[AttrRevoked] = e.Revoked.attribute()
+		item[attr.Revoked] = e.Revoked.attribute()
 	}
 	fillTurns(item, e.Turns)
 	if len(e.Data) > 0 {
-		item[AttrData] = &types.AttributeValueMemberB{Value: e.Data}
+		item[attr.Data] = &types.AttributeValueMemberB{Value: e.Data}
 	}
 	if e.Group != "" {
-		item[AttrGroup] = clause.String(e.Group)
+		item[attr.Group] = clause.String(e.Group)
 	}
 	if e.Bell != "" {
-		item[AttrBell] = clause.String(e.Bell)
+		item[attr.Bell] = clause.String(e.Bell)
 	}
 	return item
 }
@@ -54,7 +55,7 @@ func (e Entry) item() clause.Item {
 // claimed returns the entry with its ticket.
 func (e Entry) claimed(t ticket.Number) types.AttributeValue {
 	item := e.item()
-	item[AttrTicket] = t.Attribute()
+	item[attr.Ticket] = t.Attribute()
 	return clause.Map(item)
 }
 
@@ -69,18 +70,18 @@ type Renewal struct {
 
 // The attributes of the record.
 var (
-	attrTicketNumber = clause.At(AttrTicketNumber)
-	attrServingAfter = clause.At(AttrServingAfter)
-	attrGranted      = clause.At(AttrGranted)
-	attrHolders      = clause.At(AttrHolders)
-	attrTurn         = clause.At(AttrTurn)
-	attrHoldMode     = clause.At(AttrHoldMode)
-	attrPermits      = clause.At(AttrPermits)
-	attrScope        = clause.At(AttrScope)
-	attrReleased     = clause.At(AttrReleased)
-	attrEvicted      = clause.At(AttrEvicted)
-	attrUnsettled    = clause.At(AttrUnsettled)
-	attrResult       = clause.At(AttrResult)
+	attrTicketNumber = clause.At(attr.TicketNumber)
+	attrServingAfter = clause.At(attr.ServingAfter)
+	attrGranted      = clause.At(attr.Granted)
+	attrHolders      = clause.At(attr.Holders)
+	attrTurn         = clause.At(attr.Turn)
+	attrHoldMode     = clause.At(attr.HoldMode)
+	attrPermits      = clause.At(attr.Permits)
+	attrScope        = clause.At(attr.Scope)
+	attrReleased     = clause.At(attr.Released)
+	attrEvicted      = clause.At(attr.Evicted)
+	attrUnsettled    = clause.At(attr.Unsettled)
+	attrResult       = clause.At(attr.Result)
 )
 
 func number(n ticket.Number) clause.Operand { return clause.V(n.Attribute()) }
@@ -119,7 +120,7 @@ func latest(t ticket.Number) clause.Cond { return attrGranted.AtMost(number(t)) 
 // servedAs asks that the entry was granted with ticket t. One without a ticket has that after servingAfter. A TAKE
 // that arrives again after the release puts its id back with a later ticket.
 func servedAs(id string, t ticket.Number) clause.Cond {
-	own := entry(id).Field(AttrTicket)
+	own := entry(id).Field(attr.Ticket)
 	return clause.Any(own.Equal(number(t)), clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))).As("its ticket")
 }
 
@@ -135,7 +136,7 @@ func current(id string, t ticket.Number) []clause.Cond {
 
 // asRead asks that the entry has the ticket that was read, and that the holder has made no fenced transaction since.
 func asRead(h Holder) []clause.Cond {
-	own, made := entry(h.ID).Field(AttrTicket), entry(h.ID).Field(AttrMade)
+	own, made := entry(h.ID).Field(attr.Ticket), entry(h.ID).Field(attr.Made)
 	served := clause.All(own.Absent(), attrServingAfter.Equal(number(h.Ticket.Previous())))
 	if h.claimed {
 		served = own.Equal(number(h.Ticket))
@@ -284,7 +285,7 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 		},
 	}
 	if !old.marked {
-		w.If = append(w.If, entry(old.ID).Field(AttrRevoked).Absent().As("no request since"))
+		w.If = append(w.If, entry(old.ID).Field(attr.Revoked).Absent().As("no request since"))
 	}
 	alone := !e.Mode.Shared && e.Mode.Permits == 0
 	if alone {
@@ -303,7 +304,7 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 // Heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it. The
 // last one refuses a late heartbeat, which would set until back.
 func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
-	beat, until, since := entry(id).Field(AttrBeat), entry(id).Field(AttrUntil), entry(id).Field(AttrSince)
+	beat, until, since := entry(id).Field(attr.Beat), entry(id).Field(attr.Until), entry(id).Field(attr.Since)
 	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}, Else: clause.Lost}
 	w.Made = holds(id, t)
 	w.If[0] = beat.Type("N").As("holder")
@@ -315,23 +316,23 @@ func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
 		w.Do = append(w.Do, since.Set(since.Or(millis(r.Since))))
 	}
 	if r.TTL > 0 {
-		w.Do = append(w.Do, entry(id).Field(AttrTTL).Set(integer(r.TTL.Milliseconds())))
+		w.Do = append(w.Do, entry(id).Field(attr.TTL).Set(integer(r.TTL.Milliseconds())))
 	}
 	if !r.Turn.IsZero() {
 		w = OfTurn(w, id, r.Turn)
-		w.Do = append(w.Do, entry(id).Field(AttrReached).Set(number(r.Turn)))
+		w.Do = append(w.Do, entry(id).Field(attr.Reached).Set(number(r.Turn)))
 	}
 	return w
 }
 
 // Confirm makes the grant of a fail-closed holder endless.
 func Confirm(id string, t ticket.Number, since time.Time) clause.Write {
-	beat, attrSince := entry(id).Field(AttrBeat), entry(id).Field(AttrSince)
+	beat, attrSince := entry(id).Field(attr.Beat), entry(id).Field(attr.Since)
 	w := clause.Write{
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
-		Do:   []clause.Change{beat.Set(one), entry(id).Field(AttrUntil).Remove(), entry(id).Field(AttrTTL).Remove()},
-		Made: append(holds(id, t), entry(id).Field(AttrTTL).Absent(), entry(id).Field(AttrUntil).Absent()), Else: clause.Lost,
+		Do:   []clause.Change{beat.Set(one), entry(id).Field(attr.Until).Remove(), entry(id).Field(attr.TTL).Remove()},
+		Made: append(holds(id, t), entry(id).Field(attr.TTL).Absent(), entry(id).Field(attr.Until).Absent()), Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -341,7 +342,7 @@ func Confirm(id string, t ticket.Number, since time.Time) clause.Write {
 
 // unnumbered asks that the holder's fenced transaction of that number, and later ones, were not made.
 func unnumbered(id string, call int64) clause.Cond {
-	made := entry(id).Field(AttrMade)
+	made := entry(id).Field(attr.Made)
 	return clause.Any(made.Absent(), made.Less(integer(call))).As("transaction not made")
 }
 
@@ -350,14 +351,14 @@ func Downgrade(id string, t ticket.Number, next int64) clause.Write {
 	return clause.Write{
 		Name: "DOWNGRADE",
 		If:   append(holds(id, t), alone(), unnumbered(id, next)),
-		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(AttrMode).Set(shared)},
-		Made: append(holds(id, t), entry(id).Field(AttrMode).Equal(shared)), Else: clause.Lost,
+		Do:   []clause.Change{attrHoldMode.Set(shared), entry(id).Field(attr.Mode).Set(shared)},
+		Made: append(holds(id, t), entry(id).Field(attr.Mode).Equal(shared)), Else: clause.Lost,
 	}
 }
 
 // SetData replaces the data of a holder by its call of that number.
 func SetData(id string, t ticket.Number, call int64, data []byte) clause.Write {
-	attrData, set := entry(id).Field(AttrData), entry(id).Field(AttrDataSet)
+	attrData, set := entry(id).Field(attr.Data), entry(id).Field(attr.DataSet)
 	change := attrData.Remove()
 	if len(data) > 0 {
 		change = attrData.Set(clause.V(&types.AttributeValueMemberB{Value: data}))
@@ -392,7 +393,7 @@ func NumberedFence(id string, t ticket.Number, alone bool, call int64) clause.Wr
 	return clause.Write{
 		Name: "FENCE",
 		If:   append(fence(id, t, alone), unnumbered(id, call)),
-		Do:   []clause.Change{entry(id).Field(AttrMade).Set(integer(call))},
+		Do:   []clause.Change{entry(id).Field(attr.Made).Set(integer(call))},
 	}
 }
 
@@ -402,7 +403,7 @@ func Settle(id string, t ticket.Number, call int64) clause.Write {
 		Name:   "SETTLE",
 		Repeat: clause.BySender, // each refusal shows the outcome, for which its sender has a second
 		If:     append(fence(id, t, false), unnumbered(id, call)),
-		Do:     []clause.Change{entry(id).Field(AttrMade).Set(integer(call + 1))},
+		Do:     []clause.Change{entry(id).Field(attr.Made).Set(integer(call + 1))},
 	}
 }
 
@@ -502,7 +503,7 @@ func (e Ending) unsettle(w clause.Write) clause.Write {
 func Evict(mark Eviction, holders ...Holder) clause.Write {
 	w := clause.Write{Name: "EVICT"}
 	for _, h := range holders {
-		w.If = append(w.If, entry(h.ID).Field(AttrBeat).Equal(integer(h.Lease.Beat)).As("beat as read"))
+		w.If = append(w.If, entry(h.ID).Field(attr.Beat).Equal(integer(h.Lease.Beat)).As("beat as read"))
 		w.Do = append(w.Do, entry(h.ID).Remove())
 	}
 	last := holders[len(holders)-1]
@@ -515,8 +516,8 @@ func Evict(mark Eviction, holders ...Holder) clause.Write {
 
 // EvictFailClosed removes a fail-closed holder without a lease.
 func EvictFailClosed(mark Eviction, h Holder) clause.Write {
-	failClosed := entry(h.ID).Field(AttrFailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
-	endless := entry(h.ID).Field(AttrTTL).Absent()
+	failClosed := entry(h.ID).Field(attr.FailClosed).Equal(clause.V(&types.AttributeValueMemberBOOL{Value: true}))
+	endless := entry(h.ID).Field(attr.TTL).Absent()
 	return clause.Write{
 		Name: "EVICT of a fail-closed holder",
 		If:   append([]clause.Cond{failClosed.As("fail closed"), endless.As("no lease")}, asRead(h)...),

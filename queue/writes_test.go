@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -124,7 +125,7 @@ func (d draw) entryItem() types.AttributeValue {
 
 // take is TAKE of a record's own counter.
 func take(e queue.Entry, noWait bool) clause.Write {
-	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, noWait), n(3)).Write
+	return ticket.Master{Attribute: attr.TicketNumber}.Take(queue.Take(e, noWait), n(3)).Write
 }
 
 // TestWrites draws records and writes. See writetest.Suite.

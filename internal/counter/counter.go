@@ -30,8 +30,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -49,7 +49,7 @@ const name = "ticket-master"
 
 // Of returns the counter of a queue's entity or table, by its scope.
 func Of(q table.Queue, scope ticket.Scope) Counter {
-	c := Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
+	c := Counter{Store: q.Store, Master: ticket.Master{Names: q.Names(), Attribute: attr.TicketNumber}}
 	if scope == ticket.ScopeEntity {
 		c.Key, c.What = q.Key(name), fmt.Sprintf("ticket master of %q", q.Entity)
 	} else {

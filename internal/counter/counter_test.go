@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -32,7 +32,7 @@ const timeout = 5 * time.Second
 func newCounter(tb *queuelocktest.Table, name string) counter.Counter {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.NewStore(tb.Client(name), layout, timeout).Queue("e", "lock", nil)
-	return counter.Counter{Store: q.Store, Key: q.RecordKey(), What: "counter of e", Master: ticket.Master{Names: q.Names(), Attribute: queue.AttrTicketNumber}}
+	return counter.Counter{Store: q.Store, Key: q.RecordKey(), What: "counter of e", Master: ticket.Master{Names: q.Names(), Attribute: attr.TicketNumber}}
 }
 
 // given writes the counter's item, with these attributes and nothing else.
@@ -52,7 +52,7 @@ func given(t *testing.T, tb *queuelocktest.Table, attributes clause.Item) {
 func number(t testing.TB, item clause.Item) ticket.Number {
 	t.Helper()
 	r := clause.Reader{Item: item}
-	n := ticket.Read(&r, queue.AttrTicketNumber)
+	n := ticket.Read(&r, attr.TicketNumber)
 	if r.Err != nil {
 		t.Error(r.Err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -12,7 +13,7 @@ import (
 // newBlock returns a turn of tickets 5 to 7, which TAKE has granted.
 func newBlock(g machine.Grant) *turn {
 	t := &turn{item: holdItems.RecordKey()}
-	for name, value := range map[string]clause.Value{queue.AttrTicketNumber: clause.Int(4), queue.AttrGranted: clause.Int(4)} {
+	for name, value := range map[string]clause.Value{attr.TicketNumber: clause.Int(4), attr.Granted: clause.Int(4)} {
 		t.item[name] = value
 	}
 	entry := queue.Entry{ID: "me", Lease: queue.Lease{TTL: time.Minute}, Turns: 3}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -21,7 +22,7 @@ func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
 // take is TAKE of a record's own counter.
 func take(e queue.Entry, noWait bool) clause.Write {
-	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, noWait), n(3)).Write
+	return ticket.Master{Attribute: attr.TicketNumber}.Take(queue.Take(e, noWait), n(3)).Write
 }
 
 // turn is a Hold with the record that it was granted from. The record is an item in memory, on which writes are applied.
@@ -40,8 +41,8 @@ var (
 func newTurn(g machine.Grant) *turn {
 	t := &turn{item: holdItems.RecordKey()}
 	for name, value := range map[string]clause.Value{
-		queue.AttrTicketNumber: clause.Int(5), queue.AttrGranted: clause.Int(4), queue.AttrServingAfter: clause.Int(3),
-		queue.AttrHolders: clause.Map(clause.Item{}), queue.AttrHoldMode: clause.String(queue.ModeExclusive),
+		attr.TicketNumber: clause.Int(5), attr.Granted: clause.Int(4), attr.ServingAfter: clause.Int(3),
+		attr.Holders: clause.Map(clause.Item{}), attr.HoldMode: clause.String(queue.ModeExclusive),
 	} {
 		t.item[name] = value
 	}
@@ -133,7 +134,7 @@ func (t *turn) said() string {
 func TestHoldVerdicts(t *testing.T) {
 	later := func(w *turn) { // a turn after an eviction, which a release ends
 		w.evict()
-		w.item[queue.AttrTicketNumber] = clause.Int(9)
+		w.item[attr.TicketNumber] = clause.Int(9)
 		w.apply(queue.Claim(queue.Entry{ID: "next"}, n(6)))
 		w.apply(queue.Ending{ID: "next", Ticket: n(6), Call: 1}.Release(queue.FormHandOff, time.Time{}))
 		w.apply(forced(queue.Evict(queue.Eviction{ID: "last", Ticket: n(7)}, queue.Holder{ID: "last", Ticket: n(7)})))
@@ -144,11 +145,11 @@ func TestHoldVerdicts(t *testing.T) {
 		}
 	}
 	orphan := func(w *turn) {
-		w.item[queue.AttrTicketNumber] = clause.Int(9)
+		w.item[attr.TicketNumber] = clause.Int(9)
 		w.apply(forced(queue.Claim(queue.Entry{ID: "me"}, n(8))))
 	}
 	next := func(w *turn) { // a turn that begins and ends
-		w.item[queue.AttrTicketNumber] = clause.Int(6)
+		w.item[attr.TicketNumber] = clause.Int(6)
 		w.apply(queue.Claim(queue.Entry{ID: "next"}, n(6)))
 		w.apply(queue.Ending{ID: "next", Ticket: n(6), Call: 1}.Release(queue.FormHandOff, time.Time{}))
 	}
@@ -210,7 +211,7 @@ func lateCopy(w *turn) { w.apply(queue.NumberedFence("me", n(5), true, queue.Nex
 
 // spoil makes the entry unreadable.
 func (t *turn) spoil() {
-	t.item[queue.AttrHolders] = clause.Map(clause.Item{"me": clause.Map(clause.Item{queue.AttrTicket: clause.String("x")})})
+	t.item[attr.Holders] = clause.Map(clause.Item{"me": clause.Map(clause.Item{attr.Ticket: clause.String("x")})})
 }
 
 // TestHoldAgain checks what a second refusal, or one after a lost answer, means.
@@ -263,7 +264,7 @@ func TestHoldSaw(t *testing.T) {
 func TestHoldFast(t *testing.T) {
 	for _, seen := range []bool{false, true} {
 		w := newTurn(machine.Grant{})
-		w.item[queue.AttrTicketNumber] = clause.Int(6)
+		w.item[attr.TicketNumber] = clause.Int(6)
 		if e := w.apply(w.hold.Heartbeat(epoch, epoch)); seen {
 			e.Kind, e.Record = machine.HoldBeaten, e.Record.Timed(epoch, epoch.Add(time.Second))
 			w.step(e)
@@ -397,7 +398,7 @@ func (l *life) others() {
 		l.evict()
 	case 1:
 		if l.item != nil {
-			l.item[queue.AttrTicketNumber] = clause.Int(6) // a waiter
+			l.item[attr.TicketNumber] = clause.Int(6) // a waiter
 		}
 	case 2:
 		l.apply(queue.Claim(queue.Entry{ID: "next", Lease: queue.Lease{TTL: time.Minute}}, n(6)))
@@ -552,7 +553,7 @@ func TestHoldAnyReply(t *testing.T) {
 		},
 		func(w *turn) {
 			times := []time.Time{epoch, epoch.Add(time.Hour), epoch.Add(2 * time.Hour), epoch.Add(3 * time.Hour), epoch.Add(4 * time.Hour)}
-			w.item[queue.AttrUnsettled] = clause.Times(times...)
+			w.item[attr.Unsettled] = clause.Times(times...)
 		},
 	} {
 		w := newTurn(machine.Grant{})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -44,9 +45,9 @@ func (w *walk) fork(event string) *walk {
 // key names the state, without the story.
 func (w *walk) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, queue.AttrID), w.clock, w.Row.ID)
+	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, attr.ID), w.clock, w.Row.ID)
 	for _, l := range w.late {
-		fmt.Fprint(&b, l.Kind, text(l.Item, queue.AttrID))
+		fmt.Fprint(&b, l.Kind, text(l.Item, attr.ID))
 	}
 	if w.send != nil {
 		fmt.Fprint(&b, w.send.Kind)
@@ -74,10 +75,10 @@ func TestPlace(t *testing.T) {
 			t.Helper()
 			t.Fatalf("%s: %s", w.story, fmt.Sprintf(format, args...))
 		}
-		id, over := text(w.item, queue.AttrID), w.state == rowGone
+		id, over := text(w.item, attr.ID), w.state == rowGone
 		if w.item != nil && mine(id) && !over {
 			until := clause.Reader{Item: w.item}
-			end := until.OptionalTime(queue.AttrUntil)
+			end := until.OptionalTime(attr.Until)
 			if at, known := w.Sent(end); !known || !at.Equal(w.sent[end.UnixMilli()]) {
 				wrong("the lease to %v was written at %v, known %v, %v", end, w.sent[end.UnixMilli()], known, at)
 			}
@@ -112,7 +113,7 @@ func TestPlace(t *testing.T) {
 				t.Fatalf("%s: the row is there for the first time: %v", n.story, todo.First)
 			}
 			r := clause.Reader{Item: n.item}
-			if newest := r.OptionalTime(queue.AttrUntil).Equal(n.Row.Lease.Until); todo.Do == PlaceKeep && todo.Fresh && mine(text(n.item, queue.AttrID)) && !newest {
+			if newest := r.OptionalTime(attr.Until).Equal(n.Row.Lease.Until); todo.Do == PlaceKeep && todo.Fresh && mine(text(n.item, attr.ID)) && !newest {
 				t.Fatalf("%s: the lease is not the last", n.story)
 			}
 			if todo.Do != PlaceWait {
@@ -128,7 +129,7 @@ func TestPlace(t *testing.T) {
 					if n.withdraw {
 						t.Fatalf("%s: sends %s after the waiter has left", n.story, write.Name)
 					}
-					if id := text(write.Item, queue.AttrID); slices.Contains(w.ids, id) {
+					if id := text(write.Item, attr.ID); slices.Contains(w.ids, id) {
 						t.Fatalf("%s: puts a row with the id of an earlier one", n.story)
 					}
 					n.sent[e.Lease.Until.UnixMilli()] = e.Sent
@@ -137,19 +138,19 @@ func TestPlace(t *testing.T) {
 						t.Fatalf("%s: deletes the row of a waiter that has not left", n.story)
 					}
 					for _, may := range append(slices.Clone(n.late), clause.Write{Item: n.item}) {
-						if id := text(may.Item, queue.AttrID); mine(id) && write.Refuses(names, may.Item) != nil {
+						if id := text(may.Item, attr.ID); mine(id) && write.Refuses(names, may.Item) != nil {
 							t.Fatalf("%s: the delete does not name %s", n.story, id)
 						}
 					}
 				}
 			}
 			if todo.Do == PlaceOver {
-				if id := text(n.item, queue.AttrID); mine(id) && e.Reply != ReplyUnknown {
+				if id := text(n.item, attr.ID); mine(id) && e.Reply != ReplyUnknown {
 					t.Fatalf("%s: over, and %s is in the table", n.story, id)
 				}
 				for _, may := range n.late {
 					if w.send == nil && may.Kind == clause.Put {
-						t.Fatalf("%s: over, and %s may come", n.story, text(may.Item, queue.AttrID))
+						t.Fatalf("%s: over, and %s may come", n.story, text(may.Item, attr.ID))
 					}
 				}
 			}
@@ -200,7 +201,7 @@ func TestPlace(t *testing.T) {
 			return
 		}
 		apply := func(n *walk) (e PlaceEvent) {
-			e = PlaceEvent{Is: PlaceReply, ID: text(n.item, queue.AttrID)}
+			e = PlaceEvent{Is: PlaceReply, ID: text(n.item, attr.ID)}
 			was := n.item
 			var fate clause.Fate
 			if n.item, fate = n.send.Apply(names, n.item); fate == clause.Refused {

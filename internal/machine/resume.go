@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -86,7 +87,7 @@ func (w *Wait) hides(rec queue.Record) error {
 	}
 	q := w.Config.Items
 	return &clause.MalformedError{
-		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrHolders) + "." + old.ID,
+		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(attr.Holders) + "." + old.ID,
 		Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -43,21 +44,21 @@ func recordOf(granted int, holders ...queue.Holder) queue.Record {
 func read(number, granted, permits int, holders ...queue.Holder) queue.Record {
 	entries := clause.Item{}
 	for _, h := range holders {
-		entry := clause.Item{queue.AttrTicket: h.Ticket.Attribute()}
+		entry := clause.Item{attr.Ticket: h.Ticket.Attribute()}
 		if h.Named {
-			entry[queue.AttrNamed] = &types.AttributeValueMemberBOOL{Value: true}
+			entry[attr.Named] = &types.AttributeValueMemberBOOL{Value: true}
 		}
 		if h.Lease.Fill(entry); h.Problem != nil {
-			entry = clause.Item{queue.AttrBeat: clause.String("x")}
+			entry = clause.Item{attr.Beat: clause.String("x")}
 		}
 		entries[h.ID] = clause.Map(entry)
 	}
 	item := clause.Item{
-		queue.AttrTicketNumber: num(number).Attribute(), queue.AttrGranted: num(granted).Attribute(), queue.AttrHoldMode: clause.String(queue.ModeExclusive),
-		queue.AttrServingAfter: num(0).Attribute(), queue.AttrHolders: clause.Map(entries),
+		attr.TicketNumber: num(number).Attribute(), attr.Granted: num(granted).Attribute(), attr.HoldMode: clause.String(queue.ModeExclusive),
+		attr.ServingAfter: num(0).Attribute(), attr.Holders: clause.Map(entries),
 	}
 	if permits > 0 {
-		item[queue.AttrPermits] = clause.Int(int64(permits))
+		item[attr.Permits] = clause.Int(int64(permits))
 	}
 	rec, err := queue.DecodeRecord(items, item)
 	if err != nil {

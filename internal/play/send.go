@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
@@ -329,7 +330,7 @@ func (p wire) number(ctx context.Context, q table.Queue, r *request, highest tic
 				"counter", of.What, "queue", q.String(), "number", a.Number, "raised", highest)
 		case errors.Is(a.Err, counter.ErrFar):
 			a.Err = &clause.MalformedError{
-				Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(queue.AttrTicketNumber),
+				Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(attr.TicketNumber),
 				Problem: fmt.Sprintf("is %s, too far above %s, which its counter has just issued: it must be corrected by hand",
 					highest, a.Number),
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/rows"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -18,7 +19,7 @@ func TestBellOfRow(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	q := queueOf(tb, "e", "lock")
 	row := rowOf(7, "a")
-	if _, there := row.Item(q.Items)[queue.AttrBell]; there {
+	if _, there := row.Item(q.Items)[attr.Bell]; there {
 		t.Error("a row without a bell has the attribute")
 	}
 	row.Bell = strings.Repeat("x", queue.MaxBell)
@@ -35,7 +36,7 @@ func TestBellOfRow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			item := row.Item(q.Items)
-			item[queue.AttrBell] = test.value
+			item[attr.Bell] = test.value
 			put(t, tb, item)
 			got := locktest.Must(rows.Get(t.Context(), q, row.Ticket))
 			if got == nil || got.Bell != test.want || got.Problem != nil || got.ID != row.ID || got.Lease != row.Lease {

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -35,7 +35,7 @@ func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (
 		return machine.ReplyUnknown, "", err
 	case refused.Means == clause.Made:
 		r := clause.Reader{Item: refused.Item}
-		return machine.ReplyMade, r.Text(queue.AttrID), nil
+		return machine.ReplyMade, r.Text(attr.ID), nil
 	case refused.Means == clause.Lost:
 		return machine.ReplyLost, "", nil
 	}

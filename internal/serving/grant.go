@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
@@ -17,8 +18,8 @@ func Take(ctx context.Context, q table.Queue, rider ticket.Rider) (queue.Record,
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\"",
 		Master: ticket.Master{
-			Attribute: queue.AttrTicketNumber, Names: q.Names(),
-			Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: queue.RecordNames(),
+			Attribute: attr.TicketNumber, Names: q.Names(),
+			Host: q.Home != nil, Create: q.Home != nil && q.Home.Create, Beside: attr.Record(),
 		},
 	}
 	sent := time.Now()

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -39,7 +40,7 @@ func retriesAtOnce(o *dynamodb.Options) {
 
 // takeAfter is TAKE of a record's own counter, which begins after base.
 func takeAfter(e queue.Entry, base ticket.Number, noWait bool) clause.Write {
-	return ticket.Master{Attribute: queue.AttrTicketNumber}.Take(queue.Take(e, noWait), base).Write
+	return ticket.Master{Attribute: attr.TicketNumber}.Take(queue.Take(e, noWait), base).Write
 }
 
 func entryOf(id string) queue.Entry {

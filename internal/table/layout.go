@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/attr"
 )
 
 // Layout names a table, and those of its attributes that the user chooses.
@@ -26,7 +26,7 @@ func (l Layout) Validate() error {
 		return fmt.Errorf("the table name %s", problem)
 	}
 	seen := map[string]string{}
-	for _, r := range queue.Reserved() {
+	for _, r := range attr.Reserved() {
 		seen[r] = "an attribute of the library's own"
 	}
 	names := []struct{ what, name string }{{"partition key", l.PK}, {"sort key", l.SK}, {"TTL attribute", l.TTL}}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -114,7 +114,7 @@ func TestRung(t *testing.T) {
 			next := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			for _, row := range rowsAt(table) {
-				bell := attr.Text(row["bell"])
+				bell := av.Text(row["bell"])
 				if seen[bell] || !strings.HasPrefix(bell, "b/") {
 					t.Errorf("the bell %q", bell)
 				}

@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -215,7 +215,7 @@ type paused struct {
 
 func (p *paused) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	out, err := p.Client.UpdateItem(context.WithoutCancel(ctx), in, opts...)
-	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), queue.AttrReached) {
+	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), attr.Reached) {
 		time.Sleep(time.Duration(p.by.Load()))
 		p.by.Store(0)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -105,12 +105,12 @@ func TestLockString(t *testing.T) {
 
 // An item's lock is named by the item, and not by the key of its queue.
 func TestErrorsNameTheItem(t *testing.T) {
-	for name, key := range map[string]attr.Item{
-		"one attribute": {"id": attr.Str("order-7")}, "two": {"id": attr.Num(7), "sort": attr.Bin(1, 2)}, "quotes": {"id": attr.Str(`x" "sort" S:"y`)},
+	for name, key := range map[string]av.Item{
+		"one attribute": {"id": av.Str("order-7")}, "two": {"id": av.Num(7), "sort": av.Bin(1, 2)}, "quotes": {"id": av.Str(`x" "sort" S:"y`)},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			u := locktest.NewItemTable(t, table, key)
-			u.Put(attr.With(key, attr.Item{"amount": attr.Num(1)}))
+			u.Put(av.With(key, av.Item{"amount": av.Num(1)}))
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
 			held := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -69,7 +69,7 @@ func newRelayOf(t *testing.T, ofNext queuelock.Config, opts ...queuelock.Option)
 }
 
 // named returns the entry by which the lock was granted by name; nil if it was not.
-func named(t *testing.T, table *queuelocktest.Table) attr.Item {
+func named(t *testing.T, table *queuelocktest.Table) av.Item {
 	t.Helper()
 	_, holders := locktest.Record(t, table)
 	for _, entry := range holders {
@@ -82,9 +82,9 @@ func named(t *testing.T, table *queuelocktest.Table) attr.Item {
 
 func number(v types.AttributeValue) string { return v.(*types.AttributeValueMemberN).Value }
 
-func rowsAt(table *queuelocktest.Table) (rows []attr.Item) {
+func rowsAt(table *queuelocktest.Table) (rows []av.Item) {
 	for _, item := range table.Items() {
-		if sk := attr.Text(item["sk"]); strings.HasPrefix(sk, "lock/") && sk != attr.Text(locktest.RecordKey()["sk"]) {
+		if sk := av.Text(item["sk"]); strings.HasPrefix(sk, "lock/") && sk != av.Text(locktest.RecordKey()["sk"]) {
 			rows = append(rows, item)
 		}
 	}
@@ -242,7 +242,7 @@ func TestNotNamed(t *testing.T) {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			r := newRelay(t, opts...)
 			for _, row := range rowsAt(r.table) {
-				if attr.Text(row["owner"]) == "c" && row["entryId"] != nil {
+				if av.Text(row["owner"]) == "c" && row["entryId"] != nil {
 					t.Errorf("the row %v", row)
 				}
 			}
@@ -259,19 +259,19 @@ func TestNamedMalformed(t *testing.T) {
 	text := func(n int) types.AttributeValue {
 		return &types.AttributeValueMemberS{Value: strings.Repeat("x", n)}
 	}
-	for name, change := range map[string]func(row attr.Item, holder string){
-		"HoldersID":  func(row attr.Item, holder string) { row["entryId"] = &types.AttributeValueMemberS{Value: holder} },
-		"EmptyID":    func(row attr.Item, _ string) { row["entryId"] = text(0) },
-		"LongID":     func(row attr.Item, _ string) { row["entryId"] = text(70_000) },
-		"NumericID":  func(row attr.Item, _ string) { row["entryId"] = &types.AttributeValueMemberN{Value: "1"} },
-		"LongOwner":  func(row attr.Item, _ string) { row["owner"] = text(399_000) },
-		"SharedMode": func(row attr.Item, _ string) { row["mode"] = &types.AttributeValueMemberS{Value: "shared"} },
+	for name, change := range map[string]func(row av.Item, holder string){
+		"HoldersID":  func(row av.Item, holder string) { row["entryId"] = &types.AttributeValueMemberS{Value: holder} },
+		"EmptyID":    func(row av.Item, _ string) { row["entryId"] = text(0) },
+		"LongID":     func(row av.Item, _ string) { row["entryId"] = text(70_000) },
+		"NumericID":  func(row av.Item, _ string) { row["entryId"] = &types.AttributeValueMemberN{Value: "1"} },
+		"LongOwner":  func(row av.Item, _ string) { row["owner"] = text(399_000) },
+		"SharedMode": func(row av.Item, _ string) { row["mode"] = &types.AttributeValueMemberS{Value: "shared"} },
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			r := newRelay(t)
 			third := r.third()
 			rows := rowsAt(r.table)
-			change(rows[1], attr.Text(rows[0]["entryId"])) // by which the second will hold the lock
+			change(rows[1], av.Text(rows[0]["entryId"])) // by which the second will hold the lock
 			tableName := r.table.Name()
 			locktest.Must(r.table.Client("slip").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &tableName, Item: rows[1]}))
 			time.Sleep(300 * time.Millisecond) // the second looks

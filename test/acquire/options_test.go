@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -120,12 +120,12 @@ func TestOptions(t *testing.T) {
 
 // TestAttributesOfEntries checks that each attribute of an entry or a row is of an option, or is known to be of something else.
 func TestAttributesOfEntries(t *testing.T) {
-	known := slices.Concat(plainEntry, plainRow, slices.Collect(maps.Keys(othersOfEntry)), queue.RecordNames(),
+	known := slices.Concat(plainEntry, plainRow, slices.Collect(maps.Keys(othersOfEntry)), attr.Record(),
 		[]string{"id", "at", "by", "why", "deadline", "value"}) // of made, revoked and result
 	for _, e := range effects {
 		known = slices.Concat(known, e.entry, e.row)
 	}
-	for _, name := range queue.Reserved() {
+	for _, name := range attr.Reserved() {
 		if !slices.Contains(known, name) {
 			t.Errorf("the attribute %q is in no row of effects: which option brings it, or what else?", name)
 		}

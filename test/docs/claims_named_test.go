@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -42,7 +42,7 @@ func TestNamedRows(t *testing.T) {
 		{says: "and engines without dates.", undated: true},
 	} {
 		kind.config.WaiterTTL = leaseOfRow
-		var row attr.Item
+		var row av.Item
 		synctest.Test(t, func(t *testing.T) {
 			options := []queuelocktest.Option{queuelocktest.WithLatency(2 * time.Millisecond)}
 			if kind.undated {
@@ -57,7 +57,7 @@ func TestNamedRows(t *testing.T) {
 			release(t, held)
 			release(t, (<-waiting).Lock)
 		})
-		_, named := row[queue.AttrEntryID]
+		_, named := row[attr.EntryID]
 		if named != (kind.says == "") {
 			t.Errorf("%q, %+v: the row may be named: %v", kind.says, kind.config, named)
 		}

@@ -16,12 +16,13 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -131,18 +132,18 @@ func leases(t *testing.T) (holder, waits time.Duration) {
 	return holder, waits
 }
 
-func length(t *testing.T, item attr.Item) time.Duration {
+func length(t *testing.T, item av.Item) time.Duration {
 	t.Helper()
 	r := clause.Reader{Item: item}
-	ttl := time.Duration(r.Int(queue.AttrTTL)) * time.Millisecond
+	ttl := time.Duration(r.Int(attr.TTL)) * time.Millisecond
 	locktest.OK(t, r.Err)
 	return ttl
 }
 
 // rowOf returns the one row among items.
-func rowOf(t *testing.T, items []attr.Item) attr.Item {
+func rowOf(t *testing.T, items []av.Item) av.Item {
 	t.Helper()
-	i := slices.IndexFunc(items, func(i attr.Item) bool { return i[queue.AttrCreatedAt] != nil })
+	i := slices.IndexFunc(items, func(i av.Item) bool { return i[attr.CreatedAt] != nil })
 	if i < 0 {
 		t.Fatal("there is no row")
 	}
@@ -180,7 +181,7 @@ func TestFiguresOfFormat(t *testing.T) {
 	says(t, formatPage, "of a semaphore, at most %d,", queue.MaxPermits)
 	says(t, formatPage, "%v ms to %v days", 1, queue.MaxLease.Hours()/24)
 	for _, ttl := range []int64{0, 1, queue.MaxLease.Milliseconds(), queue.MaxLease.Milliseconds() + 1} {
-		r := clause.Reader{Item: clause.Item{queue.AttrBeat: clause.Int(0), queue.AttrTTL: clause.Int(ttl)}}
+		r := clause.Reader{Item: clause.Item{attr.Beat: clause.Int(0), attr.TTL: clause.Int(ttl)}}
 		if queue.ReadLease(&r); (r.Err == nil) != (ttl >= 1 && ttl <= queue.MaxLease.Milliseconds()) {
 			t.Errorf("a lease of %d ms: %v", ttl, r.Err)
 		}
@@ -200,7 +201,7 @@ func TestFiguresOfFormat(t *testing.T) {
 	home := queue.Home{Table: "orders", Prefix: "lock_", Key: clause.Item{"id": clause.String("order-7")}}
 	says(t, formatPage, "```text %s ```", itemkey.Entity(&home))
 	for number, want := range map[string]string{"1.0": "1", "0.5": "1/2"} {
-		home.Key["id"] = attr.Num(number)
+		home.Key["id"] = av.Num(number)
 		says(t, formatPage, "`%s` is `%s`", number, want)
 		if entity := itemkey.Entity(&home); !strings.HasSuffix(entity, `N:"`+want+`"`) {
 			t.Errorf("the entity of %s is %s", number, entity)
@@ -208,7 +209,7 @@ func TestFiguresOfFormat(t *testing.T) {
 	}
 	q := table.Queue{Items: queue.Items{PK: "pk", SK: "sk", Entity: "e"}, Store: &table.Store{}}
 	entity, all := counter.Of(q, ticket.ScopeEntity), counter.Of(q, ticket.ScopeTable)
-	says(t, formatPage, "its sort key `%s`; of the table, `%s` and `%s`", attr.Text(entity.Key["sk"]), attr.Text(all.Key["pk"]), attr.Text(all.Key["sk"]))
+	says(t, formatPage, "its sort key `%s`; of the table, `%s` and `%s`", av.Text(entity.Key["sk"]), av.Text(all.Key["pk"]), av.Text(all.Key["sk"]))
 	says(t, "docs/errors.md", "the counter is at 10^%d-1", len(ticket.Max.String()))
 }
 

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -99,20 +100,20 @@ var (
 )
 
 // record returns a record that issued tickets up to 9, with the holders that a CLAIM of each ticket granted.
-func record(t *testing.T, more attr.Item, held ...uint64) (item attr.Item) {
+func record(t *testing.T, more av.Item, held ...uint64) (item av.Item) {
 	t.Helper()
-	item = attr.With(q.RecordKey(), attr.Item{"ticketNumber": attr.Num(9), "granted": attr.Num(3), "servingAfter": attr.Num(2), "holders": attr.Object(attr.Item{})})
+	item = av.With(q.RecordKey(), av.Item{"ticketNumber": av.Num(9), "granted": av.Num(3), "servingAfter": av.Num(2), "holders": av.Object(av.Item{})})
 	for _, i := range held {
 		item = apply(t, queue.Claim(entryOf(i), n(i)), item)
 	}
-	return attr.With(item, more)
+	return av.With(item, more)
 }
 
 func entryOf(i uint64) queue.Entry {
 	return queue.Entry{ID: "id-" + n(i).String(), Lease: queue.Lease{TTL: time.Minute, Until: time.UnixMilli(1_800_000_000_000)}}
 }
 
-func apply(t *testing.T, w clause.Write, item attr.Item) attr.Item {
+func apply(t *testing.T, w clause.Write, item av.Item) av.Item {
 	t.Helper()
 	after, fate := w.Apply(names, item)
 	if fate != clause.Applied {
@@ -125,12 +126,12 @@ func apply(t *testing.T, w clause.Write, item attr.Item) attr.Item {
 // that meets no earlier one.
 func TestWaiterRules(t *testing.T) {
 	ahead := queue.Waiter{Ticket: n(6), ID: "r", Lease: queue.Lease{TTL: time.Minute}}
-	idle := attr.With(q.RecordKey(), attr.Item{"ticketNumber": attr.Num(9), "granted": attr.Num(3)})
+	idle := av.With(q.RecordKey(), av.Item{"ticketNumber": av.Num(9), "granted": av.Num(3)})
 	const mine = 7
 	for _, rule := range []struct {
 		says   string
 		want   queue.Action
-		record attr.Item
+		record av.Item
 		ticket uint64
 		ids    []string
 		rows   []queue.Waiter
@@ -165,26 +166,26 @@ func lives(n int) (left []time.Duration) {
 func TestAppliedTwice(t *testing.T) {
 	const id = "id-5"
 	held := record(t, nil, 5)
-	home := attr.Item{"ticketNumber": attr.Num(5), "scope": attr.Str("entity")}
-	idle := attr.With(q.RecordKey(), attr.Item{"ticketNumber": attr.Num(5), "granted": attr.Num(5)})
+	home := av.Item{"ticketNumber": av.Num(5), "scope": av.Str("entity")}
+	idle := av.With(q.RecordKey(), av.Item{"ticketNumber": av.Num(5), "granted": av.Num(5)})
 	waiter := queue.Waiter{Ticket: n(6), ID: "r-6", Lease: entryOf(6).Lease}
 	row := waiter.Item(q)
 	present := locktest.Must(queue.DecodeRecord(q, held)).Holders[0]
-	master := ticket.Master{Attribute: queue.AttrTicketNumber, Names: names}
+	master := ticket.Master{Attribute: attr.TicketNumber, Names: names}
 	ending := queue.Ending{ID: id, Ticket: n(5), Next: queue.Next{Entry: entryOf(6), Ticket: n(6)}}
 	provisional := entryOf(5)
 	provisional.Lease.FailClosed = true
 	unconfirmed := apply(t, queue.Claim(provisional, n(5)), record(t, nil))
-	only := attr.With(held, attr.Item{"ticketNumber": attr.Num(5)})
+	only := av.With(held, av.Item{"ticketNumber": av.Num(5)})
 
 	type write struct {
 		clause.Write
-		item attr.Item
+		item av.Item
 	}
 	for request, writes := range map[string][]write{
 		"TAKE":               {{master.Take(queue.Take(entryOf(6), false), n(0)).Write, idle}},
 		"NUMBER":             {{master.Take(ticket.Rider{}, n(0)).Write, idle}},
-		"ENTER":              {{queue.Enter(entryOf(6), n(6), ticket.ScopeEntity, false), attr.With(q.RecordKey(), home)}},
+		"ENTER":              {{queue.Enter(entryOf(6), n(6), ticket.ScopeEntity, false), av.With(q.RecordKey(), home)}},
 		"RAISE":              {{master.Raise(n(6)), idle}},
 		"ENQUEUE":            {{queue.Enqueue(row, ""), nil}},
 		"CLAIM":              {{queue.Claim(entryOf(5), n(5)), record(t, nil)}},

@@ -47,6 +47,7 @@ var floors = []string{
 	"failfast",
 	"wake",
 	"internal/planted",
+	"internal/attr",
 	"clause",
 	"internal/random",
 	"internal/quote",

@@ -15,9 +15,9 @@ import (
 // a row, which are explained elsewhere.
 func TestAttributes(t *testing.T) {
 	text := read(t, "docs/format.md")
-	attributes := regexp.MustCompile(`\tAttr\w+ += "(\w+)" +// .*, (\w+):? ?`).FindAllStringSubmatch(typed(read(t, "queue/attributes.go")), -1)
+	attributes := regexp.MustCompile(`\t[A-Z]\w+ += "(\w+)" +// .*, (\w+):? ?`).FindAllStringSubmatch(typed(read(t, "internal/attr/attr.go")), -1)
 	if len(attributes) < 25 {
-		t.Fatalf("queue/attributes.go names %d attributes", len(attributes))
+		t.Fatalf("attr.go names %d attributes", len(attributes))
 	}
 	for _, a := range attributes {
 		types := regexp.MustCompile("`"+a[1]+"` \\((\\w+)\\)").FindAllStringSubmatch(text, -1)

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -17,10 +17,10 @@ import (
 
 // edit changes the item of the queue with that sort key, as an operator or
 // another version does.
-func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map[string]string, values attr.Item) {
+func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map[string]string, values av.Item) {
 	t.Helper()
 	locktest.Must(table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: aws.String(table.Name()), Key: attr.Item{"pk": attr.Str(locktest.Order.Entity), "sk": attr.Str(sk)},
+		TableName: aws.String(table.Name()), Key: av.Item{"pk": av.Str(locktest.Order.Entity), "sk": av.Str(sk)},
 		UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}))
 }
@@ -29,27 +29,27 @@ func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map
 // lacks those that it does.
 func TestRecordFormat(t *testing.T) {
 	mark := func(ticket int) types.AttributeValue {
-		return attr.Object(attr.Item{"id": attr.Str("other"), "ticket": attr.Num(ticket)})
+		return av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(ticket)})
 	}
-	for name, unknown := range map[string]attr.Item{
-		"ANewersMarks":      {"released": attr.Object(attr.Item{"id": attr.Str("other"), "ticket": attr.Num(1), "call": attr.Num(1)}), "evicted": mark(0)},
-		"AttributesOfNoOne": {"future": attr.Object(attr.Item{"x": attr.Num(1)}), "formatVersion": attr.Num(9)},
+	for name, unknown := range map[string]av.Item{
+		"ANewersMarks":      {"released": av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(1), "call": av.Num(1)}), "evicted": mark(0)},
+		"AttributesOfNoOne": {"future": av.Object(av.Item{"x": av.Num(1)}), "formatVersion": av.Num(9)},
 	} {
 		locktest.InBubble(t, "KeepsTurnsGoingWith"+name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			sk := attr.Text(locktest.RecordKey()["sk"])
+			sk := av.Text(locktest.RecordKey()["sk"])
 			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			queued := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			for attribute, v := range unknown {
-				edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, attr.Item{":v": v})
+				edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, av.Item{":v": v})
 			}
 			_, holders := locktest.Record(t, table)
 			for id := range holders {
-				edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, attr.Item{":n": attr.Num(7)})
+				edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, av.Item{":n": av.Num(7)})
 			}
-			edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, attr.Item{":v": attr.Object(attr.Item{})})
+			edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, av.Item{":v": av.Object(av.Item{})})
 			time.Sleep(5 * locktest.TTL)
 			if lock.Err() != nil {
 				t.Errorf("lost: %v", lock.Err())
@@ -76,17 +76,17 @@ func TestRecordFormat(t *testing.T) {
 	// its release have no marks.
 	locktest.InBubble(t, "TakesTurnsWithAnOlderClient", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-		sk := attr.Text(locktest.RecordKey()["sk"])
-		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{
-			"ticketNumber": attr.Num(1), "granted": attr.Num(0), "servingAfter": attr.Num(0), "holdMode": attr.Str("exclusive"),
-			"holders": attr.Object(attr.Item{"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older")})}),
+		sk := av.Text(locktest.RecordKey()["sk"])
+		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{
+			"ticketNumber": av.Num(1), "granted": av.Num(0), "servingAfter": av.Num(0), "holdMode": av.Str("exclusive"),
+			"holders": av.Object(av.Item{"old-0": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("older")})}),
 		}))
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 		for range 10 {
 			time.Sleep(locktest.TTL / 2)
 			edit(t, table, sk, "SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", map[string]string{"#id": "old-0", "#until": "until"},
-				attr.Item{":one": attr.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
+				av.Item{":one": av.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
 		}
 		if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
 			t.Fatalf("the older client was evicted: %+v", state.Serving)
@@ -97,12 +97,12 @@ func TestRecordFormat(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		// The older client evicts no holder, and takes a number behind.
-		edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, attr.Item{":one": attr.Num(1)})
+		edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, av.Item{":one": av.Num(1)})
 		time.Sleep(3 * locktest.TTL)
 		locktest.Release(t, got.Lock)
 		// It claims, and releases by the fast form.
 		edit(t, table, sk, "SET holders.#id = :e, granted = :t, holdMode = :m", map[string]string{"#id": "old-1"},
-			attr.Item{":t": attr.Num(3), ":m": attr.Str("exclusive"), ":e": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "ticket": attr.Num(3)})})
+			av.Item{":t": av.Num(3), ":m": av.Str("exclusive"), ":e": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("older"), "ticket": av.Num(3)})})
 		if !locktest.Locked(t, a) {
 			t.Error("the older client's lock is not seen")
 		}
@@ -114,8 +114,8 @@ func TestRecordFormat(t *testing.T) {
 		locktest.Release(t, next)
 		// It takes a number, is served, and dies.
 		edit(t, table, sk, "SET servingAfter = ticketNumber, holders = :h, holdMode = :m, ticketNumber = ticketNumber + :one", nil,
-			attr.Item{":one": attr.Num(1), ":m": attr.Str("exclusive"), ":h": attr.Object(attr.Item{"old-2": attr.Object(attr.Item{
-				"beat": attr.Num(0), "ttl": attr.Num(locktest.TTL.Milliseconds()), "owner": attr.Str("older"), "until": ms(time.Now().Add(locktest.TTL)),
+			av.Item{":one": av.Num(1), ":m": av.Str("exclusive"), ":h": av.Object(av.Item{"old-2": av.Object(av.Item{
+				"beat": av.Num(0), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("older"), "until": ms(time.Now().Add(locktest.TTL)),
 			})})})
 		last := locktest.Acquire(t, a, waitpolicy.For(2*locktest.TTL))
 		if last.Ticket() != ticket.FromUint64(6) {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -25,14 +25,14 @@ import (
 func TestEngineSweep(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		const dead = 45
-		holders := attr.Item{}
+		holders := av.Item{}
 		for i := range dead {
-			holders[fmt.Sprint("h.", i)] = attr.Object(attr.Item{"beat": attr.Num(int64(math.MaxInt64) - int64(i)), "ttl": attr.Num(1), "until": attr.Num(-1), "owner": attr.Str(strings.Repeat("o", 1000)), "ticket": attr.Num(1), "more": attr.Object(attr.Item{})})
+			holders[fmt.Sprint("h.", i)] = av.Object(av.Item{"beat": av.Num(int64(math.MaxInt64) - int64(i)), "ttl": av.Num(1), "until": av.Num(-1), "owner": av.Str(strings.Repeat("o", 1000)), "ticket": av.Num(1), "more": av.Object(av.Item{})})
 		}
-		note := attr.Object(attr.Item{"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{attr.Num(1), attr.Str("a")}}, "none": &types.AttributeValueMemberNULL{Value: true}})
-		items := []attr.Item{attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(dead + 1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(holders), "note": note})}
+		note := av.Object(av.Item{"list": &types.AttributeValueMemberL{Value: []types.AttributeValue{av.Num(1), av.Str("a")}}, "none": &types.AttributeValueMemberNULL{Value: true}})
+		items := []av.Item{av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(dead + 1), "granted": av.Num(1), "servingAfter": av.Num(0), "holders": av.Object(holders), "note": note})}
 		for i := range dead {
-			items = append(items, attr.With(locktest.LeftRow(2+i), attr.Item{"until": attr.Num(int64(math.MinInt64)), "ttl": attr.Num(1), "beat": attr.Num(int64(math.MinInt64) + int64(i))}))
+			items = append(items, av.With(locktest.LeftRow(2+i), av.Item{"until": av.Num(int64(math.MinInt64)), "ttl": av.Num(1), "beat": av.Num(int64(math.MinInt64) + int64(i))}))
 		}
 		locktest.Write(t, table, items...)
 		c, db := locktest.Open(t, table, "a", locktest.Fast)
@@ -52,7 +52,7 @@ func TestEngineSweep(t *testing.T) {
 		if len(found) != 1 || !reflect.DeepEqual(found[0]["note"], note) {
 			t.Errorf("left %v", found)
 		}
-		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(1), "granted": attr.Num(1), "servingAfter": attr.Num(0), "holders": attr.Object(attr.Item{"h": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": &types.AttributeValueMemberBOOL{Value: true}})})}))
+		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(1), "granted": av.Num(1), "servingAfter": av.Num(0), "holders": av.Object(av.Item{"h": av.Object(av.Item{"beat": av.Num(0), "ttl": &types.AttributeValueMemberBOOL{Value: true}})})}))
 		fresh, _ := locktest.Open(t, table, "b", locktest.Fast)
 		_, err := fresh.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 		locktest.Says(t, err, "holders.h.ttl is a boolean", "order-7 lock")
@@ -64,13 +64,13 @@ func TestEngineItems(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{ItemPrefix: "l.k_"})
 		b, dbB := locktest.Open(t, table, "b", queuelock.Config{ItemPrefix: "l.k_"})
-		key := attr.Item{"id": attr.Num(7), "sort": attr.Bin(1, 2)}
+		key := av.Item{"id": av.Num(7), "sort": av.Bin(1, 2)}
 		u := locktest.NewItemTable(t, table, key)
 		if _, err := a.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNoItem) || len(u.Get(key)) != 0 {
 			t.Errorf("a missing item gave %v; it holds %v", err, u.Get(key))
 		}
 		_, whole := locktest.OrderItem()
-		whole = attr.With(attr.Without(whole, "id"), key)
+		whole = av.With(av.Without(whole, "id"), key)
 		u.Put(whole)
 		whole = u.Get(key)
 		if n := locktest.Sent(table, func() { locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)) }); n != 2 {
@@ -79,7 +79,7 @@ func TestEngineItems(t *testing.T) {
 		n := locktest.Sent(table, func() {
 			lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
 			locktest.EqualItems(t, "the item", lock.Item(), whole)
-			whole = attr.With(whole, attr.Item{"amount": attr.Num(101)})
+			whole = av.With(whole, av.Item{"amount": av.Num(101)})
 			locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne(), expression.Name("amount").Equal(expression.Value(100))), whole)
 		})
 		if n != 2 {
@@ -105,15 +105,15 @@ func TestEngineItems(t *testing.T) {
 		locktest.Updated(t, lock, locktest.AddOne())
 		got := locktest.Lock(t, <-waiting)
 		dbB.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(2)))
-		whole = attr.With(whole, attr.Item{"amount": attr.Num(103)})
+		whole = av.With(whole, av.Item{"amount": av.Num(103)})
 		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, got, locktest.AddOne()), whole)
-		made := locktest.LockItem(t, a, u.Key(attr.With(key, attr.Item{"id": attr.Num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
-		locktest.EqualItems(t, "a created item", made.Item(), attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
-		u.Delete(attr.With(key, attr.Item{"id": attr.Num("-0.5")}))
+		made := locktest.LockItem(t, a, u.Key(av.With(key, av.Item{"id": av.Num("-0.5")})), waitpolicy.NoWait, queuelock.CreateItem())
+		locktest.EqualItems(t, "a created item", made.Item(), av.With(key, av.Item{"id": av.Num("-0.5")}))
+		u.Delete(av.With(key, av.Item{"id": av.Num("-0.5")}))
 		if _, err := made.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); err == nil || !errors.Is(made.Err(), queuelock.ErrLost) {
 			t.Errorf("of a deleted item: %v, and the lock's end is %v", err, made.Err())
 		}
-		if left := u.Get(attr.With(key, attr.Item{"id": attr.Num("-0.5")})); len(left) != 0 {
+		if left := u.Get(av.With(key, av.Item{"id": av.Num("-0.5")})); len(left) != 0 {
 			t.Errorf("the deleted item is back: %v", left)
 		}
 	})

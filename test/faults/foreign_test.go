@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -89,11 +89,11 @@ func TestForeignCancellation(t *testing.T) {
 			return lock.SetData(ctx, []byte("x"))
 		},
 		"Get": func(ctx context.Context, lock *queuelock.Lock) error {
-			_, err := lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String("queuelock"), Key: attr.Item{"pk": attr.Str("x"), "sk": attr.Str("x")}}})
+			_, err := lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String("queuelock"), Key: av.Item{"pk": av.Str("x"), "sk": av.Str("x")}}})
 			return err
 		},
 		"Transact": func(ctx context.Context, lock *queuelock.Lock) error {
-			return lock.Transact(ctx, types.TransactWriteItem{Put: &types.Put{TableName: aws.String("queuelock"), Item: attr.Item{"pk": attr.Str("x"), "sk": attr.Str("x")}}})
+			return lock.Transact(ctx, types.TransactWriteItem{Put: &types.Put{TableName: aws.String("queuelock"), Item: av.Item{"pk": av.Str("x"), "sk": av.Str("x")}}})
 		},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {

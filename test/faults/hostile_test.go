@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -22,11 +22,11 @@ import (
 // written. It slows a queue until it is swept. It never causes a panic, and never decides
 // which client is served.
 
-func ms(t time.Time) types.AttributeValue { return attr.Num(t.UnixMilli()) }
+func ms(t time.Time) types.AttributeValue { return av.Num(t.UnixMilli()) }
 
 // abandoned leaves a queue with these items, in which ticket 1 was served and the tickets
 // up to n were issued to clients that have crashed.
-func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...attr.Item) {
+func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...av.Item) {
 	t.Helper()
 	c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
 	lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -34,7 +34,7 @@ func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...attr.It
 	locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
 		UpdateExpression:          aws.String("SET ticketNumber = :n, note = :note"),
-		ExpressionAttributeValues: attr.Item{":n": attr.Num(n), ":note": attr.Str("of another program")},
+		ExpressionAttributeValues: av.Item{":n": av.Num(n), ":note": av.Str("of another program")},
 	}))
 	locktest.Release(t, lock)
 }
@@ -42,9 +42,9 @@ func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...attr.It
 // wrongTypes are values of every type.
 func wrongTypes() map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{
-		"a string": attr.Str("7"), "a number": attr.Num(7), "binary": &types.AttributeValueMemberB{Value: []byte{0xff}},
+		"a string": av.Str("7"), "a number": av.Num(7), "binary": &types.AttributeValueMemberB{Value: []byte{0xff}},
 		"a boolean": &types.AttributeValueMemberBOOL{Value: true}, "null": &types.AttributeValueMemberNULL{Value: true},
-		"a map": attr.Object(attr.Item{"x": attr.Num(1)}), "a list": &types.AttributeValueMemberL{Value: []types.AttributeValue{attr.Num(1)}},
+		"a map": av.Object(av.Item{"x": av.Num(1)}), "a list": &types.AttributeValueMemberL{Value: []types.AttributeValue{av.Num(1)}},
 		"a set": &types.AttributeValueMemberNS{Value: []string{"1"}},
 	}
 }
@@ -56,12 +56,12 @@ func TestInvalidSortKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		zeros := strings.Repeat("0", 37)
-		var rows []attr.Item
+		var rows []av.Item
 		for _, sk := range []string{"lock/" + zeros + "x", "lock/1", "lock/00001", locktest.RowSortKey(2) + "0", locktest.RowSortKey(2) + "\n\x00", "lock/" + zeros + "\u0662", "lock/5/7"} {
-			rows = append(rows, attr.With(locktest.LeftRow(2), attr.Item{"sk": attr.Str(sk)}))
+			rows = append(rows, av.With(locktest.LeftRow(2), av.Item{"sk": av.Str(sk)}))
 		}
 		// Not the queue's own: these stay.
-		others := []attr.Item{attr.With(locktest.LeftRow(2), attr.Item{"sk": attr.Str("lock")}), attr.With(locktest.LeftRow(2), attr.Item{"sk": attr.Str("lock2/" + zeros + "2")}), attr.With(locktest.LeftRow(2), attr.Item{"sk": attr.Str("loc/" + zeros + "2")})}
+		others := []av.Item{av.With(locktest.LeftRow(2), av.Item{"sk": av.Str("lock")}), av.With(locktest.LeftRow(2), av.Item{"sk": av.Str("lock2/" + zeros + "2")}), av.With(locktest.LeftRow(2), av.Item{"sk": av.Str("loc/" + zeros + "2")})}
 		abandoned(t, table, 2, append(rows, others...)...)
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		begun := time.Now()
@@ -94,9 +94,9 @@ func TestLeftoverRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, more := locktest.Scaled(10_000, 500), filler(locktest.Scaled(100, 2400)) // more than the megabyte that a page has
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-		rows := make([]attr.Item, n)
+		rows := make([]av.Item, n)
 		for i := range rows {
-			rows[i] = attr.With(locktest.LeftRow(2+i), attr.With(more, attr.Item{"until": attr.Num(1)}))
+			rows[i] = av.With(locktest.LeftRow(2+i), av.With(more, av.Item{"until": av.Num(1)}))
 		}
 		abandoned(t, table, n+1, rows...)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -128,9 +128,9 @@ func TestRowsAboveCounter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200
 		table := locktest.Watched(t)
-		var rows []attr.Item
+		var rows []av.Item
 		for i := range n {
-			rows = append(rows, attr.With(locktest.LeftRow(3+i), attr.Item{"until": attr.Num(1)}))
+			rows = append(rows, av.With(locktest.LeftRow(3+i), av.Item{"until": av.Num(1)}))
 		}
 		abandoned(t, table, 2, rows...)
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -44,14 +44,14 @@ type field struct {
 
 func nums(values ...any) (all []types.AttributeValue) {
 	for _, v := range values {
-		all = append(all, attr.Num(v))
+		all = append(all, av.Num(v))
 	}
 	return all
 }
 
 func strs(values ...string) (all []types.AttributeValue) {
 	for _, v := range values {
-		all = append(all, attr.Str(v))
+		all = append(all, av.Str(v))
 	}
 	return all
 }
@@ -195,19 +195,19 @@ func (m *mutants) change(path []string, v types.AttributeValue) {
 		key := fmt.Sprintf("#n%d", i)
 		names[key], expression = name, expression+"."+key
 	}
-	sk := attr.Text(locktest.RecordKey()["sk"])
+	sk := av.Text(locktest.RecordKey()["sk"])
 	if v == nil {
 		edit(m.t, m.table, sk, "REMOVE "+expression[1:], names, nil)
 		return
 	}
-	edit(m.t, m.table, sk, "SET "+expression[1:]+" = :v", names, attr.Item{":v": v})
+	edit(m.t, m.table, sk, "SET "+expression[1:]+" = :v", names, av.Item{":v": v})
 }
 
 // recordOf returns the record of order-7.
-func recordOf(t *testing.T, table *queuelocktest.Table) attr.Item {
+func recordOf(t *testing.T, table *queuelocktest.Table) av.Item {
 	t.Helper()
 	for _, item := range table.Items() {
-		if attr.Text(item["pk"]) == locktest.Order.Entity && attr.Text(item["sk"]) == attr.Text(locktest.RecordKey()["sk"]) {
+		if av.Text(item["pk"]) == locktest.Order.Entity && av.Text(item["sk"]) == av.Text(locktest.RecordKey()["sk"]) {
 			return item
 		}
 	}
@@ -239,7 +239,7 @@ func (mu mutation) fractional() bool {
 }
 
 // mutationsOf returns the mutations of all attributes of an item, and of those of fields that it does not have.
-func mutationsOf(t *testing.T, item attr.Item, fields map[string]field) (all []mutation) {
+func mutationsOf(t *testing.T, item av.Item, fields map[string]field) (all []mutation) {
 	all = below(t, nil, item, fields)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if _, has := item[name]; !has && !strings.Contains(name, ".") {
@@ -251,7 +251,7 @@ func mutationsOf(t *testing.T, item attr.Item, fields map[string]field) (all []m
 	return slices.DeleteFunc(all, func(mutation) bool { i++; return i%locktest.Scaled(1, 11) != 0 })
 }
 
-func below(t *testing.T, path []string, item attr.Item, fields map[string]field) (all []mutation) {
+func below(t *testing.T, path []string, item av.Item, fields map[string]field) (all []mutation) {
 	for _, name := range slices.Sorted(maps.Keys(item)) {
 		path, general := append(slices.Clone(path), name), name
 		switch {
@@ -302,14 +302,14 @@ func (f field) mutations(path []string) (all []mutation) {
 }
 
 // replaced returns a copy of an item with the value at the path; nil removes it.
-func replaced(item attr.Item, path []string, v types.AttributeValue) attr.Item {
+func replaced(item av.Item, path []string, v types.AttributeValue) av.Item {
 	switch inner, _ := item[path[0]].(*types.AttributeValueMemberM); {
 	case len(path) > 1:
-		return attr.With(item, attr.Item{path[0]: attr.Object(replaced(inner.Value, path[1:], v))})
+		return av.With(item, av.Item{path[0]: av.Object(replaced(inner.Value, path[1:], v))})
 	case v == nil:
-		return attr.Without(item, path[0])
+		return av.Without(item, path[0])
 	}
-	return attr.With(item, attr.Item{path[0]: v})
+	return av.With(item, av.Item{path[0]: v})
 }
 
 // demand finds what a value should be.
@@ -447,7 +447,7 @@ func (mu mutation) operate(t *testing.T, c *queuelock.Client) {
 }
 
 // unchanged checks that nothing but what a refusal could not prevent was written.
-func (mu mutation) unchanged(t *testing.T, was, is attr.Item) {
+func (mu mutation) unchanged(t *testing.T, was, is av.Item) {
 	t.Helper()
 	var may []string
 	if !mu.spoils(ofRecord) || mu.fractional() {
@@ -456,7 +456,7 @@ func (mu mutation) unchanged(t *testing.T, was, is attr.Item) {
 	if was["holders"] == nil {
 		may = append(may, "servingAfter", "holders") // and the entry was removed
 	}
-	for name := range attr.With(was, is) {
+	for name := range av.With(was, is) {
 		if !reflect.DeepEqual(was[name], is[name]) && !slices.Contains(may, name) {
 			t.Errorf("%v: %s has changed", mu, name)
 		}
@@ -511,7 +511,7 @@ func TestMalformedInUse(t *testing.T) {
 					t.Errorf("another queue: %v", err)
 				}
 				for _, item := range m.table.Items() {
-					if sk := attr.Text(item["sk"]); strings.Contains(sk, "/") && sk != attr.Text(locktest.RecordKey()["sk"]) && mu.spoils(ofRecord) {
+					if sk := av.Text(item["sk"]); strings.Contains(sk, "/") && sk != av.Text(locktest.RecordKey()["sk"]) && mu.spoils(ofRecord) {
 						t.Errorf("a row is left: %s", sk)
 					}
 				}
@@ -535,8 +535,8 @@ func TestMalformedRows(t *testing.T) {
 		record := recordOf(t, m.table)
 		for _, mu := range mutationsOf(t, row, rowFields) {
 			newcomer, db := m.open() // which has not seen the row
-			valid := attr.Item{"until": attr.Num(time.Now().Add(minute).UnixMilli())}
-			locktest.Write(t, m.table, record, replaced(attr.With(row, valid), mu.path, mu.value))
+			valid := av.Item{"until": av.Num(time.Now().Add(minute).UnixMilli())}
+			locktest.Write(t, m.table, record, replaced(av.With(row, valid), mu.path, mu.value))
 			sent := locktest.CostTo(db, func() {
 				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(100 * time.Millisecond)} {
 					_, err := newcomer.Acquire(t.Context(), locktest.Order, wait)
@@ -647,7 +647,7 @@ func TestReleaseOfBadEntry(t *testing.T) {
 				c, db := m.open()
 				held := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
 				id, _ := m.serving(held)
-				m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+				m.change([]string{"holders", id, "ticket"}, av.Num(-3))
 				if lost {
 					<-held.Context().Done()
 				}
@@ -686,7 +686,7 @@ func TestReleaseOfBadEntry(t *testing.T) {
 // TestLockDelayOfBadEntry checks that the entry of a lost lock stays for its lock delay, and no longer, if it cannot be read.
 func TestLockDelayOfBadEntry(t *testing.T) {
 	const delay = 10 * time.Second
-	for attribute, bad := range map[string]types.AttributeValue{"ticket": attr.Num(-3), "beat": attr.Str("x")} {
+	for attribute, bad := range map[string]types.AttributeValue{"ticket": av.Num(-3), "beat": av.Str("x")} {
 		locktest.InBubble(t, attribute, func(t *testing.T) {
 			m := newMutants(t, queuelock.Config{TTL: locktest.TTL})
 			held := m.lock(waitpolicy.NoWait, queuelock.LockDelay(delay))
@@ -731,7 +731,7 @@ func TestCloseRemovesBadEntry(t *testing.T) {
 			if name == "AfterNoAnswers" { // after which Close would not try again
 				release(queuelocktest.LoseRequest(), 0)
 			}
-			m.change([]string{"holders", id, "ticket"}, attr.Num(-3))
+			m.change([]string{"holders", id, "ticket"}, av.Num(-3))
 			if name == "Lost" {
 				<-held.Context().Done()
 			}

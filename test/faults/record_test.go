@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -26,7 +26,7 @@ func TestLastTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 		before := ticket.Max.Previous().Previous()
-		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": before.Attribute(), "granted": before.Attribute()}))
+		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{"ticketNumber": before.Attribute(), "granted": before.Attribute()}))
 		a, b, c := locktest.Three(t, table, locktest.TenSeconds, "a", "b", "c")
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
@@ -70,8 +70,8 @@ func TestBadTicketNumber(t *testing.T) {
 				locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
 			}
 			locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-				TableName: aws.String(table.Name()), Key: attr.With(locktest.RecordKey(), attr.Item{"pk": attr.Str("bad")}),
-				UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: attr.Item{":n": attr.Num(number)},
+				TableName: aws.String(table.Name()), Key: av.With(locktest.RecordKey(), av.Item{"pk": av.Str("bad")}),
+				UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: av.Item{":n": av.Num(number)},
 			}))
 			items := len(table.Items())
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Minute)} {
@@ -100,7 +100,7 @@ func TestBadTicketNumber(t *testing.T) {
 		cfg.Scope = ticket.ScopeTable
 		a, _ := locktest.Open(t, table, "a", cfg)
 		const issued = 50 * 365 * 24 * 3600 * 10_000 // seconds of fifty years, times 10^4
-		locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(issued), "granted": attr.Num(issued), "scope": attr.Str("shared")}))
+		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(issued), "granted": av.Num(issued), "scope": av.Str("shared")}))
 		lock := locktest.Acquire(t, a, waitpolicy.Forever)
 		if lock.Ticket() != ticket.FromUint64(issued+1) {
 			t.Errorf("ticket %s, want %d", lock.Ticket(), issued+1)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -21,8 +21,8 @@ import (
 
 // filler is an attribute that brings an item to that many bytes, of the
 // 409,600 that DynamoDB allows.
-func filler(size int) attr.Item {
-	return attr.Item{"filler": attr.Str(strings.Repeat("x", size-len("filler")))}
+func filler(size int) av.Item {
+	return av.Item{"filler": av.Str(strings.Repeat("x", size-len("filler")))}
 }
 
 // TestFullRecord checks that a full record is served or refused with nothing left behind.
@@ -43,7 +43,7 @@ func TestFullRecord(t *testing.T) {
 	}) {
 		locktest.InBubble(t, c.name, func(t *testing.T) {
 			table := locktest.Watched(t)
-			locktest.Write(t, table, attr.With(locktest.RecordKey(), attr.With(attr.Item{"ticketNumber": attr.Num(0), "granted": attr.Num(0)}, filler(c.size))))
+			locktest.Write(t, table, av.With(locktest.RecordKey(), av.With(av.Item{"ticketNumber": av.Num(0), "granted": av.Num(0)}, filler(c.size))))
 			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			lock, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 			if !c.served {
@@ -62,7 +62,7 @@ func TestFullRecord(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 			items := table.Items()
-			if len(items) != 1 || items[0]["holders"] != nil || len(attr.Text(items[0]["filler"])) != c.size-6 {
+			if len(items) != 1 || items[0]["holders"] != nil || len(av.Text(items[0]["filler"])) != c.size-6 {
 				t.Errorf("%d items are left", len(items))
 			}
 		})
@@ -78,7 +78,7 @@ func TestFullRecord(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET filler = :f"),
-			ExpressionAttributeValues: attr.Item{":f": filler(limit - 290)["filler"]},
+			ExpressionAttributeValues: av.Item{":f": filler(limit - 290)["filler"]},
 		}))
 		locktest.Release(t, lock)
 		got := <-waiting

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -204,7 +204,7 @@ func TestErrUnavailable(t *testing.T) {
 		})
 	}
 	// A waiter was there, and has left: NoWait takes a number, looks, and claims.
-	left := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(0), "granted": attr.Num(0), "holders": attr.Object(attr.Item{}), "holdMode": attr.Str("exclusive")})
+	left := av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(3), "servingAfter": av.Num(0), "granted": av.Num(0), "holders": av.Object(av.Item{}), "holdMode": av.Str("exclusive")})
 	for name, fault := range map[string]queuelocktest.Fault{
 		"Fail":           queuelocktest.Refuse(queuelocktest.InternalError),
 		"GetNoAnswer":    queuelocktest.SwallowRequest(),

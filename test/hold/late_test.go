@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -90,7 +90,7 @@ func TestReleaseBehindLateCopy(t *testing.T) {
 
 // putOf returns a write of an item of that name.
 func putOf(table *queuelocktest.Table, name string, condition *string) types.TransactWriteItem {
-	item := map[string]types.AttributeValue{"pk": attr.Str(name), "sk": attr.Str(name)}
+	item := map[string]types.AttributeValue{"pk": av.Str(name), "sk": av.Str(name)}
 	return types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: item, ConditionExpression: condition}}
 }
 

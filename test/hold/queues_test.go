@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -145,10 +145,10 @@ func TestQueuesOtherItems(t *testing.T) {
 		locktest.QueueUpForItem(t.Context(), c, users.Key(id), waitpolicy.Forever)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		locktest.Write(t, table,
-			attr.Item{"pk": attr.Str("alien"), "sk": attr.Str("data")},
-			attr.Item{"pk": attr.Str("alien"), "sk": attr.Str("lock/" + strings.Repeat("x", 38))},
-			attr.Item{"pk": attr.Str("broken"), "sk": attr.Str("lock/" + strings.Repeat("0", 38)), "ticketNumber": attr.Str("seven")},
-			attr.Item{"pk": attr.Str("row"), "sk": attr.Str(locktest.RowSortKey(7))})
+			av.Item{"pk": av.Str("alien"), "sk": av.Str("data")},
+			av.Item{"pk": av.Str("alien"), "sk": av.Str("lock/" + strings.Repeat("x", 38))},
+			av.Item{"pk": av.Str("broken"), "sk": av.Str("lock/" + strings.Repeat("0", 38)), "ticketNumber": av.Str("seven")},
+			av.Item{"pk": av.Str("row"), "sk": av.Str(locktest.RowSortKey(7))})
 		time.Sleep(time.Second)
 
 		var names []string

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -29,7 +29,7 @@ func TestLockGet(t *testing.T) {
 		account := locktest.Deposit(table, nil).Update.Key
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
 		read, err := lock.Get(t.Context(), readOf(table, locktest.RecordKeyOf("nothing")), readOf(table, account))
-		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], attr.Num(1)) {
+		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], av.Num(1)) {
 			t.Errorf("got %v, %v", read, err)
 		}
 		spent := locktest.Cost(table, func() { _, err = lock.Get(t.Context(), readOf(table, account)) })

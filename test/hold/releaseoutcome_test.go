@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -42,7 +42,7 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 		if err := <-done; !errors.Is(err, queuelock.ErrLost) || first.Fired() != 1 {
 			t.Errorf("got %v, although nothing was written", err)
 		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
@@ -71,16 +71,16 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 func endLeasesOf(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
 	for _, i := range table.Items() {
-		endLeases(t, table.Client("operator"), table.Name(), attr.Item{"pk": i["pk"], "sk": i["sk"]}, i, "")
+		endLeases(t, table.Client("operator"), table.Name(), av.Item{"pk": i["pk"], "sk": i["sk"]}, i, "")
 	}
 }
 
-func endLeaseOf(t *testing.T, u locktest.ItemTable, key attr.Item) {
+func endLeaseOf(t *testing.T, u locktest.ItemTable, key av.Item) {
 	t.Helper()
 	endLeases(t, u.DB, u.Name, key, u.Get(key), "lock_")
 }
 
-func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now attr.Item, prefix string) {
+func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now av.Item, prefix string) {
 	t.Helper()
 	holders, _ := now[prefix+"holders"].(*types.AttributeValueMemberM)
 	if holders == nil {
@@ -90,7 +90,7 @@ func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now att
 		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET #h.#id.#u = :past"),
 			ExpressionAttributeNames:  map[string]string{"#h": prefix + "holders", "#id": id, "#u": "until"},
-			ExpressionAttributeValues: attr.Item{":past": attr.Num(1)},
+			ExpressionAttributeValues: av.Item{":past": av.Num(1)},
 		}))
 	}
 }
@@ -113,7 +113,7 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		again = true
 		locktest.Updated(t, lock, locktest.AddOne())
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -121,7 +121,7 @@ func TestSplitAfterEviction(t *testing.T) {
 				}
 			} else {
 				got, err := next.Get(t.Context(), readOf(table, locktest.Account()))
-				if err != nil || time.Since(begun) < 5*time.Second || !reflect.DeepEqual(got[0]["amount"], attr.Num(1)) {
+				if err != nil || time.Since(begun) < 5*time.Second || !reflect.DeepEqual(got[0]["amount"], av.Num(1)) {
 					t.Errorf("after %v: %v, %v", time.Since(begun), got, err)
 				}
 			}

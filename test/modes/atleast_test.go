@@ -11,7 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -367,7 +367,7 @@ func TestItemAtLeast(t *testing.T) {
 					t.Errorf("an update that is refused: %v, and %v", err, lock.Err())
 				}
 				after := locktest.Updated(t, lock, locktest.AddOne())
-				locktest.EqualItems(t, "the item", after, attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+				locktest.EqualItems(t, "the item", after, av.With(whole, av.Item{"amount": av.Num(101)}))
 			} else {
 				locktest.Check(t, lock.Release(t.Context()))
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -34,21 +34,21 @@ func TestBadItems(t *testing.T) {
 				{queuelock.ItemKey{Key: key}, waitpolicy.NoWait, nil, "table is empty"},
 				{queuelock.ItemKey{Table: "x y", Key: key}, waitpolicy.NoWait, nil, `the item's table is "x y": 3 to 255`},
 				{queuelock.ItemKey{Table: "orders"}, waitpolicy.NoWait, nil, "key is empty"},
-				{u.Key(attr.Item{"a": attr.Num(1), "b": attr.Num(1), "c": attr.Num(1)}), waitpolicy.NoWait, nil, "3 attributes"},
-				{u.Key(attr.Item{"": attr.Num(1)}), waitpolicy.NoWait, nil, "named \"\""},
-				{u.Key(attr.Item{"a[0]": attr.Num(1)}), waitpolicy.NoWait, nil, "cannot name"},
-				{u.Key(attr.Item{"lock_granted": attr.Num(1)}), waitpolicy.NoWait, nil, "ItemPrefix"},
-				{u.Key(attr.Item{"id": nothing}), waitpolicy.NoWait, nil, "a string, a number or binary"},
-				{u.Key(attr.Item{"id": (*types.AttributeValueMemberS)(nil)}), waitpolicy.NoWait, nil, "\"id\" is a nil *types.AttributeValueMemberS"},
-				{u.Key(attr.Item{"id": (*types.AttributeValueMemberN)(nil)}), waitpolicy.NoWait, nil, "nil"},
-				{u.Key(attr.Item{"id": (*types.AttributeValueMemberB)(nil)}), waitpolicy.NoWait, nil, "nil"},
-				{u.Key(attr.Item{"id": (*types.AttributeValueMemberBOOL)(nil)}), waitpolicy.NoWait, nil, "nil"},
-				{u.Key(attr.Item{"id": attr.Object(nil)}), waitpolicy.NoWait, nil, "is a map"},
-				{u.Key(attr.Item{"id": attr.Str("")}), waitpolicy.NoWait, nil, "is empty"},
-				{u.Key(attr.Item{"id": attr.Str("\xff")}), waitpolicy.NoWait, nil, "UTF-8"},
-				{u.Key(attr.Item{"id": attr.Bin()}), waitpolicy.NoWait, nil, "is empty"},
-				{u.Key(attr.Item{"id": attr.Num("seven")}), waitpolicy.NoWait, nil, "no number"},
-				{u.Key(attr.Item{"id": attr.Num("1e999999999")}), waitpolicy.NoWait, nil, "no number"},
+				{u.Key(av.Item{"a": av.Num(1), "b": av.Num(1), "c": av.Num(1)}), waitpolicy.NoWait, nil, "3 attributes"},
+				{u.Key(av.Item{"": av.Num(1)}), waitpolicy.NoWait, nil, "named \"\""},
+				{u.Key(av.Item{"a[0]": av.Num(1)}), waitpolicy.NoWait, nil, "cannot name"},
+				{u.Key(av.Item{"lock_granted": av.Num(1)}), waitpolicy.NoWait, nil, "ItemPrefix"},
+				{u.Key(av.Item{"id": nothing}), waitpolicy.NoWait, nil, "a string, a number or binary"},
+				{u.Key(av.Item{"id": (*types.AttributeValueMemberS)(nil)}), waitpolicy.NoWait, nil, "\"id\" is a nil *types.AttributeValueMemberS"},
+				{u.Key(av.Item{"id": (*types.AttributeValueMemberN)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.Key(av.Item{"id": (*types.AttributeValueMemberB)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.Key(av.Item{"id": (*types.AttributeValueMemberBOOL)(nil)}), waitpolicy.NoWait, nil, "nil"},
+				{u.Key(av.Item{"id": av.Object(nil)}), waitpolicy.NoWait, nil, "is a map"},
+				{u.Key(av.Item{"id": av.Str("")}), waitpolicy.NoWait, nil, "is empty"},
+				{u.Key(av.Item{"id": av.Str("\xff")}), waitpolicy.NoWait, nil, "UTF-8"},
+				{u.Key(av.Item{"id": av.Bin()}), waitpolicy.NoWait, nil, "is empty"},
+				{u.Key(av.Item{"id": av.Num("seven")}), waitpolicy.NoWait, nil, "no number"},
+				{u.Key(av.Item{"id": av.Num("1e999999999")}), waitpolicy.NoWait, nil, "no number"},
 				{good, waitpolicy.For(-1), nil, "negative"},
 				{good, waitpolicy.NoWait, []queuelock.ItemOption{queuelock.WithTTL(1)}, "TTL"},
 			} {
@@ -71,12 +71,12 @@ func TestBadItems(t *testing.T) {
 			t.Errorf("%d requests were sent", spent.Sent)
 		}
 		// What only the table knows.
-		_, err := c.LockItem(t.Context(), u.Key(attr.Item{"name": attr.Str("order-7")}), waitpolicy.NoWait)
+		_, err := c.LockItem(t.Context(), u.Key(av.Item{"name": av.Str("order-7")}), waitpolicy.NoWait)
 		if _, schema := errors.AsType[*queue.TableError](err); !schema {
 			t.Errorf("a key of another schema: %v", err)
 		}
 		locktest.Says(t, err, u.Name, `partition key "id" (S)`, `key "name" (S)`)
-		_, err = c.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Num(7)}), waitpolicy.NoWait)
+		_, err = c.LockItem(t.Context(), u.Key(av.Item{"id": av.Num(7)}), waitpolicy.NoWait)
 		locktest.Says(t, err, u.Name, `"id" (N)`)
 		_, err = c.LockItem(t.Context(), queuelock.ItemKey{Table: "ordres", Key: key}, waitpolicy.NoWait)
 		locktest.Says(t, err, "ordres", "no such table", `key "id" (S)`)
@@ -96,7 +96,7 @@ func TestUpdateOfBadEntry(t *testing.T) {
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		item := u.Get(key)
 		for _, entry := range item["lock_holders"].(*types.AttributeValueMemberM).Value {
-			entry.(*types.AttributeValueMemberM).Value["ticket"] = attr.Num(-3)
+			entry.(*types.AttributeValueMemberM).Value["ticket"] = av.Num(-3)
 		}
 		u.Put(item)
 		spent := locktest.CostTo(db, func() {

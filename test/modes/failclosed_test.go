@@ -12,7 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -20,9 +20,9 @@ import (
 )
 
 // holderEntries are the entries of holders, as they are in the table.
-func holderEntries(t *testing.T, table *queuelocktest.Table) []attr.Item {
+func holderEntries(t *testing.T, table *queuelocktest.Table) []av.Item {
 	t.Helper()
-	var all []attr.Item
+	var all []av.Item
 	for _, record := range table.Items() {
 		if holders, ok := record["holders"].(*types.AttributeValueMemberM); ok {
 			for _, entry := range holders.Value {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -50,7 +50,7 @@ func TestReadModifyWrite(t *testing.T) {
 			}
 			wg.Wait()
 			locktest.OK(t, table.Settle(t.Context()))
-			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(112)) || log.SaysLost() {
+			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(112)) || log.SaysLost() {
 				t.Errorf("the amount is %v, want 112; a lock was called lost: %v", got, log.SaysLost())
 			}
 		})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -113,7 +113,7 @@ func TestDeletedItem(t *testing.T) {
 			if !errors.Is(old.Err(), queuelock.ErrLost) {
 				<-old.Context().Done()
 			}
-			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(103)) {
+			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(103)) {
 				t.Errorf("the amount is %v", got)
 			}
 			time.Sleep(time.Minute)

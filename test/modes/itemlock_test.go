@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -20,7 +20,7 @@ import (
 )
 
 // locksOf are the lock's attributes of an item.
-func locksOf(i attr.Item, prefix string) []string {
+func locksOf(i av.Item, prefix string) []string {
 	var names []string
 	for _, name := range []string{"ticketNumber", "servingAfter", "granted", "holders", "turn", "holdMode", "permits", "scope", "released", "evicted", "unsettled"} {
 		if _, ok := i[prefix+name]; ok {
@@ -32,19 +32,19 @@ func locksOf(i attr.Item, prefix string) []string {
 
 // TestItemLock checks that an item is read under its lock and written with its release.
 func TestItemLock(t *testing.T) {
-	for name, key := range map[string]attr.Item{
-		"S":       {"id": attr.Str("order-7")},
-		"N":       {"id": attr.Num(7)},
-		"B":       {"id": attr.Bin(0, 255, 7)},
-		"S and N": {"id": attr.Str("order/7"), "sort": attr.Num("1.50")},
-		"N and B": {"id": attr.Num(-7), "sort": attr.Bin(0)},
-		"B and S": {"id": attr.Bin(1), "sort": attr.Str("lock/0")},
+	for name, key := range map[string]av.Item{
+		"S":       {"id": av.Str("order-7")},
+		"N":       {"id": av.Num(7)},
+		"B":       {"id": av.Bin(0, 255, 7)},
+		"S and N": {"id": av.Str("order/7"), "sort": av.Num("1.50")},
+		"N and B": {"id": av.Num(-7), "sort": av.Bin(0)},
+		"B and S": {"id": av.Bin(1), "sort": av.Str("lock/0")},
 	} {
 		for _, prefix := range []string{"", "l.k_", "ÄÖ ", "#:"} {
 			locktest.InTable(t, name+" "+prefix, func(t *testing.T, table *queuelocktest.Table) {
 				u := locktest.NewItemTable(t, table, key)
 				_, whole := locktest.OrderItem()
-				whole = attr.With(whole, key)
+				whole = av.With(whole, key)
 				u.Put(whole)
 				whole = u.Get(key)                                                                                   // numbers as the engine prints them
 				c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: prefix, Scope: ticket.ScopeTable}) // which does not apply
@@ -63,7 +63,7 @@ func TestItemLock(t *testing.T) {
 					waiting := locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.For(time.Minute))
 					synctest.Wait()
 					want = maps.Clone(want)
-					want["amount"] = attr.Num(101 + 2*turn)
+					want["amount"] = av.Num(101 + 2*turn)
 					locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne()), want)
 					next := <-waiting
 					if next.Err != nil {
@@ -74,7 +74,7 @@ func TestItemLock(t *testing.T) {
 						t.Errorf("ticket %s after %s", next.Lock.Ticket(), lock.Ticket())
 					}
 					want = maps.Clone(want)
-					want["amount"] = attr.Num(102 + 2*turn)
+					want["amount"] = av.Num(102 + 2*turn)
 					locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, next.Lock, locktest.AddOne()), want)
 					time.Sleep(time.Second) // RESET
 					now := u.Get(key)
@@ -100,7 +100,7 @@ func TestItemLock(t *testing.T) {
 // item.
 func TestReservedNames(t *testing.T) {
 	for name, value := range map[string]types.AttributeValue{
-		"lock_granted": attr.Str("x"), "lock_holders": attr.Num(1), "lock_servingAfter": attr.Num(1), "lock_ticketNumber": attr.Str("seven"), "lock_holdMode": attr.Num(3), "lock_permits": attr.Num(3), "lock_scope": attr.Str("x"),
+		"lock_granted": av.Str("x"), "lock_holders": av.Num(1), "lock_servingAfter": av.Num(1), "lock_ticketNumber": av.Str("seven"), "lock_holdMode": av.Num(3), "lock_permits": av.Num(3), "lock_scope": av.Str("x"),
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			key, whole := locktest.OrderItem()

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -48,14 +48,14 @@ func TestRequestsOfItemLocks(t *testing.T) {
 			locktest.Updated(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever), locktest.AddOne(), expression.AttributeExists(expression.Name("amount")))
 		})
 		spends("a missing item", 1, 1, func() {
-			if _, err := b.LockItem(t.Context(), u.Key(attr.Item{"id": attr.Str("none")}), waitpolicy.Forever); !errors.Is(err, queuelock.ErrNoItem) {
+			if _, err := b.LockItem(t.Context(), u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever); !errors.Is(err, queuelock.ErrNoItem) {
 				t.Error(err)
 			}
 		})
 		spends("a missing item that is created", 1, 1, func() {
-			lock = locktest.LockItem(t, b, u.Key(attr.Item{"id": attr.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
+			lock = locktest.LockItem(t, b, u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
 		})
-		locktest.EqualItems(t, "the created item", lock.Item(), attr.Item{"id": attr.Str("none")})
+		locktest.EqualItems(t, "the created item", lock.Item(), av.Item{"id": av.Str("none")})
 		locktest.Release(t, lock)
 
 		// A waiter, without its polls.
@@ -124,7 +124,7 @@ func TestQueueOfItem(t *testing.T) {
 	locktest.InTable(t, "entities", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		prefixed, _ := locktest.Open(t, table, "prefixed", queuelock.Config{ItemPrefix: "l_"})
-		entity := func(c *queuelock.Client, name string, key attr.Item) string {
+		entity := func(c *queuelock.Client, name string, key av.Item) string {
 			state, err := c.Viewer().Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})
 			if err != nil {
 				t.Error(err)
@@ -133,12 +133,12 @@ func TestQueueOfItem(t *testing.T) {
 			return state.Entity
 		}
 		long := strings.Repeat("ä", 1000)
-		keys := []attr.Item{
-			{"id": attr.Str("a")}, {"id": attr.Str(`a" "sort" S:"b`)}, {"id": attr.Str("a"), "sort": attr.Str("b")}, {"id": attr.Num(1)}, {"id": attr.Str("1")}, {"id": attr.Bin('1')},
-			{"id": attr.Num(10)}, {"id": attr.Num(-1)}, {"id": attr.Str("a"), "sort": attr.Num(1)}, {"sort": attr.Str("a")},
-			{"id": attr.Str(long)}, {"id": attr.Str(long + "x")}, {"id": attr.Str(long), "sort": attr.Str(long[:1000])}, {"id": attr.Str(long), "sort": attr.Str(long[:998])},
+		keys := []av.Item{
+			{"id": av.Str("a")}, {"id": av.Str(`a" "sort" S:"b`)}, {"id": av.Str("a"), "sort": av.Str("b")}, {"id": av.Num(1)}, {"id": av.Str("1")}, {"id": av.Bin('1')},
+			{"id": av.Num(10)}, {"id": av.Num(-1)}, {"id": av.Str("a"), "sort": av.Num(1)}, {"sort": av.Str("a")},
+			{"id": av.Str(long)}, {"id": av.Str(long + "x")}, {"id": av.Str(long), "sort": av.Str(long[:1000])}, {"id": av.Str(long), "sort": av.Str(long[:998])},
 		}
-		seen := map[string]attr.Item{}
+		seen := map[string]av.Item{}
 		for _, key := range keys {
 			u := locktest.ItemTable{T: t, Name: "orders", DB: table.Client("user")}
 			in := &dynamodb.CreateTableInput{TableName: &u.Name, BillingMode: types.BillingModePayPerRequest}
@@ -164,7 +164,7 @@ func TestQueueOfItem(t *testing.T) {
 			}
 			if n, ok := key["id"].(*types.AttributeValueMemberN); ok {
 				for _, same := range []string{n.Value + ".0", n.Value + "0e-1", n.Value + ".00E+0"} {
-					if again := entity(c, "orders", attr.With(key, attr.Item{"id": attr.Num(same)})); again != got {
+					if again := entity(c, "orders", av.With(key, av.Item{"id": av.Num(same)})); again != got {
 						t.Errorf("%s has the queue %q, and %s %q", n.Value, got, same, again)
 					}
 				}
@@ -219,6 +219,6 @@ func TestInspectItem(t *testing.T) {
 		if err := lock.SetData(t.Context(), nil); err != nil || lock.Err() != nil {
 			t.Error(err, lock.Err())
 		}
-		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne()), attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+		locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne()), av.With(whole, av.Item{"amount": av.Num(101)}))
 	})
 }

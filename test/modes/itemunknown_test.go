@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -19,7 +19,7 @@ import (
 
 // TestUnknownUpdate checks that an update of unknown outcome is reported as such.
 func TestUnknownUpdate(t *testing.T) {
-	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, attr.Item) {
+	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, av.Item) {
 		table := queuelocktest.NewTable(t)
 		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.Open(t, table, "c", cfg)
@@ -34,7 +34,7 @@ func TestUnknownUpdate(t *testing.T) {
 		if !ok || errors.Is(err, queuelock.ErrLost) || !errors.Is(unknown.End, queuelock.ErrLost) {
 			t.Errorf("got %v", err)
 		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
@@ -52,7 +52,7 @@ func TestUnknownUpdate(t *testing.T) {
 		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
 			t.Errorf("the second call gave %v", err)
 		}
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}
 	})
@@ -123,7 +123,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 		}
 		second.Release()
 		locktest.Check(t, <-done)
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, attr.Num(101)) {
+		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v, after one update", got)
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -161,7 +161,7 @@ func TestSharedRequests(t *testing.T) {
 // in every scope, and do not ask again.
 func TestRecordWithoutMode(t *testing.T) {
 	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
-		for _, entries := range []attr.Item{{}, {"old-0": attr.Object(attr.Item{"beat": attr.Num(0), "ttl": attr.Num(60000), "owner": attr.Str("old")})}} {
+		for _, entries := range []av.Item{{}, {"old-0": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(60000), "owner": av.Str("old")})}} {
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
 				locktest.InBubble(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T) {
 					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -169,9 +169,9 @@ func TestRecordWithoutMode(t *testing.T) {
 					for range 3 {
 						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
 					}
-					record := attr.With(locktest.RecordKey(), attr.Item{"ticketNumber": attr.Num(3), "servingAfter": attr.Num(2), "granted": attr.Num(0), "holders": attr.Object(entries)})
+					record := av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(3), "servingAfter": av.Num(2), "granted": av.Num(0), "holders": av.Object(entries)})
 					if cfg.Scope == ticket.ScopeTable {
-						record["scope"] = attr.Str("shared")
+						record["scope"] = av.Str("shared")
 					}
 					locktest.Write(t, table, record)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -258,9 +258,9 @@ func TestRevokeResumed(t *testing.T) {
 // TestRevokeMalformed checks that a mark of another program harms nothing, and is replaced.
 func TestRevokeMalformed(t *testing.T) {
 	for name, mark := range map[string]types.AttributeValue{
-		"a string": attr.Str("x"), "an empty map": &types.AttributeValueMemberM{Value: attr.Item{}},
-		"a number as by": &types.AttributeValueMemberM{Value: attr.Item{"by": attr.Num(1)}},
-		"too long":       &types.AttributeValueMemberM{Value: attr.Item{"by": attr.Str("x"), "why": attr.Str(strings.Repeat("y", 257))}},
+		"a string": av.Str("x"), "an empty map": &types.AttributeValueMemberM{Value: av.Item{}},
+		"a number as by": &types.AttributeValueMemberM{Value: av.Item{"by": av.Num(1)}},
+		"too long":       &types.AttributeValueMemberM{Value: av.Item{"by": av.Str("x"), "why": av.Str(strings.Repeat("y", 257))}},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -269,7 +269,7 @@ func TestRevokeMalformed(t *testing.T) {
 			tableName := table.Name()
 			locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 				TableName: &tableName, Key: locktest.RecordKey(), UpdateExpression: locktest.Ptr("SET holders.#id.revoked = :mark"),
-				ExpressionAttributeNames: map[string]string{"#id": h.ID}, ExpressionAttributeValues: attr.Item{":mark": mark},
+				ExpressionAttributeNames: map[string]string{"#id": h.ID}, ExpressionAttributeValues: av.Item{":mark": mark},
 			}))
 			locktest.Check(t, lock.Extend(t.Context()))
 			if _, asked := lock.Revocation(); asked || served(t, a).Problem != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -270,10 +270,10 @@ func TestForeignGroup(t *testing.T) {
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting := locktest.LockBy(t, b, latest)
 		time.Sleep(time.Second)
-		for _, foreign := range []attr.Item{
-			{"group": attr.Num(7)}, {"group": attr.Object(attr.Item{"all": attr.Str("all")})}, {"group": attr.Str("")}, {"group": attr.Str("all"), "owner": attr.Num(7)},
+		for _, foreign := range []av.Item{
+			{"group": av.Num(7)}, {"group": av.Object(av.Item{"all": av.Str("all")})}, {"group": av.Str("")}, {"group": av.Str("all"), "owner": av.Num(7)},
 		} {
-			locktest.Write(t, table, attr.With(locktest.LeftRow(1000), foreign))
+			locktest.Write(t, table, av.With(locktest.LeftRow(1000), foreign))
 			time.Sleep(10 * time.Second)
 			locktest.StillWaits(t, "the waiter", waiting)
 		}
@@ -287,8 +287,8 @@ func TestForeignGroup(t *testing.T) {
 		time.Sleep(time.Second)
 		record, holders := locktest.Record(t, table)
 		for id, entry := range holders {
-			entry := attr.With(entry.(*types.AttributeValueMemberM).Value, attr.Item{"group": attr.Num(7)})
-			locktest.Write(t, table, attr.With(record, attr.Item{"holders": attr.Object(attr.Item{id: attr.Object(entry)})}))
+			entry := av.With(entry.(*types.AttributeValueMemberM).Value, av.Item{"group": av.Num(7)})
+			locktest.Write(t, table, av.With(record, av.Item{"holders": av.Object(av.Item{id: av.Object(entry)})}))
 		}
 		time.Sleep(20 * time.Second)
 		locktest.StillWaits(t, "the waiter", waiting)

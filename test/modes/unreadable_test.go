@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -42,7 +42,7 @@ func TestUnreadableGrant(t *testing.T) {
 			if !test.busy {
 				locktest.Release(t, first)
 			}
-			held := db.Inject(queuelocktest.HoldRequest().On(locktest.Order.Entity, attr.Text(locktest.RecordKey()["sk"])).Mentioning(test.request).Times(1))
+			held := db.Inject(queuelocktest.HoldRequest().On(locktest.Order.Entity, av.Text(locktest.RecordKey()["sk"])).Mentioning(test.request).Times(1))
 			waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, test.opts...)
 			if test.busy {
 				time.Sleep(100 * time.Millisecond)
@@ -51,7 +51,7 @@ func TestUnreadableGrant(t *testing.T) {
 			<-held.Reached()
 			locktest.Must(table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 				TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
-				UpdateExpression: aws.String("SET permits = :v"), ExpressionAttributeValues: attr.Item{":v": attr.Str("many")},
+				UpdateExpression: aws.String("SET permits = :v"), ExpressionAttributeValues: av.Item{":v": av.Str("many")},
 			}))
 			held.Release()
 			got := <-waiting

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
@@ -53,7 +53,7 @@ func TestRefusedUpdate(t *testing.T) {
 				t.Fatalf("the lock has ended by it: %v", lock.Err())
 			}
 			locktest.EqualItems(t, "what it returned then", locktest.Updated(t, lock, locktest.AddOne(), amount.Equal(expression.Value(100)), amount.GreaterThan(expression.Value(50))),
-				attr.With(whole, attr.Item{"amount": attr.Num(101)}))
+				av.With(whole, av.Item{"amount": av.Num(101)}))
 		})
 	}
 }
@@ -122,11 +122,11 @@ func TestProtectedAttributes(t *testing.T) {
 		// name anything. The caller's builders may be used again.
 		update := locktest.AddOne().Set(expression.Name("holders.l"), one).Remove(expression.Name("lock_color")).
 			Set(expression.Name("l").AppendName(expression.Name("k_granted")), one)
-		u.Put(attr.With(u.Get(key), attr.Item{"l": attr.Object(attr.Item{"k_granted": attr.Num(0)})}))
+		u.Put(av.With(u.Get(key), av.Item{"l": av.Object(av.Item{"k_granted": av.Num(0)})}))
 		condition := expression.Name("amount").LessThan(expression.Value(1000)).And(dotted("l.k_granted").LessThan(dotted("l.k_ticketNumber")))
 		for n := range 2 {
 			after := locktest.Updated(t, lock, update, condition)
-			want := attr.With(attr.Without(whole, "lock_color"), attr.Item{"amount": attr.Num(101 + n), "holders": attr.Object(attr.Item{"x": attr.Num(1), "l": attr.Num(1)}), "l": attr.Object(attr.Item{"k_granted": attr.Num(1)})})
+			want := av.With(av.Without(whole, "lock_color"), av.Item{"amount": av.Num(101 + n), "holders": av.Object(av.Item{"x": av.Num(1), "l": av.Num(1)}), "l": av.Object(av.Item{"k_granted": av.Num(1)})})
 			locktest.EqualItems(t, "what it returned", after, want)
 			if n == 0 {
 				lock = locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
@@ -143,9 +143,9 @@ func TestOwnAttributes(t *testing.T) {
 	property.Check(t, func(r *property.T) {
 		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
 		name := property.SampledFrom(names)
-		initial := attr.Item{"id": attr.Str("x")}
+		initial := av.Item{"id": av.Str("x")}
 		for range property.IntRange(0, 8).Draw(r, "attributes") {
-			initial[name.Draw(r, "name")] = attr.Num(property.IntRange(0, 9).Draw(r, "value"))
+			initial[name.Draw(r, "name")] = av.Num(property.IntRange(0, 9).Draw(r, "value"))
 		}
 		var update expression.UpdateBuilder
 		want, used := maps.Clone(initial), map[string]bool{}
@@ -158,7 +158,7 @@ func TestOwnAttributes(t *testing.T) {
 			path, v := expression.NameNoDotSplit(n), property.IntRange(0, 99).Draw(r, "by")
 			switch property.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
 			case "set":
-				update, want[n] = update.Set(path, expression.Value(v)), attr.Num(v)
+				update, want[n] = update.Set(path, expression.Value(v)), av.Num(v)
 			case "remove":
 				update = update.Remove(path)
 				delete(want, n)
@@ -170,9 +170,9 @@ func TestOwnAttributes(t *testing.T) {
 					fmt.Sscan(old.Value, &was)
 					sum += was
 				}
-				want[n] = attr.Num(sum)
+				want[n] = av.Num(sum)
 			case "copy":
-				update, want[n] = update.Set(path, expression.IfNotExists(path, expression.Value(v))), attr.Num(v)
+				update, want[n] = update.Set(path, expression.IfNotExists(path, expression.Value(v))), av.Num(v)
 				if old, ok := initial[n]; ok {
 					want[n] = old
 				}
@@ -182,7 +182,7 @@ func TestOwnAttributes(t *testing.T) {
 		condition := property.Bool().Draw(r, "with a condition")
 		queued := property.Bool().Draw(r, "queued")
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-			key := attr.Item{"id": attr.Str("x")}
+			key := av.Item{"id": av.Str("x")}
 			u := locktest.NewItemTable(t, table, key)
 			u.Put(initial)
 			c, other := locktest.Two(t, table, queuelock.Config{ItemPrefix: prefix}, "c", "other")

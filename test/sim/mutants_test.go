@@ -130,7 +130,7 @@ var mutants = []mutant{
 	{
 		"a heartbeat that asks only whether the item exists", "queue/writes.go",
 		"\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
-		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{AttrBeat: clause.Int(1), AttrTTL: clause.Int(60000), AttrUntil: clause.Int(r.Until.UnixMilli())}\n" +
+		"\tif !r.Until.IsZero() {\n\t\tmine := clause.Item{attr.Beat: clause.Int(1), attr.TTL: clause.Int(60000), attr.Until: clause.Int(r.Until.UnixMilli())}\n" +
 			"\t\treturn clause.Write{If: []clause.Cond{attrHolders.Exists()}, Do: []clause.Change{entry(id).Set(clause.V(clause.Map(mine)))}}\n\t}\n\tw := clause.Write{Name: \"HEARTBEAT\", If: holds(id, t)",
 		`\d holders at once|was granted after ticket|has left|still in the record|holder \S+ of  was removed by`, 1, "",
 	},
@@ -370,7 +370,7 @@ var mutants = []mutant{
 	},
 	{
 		"a heartbeat that counts two beats", "internal/play/send.go",
-		"	default:\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n", "	default:\n		if s.Write.Name == \"HEARTBEAT\" {\n			beat := clause.At(queue.AttrHolders).Entry(r.lock.id).Field(queue.AttrBeat)\n			s.Write.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n		}\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n",
+		"	default:\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n", "	default:\n		if s.Write.Name == \"HEARTBEAT\" {\n			beat := clause.At(attr.Holders).Entry(r.lock.id).Field(attr.Beat)\n			s.Write.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n		}\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n",
 		noWrite, 5000, "",
 	},
 }

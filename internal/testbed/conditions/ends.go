@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/attr"
 )
 
 var ofRelease = []Case{
@@ -48,7 +48,7 @@ var ofRelease = []Case{
 	needs("RELEASE", "few times", "Beside other holders: the set `unsettled` must not grow without end.", Bounded,
 		P1.takes(),
 		P2.takes(), P2.claims(),
-		edited(queue.AttrUnsettled, times(manyTimes-1)),
+		edited(attr.Unsettled, times(manyTimes-1)),
 		P1.looks(), P2.looks(),
 		P2.handsOff(adding),
 		wait(time.Second),
@@ -57,7 +57,7 @@ var ofRelease = []Case{
 	needs("RELEASE", "times as read", "In place of that: a time that another holder has added since must not be replaced.", Visible,
 		P1.takes(),
 		P2.takes(), P2.claims(),
-		edited(queue.AttrUnsettled, times(manyTimes)),
+		edited(attr.Unsettled, times(manyTimes)),
 		P1.looks(), P2.looks(),
 		P1.handsOff(adding).delayed(), // replaces what it has seen by 0 s
 		wait(5*time.Second),
@@ -121,7 +121,7 @@ var ofPass = []Case{
 		A.handsOff(),
 		B.claims(),
 		N.queues(),
-		edited(queue.AttrServingAfter, clause.Int(2)),
+		edited(attr.ServingAfter, clause.Int(2)),
 		B.passesTo(N),
 	),
 	needs("PASS", "transaction not made", "As of RELEASE.", Visible,
@@ -260,7 +260,7 @@ var ofEvict = []Case{
 		B.takes(),
 		O.looks(),
 		F.crashes(),
-		edited(queue.AttrServingAfter, clause.Int(1)),
+		edited(attr.ServingAfter, clause.Int(1)),
 		O.evictsFailClosed(F),
 	),
 	needs("EVICT of a fail-closed holder", "transactions as read", "As of EVICT.", Reported,

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/attr"
 )
 
 var ofHeartbeat = []Case{
@@ -16,7 +16,7 @@ var ofHeartbeat = []Case{
 	keeps("HEARTBEAT", "no later ticket", "A late duplicate of a TAKE puts the id back after the turn has ended. Such an orphaned entry is not the lock once a later ticket was granted, unless holders share or there are permits.", deep,
 		A.takes(),
 		B.takes(),
-		edited(queue.AttrGranted, clause.Int(2)),
+		edited(attr.Granted, clause.Int(2)),
 		A.beats(),
 	),
 	needs("HEARTBEAT", "its ticket", "Such an entry has a later ticket than the holder.", Ended,
@@ -47,7 +47,7 @@ var ofConfirm = []Case{
 	keeps("CONFIRM", "no later ticket", "As of HEARTBEAT.", deep,
 		F.takes(),
 		B.takes(),
-		edited(queue.AttrGranted, clause.Int(2)),
+		edited(attr.Granted, clause.Int(2)),
 		F.confirms(),
 	),
 	needs("CONFIRM", "its ticket", "As of HEARTBEAT: an orphaned entry would block the queue until an operator removes it.", Progress,
@@ -71,7 +71,7 @@ var ofSetData = []Case{
 	keeps("SETDATA", "no later ticket", "As of HEARTBEAT.", deep,
 		A.takes(),
 		B.takes(),
-		edited(queue.AttrGranted, clause.Int(2)),
+		edited(attr.Granted, clause.Int(2)),
 		A.sets(),
 	),
 	needs("SETDATA", "its ticket", "As of HEARTBEAT.", Ended,
@@ -96,7 +96,7 @@ var ofDowngrade = []Case{
 	keeps("DOWNGRADE", "no later ticket", "As of HEARTBEAT.", deep,
 		A.takes(),
 		B.takes(),
-		edited(queue.AttrGranted, clause.Int(2)),
+		edited(attr.Granted, clause.Int(2)),
 		A.downgrades(),
 	),
 	needs("DOWNGRADE", "its ticket", "As of HEARTBEAT.", Ended,
@@ -158,7 +158,7 @@ var ofAdvance = []Case{
 	),
 	keeps("ADVANCE", "no later ticket", "As of HEARTBEAT.", deep,
 		K.takes(),
-		edited(queue.AttrGranted, clause.Int(2)),
+		edited(attr.Granted, clause.Int(2)),
 		K.follows(),
 	),
 	needs("ADVANCE", "its ticket", "The entry has another ticket in a new record, after the old one was deleted.", Leases,
@@ -216,7 +216,7 @@ var ofResume = []Case{
 		B.takes(),
 		A.crashes(),
 		C.looks(),
-		edited(queue.AttrGranted, clause.Int(2)),
+		edited(attr.Granted, clause.Int(2)),
 		C.resumes(A),
 	),
 	needs("RESUME", "not downgraded", "Of an exclusive lock: others may have joined.", Exclusion,

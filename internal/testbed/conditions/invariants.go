@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -148,7 +148,7 @@ func (w *world) checkBeliefs() {
 		c := w.clients[name]
 		if c.waits && w.now.Before(c.rowUntil) {
 			row := w.items[rowOf(c.ticket)]
-			switch id, until := textOf(row, queue.AttrID), timeOf(row, queue.AttrUntil); {
+			switch id, until := textOf(row, attr.ID), timeOf(row, attr.Until); {
 			case row == nil:
 				w.breaks(Leases, "%s relies on its row, which is gone", name)
 			case id != c.rowID:

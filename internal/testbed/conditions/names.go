@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -41,7 +42,7 @@ var (
 
 // counterOf returns the counter of a queue's record, or of a wider scope.
 func counterOf(n clause.Names) ticket.Master {
-	return ticket.Master{Attribute: queue.AttrTicketNumber, Names: n, Host: n.Prefix != "", Beside: queue.RecordNames()}
+	return ticket.Master{Attribute: attr.TicketNumber, Names: n, Host: n.Prefix != "", Beside: attr.Record()}
 }
 
 // decode reads a record. An error says that clients cannot.

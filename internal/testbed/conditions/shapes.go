@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -81,7 +82,7 @@ func Shapes() (all []clause.Write) {
 		ofTurn.Turn = one
 		add(beat.Heartbeat(old.ID, one), ofTurn.Heartbeat(old.ID, one), queue.Confirm(old.ID, one, until), renewWrite("a-0", until), queue.Reset(one, until))
 	}
-	row := clause.Item{queue.AttrID: clause.String("a-0"), queue.AttrBeat: clause.Int(0)}
+	row := clause.Item{attr.ID: clause.String("a-0"), attr.Beat: clause.Int(0)}
 	add(
 		ending{ID: old.ID, Ticket: one, Call: 1, Closed: &queue.Closed{Since: at, Until: at, Rest: lease}}.Release(queue.FormClose, at),
 		queue.Revoke(old.ID, one, queue.Revocation{By: "b"}), queue.Evict(mark, holder{ID: "closed-a-0", Ticket: one, Closed: true}),

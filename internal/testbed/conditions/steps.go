@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -135,7 +136,7 @@ func onItem() step {
 // idle is a queue that is idle after its ticket n.
 func idle(n int64, more ...clause.Item) step {
 	return outside.does(fmt.Sprintf("the queue is idle after ticket %d", n), func(w *world, _ *client) {
-		item := clause.Item{queue.AttrTicketNumber: clause.Int(n), queue.AttrGranted: clause.Int(n)}
+		item := clause.Item{attr.TicketNumber: clause.Int(n), attr.Granted: clause.Int(n)}
 		for _, m := range more {
 			maps.Copy(item, m)
 		}
@@ -609,7 +610,7 @@ func (a who) puts(what string, f func(*world, *client) (ticket.Number, string)) 
 		t, from := f(w, c)
 		w.need(!t.IsZero(), "there is no ticket")
 		id, until := c.newID(), w.now.Add(lease)
-		row := clause.Item{"pk": clause.String(rowOf(t)), queue.AttrID: clause.String(id)}
+		row := clause.Item{"pk": clause.String(rowOf(t)), attr.ID: clause.String(id)}
 		queue.Lease{TTL: lease, Until: until}.Fill(row)
 		return request{item: rowOf(t), write: queue.Enqueue(row, from), answer: func(_ clause.Item, fate clause.Fate) {
 			if fate == clause.Applied {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -21,15 +21,15 @@ var ofTake = []Case{
 		A.takes(),
 	),
 	needs("TAKE", "holders well formed", "`holders`, `servingAfter` and `granted` are those of a record. Another program's item is not taken for a lock.", Foreign,
-		foreign(theRecord, clause.Item{queue.AttrTicketNumber: clause.Int(7), queue.AttrHolders: clause.String("of shares")}),
+		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(7), attr.Holders: clause.String("of shares")}),
 		A.takes(),
 	),
 	needs("TAKE", "granted well formed", "`granted` is from 0 to `ticketNumber`. Above it, no ticket could be granted.", Foreign,
-		foreign(theRecord, clause.Item{queue.AttrTicketNumber: clause.Int(7), queue.AttrGranted: clause.Int(9)}),
+		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(7), attr.Granted: clause.Int(9)}),
 		A.takes(),
 	),
 	needs("TAKE", "mode well formed", "`holdMode` is one of its two values, if it is present.", Foreign,
-		foreign(theRecord, clause.Item{queue.AttrTicketNumber: clause.Int(7), queue.AttrHoldMode: clause.String("by hand")}),
+		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(7), attr.HoldMode: clause.String("by hand")}),
 		A.takes(),
 	),
 	needs("TAKE", "scope", "A wider counter issues the tickets of a record with a scope, so its own numbers would not be in order with them.", Once,
@@ -44,7 +44,7 @@ var ofTake = []Case{
 	),
 	needs("TAKE", "mode known", "Of a shared ticket: holders without `holdMode` may be exclusive.", Exclusion,
 		A.takes(),
-		edited(queue.AttrHoldMode, nil),
+		edited(attr.HoldMode, nil),
 		R1.takes(), // which would set it
 	).then(
 		R1.claims(),
@@ -80,7 +80,7 @@ var ofTake = []Case{
 
 var ofCounters = []Case{
 	needs("NUMBER", "counter", "As of TAKE.", Foreign,
-		foreign(theCounter, clause.Item{queue.AttrTicketNumber: clause.Int(-7)}),
+		foreign(theCounter, clause.Item{attr.TicketNumber: clause.Int(-7)}),
 		A.numbersOnly(),
 	),
 	needs("NUMBER", "no item", "As of TAKE.", Progress,
@@ -120,17 +120,17 @@ var ofEnter = []Case{
 		B.entersFrom(ticket.ScopeTable),
 	),
 	needs("ENTER", "holders well formed", "As of TAKE.", Foreign,
-		foreign(theRecord, clause.Item{queue.AttrTicketNumber: clause.Int(0), queue.AttrScope: clause.String("entity"), queue.AttrHolders: clause.String("of shares")}),
+		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(0), attr.Scope: clause.String("entity"), attr.Holders: clause.String("of shares")}),
 		A.numbers(),
 		A.enters(),
 	),
 	needs("ENTER", "granted well formed", "As of TAKE.", Foreign,
-		foreign(theRecord, clause.Item{queue.AttrTicketNumber: clause.Int(0), queue.AttrScope: clause.String("entity"), queue.AttrGranted: clause.Int(9)}),
+		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(0), attr.Scope: clause.String("entity"), attr.Granted: clause.Int(9)}),
 		A.numbers(),
 		A.enters(),
 	),
 	needs("ENTER", "mode well formed", "As of TAKE.", Foreign,
-		foreign(theRecord, clause.Item{queue.AttrTicketNumber: clause.Int(0), queue.AttrScope: clause.String("entity"), queue.AttrHoldMode: clause.String("by hand")}),
+		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(0), attr.Scope: clause.String("entity"), attr.HoldMode: clause.String("by hand")}),
 		A.numbers(),
 		A.enters(),
 	),
@@ -140,7 +140,7 @@ var ofEnter = []Case{
 	),
 	needs("ENTER", "mode known", "As of TAKE.", Exclusion,
 		A.numbers(), A.enters(),
-		edited(queue.AttrHoldMode, nil),
+		edited(attr.HoldMode, nil),
 		R1.numbers(), R1.enters(),
 	).then(
 		R1.claims(),

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -29,7 +29,7 @@ type ItemTable struct {
 }
 
 // NewItemTable creates an ItemTable, with key attributes of the types that key has.
-func NewItemTable(t *testing.T, table *queuelocktest.Table, key attr.Item) ItemTable {
+func NewItemTable(t *testing.T, table *queuelocktest.Table, key av.Item) ItemTable {
 	t.Helper()
 	u := ItemTable{T: t, Name: table.Name() + "-orders", DB: table.Client("user")}
 	in := &dynamodb.CreateTableInput{TableName: &u.Name, BillingMode: types.BillingModePayPerRequest}
@@ -55,7 +55,7 @@ func NewItemTable(t *testing.T, table *queuelocktest.Table, key attr.Item) ItemT
 }
 
 // Put writes an item.
-func (u ItemTable) Put(i attr.Item) {
+func (u ItemTable) Put(i av.Item) {
 	u.T.Helper()
 	if _, err := u.DB.PutItem(u.T.Context(), &dynamodb.PutItemInput{TableName: &u.Name, Item: i}); err != nil {
 		u.T.Fatal(err)
@@ -63,7 +63,7 @@ func (u ItemTable) Put(i attr.Item) {
 }
 
 // Get reads an item.
-func (u ItemTable) Get(key attr.Item) attr.Item {
+func (u ItemTable) Get(key av.Item) av.Item {
 	u.T.Helper()
 	out, err := u.DB.GetItem(u.T.Context(), &dynamodb.GetItemInput{TableName: &u.Name, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
@@ -73,7 +73,7 @@ func (u ItemTable) Get(key attr.Item) attr.Item {
 }
 
 // Delete deletes an item.
-func (u ItemTable) Delete(key attr.Item) {
+func (u ItemTable) Delete(key av.Item) {
 	u.T.Helper()
 	if _, err := u.DB.DeleteItem(u.T.Context(), &dynamodb.DeleteItemInput{TableName: &u.Name, Key: key}); err != nil {
 		u.T.Fatal(err)
@@ -81,22 +81,22 @@ func (u ItemTable) Delete(key attr.Item) {
 }
 
 // Key returns the key as the library takes it.
-func (u ItemTable) Key(key attr.Item) queuelock.ItemKey {
+func (u ItemTable) Key(key av.Item) queuelock.ItemKey {
 	return queuelock.ItemKey{Table: u.Name, Key: key}
 }
 
 // OrderItem returns an item of an [ItemTable] and its key. Some of its attributes
 // have names that resemble the lock's.
-func OrderItem() (key, whole attr.Item) {
-	key = attr.Item{"id": attr.Str("order-7")}
-	return key, attr.With(key, attr.Item{
-		"amount": attr.Num(100), "lines": &types.AttributeValueMemberL{Value: []types.AttributeValue{attr.Str("a"), attr.Num(1)}},
-		"lock": attr.Str("a name like the lock's"), "holders": attr.Object(attr.Item{"x": attr.Num(1)}), "ticketNumber": attr.Str("mine"), "lock_color": attr.Str("red"),
+func OrderItem() (key, whole av.Item) {
+	key = av.Item{"id": av.Str("order-7")}
+	return key, av.With(key, av.Item{
+		"amount": av.Num(100), "lines": &types.AttributeValueMemberL{Value: []types.AttributeValue{av.Str("a"), av.Num(1)}},
+		"lock": av.Str("a name like the lock's"), "holders": av.Object(av.Item{"x": av.Num(1)}), "ticketNumber": av.Str("mine"), "lock_color": av.Str("red"),
 	})
 }
 
 // NewOrder creates an [ItemTable] with the item of [OrderItem].
-func NewOrder(t *testing.T, table *queuelocktest.Table) (u ItemTable, key, whole attr.Item) {
+func NewOrder(t *testing.T, table *queuelocktest.Table) (u ItemTable, key, whole av.Item) {
 	t.Helper()
 	key, whole = OrderItem()
 	u = NewItemTable(t, table, key)
@@ -115,7 +115,7 @@ func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait wai
 }
 
 // Updated calls UpdateAndRelease, which must succeed.
-func Updated(t *testing.T, lock *queuelock.ItemLock, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) attr.Item {
+func Updated(t *testing.T, lock *queuelock.ItemLock, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) av.Item {
 	t.Helper()
 	after, err := lock.UpdateAndRelease(t.Context(), update, cond...)
 	if err != nil {
@@ -135,7 +135,7 @@ func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.Item
 }
 
 // EqualItems checks that an item is as it should be.
-func EqualItems(t *testing.T, what string, got, want attr.Item) {
+func EqualItems(t *testing.T, what string, got, want av.Item) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%s is\n%v\nwant\n%v", what, PlainItem(got), PlainItem(want))
@@ -143,7 +143,7 @@ func EqualItems(t *testing.T, what string, got, want attr.Item) {
 }
 
 // PlainItem returns an item as text, with what pointers point to.
-func PlainItem(i attr.Item) string {
+func PlainItem(i av.Item) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(i)) {
 		text := ""

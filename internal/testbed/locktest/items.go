@@ -11,17 +11,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/testbed/attr"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 // Record returns the record of [Order]'s queue, and the holders in it.
-func Record(t *testing.T, table *queuelocktest.Table) (record, holders attr.Item) {
+func Record(t *testing.T, table *queuelocktest.Table) (record, holders av.Item) {
 	t.Helper()
 	for _, i := range table.Items() {
-		if attr.Text(i["sk"]) == attr.Text(RecordKey()["sk"]) {
+		if av.Text(i["sk"]) == av.Text(RecordKey()["sk"]) {
 			record = i
 		}
 	}
@@ -45,7 +45,7 @@ func Entries(table *queuelocktest.Table) []map[string]types.AttributeValue {
 }
 
 // Write puts items into the table.
-func Write(t *testing.T, table *queuelocktest.Table, items ...attr.Item) {
+func Write(t *testing.T, table *queuelocktest.Table, items ...av.Item) {
 	t.Helper()
 	db := table.Client("given")
 	for len(items) > 0 {
@@ -70,10 +70,10 @@ const Confirmation = ".ttl SET holders."
 
 // LeftRow returns the row of a crashed waiter: well-formed, with ticket n and a
 // lease of ten seconds.
-func LeftRow(n int) attr.Item {
-	return attr.Item{
-		"pk": attr.Str(Order.Entity), "sk": attr.Str(RowSortKey(n)), "id": attr.Str(fmt.Sprint("id-", n)), "owner": attr.Str("owner"),
-		"mode": attr.Str("exclusive"), "beat": attr.Num(3), "ttl": attr.Num(TTL.Milliseconds()),
+func LeftRow(n int) av.Item {
+	return av.Item{
+		"pk": av.Str(Order.Entity), "sk": av.Str(RowSortKey(n)), "id": av.Str(fmt.Sprint("id-", n)), "owner": av.Str("owner"),
+		"mode": av.Str("exclusive"), "beat": av.Num(3), "ttl": av.Num(TTL.Milliseconds()),
 	}
 }
 
@@ -124,6 +124,6 @@ func RecordKey() map[string]types.AttributeValue {
 // RecordKeyOf returns the key of the record of an entity's queue.
 func RecordKeyOf(entity string) map[string]types.AttributeValue {
 	key := RecordKey()
-	key["pk"] = attr.Str(entity)
+	key["pk"] = av.Str(entity)
 	return key
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -16,22 +17,22 @@ func Read(rec queue.Record) queue.Record {
 		return rec
 	}
 	item := clause.Item{
-		queue.AttrTicketNumber: rec.TicketNumber.Attribute(), queue.AttrGranted: rec.Granted.Attribute(),
-		queue.AttrHoldMode: clause.String(queue.Mode{Shared: rec.Shared}.String()),
+		attr.TicketNumber: rec.TicketNumber.Attribute(), attr.Granted: rec.Granted.Attribute(),
+		attr.HoldMode: clause.String(queue.Mode{Shared: rec.Shared}.String()),
 	}
 	if rec.Permits > 0 {
-		item[queue.AttrPermits] = clause.Int(int64(rec.Permits))
+		item[attr.Permits] = clause.Int(int64(rec.Permits))
 	}
 	if rec.Present {
 		holders := clause.Item{}
 		for _, h := range rec.Holders {
-			entry := clause.Item{queue.AttrTicket: h.Ticket.Attribute(), queue.AttrOwner: clause.String(h.Owner)}
+			entry := clause.Item{attr.Ticket: h.Ticket.Attribute(), attr.Owner: clause.String(h.Owner)}
 			if h.Lease.Fill(entry); h.Problem != nil {
-				entry = clause.Item{queue.AttrBeat: clause.String("x")}
+				entry = clause.Item{attr.Beat: clause.String("x")}
 			}
 			holders[h.ID] = clause.Map(entry)
 		}
-		item[queue.AttrServingAfter], item[queue.AttrHolders] = rec.ServingAfter.Attribute(), clause.Map(holders)
+		item[attr.ServingAfter], item[attr.Holders] = rec.ServingAfter.Attribute(), clause.Map(holders)
 	}
 	layout := table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
 	q := table.NewStore(nil, layout, time.Second).Queue("e", "lock", nil)

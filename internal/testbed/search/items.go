@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -79,9 +80,9 @@ func (it *items) add(item clause.Item, row bool) int32 {
 	if item == nil {
 		return none
 	}
-	if _, ok := item[queue.AttrTurn]; ok { // of which nothing depends
+	if _, ok := item[attr.Turn]; ok { // of which nothing depends
 		item = maps.Clone(item)
-		delete(item, queue.AttrTurn)
+		delete(item, attr.Turn)
 	}
 	it.b = appendItem(it.b[:0], item)
 	n, ok := it.nums[string(it.b)]

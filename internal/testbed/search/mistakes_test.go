@@ -91,7 +91,7 @@ var searchMistakes = []sourceMistake{
 	{
 		name: "the next release removes what says that a transaction is unsettled", world: "transaction, idle", finds: "lost",
 		edits: []edit{{itemsFile, "		o.item = it.add(after, w.row > 0)", `		if w.Name == "RELEASE" && !slices.Contains(w.Changes(), "sets unsettled") {
-			delete(after, queue.AttrUnsettled)
+			delete(after, attr.Unsettled)
 		}
 		o.item = it.add(after, w.row > 0)`}},
 	},

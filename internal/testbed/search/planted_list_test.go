@@ -89,7 +89,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "SETTLE writes the number of the transaction itself", world: "transaction, lost twice", finds: "reported",
 		edits: []edit{
-			{"queue/writes.go", "entry(id).Field(AttrMade).Set(integer(call + 1))", "entry(id).Field(AttrMade).Set(integer(call))"},
+			{"queue/writes.go", "entry(id).Field(attr.Made).Set(integer(call + 1))", "entry(id).Field(attr.Made).Set(integer(call))"},
 		},
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/testbed/story"
@@ -326,7 +327,7 @@ func (s *search) answerOf(e *event, now time.Time) member.Answer {
 }
 
 // master is the counter of the record.
-var master = ticket.Master{Attribute: queue.AttrTicketNumber, Names: recordNames, Beside: queue.RecordNames()}
+var master = ticket.Master{Attribute: attr.TicketNumber, Names: recordNames, Beside: attr.Record()}
 
 // effect notes an effect in numbers.
 func (s *search) effect(r *stepped, k *stepKey, e member.Effect, of *member.Member) {

@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
-	"github.com/queuelock/queuelock/queue"
 )
 
 func itemOf(stored value.Item) clause.Item {
@@ -118,7 +118,7 @@ func timeless(item clause.Item) clause.Item {
 		if m, ok := v.(*types.AttributeValueMemberM); ok {
 			v = clause.Map(timeless(m.Value))
 		}
-		if !slices.Contains([]string{queue.AttrUntil, queue.AttrSince, queue.AttrCreatedAt, "expiresAt"}, name) {
+		if !slices.Contains([]string{attr.Until, attr.Since, attr.CreatedAt, "expiresAt"}, name) {
 			rest[name] = v
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
@@ -85,7 +86,7 @@ func doing(more ...clause.Change) func(clause.Write) clause.Write {
 
 // TestJudge sends writes as package queue describes them, of which the Judge knows the names, and with mistakes.
 func TestJudge(t *testing.T) {
-	counter := ticket.Master{Attribute: queue.AttrTicketNumber, Names: names}
+	counter := ticket.Master{Attribute: attr.TicketNumber, Names: names}
 	held := after(t, q.RecordKey(), counter.Take(queue.Take(entry("a-1"), false), n(0)).Write, counter.Take(queue.Take(entry("b-1"), false), n(0)).Write)
 	free := after(t, q.RecordKey(), counter.Take(queue.Take(entry("a-1"), false), n(0)).Write, counter.Take(queue.Take(entry("b-1"), false), n(0)).Write,
 		queue.Ending{ID: "a-1", Ticket: n(1), Call: 1}.Release(queue.FormHandOff, time.Time{}))
@@ -99,7 +100,7 @@ func TestJudge(t *testing.T) {
 	mark := queue.Eviction{ID: a.ID, Ticket: a.Ticket, At: later}
 	wrong := mark
 	wrong.Made = 2
-	beat := clause.At(queue.AttrHolders).Entry("a-1").Field(queue.AttrBeat)
+	beat := clause.At(attr.Holders).Entry("a-1").Field(attr.Beat)
 	passes := queue.Ending{ID: "a-1", Ticket: n(1), Call: 1, Unsettled: until, Replaces: true, Next: queue.Next{Entry: entry("b-n2"), Ticket: n(2)}}
 	swept := queue.DecodeRow(q, waiting)
 	block := func(id string) queue.Entry { e := entry(id); e.Turns = 2; return e }
@@ -119,7 +120,7 @@ func TestJudge(t *testing.T) {
 		{"", nil, counter.Take(queue.Take(entry("a-1"), true), n(7)).Write, nil, ""},
 		{"", free, counter.Take(queue.Take(entry("c-1"), false), n(7)).Write, nil, ""},
 		{"take two", free, counter.Take(queue.Take(entry("c-1"), false), n(7)).Write, func(w clause.Write) clause.Write {
-			number := clause.At(queue.AttrTicketNumber)
+			number := clause.At(attr.TicketNumber)
 			w.Do = append([]clause.Change{number.Set(number.Was().Plus(clause.Int(2)))}, w.Do[1:]...)
 			return w
 		}, "leaves:"},
@@ -134,7 +135,7 @@ func TestJudge(t *testing.T) {
 		}, "nearest is HEARTBEAT\n  leaves:"},
 		{"", held, queue.SetData("a-1", n(1), 1, []byte("x")), nil, ""},
 		{"one attribute more", held, queue.SetData("a-1", n(1), 1, []byte("x")), doing(clause.At("note").Set(clause.V(clause.Int(1)))), "leaves:"},
-		{"one field more", held, queue.SetData("a-1", n(1), 1, []byte("x")), doing(clause.At(queue.AttrHolders).Entry("a-1").Field("note").Set(clause.V(clause.Int(1)))), "leaves:"},
+		{"one field more", held, queue.SetData("a-1", n(1), 1, []byte("x")), doing(clause.At(attr.Holders).Entry("a-1").Field("note").Set(clause.V(clause.Int(1)))), "leaves:"},
 		{"", held, queue.NumberedFence("a-1", n(1), true, 2), nil, ""},
 		{"a transaction with an odd number", held, queue.NumberedFence("a-1", n(1), true, 3), nil, "sent as:"},
 		{"", held, queue.Evict(mark, a), nil, ""},
@@ -148,7 +149,7 @@ func TestJudge(t *testing.T) {
 		}, "nearest is ENQUEUE\n  leaves:"},
 		{"", waiting, row.Renew(later, until), nil, ""},
 		{"", waiting, swept.Sweep(), nil, ""},
-		{"holders that are replaced", held, clause.Write{Name: "x", Do: []clause.Change{clause.At(queue.AttrHolders).Set(clause.V(clause.Map(nil)))}}, nil, "nearest is EVICT\n  leaves:"},
+		{"holders that are replaced", held, clause.Write{Name: "x", Do: []clause.Change{clause.At(attr.Holders).Set(clause.V(clause.Map(nil)))}}, nil, "nearest is EVICT\n  leaves:"},
 		{"a row that is deleted as it is", waiting, clause.Write{Name: "x", Kind: clause.Delete, If: []clause.Cond{clause.Key.Exists()}}, nil, "nearest is SWEEP\n  sent as:"},
 		{"", held, queue.Resume(entry("c-1"), a.Ticket, a, mark), nil, ""},
 		{"", free, counter.Take(queue.Take(block("c-1"), false), n(7)).Write, nil, ""},
@@ -177,7 +178,7 @@ func TestJudge(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithEngine(e))
 			db := table.Client("a")
 			key := q.RecordKey()
-			if c.write.Name == "ENQUEUE" || c.before[queue.AttrID] != nil { // it is of a row
+			if c.write.Name == "ENQUEUE" || c.before[attr.ID] != nil { // it is of a row
 				key = row.Key(q)
 			}
 			if c.before != nil {
@@ -215,7 +216,7 @@ func TestOwn(t *testing.T) {
 	older.CreatedAt, older.Until = until.Add(-time.Minute), until.Add(-time.Minute)
 	other := older
 	other.Beat = 1
-	record := clause.Item{"pk": clause.String("e"), "sk": clause.String(q.RecordSortKey()), queue.AttrTicketNumber: clause.Int(1)}
+	record := clause.Item{"pk": clause.String("e"), "sk": clause.String(q.RecordSortKey()), attr.TicketNumber: clause.Int(1)}
 	for _, c := range []struct {
 		name          string
 		before, after clause.Item

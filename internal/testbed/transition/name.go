@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
 	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/queue"
@@ -103,7 +104,7 @@ func (w *wire) shape(put bool) string {
 			switch name := w.ExpressionAttributeNames[p]; {
 			case p[0] == ':':
 				return "?"
-			case name == names.Key || name == names.Expires || slices.Contains(queue.Reserved(), name):
+			case name == names.Key || name == names.Expires || slices.Contains(attr.Reserved(), name):
 				return name
 			}
 			return "ID"
@@ -134,7 +135,7 @@ func (w *wire) ids(q queue.Items) (all []string) {
 			add(id)
 		}
 	}
-	add(w.Item[queue.AttrID].Text)
+	add(w.Item[attr.ID].Text)
 	for _, id := range r.strings {
 		add(id)
 	}
@@ -164,8 +165,8 @@ func owners(v any, id string, all map[string]string) {
 			text, _ := s["S"].(string)
 			return text
 		}
-		if owner := in(queue.AttrOwner); owner != "" {
-			if own := in(queue.AttrID); own != "" {
+		if owner := in(attr.Owner); owner != "" {
+			if own := in(attr.ID); own != "" {
 				id = own
 			}
 			if idForm.MatchString(id) {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -102,7 +103,7 @@ func (r *request) has(name string) bool { return slices.Contains(r.names, name) 
 // ids are the names that are none of the library's attributes.
 func (r *request) ids(q queue.Items) (ids []string) {
 	for _, name := range r.names {
-		if name != q.PK && name != q.TTL && !slices.Contains(queue.Reserved(), name) {
+		if name != q.PK && name != q.TTL && !slices.Contains(attr.Reserved(), name) {
 			ids = append(ids, name)
 		}
 	}

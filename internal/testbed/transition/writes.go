@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -24,7 +25,7 @@ func (c *change) writes() []clause.Write {
 
 // takes are the writes that take a number. The engine takes a function in a function, so no counter is seeded.
 func (c *change) takes(r ticket.Rider) (all []clause.Write) {
-	m := ticket.Master{Attribute: queue.AttrTicketNumber, Names: c.q.Names()}
+	m := ticket.Master{Attribute: attr.TicketNumber, Names: c.q.Names()}
 	for _, n := range c.asked.numbers {
 		all = append(all, m.Take(r, n).Write)
 		if c.isCounter() {
@@ -43,7 +44,7 @@ func (c *change) ofRow() (all []clause.Write) {
 		}
 		return all
 	case c.asked.has(c.q.TTL):
-		if !c.asked.has(queue.AttrUntil) {
+		if !c.asked.has(attr.Until) {
 			is.Until = time.Time{}
 		}
 		// A row expires an hour after its lease. One without an end has its length from now.
@@ -81,9 +82,9 @@ func (c *change) ofRecord() []clause.Write {
 	r.came = slices.DeleteFunc(slices.Clone(r.is.Holders), in(r.was))
 	r.left = slices.DeleteFunc(slices.Clone(r.was.Holders), in(r.is))
 	switch {
-	case r.asked.has(queue.AttrReleased):
+	case r.asked.has(attr.Released):
 		return r.releases()
-	case r.asked.has(queue.AttrTicketNumber) && r.asked.has(queue.AttrEvicted):
+	case r.asked.has(attr.TicketNumber) && r.asked.has(attr.Evicted):
 		return r.tickets()
 	case len(r.came) > 0:
 		return r.grants()
@@ -99,7 +100,7 @@ func (c *change) ofRecord() []clause.Write {
 func (r record) tickets() (all []clause.Write) {
 	for _, holders := range r.asked.maps {
 		offered, _ := queue.DecodeRecord(r.q, clause.Item{
-			queue.AttrTicketNumber: clause.Int(1), queue.AttrGranted: clause.Int(0), queue.AttrServingAfter: clause.Int(0), queue.AttrHolders: clause.Map(holders),
+			attr.TicketNumber: clause.Int(1), attr.Granted: clause.Int(0), attr.ServingAfter: clause.Int(0), attr.Holders: clause.Map(holders),
 		})
 		for _, h := range offered.Holders {
 			for _, e := range r.entries(h) {
@@ -190,7 +191,7 @@ func (r record) releases() (all []clause.Write) {
 			h := r.came[0]
 			form, e.Closed = queue.FormClose, &queue.Closed{Since: h.Since, Until: h.Until, Rest: h.TTL}
 		case len(r.came) > 0:
-			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket, New: r.asked.has(queue.AttrTicketNumber) && r.is.TicketNumber != r.was.TicketNumber}
+			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket, New: r.asked.has(attr.TicketNumber) && r.is.TicketNumber != r.was.TicketNumber}
 		case !r.is.Present:
 			form = queue.FormFast
 		}
@@ -203,14 +204,14 @@ func (r record) endings() (all []queue.Ending) {
 	mark := r.is.Marks.Released
 	ended, _ := r.was.Mine(mark.ID)
 	e := queue.Ending{ID: mark.ID, Ticket: mark.Ticket, Turns: ended.Turns, Call: mark.Call}
-	if r.asked.has(queue.AttrTurn) {
+	if r.asked.has(attr.Turn) {
 		e.HoldTime = r.is.HoldTime
 	}
-	if r.asked.has(queue.AttrResult) && r.is.Result.Ticket == mark.Ticket {
+	if r.asked.has(attr.Result) && r.is.Result.Ticket == mark.Ticket {
 		e.Result = &r.is.Result
 	}
 	unmade := []int64{0}
-	if r.asked.has(queue.AttrMade) {
+	if r.asked.has(attr.Made) {
 		unmade = r.asked.ints()
 	}
 	for _, e.Unmade = range unmade {
@@ -236,22 +237,22 @@ func (r record) ofHolder(id string) (all []clause.Write) {
 	was, _ := r.was.Mine(id)
 	is, _ := r.is.Mine(id)
 	t := was.Ticket
-	if r.asked.has(queue.AttrReached) {
+	if r.asked.has(attr.Reached) {
 		return r.ofTurn(id, was, is)
 	}
 	switch {
-	case r.asked.has(queue.AttrMode):
+	case r.asked.has(attr.Mode):
 		for _, next := range r.asked.ints() {
 			all = append(all, queue.Downgrade(id, t, next))
 		}
 		return all
-	case r.asked.has(queue.AttrRevoked):
+	case r.asked.has(attr.Revoked):
 		return []clause.Write{queue.Revoke(id, t, *is.Revoked)}
-	case r.asked.has(queue.AttrDataSet):
+	case r.asked.has(attr.DataSet):
 		return []clause.Write{queue.SetData(id, t, is.DataSet, is.Data)}
-	case r.asked.has(queue.AttrMade) && is.Made%2 == 0: // as NextTransaction says
+	case r.asked.has(attr.Made) && is.Made%2 == 0: // as NextTransaction says
 		return []clause.Write{queue.NumberedFence(id, t, true, is.Made), queue.NumberedFence(id, t, false, is.Made)}
-	case r.asked.has(queue.AttrMade):
+	case r.asked.has(attr.Made):
 		return []clause.Write{queue.Settle(id, t, is.Made-1)}
 	}
 	return r.renewals(id, t, queue.Renewal{}, is)
@@ -260,15 +261,15 @@ func (r record) ofHolder(id string) (all []clause.Write) {
 // ofTurn are the writes of a turn of a block to its entry.
 func (r record) ofTurn(id string, was, is queue.Holder) (all []clause.Write) {
 	switch t := was.Ticket; {
-	case r.asked.has(queue.AttrMade):
+	case r.asked.has(attr.Made):
 		for _, turn := range r.asked.numbers {
 			for _, alone := range []bool{true, false} {
 				all = append(all, queue.OfTurn(queue.NumberedFence(id, t, alone, is.Made), id, turn))
 			}
 		}
-	case r.asked.has(queue.AttrBeat):
+	case r.asked.has(attr.Beat):
 		all = r.renewals(id, t, queue.Renewal{Turn: is.Reached}, is)
-	case r.asked.has(queue.AttrDataSet):
+	case r.asked.has(attr.DataSet):
 		all = append(all, queue.Advance(id, t, is.Reached, is.DataSet))
 	default:
 		all = append(all, queue.Advance(id, t, is.Reached, 0))
@@ -278,10 +279,10 @@ func (r record) ofTurn(id string, was, is queue.Holder) (all []clause.Write) {
 
 // renewals are the heartbeats of a holder, and CONFIRM.
 func (r record) renewals(id string, t ticket.Number, renewal queue.Renewal, is queue.Holder) (all []clause.Write) {
-	if r.asked.has(queue.AttrUntil) {
+	if r.asked.has(attr.Until) {
 		renewal.Until = is.Until
 	}
-	if r.asked.has(queue.AttrTTL) {
+	if r.asked.has(attr.TTL) {
 		renewal.TTL = is.TTL
 	}
 	all = append(all, renewal.Heartbeat(id, t), queue.Confirm(id, t, renewal.Since))

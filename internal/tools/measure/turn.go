@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -176,7 +176,7 @@ func (r *recorder) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...f
 
 func (r *recorder) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	turns := int64(1)
-	if n, ok := in.Item[queue.AttrTurns].(*types.AttributeValueMemberN); ok {
+	if n, ok := in.Item[attr.Turns].(*types.AttributeValueMemberN); ok {
 		turns, _ = strconv.ParseInt(n.Value, 10, 64)
 	}
 	defer r.rows.Add(turns)

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/turns"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -145,7 +145,7 @@ func (w *witness) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 // takes reports whether an update of the record sets the counter.
 func takes(in *dynamodb.UpdateItemInput) bool {
 	for placeholder, name := range in.ExpressionAttributeNames {
-		if name == queue.AttrTicketNumber && strings.Contains(aws.ToString(in.UpdateExpression), placeholder+" = ") {
+		if name == attr.TicketNumber && strings.Contains(aws.ToString(in.UpdateExpression), placeholder+" = ") {
 			return true
 		}
 	}
@@ -154,7 +154,7 @@ func takes(in *dynamodb.UpdateItemInput) bool {
 
 // issued returns the last number that was issued, from an image of the record.
 func issued(item map[string]types.AttributeValue) (ticket.Number, bool) {
-	n, ok := item[queue.AttrTicketNumber].(*types.AttributeValueMemberN)
+	n, ok := item[attr.TicketNumber].(*types.AttributeValueMemberN)
 	if !ok {
 		return ticket.Number{}, false
 	}

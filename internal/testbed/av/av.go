@@ -1,5 +1,5 @@
-// Package attr makes DynamoDB items and attribute values in few words, for tests.
-package attr
+// Package av makes DynamoDB items and attribute values in few words, for tests.
+package av
 
 import (
 	"fmt"
