@@ -89,8 +89,3 @@ func Advance(id string, t, turn ticket.Number, data int64) clause.Write {
 	}
 	return OfTurn(w, id, turn)
 }
-
-// Has reports whether a turn of the holder's block may be the present one.
-func (h Holder) Has(turn ticket.Number) bool {
-	return h.Ticket.Compare(turn) <= 0 && turn.Compare(h.Last()) <= 0 && h.Reached.Compare(turn) <= 0
-}

@@ -6,8 +6,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/attr"
-	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -22,15 +20,15 @@ func ExampleItems_SortKey() {
 	// true true
 }
 
-// A query from RecordSortKey to LastSortKey shows the record and the rows. What it means for a ticket is decided here, and
+// A query from RecordSortKey to the SortKey of ticket.Max shows the record and the rows. What it means for a ticket is decided here, and
 // never grants the lock: a live row ahead, or a holder in the way, is waited for. Otherwise CLAIM is tried.
 func ExampleSnapshot_Decide() {
 	q := queue.Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "order-7", Reason: "lock"}
 	record := q.RecordKey()
-	for name, value := range map[string]string{attr.TicketNumber: "13", attr.ServingAfter: "10", attr.Granted: "11"} {
+	for name, value := range map[string]string{"ticketNumber": "13", "servingAfter": "10", "granted": "11"} {
 		record[name] = &types.AttributeValueMemberN{Value: value}
 	}
-	record[attr.Holders] = &types.AttributeValueMemberM{} // ticket 11 has released the lock
+	record["holders"] = &types.AttributeValueMemberM{} // ticket 11 has released the lock
 	alive := queue.Lease{TTL: 15 * time.Second, Until: time.Date(2026, 1, 1, 0, 1, 0, 0, time.UTC)}
 	ahead := queue.Waiter{Ticket: ticket.FromUint64(12), ID: "a", Lease: alive}.Item(q)
 
@@ -66,17 +64,4 @@ func ExampleClaim() {
 	// sets holders.#id
 	// sets granted
 	// sets holdMode
-}
-
-// The phases of a held lock.
-func ExampleMoves() {
-	for _, m := range machine.Moves() {
-		if m.From == machine.PhaseReleasing {
-			fmt.Printf("%s to %s: %s\n", m.From, m.To, m.When)
-		}
-	}
-	// Output:
-	// releasing to released: the record shows that a call of the holder released the lock, or the next turn of its block has begun
-	// releasing to cleared: the record shows that the lock was lost, and an entry that was left is removed
-	// releasing to unknown: the lock is not in the record, and the marks of its end were replaced
 }

@@ -13,3 +13,6 @@ func (w Waiter) Read(item clause.Item) Waiter {
 	w.raw = item
 	return w
 }
+
+// Padded returns the digits in the sort key of an item.
+func (q Items) Padded(item clause.Item) (string, bool) { return q.padded(item) }

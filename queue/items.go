@@ -38,9 +38,6 @@ func (q Items) SortKey(t ticket.Number) string { return q.Reason + "/" + t.Padde
 // RecordSortKey is the first sort key of the queue.
 func (q Items) RecordSortKey() string { return q.Reason + "/" + padding }
 
-// LastSortKey is the last sort key that a row of the queue can have.
-func (q Items) LastSortKey() string { return q.SortKey(ticket.Max) }
-
 // padding is that of the record, which comes before all rows.
 var padding = ticket.Number{}.Padded()
 
@@ -57,8 +54,8 @@ func (q Items) RecordKey() clause.Item {
 	return q.Key(q.RecordSortKey())
 }
 
-// Padded returns the digits in the sort key of an item, or false for an item of another queue.
-func (q Items) Padded(item clause.Item) (string, bool) {
+// padded returns the digits in the sort key of an item, or false for an item of another queue.
+func (q Items) padded(item clause.Item) (string, bool) {
 	padded, ok := strings.CutPrefix(text(item, q.SK), q.Reason+"/")
 	return padded, ok && len(padded) == ticket.Digits
 }

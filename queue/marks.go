@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -19,7 +18,7 @@ type Marks struct {
 	Released Released
 	Evicted  Eviction
 	// Unsettled are times, on DynamoDB's clock, after which no transaction of an earlier holder
-	// that was given up begins; Someday for one that was not known.
+	// that was given up begins; far in the future for one that was not known.
 	Unsettled []time.Time
 }
 
@@ -41,13 +40,6 @@ type Released struct {
 	ID     string
 	Ticket ticket.Number
 	Call   int64 // the release call of the holder that was applied
-}
-
-// Someday returns a time of its own for each id, later than any clock shows.
-func Someday(id string) time.Time {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(h.Sum32()) * time.Millisecond)
 }
 
 // Eviction is the mark of an eviction: it says which holder was evicted, because its lease had ended, or by an operator.
@@ -103,85 +95,4 @@ func (e Eviction) attribute() types.AttributeValue {
 	item[attr.Made] = clause.Int(e.Made)
 	clause.SetTime(item, attr.At, e.At)
 	return clause.Map(item)
-}
-
-func (r Released) of(id string, t ticket.Number) bool { return r.ID == id && r.Ticket == t }
-func (e Eviction) of(id string, t ticket.Number) bool { return e.ID == id && e.Ticket == t }
-
-// Outcome is what a record says of a holder's turn.
-type Outcome int
-
-// The outcomes.
-const (
-	OutcomeHeld            Outcome = iota // the holder is in the record
-	OutcomeReleased                       // the given call released it
-	OutcomeReleasedEarlier                // another call of the holder released it
-	OutcomeReleasedSome                   // one of the holder's calls released it
-	OutcomeEvicted                        // the holder was removed by another client
-	OutcomeGone                           // the record does not exist
-	OutcomeUnknown                        // marks of later turns have replaced the mark of this one
-)
-
-// Released reports whether the holder released the lock.
-func (o Outcome) Released() bool {
-	return o == OutcomeReleased || o == OutcomeReleasedEarlier || o == OutcomeReleasedSome
-}
-
-// Outcome returns what became of the turn of the holder id with ticket t, and of its
-// release call. seen are the marks of a record that contained the holder. The result
-// depends on neither clocks nor the number of attempts.
-func (r Record) Outcome(id string, t ticket.Number, call int64, seen Marks) Outcome {
-	released, evicted := r.Marks.Released, r.Marks.Evicted
-	sameRelease, sameEviction := released == seen.Released, evicted.ID != "" && evicted == seen.Evicted
-	h, stands := r.Mine(id)
-	switch {
-	case r.Holds(id, t):
-		return OutcomeHeld
-	case !r.Exists:
-		return OutcomeGone
-	case released.of(id, t) && released.Call == call:
-		return OutcomeReleased
-	case released.of(id, t):
-		return OutcomeReleasedEarlier
-	case evicted.of(id, t):
-		return OutcomeEvicted
-	case sameRelease && (released.ID != "" || sameEviction):
-		// No turn was released since, so neither was this one: the entry was removed
-		// by hand, or the mark of its eviction was replaced.
-		return OutcomeEvicted
-	case sameEviction && !(stands && h.Ticket.IsZero()): // the entry may be that of this turn: its ticket cannot be read
-		return OutcomeReleasedSome // no turn was evicted since
-	}
-	return OutcomeUnknown
-}
-
-// Made is what a record says of a fenced transaction.
-type Made int
-
-// The values of Made.
-const (
-	MadeUnknown Made = iota // the record does not say
-	MadeYes                 // it was made
-	MadeNotYet              // it was not made; an attempt under way may still make it
-	MadeNever               // it was not made, and never will be
-)
-
-// Made returns what became of the fenced transaction number n, the last one of the
-// holder id with ticket t.
-func (r Record) Made(id string, t ticket.Number, n int64) Made {
-	h, stands := r.Mine(id)
-	evicted := r.Marks.Evicted
-	switch {
-	case stands && h.Ticket == t && h.Made < n:
-		return MadeNotYet
-	case stands && h.Ticket == t && h.Made == n:
-		return MadeYes
-	case stands && h.Ticket == t:
-		return MadeNever // Settle has used the number
-	case !evicted.of(id, t) || evicted.Made < 0:
-		return MadeUnknown
-	case evicted.Made == n:
-		return MadeYes
-	}
-	return MadeNever
 }

@@ -26,7 +26,7 @@ func (w Waiter) GrantByName(holder string, since time.Time) (next Next, ok bool)
 	if w.EntryID == "" || w.Problem != nil || w.Lease.Until.IsZero() {
 		return Next{}, false
 	}
-	if w.EntryID == holder || len(w.EntryID) > MaxID || len(w.Owner) > MaxOwner || w.Shared {
+	if w.EntryID == holder || len(w.EntryID) > maxID || len(w.Owner) > MaxOwner || w.Shared {
 		return Next{}, false
 	}
 	return Next{Ticket: w.Ticket, Entry: Entry{

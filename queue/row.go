@@ -22,9 +22,6 @@ const MaxBell = 128
 // used, and a live row that is removed is put again.
 const expiryGrace = time.Hour
 
-// Same reports whether two reads of one queue showed the same row.
-func (w Waiter) Same(o Waiter) bool { return w.Ticket == o.Ticket && w.ID == o.ID }
-
 // KeyAsRead returns the key of the row that was read, which another program may have written.
 func (w Waiter) KeyAsRead(q Items) clause.Item { return q.Key(text(w.raw, q.SK)) }
 
@@ -73,7 +70,7 @@ func (w Waiter) expiresAt(until, now time.Time) types.AttributeValue {
 // DecodeRow reads a row. It never fails: a malformed row has a Problem.
 func DecodeRow(q Items, item clause.Item) Waiter {
 	row := Waiter{raw: item}
-	padded, inQueue := q.Padded(item)
+	padded, inQueue := q.padded(item)
 	t, err := ticket.Parse(padded)
 	r := &clause.Reader{What: fmt.Sprintf("queue row %s of %q", t, q), Item: item}
 	if !inQueue || err != nil {

@@ -19,10 +19,10 @@ const (
 	bytesOfAUnit = 1 << 10
 )
 
-// MaxOwner and MaxID are the largest sizes of an owner and of an id that the library writes, in bytes.
+// MaxOwner is the largest size of an owner, and maxID of an id that the library writes, in bytes.
 const (
 	MaxOwner = 256
-	MaxID    = 128
+	maxID    = 128
 )
 
 // MaxPermits is the largest number of permits of a semaphore. That many entries of
@@ -32,9 +32,6 @@ const MaxPermits = 500
 // MaxSharedData is the largest data of a shared holder. MaxPermits holders with it and
 // with the longest owners' names fit, and none of them knows the data of the others.
 const MaxSharedData = 256
-
-// MaxRung is the largest number of permits of a semaphore whose holders have bells: of more, the record would become larger.
-const MaxRung = 10
 
 // MaxEvicted is the largest number of holders of one Evict. The request then stays
 // below DynamoDB's limits of 4 KB for an expression and 300 operators.

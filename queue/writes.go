@@ -346,7 +346,7 @@ func unnumbered(id string, call int64) clause.Cond {
 	return clause.Any(made.Absent(), made.Less(integer(call))).As("transaction not made")
 }
 
-// Downgrade lets a holder that is alone share its lock. next is the number of its next fenced transaction (NextTransaction).
+// Downgrade lets a holder that is alone share its lock. next is the number of its next fenced transaction.
 func Downgrade(id string, t ticket.Number, next int64) clause.Write {
 	return clause.Write{
 		Name: "DOWNGRADE",
@@ -383,10 +383,6 @@ func fence(id string, t ticket.Number, alone bool) []clause.Cond {
 	}
 	return []clause.Cond{isHolder(id), servedAs(id, t)}
 }
-
-// NextTransaction returns the number of the fenced transaction after one. Transactions have
-// even numbers. The odd number after one means that Settle has used it.
-func NextTransaction(call int64) int64 { return call + 2 }
 
 // NumberedFence is Fence for the holder's transaction number call, which is so applied once, however late it arrives.
 func NumberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {

@@ -139,7 +139,7 @@ func (w *Wait) attempt(c Clock, claimed bool) queue.Entry {
 // entry begins the attempt and returns the entry to write.
 func (w *Wait) entry(c Clock, a *Attempt) queue.Entry {
 	entry := queue.Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns, Group: w.Config.Policy.Group}
-	if mode := w.Config.Mode; !mode.Shared && mode.Permits <= queue.MaxRung {
+	if mode := w.Config.Mode; !mode.Shared && mode.Permits <= maxRung {
 		entry.Bell = w.Config.Bell
 	}
 	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner

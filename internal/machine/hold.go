@@ -143,7 +143,7 @@ func (h *Hold) SetData(data []byte) clause.Write {
 // Downgrade is the write that lets others share the lock. The last transaction must have been settled.
 func (h *Hold) Downgrade() clause.Write {
 	h.sharing = max(h.sharing, notAlone)
-	return queue.Downgrade(h.id(), h.grant.Ticket, queue.NextTransaction(h.made))
+	return queue.Downgrade(h.id(), h.grant.Ticket, nextTransaction(h.made))
 }
 
 // Fence is the condition of a write that only the holder may make.
@@ -153,7 +153,7 @@ func (h *Hold) Fence() clause.Write {
 
 // Transact is the condition of the holder's next transaction, and counts it.
 func (h *Hold) Transact() clause.Write {
-	h.made, h.left = queue.NextTransaction(h.made), TransactionSettled
+	h.made, h.left = nextTransaction(h.made), TransactionSettled
 	return h.ofTurn(queue.NumberedFence(h.id(), h.grant.Ticket, h.sharing == isAlone, h.made))
 }
 
@@ -161,7 +161,7 @@ func (h *Hold) Transact() clause.Write {
 func (h *Hold) Settle() clause.Write { return queue.Settle(h.grant.ID, h.grant.Ticket, h.made) }
 
 // Made returns what a record says of the last transaction.
-func (h *Hold) Made(rec queue.Record) queue.Made { return rec.Made(h.grant.ID, h.grant.Ticket, h.made) }
+func (h *Hold) Made(rec queue.Record) Made { return MadeOf(rec, h.grant.ID, h.grant.Ticket, h.made) }
 
 // Left returns the state of the last transaction.
 func (h *Hold) Left() TransactionState { return h.left }
@@ -276,8 +276,8 @@ func (h *Hold) confirms(rec queue.Record) bool {
 }
 
 // outcome returns what became of the lock and its last release call, by a record.
-func (h *Hold) outcome(rec queue.Record) queue.Outcome {
-	return rec.Outcome(h.grant.ID, h.grant.Ticket, h.calls, queue.Marks{Released: h.seen.released, Evicted: h.seen.evicted})
+func (h *Hold) outcome(rec queue.Record) Outcome {
+	return OutcomeOf(rec, h.grant.ID, h.grant.Ticket, h.calls, queue.Marks{Released: h.seen.released, Evicted: h.seen.evicted})
 }
 
 // inBlock is the part of a Hold that depends on its block.

@@ -207,7 +207,7 @@ func refusedTransaction(w *turn) {
 	w.hold.Leave(machine.TransactionRefused)
 }
 
-func lateCopy(w *turn) { w.apply(queue.NumberedFence("me", n(5), true, queue.NextTransaction(0))) }
+func lateCopy(w *turn) { w.apply(queue.NumberedFence("me", n(5), true, machine.NextTransaction(0))) }
 
 // spoil makes the entry unreadable.
 func (t *turn) spoil() {

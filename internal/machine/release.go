@@ -160,7 +160,7 @@ func (s releaseStep) begin() HoldDo {
 	case s.left == TransactionRefused:
 		c.ending.Unmade = s.made
 	case c.kind == updates: // it must not arrive after the next transaction
-		c.ending.Unmade = queue.NextTransaction(s.made)
+		c.ending.Unmade = nextTransaction(s.made)
 	}
 	s.tidyMarks()
 	return s.send()
@@ -188,7 +188,7 @@ func (s releaseStep) tidyMarks() {
 func (s releaseStep) send() HoldDo {
 	c, latest := s.c, s.now.Latest
 	if latest.IsZero() { // the host's clock says nothing about it
-		latest = queue.Someday(s.grant.ID)
+		latest = Someday(s.grant.ID)
 	}
 	switch {
 	case c.unsettled:
@@ -299,7 +299,7 @@ func (s releaseStep) shown(visible bool) HoldDo {
 	c.unsettled = c.unsettled || !visible
 	c.ending.Unmade = 0
 	if c.kind == updates {
-		c.ending.Unmade = queue.NextTransaction(s.made)
+		c.ending.Unmade = nextTransaction(s.made)
 	}
 	if c.form == queue.FormPass {
 		c.form = queue.FormHandOff // the offer was answered

@@ -11,6 +11,7 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // resume joins if the ticket can still be granted.
@@ -65,7 +66,7 @@ func holderOf(h *queue.Handle, rec queue.Record) (holder queue.Holder, found boo
 			continue
 		case holder.Unreadable():
 			return holder, true, WhyError, holder.Problem
-		case !holder.Has(h.Ticket):
+		case !mayServe(holder, h.Ticket):
 			continue
 		case holder.Lease.FailClosed && !holder.Lease.Endless():
 			why, err = WhyGone, errors.New("the lock fails closed, and its process ended before it was confirmed")
@@ -76,6 +77,11 @@ func holderOf(h *queue.Handle, rec queue.Record) (holder queue.Holder, found boo
 		return holder, true, why, err
 	}
 	return queue.Holder{}, false, why, nil
+}
+
+// mayServe reports whether a turn of the holder's block may be the present one.
+func mayServe(h queue.Holder, turn ticket.Number) bool {
+	return h.Ticket.Compare(turn) <= 0 && turn.Compare(h.Last()) <= 0 && h.Reached.Compare(turn) <= 0
 }
 
 // hides returns what is wrong with a record that refuses to replace an entry as it was read.

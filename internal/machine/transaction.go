@@ -1,7 +1,5 @@
 package machine
 
-import "github.com/queuelock/queuelock/queue"
-
 // Transaction is the machine of one fenced transaction, under one lock or several: from its first attempt until its outcome is
 // known. Step takes what has happened, and returns what to do next.
 //
@@ -33,7 +31,7 @@ type TransactionEvent struct {
 	Mismatch, Forgotten, Transient, Open bool
 	// Fenced: a record has refused it, which says Made, or is Malformed.
 	Fenced, Malformed bool
-	Made              queue.Made // also of TransactSettle
+	Made              Made // also of TransactSettle
 }
 
 // TransactionDo is what to do next.
@@ -90,9 +88,9 @@ func (t *Transaction) Step(e TransactionEvent) TransactionDo {
 		return t.done(TransactUnknown, e.Err)
 	}
 	switch e.Made {
-	case queue.MadeYes:
+	case MadeYes:
 		return t.done(TransactMade, nil)
-	case queue.MadeUnknown:
+	case MadeUnknown:
 		return t.done(TransactUnknown, t.err)
 	}
 	return t.done(TransactFailed, t.err)
@@ -112,11 +110,11 @@ func (t *Transaction) answered(e TransactionEvent) TransactionDo {
 	switch {
 	case e.Err == nil:
 		return t.done(TransactMade, nil)
-	case e.Fenced && e.Made == queue.MadeYes:
+	case e.Fenced && e.Made == MadeYes:
 		return t.ask(TransactShow)
-	case e.Fenced && e.Made == queue.MadeUnknown && (t.renamed || e.Forgotten):
+	case e.Fenced && e.Made == MadeUnknown && (t.renamed || e.Forgotten):
 		return t.done(TransactUnknown, e.Err)
-	case e.Fenced && e.Made != queue.MadeNotYet:
+	case e.Fenced && e.Made != MadeNotYet:
 		return t.done(TransactLost, e.Err)
 	case e.Fenced, e.Transient:
 		// With every attempt cancelled none is under way, unless the transport has a copy.

@@ -129,7 +129,7 @@ func (w *Wait) swept(c Clock, r Replied) Do {
 		return w.lookAgain()
 	}
 	w.Snapshot.Rows = slices.DeleteFunc(slices.Clone(w.Snapshot.Rows), func(row queue.Waiter) bool {
-		return slices.ContainsFunc(w.turn.sweeping, row.Same)
+		return slices.ContainsFunc(w.turn.sweeping, func(o queue.Waiter) bool { return o.Ticket == row.Ticket && o.ID == row.ID })
 	})
 	w.turn.sweeping = nil
 	return w.act(c)

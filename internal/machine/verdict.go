@@ -20,14 +20,14 @@ const (
 
 // verdicts are what a refusal means if nothing else explains it, by what the record says of the lock: for Release, for
 // Release of a lost lock, and for UpdateAndRelease. The record decides, whatever the local clock says.
-var verdicts = map[queue.Outcome][3]verdict{
-	queue.OutcomeHeld:            {evicted, evicted, declined},
-	queue.OutcomeReleased:        {released, evicted, released},
-	queue.OutcomeReleasedEarlier: {released, evicted, earlier},
-	queue.OutcomeReleasedSome:    {released, evicted, unknown},
-	queue.OutcomeEvicted:         {evicted, evicted, evicted},
-	queue.OutcomeGone:            {unknown, evicted, unknown},
-	queue.OutcomeUnknown:         {unknown, evicted, unknown},
+var verdicts = map[Outcome][3]verdict{
+	OutcomeHeld:            {evicted, evicted, declined},
+	OutcomeReleased:        {released, evicted, released},
+	OutcomeReleasedEarlier: {released, evicted, earlier},
+	OutcomeReleasedSome:    {released, evicted, unknown},
+	OutcomeEvicted:         {evicted, evicted, evicted},
+	OutcomeGone:            {unknown, evicted, unknown},
+	OutcomeUnknown:         {unknown, evicted, unknown},
 }
 
 // ends are the ends of a call, where a verdict is one: for Release, for Release of a lost lock, and for UpdateAndRelease.
@@ -71,14 +71,14 @@ func (s releaseStep) judge(rec queue.Record) verdict {
 		return orphaned
 	case c.ending.Bounded && rec.Holds(id, t) && (c.form != queue.FormFast || fast):
 		return crowded
-	case c.ending.Unmade != 0 && rec.Made(id, t, c.ending.Unmade) == queue.MadeYes:
+	case c.ending.Unmade != 0 && MadeOf(rec, id, t, c.ending.Unmade) == MadeYes:
 		return resend
-	case outcome == queue.OutcomeHeld && (c.form == queue.FormPass || c.form == queue.FormFast && !(c.asks && fast)):
+	case outcome == OutcomeHeld && (c.form == queue.FormPass || c.form == queue.FormFast && !(c.asks && fast)):
 		return handOff
 	case v == evicted && left && c.kind != updates:
 		return orphaned
-	case outcome == queue.OutcomeReleasedSome && c.kind == updates && c.ending.Call == 1,
-		outcome == queue.OutcomeGone && c.kind == releases && s.grant.Home && len(rec.Item) == 0:
+	case outcome == OutcomeReleasedSome && c.kind == updates && c.ending.Call == 1,
+		outcome == OutcomeGone && c.kind == releases && s.grant.Home && len(rec.Item) == 0:
 		return released
 	}
 	return v

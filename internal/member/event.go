@@ -179,7 +179,7 @@ type (
 		Follows bool                     // of Released: a later turn has the lock, with the same entry
 		Open    bool                     // of Declined: the update may have been made
 		Fence   clause.Write             // of Done, to Fences and Joins
-		Made    queue.Made               // of Done, to Judges
+		Made    machine.Made             // of Done, to Judges
 		Left    machine.TransactionState // of the end of Transacts
 		Ends    time.Time                // of Renewed
 		Accepts bool                     // of Renewed: a grant by name

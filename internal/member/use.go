@@ -63,7 +63,7 @@ func (s *step) uses(e Uses) {
 		h.h.hold.Use()
 		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N})
 	case e.Use == Judges:
-		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N, Made: h.use().made(e.Record, queue.MadeUnknown, queue.MadeNever)})
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N, Made: h.use().made(e.Record, machine.MadeUnknown, machine.MadeNever)})
 	case e.Use == Looks:
 		s.do(Look{Of: s.ask(byRead, h.b.n), Record: true})
 	case e.Use == Extends:
@@ -176,7 +176,7 @@ func (s transacting) stops() {
 		h.attempts = time.Time{}
 		s.attempts(errOver)
 	case h.asks && s.recall(bySettle):
-		s.settledAs(queue.MadeUnknown)
+		s.settledAs(machine.MadeUnknown)
 	case s.recall(byTx):
 		s.transacts(machine.TransactionEvent{Transient: true, Open: true, Err: errOver})
 	case s.recall(byUse):
@@ -220,16 +220,16 @@ func (s transacting) settled(e Answer) {
 	h := s.h
 	switch {
 	case e.Reply == machine.ReplyApplied:
-		s.settledAs(queue.MadeNever)
+		s.settledAs(machine.MadeNever)
 	case e.Reply < machine.ReplyFailed:
-		made := s.made(e.Record, queue.MadeUnknown)
-		if made == queue.MadeYes {
+		made := s.made(e.Record, machine.MadeUnknown)
+		if made == machine.MadeYes {
 			s.shows(byShow)
 			return
 		}
 		s.settledAs(made)
 	case h.calls || h.lost:
-		s.settledAs(queue.MadeUnknown)
+		s.settledAs(machine.MadeUnknown)
 	default:
 		h.asks, h.settles = false, true
 		s.waits(e.Err)
@@ -243,22 +243,22 @@ func (s transacting) shows(what asked) {
 
 // visible goes on after SETTLE of a transaction that was made.
 func (s transacting) visible(is bool) {
-	made := queue.MadeUnknown
+	made := machine.MadeUnknown
 	if is {
-		made = queue.MadeYes
+		made = machine.MadeYes
 	}
 	s.settledAs(made)
 }
 
 // settledAs goes on after SETTLE.
-func (s transacting) settledAs(made queue.Made) {
+func (s transacting) settledAs(made machine.Made) {
 	h := s.h
 	if h.asks, h.settles = false, false; h.tx != nil {
 		s.transacts(machine.TransactionEvent{Made: made})
 		return
 	}
 	left := machine.TransactionSettled
-	if made == queue.MadeUnknown {
+	if made == machine.MadeUnknown {
 		left = machine.TransactionUnsettled
 	}
 	if h.hold.Leave(left); left == machine.TransactionUnsettled && !h.calls { // what waits for it is not begun
@@ -284,7 +284,7 @@ func (s transacting) attempts(err error) {
 	case !h.settles:
 		s.transacts(machine.TransactionEvent{Err: err})
 	case err != nil:
-		s.settledAs(queue.MadeUnknown)
+		s.settledAs(machine.MadeUnknown)
 	default:
 		h.settles = false
 		s.settling()
@@ -301,14 +301,14 @@ func (s transacting) attempted(e Answer) machine.TransactionEvent {
 	case machine.ReplyFailed:
 		ev.Err = errors.Join(errHidden, e.Err)
 	default:
-		ev.Fenced, ev.Made, ev.Err = true, s.made(e.Record, queue.MadeUnknown, queue.MadeNever), errRefused
+		ev.Fenced, ev.Made, ev.Err = true, s.made(e.Record, machine.MadeUnknown, machine.MadeNever), errRefused
 	}
 	return ev
 }
 
 // made returns what a record that has refused says of the last transaction. It may show that the lock is lost, with one of these. A SETTLE
 // of which the answer was lost is refused by its own number.
-func (s transacting) made(rec queue.Record, lost ...queue.Made) queue.Made {
+func (s transacting) made(rec queue.Record, lost ...machine.Made) machine.Made {
 	made := s.h.hold.Made(rec)
 	if slices.Contains(lost, made) {
 		do := s.steps(machine.HoldEvent{Kind: machine.HoldChanged, Reply: machine.ReplyLost, Record: rec})

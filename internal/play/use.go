@@ -250,14 +250,14 @@ func (l user) leaves(u *use, left machine.TransactionState) {
 func (l user) judges(err error, i int) (e machine.TransactionEvent) {
 	rec, malformed := queue.DecodeRecord(l.p.queue.Items, table.ReasonItem(err, i))
 	if malformed != nil {
-		return machine.TransactionEvent{Fenced: true, Made: queue.MadeNotYet, Malformed: true, Err: malformed}
+		return machine.TransactionEvent{Fenced: true, Made: machine.MadeNotYet, Malformed: true, Err: malformed}
 	}
 	r := l.call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Judges, Record: rec})
 	e = machine.TransactionEvent{Fenced: true, Made: r.Made, Err: err}
 	if r.News != member.Done { // it has ended
-		e.Made = queue.MadeUnknown
+		e.Made = machine.MadeUnknown
 	}
-	if e.Made == queue.MadeUnknown || e.Made == queue.MadeNever {
+	if e.Made == machine.MadeUnknown || e.Made == machine.MadeNever {
 		e.Err = cmp.Or(l.Err(), err)
 	}
 	return e

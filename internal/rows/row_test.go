@@ -115,7 +115,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		enqueue(t, q, want)
 		all := lookAll(t, q).Rows
-		if len(all) != 1 || all[0].Problem != nil || !all[0].Same(want) || all[0].Owner != want.Owner || all[0].Shared != want.Shared ||
+		if len(all) != 1 || all[0].Problem != nil || all[0].Ticket != want.Ticket || all[0].ID != want.ID || all[0].Owner != want.Owner || all[0].Shared != want.Shared ||
 			!all[0].CreatedAt.Equal(want.CreatedAt) || all[0].Lease.Beat != 0 || all[0].Lease.TTL != want.Lease.TTL || !all[0].Lease.Until.Equal(want.Lease.Until) {
 			rt.Fatalf("read %+v, want %+v", all, want)
 		}

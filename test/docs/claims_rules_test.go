@@ -8,6 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -28,37 +29,37 @@ func TestOutcomes(t *testing.T) {
 		record string
 		turn   string
 		seen   queue.Marks
-		cases  map[queue.Outcome]queue.Record
+		cases  map[machine.Outcome]queue.Record
 	}{
-		{"has the entry, with its ticket", "continues", seen, map[queue.Outcome]queue.Record{
-			queue.OutcomeHeld: {Exists: true, Holders: []queue.Holder{{ID: id, Ticket: n(5)}}, Marks: queue.Marks{Released: released(id, call)}},
+		{"has the entry, with its ticket", "continues", seen, map[machine.Outcome]queue.Record{
+			machine.OutcomeHeld: {Exists: true, Holders: []queue.Holder{{ID: id, Ticket: n(5)}}, Marks: queue.Marks{Released: released(id, call)}},
 		}},
-		{"does not exist", "unknown; released, for Release of a lock on a deleted item", seen, map[queue.Outcome]queue.Record{
-			queue.OutcomeGone: {Marks: queue.Marks{Released: released(id, call)}},
+		{"does not exist", "unknown; released, for Release of a lock on a deleted item", seen, map[machine.Outcome]queue.Record{
+			machine.OutcomeGone: {Marks: queue.Marks{Released: released(id, call)}},
 		}},
-		{"`released` names a call of the holder", "was released by that call", seen, map[queue.Outcome]queue.Record{
-			queue.OutcomeReleased:        {Exists: true, Marks: queue.Marks{Released: released(id, call), Evicted: evicted(id)}},
-			queue.OutcomeReleasedEarlier: {Exists: true, Marks: queue.Marks{Released: released(id, call-1), Evicted: evicted(id)}},
+		{"`released` names a call of the holder", "was released by that call", seen, map[machine.Outcome]queue.Record{
+			machine.OutcomeReleased:        {Exists: true, Marks: queue.Marks{Released: released(id, call), Evicted: evicted(id)}},
+			machine.OutcomeReleasedEarlier: {Exists: true, Marks: queue.Marks{Released: released(id, call-1), Evicted: evicted(id)}},
 		}},
-		{"`evicted` names the holder", lost, seen, map[queue.Outcome]queue.Record{
-			queue.OutcomeEvicted: {Exists: true, Marks: queue.Marks{Released: released("d-0", 1), Evicted: evicted(id)}},
+		{"`evicted` names the holder", lost, seen, map[machine.Outcome]queue.Record{
+			machine.OutcomeEvicted: {Exists: true, Marks: queue.Marks{Released: released("d-0", 1), Evicted: evicted(id)}},
 		}},
-		{"has the same `released` as before; or none, as before, and the same `evicted`", lost + ": removed by hand", seen, map[queue.Outcome]queue.Record{
-			queue.OutcomeEvicted: {Exists: true, Marks: queue.Marks{Released: seen.Released, Evicted: evicted("d-0")}},
+		{"has the same `released` as before; or none, as before, and the same `evicted`", lost + ": removed by hand", seen, map[machine.Outcome]queue.Record{
+			machine.OutcomeEvicted: {Exists: true, Marks: queue.Marks{Released: seen.Released, Evicted: evicted("d-0")}},
 		}},
-		{"or none, as before, and the same `evicted`", lost + ": removed by hand", none, map[queue.Outcome]queue.Record{
-			queue.OutcomeEvicted: {Exists: true, Marks: none},
+		{"or none, as before, and the same `evicted`", lost + ": removed by hand", none, map[machine.Outcome]queue.Record{
+			machine.OutcomeEvicted: {Exists: true, Marks: none},
 		}},
-		{"has the same `evicted` as before", "was released", seen, map[queue.Outcome]queue.Record{
-			queue.OutcomeReleasedSome: {Exists: true, Marks: queue.Marks{Released: released("d-0", 1), Evicted: seen.Evicted}},
+		{"has the same `evicted` as before", "was released", seen, map[machine.Outcome]queue.Record{
+			machine.OutcomeReleasedSome: {Exists: true, Marks: queue.Marks{Released: released("d-0", 1), Evicted: seen.Evicted}},
 		}},
-		{"anything else", "unknown", none, map[queue.Outcome]queue.Record{
-			queue.OutcomeUnknown: {Exists: true, Marks: queue.Marks{Evicted: evicted("d-0")}},
+		{"anything else", "unknown", none, map[machine.Outcome]queue.Record{
+			machine.OutcomeUnknown: {Exists: true, Marks: queue.Marks{Evicted: evicted("d-0")}},
 		}},
 	} {
 		says(t, protocolPage, "%s | %s |", row.record, row.turn)
 		for want, rec := range row.cases {
-			if got := rec.Outcome(id, n(5), call, row.seen); got != want {
+			if got := machine.OutcomeOf(rec, id, n(5), call, row.seen); got != want {
 				t.Errorf("a record that %s: outcome %d, want %d", row.record, got, want)
 			}
 		}
@@ -76,17 +77,17 @@ func TestMade(t *testing.T) {
 	}
 	for _, row := range []struct {
 		says    string
-		want    queue.Made
+		want    machine.Made
 		records []queue.Record
 	}{
-		{"| the entry has a lower `made` | may be sent again |", queue.MadeNotYet, []queue.Record{entry(0), entry(2)}},
-		{"| the entry, or `evicted` of this holder, has this number | was applied |", queue.MadeYes, []queue.Record{entry(number), gone(number)}},
-		{"| either has another number | is never applied |", queue.MadeNever, []queue.Record{entry(number + 1), gone(number - 2), gone(number + 1)}},
-		{"| anything else | was not applied, if", queue.MadeUnknown, []queue.Record{{}, {Exists: true}, gone(-1)}},
+		{"| the entry has a lower `made` | may be sent again |", machine.MadeNotYet, []queue.Record{entry(0), entry(2)}},
+		{"| the entry, or `evicted` of this holder, has this number | was applied |", machine.MadeYes, []queue.Record{entry(number), gone(number)}},
+		{"| either has another number | is never applied |", machine.MadeNever, []queue.Record{entry(number + 1), gone(number - 2), gone(number + 1)}},
+		{"| anything else | was not applied, if", machine.MadeUnknown, []queue.Record{{}, {Exists: true}, gone(-1)}},
 	} {
 		says(t, protocolPage, "%s", row.says)
 		for i, rec := range row.records {
-			if got := rec.Made(id, n(5), number); got != row.want {
+			if got := machine.MadeOf(rec, id, n(5), number); got != row.want {
 				t.Errorf("%s record %d shows %d, want %d", row.says, i, got, row.want)
 			}
 		}

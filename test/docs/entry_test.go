@@ -152,7 +152,7 @@ var ofProtocol = regexp.MustCompile(`/waitpolicy\.Pace\b|/queue\.(Ending|Entry|H
 // protocol are the functions with none of these types.
 var protocol = []string{
 	"heartbeat.Keeper.Due",
-	"queue.ClosedFor", "queue.HoldTime.Add", "queue.Lease.End", "queue.Turns", "queue.Holder.Accepted", "queue.Holder.Has", "queue.Holder.Unchanged", "queue.Holder.Unreadable", "queue.Lease.Keeps", "queue.NextTransaction", "queue.Someday", "queue.Waiter.GrantByName",
+	"queue.ClosedFor", "queue.HoldTime.Add", "queue.Lease.End", "queue.Turns", "queue.Holder.Accepted", "queue.Holder.Has", "queue.Holder.Unchanged", "queue.Holder.Unreadable", "queue.Lease.Keeps", "queue.NextTransaction", "machine.Someday", "queue.Waiter.GrantByName",
 	"queue.Waiter.Same", "waitpolicy.Names",
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -27,10 +28,10 @@ const (
 	handOff = queue.FormHandOff
 	pass    = queue.FormPass
 
-	outcomeEvicted = queue.OutcomeEvicted
+	outcomeEvicted = machine.OutcomeEvicted
 
-	madeYes   = queue.MadeYes
-	madeNever = queue.MadeNever
+	madeYes   = machine.MadeYes
+	madeNever = machine.MadeNever
 
 	manyTimes = queue.MaxUnsettled
 )

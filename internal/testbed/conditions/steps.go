@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -436,7 +437,7 @@ func (a who) transacts() step {
 // judges reports what the record says of a transaction.
 func (w *world) judges(tx transaction, item clause.Item) {
 	rec, err := decode(w.names, item)
-	if m := rec.Made(tx.id, tx.ticket, tx.call); err == nil && (m == madeYes || m == madeNever) {
+	if m := machine.MadeOf(rec, tx.id, tx.ticket, tx.call); err == nil && (m == madeYes || m == madeNever) {
 		w.reports = append(w.reports, verdict{tx, m == madeYes})
 		if m == madeYes { // it is repeated until an answer shows that it is visible
 			delete(w.invisible, tx)
@@ -530,7 +531,7 @@ func (a who) learns() step {
 		if err != nil {
 			return
 		}
-		switch o := rec.Outcome(c.id, c.ticket, c.call, c.marks); {
+		switch o := machine.OutcomeOf(rec, c.id, c.ticket, c.call, c.marks); {
 		case o.Released():
 			w.reportsEnd(c, true)
 		case o == outcomeEvicted:

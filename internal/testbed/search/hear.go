@@ -199,7 +199,7 @@ func (s *search) usedFor(w *world, i, j int, t *member.Report) {
 		return
 	case t.Use == member.Judges:
 		if t.News != member.Done {
-			t.Made = queue.MadeUnknown
+			t.Made = machine.MadeUnknown
 		}
 		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: t.Made, Err: errLost})
 		return

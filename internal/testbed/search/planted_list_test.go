@@ -266,7 +266,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a repeated SETTLE counts as a loss", world: "blocks, transaction, lost twice", finds: "known", quick: true,
 		edits: []edit{
-			{useFile, "made := s.made(e.Record, queue.MadeUnknown)", "made := s.made(e.Record, queue.MadeUnknown, queue.MadeNever)"},
+			{useFile, "made := s.made(e.Record, machine.MadeUnknown)", "made := s.made(e.Record, machine.MadeUnknown, machine.MadeNever)"},
 		},
 	},
 	// Four proofs.
@@ -704,7 +704,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a record that refuses such a transaction counts as one that has made it", world: "joint, ended", finds: "reported",
 		edits: []edit{
-			{useFile, "Made: h.use().made(e.Record, queue.MadeUnknown, queue.MadeNever)", "Made: queue.MadeYes"},
+			{useFile, "Made: h.use().made(e.Record, machine.MadeUnknown, machine.MadeNever)", "Made: machine.MadeYes"},
 		},
 	},
 	// What the checks of one grant, of one turn and of one record find.

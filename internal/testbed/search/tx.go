@@ -6,7 +6,6 @@ import (
 
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
-	"github.com/queuelock/queuelock/queue"
 )
 
 // A holder reads the item x, which its lock protects, and writes it in a fenced transaction. A further transaction of its turn is
@@ -152,7 +151,7 @@ func (s *search) joint(w *world, i, j int, e machine.TransactionEvent) {
 	case machine.TransactSettle:
 		if c.made.made&(1<<c.count) == 0 {
 			c.cut = true
-			s.joint(w, i, j, machine.TransactionEvent{Made: queue.MadeNever})
+			s.joint(w, i, j, machine.TransactionEvent{Made: machine.MadeNever})
 			return
 		}
 		m.show = true
@@ -169,9 +168,9 @@ func (s *search) jointHeard(w *world, m *msg) {
 	i, j := int(m.node), int(m.caller)
 	switch r := machine.Reply(m.reply); {
 	case r == machine.ReplyApplied:
-		s.joint(w, i, j, machine.TransactionEvent{Made: queue.MadeYes})
+		s.joint(w, i, j, machine.TransactionEvent{Made: machine.MadeYes})
 	case r < machine.ReplyFailed && w.nodes[i].callers[j].made.made&(1<<m.call) != 0: // the other record refuses it first
-		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: queue.MadeYes, Err: errLost})
+		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: machine.MadeYes, Err: errLost})
 	case r < machine.ReplyFailed:
 		s.step(w, i, event{kind: evUses, caller: m.caller, use: member.Judges, rec: m.rec})
 	default:

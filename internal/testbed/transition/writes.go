@@ -250,7 +250,7 @@ func (r record) ofHolder(id string) (all []clause.Write) {
 		return []clause.Write{queue.Revoke(id, t, *is.Revoked)}
 	case r.asked.has(attr.DataSet):
 		return []clause.Write{queue.SetData(id, t, is.DataSet, is.Data)}
-	case r.asked.has(attr.Made) && is.Made%2 == 0: // as NextTransaction says
+	case r.asked.has(attr.Made) && is.Made%2 == 0: // as nextTransaction of package machine says
 		return []clause.Write{queue.NumberedFence(id, t, true, is.Made), queue.NumberedFence(id, t, false, is.Made)}
 	case r.asked.has(attr.Made):
 		return []clause.Write{queue.Settle(id, t, is.Made-1)}
