@@ -12,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/callback"
+	"github.com/queuelock/queuelock/internal/load"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
@@ -293,8 +294,8 @@ func (s *settings) maxData() int {
 }
 
 // load returns what one holder with that data adds to its record.
-func (s *settings) load(data int) queue.Load {
-	return queue.Load{Owner: len(s.Owner) + len(s.policy().Group), Data: data, Interval: s.HeartbeatInterval}
+func (s *settings) load(data int) load.Holder {
+	return load.Holder{Owner: len(s.Owner) + len(s.policy().Group), Data: data, Interval: s.HeartbeatInterval}
 }
 
 // waiterMode returns the mode by which a waiter decides whether there is room.

@@ -156,7 +156,7 @@ func (s *leaseSearch) item(v *leaseState) clause.Item {
 	one := ticket.FromUint64(1).Attribute()
 	return clause.Item{
 		attr.TicketNumber: one, attr.Granted: one, attr.ServingAfter: ticket.Number{}.Attribute(),
-		attr.HoldMode: clause.String(queue.ModeExclusive), attr.Holders: clause.Map(clause.Item{"h": clause.Map(entry)}),
+		attr.HoldMode: clause.String(attr.Exclusive), attr.Holders: clause.Map(clause.Item{"h": clause.Map(entry)}),
 	}
 }
 

@@ -17,6 +17,7 @@
 //	callback    calls the caller's functions
 //	group       counts what is under way
 //	retry       repeats requests, and lets one outlive its caller
+//	load        says how many holders a record sustains
 //	attr        names the attributes of records and rows
 //	planted     leaves conditions out of writes, for tests that see such mistakes found
 //	random      draws random numbers

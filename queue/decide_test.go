@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/testbed/records"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -86,7 +87,7 @@ func TestRulesInOrder(t *testing.T) {
 // TestTurnsAhead checks that the turns of the waiters ahead are counted.
 func TestTurnsAhead(t *testing.T) {
 	q := queue.Items{Entity: "e", Reason: "lock"}
-	const r, w = queue.ModeShared, queue.ModeExclusive
+	const r, w = attr.Shared, attr.Exclusive
 	shared := queue.Mode{Shared: true}
 	for name, test := range map[string]struct {
 		holders int
@@ -116,7 +117,7 @@ func TestTurnsAhead(t *testing.T) {
 		}
 		snapshot := queue.Snapshot{Record: records.Read(rec), ReadAt: epoch}
 		for i, mode := range test.all {
-			snapshot.Rows = append(snapshot.Rows, queue.Waiter{Ticket: n(2 + i), ID: mode, Shared: mode == queue.ModeShared, Lease: queue.Lease{TTL: time.Minute}})
+			snapshot.Rows = append(snapshot.Rows, queue.Waiter{Ticket: n(2 + i), ID: mode, Shared: mode == attr.Shared, Lease: queue.Lease{TTL: time.Minute}})
 		}
 		j := decide(q, snapshot, n(10), test.mode, nil, heartbeat.NewObserver(new(heartbeat.Clock), false))
 		if j.Do != test.do || j.Turns != test.turns || j.Joins != test.joins || j.Ahead != len(test.all) {

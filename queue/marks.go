@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -20,19 +19,6 @@ type Marks struct {
 	// Unsettled are times, on DynamoDB's clock, after which no transaction of an earlier holder
 	// that was given up begins; far in the future for one that was not known.
 	Unsettled []time.Time
-}
-
-// UnsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
-// recovery takes seconds.
-const UnsettledFor = time.Minute
-
-// MayAppear reports whether a fenced transaction of an earlier turn may become visible during a turn that begins with these
-// marks. granted is the earliest time of its grant on DynamoDB's clock, or zero.
-func (m Marks) MayAppear(granted time.Time) bool {
-	recent := func(at time.Time) bool { return !at.IsZero() && (granted.IsZero() || granted.Sub(at) < UnsettledFor) }
-	evicted := !m.Evicted.Ticket.IsZero()
-	last := m.Released.Ticket.Less(m.Evicted.Ticket) // no turn was released after the evicted one
-	return slices.ContainsFunc(m.Unsettled, recent) || evicted && (last || m.Evicted.At.IsZero() || recent(m.Evicted.At))
 }
 
 // Released is the mark of a release.

@@ -19,18 +19,11 @@ type Mode struct {
 
 func (m Mode) readers() int { return cmp.Or(m.Readers, MaxPermits) }
 
-// The values of holdMode, and of the mode of a row or an entry. An entry without
-// one is exclusive.
-const (
-	ModeExclusive = "exclusive"
-	ModeShared    = "shared"
-)
-
 func (m Mode) String() string {
 	if m.Shared {
-		return ModeShared
+		return attr.Shared
 	}
-	return ModeExclusive
+	return attr.Exclusive
 }
 
 // Room reports whether the record has room for another holder once those that are gone are removed.

@@ -94,11 +94,11 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	}
 	rec.Permits = decodePermits(r, q.Attr(attr.Permits))
 	// Without holders it has no meaning, but the next TAKE would keep it.
-	mode := choice(r, q.Attr(attr.HoldMode), ModeExclusive, ModeShared)
+	mode := choice(r, q.Attr(attr.HoldMode), attr.Exclusive, attr.Shared)
 	if !rec.Present {
 		return rec, r.Err
 	}
-	rec.Shared = mode == ModeShared
+	rec.Shared = mode == attr.Shared
 	rec.ServingAfter = ticket.Read(r, servingAfter)
 	if rec.TicketNumber.Compare(rec.ServingAfter) <= 0 {
 		r.Fail(servingAfter, "is %s, not below %s %s", rec.ServingAfter, ticketNumber, rec.TicketNumber)
@@ -162,7 +162,7 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 	}
 	read(func(e *clause.Reader) {
 		h.Owner = e.OptionalText(attr.Owner)
-		h.Shared = e.OptionalText(attr.Mode) == ModeShared
+		h.Shared = e.OptionalText(attr.Mode) == attr.Shared
 		h.Named = e.OptionalBool(attr.Named)
 		h.Group = e.OptionalText(attr.Group)
 		if since := e.OptionalTime(attr.Since); e.Err == nil {

@@ -30,12 +30,12 @@ func (w Waiter) LeaseID(q Items) string {
 	return q.Entity + "/" + text(w.raw, q.SK) + "/" + w.ID
 }
 
-// Key returns the key of the row.
-func (w Waiter) Key(q Items) clause.Item { return q.Key(q.SortKey(w.Ticket)) }
+// key returns the key of the row.
+func (w Waiter) key(q Items) clause.Item { return q.Key(q.SortKey(w.Ticket)) }
 
 // Item returns the row.
 func (w Waiter) Item(q Items) clause.Item {
-	item := w.Key(q)
+	item := w.key(q)
 	item[attr.ID] = clause.String(w.ID)
 	item[attr.Owner] = clause.String(w.Owner)
 	item[attr.Mode] = clause.String(Mode{Shared: w.Shared}.String())
@@ -81,7 +81,7 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		row.Ticket = t
 		row.ID = r.Text(attr.ID)
 		row.Owner = r.OptionalText(attr.Owner)
-		row.Shared = r.OptionalText(attr.Mode) == ModeShared
+		row.Shared = r.OptionalText(attr.Mode) == attr.Shared
 		row.CreatedAt = r.OptionalTime(attr.CreatedAt)
 		row.Lease = ReadLease(r)
 		row.EntryID = r.OptionalText(attr.EntryID)

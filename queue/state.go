@@ -108,18 +108,6 @@ func (s *State) EstimatedWait(position int) time.Duration {
 // HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block holds it once, for all its turns.
 type HoldTime struct{ Mean, Deviation time.Duration }
 
-// Add adds a hold time, with the gains of TCP's round-trip estimator: 1/8 and 1/4
-// (RFC 6298, section 2).
-func (t HoldTime) Add(length time.Duration) HoldTime {
-	if t == (HoldTime{}) {
-		return HoldTime{Mean: length, Deviation: length / 2}
-	}
-	return HoldTime{
-		Mean:      t.Mean + (length-t.Mean)/8,
-		Deviation: t.Deviation + ((length-t.Mean).Abs()-t.Deviation)/4,
-	}
-}
-
 func (t HoldTime) attribute() types.AttributeValue {
 	return clause.Map(clause.Item{
 		attr.Mean:      clause.Int(t.Mean.Milliseconds()),

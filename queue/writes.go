@@ -31,7 +31,7 @@ func (e Entry) item() clause.Item {
 	e.Lease.Fill(item)
 	clause.SetTime(item, attr.Since, e.Since)
 	if e.Mode.Shared {
-		item[attr.Mode] = clause.String(ModeShared)
+		item[attr.Mode] = clause.String(attr.Shared)
 	}
 	if e.Named {
 		item[attr.Named] = &types.AttributeValueMemberBOOL{Value: true}
@@ -95,8 +95,8 @@ func millis(t time.Time) clause.Operand { return integer(t.UnixMilli()) }
 var (
 	zero      = integer(0)
 	one       = integer(1)
-	exclusive = str(ModeExclusive)
-	shared    = str(ModeShared)
+	exclusive = str(attr.Exclusive)
+	shared    = str(attr.Shared)
 )
 
 // entry returns the path of a holder's entry.

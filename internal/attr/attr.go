@@ -51,6 +51,13 @@ const (
 	Value      = "value"      // result, B: absent if it is empty
 )
 
+// The values of holdMode, and of the mode of a row or an entry. An entry without
+// one is exclusive.
+const (
+	Exclusive = "exclusive"
+	Shared    = "shared"
+)
+
 // record are the attributes of the serving record, of any kind of queue.
 var record = []string{
 	TicketNumber, ServingAfter, Granted, Holders, Turn, HoldMode, Permits, Scope,

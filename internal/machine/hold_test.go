@@ -42,7 +42,7 @@ func newTurn(g machine.Grant) *turn {
 	t := &turn{item: holdItems.RecordKey()}
 	for name, value := range map[string]clause.Value{
 		attr.TicketNumber: clause.Int(5), attr.Granted: clause.Int(4), attr.ServingAfter: clause.Int(3),
-		attr.Holders: clause.Map(clause.Item{}), attr.HoldMode: clause.String(queue.ModeExclusive),
+		attr.Holders: clause.Map(clause.Item{}), attr.HoldMode: clause.String(attr.Exclusive),
 	} {
 		t.item[name] = value
 	}

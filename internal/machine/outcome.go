@@ -2,6 +2,7 @@ package machine
 
 import (
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -100,4 +101,29 @@ func Someday(id string) time.Time {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id)) // never fails
 	return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(h.Sum32()) * time.Millisecond)
+}
+
+// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
+// recovery takes seconds.
+const unsettledFor = time.Minute
+
+// MayAppear reports whether a fenced transaction of an earlier turn may become visible during a turn that begins with these
+// marks. granted is the earliest time of its grant on DynamoDB's clock, or zero.
+func MayAppear(m queue.Marks, granted time.Time) bool {
+	recent := func(at time.Time) bool { return !at.IsZero() && (granted.IsZero() || granted.Sub(at) < unsettledFor) }
+	evicted := !m.Evicted.Ticket.IsZero()
+	last := m.Released.Ticket.Less(m.Evicted.Ticket) // no turn was released after the evicted one
+	return slices.ContainsFunc(m.Unsettled, recent) || evicted && (last || m.Evicted.At.IsZero() || recent(m.Evicted.At))
+}
+
+// AddTurn adds a turn to hold times, with the gains of TCP's round-trip estimator: 1/8 and 1/4
+// (RFC 6298, section 2).
+func AddTurn(t queue.HoldTime, length time.Duration) queue.HoldTime {
+	if t == (queue.HoldTime{}) {
+		return queue.HoldTime{Mean: length, Deviation: length / 2}
+	}
+	return queue.HoldTime{
+		Mean:      t.Mean + (length-t.Mean)/8,
+		Deviation: t.Deviation + ((length-t.Mean).Abs()-t.Deviation)/4,
+	}
 }

@@ -144,7 +144,7 @@ func (s releaseStep) begin() HoldDo {
 	c, g := s.c, s.grant
 	s.calls++
 	c.first, c.ending = queue.FormHandOff, queue.Ending{
-		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: s.seen.holdTime.Add(s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
+		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: AddTurn(s.seen.holdTime, s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
 		Replaces: s.sharing == isAlone,
 	}
 	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock idle
@@ -175,7 +175,7 @@ func (s releaseStep) tidyMarks() {
 	}
 	for _, at := range s.unsettled {
 		switch {
-		case now.Earliest.Sub(at) >= queue.UnsettledFor, now.Earliest.Sub(now.Began) >= queue.UnsettledFor:
+		case now.Earliest.Sub(at) >= unsettledFor, now.Earliest.Sub(now.Began) >= unsettledFor:
 			c.ending.Settled = append(c.ending.Settled, at)
 		case at.After(now.Latest):
 			c.bounds = c.ending.Replaces

@@ -54,7 +54,7 @@ func read(number, granted, permits int, holders ...queue.Holder) queue.Record {
 		entries[h.ID] = clause.Map(entry)
 	}
 	item := clause.Item{
-		attr.TicketNumber: num(number).Attribute(), attr.Granted: num(granted).Attribute(), attr.HoldMode: clause.String(queue.ModeExclusive),
+		attr.TicketNumber: num(number).Attribute(), attr.Granted: num(granted).Attribute(), attr.HoldMode: clause.String(attr.Exclusive),
 		attr.ServingAfter: num(0).Attribute(), attr.Holders: clause.Map(entries),
 	}
 	if permits > 0 {

@@ -101,7 +101,7 @@ func (s waiting) granted(do machine.Do) {
 		h.result = &result
 	}
 	earliest, _, _ := s.c.At(s.now)
-	h.unsettled = rec.Marks.MayAppear(earliest)
+	h.unsettled = machine.MayAppear(rec.Marks, earliest)
 	b.held, b.wait = h, waited
 	if !named {
 		s.withdraw()

@@ -190,7 +190,7 @@ func TestFiguresOfFormat(t *testing.T) {
 	says(t, formatPage, "at most %s bytes", thousands(constantOf(t, ".", "maxData")))
 	says(t, formatPage, "plus %v minutes for a late release", secondsOf(t, "internal/machine", "lateFor")/60)
 	says(t, formatPage, "in the year %d", machine.Someday("a").Year())
-	unsettled := secondsOf(t, "queue", "UnsettledFor") / 60
+	unsettled := secondsOf(t, "internal/machine", "unsettledFor") / 60
 	says(t, formatPage, "that are %v minute old, or were there for %v minute of their turn", unsettled, unsettled)
 	says(t, formatPage, "the TTL attribute (N): %v hour after the end", secondsOf(t, "queue", "expiryGrace")/3600)
 	says(t, formatPage, "and %d zeros", ticket.Digits)

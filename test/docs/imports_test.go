@@ -37,6 +37,7 @@ var floors = []string{
 	"sweeper",
 	"heartbeat",
 	"waitpolicy",
+	"internal/load",
 	"internal/member",
 	"internal/machine",
 	"queue",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/load"
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -139,7 +140,7 @@ func TestRecordSize(t *testing.T) {
 	})
 	locktest.InTable(t, "AdmitsAsManyReadersAsCanBeRenewed", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Second, WaiterTTL: time.Minute})
-		n := queue.Load{Owner: 1, Data: queue.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
+		n := load.Holder{Owner: 1, Data: queue.MaxSharedData, Interval: time.Second / 2}.MaxHolders()
 		if n < 10 || n > 100 {
 			t.Fatalf("%d readers", n)
 		}
@@ -165,7 +166,7 @@ func TestRecordSizeFormula(t *testing.T) {
 		locktest.InBubble(t, fmt.Sprint("IsNoLessThanTheItem/", n), func(t *testing.T) {
 			engine := embedded.New(embedded.Config{})
 			table := queuelocktest.NewTable(t, queuelocktest.WithEngine(engine))
-			load := queue.Load{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
+			load := load.Holder{Owner: 256, Data: 300, Interval: time.Duration(n) * time.Second}
 			key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{Owner: strings.Repeat("o", load.Owner)})
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)

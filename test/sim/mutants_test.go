@@ -333,7 +333,7 @@ var mutants = []mutant{
 		`returned nil, and the lock was removed by|returned nil, and .* was not written`, 186, "",
 	},
 	{
-		"a plain read after an eviction", "queue/marks.go",
+		"a plain read after an eviction", "internal/machine/outcome.go",
 		"	return slices.ContainsFunc(m.Unsettled, recent) || evicted && ", "	return slices.ContainsFunc(m.Unsettled[:0], recent) || false && evicted && ",
 		`an update is lost`, 0, "./test/hold TestSplitAfterEviction",
 	},

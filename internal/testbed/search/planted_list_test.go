@@ -57,7 +57,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "x is read plainly if the turn before was released", world: "transaction, idle and evicted", finds: "lost",
 		edits: []edit{
-			{"queue/marks.go", "evicted && (last || m.Evicted.At.IsZero() || recent(m.Evicted.At))", "evicted && last"},
+			{"internal/machine/outcome.go", "evicted && (last || m.Evicted.At.IsZero() || recent(m.Evicted.At))", "evicted && last"},
 		},
 	},
 	{
@@ -450,7 +450,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a holder forgets that a transaction may not be visible", world: "transaction, evicted", finds: "lost",
 		edits: []edit{
-			{holdFile, `	h.unsettled = rec.Marks.MayAppear(earliest)
+			{holdFile, `	h.unsettled = machine.MayAppear(rec.Marks, earliest)
 `, `	_ = earliest
 `},
 		},

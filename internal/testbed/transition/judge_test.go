@@ -179,7 +179,7 @@ func TestJudge(t *testing.T) {
 			db := table.Client("a")
 			key := q.RecordKey()
 			if c.write.Name == "ENQUEUE" || c.before[attr.ID] != nil { // it is of a row
-				key = row.Key(q)
+				key = q.Key(q.SortKey(row.Ticket))
 			}
 			if c.before != nil {
 				e.put(t, db, c.before)

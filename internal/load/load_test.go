@@ -1,9 +1,10 @@
-package queue_test
+package load_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/load"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -11,10 +12,10 @@ func TestLoad(t *testing.T) {
 	t.Run("MaxDataIsTheMostThatFits", func(t *testing.T) {
 		for _, interval := range []time.Duration{500 * time.Millisecond, 5 * time.Second, 30 * time.Second, 10 * time.Minute} {
 			for n := 1; n <= queue.MaxPermits; n++ {
-				l := queue.Load{Owner: 30, Interval: interval}
+				l := load.Holder{Owner: 30, Interval: interval}
 				l.Data = l.MaxData(n, 4096)
 				if l.Data < 0 {
-					if _, fits := (queue.Load{Owner: 30, Interval: interval}).Units(n); fits {
+					if _, fits := (load.Holder{Owner: 30, Interval: interval}).Units(n); fits {
 						t.Fatalf("%d holders each %v fit without data, and none is possible", n, interval)
 					}
 					continue
@@ -32,7 +33,7 @@ func TestLoad(t *testing.T) {
 	})
 	t.Run("MaxHoldersIsTheMostThatFits", func(t *testing.T) {
 		for _, interval := range []time.Duration{10 * time.Millisecond, 5 * time.Second, 30 * time.Second, 10 * time.Minute} {
-			l := queue.Load{Owner: 30, Data: queue.MaxSharedData, Interval: interval}
+			l := load.Holder{Owner: 30, Data: queue.MaxSharedData, Interval: interval}
 			n := l.MaxHolders()
 			if _, fits := l.Units(n); !fits && n > 1 {
 				t.Errorf("%d each %v do not fit", n, interval)
@@ -44,7 +45,7 @@ func TestLoad(t *testing.T) {
 	})
 	t.Run("MinIntervalIsEnough", func(t *testing.T) {
 		for _, n := range []int{2, 50, 300, 500} {
-			l := queue.Load{Owner: 30}
+			l := load.Holder{Owner: 30}
 			l.Interval = l.MinInterval(n)
 			if units, fits := l.Units(n); !fits {
 				t.Errorf("%d each %v: %.0f units", n, l.Interval, units)
@@ -52,7 +53,7 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	t.Run("SharedDataFitsForAll", func(t *testing.T) {
-		l := queue.Load{Owner: 256, Data: queue.MaxSharedData, Interval: time.Hour}
+		l := load.Holder{Owner: 256, Data: queue.MaxSharedData, Interval: time.Hour}
 		if n := l.MaxHolders(); n != queue.MaxPermits {
 			t.Errorf("%d holders with %d bytes", n, queue.MaxSharedData)
 		}
