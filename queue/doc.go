@@ -1,6 +1,7 @@
 // Package queue is what is in the table: what the items of a queue say, what each conditional write of them asks for and
 // leaves, and what a look decides for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. The internal
-// package machine says which write comes next, member has the machines of a client, and play drives members for every call.
+// package machine says which write comes next for a ticket, member has the machines of a client in a queue, and play drives
+// members for each call that wants or has a lock.
 //
 //	serving record   holders, and which tickets were issued and granted: a Record
 //	row of ticket 8  a Waiter and its Lease
