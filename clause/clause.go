@@ -2,7 +2,9 @@
 //
 // A [Write] has conditions, all of which must hold, and changes. From it follow the expressions of the request
 // ([Write.Builder]), and what the write does to an item ([Write.Apply]). So no rule
-// is written a second time, in another language.
+// is written a second time, in another language. A [Reader] reads what a write has left.
+//
+// The package is of the protocol and may change in any version.
 //
 // It sends nothing, has no clock and keeps no state. The semantics are those of DynamoDB: a comparison with an
 // attribute that is missing or of another type is false, right sides read the item as it was, and a change of a path
@@ -55,7 +57,7 @@ type Path struct {
 // At returns the path of an attribute.
 func At(attribute string) Path { return Path{attribute: attribute} }
 
-// Key is the partition key, which is missing exactly if there is no item. Expires is the TTL attribute of the table.
+// The partition key, which is missing exactly if there is no item, and the TTL attribute of the table.
 var (
 	Key     = Path{attribute: key}
 	Expires = Path{attribute: expires}

@@ -1,6 +1,21 @@
 // Package queue is what is in the table: what the items of a queue say, what each conditional write of them asks for and
 // leaves, and what a look decides for a ticket. It is pure: it sends nothing, and has no clock and no goroutine. The internal
-// package machine says which write comes next, member has the machines of a client, and play drives members for every call.
+// package machine says which write comes next for a ticket, member has the machines of a client in a queue, and play drives
+// members for each call that wants or has a lock.
+//
+// # For users of locks
+//
+// Viewer.Inspect of package queuelock returns a [State]: what one consistent query showed, with a [Holder] for each entry and
+// a [Waiter] for each row. It may be out of date when it is returned: to guard a write, use Lock.Condition or Lock.Transact.
+// Expired entries and rows are listed until a client removes them, and a row that another program wrote is listed with its
+// Problem. A [MalformedError], [MismatchError] or [TableError] says what is wrong with a record, a queue or the table. A
+// [Handle] names a lock or a place that outlives its process, a [Revocation] says who asks a holder to give way, and a
+// [Result] is what a holder has computed for all.
+//
+// These, [Lease], [HoldTime] and the constants named Max will not change. All else is of the protocol and may change in any
+// version.
+//
+// # In the table
 //
 //	serving record   holders, and which tickets were issued and granted: a Record
 //	row of ticket 8  a Waiter and its Lease
@@ -25,13 +40,4 @@
 //
 // It does not promise that a holder knows at once that it was evicted (package heartbeat). A [Record] in memory is only a hint
 // at what to try: the table decides.
-//
-// # State
-//
-// Viewer.Inspect of package queuelock returns a [State]: what one consistent query showed. It may be out of date when it is
-// returned: to guard a write, use Lock.Condition or Lock.Transact. Expired entries and rows are listed until a client removes
-// them, and a row that another program wrote is listed with its Problem.
-//
-// State, [Holder], [Waiter], [HoldTime], [Result] and the errors will not change. All else is of the protocol and may change in any version;
-// its arguments of package clause are internal.
 package queue

@@ -52,7 +52,7 @@ type answer struct {
 func (r Record) meets(w clause.Write) bool { return planted.In(w).Refuses(r.names, r.item) == nil }
 
 // DecodeRecord reads a record. A missing item is the zero [Record]. It returns a
-// *clause.MalformedError if the item is not a record of this library. A malformed
+// [*clause.MalformedError] if the item is not a record of this library. A malformed
 // entry of holders is not an error but the Problem of that [Holder], because other
 // holders need only their own entries. Unknown attributes are ignored.
 func DecodeRecord(q Items, item clause.Item) (Record, error) {

@@ -28,7 +28,7 @@ func SnapshotOf(rec Record, at time.Time) Snapshot { return Snapshot{Record: rec
 func (s *Snapshot) Saw(rec Record, at time.Time) { s.Record, s.ReadAt, s.Whole = rec, at, false }
 
 // Add adds an item of the queue that was read. Rows must come in the order of tickets.
-// Returns a *clause.MalformedError if the item is a record and is malformed.
+// Returns a [*clause.MalformedError] if the item is a record and is malformed.
 func (s *Snapshot) Add(q Items, item clause.Item) (err error) {
 	switch isRecord := text(item, q.SK) == q.RecordSortKey(); {
 	case !isRecord:

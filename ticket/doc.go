@@ -14,5 +14,5 @@
 // The Master is plain values: the conditional write that takes a number, the one that seeds a counter which is missing,
 // and what a refusal of either means. It sends nothing: internal/counter does. It decides nothing about whose turn it is:
 // that is a condition of the writes in package queue. Master, [Rider], [Take], Base and Read are of the protocol and may
-// change in any version, and their arguments of package clause are internal. Number and Scope will not change.
+// change in any version. Number and Scope will not change.
 package ticket

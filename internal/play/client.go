@@ -1,12 +1,3 @@
-// Package play drives members: it sends what they ask for, lets time come to their timers, and lets callers rest on a channel. What
-// comes next is for package member to decide. The driver decides what a failure is: when a request hangs, is repeated, or is unknown.
-//
-//	Acquire, Release, …  ──event──►  player.run ──► member.Step ──► effects:  Send, Look, … ► one goroutine each ──answer──► player.run
-//	the timer, a bell    ──event──►      │                                    Give, Refuse, Report ──► the caller's channel
-//	                                     └── arms the timer for the first of the member's
-//
-// A member is stepped by one goroutine at a time, which ends when nothing has happened. A request has a goroutine while it is under
-// way. So a caller that waits, and a lock that is held, have none of their own.
 package play
 
 import (

@@ -19,9 +19,9 @@ import (
 func TestLimitsOfOneQueue(t *testing.T) {
 	const page, kilobyte = "docs/costs.md", 1 << 10
 	says(t, page, "size = %d KB + n * (%d bytes + owner + data) at most %d KB",
-		constantOf(t, "queue", "recordBase")/kilobyte, constantOf(t, "queue", "entryBase"), constantOf(t, "queue", "maxRecord")/kilobyte)
-	says(t, page, "units = n / HeartbeatInterval * size in KB at most %d a second", constantOf(t, "queue", "maxUnits"))
-	says(t, page, "each holder of `Permits` and `Shared` about %d bytes", constantOf(t, "queue", "entryBase"))
+		constantOf(t, "internal/load", "recordBase")/kilobyte, constantOf(t, "internal/load", "entryBase"), constantOf(t, "internal/load", "maxRecord")/kilobyte)
+	says(t, page, "units = n / HeartbeatInterval * size in KB at most %d a second", constantOf(t, "internal/load", "maxUnits"))
+	says(t, page, "each holder of `Permits` and `Shared` about %d bytes", constantOf(t, "internal/load", "entryBase"))
 	says(t, page, "At most %d holders share a queue", queue.MaxPermits)
 
 	var permits, readers int

@@ -126,7 +126,7 @@ func TestOneRetryPolicy(t *testing.T) {
 
 // pure are the packages that send nothing, start nothing and have no clock. A reader of a write, and
 // a program that searches what may happen, need only call them.
-var pure = []string{"queue", "internal/machine", "ticket", "clause", "internal/quote"}
+var pure = []string{"queue", "internal/machine", "ticket", "clause", "internal/attr", "internal/planted", "internal/quote"}
 
 // TestPure checks that nothing in a pure package, and nothing of the library that it imports, can do more.
 func TestPure(t *testing.T) {

@@ -31,6 +31,28 @@ func TestSpecNames(t *testing.T) {
 	}
 }
 
+// TestLifeNames finds the functions of the life of an acquire, each in the package that the page says.
+func TestLifeNames(t *testing.T) {
+	declared, found := declarations(t), 0
+	_, section, _ := strings.Cut(read(t, protocolPage), "## The life of a contended acquire\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for line := range strings.SplitSeq(section, "\n") {
+		in := ""
+		if row := regexp.MustCompile("^\\| `([a-z]+)` \\|").FindStringSubmatch(line); row != nil {
+			in = row[1] + "."
+		}
+		for _, name := range regexp.MustCompile("`([A-Za-z]+\\.[A-Za-z.]+)`").FindAllStringSubmatch(line, -1) {
+			first, _, _ := strings.Cut(name[1], ".")
+			if found++; !declared[in+name[1]] && (!declared["package "+first] || !declared[name[1]]) {
+				t.Errorf("%s: the code has no %s%s", protocolPage, in, name[1])
+			}
+		}
+	}
+	if found < 60 {
+		t.Errorf("found %d names", found)
+	}
+}
+
 // TestSpecFigures compares the figures of the page with the lists that they count.
 func TestSpecFigures(t *testing.T) {
 	fewest, most := 9, 0
@@ -133,7 +155,7 @@ func checksOf(t *testing.T) string {
 	return all.String()
 }
 
-// declarations returns the names of the library: "Func", "pkg.Func", "Type.method", and "package pkg".
+// declarations returns the names of the library: "Func", "pkg.Func", "Type.method", "pkg.Type.method", and "package pkg".
 func declarations(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -159,7 +181,7 @@ func declarations(t *testing.T) map[string]bool {
 					of = star.X
 				}
 				if id, ok := of.(*ast.Ident); ok {
-					all[id.Name+"."+d.Name.Name] = true
+					all[id.Name+"."+d.Name.Name], all[pkg+"."+id.Name+"."+d.Name.Name] = true, true
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
@@ -169,7 +191,7 @@ func declarations(t *testing.T) map[string]bool {
 						if s, ok := spec.Type.(*ast.StructType); ok {
 							for _, f := range s.Fields.List {
 								for _, n := range f.Names {
-									all[spec.Name.Name+"."+n.Name] = true
+									all[spec.Name.Name+"."+n.Name], all[pkg+"."+spec.Name.Name+"."+n.Name] = true, true
 								}
 							}
 						}
