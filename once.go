@@ -9,7 +9,7 @@ import (
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/oncecall"
 	"github.com/queuelock/queuelock/internal/play"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -49,7 +49,7 @@ func (c *Client) serveOnce(ctx context.Context, cfg *settings) (*Lock, error) {
 		return publicError(turn.Publish(ctx, value, ttl))
 	}
 	call.Look = func(ctx context.Context) (*queue.Result, error) {
-		rec, err := serving.Get(ctx, cfg.queue)
+		rec, err := requests.Get(ctx, cfg.queue)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (c *Client) readOnce(ctx context.Context, cfg *settings) (rec queue.Record,
 	defer bounded.end()
 	policy := table.Retryable.Within(max(cfg.TTL, minRetryTimeout))
 	err = policy.Do(bounded.ctx, func(ctx context.Context) (err error) {
-		rec, err = serving.Get(ctx, cfg.queue)
+		rec, err = requests.Get(ctx, cfg.queue)
 		return err
 	})
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/listing"
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
@@ -68,7 +67,7 @@ func (v Viewer) Inspect(ctx context.Context, key AnyKey) (*queue.State, error) {
 		return nil, err
 	}
 	defer end()
-	snapshot, err := rows.LookAll(ctx, q)
+	snapshot, err := requests.LookAll(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("queuelock: inspect %s: %w", keyOf(q), err)
 	}
@@ -142,7 +141,7 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 		return false, err
 	}
 	defer end()
-	rec, err := serving.Get(ctx, q)
+	rec, err := requests.Get(ctx, q)
 	if err != nil {
 		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
 	}
@@ -152,7 +151,7 @@ func (c *Client) IsLocked(ctx context.Context, key Key) (bool, error) {
 	if locked || rec.Unaccepted() == "" {
 		return locked, nil
 	}
-	snapshot, err := rows.LookAll(ctx, q) // a grant by name lasts as long as the row
+	snapshot, err := requests.LookAll(ctx, q) // a grant by name lasts as long as the row
 	if err != nil {
 		return false, fmt.Errorf("queuelock: is %s locked: %w", keyOf(q), err)
 	}
@@ -172,7 +171,7 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	cfg := &settings{Config: &c.cfg, special: ordinary, queue: q}
 	c.number(ctx, cfg, 0)
 	log := cfg.log
-	swept, err := rows.Sweeper(cfg.queue, c.observer, 0).Sweep(ctx)
+	swept, err := requests.Sweeper(cfg.queue, c.observer, 0).Sweep(ctx)
 	if swept.Waiters > 0 {
 		notify.Send(log, event.Swept{Origin: log.Origin(ticket.Number{}), Expired: swept.Waiters, Removed: swept.Waiters})
 	}
@@ -200,7 +199,7 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 		return err
 	}
 	defer end()
-	rec, err := rows.Sweeper(q, c.observer, minRetryTimeout).Evict(ctx, h)
+	rec, err := requests.Sweeper(q, c.observer, minRetryTimeout).Evict(ctx, h)
 	if err != nil {
 		return fmt.Errorf("queuelock: evict %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
@@ -217,7 +216,7 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	c.players.Woken(q)
 	if rec.CanIdle() {
 		c.background.Run(func() {
-			_ = rows.Sweeper(q, c.observer, 0).MakeIdle(context.WithoutCancel(ctx), rec) // a failure does no harm
+			_ = requests.Sweeper(q, c.observer, 0).MakeIdle(context.WithoutCancel(ctx), rec) // a failure does no harm
 		})
 	}
 	return nil

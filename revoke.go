@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/quote"
-	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
 )
@@ -44,7 +44,7 @@ func (o Operator) Revoke(ctx context.Context, key AnyKey, h queue.Holder, why st
 		return fmt.Errorf("queuelock: Revoke: the deadline is %v: between 0 and %v are possible", deadline, queue.MaxLease)
 	}
 	r := sweeper.Request{By: c.cfg.Owner, Why: why, Deadline: deadline}
-	if err := rows.Sweeper(q, c.observer, minRetryTimeout).Revoke(ctx, h, r, c.local.Ring); err != nil {
+	if err := requests.Sweeper(q, c.observer, minRetryTimeout).Revoke(ctx, h, r, c.local.Ring); err != nil {
 		return fmt.Errorf("queuelock: revoke %s ticket %s: %w", keyOf(q), h.Ticket, err)
 	}
 	return nil

@@ -8,8 +8,7 @@
 //	machine     is what becomes of one ticket: the machines of a wait, its row, a held lock, a transaction
 //	listing     scans a table for its queues
 //	handover    says when a turn has ended: bells
-//	rows        reads and writes the queue rows
-//	serving     reads and writes the serving record
+//	requests    sends the requests of the record and the rows of a queue
 //	counter     sends the requests of a ticket.Master
 //	itemkey     names the items that carry locks
 //	table       sends the requests

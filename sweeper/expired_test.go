@@ -11,8 +11,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -33,7 +32,7 @@ func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 
 // sweeps is a sweeper that has seen nothing.
 func sweeps(q table.Queue) sweeper.Sweeper {
-	return rows.Sweeper(q, heartbeat.NewObserver(q.Clock(), false), 0)
+	return requests.Sweeper(q, heartbeat.NewObserver(q.Clock(), false), 0)
 }
 
 func row(i int, until time.Time) queue.Waiter {
@@ -45,7 +44,7 @@ func row(i int, until time.Time) queue.Waiter {
 
 func enqueue(t testing.TB, q table.Queue, r queue.Waiter) {
 	t.Helper()
-	if _, _, err := rows.Send(t.Context(), q, r.Ticket, queue.Enqueue(r.Item(q.Items), "")); err != nil {
+	if _, _, err := requests.SendRow(t.Context(), q, r.Ticket, queue.Enqueue(r.Item(q.Items), "")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +64,7 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = num(5000), num(0), num(0), clause.Map(holders)
 	name := tb.Name()
 	locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}))
-	rec := locktest.Must(serving.Get(t.Context(), q))
+	rec := locktest.Must(requests.Get(t.Context(), q))
 	return rec
 }
 
@@ -104,18 +103,18 @@ func TestLiveRowsRemain(t *testing.T) {
 			ends[id], kept[id], renewed[id] = end, !dead || renews, renews
 		}
 		record(t, tb, q, ends)
-		snapshot := locktest.Must(rows.LookAll(t.Context(), q))
+		snapshot := locktest.Must(requests.LookAll(t.Context(), q))
 		judged := snapshot.Decide(heartbeat.NewObserver(q.Clock(), false).Leases(q.Items, snapshot), ticket.Max, queue.Mode{}, nil)
 		for _, r := range all {
 			if renewed[r.ID] {
-				if _, _, err := rows.Send(t.Context(), q, r.Ticket, r.Renew(now.Add(time.Hour), now)); err != nil {
+				if _, _, err := requests.SendRow(t.Context(), q, r.Ticket, r.Renew(now.Add(time.Hour), now)); err != nil {
 					rt.Fatal(err)
 				}
 			}
 		}
 		for id := range ends {
 			if renewed[id] {
-				if _, _, err := serving.Send(t.Context(), q, queue.Renewal{Until: now.Add(time.Hour)}.Heartbeat(id, ticket.FromUint64(1))); err != nil {
+				if _, _, err := requests.Send(t.Context(), q, queue.Renewal{Until: now.Add(time.Hour)}.Heartbeat(id, ticket.FromUint64(1))); err != nil {
 					rt.Fatal(err)
 				}
 			}
@@ -139,7 +138,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		if evicted != wantHolders || err != nil {
 			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
 		}
-		left := locktest.Must(rows.LookAll(t.Context(), q))
+		left := locktest.Must(requests.LookAll(t.Context(), q))
 		found := map[string]bool{}
 		for _, r := range left.Rows {
 			found[r.ID] = true

@@ -1,5 +1,5 @@
 // Package counter issues ticket numbers by atomic increments of a counter in one item.
-// Package serving adds its own attributes to the increment, so that taking a number and
+// Package requests adds its own attributes to the increment, so that taking a number and
 // being served at once are one request.
 //
 // # Promises
@@ -11,7 +11,7 @@
 //
 // # Does not promise
 //
-// Numbers may stay unused: an increment whose answer was lost burns one. Package serving
+// Numbers may stay unused: an increment whose answer was lost burns one. Package queue
 // decides the order in which tickets are served.
 //
 //	| failure                         | outcome                                   |

@@ -16,8 +16,8 @@ import (
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -403,7 +403,7 @@ func (l ender) updates(ctx context.Context, q table.Queue, s member.Send) (a mem
 	l.mu.Lock()
 	u := l.update
 	l.mu.Unlock()
-	a.Record, a.Reply, a.Err = serving.SendWith(ctx, q, s.Write, u.users)
+	a.Record, a.Reply, a.Err = requests.SendWith(ctx, q, s.Write, u.users)
 	l.mu.Lock()
 	u.item = a.Record.Item
 	l.mu.Unlock()

@@ -15,8 +15,7 @@ import (
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/rows"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -276,29 +275,29 @@ func (p wire) leaves(r *request, err error) {
 func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a member.Answer) {
 	switch {
 	case s.Take != nil:
-		a.Record, a.Reply, a.Err = serving.Take(ctx, q, *s.Take)
+		a.Record, a.Reply, a.Err = requests.Take(ctx, q, *s.Take)
 	case len(s.Evicts) > 0:
 		var n int
-		a.Record, n, a.Err = rows.Sweeper(q, nil, 0).Holders(ctx, s.Evicts)
-		if a.Reply = serving.ReplyOf(a.Err); n > 0 {
+		a.Record, n, a.Err = requests.Sweeper(q, nil, 0).Holders(ctx, s.Evicts)
+		if a.Reply = requests.ReplyOf(a.Err); n > 0 {
 			first := queue.Turns(s.Evicts)[0]
 			notify.Send(r.log, event.Evicted{Origin: r.log.Origin(r.Ticket), Count: n, Holder: first.Ticket, Owner: first.Owner})
 		}
 	case len(s.Sweep) > 0:
 		var n int
-		n, a.Err = rows.Sweeper(q, nil, 0).Rows(ctx, s.Sweep)
-		if a.Reply = serving.ReplyOf(a.Err); a.Err == nil && n < len(s.Sweep) {
+		n, a.Err = requests.Sweeper(q, nil, 0).Rows(ctx, s.Sweep)
+		if a.Reply = requests.ReplyOf(a.Err); a.Err == nil && n < len(s.Sweep) {
 			a.Reply = machine.ReplyRefused
 		}
 		notify.Send(r.log, event.Swept{Origin: r.log.Origin(r.Ticket), Expired: len(s.Sweep), Removed: n})
 	case !s.Row.IsZero():
-		if a.Reply, a.Row, a.Err = rows.Send(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyLost && s.Write.Kind == clause.Put {
+		if a.Reply, a.Row, a.Err = requests.SendRow(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyLost && s.Write.Kind == clause.Put {
 			a.Err = nil // another row has the ticket
 		}
 	case s.Blind:
-		a.Record, a.Reply, a.Err = serving.SendBlind(ctx, q, s.Write)
+		a.Record, a.Reply, a.Err = requests.SendBlind(ctx, q, s.Write)
 	default:
-		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)
+		a.Record, a.Reply, a.Err = requests.Send(ctx, q, s.Write)
 	}
 	return a
 }
@@ -337,7 +336,7 @@ func (p wire) number(ctx context.Context, q table.Queue, r *request, highest tic
 		}
 	}
 	if a.Err != nil {
-		a.Reply = serving.ReplyOf(a.Err)
+		a.Reply = requests.ReplyOf(a.Err)
 	}
 	return a
 }
@@ -347,19 +346,19 @@ func look(ctx context.Context, q table.Queue, l member.Look) (a member.Answer) {
 	var seen queue.Snapshot
 	switch {
 	case l.Next:
-		seen.Next, a.Err = rows.Get(ctx, q, l.Below)
+		seen.Next, a.Err = requests.GetRow(ctx, q, l.Below)
 		seen.ReadAt = time.Now()
 	case l.Record:
 		var rec queue.Record
-		rec, a.Err = serving.Get(ctx, q)
+		rec, a.Err = requests.Get(ctx, q)
 		seen = queue.SnapshotOf(rec, time.Now())
 	case l.Later:
-		seen, a.Err = rows.LookAround(ctx, q, l.Below)
+		seen, a.Err = requests.LookAround(ctx, q, l.Below)
 	default:
-		seen, a.Err = rows.Look(ctx, q, l.Below, l.Floor, l.Turns)
+		seen, a.Err = requests.Look(ctx, q, l.Below, l.Floor, l.Turns)
 	}
 	if a.Seen = &seen; a.Err != nil {
-		a.Seen, a.Reply = nil, serving.ReplyOf(a.Err)
+		a.Seen, a.Reply = nil, requests.ReplyOf(a.Err)
 	}
 	return a
 }

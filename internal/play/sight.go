@@ -8,7 +8,7 @@ import (
 	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
-	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -451,7 +451,7 @@ func (p *player) ring(e member.Ring) {
 	default:
 		ctx := p.fork()
 		p.c.Background(func() {
-			if row, _ := rows.Get(ctx, q, e.Next); row != nil {
+			if row, _ := requests.GetRow(ctx, q, e.Next); row != nil {
 				p.c.Local.Ring(row.Bell)
 			} // else a look takes its place
 		})

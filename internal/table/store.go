@@ -12,7 +12,7 @@
 //
 // It does not promise retries, beyond those of the caller's SDK client, which it turns off
 // for a write that its sender repeats (clause.Repeat). It knows nothing of the state of
-// records and rows (packages serving and rows).
+// records and rows (package requests).
 package table
 
 import (

@@ -149,7 +149,7 @@ var mutants = []mutant{
 		`believed to hold`, 30021, "",
 	},
 	{
-		"a name for the ticket after the next", "internal/rows/look.go",
+		"a name for the ticket after the next", "internal/requests/look.go",
 		"next, last := t.Plus(uint64(turns)),", "next, last := t.Plus(uint64(turns)+1),",
 		`was granted before ticket`, 41003, "",
 	},
@@ -363,14 +363,14 @@ var mutants = []mutant{
 		noWrite, 5000, "",
 	},
 	{
-		"a waiter's heartbeat that writes one attribute more", "internal/rows/send.go",
-		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n",
-		"func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
+		"a waiter's heartbeat that writes one attribute more", "internal/requests/row.go",
+		"func sendRow(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n",
+		"func sendRow(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
 		noWrite, 5000, "",
 	},
 	{
 		"a heartbeat that counts two beats", "internal/play/send.go",
-		"	default:\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n", "	default:\n		if s.Write.Name == \"HEARTBEAT\" {\n			beat := clause.At(attr.Holders).Entry(r.lock.id).Field(attr.Beat)\n			s.Write.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n		}\n		a.Record, a.Reply, a.Err = serving.Send(ctx, q, s.Write)\n",
+		"	default:\n		a.Record, a.Reply, a.Err = requests.Send(ctx, q, s.Write)\n", "	default:\n		if s.Write.Name == \"HEARTBEAT\" {\n			beat := clause.At(attr.Holders).Entry(r.lock.id).Field(attr.Beat)\n			s.Write.Do[0] = beat.Set(beat.Was().Plus(clause.Int(2)))\n		}\n		a.Record, a.Reply, a.Err = requests.Send(ctx, q, s.Write)\n",
 		noWrite, 5000, "",
 	},
 }

@@ -169,7 +169,7 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 
 // clientInQueue are the packages of what one client does in one queue.
 var clientInQueue = []string{
-	"internal/counter", "internal/handover", "internal/member", "internal/multilock", "internal/play", "internal/rows", "internal/serving",
+	"internal/counter", "internal/handover", "internal/member", "internal/multilock", "internal/play", "internal/requests",
 }
 
 // largest is the row of the largest count. Its parts are the counts of at least

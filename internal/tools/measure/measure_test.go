@@ -217,7 +217,7 @@ func TestRanIn(t *testing.T) {
 func TestTyped(t *testing.T) {
 	var all []checked
 	for _, files := range []map[string]string{
-		{"internal/serving/a.go": `package serving
+		{"internal/requests/a.go": `package requests
 
 type T struct{}
 
@@ -235,21 +235,21 @@ var db sdk
 `},
 		{"queue/a.go": `package queue
 
-import "github.com/queuelock/queuelock/internal/serving"
+import "github.com/queuelock/queuelock/internal/requests"
 
 type M struct{}
 
-func (M) Step(map[string]*serving.T) {}
+func (M) Step(map[string]*requests.T) {}
 
-func F(f func() error) (a serving.A) { return nil }
+func F(f func() error) (a requests.A) { return nil }
 
 func G(chan int) {
-	serving.Get()
-	for serving.Send() != nil {
-		F(func() error { return serving.Evict() })
+	requests.Get()
+	for requests.Send() != nil {
+		F(func() error { return requests.Evict() })
 	}
 	F(func() error { M{}.Step(nil); return nil })
-	func() { serving.Evict() }()
+	func() { requests.Evict() }()
 }
 `},
 	} {

@@ -115,7 +115,7 @@ func typed(all []checked) []row {
 var card = []string{"ticket", "queue", "heartbeat", "sweeper", "waitpolicy"}
 
 // senders are the packages whose functions send a single request for others.
-var senders = []string{"internal/counter", "internal/rows", "internal/serving", "internal/table"}
+var senders = []string{"internal/counter", "internal/requests", "internal/table"}
 
 // writers returns whether a function sends a write: it is a method of the SDK, or of a sender and calls such a function, or a
 // sender has it behind the interface of package sweeper.

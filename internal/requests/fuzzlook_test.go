@@ -1,9 +1,7 @@
-package rows_test
+package requests_test
 
 import (
 	"errors"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -15,20 +13,10 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
-
-// canned answers every request with the same body.
-type canned string
-
-func (c canned) Do(req *http.Request) (*http.Response, error) {
-	return &http.Response{
-		StatusCode: http.StatusOK, Request: req, Body: io.NopCloser(strings.NewReader(string(c))),
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}, "Date": {"Sat, 01 Jan 2000 00:00:00 GMT"}},
-	}, nil
-}
 
 // FuzzLook checks that any items that a query returns, in DynamoDB's JSON and by the real
 // SDK client, are judged without harm. No client claims past a live row, and no row lives
@@ -42,7 +30,7 @@ func FuzzLook(f *testing.F) {
 		})
 		layout := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
 		q := table.NewStore(db, layout, 5*time.Second).Queue("e", "lock", nil)
-		snapshot, err := rows.LookAll(t.Context(), q)
+		snapshot, err := requests.LookAll(t.Context(), q)
 		if err != nil {
 			_, malformed := errors.AsType[*clause.MalformedError](err)
 			_, unreadable := errors.AsType[*table.Error](err)

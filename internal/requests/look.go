@@ -1,4 +1,4 @@
-package rows
+package requests
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -27,12 +26,12 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, turns int)
 		last = t.Previous()
 	}
 	if !byName && !floor.IsZero() && floor == last {
-		rec, err := serving.Get(ctx, q)
+		rec, err := Get(ctx, q)
 		return queue.SnapshotOf(rec, time.Now()), err
 	}
 	sent := time.Now()
 	if q.Home != nil { // before the rows, so that it shows every row that was there at the time of the record
-		if s.Record, err = serving.Get(ctx, q); err != nil {
+		if s.Record, err = Get(ctx, q); err != nil {
 			return s, err
 		}
 	}

@@ -1,10 +1,10 @@
-package serving_test
+package requests_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -13,8 +13,8 @@ import (
 func take(t *testing.T, q table.Queue, id string) queue.Record {
 	t.Helper()
 	for {
-		rec, _, err := serving.Take(t.Context(), q, queue.Take(entryOf(id), false))
-		if errors.Is(err, serving.ErrRefused) {
+		rec, _, err := requests.Take(t.Context(), q, queue.Take(entryOf(id), false))
+		if errors.Is(err, requests.ErrRefused) {
 			continue
 		}
 		if err != nil {

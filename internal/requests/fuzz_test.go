@@ -1,4 +1,4 @@
-package serving_test
+package requests_test
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -45,7 +45,7 @@ func answering(body string) table.Queue {
 func FuzzGet(f *testing.F) {
 	f.Add(`{"ticketNumber":{"N":"1"}}`)
 	f.Fuzz(func(t *testing.T, item string) {
-		rec, err := serving.Get(t.Context(), answering(`{"Item":`+item+`}`))
+		rec, err := requests.Get(t.Context(), answering(`{"Item":`+item+`}`))
 		if malformed, ok := errors.AsType[*clause.MalformedError](err); ok {
 			if malformed.Attribute == "" || len(malformed.Problem) > 1000 || !strings.Contains(malformed.Item, "e lock") {
 				t.Fatalf("%q is no use to anybody", err)

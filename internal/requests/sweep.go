@@ -1,4 +1,4 @@
-package rows
+package requests
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/serving"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
@@ -36,21 +35,21 @@ func (s swept) policy() retry.Policy {
 func (s swept) Look(ctx context.Context) (queue.Snapshot, error) { return LookAll(ctx, s.q) }
 
 func (s swept) Record(ctx context.Context) (queue.Record, error) {
-	return retry.Answer(ctx, s.policy(), func(ctx context.Context) (queue.Record, error) { return serving.Get(ctx, s.q) })
+	return retry.Answer(ctx, s.policy(), func(ctx context.Context) (queue.Record, error) { return Get(ctx, s.q) })
 }
 
 func (s swept) Write(ctx context.Context, w clause.Write) (rec queue.Record, applied bool, err error) {
 	rec, err = retry.Answer(ctx, s.policy(), func(ctx context.Context) (queue.Record, error) {
-		rec, _, err := serving.Send(ctx, s.q, w)
+		rec, _, err := Send(ctx, s.q, w)
 		return rec, err
 	})
-	if errors.Is(err, serving.ErrRefused) {
+	if errors.Is(err, ErrRefused) {
 		return rec, false, nil
 	}
 	return rec, err == nil, err
 }
 
 func (s swept) Remove(ctx context.Context, row queue.Waiter, w clause.Write) (applied bool, err error) {
-	reply, _, err := send(ctx, s.q, row.KeyAsRead(s.q.Items), w)
+	reply, _, err := sendRow(ctx, s.q, row.KeyAsRead(s.q.Items), w)
 	return reply == machine.ReplyApplied, err
 }

@@ -1,4 +1,4 @@
-package rows
+package requests
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Send sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error says why
+// SendRow sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error says why
 // the reply is not known.
-func Send(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply machine.Reply, id string, err error) {
-	return send(ctx, q, q.Key(q.SortKey(t)), w)
+func SendRow(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply machine.Reply, id string, err error) {
+	return sendRow(ctx, q, q.Key(q.SortKey(t)), w)
 }
 
-func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {
+func sendRow(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {
 	e := q.Express(w, q.RowNames())
 	switch w.Kind {
 	case clause.Put:
@@ -40,4 +41,14 @@ func send(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (
 		return machine.ReplyLost, "", nil
 	}
 	return machine.ReplyRefused, "", nil
+}
+
+// GetRow reads the row of a ticket consistently. It is nil if there is none.
+func GetRow(ctx context.Context, q table.Queue, t ticket.Number) (*queue.Waiter, error) {
+	item, err := q.Get(ctx, q.Key(q.SortKey(t)))
+	if err != nil || item == nil {
+		return nil, err
+	}
+	row := queue.DecodeRow(q.Items, item)
+	return &row, nil
 }

@@ -1,4 +1,4 @@
-package serving_test
+package requests_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -124,9 +124,9 @@ func TestContradiction(t *testing.T) {
 	q.Store = table.NewStore(refusing{tb.Client("c")}, q.Layout(), time.Second)
 	late := queue.Renewal{Until: time.UnixMilli(9)}
 	for name, send := range map[string]func() (queue.Record, error){
-		"HEARTBEAT": func() (queue.Record, error) { return heartbeat(t.Context(), q, "a", n(1), late) },
+		"HEARTBEAT": func() (queue.Record, error) { return sendHeartbeat(t.Context(), q, "a", n(1), late) },
 		"EVICT": func() (queue.Record, error) {
-			rec, _, err := serving.Send(t.Context(), q, queue.Evict(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}))
+			rec, _, err := requests.Send(t.Context(), q, queue.Evict(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}))
 			return rec, err
 		},
 		"RELEASE": func() (queue.Record, error) {
@@ -134,7 +134,7 @@ func TestContradiction(t *testing.T) {
 		},
 	} {
 		_, err := send()
-		if err == nil || errors.Is(err, serving.ErrRefused) || errors.Is(err, serving.ErrMade) || !table.Transient(err) || table.Applied(err) {
+		if err == nil || errors.Is(err, requests.ErrRefused) || errors.Is(err, requests.ErrMade) || !table.Transient(err) || table.Applied(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package rows_test
+package requests_test
 
 import (
 	"context"
@@ -8,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/machine"
-	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/property"
@@ -24,31 +22,12 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
-
-func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
-
-func num(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-
-func queueOf(tb *queuelocktest.Table, entity, reason string) table.Queue {
-	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
-	return table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second).Queue(entity, reason, nil)
-}
-
-// retriesAtOnce lets the SDK try again as it does, without a pause.
-func retriesAtOnce(o *dynamodb.Options) {
-	o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
-		r.RateLimiter = ratelimit.None
-		r.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
-	})
-}
-
 // onEveryEngine runs a test on one that sends dates, and on one that does not.
 func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
 	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "without dates": {queuelocktest.WithoutDate()}} {
 		t.Run(engine, func(t *testing.T) {
 			tb := queuelocktest.NewTable(t, options...)
-			test(t, tb, queueOf(tb, "e", "lock"))
+			test(t, tb, queueFor(tb, "e", "lock"))
 		})
 	}
 }
@@ -74,7 +53,7 @@ func enqueueAgain(ctx context.Context, q table.Queue, row queue.Waiter, earlier 
 }
 
 func resume(ctx context.Context, q table.Queue, row queue.Waiter, from string, earlier ...string) (id string, err error) {
-	reply, id, err := rows.Send(ctx, q, row.Ticket, queue.Enqueue(row.Item(q.Items), from, earlier...))
+	reply, id, err := requests.SendRow(ctx, q, row.Ticket, queue.Enqueue(row.Item(q.Items), from, earlier...))
 	switch reply {
 	case machine.ReplyApplied:
 		id = row.ID
@@ -93,17 +72,17 @@ func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {
 
 func lookAll(t testing.TB, q table.Queue) queue.Snapshot {
 	t.Helper()
-	snapshot := locktest.Must(rows.LookAll(t.Context(), q))
+	snapshot := locktest.Must(requests.LookAll(t.Context(), q))
 	return snapshot
 }
 
-// TestRoundTrip checks that a row is read as it was put.
-func TestRoundTrip(t *testing.T) {
+// TestRowRoundTrip checks that a row is read as it was put.
+func TestRowRoundTrip(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	runs := 0
 	property.Check(t, func(rt *property.T) {
 		runs++
-		q := queueOf(tb, fmt.Sprint("e", runs), property.SampledFrom([]string{"lock", "", "a b", "ü"}).Draw(rt, "reason"))
+		q := queueFor(tb, fmt.Sprint("e", runs), property.SampledFrom([]string{"lock", "", "a b", "ü"}).Draw(rt, "reason"))
 		number := locktest.Must(ticket.Parse(property.StringMatching(`[1-9][0-9]{0,37}`).Draw(rt, "ticket")))
 		want := queue.Waiter{
 			Ticket: number, ID: property.StringN(1, 20).Draw(rt, "id"), Owner: property.String().Draw(rt, "owner"),
@@ -141,7 +120,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestLookFollowsEveryPage(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	q := queueOf(tb, "e", "lock")
+	q := queueFor(tb, "e", "lock")
 	const all = 30
 	for i := 2; i < 2+all; i++ {
 		row := rowOf(i, fmt.Sprint("id-", i))
@@ -150,7 +129,7 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	}
 	put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("0"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
 	before := tb.Counts()
-	snapshot, err := rows.Look(t.Context(), q, n(100), n(1), 0)
+	snapshot, err := requests.Look(t.Context(), q, n(100), n(1), 0)
 	if err != nil || len(snapshot.Rows) != all || !snapshot.Record.Exists {
 		t.Fatalf("saw %d rows, record %v, %v", len(snapshot.Rows), snapshot.Record.Exists, err)
 	}
@@ -162,12 +141,12 @@ func TestLookFollowsEveryPage(t *testing.T) {
 	if sent := tb.Counts().Sub(before)["Query"].Sent; sent != 3 {
 		t.Errorf("%d queries were sent, want 3", sent)
 	}
-	if snapshot, err := rows.Look(t.Context(), q, n(7), n(1), 0); err != nil || len(snapshot.Rows) != 5 {
+	if snapshot, err := requests.Look(t.Context(), q, n(7), n(1), 0); err != nil || len(snapshot.Rows) != 5 {
 		t.Errorf("ahead of 7 are %d rows, %v, want 5", len(snapshot.Rows), err)
 	}
 	// A page that fails permanently fails the whole.
 	tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").After(1))
-	if snapshot, err := rows.LookAll(t.Context(), q); err == nil {
+	if snapshot, err := requests.LookAll(t.Context(), q); err == nil {
 		t.Errorf("half of the pages gave %d rows without an error", len(snapshot.Rows))
 	}
 }
@@ -189,7 +168,7 @@ func TestLookOfNext(t *testing.T) {
 			operation string
 		}{{8, 7, "GetItem"}, {9, 7, "Query"}, {1, 0, "Query"}, {8, 0, "Query"}, {7, 7, "Query"}, {7, 8, "Query"}} {
 			before := tb.Counts()
-			snapshot, err := rows.Look(t.Context(), q, n(test.t), n(test.floor), 0)
+			snapshot, err := requests.Look(t.Context(), q, n(test.t), n(test.floor), 0)
 			if err != nil || snapshot.Record.TicketNumber != n(50) || snapshot.ReadAt.IsZero() {
 				t.Errorf("ticket %d, floor %d: saw %+v, %v", test.t, test.floor, snapshot, err)
 			}
@@ -206,16 +185,16 @@ func TestLookSeesOneQueue(t *testing.T) {
 	reasons := []string{"lock", "lock2", "loc", "lock-", "lock.", "lock0", "loc/", "", "k", "LOCK", "lock\x00"}
 	for i, reason := range reasons {
 		for _, entity := range []string{"e", "e2"} {
-			q := queueOf(tb, entity, reason)
+			q := queueFor(tb, entity, reason)
 			put(t, tb, withKey(q, clause.Item{"ticketNumber": num(fmt.Sprint(100 + i))}))
 			enqueue(t, q, rowOf(5, entity+reason))
 		}
 	}
 	for i, reason := range reasons {
-		q := queueOf(tb, "e", reason)
+		q := queueFor(tb, "e", reason)
 		for _, look := range []func() (queue.Snapshot, error){
-			func() (queue.Snapshot, error) { return rows.LookAll(t.Context(), q) },
-			func() (queue.Snapshot, error) { return rows.Look(t.Context(), q, n(0), n(1), 0) },
+			func() (queue.Snapshot, error) { return requests.LookAll(t.Context(), q) },
+			func() (queue.Snapshot, error) { return requests.Look(t.Context(), q, n(0), n(1), 0) },
 		} {
 			snapshot, err := look()
 			if err != nil || len(snapshot.Rows) != 1 || snapshot.Rows[0].ID != "e"+reason || snapshot.Record.TicketNumber != n(100+i) {

@@ -1,4 +1,4 @@
-package serving_test
+package requests_test
 
 import (
 	"testing"
@@ -25,9 +25,11 @@ func TestMain(m *testing.M) {
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }
 
 // queueOf is a queue of the table as a client of its own sees it.
-func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
+func queueOf(tb *queuelocktest.Table, entity string) table.Queue { return queueFor(tb, entity, "lock") }
+
+func queueFor(tb *queuelocktest.Table, entity, reason string) table.Queue {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
-	return table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second).Queue(entity, "lock", nil)
+	return table.NewStore(tb.Client("c", retriesAtOnce), layout, 5*time.Second).Queue(entity, reason, nil)
 }
 
 // retriesAtOnce lets the SDK try again as it does, without a pause.

@@ -1,4 +1,4 @@
-package rows_test
+package requests_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
-	"github.com/queuelock/queuelock/internal/rows"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -17,7 +17,7 @@ import (
 // TestBellOfRow checks that a bell is kept as it is, and that a malformed one is ignored and its row is not.
 func TestBellOfRow(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	q := queueOf(tb, "e", "lock")
+	q := queueFor(tb, "e", "lock")
 	row := rowOf(7, "a")
 	if _, there := row.Item(q.Items)[attr.Bell]; there {
 		t.Error("a row without a bell has the attribute")
@@ -38,13 +38,13 @@ func TestBellOfRow(t *testing.T) {
 			item := row.Item(q.Items)
 			item[attr.Bell] = test.value
 			put(t, tb, item)
-			got := locktest.Must(rows.Get(t.Context(), q, row.Ticket))
+			got := locktest.Must(requests.GetRow(t.Context(), q, row.Ticket))
 			if got == nil || got.Bell != test.want || got.Problem != nil || got.ID != row.ID || got.Lease != row.Lease {
 				t.Errorf("got %+v", got)
 			}
 		})
 	}
-	if none := locktest.Must(rows.Get(t.Context(), q, n(8))); none != nil {
+	if none := locktest.Must(requests.GetRow(t.Context(), q, n(8))); none != nil {
 		t.Errorf("got %+v, which was not put", none)
 	}
 }

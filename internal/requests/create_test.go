@@ -1,11 +1,11 @@
-package serving_test
+package requests_test
 
 import (
 	"fmt"
 	"testing"
 	"testing/synctest"
 
-	"github.com/queuelock/queuelock/internal/serving"
+	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -16,7 +16,7 @@ import (
 func met(t *testing.T, tb *queuelocktest.Table) table.Queue {
 	t.Helper()
 	q := queueOf(tb, "e")
-	locktest.Must(serving.Get(t.Context(), q))
+	locktest.Must(requests.Get(t.Context(), q))
 	return q
 }
 
@@ -39,7 +39,7 @@ func TestWithoutNesting(t *testing.T) {
 		q.Reason = "permits"
 		e := entryOf("a")
 		e.Mode.Permits = 2
-		if rec, _, err := serving.Take(t.Context(), q, queue.Take(e, false)); err != nil || rec.Permits != 2 || len(rec.Holders) != 1 {
+		if rec, _, err := requests.Take(t.Context(), q, queue.Take(e, false)); err != nil || rec.Permits != 2 || len(rec.Holders) != 1 {
 			t.Errorf("a semaphore: %+v, %v", rec, err)
 		}
 	})
