@@ -131,19 +131,19 @@ func (l *Attempts) Orphans() (ids []string, t ticket.Number) {
 }
 
 // attempt returns the entry of a new attempt, which is sent now.
-func (w *Wait) attempt(c Clock, claimed bool) queue.Entry {
-	w.add(Attempt{ID: w.Config.ID + "-" + strconv.Itoa(w.requests()), Claimed: claimed})
-	return w.entry(c, w.last())
+func (s granting) attempt(claimed bool) queue.Entry {
+	s.add(Attempt{ID: s.Config.ID + "-" + strconv.Itoa(s.requests()), Claimed: claimed})
+	return s.entry(s.last())
 }
 
 // entry begins the attempt and returns the entry to write.
-func (w *Wait) entry(c Clock, a *Attempt) queue.Entry {
-	entry := queue.Entry{ID: a.ID, Owner: w.Config.Owner, Mode: w.Config.Mode, Data: w.Config.Data, Turns: w.Config.Turns, Group: w.Config.Policy.Group}
-	if mode := w.Config.Mode; !mode.Shared && mode.Permits <= maxRung {
-		entry.Bell = w.Config.Bell
+func (s granting) entry(a *Attempt) queue.Entry {
+	entry := queue.Entry{ID: a.ID, Owner: s.Config.Owner, Mode: s.Config.Mode, Data: s.Config.Data, Turns: s.Config.Turns, Group: s.Config.Policy.Group}
+	if mode := s.Config.Mode; !mode.Shared && mode.Permits <= maxRung {
+		entry.Bell = s.Config.Bell
 	}
-	a.Sent = c.Now() // before the lease begins, so that it ends earlier for its owner
-	entry.Lease, entry.Since = c.Begin()
+	a.Sent = s.Now() // before the lease begins, so that it ends earlier for its owner
+	entry.Lease, entry.Since = s.Begin()
 	a.Lease = entry.Lease
 	return entry
 }
@@ -159,7 +159,7 @@ func (w *Wait) MayOffer() bool {
 }
 
 // Passing returns the entry that a release writes which passes the lock to the wait.
-func (w *Wait) Passing(c Clock) queue.Entry { return w.entry(c, &w.all[w.turn.pass-1]) }
+func (w *Wait) Passing(c Clock) queue.Entry { return granting{step{w, c}}.entry(&w.all[w.turn.pass-1]) }
 
 // Retaking returns the entry by which a release of this client takes tickets for the wait, which has sent nothing yet, from that
 // ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Wait.Begin] unless that was applied.
@@ -167,72 +167,72 @@ func (w *Wait) Retaking(c Clock, t ticket.Number) queue.Entry {
 	w.Ticket = t
 	w.add(Attempt{ID: w.PassID() + "t", Passed: true}) // a later PASS to the same ticket has another id
 	w.turn = turn{ticketed: true, pass: len(w.all)}
-	return w.entry(c, w.last())
+	return granting{step{w, c}}.entry(w.last())
 }
 
 // passed continues after a PASS of this client, whose record shows the grant if it was applied.
-func (w *Wait) passed(c Clock, r Passed) Do {
-	a := &w.all[w.turn.pass-1]
+func (s granting) passed(r Passed) Do {
+	a := &s.all[s.turn.pass-1]
 	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
-		w.Snapshot = queue.SnapshotOf(r.Record, c.Now())
-		return w.proceed(c)
+		s.Snapshot = queue.SnapshotOf(r.Record, s.Now())
+		return s.proceed()
 	}
 	a.unknown = a.unknown || r.Reply == ReplyApplied || r.Reply == ReplyUnknown
-	if w.State == Idle {
+	if s.State == Idle {
 		return Do{State: Idle}
 	}
-	return w.look()
+	return s.looking().look()
 }
 
 // adopt takes own ids in the record as the grant, or removes them. The entry of an attempt is a grant, or is removed if its
 // lease is over, as after a lost answer or a pause of the process; by name, it is accepted then. A resumed wait takes over the
 // entry of the process before.
-func (w *Wait) adopt(c Clock) (do Do, settled bool) {
+func (s granting) adopt() (do Do, settled bool) {
 	var late *queue.Holder
-	if a, h := w.mine(w.Snapshot.Record); a != nil {
-		switch usable := w.usable(c, a, h); {
+	if a, h := s.mine(s.Snapshot.Record); a != nil {
+		switch usable := s.usable(a, h); {
 		case usable && !h.Accepted():
 			return Do{State: Keeping}, true
 		case usable:
-			return w.grant(c, a, h), true
-		case w.acceptable(h):
-			if do, ok := w.accept(c, a, h); ok {
+			return s.grant(a, h), true
+		case s.acceptable(h):
+			if do, ok := s.accept(a, h); ok {
 				return do, true
 			}
 		}
 		a.given, a.unknown, late = true, true, &h
 	}
-	if a := w.leftover(w.Snapshot); a != nil {
-		a.removed, a.unknown = w.Snapshot.ReadAt, true
+	if a := s.leftover(s.Snapshot); a != nil {
+		a.removed, a.unknown = s.Snapshot.ReadAt, true
 		do = remove(a.ID)
 		do.Late = late
 		return do, true
 	}
-	return w.takeOver(c)
+	return s.takeOver()
 }
 
 // usable reports whether the attempt's entry is a grant whose lease has not ended by the local clock.
-func (w *Wait) usable(c Clock, a *Attempt, h queue.Holder) bool {
-	if h.Named && !(w.acceptable(h) && w.dated(c, a, h)) {
+func (s granting) usable(a *Attempt, h queue.Holder) bool {
+	if h.Named && !(s.acceptable(h) && s.dated(a, h)) {
 		return false
 	}
-	return !h.Unreadable() && c.Usable(a.Lease, a.Sent, !h.Accepted())
+	return !h.Unreadable() && s.Usable(a.Lease, a.Sent, !h.Accepted())
 }
 
 // grant ends the wait with a lock that is held, or confirms it first.
-func (w *Wait) grant(c Clock, a *Attempt, h queue.Holder) Do {
-	if w.Config.FailClosed {
+func (s granting) grant(a *Attempt, h queue.Holder) Do {
+	if s.Config.FailClosed {
 		a.unknown = true
-		return w.confirm(c)
+		return s.confirm()
 	}
 	a.unknown = false
 	return Do{State: Granted, Attempt: a, Holder: &h}
 }
 
 // confirm sends CONFIRM.
-func (w *Wait) confirm(c Clock) Do {
-	a, h := w.mine(w.Snapshot.Record)
-	earliest, latest, _ := c.At(a.Sent)
+func (s granting) confirm() Do {
+	a, h := s.mine(s.Snapshot.Record)
+	earliest, latest, _ := s.At(a.Sent)
 	since := earliest.Add(latest.Sub(earliest) / 2) // zero if it is not known
 	if a.Lease.AtLeast > 0 {
 		since = latest
@@ -242,27 +242,27 @@ func (w *Wait) confirm(c Clock) Do {
 
 // confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
 // entry there again.
-func (w *Wait) confirmed(c Clock, r Replied) Do {
-	a, h := w.mine(w.Snapshot.Record)
+func (s granting) confirmed(r Replied) Do {
+	a, h := s.mine(s.Snapshot.Record)
 	a.confirming = h.Ticket
 	switch r.Reply {
 	case ReplyApplied, ReplyMade:
 		if r.Record.Problem != nil { // the id is removed as the wait is left
-			return w.fail(WhyError, r.Record.Problem)
+			return s.fail(WhyError, r.Record.Problem)
 		}
-		w.Snapshot.Record = r.Record
+		s.Snapshot.Record = r.Record
 		me, _ := r.Record.Mine(a.ID)
 		a.unknown = false
 		return Do{State: Granted, Attempt: a, Holder: &me}
 	case ReplyLost:
 	default:
-		return w.pause()
+		return s.pause()
 	}
-	w.Snapshot.Record, w.turn.lost = r.Record, true
+	s.Snapshot.Record, s.turn.lost = r.Record, true
 	a.given, a.confirming = true, ticket.Number{}
 	if _, a.unknown = r.Record.Mine(a.ID); !a.unknown {
-		return w.newTicket(c, WhyOvertaken)
+		return s.policing().newTicket(WhyOvertaken)
 	}
-	a.removed = w.Snapshot.ReadAt
+	a.removed = s.Snapshot.ReadAt
 	return remove(a.ID)
 }

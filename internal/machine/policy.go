@@ -32,12 +32,12 @@ func (w *Wait) limited() bool { return w.Config.Policy.Limited && !w.Config.NoWa
 func (w *Wait) grouped() bool { return w.Config.Policy.Group != "" && !w.Config.NoWait }
 
 // count continues before the row is put: the waiter looks, and leaves if the queue is full.
-func (w *Wait) count(c Clock) Do {
-	if !w.turn.looked {
-		return w.look()
+func (s policing) count() Do {
+	if !s.turn.looked {
+		return s.looking().look()
 	}
-	d := w.decide(c, w.Ticket, nil)
-	do, ends := w.gives(c, d)
+	d := s.looking().decide(s.Ticket, nil)
+	do, ends := s.gives(d)
 	if !ends {
 		do = Do{State: Joining}
 	}
@@ -46,12 +46,12 @@ func (w *Wait) count(c Clock) Do {
 }
 
 // gives returns how the policy ends the wait of a ticket, if it does.
-func (w *Wait) gives(c Clock, d queue.Decision) (do Do, ends bool) {
-	if by, ok := w.superseded(c); ok {
-		return w.supersededBy(by), true
+func (s policing) gives(d queue.Decision) (do Do, ends bool) {
+	if by, ok := s.superseded(); ok {
+		return s.supersededBy(by), true
 	}
-	if w.limited() && d.Do == queue.ActionWait && d.Waiters >= w.Config.Policy.Waiters {
-		return w.fail(WhyFull, nil), true
+	if s.limited() && d.Do == queue.ActionWait && d.Waiters >= s.Config.Policy.Waiters {
+		return s.fail(WhyFull, nil), true
 	}
 	return do, false
 }
@@ -59,55 +59,55 @@ func (w *Wait) gives(c Clock, d queue.Decision) (do Do, ends bool) {
 // superseded returns the later ticket of the group that the snapshot shows: of a row, of a holder, or of the last grant. That is
 // not of the group if its holder has another one. Of a turn that is over the group is not known, and counts as the same, since
 // a new ticket would make this waiter the latest.
-func (w *Wait) superseded(c Clock) (by ticket.Number, ok bool) {
-	if !w.grouped() {
+func (s policing) superseded() (by ticket.Number, ok bool) {
+	if !s.grouped() {
 		return by, false
 	}
-	s, group := &w.Snapshot, w.Config.Policy.Group
+	shown, group := &s.Snapshot, s.Config.Policy.Group
 	var left []time.Duration
-	if len(s.Rows) > 0 {
-		left = c.Leases(*s).Rows
+	if len(shown.Rows) > 0 {
+		left = s.Leases(*shown).Rows
 	}
-	if by, ok = s.SupersededBy(group, w.Ticket, left); ok {
+	if by, ok = shown.SupersededBy(group, s.Ticket, left); ok {
 		return by, true
 	}
-	floor := s.Record.Floor()
-	if !w.Ticket.Less(floor) {
+	floor := shown.Record.Floor()
+	if !s.Ticket.Less(floor) {
 		return by, false
 	}
-	for _, h := range s.Record.Holders {
-		if h.Group == group && w.Ticket.Less(h.Ticket) {
+	for _, h := range shown.Record.Holders {
+		if h.Group == group && s.Ticket.Less(h.Ticket) {
 			return h.Ticket, true
 		}
 	}
-	return floor, !slices.ContainsFunc(s.Record.Holders, func(h queue.Holder) bool { return h.Ticket == floor && !h.Closed })
+	return floor, !slices.ContainsFunc(shown.Record.Holders, func(h queue.Holder) bool { return h.Ticket == floor && !h.Closed })
 }
 
 // ask asks a holder to give way if the policy asks for that, or else rests.
-func (w *Wait) ask(c Clock) Do {
-	i := slices.IndexFunc(w.Snapshot.Record.Holders, w.cancels)
+func (s policing) ask() Do {
+	i := slices.IndexFunc(s.Snapshot.Record.Holders, s.cancels)
 	if i < 0 {
 		return Do{State: Resting}
 	}
-	h := w.Snapshot.Record.Holders[i]
-	_, at := c.Begin()
-	why := "superseded by ticket " + w.Ticket.String()
-	return Do{State: Asking, Holder: &h, Write: queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: w.Config.Owner, Why: why, At: at})}
+	h := s.Snapshot.Record.Holders[i]
+	_, at := s.Begin()
+	why := "superseded by ticket " + s.Ticket.String()
+	return Do{State: Asking, Holder: &h, Write: queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: s.Config.Owner, Why: why, At: at})}
 }
 
 // cancels reports whether the waiter asks a holder to give way. One that cannot be read might never be found by the request.
-func (w *Wait) cancels(h queue.Holder) bool {
-	p := w.Config.Policy
-	return p.CancelHolder && w.grouped() && h.Group == p.Group && h.Revoked == nil && !h.Closed && h.Problem == nil
+func (s policing) cancels(h queue.Holder) bool {
+	p := s.Config.Policy
+	return p.CancelHolder && s.grouped() && h.Group == p.Group && h.Revoked == nil && !h.Closed && h.Problem == nil
 }
 
 // notAsked continues after a REVOKE that was not applied, so far as is known. That of a holder which is gone has shown that
 // the queue has moved. One that has failed waits for a later look, and never ends the wait.
-func (w *Wait) notAsked(failed bool) Do {
+func (s policing) notAsked(failed bool) Do {
 	if failed {
 		return Do{State: Resting}
 	}
-	return w.lookAgain()
+	return s.looking().lookAgain()
 }
 
 func (w *Wait) supersededBy(by ticket.Number) Do {
@@ -117,11 +117,11 @@ func (w *Wait) supersededBy(by ticket.Number) Do {
 }
 
 // newTicket ends the wait of a ticket that can never be granted.
-func (w *Wait) newTicket(c Clock, why Why) Do {
-	if by, ok := w.superseded(c); ok {
-		return w.supersededBy(by)
+func (s policing) newTicket(why Why) Do {
+	if by, ok := s.superseded(); ok {
+		return s.supersededBy(by)
 	}
-	return w.fail(why, nil)
+	return s.fail(why, nil)
 }
 
 // Wanted is the result that the caller of a wait wants, in place of the lock.
@@ -143,17 +143,17 @@ func (o Wanted) Met(r queue.Result, latest time.Time) (bool, error) {
 }
 
 // answered ends the wait of a caller for whom the record has a result.
-func (w *Wait) answered(c Clock) (do Do, ends bool) {
-	if w.Config.Wanted == nil {
+func (s policing) answered() (do Do, ends bool) {
+	if s.Config.Wanted == nil {
 		return do, false
 	}
-	_, latest, _ := c.At(c.Now())
-	ok, err := w.Config.Wanted.Met(w.Snapshot.Record.Result, latest)
+	_, latest, _ := s.At(s.Now())
+	ok, err := s.Config.Wanted.Met(s.Snapshot.Record.Result, latest)
 	switch {
 	case err != nil:
-		return w.fail(WhyError, err), true
+		return s.fail(WhyError, err), true
 	case ok:
-		return w.fail(WhyResult, nil), true
+		return s.fail(WhyResult, nil), true
 	}
 	return do, false
 }

@@ -15,33 +15,33 @@ import (
 )
 
 // resume joins if the ticket can still be granted.
-func (w *Wait) resume() Do {
-	rec := w.Snapshot.Record
-	if rec.Present && rec.Floor().Less(w.Ticket) && !w.Config.Resume.Held {
+func (s looking) resume() Do {
+	rec := s.Snapshot.Record
+	if rec.Present && rec.Floor().Less(s.Ticket) && !s.Config.Resume.Held {
 		return Do{State: Joining}
 	}
 	why := "it was released, evicted, overtaken, or resumed by another process"
-	if slices.ContainsFunc(rec.Holders, func(h queue.Holder) bool { return h.Ticket == w.Ticket && !h.Closed }) {
+	if slices.ContainsFunc(rec.Holders, func(h queue.Holder) bool { return h.Ticket == s.Ticket && !h.Closed }) {
 		why = "another process holds the lock with this ticket, as after an earlier Resume"
 	}
-	return w.fail(WhyGone, errors.New(why))
+	return s.fail(WhyGone, errors.New(why))
 }
 
 // takeOver replaces a holder that the handle names by an own id: a CLAIM of a process that has ended may still arrive.
-func (w *Wait) takeOver(c Clock) (do Do, found bool) {
-	if w.Config.Resume == nil {
+func (s granting) takeOver() (do Do, found bool) {
+	if s.Config.Resume == nil {
 		return do, false
 	}
-	old, found, why, err := holderOf(w.Config.Resume, w.Snapshot.Record)
+	old, found, why, err := holderOf(s.Config.Resume, s.Snapshot.Record)
 	switch {
 	case !found:
 		return do, false
 	case err != nil:
-		return w.fail(why, err), true
+		return s.fail(why, err), true
 	}
-	w.Config.Mode.Shared = old.Shared
-	entry := w.attempt(c, true)
-	a := w.last()
+	s.Config.Mode.Shared = old.Shared
+	entry := s.attempt(true)
+	a := s.last()
 	a.Resumed = true
 	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
 	entry.Lease, entry.Revoked = entry.Lease.Keeps(old.Lease, entry.Since), old.Revoked
@@ -54,8 +54,8 @@ func (w *Wait) takeOver(c Clock) (do Do, found bool) {
 	}
 	entry.Group = cmp.Or(entry.Group, old.Group)
 	mark := queue.Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
-	_, mark.At, _ = c.At(c.Now()) // no transaction of the holder began later
-	return Do{State: TakingOver, Attempt: a, Write: queue.Resume(entry, w.Config.Resume.Ticket, old, mark), Holders: []queue.Holder{old}}, true
+	_, mark.At, _ = s.At(s.Now()) // no transaction of the holder began later
+	return Do{State: TakingOver, Attempt: a, Write: queue.Resume(entry, s.Config.Resume.Ticket, old, mark), Holders: []queue.Holder{old}}, true
 }
 
 // holderOf returns the holder in the record that a handle names. The error is the reason why it cannot be resumed.
@@ -85,13 +85,13 @@ func mayServe(h queue.Holder, turn ticket.Number) bool {
 }
 
 // hides returns what is wrong with a record that refuses to replace an entry as it was read.
-func (w *Wait) hides(rec queue.Record) error {
-	old, found, _, err := holderOf(w.Config.Resume, w.Snapshot.Record)
+func (s granting) hides(rec queue.Record) error {
+	old, found, _, err := holderOf(s.Config.Resume, s.Snapshot.Record)
 	again, present := rec.Mine(old.ID)
 	if !found || err != nil || !present || !again.Unchanged(old) {
 		return nil
 	}
-	q := w.Config.Items
+	q := s.Config.Items
 	return &clause.MalformedError{
 		Item: fmt.Sprintf("serving record of %q", q), Attribute: q.Attr(attr.Holders) + "." + old.ID,
 		Problem: fmt.Sprintf("holds alone with ticket %s, and the record says otherwise: it cannot be resumed", old.Ticket),

@@ -196,233 +196,249 @@ const quickTries = 5
 
 // Step takes what has happened and returns what to do next. It has no other effect.
 func (w *Wait) Step(c Clock, e Event) Do {
-	do := w.step(c, e)
+	do := step{w, c}.takes(e)
 	w.State = do.State
 	return do
 }
 
-func (w *Wait) step(c Clock, e Event) Do {
+// step is one step of a wait, with what it may ask about time. Its parts are what a wait does: it looks, is granted the lock, and
+// keeps to the policy.
+type (
+	step struct {
+		*Wait
+		Clock
+	}
+	looking  struct{ step }
+	granting struct{ step }
+	policing struct{ step }
+)
+
+func (s step) looking() looking   { return looking{s} }
+func (s step) granting() granting { return granting{s} }
+func (s step) policing() policing { return policing{s} }
+
+func (s step) takes(e Event) Do {
 	switch e := e.(type) {
 	case Begin:
-		return w.begin(c, e.Ticket)
+		return s.begin(e.Ticket)
 	case Joined:
-		w.turn.joined, w.turn.asked = true, e.Put || w.Careful || w.limited()
-		w.add(Attempt{ID: w.PassID(), Claimed: true, Passed: true})
-		w.turn.pass = len(w.all)
-		if w.Next() && e.Fresh && !w.grouped() {
-			return w.act(c)
+		s.turn.joined, s.turn.asked = true, e.Put || s.Careful || s.limited()
+		s.add(Attempt{ID: s.PassID(), Claimed: true, Passed: true})
+		s.turn.pass = len(s.all)
+		if s.Next() && e.Fresh && !s.grouped() {
+			return s.looking().act()
 		}
-		return w.look()
+		return s.looking().look()
 	case Put:
-		if w.turn.put = true; w.turn.then == Claiming {
-			return w.claim(c)
+		if s.turn.put = true; s.turn.then == Claiming {
+			return s.looking().claim()
 		}
-		return w.look()
+		return s.looking().look()
 	case Seen:
-		return w.seen(c, e.Snapshot)
+		return s.looking().seen(e.Snapshot)
 	case Replied:
-		return w.replied(c, e)
+		return s.replied(e)
 	case Again:
-		return w.again(c)
+		return s.again()
 	case Rested:
-		if e.Guess && w.Next() && !w.grouped() { // no waiter can be ahead: CLAIM decides whether the turn has ended
-			return w.claim(c)
+		if e.Guess && s.Next() && !s.grouped() { // no waiter can be ahead: CLAIM decides whether the turn has ended
+			return s.looking().claim()
 		}
-		return w.look()
+		return s.looking().look()
 	case Passed:
-		return w.passed(c, e)
+		return s.granting().passed(e)
 	case Kept:
-		return w.kept(c, e.OK)
+		return s.granting().kept(e.OK)
 	}
-	return w.leave() // GiveUp
+	return s.leave() // GiveUp
 }
 
 // begin begins with a ticket. What earlier ones have left in the record is still looked for.
-func (w *Wait) begin(c Clock, t ticket.Number) Do {
-	w.turn = turn{entered: len(w.all)}
+func (s step) begin(t ticket.Number) Do {
+	s.turn = turn{entered: len(s.all)}
 	switch {
-	case w.Config.Resume != nil:
-		w.Ticket, w.Careful = t, true
-		return w.look()
-	case w.wider():
-		w.Ticket, w.turn.ticketed = t, true
+	case s.Config.Resume != nil:
+		s.Ticket, s.Careful = t, true
+		return s.looking().look()
+	case s.wider():
+		s.Ticket, s.turn.ticketed = t, true
 	}
-	return w.enter(c)
+	return s.enter()
 }
 
 // wider reports whether another counter than that of the record issues the tickets.
 func (w *Wait) wider() bool { return w.Config.Scope != ticket.ScopeQueue }
 
 // enter sends TAKE or ENTER, each time with a new id.
-func (w *Wait) enter(c Clock) Do {
-	entry := w.attempt(c, false)
-	if w.wider() {
-		return Do{State: Entering, Attempt: w.last(), Write: queue.Enter(entry, w.Ticket, w.Config.Scope, w.Config.NoWait)}
+func (s step) enter() Do {
+	entry := s.granting().attempt(false)
+	if s.wider() {
+		return Do{State: Entering, Attempt: s.last(), Write: queue.Enter(entry, s.Ticket, s.Config.Scope, s.Config.NoWait)}
 	}
-	return Do{State: Taking, Attempt: w.last(), Rider: queue.Take(entry, w.Config.NoWait)}
+	return Do{State: Taking, Attempt: s.last(), Rider: queue.Take(entry, s.Config.NoWait)}
 }
 
 // replied continues after the reply to a request.
-func (w *Wait) replied(c Clock, r Replied) Do {
+func (s step) replied(r Replied) Do {
 	failed := r.Reply >= ReplyFailed
-	switch w.State {
+	switch s.State {
 	case Taking, Entering:
-		return w.entered(c, r)
+		return s.entered(r)
 	case Removing, Resetting:
-		return w.removed(c, r)
+		return s.removed(r)
 	case Confirming:
-		return w.confirmed(c, r)
+		return s.granting().confirmed(r)
 	case Claiming, TakingOver:
-		w.last().unknown = r.Reply == ReplyUnknown
+		s.last().unknown = r.Reply == ReplyUnknown
 	}
 	switch {
-	case w.State == Asking && r.Reply != ReplyApplied:
-		return w.notAsked(failed)
+	case s.State == Asking && r.Reply != ReplyApplied:
+		return s.policing().notAsked(failed)
 	case failed:
-		return w.pause()
-	case r.Record.Problem != nil && (w.State == Claiming || w.State == TakingOver || w.State == Accepting):
-		return w.unreadable(r.Record)
-	case w.State == Sweeping:
-		return w.swept(c, r)
-	case w.State == Evicting && w.turn.evict:
-		w.turn.evict = false
-		return w.enter(c)
-	case w.State == Claiming && r.Reply != ReplyApplied:
-		return w.refused(c, r.Record)
-	case w.State == Accepting && r.Reply != ReplyApplied:
-		return w.accepted(c, r.Record)
-	case w.State == TakingOver && r.Reply != ReplyApplied:
-		if err := w.hides(r.Record); err != nil {
-			return w.fail(WhyError, err)
+		return s.pause()
+	case r.Record.Problem != nil && (s.State == Claiming || s.State == TakingOver || s.State == Accepting):
+		return s.unreadable(r.Record)
+	case s.State == Sweeping:
+		return s.looking().swept(r)
+	case s.State == Evicting && s.turn.evict:
+		s.turn.evict = false
+		return s.enter()
+	case s.State == Claiming && r.Reply != ReplyApplied:
+		return s.looking().refused(r.Record)
+	case s.State == Accepting && r.Reply != ReplyApplied:
+		return s.granting().accepted(r.Record)
+	case s.State == TakingOver && r.Reply != ReplyApplied:
+		if err := s.granting().hides(r.Record); err != nil {
+			return s.fail(WhyError, err)
 		}
 	}
-	w.Snapshot.Saw(r.Record, c.Now())
-	return w.proceed(c)
+	s.Snapshot.Saw(r.Record, s.Now())
+	return s.proceed()
 }
 
 // pause is followed by TAKE, ENTER or CONFIRM again. After any other request a look follows, which shows what came of it.
-func (w *Wait) pause() Do {
-	switch w.State {
+func (s step) pause() Do {
+	switch s.State {
 	case Taking, Entering, Confirming:
-		w.turn.repeat = w.State
+		s.turn.repeat = s.State
 	case Evicting, Checking:
-		w.turn.repeat = Looking
-		if w.turn.evict || w.State == Checking {
-			w.turn.repeat, w.turn.evict = Taking, false
+		s.turn.repeat = Looking
+		if s.turn.evict || s.State == Checking {
+			s.turn.repeat, s.turn.evict = Taking, false
 		}
 	default:
-		w.turn.repeat = Looking
+		s.turn.repeat = Looking
 	}
 	return Do{State: Pausing}
 }
 
-func (w *Wait) again(c Clock) Do {
-	switch w.turn.repeat {
+func (s step) again() Do {
+	switch s.turn.repeat {
 	case Taking, Entering:
-		return w.enter(c)
+		return s.enter()
 	case Confirming:
-		return w.confirm(c)
+		return s.granting().confirm()
 	}
-	return w.look()
+	return s.looking().look()
 }
 
 // unreadable ends a wait whose request was applied, and has returned a record that cannot be read: what was granted is not known.
-func (w *Wait) unreadable(rec queue.Record) Do {
-	w.last().unknown = true
-	return w.fail(WhyError, rec.Problem)
+func (s step) unreadable(rec queue.Record) Do {
+	s.last().unknown = true
+	return s.fail(WhyError, rec.Problem)
 }
 
 // entered continues after the reply to TAKE or ENTER.
-func (w *Wait) entered(c Clock, r Replied) Do {
+func (s step) entered(r Replied) Do {
 	rec := r.Record
-	own, _ := w.mine(rec)
+	own, _ := s.mine(rec)
 	switch {
 	case r.Reply >= ReplyFailed:
-		w.last().unknown = r.Reply == ReplyUnknown
-		return w.pause()
+		s.last().unknown = r.Reply == ReplyUnknown
+		return s.pause()
 	case rec.Problem != nil:
-		return w.unreadable(rec)
+		return s.unreadable(rec)
 	case r.Reply != ReplyApplied:
-		if err := rec.Refuses(w.Config.Items, w.Config.Mode, w.Config.Scope); err != nil {
-			return w.fail(WhyError, err)
+		if err := rec.Refuses(s.Config.Items, s.Config.Mode, s.Config.Scope); err != nil {
+			return s.fail(WhyError, err)
 		}
 	}
 	if r.Reply == ReplyRefused && own == nil {
-		w.Snapshot = queue.SnapshotOf(rec, c.Now())
-		if w.Config.NoWait {
-			return w.makeRoom(c)
+		s.Snapshot = queue.SnapshotOf(rec, s.Now())
+		if s.Config.NoWait {
+			return s.makeRoom()
 		}
-		return w.enter(c) // another client has seeded the record
+		return s.enter() // another client has seeded the record
 	}
-	w.Snapshot = queue.SnapshotOf(rec, c.Now())
-	if !w.wider() {
+	s.Snapshot = queue.SnapshotOf(rec, s.Now())
+	if !s.wider() {
 		if r.Reply == ReplyApplied {
-			w.Ticket, w.turn.ticketed = rec.TicketNumber.Minus(uint64(max(w.Config.Turns, 1)-1)), true
+			s.Ticket, s.turn.ticketed = rec.TicketNumber.Minus(uint64(max(s.Config.Turns, 1)-1)), true
 		}
-		return w.proceed(c)
+		return s.proceed()
 	}
-	for i := range w.all[w.turn.entered:] {
-		w.all[w.turn.entered+i].unknown = false // it is in the record, or no ENTER of the ticket will ever be applied
+	for i := range s.all[s.turn.entered:] {
+		s.all[s.turn.entered+i].unknown = false // it is in the record, or no ENTER of the ticket will ever be applied
 	}
-	if own != nil || rec.Floor().Less(w.Ticket) {
-		w.worthless = 0
-		return w.proceed(c)
+	if own != nil || rec.Floor().Less(s.Ticket) {
+		s.worthless = 0
+		return s.proceed()
 	}
-	if w.worthless++; w.Config.NoWait && w.worthless > quickTries {
-		return w.fail(WhyBusy, nil)
+	if s.worthless++; s.Config.NoWait && s.worthless > quickTries {
+		return s.fail(WhyBusy, nil)
 	}
-	return w.newTicket(c, WhyNewTicket)
+	return s.policing().newTicket(WhyNewTicket)
 }
 
 // makeRoom evicts expired holders of a record that refused a caller which will not wait. The lock is busy if another attempt
 // cannot succeed. A record that another client seeded first may have room.
-func (w *Wait) makeRoom(c Clock) Do {
-	d := w.decide(c, w.Snapshot.Record.Floor(), nil)
-	do, overdue := w.check(c)
+func (s step) makeRoom() Do {
+	d := s.looking().decide(s.Snapshot.Record.Floor(), nil)
+	do, overdue := s.granting().check()
 	if !overdue || len(d.ExpiredHolders) > 0 {
-		do = w.room(c, d, d.ExpiredHolders)
+		do = s.room(d, d.ExpiredHolders)
 	}
 	do.Decision = &d
 	return do
 }
 
 // room enters once more if the record has room without what is gone.
-func (w *Wait) room(c Clock, d queue.Decision, gone []queue.Holder) Do {
+func (s step) room(d queue.Decision, gone []queue.Holder) Do {
 	switch {
 	case len(gone) > 0:
-		w.turn.evict = true
+		s.turn.evict = true
 		return Do{State: Evicting, Holders: gone}
-	case w.Snapshot.Record.Room(w.Config.Mode, d.ExpiredHolders):
-		return w.enter(c)
+	case s.Snapshot.Record.Room(s.Config.Mode, d.ExpiredHolders):
+		return s.enter()
 	case d.Stuck != nil:
-		return w.fail(WhyError, d.Stuck)
+		return s.fail(WhyError, d.Stuck)
 	}
-	return w.fail(WhyBusy, nil)
+	return s.fail(WhyBusy, nil)
 }
 
 // proceed continues after the record was seen: by the grant, the removal of what is no grant, or what the queue requires.
-func (w *Wait) proceed(c Clock) Do {
+func (s step) proceed() Do {
 	switch {
-	case w.turn.lost:
-		return w.newTicket(c, WhyOvertaken)
-	case w.turn.joined:
-		return w.act(c)
+	case s.turn.lost:
+		return s.policing().newTicket(WhyOvertaken)
+	case s.turn.joined:
+		return s.looking().act()
 	}
-	if do, settled := w.adopt(c); settled {
+	if do, settled := s.granting().adopt(); settled {
 		return do
 	}
-	if do, ends := w.answered(c); ends {
+	if do, ends := s.policing().answered(); ends {
 		return do
 	}
 	switch {
-	case w.Config.Resume != nil:
-		return w.resume()
-	case !w.turn.ticketed: // an own id was in the record, too late to be used
-		return w.fail(WhyNewTicket, nil)
-	case w.Ticket.Compare(w.Snapshot.Record.Floor()) <= 0: // the same
-		return w.newTicket(c, WhyNewTicket)
-	case w.limited():
-		return w.count(c)
+	case s.Config.Resume != nil:
+		return s.looking().resume()
+	case !s.turn.ticketed: // an own id was in the record, too late to be used
+		return s.fail(WhyNewTicket, nil)
+	case s.Ticket.Compare(s.Snapshot.Record.Floor()) <= 0: // the same
+		return s.policing().newTicket(WhyNewTicket)
+	case s.limited():
+		return s.policing().count()
 	}
 	return Do{State: Joining}
 }
@@ -430,12 +446,12 @@ func (w *Wait) proceed(c Clock) Do {
 func (w *Wait) fail(why Why, err error) Do { return Do{State: Ended, Why: why, Err: err} }
 
 // leave removes the ids that may be in the record without an owner. If it has left, it removes the same once more.
-func (w *Wait) leave() Do {
-	if w.State != Left {
-		w.leaving, w.left = true, w.Unknown()
+func (s step) leave() Do {
+	if s.State != Left {
+		s.leaving, s.left = true, s.Unknown()
 	}
-	if len(w.left) > 0 {
-		return remove(w.left...)
+	if len(s.left) > 0 {
+		return remove(s.left...)
 	}
 	return Do{State: Left}
 }
@@ -444,30 +460,30 @@ func (w *Wait) leave() Do {
 func remove(ids ...string) Do { return Do{State: Removing, IDs: ids, Write: queue.Remove(ids...)} }
 
 // reset sends RESET after a removal. If the record is of a wider scope, the table's TTL must not delete it.
-func (w *Wait) reset(c Clock) Do {
+func (s step) reset() Do {
 	var forget time.Time
-	_, latest, known := c.At(c.Now())
-	if rec := w.Snapshot.Record; known && w.Config.Forget > 0 && rec.Scope == ticket.ScopeQueue {
-		forget = latest.Add(w.Config.Forget)
+	_, latest, known := s.At(s.Now())
+	if rec := s.Snapshot.Record; known && s.Config.Forget > 0 && rec.Scope == ticket.ScopeQueue {
+		forget = latest.Add(s.Config.Forget)
 	}
-	return Do{State: Resetting, Write: queue.Reset(w.Snapshot.Record.FirstServed(), forget)}
+	return Do{State: Resetting, Write: queue.Reset(s.Snapshot.Record.FirstServed(), forget)}
 }
 
 // removed continues after the reply to CLEAN UP, or to the RESET after it.
-func (w *Wait) removed(c Clock, r Replied) Do {
+func (s step) removed(r Replied) Do {
 	rec, known := r.Record, r.Reply < ReplyFailed
 	switch {
-	case w.State == Resetting && known:
-		w.Snapshot.Saw(rec, c.Now())
-	case w.State == Removing && known:
-		w.cleaned(w.Snapshot.ReadAt, w.leaving)
-		w.Snapshot.Saw(rec, c.Now())
+	case s.State == Resetting && known:
+		s.Snapshot.Saw(rec, s.Now())
+	case s.State == Removing && known:
+		s.cleaned(s.Snapshot.ReadAt, s.leaving)
+		s.Snapshot.Saw(rec, s.Now())
 		if (r.Reply == ReplyApplied || len(rec.Holders) == 0) && rec.CanIdle() { // refused: perhaps by a copy of itself
-			return w.reset(c)
+			return s.reset()
 		}
 	}
-	if w.leaving {
+	if s.leaving {
 		return Do{State: Left}
 	}
-	return w.proceed(c)
+	return s.proceed()
 }

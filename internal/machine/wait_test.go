@@ -457,7 +457,7 @@ func TestNext(t *testing.T) {
 func TestNoWait(t *testing.T) {
 	t.Run("AtAQueueThatMoves", func(t *testing.T) {
 		w, n := waitOf(WaitConfig{NoWait: true}), 0
-		for w.lookAgain().State == Looking {
+		for (step{w, clock}).looking().lookAgain().State == Looking {
 			n++
 		}
 		if n != quickTries {

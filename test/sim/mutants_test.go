@@ -165,7 +165,7 @@ var mutants = []mutant{
 	},
 	{
 		"a limit that counts the waiter itself", "internal/machine/policy.go",
-		"d.Waiters >= w.Config.Policy.Waiters", "d.Waiters+1 >= w.Config.Policy.Waiters",
+		"d.Waiters >= s.Config.Policy.Waiters", "d.Waiters+1 >= s.Config.Policy.Waiters",
 		`the queue is full, it says`, 13, "",
 	},
 	{
@@ -184,17 +184,17 @@ var mutants = []mutant{
 	},
 	{
 		"a superseded waiter that claims the lock", "internal/machine/policy.go",
-		"if by, ok := w.superseded(c); ok {\n\t\treturn w.supersededBy(by), true", "if by, ok := w.superseded(c); ok && d.Do != ActionClaim {\n\t\treturn w.supersededBy(by), true",
+		"if by, ok := s.superseded(); ok {\n\t\treturn s.supersededBy(by), true", "if by, ok := s.superseded(); ok && d.Do != queue.ActionClaim {\n\t\treturn s.supersededBy(by), true",
 		`although its last look has shown ticket`, 48, "",
 	},
 	{
 		"a request to give way to holders of any group", "internal/machine/policy.go",
-		"w.grouped() && h.Group == p.Group && ", "w.grouped() && ",
+		"s.grouped() && h.Group == p.Group && ", "s.grouped() && ",
 		`was asked to give way by .* of the group`, 21, "",
 	},
 	{
 		"a request to give way by the ticket of the holder", "internal/machine/policy.go",
-		"\"superseded by ticket \" + w.Ticket.String()", "\"superseded by ticket \" + h.Ticket.String()",
+		"\"superseded by ticket \" + s.Ticket.String()", "\"superseded by ticket \" + h.Ticket.String()",
 		`which is not later`, 21, "",
 	},
 	{
@@ -293,7 +293,7 @@ var mutants = []mutant{
 	},
 	{
 		"a fail-closed lock that was never confirmed", "internal/machine/attempt.go",
-		"\tif w.Config.FailClosed {\n", "\tif false {\n",
+		"\tif s.Config.FailClosed {\n", "\tif false {\n",
 		`believed to hold|was granted after ticket`, 67, "",
 	},
 	{

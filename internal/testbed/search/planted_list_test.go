@@ -33,7 +33,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a waiter that looks late removes its grant by name", world: "names, sleeper of two", finds: "turn",
 		edits: []edit{
-			{"internal/machine/attempt.go", "case w.acceptable(h):", "case false && w.acceptable(h):"},
+			{"internal/machine/attempt.go", "case s.acceptable(h):", "case false && s.acceptable(h):"},
 		},
 	},
 	{
@@ -51,7 +51,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "ids of unknown outcome are not removed", world: "gives up", finds: "clean",
 		edits: []edit{
-			{"internal/machine/wait.go", "w.leaving, w.left = true, w.Unknown()", "w.leaving, w.left = true, nil"},
+			{"internal/machine/wait.go", "s.leaving, s.left = true, s.Unknown()", "s.leaving, s.left = true, nil"},
 		},
 	},
 	{
@@ -226,7 +226,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a waiter counts those ahead before its row, and not after", world: "full", finds: "full",
 		edits: []edit{
-			{"internal/machine/wait.go", "e.Put || w.Careful || w.limited()", "e.Put || w.Careful"},
+			{"internal/machine/wait.go", "e.Put || s.Careful || s.limited()", "e.Put || s.Careful"},
 		},
 	},
 	{
@@ -718,10 +718,10 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a waiter looks for its ids after the floor", world: "lost", finds: "disowned",
 		edits: []edit{
-			{"internal/machine/turn.go", `func (w *Wait) act(c Clock) Do {
-`, `func (w *Wait) act(c Clock) Do {
-	if d := w.decide(c, w.Ticket, nil); d.Do == queue.ActionNewTicket || d.Do == queue.ActionOvertaken {
-		return w.fail(WhyOvertaken, nil)
+			{"internal/machine/turn.go", `func (s looking) act() Do {
+`, `func (s looking) act() Do {
+	if d := s.decide(s.Ticket, nil); d.Do == queue.ActionNewTicket || d.Do == queue.ActionOvertaken {
+		return s.fail(WhyOvertaken, nil)
 	}
 `},
 		},
