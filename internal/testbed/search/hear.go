@@ -204,7 +204,9 @@ func (s *search) usedFor(w *world, i, j int, t *member.Report) {
 		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: t.Made, Err: errLost})
 		return
 	}
-	c.calling = false
+	if c.calling = c.queued > 0; c.calling {
+		c.queued--
+	}
 	if t.Use == member.Transacts {
 		s.transacted(w, i, j, t.News)
 		return

@@ -129,6 +129,7 @@ func (s *search) calls(w *world, i, j int, add adder) {
 	writes := (may(member.Transacts) || c.joins > 0) && !c.joined
 	add((writes || spec.Reads) && !c.read && !w.split.x, readsOf, i, j)
 	if c.calling {
+		add(spec.Both && c.read && writes && may(member.Transacts), uses, i, j*8+int(member.Transacts))
 		return
 	}
 	add(writes && c.read && may(member.Transacts), uses, i, j*8+int(member.Transacts))

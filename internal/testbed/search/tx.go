@@ -34,6 +34,7 @@ type using struct {
 	down       bool                 // the table has applied DOWNGRADE
 	computes   bool                 // its release leaves a result
 	count      int8                 // of the transactions of the turn
+	queued     int8                 // calls behind the one under way
 	joins      int8                 // how often it may join such a one
 	pauses     bool                 // before that is sent again
 	cut        bool                 // the record of the other lock will refuse it
@@ -88,6 +89,9 @@ func (s *search) use(w *world, i int, v move) {
 		case member.Downgrades:
 			c.shared, c.calling = true, true
 		case member.SetsData, member.Transacts:
+			if c.calling {
+				c.queued++
+			}
 			c.calling = true
 		}
 	}
@@ -320,7 +324,7 @@ func (s *search) transacted(w *world, i, j int, told member.News) {
 	switch told {
 	case member.Done:
 		s.say("    %s hears that its transaction is made", s.who(i, j))
-		if c.made.made&bit == 0 {
+		if !c.begun || c.made.made&bit == 0 {
 			s.fail("reported: %s hears that its transaction is made, and it is not", s.who(i, j))
 		} else if s.hidden(w, i, c.ticket) {
 			s.fail("reported: %s hears that its transaction is made, and it is not visible", s.who(i, j))

@@ -40,6 +40,7 @@ type Client struct {
 	Sets       int     // how often it may call SetData
 	Updates    int     // UpdateAndRelease
 	Writes     int     // Transact
+	Both       bool    // it calls Transact while such a call is under way
 	Reads      bool    // it reads what the lock protects
 	Fences     int     // how often it sends a transaction of its own, with the condition of its lock
 	Most       int     // of waiters ahead; zero: no limit

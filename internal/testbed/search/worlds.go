@@ -204,6 +204,7 @@ func Worlds() []World {
 		{Name: "transaction, next", More: true, About: "another transaction follows", Clients: []Client{writes, writer}, Faults: Faults{Lost: 2}},
 		{Name: "transaction, cancelled and evicted", More: true, About: "the same, and an operator evicts", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Failed: 1, Dup: 1, Evict: 1}},
 		{Name: "transaction, refused", More: true, About: "an attempt is refused by its own condition, and a copy of it is late", Any: true, Clients: []Client{writer, writer}, Faults: Faults{Decline: 2, Dup: 1}},
+		{Name: "transaction, both", More: true, About: "two are called at once", Clients: []Client{{Turns: 1, Writes: 2, Both: true}, one}, Faults: Faults{Lost: 1, Decline: 1}},
 		{Name: "transaction, next and refused", More: true, About: "and another transaction follows", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Decline: 2, Dup: 1}},
 		{Name: "transaction, evicted twice", More: true, About: "an attempt is repeated beside two evictions", Any: true, Clients: []Client{writer, one}, Faults: Faults{Evict: 2, Dup: 1}},
 		{Name: "transaction, next and cancelled", More: true, About: "and one is cancelled", Any: true, Clients: []Client{writes, writer}, Faults: Faults{Failed: 1, Dup: 1}},
