@@ -218,6 +218,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		shares = lock.Shared()
 	}
 	h.shared.Store(shares)
+	_, h.pauses = a.wait.Tries()
 	grant := operation{node: n.name, kind: opGrant, token: token, shares: shares, call: a.begun, ret: n.now()}
 	if a.saved != nil {
 		seen, lost := n.visible.goesOn(key, token)
@@ -346,9 +347,10 @@ type hold struct {
 	token  string
 	lease  time.Duration
 	begun  int64
-	since  int64 // when it got the lock
-	closed bool  // it has none
-	plain  bool  // it may be a turn of a block
+	since  int64         // when it got the lock
+	pauses time.Duration // between its tries at most; zero: it waited in the queue, or tried once
+	closed bool          // it has none
+	plain  bool          // it may be a turn of a block
 	id     grantID
 	n      int  // writes
 	total  int  // writes to the register, as far as known
