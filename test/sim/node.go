@@ -247,6 +247,9 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	if (n.waitOut(r.Float64()) || n.stall(stalls)) && r.IntN(2) == 0 {
 		// It was about to send: its time-out fires at the same moment, and
 		// comes too late to keep it from that.
+		if req.Context().Err() != nil { // or its sender took it for hung long ago: its timers went on
+			n.loose.Add(1)
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), patience)
 		defer cancel()
 		req = req.Clone(ctx)
