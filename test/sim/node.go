@@ -349,7 +349,7 @@ func (n *node) count(req *http.Request) string {
 	if n.plan.Lengths != Exponential { // waiters look more often
 		limit *= 3
 	}
-	if n.plan.Contest || n.plan.Blocks || n.plan.Lengths != Exponential { // turns are so short that a worker has many in a second
+	if n.plan.Crowded || n.plan.Lengths != Exponential { // turns are so short that a worker has many in a second
 		limit += 10 * n.begun
 	}
 	if n.inIt > limit && !n.flooded {
