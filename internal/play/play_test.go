@@ -134,3 +134,27 @@ func TestReadsNoRow(t *testing.T) {
 		})
 	}
 }
+
+// TestLogsWhatStays checks that ids which a wait could not remove are logged, if a lease ends them. So does that of a grant which fails
+// closed, before it is confirmed.
+func TestLogsWhatStays(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log locktest.Journal
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+				c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Logger: log.Logger()})
+				db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)) // of TAKE
+				time.AfterFunc(10*time.Millisecond, db.Partition)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, opts...)
+				locktest.Is(t, err, queuelock.ErrUnavailable)
+				synctest.Wait() // a goroutine logs
+				if n := log.Count("could not be removed; their lease will end them"); n != 1 {
+					t.Errorf("it was logged %d times", n)
+				}
+			})
+		})
+	}
+}
