@@ -122,6 +122,7 @@ type (
 		Row    ticket.Number  // that the write is of; zero: it is of the record
 		Sweep  []queue.Waiter // SWEEP, one write each
 		Evicts []queue.Holder // that an EVICT removes
+		Leased []string       // that a CLEAN UP removes, and a lease ends otherwise
 		Say    string         // the id, for stories
 		Limit  time.Time      // after which it is given up; zero: never
 		Users  bool           // with the update of the caller

@@ -50,6 +50,7 @@ type foreseen struct {
 	next   *queue.Waiter // as it was read; nil: it is not known
 	readAt time.Time
 	reads  time.Time // when it is read
+	rings  bool      // it is rung once the release has had an answer
 }
 
 // over reports whether the lock is not held any more, so far as is known.

@@ -11,13 +11,14 @@ type passing struct {
 	block   bool // its caller may wait together with others: the turn comes in memory
 	offered bool // a release of its client may grant it
 	named   bool // a release of another client may, by its row
+	rings   bool // its release rings the waiter with the next ticket
 	reads   bool // its holder may read the next row, and take tickets for those that have none
 }
 
 // passing decides by what a caller wants.
 //
-//   - Only one exclusive holder may pass its lock on, to the ticket after its own. In a wider scope that is of another queue, and a
-//     lock on a user's item may be released with an update.
+//   - Only one exclusive holder may pass its lock on, to the ticket after its own, and rings its waiter. In a wider scope that is of
+//     another queue, and a lock on a user's item may be released with an update.
 //   - A waiter that may be superseded looks first, and one that resumes a place has the ids of another.
 //   - A grant by name cannot have what a row does not say: data, a delay, an AtLeast, a confirmation, a whole lease.
 //   - Callers of a block are alike in all of this, and have nothing of their own.
@@ -30,6 +31,7 @@ func (k *Kind) passing() passing {
 		block:   plain && waits && k.Policy == (machine.Policy{}) && !k.Saves,
 		offered: queueAlone && waits && k.Mode.Permits == 0,
 		named:   plain && waits,
+		rings:   exclusive,
 		reads:   exclusive && k.AtLeast == 0,
 	}
 }

@@ -93,8 +93,9 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 	h := s.h
 	switch do.Do {
 	case machine.HoldSend:
-		if next, _ := h.last.Next(); do.Ring {
-			s.do(Ring{Row: h.next, Next: next})
+		ring := do.Ring && s.b.kind.passing().rings
+		if h.rings = ring && h.next == nil && h.tries > 0; ring && !h.rings {
+			s.ring()
 		}
 		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Blind: do.Blind, Users: h.update, Caller: s.caller()})
 	case machine.HoldRead:
@@ -117,6 +118,14 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 		h.repeats = until
 	}
 	return nil, false
+}
+
+// ring lets the next waiter be rung. If its row is not known, that is read: beside the first attempt of a release, and after the last, but
+// not beside each. A table that does not answer would have several times as many requests.
+func (s releasing) ring() {
+	next, _ := s.h.last.Next()
+	s.h.rings = false
+	s.do(Ring{Row: s.h.next, Next: next})
 }
 
 // repeats goes on after a pause.
@@ -261,6 +270,9 @@ func (s releasing) done(do machine.HoldDo) {
 	}
 	if h.begun {
 		s.report(Report{News: news, Result: do.Result, Open: do.Open, Hidden: do.Hidden, Err: do.Err})
+	}
+	if h.rings && (news == Released || news == Unknown) {
+		s.ring()
 	}
 	s.waiting(s.b).withdraw()
 	if h.calls, h.update = false, false; news == Unreleased && h.begun {

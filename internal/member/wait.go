@@ -1,6 +1,7 @@
 package member
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,11 @@ func (s waiting) sends(do machine.Do) {
 		h := do.Holders[len(do.Holders)-1]
 		w := queue.Evict(queue.Eviction{ID: h.ID, Ticket: h.Ticket, Made: h.Made}, do.Holders...)
 		s.do(Send{Of: s.ask(byWait, s.b.n), Write: w, Evicts: do.Holders, Say: h.ID})
+		return
+	case machine.Removing:
+		endless, _ := s.b.wait.Orphans() // the callers hear of these
+		leased := slices.DeleteFunc(slices.Clone(do.IDs), func(id string) bool { return slices.Contains(endless, id) })
+		s.do(Send{Of: s.ask(byWait, s.b.n), Write: do.Write, Say: say, Leased: leased})
 		return
 	case machine.Asking:
 		say = do.Holder.ID

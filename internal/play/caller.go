@@ -194,7 +194,7 @@ func (p *player) givesUp(e member.GivesUp) {
 		if id == e.Caller {
 			k := p.caller(id)
 			switch {
-			case !p.dating:
+			case p.dating == nil:
 			case !k.late: // what is asked may fail
 				k.late = true
 				time.AfterFunc(answerGrace, func() { p.happens(e) })

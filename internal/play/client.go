@@ -168,14 +168,15 @@ func (c *Client) player(ctx context.Context, of *table.Queue) *player {
 	return p
 }
 
-// forget removes a player of which nothing is left.
+// forget removes a player of which nothing is left. It may have been removed before, and have heard of a request that hung: another one
+// has its queue then.
 func (c *Client) forget(p *player) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.events) == 0 && !p.runs && len(p.callers) == 0 {
-		delete(c.players, [2]string{p.queue.Entity, p.queue.Reason})
+	if key := [2]string{p.queue.Entity, p.queue.Reason}; c.players[key] == p && len(p.events) == 0 && !p.runs && len(p.callers) == 0 {
+		delete(c.players, key)
 	}
 }
 

@@ -58,6 +58,26 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
+// TestForgetsItself checks that a player which was forgotten, and hears of a request that hung, does not let that of later callers be
+// forgotten: the client's Close would not end their waits.
+func TestForgetsItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{Store: new(table.Store), Background: func(f func()) { go f() }})
+		before, now := &player{c: c, m: member.New(member.Config{})}, &player{c: c, m: member.New(member.Config{})}
+		c.players[[2]string{}] = now
+		before.happens(answer{r: &request{}})
+		synctest.Wait()
+		if c.players[[2]string{}] != now {
+			t.Error("the player of later callers is forgotten")
+		}
+		now.happens(answer{r: &request{}})
+		synctest.Wait()
+		if len(c.players) > 0 {
+			t.Error("a player of which nothing is left is kept")
+		}
+	})
+}
+
 // TestLossIsForgotten checks that nothing is kept of a lock that was lost, and which its holder does not release.
 func TestLossIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

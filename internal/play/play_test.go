@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -57,4 +59,102 @@ func TestManyGiveUp(t *testing.T) {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
 	})
+}
+
+// TestReadsForBells checks that a holder which does not know the next row reads it for its bell once beside a release that is repeated,
+// and not beside each attempt: the SDK repeats the read as well. Once the release has had an answer, the next waiter is rung.
+func TestReadsForBells(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hub bells.Hub
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		client := func(name string) (*queuelock.Client, *queuelocktest.Client) {
+			return locktest.OpenMet(t, table, name, queuelock.Config{Wake: hub.Client(name)})
+		}
+		first, _ := client("first")
+		second, db := client("second")
+		third, _ := client("third")
+		held := locktest.Acquire(t, first, waitpolicy.Forever)
+		next := locktest.LockBy(t, second)
+		time.Sleep(10 * time.Second)
+		locktest.Release(t, held)
+		held = locktest.Lock(t, <-next) // by CLAIM: others may wait
+		last := locktest.LockBy(t, third)
+		time.Sleep(time.Second)
+		db.Partition()
+		before, rung := db.Counts(), len(hub.Rung())
+		released := make(chan error, 1)
+		go func() { released <- held.Release(t.Context()) }()
+		time.Sleep(2 * time.Second)
+		sent := db.Counts().Sub(before)
+		if reads, writes := sent["GetItem"].Sent, sent["UpdateItem"].Sent; reads > 4 || writes < 5 || len(hub.Rung()) > rung {
+			t.Errorf("%d reads beside %d attempts of the release, rung %v", reads, writes, hub.Rung()[rung:])
+		}
+		db.Heal()
+		locktest.OK(t, <-released)
+		begun := time.Now()
+		locktest.Release(t, locktest.Lock(t, <-last))
+		if took := time.Since(begun); took > 20*time.Millisecond || len(hub.Rung()) != rung+1 {
+			t.Errorf("the next waiter had its turn after %v, rung %v", took, hub.Rung()[rung:])
+		}
+	})
+}
+
+// TestReadsNoRow checks that a release reads a row for its bell only if the next ticket is of its queue, and for an exclusive holder.
+func TestReadsNoRow(t *testing.T) {
+	for name, test := range map[string]struct {
+		scope ticket.Scope
+		opt   queuelock.Option
+		reads int
+	}{
+		"Exclusive": {opt: queuelock.LockDelay(0), reads: 1},
+		"Shared":    {opt: queuelock.Shared()},
+		"Permits":   {opt: queuelock.Permits(2)},
+		"Table":     {scope: ticket.ScopeTable, opt: queuelock.LockDelay(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var hub bells.Hub
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+				c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Wake: hub.Client("c"), Scope: test.scope})
+				other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{Wake: hub.Client("other"), Scope: test.scope})
+				first := locktest.Acquire(t, other, waitpolicy.Forever, test.opt)
+				if name == "Shared" || name == "Permits" { // which has room: a second one is granted it beside the first
+					defer locktest.Release(t, first)
+				} else {
+					time.AfterFunc(10*time.Second, func() { locktest.Release(t, first) })
+				}
+				held := locktest.Acquire(t, c, waitpolicy.Forever, test.opt) // by CLAIM: others may wait
+				before := db.Counts()
+				locktest.Release(t, held)
+				time.Sleep(time.Second)
+				if sent := db.Counts().Sub(before); sent["GetItem"].Sent != test.reads {
+					t.Errorf("%d reads, want %d", sent["GetItem"].Sent, test.reads)
+				}
+			})
+		})
+	}
+}
+
+// TestLogsWhatStays checks that ids which a wait could not remove are logged, if a lease ends them. So does that of a grant which fails
+// closed, before it is confirmed.
+func TestLogsWhatStays(t *testing.T) {
+	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log locktest.Journal
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+				c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Logger: log.Logger()})
+				db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)) // of TAKE
+				time.AfterFunc(10*time.Millisecond, db.Partition)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, opts...)
+				locktest.Is(t, err, queuelock.ErrUnavailable)
+				synctest.Wait() // a goroutine logs
+				if n := log.Count("could not be removed; their lease will end them"); n != 1 {
+					t.Errorf("it was logged %d times", n)
+				}
+			})
+		})
+	}
 }

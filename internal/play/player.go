@@ -29,8 +29,8 @@ type player struct {
 	ids     int32          // guarded by mu
 	runs    bool           // guarded by mu: run is under way, which alone uses the rest
 
-	dating bool // DynamoDB's time is asked for
-	untidy bool // a wait or a turn has ended: see tidy
+	dating *time.Time // when DynamoDB's time was asked for; nil: it is not
+	untidy bool       // a wait or a turn has ended: see tidy
 
 	m        member.Member
 	timer    *time.Timer
@@ -58,6 +58,7 @@ type (
 	dates struct{ member.Rung }
 	dated struct {
 		member.Rung
+		of  *time.Time
 		err error
 	}
 	cut struct {
@@ -124,7 +125,7 @@ func (p *player) run() {
 		events := p.events
 		if p.events = nil; len(events) == 0 {
 			p.runs = false
-			idle := p.m.Idle() && len(p.callers) == 0 && len(p.waits) == 0 && !p.dating
+			idle := p.m.Idle() && len(p.callers) == 0 && len(p.waits) == 0 && p.dating == nil
 			p.mu.Unlock()
 			if idle {
 				p.c.forget(p)
@@ -152,10 +153,12 @@ func (p *player) take(e member.Event) {
 	case rings:
 		p.rings(e.block)
 	case dates:
-		p.dating = false
+		p.dating = nil
 		p.wants(nil)
 	case dated:
-		p.dated(e.err)
+		if e.of == p.dating { // else it hung
+			p.dated(e.err)
+		}
 	case cut:
 		p.cuts(e.l)
 	case closes: // what is to be removed once more is removed at once
@@ -192,20 +195,25 @@ func (p *player) wants(callers []int32) {
 			return
 		}
 	}
-	if p.waits = append(p.waits, callers...); p.dating || len(p.waits) == 0 {
+	if p.waits = append(p.waits, callers...); p.dating != nil || len(p.waits) == 0 {
 		return
 	}
 	if !p.queue.Clock().Needed(time.Now()) {
 		p.dated(nil)
 		return
 	}
-	p.dating = true
+	asked := time.Now()
+	p.dating = &asked
 	first := p.caller(p.waits[0])
 	ctx, q := first.values(), p.queue
 	q.Store = first.bounded()
+	hangs := time.AfterFunc(p.c.Attention, func() { p.happens(dated{of: &asked, err: p.c.hung}) })
 	p.c.Background(func() {
 		var err error
-		defer func() { p.happens(dated{err: err}) }()
+		defer func() {
+			hangs.Stop()
+			p.happens(dated{of: &asked, err: err})
+		}()
 		err = q.Date(ctx)
 	})
 }
@@ -222,7 +230,7 @@ func (p *player) tooLate(caller int32) bool {
 
 // dated goes on once DynamoDB's time is known, or cannot be found out now.
 func (p *player) dated(err error) {
-	p.dating = false
+	p.dating = nil
 	waits := p.waits
 	p.waits = nil
 	if err != nil {
@@ -260,7 +268,7 @@ func (p *player) undated(waits []int32, err error) {
 		p.waits = append(p.waits, id)
 	}
 	if len(p.waits) > 0 {
-		p.dating = true
+		p.dating = new(time.Time) // soon
 		time.AfterFunc(time.Until(until), func() { p.happens(dates{}) })
 	}
 }

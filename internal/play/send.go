@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
@@ -32,7 +33,7 @@ type request struct {
 	limited bool          // it was abandoned, or has a limit of its own
 	deletes bool          // a row
 	row     ticket.Number // that it is of
-	ids     string        // that it removes
+	ids     []string      // that it removes, and a lease ends otherwise
 	write   bool          // else it is a look
 	record  bool          // a look at the record alone
 }
@@ -49,8 +50,8 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 	settles := false
 	if r.write = s != nil; r.write {
 		r.row = s.Row
-		if r.Purpose == member.Cleaning && s.Write.Name != "RESET" {
-			r.ids = s.Say
+		if r.Purpose == member.Cleaning {
+			r.ids = s.Leased
 		}
 		if at := p.sights[r.Block]; at != nil && s.Write.Kind == clause.Put && !at.put.IsZero() {
 			at.put = time.Time{}
@@ -265,9 +266,9 @@ func (p wire) leaves(r *request, err error) {
 	case r.deletes:
 		p.c.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
 			"queue", p.queue.String(), "ticket", r.row, "error", err)
-	case r.ids != "" && (r.kind == nil || !r.kind.FailClosed):
+	case len(r.ids) > 0:
 		p.c.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",
-			"queue", p.queue.String(), "ids", r.ids, "error", err)
+			"queue", p.queue.String(), "ids", strings.Join(r.ids, " and "), "error", err)
 	}
 }
 

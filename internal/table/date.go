@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,7 +26,9 @@ func (q Queue) Date(ctx context.Context) error {
 	defer cancel()
 	select {
 	case s.dating <- struct{}{}:
-		defer func() { <-s.dating }()
+		ends := sync.OnceFunc(func() { <-s.dating })
+		defer ends()
+		defer context.AfterFunc(bounded, ends)() // a read that hangs after its time-out keeps no other call
 	case <-bounded.Done():
 	}
 	for range 2 { // if the first contradicts what was known, the second decides

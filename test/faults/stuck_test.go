@@ -188,6 +188,42 @@ func TestStuckWaiter(t *testing.T) {
 	})
 }
 
+// TestStuckDate checks that the request for DynamoDB's time, which comes before the first ticket of a client, hangs no call: it counts as
+// one without an answer after a while, as others do.
+func TestStuckDate(t *testing.T) {
+	setUp := func(t *testing.T) (c *queuelock.Client, g *locktest.Gate, hang func(*locktest.Gate)) {
+		c, hang = openHanging(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), "c", queuelock.Config{})
+		g = locktest.NewGate(t)
+		hang(g)
+		return c, g, hang
+	}
+	locktest.InBubble(t, "EndsNoWait", func(t *testing.T) {
+		c, g, hang := setUp(t)
+		begun := time.Now()
+		got := locktest.Within(t, "the stuck Acquire", attention+time.Second, locktest.QueueUp(t.Context(), c, waitpolicy.NoWait))
+		locktest.Is(t, got.Err, queuelock.ErrUnavailable)
+		if took := got.At.Sub(begun); took < 3*time.Second {
+			t.Errorf("it has ended after %v", took)
+		}
+		hang(nil)
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		g.Open()
+	})
+	locktest.InBubble(t, "IsRepeated", func(t *testing.T) {
+		c, g, hang := setUp(t)
+		waits := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		<-g.Entered
+		hang(nil) // the first alone hangs
+		got := locktest.Within(t, "the stuck Acquire", attention+time.Second, waits)
+		second := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		g.Open() // and has its answer
+		time.Sleep(time.Second)
+		locktest.Release(t, locktest.Lock(t, got))
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the next", time.Minute, second)))
+	})
+}
+
 // hungClaim is an SDK client that hangs once after the answer to a CLAIM, whatever becomes of its context.
 type hungClaim struct {
 	*dynamodb.Client

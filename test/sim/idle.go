@@ -104,7 +104,7 @@ func (w *world) judgeIdle(h *hold) {
 	case w.plan.Bells:
 		most = 4 * s.SlowestNext
 	}
-	most = time.Duration(left)*most + trips
+	most = time.Duration(left)*most + h.pauses + trips // a caller that tries a few times is not there between two tries
 	w.idle.judged++
 	w.idle.most = max(w.idle.most, float64(free)/float64(most))
 	if free > most {

@@ -69,6 +69,7 @@ type node struct {
 	hang             time.Duration    // guarded by mu; of its next read
 	looked           map[string]int64 // guarded by mu; when it last looked at an entity, less how long it was paused
 	renewed          map[string]bool  // guarded by mu; the rows that it has renewed
+	answered         map[string]bool  // guarded by mu; the operations of which it has had an answer
 
 	counts  map[string]int64 // guarded by mu; requests, by their names
 	second  int64            // guarded by mu; the one that is counted
@@ -112,7 +113,7 @@ func (w *world) live(i int) {
 }
 
 func (w *world) boot(name string, i int) (*node, error) {
-	n := &node{world: w, name: name, workers: w.plan.workers(i), counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}}
+	n := &node{world: w, name: name, workers: w.plan.workers(i), counts: map[string]int64{}, looked: map[string]int64{}, renewed: map[string]bool{}, answered: map[string]bool{}}
 	n.stubborn = w.chances(name+" is stubborn", 0).Float64() < w.plan.Chances.Stubborn
 	n.undated = w.chances(name+" has no dates", 0).Float64() < w.plan.Chances.Undated
 	n.conn = w.net.Connect(name, n.fate)
@@ -247,11 +248,15 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 	if (n.waitOut(r.Float64()) || n.stall(stalls)) && r.IntN(2) == 0 {
 		// It was about to send: its time-out fires at the same moment, and
 		// comes too late to keep it from that.
+		if req.Context().Err() != nil { // or its sender took it for hung long ago: its timers went on
+			n.loose.Add(1)
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), patience)
 		defer cancel()
 		req = req.Clone(ctx)
 	}
 	req.Header.Set(actorHeader, n.name)
+	first := n.isFirst(req)
 	resp, err := n.send(req)
 	n.waitOut(r.Float64())
 	n.stall(stalls)
@@ -263,6 +268,9 @@ func (n *node) RoundTrip(req *http.Request) (*http.Response, error) {
 		next.Body = io.NopCloser(bytes.NewReader(body))
 		resp, err = n.send(next)
 		n.waitOut(r.Float64())
+		if first && denied(resp, err) {
+			n.loose.Add(1) // the library does not know of the request before, and takes the right to be missing from the start
+		}
 	}
 	if err != nil || resp.StatusCode != http.StatusOK {
 		n.failed.Add(1)
@@ -277,6 +285,11 @@ func (n *node) send(req *http.Request) (*http.Response, error) {
 	resp, err := n.conn.RoundTrip(req)
 	n.diary.answers(asked, resp, err)
 	n.learns(req, asked, resp, err)
+	if err == nil && resp.StatusCode == http.StatusOK {
+		n.mu.Lock()
+		n.answered[req.Header.Get("X-Amz-Target")] = true
+		n.mu.Unlock()
+	}
 	if err == nil && n.undated {
 		resp.Header.Del("Date")
 	}
@@ -287,6 +300,26 @@ func (n *node) send(req *http.Request) (*http.Response, error) {
 // failed, or the server did.
 func (n *node) broke(req *http.Request, resp *http.Response, err error) bool {
 	return req.Context().Err() == nil && !n.isDead() && (err != nil || resp.StatusCode >= http.StatusInternalServerError)
+}
+
+// isFirst reports whether the process has had no answer yet to the operation of a request.
+func (n *node) isFirst(req *http.Request) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.answered[req.Header.Get("X-Amz-Target")]
+}
+
+// denied reports whether a right was missing, or the refusal is of no kind that the library knows: see table.Kinds.
+func denied(resp *http.Response, err error) bool {
+	if err != nil || resp.StatusCode != http.StatusBadRequest {
+		return false
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return bytes.Contains(body, []byte("AccessDeniedException")) || bytes.Contains(body, []byte("SomethingNewException"))
 }
 
 // pause waits for d, or until ctx ends.
@@ -316,7 +349,7 @@ func (n *node) count(req *http.Request) string {
 	if n.plan.Lengths != Exponential { // waiters look more often
 		limit *= 3
 	}
-	if n.plan.Contest || n.plan.Blocks || n.plan.Lengths != Exponential { // turns are so short that a worker has many in a second
+	if n.plan.Crowded || n.plan.Lengths != Exponential { // turns are so short that a worker has many in a second
 		limit += 10 * n.begun
 	}
 	if n.inIt > limit && !n.flooded {

@@ -201,7 +201,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 				n.judgeTraces(owner, "an Acquire that failed", a.saved == nil)
 			}
 		}
-		if tries, _ := a.wait.Tries(); tries == 0 && !a.policy.refusesWait() {
+		if a.awaitsCleanUp(err) {
 			judge()
 		} else {
 			n.judgeCleanUp(20, judge)
@@ -218,6 +218,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		shares = lock.Shared()
 	}
 	h.shared.Store(shares)
+	_, h.pauses = a.wait.Tries()
 	grant := operation{node: n.name, kind: opGrant, token: token, shares: shares, call: a.begun, ret: n.now()}
 	if a.saved != nil {
 		seen, lost := n.visible.goesOn(key, token)
@@ -254,6 +255,14 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		n.sleep(r, exp(r, mean))
 		h.writeStale(r)
 	}
+}
+
+// awaitsCleanUp reports whether an Acquire that failed has waited for the removal of what it had left. One that does not wait has not. For
+// makes such an attempt, too, if the table was silent until its limit.
+func (a *attempt) awaitsCleanUp(err error) bool {
+	tries, _ := a.wait.Tries()
+	_, limited := a.wait.Limit()
+	return tries == 0 && !a.policy.refusesWait() && !(limited && errors.Is(err, queuelock.ErrUnavailable))
 }
 
 // judgeCleanUp judges what an Acquire has left that did not wait for its removal, once no request of the process has
@@ -346,9 +355,10 @@ type hold struct {
 	token  string
 	lease  time.Duration
 	begun  int64
-	since  int64 // when it got the lock
-	closed bool  // it has none
-	plain  bool  // it may be a turn of a block
+	since  int64         // when it got the lock
+	pauses time.Duration // between its tries at most; zero: it waited in the queue, or tried once
+	closed bool          // it has none
+	plain  bool          // it may be a turn of a block
 	id     grantID
 	n      int  // writes
 	total  int  // writes to the register, as far as known
