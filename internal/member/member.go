@@ -223,6 +223,9 @@ func (s *step) answered(e Answer) {
 	for n := len(s.asks); n > 0 && s.asks[n-1].what == nothing; n-- {
 		s.asks = s.asks[:n-1]
 	}
+	if len(s.asks) == 0 {
+		s.asks = nil // one that holds a lock has none mostly
+	}
 	s.rec, s.sent = e.Record, a.sent
 	b := s.block(a.of)
 	if s.saw(a, &e) && b != nil {
