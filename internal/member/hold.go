@@ -86,7 +86,7 @@ func (s waiting) granted(do machine.Do) {
 		hold: *machine.NewHold(machine.Grant{
 			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Mode: b.wait.Config.Mode, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
-			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
+			NotBefore: a.Lease.NotBefore, Forget: s.queue.Forget, Home: k.Home, Patience: s.cfg.Patience,
 		}, rec),
 		id: a.ID, first: me.Ticket, last: me.Ticket.Plus(uint64(len(b.callers) - 1)),
 		lease: lease{

@@ -141,8 +141,8 @@ func (s line) gather() *block {
 		s.gathered = nil
 	}
 	b.wait.Config = machine.WaitConfig{
-		ID: s.c.ID(b.n), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
-		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.cfg.Forget,
+		ID: s.c.ID(b.n), Items: *s.queue.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
+		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.queue.Forget,
 	}
 	if n > 1 {
 		b.wait.Config.Turns = n

@@ -327,8 +327,8 @@ func (s releasing) passesByName() bool {
 }
 
 func (s releasing) forget() (at time.Time) {
-	if _, latest, known := s.c.At(s.now); known && s.cfg.Forget > 0 {
-		at = latest.Add(s.cfg.Forget)
+	if _, latest, known := s.c.At(s.now); known && s.queue.Forget > 0 {
+		at = latest.Add(s.queue.Forget)
 	}
 	return at
 }

@@ -81,6 +81,7 @@ type Client struct {
 	Config
 	renewals chan struct{} // an element for each heartbeat under way
 	hung     error         // of requests that hang
+	members  member.Config
 
 	mu      sync.Mutex
 	players map[[2]string]*player // guarded by mu
@@ -90,7 +91,10 @@ type Client struct {
 
 // New returns a Client without members.
 func New(c Config) *Client {
-	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), players: map[[2]string]*player{}, locks: map[string]*Lock{}}
+	m := member.Config{
+		Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Arrival: leaveLimit,
+	}
+	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), members: m, players: map[[2]string]*player{}, locks: map[string]*Lock{}}
 }
 
 // Wants is how a caller wants the lock. It is constant, and callers may share it.
@@ -170,10 +174,7 @@ func (c *Client) player(ctx context.Context, of *table.Queue) *player {
 	q := *of
 	q.Store = c.Store
 	p := &player{c: c, queue: q, ctx: random.Fork(ctx)}
-	p.m = member.New(member.Config{
-		Items: q.Items, Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Forget: q.Forget,
-		Arrival: leaveLimit,
-	})
+	p.m = member.New(&c.members, member.Queue{Items: &p.queue.Items, Forget: q.Forget})
 	return p
 }
 

@@ -50,7 +50,7 @@ func TestNamedInTime(t *testing.T) {
 
 // TestLateAnswer checks that the answer of a request that hung is not taken for that of the one that has its number.
 func TestLateAnswer(t *testing.T) {
-	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(member.Config{})}
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
 	hung, next := &request{}, &request{}
 	p.requests = []*request{next}
 	if p.take(answer{a: member.Answer{Of: 0}, r: hung}); p.requests[0] != next {
@@ -65,7 +65,7 @@ func TestLossIsForgotten(t *testing.T) {
 		c := New(Config{
 			Store: new(table.Store), Lost: lost, Background: func(f func()) { go f() },
 		})
-		p := &player{c: c, m: member.New(member.Config{})}
+		p := &player{c: c, m: member.New(&member.Config{}, member.Queue{})}
 		k := &Caller{p: p, id: 1, wants: &Wants{Kind: member.Kind{Margin: time.Second}}}
 		l := &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now()}}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -119,7 +119,7 @@ func TestUnansweredTransaction(t *testing.T) {
 // TestGivenWithItsReports checks that the caller of a turn gets its lock once the reports of the same step are taken: it may ask at once
 // whether it is to give way.
 func TestGivenWithItsReports(t *testing.T) {
-	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(member.Config{})}
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
 	k := &Caller{p: p, id: 1, sources: sources{base: t.Context()}, log: new(notify.Log), wants: &Wants{}, Wake: make(chan struct{}, 1)}
 	p.callers = []*Caller{k}
 	p.do(member.Give{Caller: 1})

@@ -61,7 +61,7 @@ func (all owned) share() {
 
 // Each field that is left out, or encoded by less than its value.
 var (
-	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true, {"Config", "Items"}: true}
+	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true, {"Queue", "Items"}: true}
 	// With NoWait a wait gives up after some rounds.
 	counted = map[[2]string]bool{{"turn", "rounds"}: true, {"Wait", "worthless"}: true}
 )

@@ -307,15 +307,21 @@ func (n *node) crowd() (k int) {
 }
 
 // configOf returns the configuration of the member of a client.
-func (s *search) configOf(i int) member.Config {
-	c := member.Config{
-		Items: theQueue, Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
+func (s *search) configOf(i int) *member.Config {
+	c := &member.Config{
+		Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
 	}
 	if s.Again {
 		c.Arrival = unit
 	}
-	if s.Forgets {
-		c.Forget = unit
-	}
 	return c
+}
+
+// queueOf returns the queue of all members.
+func (s *search) queueOf() member.Queue {
+	q := member.Queue{Items: &theQueue}
+	if s.Forgets {
+		q.Forget = unit
+	}
+	return q
 }
