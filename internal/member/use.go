@@ -347,6 +347,7 @@ func (s transacting) transacts(e machine.TransactionEvent) {
 			h.hold.Leave(do.Left)
 			s.endsUse(newsOf(do.Result), do.Err)
 			s.goesOn()
+			return // the next transaction may be under way
 		}
 	}
 }

@@ -103,6 +103,26 @@ func TestWriteAfterLoss(t *testing.T) {
 	})
 }
 
+// TestConcurrentWrites checks that each of several writes that are made at once returns its own outcome, after its own answer.
+func TestConcurrentWrites(t *testing.T) {
+	locktest.InTable(t, "SecondFailsByItsCondition", func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		db.Inject(queuelocktest.DelayRequest(time.Second).Of("TransactWriteItems"))
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
+		time.Sleep(100 * time.Millisecond)
+		go func() {
+			second <- lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)")))
+		}()
+		locktest.OK(t, <-first)
+		if _, canceled := errors.AsType[*types.TransactionCanceledException](<-second); !canceled {
+			t.Error("a write with a false condition was called made")
+		}
+		locktest.Release(t, lock)
+	})
+}
+
 // TestCallersCondition checks that a protected write fails by the caller's own condition.
 func TestCallersCondition(t *testing.T) {
 	locktest.InTable(t, "own condition", func(t *testing.T, table *queuelocktest.Table) {
