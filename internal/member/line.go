@@ -40,7 +40,7 @@ var waited = &machine.Wait{}
 // ticket returns the first of a block, if it has any.
 func (b *block) ticket() ticket.Number {
 	if b.held != nil {
-		return b.held.first
+		return b.held.hold.Grant().Ticket
 	}
 	return b.wait.Ticket
 }

@@ -348,7 +348,7 @@ func (m *Member) Gathered() (all []int32) {
 
 // Holds reports whether the client has the lock with that id, or is about to release it.
 func (m *Member) Holds(id string) bool {
-	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held != nil && !b.gone && b.held.id == id })
+	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held != nil && !b.gone && b.held.hold.Grant().ID == id })
 }
 
 // Block is callers that wait together, or hold the lock.
@@ -418,7 +418,7 @@ func (m *Member) shown(b *block) Block {
 		one.Ticket = b.ticket()
 	}
 	if h := b.held; h != nil {
-		one.Turn, one.ID = h.index, h.id
+		one.Turn, one.ID = h.index, h.hold.Grant().ID
 		one.Relies, one.Ends = h.begun && !h.calls && !h.lost, h.ends
 		return one
 	}

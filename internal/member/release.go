@@ -93,8 +93,8 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 	h := s.h
 	switch do.Do {
 	case machine.HoldSend:
-		if next, _ := h.last.Next(); do.Ring {
-			s.do(Ring{Row: h.next, Next: next})
+		if next, _ := h.last().Next(); do.Ring {
+			s.do(Ring{Row: h.next.row(), Next: next})
 		}
 		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Blind: do.Blind, Users: h.update, Caller: s.caller()})
 	case machine.HoldRead:
@@ -142,7 +142,7 @@ func (s releasing) goesTo(i int) {
 	first := h.hold.Turn()
 	next, stale := h.hold.Follow(first.Plus(uint64(i - h.index)))
 	h.hold, h.index = *next, i
-	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false, false, false, false, using{}
+	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false, false, false, false, nil
 	if h.beats.IsZero() && !s.asking(byBeat, s.b.n) {
 		h.beats = s.c.Beats(Timer{Beats, s.b.n}, s.b.kind, s.now, h.named, false)
 	}
@@ -197,7 +197,7 @@ func (s releasing) advanced(e machine.HoldEvent) {
 func (s releasing) offer(alone bool) *queue.Next {
 	h, may := s.h, s.b.kind.passing()
 	for _, to := range s.blocks {
-		if to.wait.Ticket.Previous() == h.last && s.waiting(to).mayPass() {
+		if to.wait.Ticket.Previous() == h.last() && s.waiting(to).mayPass() {
 			entry := to.wait.Passing(clock{s.waiting(to)})
 			s.takes(to)
 			return &queue.Next{Entry: entry, Ticket: to.wait.Ticket}
@@ -206,12 +206,12 @@ func (s releasing) offer(alone bool) *queue.Next {
 	if !may.reads {
 		return nil
 	}
-	if h.next != nil && s.cfg.Names && s.c.Names(h.readAt) {
-		if next, ok := h.next.GrantByName(h.id, s.c.Middle()); ok {
+	if h.next != nil && s.cfg.Names && s.c.Names(h.next.readAt) {
+		if next, ok := h.next.GrantByName(h.hold.Grant().ID, s.c.Middle()); ok {
 			return &next
 		}
 	}
-	after, err := h.last.Next()
+	after, err := h.last().Next()
 	if err != nil || !alone || !may.block || !s.mayRetake() {
 		return nil
 	}
@@ -307,7 +307,7 @@ func (s releasing) ends(do machine.HoldDo) {
 		line{s.step}.ended()
 	}
 	if do.Reset {
-		s.send(byReset, 0, queue.Reset(h.last, s.forget()), "")
+		s.send(byReset, 0, queue.Reset(h.last(), s.forget()), "")
 	}
 	if !h.lost && len(s.gathered) > 0 && !(line{s.step}).holds() && s.cfg.Linger > 0 {
 		s.until = s.c.After(s.cfg.Linger)

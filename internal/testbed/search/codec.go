@@ -117,7 +117,7 @@ var (
 )
 
 // parts are the types of a member to which it has pointers, and that change with it.
-var parts = map[string]bool{"block": true, "row": true, "held": true, "Transaction": true, "Wait": true}
+var parts = map[string]bool{"block": true, "row": true, "held": true, "using": true, "Transaction": true, "Wait": true}
 
 // compile returns the codec of a type.
 func compile(t reflect.Type) codec {
