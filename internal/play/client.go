@@ -133,14 +133,13 @@ func (c *Client) Enter(ctx context.Context, call Call) *Caller {
 
 // caller makes one.
 func caller(ctx context.Context, call Call) *Caller {
-	k := &Caller{ctx: ctx, log: call.Log(), store: call.Queue().Store, wants: call.Wants()}
-	if k.Wake = k.wants.Wake; k.Wake == nil {
+	k := &Caller{log: call.Log(), store: call.Queue().Store, wants: call.Wants()}
+	k.acquire = &acquire{Wake: k.wants.Wake, ctx: ctx, report: call.Progress(), since: time.Now()}
+	if k.Wake == nil {
 		k.Wake = make(chan struct{}, 1)
 	}
 	k.base = random.Fork(context.WithoutCancel(call.Values()))
 	k.rows = random.Fork(k.base)
-	k.report = call.Progress()
-	k.since = time.Now()
 	return k
 }
 
@@ -150,11 +149,10 @@ func (c *Client) enter(k *Caller, q *table.Queue) {
 	p := c.playerOf(k, q)
 	k.p = p
 	p.mu.Lock()
-	p.enters(k)
-	p.mu.Unlock()
-	if c.closed {
+	if p.enters(k); c.closed {
 		k.signal()
 	}
+	p.mu.Unlock()
 	c.mu.Unlock()
 }
 

@@ -86,7 +86,7 @@ func TestTurnTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}})} // it is stopped
-			k := &Caller{p: p, ctx: t.Context(), wants: &Wants{}}
+			k := &Caller{p: p, wants: &Wants{}, acquire: &acquire{ctx: t.Context()}}
 			p.enters(k)
 			k.given = &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now().Add(time.Second)}}
 			if late {
@@ -120,7 +120,7 @@ func TestUnansweredTransaction(t *testing.T) {
 // whether it is to give way.
 func TestGivenWithItsReports(t *testing.T) {
 	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
-	k := &Caller{p: p, id: 1, sources: sources{base: t.Context()}, log: new(notify.Log), wants: &Wants{}, Wake: make(chan struct{}, 1)}
+	k := &Caller{p: p, id: 1, sources: sources{base: t.Context()}, log: new(notify.Log), wants: &Wants{}, acquire: &acquire{Wake: make(chan struct{}, 1)}}
 	p.callers = []*Caller{k}
 	p.do(member.Give{Caller: 1})
 	if k.given != nil || len(k.Wake) > 0 {
