@@ -108,7 +108,7 @@ func TestUnansweredTransaction(t *testing.T) {
 	l := &Lock{}
 	for sent, want := range map[bool]member.News{true: member.Unsure, false: member.Failed} {
 		u := &use{kind: member.Transacts, sent: sent, done: make(chan used, 1)}
-		l.using = []*use{u}
+		l.called().using = []*use{u}
 		l.user().fails()
 		if got := (<-u.done).r; got.News != want || sent != (got.Left == machine.TransactionUnsettled) || sent != (got.Err != nil) {
 			t.Errorf("sent %t: %+v", sent, got)
