@@ -20,7 +20,7 @@ func newBlock(g machine.Grant) *turn {
 	t.apply(take(entry, false))
 	g.ID, g.Ticket, g.Turns, g.Sent = "me", n(5), 3, epoch.Add(-time.Minute)
 	g.TTL, g.Patience = time.Minute, time.Second
-	t.hold = machine.NewHold(g, t.record())
+	t.hold = machine.NewHold(g, queue.Mode{}, t.record())
 	return t
 }
 

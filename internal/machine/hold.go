@@ -16,15 +16,15 @@ import (
 // One call at a time releases the lock. Heartbeats, changes of the entry and transactions overlap with it and with each other.
 type Hold struct {
 	grant     Grant
-	phase     Phase
 	seen      sight       // of the last record with the lock
 	unsettled []time.Time // of the marks of the record with the grant
+	phase     Phase
 	sharing   sharing
-	fast      bool  // the fast form of RELEASE was possible by the record that was seen
-	calls     int64 // number of the last call that releases the lock
-	dataSet   int64 // number of the last SetData
-	made      int64 // number of the last transaction
 	left      TransactionState
+	fast      bool              // the fast form of RELEASE was possible by the record that was seen
+	calls     int64             // number of the last call that releases the lock
+	dataSet   int64             // number of the last SetData
+	made      int64             // number of the last transaction
 	revoked   *queue.Revocation // the request to give way that was seen last; nil: none
 	hidden    error             // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
 	block     inBlock
@@ -56,8 +56,7 @@ type Grant struct {
 	ID     string
 	Ticket ticket.Number // of the entry
 	Turns  int           // how many tickets its block has, from Ticket on; zero: one
-	Mode   queue.Mode
-	Sent   time.Time // the request that was granted
+	Sent   time.Time     // the request that was granted
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
 	Claimed, Resumed, Named bool
 	FailClosed              bool
@@ -75,7 +74,7 @@ func (g Grant) Last() ticket.Number {
 }
 
 // TransactionState is what is known of the last transaction of a holder, from most to least.
-type TransactionState int
+type TransactionState uint8
 
 // The states.
 const (
@@ -93,13 +92,13 @@ const (
 	shares                  // the record is in shared mode
 )
 
-// NewHold returns a Hold. The record shows the grant.
-func NewHold(g Grant, rec queue.Record) *Hold {
+// NewHold returns a Hold. The record shows the grant, in that mode.
+func NewHold(g Grant, m queue.Mode, rec queue.Record) *Hold {
 	h := &Hold{grant: g, unsettled: rec.Marks.Unsettled, block: inBlock{turn: g.Ticket}}
 	switch {
-	case g.Mode.Shared:
+	case m.Shared:
 		h.sharing = shares
-	case g.Mode != queue.Mode{}:
+	case m != queue.Mode{}:
 		h.sharing = notAlone
 	}
 	h.keeps(rec)
@@ -108,6 +107,9 @@ func NewHold(g Grant, rec queue.Record) *Hold {
 	h.asked(rec)
 	return h
 }
+
+// Grant returns what the Hold began with.
+func (h *Hold) Grant() Grant { return h.grant }
 
 // Phase returns the phase.
 func (h *Hold) Phase() Phase { return h.phase }

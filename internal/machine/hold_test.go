@@ -37,8 +37,11 @@ var (
 	holdNow   = machine.HoldTimes{Local: epoch, Earliest: epoch, Latest: epoch.Add(time.Second), Began: epoch.Add(-time.Minute)}
 )
 
-// newTurn returns a turn of ticket 5, with the grant's other fields.
-func newTurn(g machine.Grant) *turn {
+// newTurn returns an exclusive turn of ticket 5, with the grant's other fields.
+func newTurn(g machine.Grant) *turn { return newTurnOf(queue.Mode{}, g) }
+
+// newTurnOf is newTurn in any mode.
+func newTurnOf(mode queue.Mode, g machine.Grant) *turn {
 	t := &turn{item: holdItems.RecordKey()}
 	for name, value := range map[string]clause.Value{
 		attr.TicketNumber: clause.Int(5), attr.Granted: clause.Int(4), attr.ServingAfter: clause.Int(3),
@@ -50,7 +53,7 @@ func newTurn(g machine.Grant) *turn {
 	g.ID, g.Ticket, g.Sent = "me", n(5), epoch.Add(-time.Minute)
 	g.TTL, g.Margin, g.Patience = time.Minute, time.Second, time.Second
 	t.apply(queue.Claim(queue.Entry{ID: g.ID, Lease: queue.Lease{TTL: g.TTL}}, g.Ticket))
-	t.hold = machine.NewHold(g, t.record())
+	t.hold = machine.NewHold(g, mode, t.record())
 	return t
 }
 
@@ -351,11 +354,11 @@ func (l *life) one(in int) bool { return l.IntN(in) == 0 }
 
 func (l *life) run() {
 	mode := []queue.Mode{{}, {}, {Shared: true}, {Permits: 2}}[l.IntN(4)]
-	g := machine.Grant{Mode: mode, FailClosed: l.one(4), Resumed: l.one(4), Claimed: l.one(2), Home: l.one(4)}
+	g := machine.Grant{FailClosed: l.one(4), Resumed: l.one(4), Claimed: l.one(2), Home: l.one(4)}
 	if !g.FailClosed && l.one(3) {
 		g.Delay = time.Minute
 	}
-	l.turn = newTurn(g)
+	l.turn = newTurnOf(mode, g)
 	for range l.IntN(4) {
 		l.use()
 	}
@@ -563,7 +566,7 @@ func TestHoldAnyReply(t *testing.T) {
 	for seed := range uint64(20_000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		mode := []queue.Mode{{}, {Shared: true}, {Permits: 2}}[r.IntN(3)]
-		w := newTurn(machine.Grant{Mode: mode, FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
+		w := newTurnOf(mode, machine.Grant{FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
 		w.hold.Transact()
 		w.hold.Leave(machine.TransactionState(r.IntN(3)))
 		event := func() machine.HoldEvent {

@@ -65,7 +65,7 @@ type HoldDo struct {
 }
 
 // HoldAction is what to do next.
-type HoldAction int
+type HoldAction uint8
 
 // The actions.
 const (

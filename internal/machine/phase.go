@@ -14,7 +14,7 @@ import "slices"
 //	  └── the lease ended, or evicted ──► lost ── Release ──► cleared
 //
 // A lock that is updating may become lost as one that is held does. Moves returns the table.
-type Phase int
+type Phase uint8
 
 // The phases. PhaseReleased, PhaseCleared and PhaseUnknown are final.
 const (

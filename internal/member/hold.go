@@ -11,31 +11,27 @@ import (
 
 // held is a block that has the lock, from the grant to the end of its last turn.
 type held struct {
-	hold      machine.Hold // of the present turn
-	id        string
-	first     ticket.Number // of its tickets
-	last      ticket.Number
-	index     int                // of the present turn
+	hold      machine.Hold       // of the present turn
+	index     int                // of the same
 	begun     bool               // its caller has the lock
 	calls     bool               // a call is under way that releases the lock
 	update    bool               // the same, with an update
+	awaits    machine.HoldAction // what the call has asked for
 	lost      bool               // the lock is
 	unused    bool               // its caller gives it back, and has not had it
 	asked     bool               // its caller has heard that it is to give way
 	unsettled bool               // a transaction of an earlier holder may not be visible yet
 	offered   int32              // the block that has made an offer, which gets the answer to the next request; zero: none
 	tries     int32              // of a request that has failed
-	result    *queue.Result      // that the record had as it was granted; nil: none
 	repeats   time.Time          // when that is repeated
-	awaits    machine.HoldAction // what the call that releases the lock has asked for
+	result    *queue.Result      // that the record had as it was granted; nil: none
 	lease
 	foreseen
-	using
+	*using // of the present turn; nil: it has not used the lock, nor released it
 }
 
 // lease is that of the entry.
 type lease struct {
-	sent    time.Time // of the request that was granted
 	granted time.Time // on the local clock
 	until   time.Time // the end that was written last
 	ends    time.Time // for its holder; zero: never
@@ -47,11 +43,26 @@ type lease struct {
 
 // foreseen is what is known of the next row.
 type foreseen struct {
-	next   *queue.Waiter // as it was read; nil: it is not known
-	readAt time.Time
-	reads  time.Time // when it is read
-	rings  bool      // it is rung once the release has had an answer
+	next  *nextRow  // nil: it is not known
+	reads time.Time // when it is read
+	rings bool      // it is rung once the release has had an answer
 }
+
+// nextRow is the next row as it was read. It is constant.
+type nextRow struct {
+	queue.Waiter
+	readAt time.Time
+}
+
+func (n *nextRow) row() *queue.Waiter {
+	if n == nil {
+		return nil
+	}
+	return &n.Waiter
+}
+
+// last is the last ticket of the block.
+func (h *held) last() ticket.Number { return h.hold.Grant().Last() }
 
 // over reports whether the lock is not held any more, so far as is known.
 func (h *held) over() bool { return h.hold.Phase().Final() || h.lost }
@@ -67,7 +78,13 @@ type holding struct {
 }
 
 func (s holding) release() releasing { return releasing{s} }
-func (s holding) use() transacting   { return transacting{s} }
+
+func (s holding) use() transacting {
+	if s.h.using == nil {
+		s.h.using = &using{}
+	}
+	return transacting{s}
+}
 
 // granted begins the first turn of a block.
 func (s waiting) granted(do machine.Do) {
@@ -85,18 +102,17 @@ func (s waiting) granted(do machine.Do) {
 	}
 	h := &held{
 		hold: *machine.NewHold(machine.Grant{
-			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Mode: b.wait.Config.Mode, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
+			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
-			NotBefore: a.Lease.NotBefore, Forget: s.cfg.Forget, Home: k.Home, Patience: s.cfg.Patience,
-		}, rec),
-		id: a.ID, first: me.Ticket, last: me.Ticket.Plus(uint64(len(b.callers) - 1)),
+			NotBefore: a.Lease.NotBefore, Forget: s.queue.Forget, Home: k.Home, Patience: s.cfg.Patience,
+		}, b.wait.Config.Mode, rec),
 		lease: lease{
-			named: named, sent: sent, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
+			named: named, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
 			beats: s.c.Beats(Timer{Beats, b.n}, k, a.Sent, named, false),
 		},
 	}
 	if next := b.wait.Snapshot.Next; next != nil {
-		h.next, h.readAt = next, b.wait.Snapshot.ReadAt
+		h.next = &nextRow{*next, b.wait.Snapshot.ReadAt}
 	}
 	if result := rec.Result; result.Exists() || result.Problem != nil {
 		h.result = &result
@@ -132,8 +148,9 @@ func (s holding) begins(i int) {
 	if _, more := s.b.next(i + 1); !more && h.next == nil && s.b.kind.passing().reads {
 		h.reads = s.c.Reads(s.b.n)
 	}
+	grant := h.hold.Grant()
 	give := Give{
-		Caller: s.b.callers[i].id, ID: h.id, Ticket: h.hold.Turn(), Ends: h.ends, Sent: h.sent, Unsettled: h.unsettled || h.hold.Open(),
+		Caller: s.b.callers[i].id, ID: grant.ID, Ticket: h.hold.Turn(), Ends: h.ends, Sent: grant.Sent, Unsettled: h.unsettled || h.hold.Open(),
 	}
 	if h.result != nil {
 		give.Result = *h.result
@@ -211,7 +228,7 @@ func (s holding) read(seen *queue.Snapshot) {
 		return
 	}
 	if seen.Next != nil && !s.leaves(seen.Next.Ticket) {
-		s.h.next, s.h.readAt = seen.Next, s.now
+		s.h.next = &nextRow{*seen.Next, s.now}
 	}
 	s.h.hold.Look(seen.Record)
 	s.giveWay()
@@ -229,7 +246,7 @@ func (s holding) beat() {
 	if h.ends.IsZero() {
 		until = time.Time{}
 	}
-	s.send(byBeat, s.b.n, h.hold.Heartbeat(until, since), h.id)
+	s.send(byBeat, s.b.n, h.hold.Heartbeat(until, since), h.hold.Grant().ID)
 }
 
 // beaten takes the answer to a heartbeat.
@@ -284,12 +301,12 @@ func (s holding) due(k TimerKind) {
 		s.lose(nil)
 	case k == Reads && !h.reads.IsZero():
 		if h.reads = (time.Time{}); !h.calls && !h.lost && !s.isNext() {
-			s.do(Look{Of: s.ask(byRead, s.b.n), Below: h.last.Plus(1), Next: true})
+			s.do(Look{Of: s.ask(byRead, s.b.n), Below: h.last().Plus(1), Next: true})
 		}
 	case k == Repeats && !h.repeats.IsZero():
 		h.repeats = time.Time{}
 		s.release().repeats()
-	case k == Attempts && !h.attempts.IsZero():
+	case k == Attempts && h.using != nil && !h.attempts.IsZero():
 		h.attempts = time.Time{}
 		s.use().attempts(nil)
 	}
@@ -301,7 +318,7 @@ func (s holding) leaves(t ticket.Number) bool {
 }
 
 // isNext reports whether the client itself has the next ticket.
-func (s holding) isNext() bool { return s.Has(s.h.last.Plus(1)) }
+func (s holding) isNext() bool { return s.Has(s.h.last().Plus(1)) }
 
 // lose ends a lock that is lost. The callers of later turns take new tickets.
 func (s holding) lose(err error) {

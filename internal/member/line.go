@@ -40,7 +40,7 @@ var waited = &machine.Wait{}
 // ticket returns the first of a block, if it has any.
 func (b *block) ticket() ticket.Number {
 	if b.held != nil {
-		return b.held.first
+		return b.held.hold.Grant().Ticket
 	}
 	return b.wait.Ticket
 }
@@ -137,10 +137,12 @@ func (s line) gather() *block {
 	for _, c := range s.gathered[:n] {
 		b.callers = append(b.callers, turn{id: c.id})
 	}
-	s.gathered = slices.Delete(s.gathered, 0, n)
+	if s.gathered = slices.Delete(s.gathered, 0, n); len(s.gathered) == 0 {
+		s.gathered = nil
+	}
 	b.wait.Config = machine.WaitConfig{
-		ID: s.c.ID(b.n), Items: s.cfg.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
-		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.cfg.Forget,
+		ID: s.c.ID(b.n), Items: *s.queue.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
+		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.queue.Forget,
 	}
 	if n > 1 {
 		b.wait.Config.Turns = n

@@ -13,7 +13,8 @@ import (
 
 // Member is one client in one queue.
 type Member struct {
-	cfg      Config
+	cfg      *Config
+	queue    Queue
 	gathered []caller
 	until    time.Time // they gather until then; zero: they need not
 	blocks   []*block  // in the order of tickets; those without one are anywhere
@@ -31,9 +32,8 @@ type shown struct {
 	readAt time.Time
 }
 
-// Config is what all blocks of a member have in common.
+// Config is what all members of a client have in common. It is constant.
 type Config struct {
-	Items    queue.Items
 	Most     int  // callers of a block
 	Names    bool // a release may grant the lock to a row that was read
 	Retakes  bool // a release may take tickets for those that gather
@@ -41,7 +41,12 @@ type Config struct {
 	Linger   time.Duration
 	Patience time.Duration // with requests that end a lock whose lease has ended
 	Arrival  time.Duration // after which a request that was given up has arrived, if it ever does
-	Forget   time.Duration
+}
+
+// Queue is the queue of a member. It is constant.
+type Queue struct {
+	Items  *queue.Items
+	Forget time.Duration // after which its idle record may be deleted; zero: never
 }
 
 // Kind is how a caller wants the lock. It is constant. Callers with equal kinds may wait together.
@@ -78,7 +83,7 @@ type caller struct {
 func (a caller) like(b caller) bool { return a.kind == b.kind || *a.kind == *b.kind }
 
 // New returns a member without callers.
-func New(c Config) Member { return Member{cfg: c} }
+func New(c *Config, q Queue) Member { return Member{cfg: c, queue: q} }
 
 // step is one step of a member.
 type step struct {
@@ -223,6 +228,9 @@ func (s *step) answered(e Answer) {
 	for n := len(s.asks); n > 0 && s.asks[n-1].what == nothing; n-- {
 		s.asks = s.asks[:n-1]
 	}
+	if len(s.asks) == 0 {
+		s.asks = nil // one that holds a lock has none mostly
+	}
 	s.rec, s.sent = e.Record, a.sent
 	b := s.block(a.of)
 	if s.saw(a, &e) && b != nil {
@@ -340,7 +348,7 @@ func (m *Member) Gathered() (all []int32) {
 
 // Holds reports whether the client has the lock with that id, or is about to release it.
 func (m *Member) Holds(id string) bool {
-	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held != nil && !b.gone && b.held.id == id })
+	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held != nil && !b.gone && b.held.hold.Grant().ID == id })
 }
 
 // Block is callers that wait together, or hold the lock.
@@ -410,7 +418,7 @@ func (m *Member) shown(b *block) Block {
 		one.Ticket = b.ticket()
 	}
 	if h := b.held; h != nil {
-		one.Turn, one.ID = h.index, h.id
+		one.Turn, one.ID = h.index, h.hold.Grant().ID
 		one.Relies, one.Ends = h.begun && !h.calls && !h.lost, h.ends
 		return one
 	}

@@ -123,9 +123,9 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 // ring lets the next waiter be rung. If its row is not known, that is read: beside the first attempt of a release, and after the last, but
 // not beside each. A table that does not answer would have several times as many requests.
 func (s releasing) ring() {
-	next, _ := s.h.last.Next()
+	next, _ := s.h.last().Next()
 	s.h.rings = false
-	s.do(Ring{Row: s.h.next, Next: next})
+	s.do(Ring{Row: s.h.next.row(), Next: next})
 }
 
 // repeats goes on after a pause.
@@ -151,7 +151,7 @@ func (s releasing) goesTo(i int) {
 	first := h.hold.Turn()
 	next, stale := h.hold.Follow(first.Plus(uint64(i - h.index)))
 	h.hold, h.index = *next, i
-	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false, false, false, false, using{}
+	h.begun, h.calls, h.asked, h.extends, h.again, h.using = false, false, false, false, false, nil
 	if h.beats.IsZero() && !s.asking(byBeat, s.b.n) {
 		h.beats = s.c.Beats(Timer{Beats, s.b.n}, s.b.kind, s.now, h.named, false)
 	}
@@ -206,7 +206,7 @@ func (s releasing) advanced(e machine.HoldEvent) {
 func (s releasing) offer(alone bool) *queue.Next {
 	h, may := s.h, s.b.kind.passing()
 	for _, to := range s.blocks {
-		if to.wait.Ticket.Previous() == h.last && s.waiting(to).mayPass() {
+		if to.wait.Ticket.Previous() == h.last() && s.waiting(to).mayPass() {
 			entry := to.wait.Passing(clock{s.waiting(to)})
 			s.takes(to)
 			return &queue.Next{Entry: entry, Ticket: to.wait.Ticket}
@@ -215,12 +215,12 @@ func (s releasing) offer(alone bool) *queue.Next {
 	if !may.reads {
 		return nil
 	}
-	if h.next != nil && s.cfg.Names && s.c.Names(h.readAt) {
-		if next, ok := h.next.GrantByName(h.id, s.c.Middle()); ok {
+	if h.next != nil && s.cfg.Names && s.c.Names(h.next.readAt) {
+		if next, ok := h.next.GrantByName(h.hold.Grant().ID, s.c.Middle()); ok {
 			return &next
 		}
 	}
-	after, err := h.last.Next()
+	after, err := h.last().Next()
 	if err != nil || !alone || !may.block || !s.mayRetake() {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (s releasing) ends(do machine.HoldDo) {
 		line{s.step}.ended()
 	}
 	if do.Reset {
-		s.send(byReset, 0, queue.Reset(h.last, s.forget()), "")
+		s.send(byReset, 0, queue.Reset(h.last(), s.forget()), "")
 	}
 	if !h.lost && len(s.gathered) > 0 && !(line{s.step}).holds() && s.cfg.Linger > 0 {
 		s.until = s.c.After(s.cfg.Linger)
@@ -339,8 +339,8 @@ func (s releasing) passesByName() bool {
 }
 
 func (s releasing) forget() (at time.Time) {
-	if _, latest, known := s.c.At(s.now); known && s.cfg.Forget > 0 {
-		at = latest.Add(s.cfg.Forget)
+	if _, latest, known := s.c.At(s.now); known && s.queue.Forget > 0 {
+		at = latest.Add(s.queue.Forget)
 	}
 	return at
 }

@@ -58,7 +58,7 @@ func (s waiting) puts() {
 	if k.Resume != nil {
 		from = k.Resume.ID
 	}
-	r := &row{n: s.number(), of: b.n, kind: k, place: machine.NewPlace(&s.cfg.Items, w, b.wait.Config.ID, from)}
+	r := &row{n: s.number(), of: b.n, kind: k, place: machine.NewPlace(s.queue.Items, w, b.wait.Config.ID, from)}
 	s.rows, b.row = append(s.rows, r), r.n
 	keeping{s.step, r}.put()
 }

@@ -53,7 +53,9 @@ func (m *Member) Timers() (all []Timed) {
 			}
 			add(Reads, b.n, h.reads, false)
 			add(Repeats, b.n, h.repeats, false)
-			add(Attempts, b.n, h.attempts, false)
+			if h.using != nil {
+				add(Attempts, b.n, h.attempts, false)
+			}
 		}
 	}
 	for _, r := range m.rows {

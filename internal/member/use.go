@@ -71,9 +71,14 @@ func (s *step) uses(e Uses) {
 			h.beat()
 		}
 	default:
-		if h.h.uses = append(h.h.uses, use{e.Use, e.N, e.Data}); len(h.h.uses) == 1 {
-			h.use().nextUse()
-		}
+		h.use().adds(use{e.Use, e.N, e.Data})
+	}
+}
+
+// adds takes a use, and begins it if it is the first.
+func (s transacting) adds(u use) {
+	if s.h.uses = append(s.h.uses, u); len(s.h.uses) == 1 {
+		s.nextUse()
 	}
 }
 

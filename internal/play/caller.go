@@ -18,19 +18,24 @@ import (
 
 // Caller is one Acquire, and has the lock afterwards.
 type Caller struct {
-	Wake chan struct{} // of capacity 1: its state has changed
-
 	p      *player
 	id     int32 // of its present wait
 	placed bool  // which has a ticket; only player.run uses it
-	ctx    context.Context
 	sources
-	log    *notify.Log
-	store  *table.Store // of its requests
-	wants  *Wants
+	log      *notify.Log
+	store    *table.Store // of its requests
+	wants    *Wants
+	lock     *Lock // that it was given; only player.run uses it
+	failure  error // guarded by p.mu: of the last request, if the table did not answer
+	*acquire       // guarded by p.mu; nil: it has taken its lock
+}
+
+// acquire is what a caller needs until it takes its lock. While lock is nil, player.run reads it without the mutex.
+type acquire struct {
+	Wake   chan struct{} // of capacity 1: its state has changed
+	ctx    context.Context
 	report func(Progress) // nil: it has no receiver
 	since  time.Time      // when it came
-	lock   *Lock          // that it was given; only player.run uses it
 
 	// Guarded by p.mu.
 	gaveUp  bool   // that was said
@@ -39,7 +44,6 @@ type Caller struct {
 	given   *Lock  // to be taken
 	err     error  // why it is not granted the lock
 	end     func() // how its goroutine ends: by a panic of a request
-	failure error  // of the last request, if the table did not answer
 	orphan  *Orphan
 	refused error // that of the last request, which has ended the wait after it had given up
 	status  *Status
@@ -82,8 +86,11 @@ func (k *Caller) saves(h queue.Handle) {
 	})
 }
 
-// signal says that the state has changed.
+// signal says that the state has changed. p.mu is held.
 func (k *Caller) signal() {
+	if k.acquire == nil {
+		return
+	}
 	select {
 	case k.Wake <- struct{}{}:
 	default:
@@ -132,7 +139,7 @@ func (k *Caller) Next() (over bool, l *Lock, err error) {
 			k.again()
 			return false, nil, nil
 		}
-		k.Wake, k.ctx, k.report, k.status, k.shown = nil, nil, nil, nil, nil // as long as it has the lock, little is kept
+		k.acquire = nil
 		return true, l, nil
 	case k.err != nil:
 		return true, nil, k.err
@@ -165,7 +172,7 @@ func (k *Caller) over() error {
 func (k *Caller) Status() Status {
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
-	if k.status == nil {
+	if k.acquire == nil || k.status == nil {
 		return Status{Failure: k.failure}
 	}
 	return *k.status
@@ -175,12 +182,12 @@ func (k *Caller) Status() Status {
 func (k *Caller) Tried() bool {
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
-	return k.tried
+	return k.acquire == nil || k.tried
 }
 
 // givesUp lets a caller give up. It keeps what it has seen.
 func (p *player) givesUp(e member.GivesUp) {
-	if k := p.caller(e.Caller); k != nil && !k.late {
+	if k := p.caller(e.Caller); k != nil && k.lock == nil && !k.late {
 		if s, tried := p.line().status(k); tried {
 			p.mu.Lock()
 			k.status, k.tried = &s, true
@@ -214,12 +221,12 @@ func (p *player) givesUp(e member.GivesUp) {
 // that is too short for one request makes one, and a turn does not pass to one that would wait as long.
 func (p *player) begins(caller int32) bool {
 	k := p.caller(caller)
-	if k == nil || k.late {
+	if k == nil || k.lock != nil || k.late {
 		return false
 	}
 	for _, r := range p.requests {
 		may := r != nil && (r.Purpose == member.Ending || r.Purpose == member.Waiting && r.write)
-		if may && r.Caller == caller && k.lock == nil {
+		if may && r.Caller == caller {
 			k.late = true
 			time.AfterFunc(answerGrace, func() { p.happens(member.GivesUp{Caller: caller}) })
 			p.mu.Lock()
@@ -327,6 +334,9 @@ func (o *Orphan) Error() string {
 func (k *Caller) Orphan() *Orphan {
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
+	if k.acquire == nil {
+		return nil
+	}
 	return k.orphan
 }
 

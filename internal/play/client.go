@@ -72,6 +72,7 @@ type Client struct {
 	Config
 	renewals chan struct{} // an element for each heartbeat under way
 	hung     error         // of requests that hang
+	members  member.Config
 
 	mu      sync.Mutex
 	players map[[2]string]*player // guarded by mu
@@ -81,7 +82,10 @@ type Client struct {
 
 // New returns a Client without members.
 func New(c Config) *Client {
-	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), players: map[[2]string]*player{}, locks: map[string]*Lock{}}
+	m := member.Config{
+		Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Arrival: leaveLimit,
+	}
+	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), members: m, players: map[[2]string]*player{}, locks: map[string]*Lock{}}
 }
 
 // Wants is how a caller wants the lock. It is constant, and callers may share it.
@@ -120,14 +124,13 @@ func (c *Client) Enter(ctx context.Context, call Call) *Caller {
 
 // caller makes one.
 func caller(ctx context.Context, call Call) *Caller {
-	k := &Caller{ctx: ctx, log: call.Log(), store: call.Queue().Store, wants: call.Wants()}
-	if k.Wake = k.wants.Wake; k.Wake == nil {
+	k := &Caller{log: call.Log(), store: call.Queue().Store, wants: call.Wants()}
+	k.acquire = &acquire{Wake: k.wants.Wake, ctx: ctx, report: call.Progress(), since: time.Now()}
+	if k.Wake == nil {
 		k.Wake = make(chan struct{}, 1)
 	}
 	k.base = random.Fork(context.WithoutCancel(call.Values()))
 	k.rows = random.Fork(k.base)
-	k.report = call.Progress()
-	k.since = time.Now()
 	return k
 }
 
@@ -137,11 +140,10 @@ func (c *Client) enter(k *Caller, q *table.Queue) {
 	p := c.playerOf(k, q)
 	k.p = p
 	p.mu.Lock()
-	p.enters(k)
-	p.mu.Unlock()
-	if c.closed {
+	if p.enters(k); c.closed {
 		k.signal()
 	}
+	p.mu.Unlock()
 	c.mu.Unlock()
 }
 
@@ -161,10 +163,7 @@ func (c *Client) player(ctx context.Context, of *table.Queue) *player {
 	q := *of
 	q.Store = c.Store
 	p := &player{c: c, queue: q, ctx: random.Fork(ctx)}
-	p.m = member.New(member.Config{
-		Items: q.Items, Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Forget: q.Forget,
-		Arrival: leaveLimit,
-	})
+	p.m = member.New(&c.members, member.Queue{Items: &p.queue.Items, Forget: q.Forget})
 	return p
 }
 

@@ -284,7 +284,7 @@ func (c clock) attempting(block int32) time.Duration {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if u := l.user().transaction(); u != nil && u.sent && u.timed.Err() == nil && l.release == nil {
+	if u := l.user().transaction(); u != nil && u.sent && u.timed.Err() == nil && l.called().release == nil {
 		return 0
 	}
 	return l.user().settles()

@@ -50,7 +50,7 @@ func TestNamedInTime(t *testing.T) {
 
 // TestLateAnswer checks that the answer of a request that hung is not taken for that of the one that has its number.
 func TestLateAnswer(t *testing.T) {
-	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(member.Config{})}
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
 	hung, next := &request{}, &request{}
 	p.requests = []*request{next}
 	if p.take(answer{a: member.Answer{Of: 0}, r: hung}); p.requests[0] != next {
@@ -63,7 +63,7 @@ func TestLateAnswer(t *testing.T) {
 func TestForgetsItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Store: new(table.Store), Background: func(f func()) { go f() }})
-		before, now := &player{c: c, m: member.New(member.Config{})}, &player{c: c, m: member.New(member.Config{})}
+		before, now := &player{c: c, m: member.New(&member.Config{}, member.Queue{})}, &player{c: c, m: member.New(&member.Config{}, member.Queue{})}
 		c.players[[2]string{}] = now
 		before.happens(answer{r: &request{}})
 		synctest.Wait()
@@ -85,7 +85,7 @@ func TestLossIsForgotten(t *testing.T) {
 		c := New(Config{
 			Store: new(table.Store), Lost: lost, Background: func(f func()) { go f() },
 		})
-		p := &player{c: c, m: member.New(member.Config{})}
+		p := &player{c: c, m: member.New(&member.Config{}, member.Queue{})}
 		k := &Caller{p: p, id: 1, wants: &Wants{Kind: member.Kind{Margin: time.Second}}}
 		l := &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now()}}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -106,7 +106,7 @@ func TestTurnTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, late := range []bool{false, true} {
 			p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}})} // it is stopped
-			k := &Caller{p: p, ctx: t.Context(), wants: &Wants{}}
+			k := &Caller{p: p, wants: &Wants{}, acquire: &acquire{ctx: t.Context()}}
 			p.enters(k)
 			k.given = &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now().Add(time.Second)}}
 			if late {
@@ -128,7 +128,7 @@ func TestUnansweredTransaction(t *testing.T) {
 	l := &Lock{}
 	for sent, want := range map[bool]member.News{true: member.Unsure, false: member.Failed} {
 		u := &use{kind: member.Transacts, sent: sent, done: make(chan used, 1)}
-		l.using = []*use{u}
+		l.called().using = []*use{u}
 		l.user().fails()
 		if got := (<-u.done).r; got.News != want || sent != (got.Left == machine.TransactionUnsettled) || sent != (got.Err != nil) {
 			t.Errorf("sent %t: %+v", sent, got)
@@ -139,8 +139,8 @@ func TestUnansweredTransaction(t *testing.T) {
 // TestGivenWithItsReports checks that the caller of a turn gets its lock once the reports of the same step are taken: it may ask at once
 // whether it is to give way.
 func TestGivenWithItsReports(t *testing.T) {
-	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(member.Config{})}
-	k := &Caller{p: p, id: 1, sources: sources{base: t.Context()}, log: new(notify.Log), wants: &Wants{}, Wake: make(chan struct{}, 1)}
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
+	k := &Caller{p: p, id: 1, sources: sources{base: t.Context()}, log: new(notify.Log), wants: &Wants{}, acquire: &acquire{Wake: make(chan struct{}, 1)}}
 	p.callers = []*Caller{k}
 	p.do(member.Give{Caller: 1})
 	if k.given != nil || len(k.Wake) > 0 {

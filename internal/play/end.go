@@ -26,7 +26,7 @@ import (
 // over takes the end of a call that releases the lock.
 func (l *Lock) over(r member.Report) {
 	l.mu.Lock()
-	from, now := l.phase, time.Now()
+	from, now, c := l.phase, time.Now(), l.called()
 	if l.phase.Held() { // until its update was made
 		l.reason, l.since = l.p.c.Released, now
 		l.keeper().stops(l.reason)
@@ -37,17 +37,17 @@ func (l *Lock) over(r member.Report) {
 	case member.Cleared:
 		l.phase = machine.PhaseCleared
 	case member.Unknown:
-		l.phase, l.unknown = machine.PhaseUnknown, l.p.c.Unknown(l.p.queue, errOverwritten, nil, nil)
+		l.phase, c.unknown = machine.PhaseUnknown, l.p.c.Unknown(l.p.queue, errOverwritten, nil, nil)
 	}
-	l.hidden, l.undone = r.Hidden != nil, nil
+	c.hidden, c.undone = r.Hidden != nil, nil
 	if r.News == member.Unreleased {
-		l.undone = &r
+		c.undone = &r
 	}
 	begun := l.since
 	if l.phase.Final() {
 		l.since = now
 	}
-	e := event.Released{Held: begun.Sub(l.start), Took: now.Sub(begun), Err: l.unknown}
+	e := event.Released{Held: begun.Sub(l.start), Took: now.Sub(begun), Err: c.unknown}
 	if l.phase.Final() {
 		l.user().fails()
 	}
@@ -162,11 +162,12 @@ func (p *player) isCut(block int32) bool {
 func (l ender) takes() chan ended {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.raised {
-		l.raised = false
+	c := l.called()
+	if c.raised {
+		c.raised = false
 		return nil
 	}
-	return l.end
+	return c.end
 }
 
 // releases releases the lock.
@@ -218,26 +219,28 @@ func (l ender) play(ctx context.Context, e member.Releases) ended {
 func (l ender) begin() (busy chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy == nil {
-		l.busy, l.end, l.raised = make(chan struct{}), make(chan ended, 1), false
+	c := l.called()
+	if c.busy == nil {
+		c.busy, c.end, c.raised = make(chan struct{}), make(chan ended, 1), false
 		return nil
 	}
-	return l.busy
+	return c.busy
 }
 
 // done ends it.
 func (l ender) done() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.busy)
-	l.busy, l.end = nil, nil
+	c := l.called()
+	close(c.busy)
+	c.busy, c.end = nil, nil
 	l.keeper().outlives()
 }
 
 func (l ender) awaits() chan ended {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.end
+	return l.called().end
 }
 
 // releasing begins a call of Release. It reports whether there is anything to do.
@@ -247,7 +250,8 @@ func (l ender) releasing(ctx context.Context) bool {
 	if l.phase.Final() || l.gone {
 		return false
 	}
-	if l.release, l.cause = ctx, nil; l.phase.Held() {
+	c := l.called()
+	if c.release, c.cause = ctx, nil; l.phase.Held() {
 		l.phase, l.reason, l.since = machine.PhaseReleasing, l.p.c.Released, time.Now()
 		l.keeper().stops(l.reason)
 	}
@@ -257,7 +261,7 @@ func (l ender) releasing(ctx context.Context) bool {
 // outlasted returns the error of a lock that no call has released, and whose lease has ended.
 func (l ender) outlasted() error {
 	l.mu.Lock()
-	gone, r := l.gone, l.undone
+	gone, r := l.gone, l.called().undone
 	l.mu.Unlock()
 	if !gone || r == nil {
 		return nil
@@ -272,7 +276,7 @@ func (l ender) result() error {
 	if l.loss != nil {
 		return l.reason
 	}
-	return l.unknown
+	return l.called().unknown
 }
 
 // unreleased returns the error of a Release after which the lock may still be in the table.
@@ -284,7 +288,7 @@ func (l ender) unreleased(r member.Report) error {
 	}
 	err := r.Err
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = cmp.Or(l.cause, err)
+		err = cmp.Or(l.called().cause, err)
 	}
 	l.mu.Unlock()
 	if l.terms().FailClosed {
@@ -311,14 +315,15 @@ func (l ender) failing(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		l.cause = err
+		l.called().cause = err
 	}
 }
 
 func (l ender) isCut() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.release != nil && (l.raised || l.release.Err() != nil)
+	c := l.called()
+	return c.release != nil && (c.raised || c.release.Err() != nil)
 }
 
 // Publish is Release that also leaves a result in the record, both or neither. ttl is how long the result lives. Without DynamoDB's
@@ -367,13 +372,14 @@ func (l *Lock) UpdateAndRelease(ctx context.Context, users expression.Expression
 	defer context.AfterFunc(l.p.c.Closed, cancel)()
 	u := &update{users: users}
 	l.mu.Lock()
-	l.release, l.update = held.(lockContext).Context, u // that does not read the clock
+	c := l.called()
+	c.release, c.update = held.(lockContext).Context, u // that does not read the clock
 	l.mu.Unlock()
 	r := l.ender().play(held, member.Releases{Update: true, Asks: asks}).r
 	l.mu.Lock()
 	item := l.p.queue.Home.Strip(u.item)
-	if l.update = nil; l.phase.Held() {
-		l.release = nil
+	if c.update = nil; l.phase.Held() {
+		c.release = nil
 	}
 	l.mu.Unlock()
 	err := r.Err
@@ -401,7 +407,7 @@ func (l *Lock) UpdateAndRelease(ctx context.Context, users expression.Expression
 // updates sends a release with an update.
 func (l ender) updates(ctx context.Context, q table.Queue, s member.Send) (a member.Answer) {
 	l.mu.Lock()
-	u := l.update
+	u := l.called().update
 	l.mu.Unlock()
 	a.Record, a.Reply, a.Err = requests.SendWith(ctx, q, s.Write, u.users)
 	l.mu.Lock()

@@ -55,7 +55,8 @@ func (l *Lock) Extend(ctx context.Context) error {
 		defer l.mu.Unlock()
 		return l.reason
 	}
-	l.extends = append(l.extends, c)
+	calls := l.called()
+	calls.extends = append(calls.extends, c)
 	l.mu.Unlock()
 	l.p.happens(member.Uses{Caller: l.k.id, Use: member.Extends})
 	var err error
@@ -89,10 +90,11 @@ func (l keeper) lose(loss *heartbeat.LossError) func() {
 // stops ends what depends on the lock. l.mu is held.
 func (l keeper) stops(reason error) {
 	l.ctx.cancel(reason)
-	for _, c := range append(l.extends, l.sent...) {
+	calls := l.called()
+	for _, c := range append(calls.extends, calls.sent...) {
 		c <- reason
 	}
-	l.extends, l.sent = nil, nil
+	calls.extends, calls.sent = nil, nil
 }
 
 // left is Remaining of a lock that is held. l.mu is held.
@@ -108,7 +110,9 @@ func (l keeper) beats() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.beating = true
-	l.sent, l.extends = append(l.sent, l.extends...), nil
+	if c := l.calls; c != nil {
+		c.sent, c.extends = append(c.sent, c.extends...), nil
+	}
 }
 
 // beaten notes the answer to a renewal.
@@ -121,8 +125,10 @@ func (l keeper) beaten() {
 // renewed takes the present end of the lease.
 func (l keeper) renewed(r member.Report) {
 	l.mu.Lock()
-	sent := l.sent
-	l.sent = nil
+	var sent []chan error
+	if c := l.calls; c != nil {
+		sent, c.sent = c.sent, nil
+	}
 	left := time.Until(l.ends)
 	switch {
 	case r.Err == nil:
@@ -179,7 +185,7 @@ func (l keeper) outlives() {
 // outlived forgets a lock that was not released, or was lost, and whose lease has ended.
 func (l keeper) outlived() {
 	l.mu.Lock()
-	if l.busy != nil || l.hidden { // a call is under way that releases it, after which it is asked again, or must
+	if c := l.called(); c.busy != nil || c.hidden { // a call is under way that releases it, after which it is asked again, or must
 		l.mu.Unlock()
 		return
 	}

@@ -23,39 +23,53 @@ type Lock struct {
 	k         *Caller
 	id        string // of the entry
 	ticket    ticket.Number
-	unsettled bool
 	start     time.Time     // of the turn
 	idle      time.Duration // how long the lock was idle before
 	ctx       lockContext
 	granted   *granted // as it was
+	unsettled bool
 
 	mu sync.Mutex // guards the fields below
 	state
 	lease
-	ending
-	calls
-	revoked  revoked
 	warnings *warnings // nil: there are none
-	update   *update   // under way; nil: none is
+	calls    *calls    // see called; nil: there were none
 }
 
 // state is what a lock has come to.
 type state struct {
 	phase    machine.Phase
+	followed bool                 // a later turn has it
+	shared   bool                 // it is known to be in shared mode
+	gone     bool                 // its lease has ended, and it was not released
+	beating  bool                 // a renewal is under way
 	since    time.Time            // of the phase
 	reason   error                // why it is not held; nil while it is
 	loss     *heartbeat.LossError // how it was lost; nil if it was not
-	unknown  error                // of the phase Unknown
-	followed bool                 // a later turn has it
 }
 
 // lease is that of a lock.
 type lease struct {
 	ends    time.Time
-	failure error        // of the last renewal since the last success
-	beating bool         // a renewal is under way
+	failure error // of the last renewal since the last success
+}
+
+// calls are what calls have come to that use a lock, renew it, or release it. Most locks that are held have had none.
+type calls struct {
+	ending
+	uses
+	revoked
 	extends []chan error // whose renewal is to be sent
 	sent    []chan error // whose renewal is under way
+	update  *update      // under way; nil: none is
+}
+
+// called returns the calls. l.mu is held.
+func (l *Lock) called() *calls {
+	if l.calls == nil {
+		l.calls = &calls{}
+	}
+	return l.calls
 }
 
 // ending is what calls have come to that release a lock.
@@ -66,17 +80,16 @@ type ending struct {
 	raised  bool            // it has ended by a panic of its request
 	hidden  bool            // it has left an entry that no lease ends
 	undone  *member.Report  // it has not released the lock
-	gone    bool            // whose lease has ended since
+	unknown error           // of the phase Unknown
 	cause   error           // of the last request that has failed; one that the deadline has cut short says less than that before
 }
 
-// calls are those that use a lock.
-type calls struct {
-	using  []*use
-	count  int32
-	last   *use          // transaction that was sent, and has ended
-	fence  *clause.Write // the last
-	shared bool
+// uses are the calls that use a lock.
+type uses struct {
+	using []*use
+	count int32
+	last  *use          // transaction that was sent, and has ended
+	fence *clause.Write // the last
 }
 
 // ended is what has become of a call that releases the lock.
@@ -212,12 +225,13 @@ func (p *player) lockOf(block int32) *Lock {
 func (l *Lock) raise(end func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.end != nil && l.release != nil && !l.phase.Final() && !l.raised {
-		l.raised = true
-		l.end <- ended{end: end}
+	c := l.called()
+	if c.end != nil && c.release != nil && !l.phase.Final() && !c.raised {
+		c.raised = true
+		c.end <- ended{end: end}
 		return true
 	}
-	for _, u := range l.using {
+	for _, u := range c.using {
 		u.done <- used{end: end}
 		return true
 	}

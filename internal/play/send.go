@@ -187,7 +187,7 @@ func (p wire) answers(a member.Answer) {
 		s.put = time.Now()
 	}
 	p.step(a)
-	if k := p.caller(r.Caller); k != nil && k.late && k.lock == nil && r.Purpose == member.Waiting { // it has not granted the lock
+	if k := p.caller(r.Caller); k != nil && k.lock == nil && k.late && r.Purpose == member.Waiting { // it has not granted the lock
 		p.take(member.GivesUp{Caller: r.Caller})
 	}
 }
@@ -210,7 +210,7 @@ func (p wire) failedLate(r *request, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch k := p.called(r.Caller); {
-	case k == nil, !k.gaveUp:
+	case k == nil, k.acquire == nil, !k.gaveUp:
 	case !table.Unanswered(err) && !errors.Is(err, context.Canceled): // else it was cut short after a grace
 		k.refused = err
 	case k.status == nil:

@@ -313,7 +313,7 @@ func (p *player) show() {
 			s.shown = time.Now()
 		}
 		for i := range b.Callers {
-			if k := p.caller(b.Callers.At(i)); k != nil && k.report != nil && k.lock == nil {
+			if k := p.caller(b.Callers.At(i)); k != nil && k.lock == nil && k.report != nil {
 				if s, tickets, ok := p.line().place(k, b.N); ok {
 					k.shows(s, tickets)
 				}
@@ -327,7 +327,7 @@ func (p *player) watched() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range p.callers {
-		if k.report != nil && k.lock == nil {
+		if k.lock == nil && k.report != nil {
 			return true
 		}
 	}

@@ -49,18 +49,19 @@ func (l user) call(ctx context.Context, e member.Uses) member.Report { return l.
 // uses is call with what is known of the use.
 func (l user) uses(ctx context.Context, e member.Uses, u *use) member.Report {
 	u.kind, u.ctx, u.timed, u.done = e.Use, ctx, ctx, make(chan used, 2)
-	if c, ok := ctx.(lockContext); ok {
-		u.timed = c.Context
+	if held, ok := ctx.(lockContext); ok {
+		u.timed = held.Context
 	}
 	l.mu.Lock()
-	l.count++
-	u.n, e.N, e.Caller = l.count, l.count, l.k.id
-	l.using = append(l.using, u)
+	c := l.called()
+	c.count++
+	u.n, e.N, e.Caller = c.count, c.count, l.k.id
+	c.using = append(c.using, u)
 	gone := l.phase.Final() || l.gone
 	l.mu.Unlock()
 	if gone {
 		l.mu.Lock()
-		l.using = slices.DeleteFunc(l.using, func(o *use) bool { return o == u })
+		c.using = slices.DeleteFunc(c.using, func(o *use) bool { return o == u })
 		l.mu.Unlock()
 		return member.Report{News: member.Failed}
 	}
@@ -78,29 +79,31 @@ var errUnanswered = errors.New("its request was not answered before the lock was
 
 // fails ends the uses of a lock of which nothing is left: no report of them follows. l.mu is held.
 func (l user) fails() {
-	for _, u := range l.using {
+	c := l.called()
+	for _, u := range c.using {
 		r := member.Report{News: member.Failed, Use: u.kind, N: u.n}
 		if u.sent { // it may have been made
 			r.News, r.Left, r.Err = member.Unsure, machine.TransactionUnsettled, errUnanswered
 		}
 		u.done <- used{r: r}
 	}
-	l.using = nil
+	c.using = nil
 }
 
 // used takes the end of a use.
 func (l user) used(r member.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	c := l.called()
 	if r.Use == member.Fences && r.News == member.Done {
-		l.fence = &r.Fence
+		c.fence = &r.Fence
 	}
 	l.shared = l.shared || r.Use == member.Downgrades && r.News == member.Done
-	for i, u := range l.using {
+	for i, u := range c.using {
 		if u.n == r.N {
-			l.using = slices.Delete(l.using, i, i+1)
+			c.using = slices.Delete(c.using, i, i+1)
 			if u.sent {
-				l.last = u
+				c.last = u
 			}
 			u.done <- used{r: r}
 			return
@@ -110,12 +113,13 @@ func (l user) used(r member.Report) {
 
 // transaction returns the transaction under way, or the last. l.mu is held.
 func (l user) transaction() *use {
-	for _, u := range l.using {
+	c := l.called()
+	for _, u := range c.using {
 		if u.kind == member.Transacts {
 			return u
 		}
 	}
-	return l.last
+	return c.last
 }
 
 // failed returns the error of a call of the holder that failed with err. ctx is the caller's.
@@ -240,7 +244,7 @@ func (l user) joins(ctx context.Context, u *use) error {
 func (l user) leaves(u *use, left machine.TransactionState) {
 	l.mu.Lock()
 	if u.sent {
-		l.last = u
+		l.called().last = u
 	}
 	l.mu.Unlock()
 	l.p.happens(member.Uses{Caller: l.k.id, Use: member.Leaves, Left: left})
@@ -274,7 +278,7 @@ func (p wire) transacts(ctx context.Context, r *request, s member.Send) (a membe
 	l.mu.Lock()
 	u := l.user().transaction()
 	if s.Show && !u.sent {
-		u = l.last
+		u = l.called().last
 	}
 	if !s.Show && !u.sent {
 		fence, err := q.Record().InTransaction(q.RecordKey(), s.Write, q.Names())
@@ -355,8 +359,8 @@ func (l *Lock) Condition() types.ConditionCheck {
 	l.user().call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Fences})
 	l.mu.Lock()
 	fence := queue.Fence(l.id+"-over", l.ticket, true) // no entry has that id
-	if l.fence != nil {
-		fence = *l.fence
+	if own := l.called().fence; own != nil {
+		fence = *own
 	}
 	l.mu.Unlock()
 	q := l.p.queue
@@ -399,7 +403,7 @@ const readPause = time.Second
 func (l *Lock) Revoked() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &l.revoked
+	r := &l.called().revoked
 	if r.asked == nil {
 		if r.asked = make(chan struct{}); r.mark != nil {
 			close(r.asked)
@@ -412,8 +416,8 @@ func (l *Lock) Revoked() <-chan struct{} {
 func (l *Lock) Revocation() (r queue.Revocation, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.revoked.mark != nil {
-		return *l.revoked.mark, true
+	if mark := l.called().mark; mark != nil {
+		return *mark, true
 	}
 	return r, false
 }
@@ -421,7 +425,7 @@ func (l *Lock) Revocation() (r queue.Revocation, ok bool) {
 // asked takes a request to give way.
 func (l *Lock) asked(mark *queue.Revocation) {
 	l.mu.Lock()
-	r := &l.revoked
+	r := &l.called().revoked
 	first := r.mark == nil
 	if r.mark = mark; first && r.asked != nil {
 		close(r.asked)
@@ -436,7 +440,7 @@ func (l *Lock) asked(mark *queue.Revocation) {
 func (l *Lock) reads() (in time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := &l.revoked
+	r := &l.called().revoked
 	if r.asked == nil || r.mark != nil || !l.phase.Held() {
 		return 0, false
 	}
@@ -477,14 +481,14 @@ func (l user) calling(values context.Context, is member.Purpose, settles bool) c
 	if l.settles() == settleLimit {
 		soon()
 	} else {
-		context.AfterFunc(l.using[0].timed, soon)
+		context.AfterFunc(l.called().using[0].timed, soon)
 	}
 	return limited
 }
 
 // settles returns how long SETTLE may take: little if no caller waits for it, or the turn ends. l.mu is held.
 func (l user) settles() time.Duration {
-	if l.release != nil || len(l.using) == 0 || l.using[0].timed.Err() != nil {
+	if c := l.called(); c.release != nil || len(c.using) == 0 || c.using[0].timed.Err() != nil {
 		return settleLimit
 	}
 	return settleTimeout

@@ -112,7 +112,9 @@ func TestConcurrentWrites(t *testing.T) {
 		first, second := make(chan error, 1), make(chan error, 1)
 		go func() { first <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 		time.Sleep(100 * time.Millisecond)
-		go func() { second <- lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)"))) }()
+		go func() {
+			second <- lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)")))
+		}()
 		locktest.OK(t, <-first)
 		if _, canceled := errors.AsType[*types.TransactionCanceledException](<-second); !canceled {
 			t.Error("a write with a false condition was called made")

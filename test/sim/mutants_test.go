@@ -140,7 +140,7 @@ var mutants = []mutant{
 	},
 	{
 		"a lock that is passed over waiters of other clients", "internal/member/release.go",
-		"to.wait.Ticket.Previous() == h.last", "h.last.Less(to.wait.Ticket)",
+		"to.wait.Ticket.Previous() == h.last()", "h.last().Less(to.wait.Ticket)",
 		`was granted before ticket`, 777007, "",
 	},
 	{

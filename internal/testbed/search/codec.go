@@ -61,7 +61,7 @@ func (all owned) share() {
 
 // Each field that is left out, or encoded by less than its value.
 var (
-	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true, {"Config", "Items"}: true}
+	constant = map[[2]string]bool{{"WaitConfig", "Items"}: true, {"Place", "items"}: true, {"Queue", "Items"}: true}
 	// With NoWait a wait gives up after some rounds.
 	counted = map[[2]string]bool{{"turn", "rounds"}: true, {"Wait", "worthless"}: true}
 )
@@ -117,7 +117,7 @@ var (
 )
 
 // parts are the types of a member to which it has pointers, and that change with it.
-var parts = map[string]bool{"block": true, "row": true, "held": true, "Transaction": true, "Wait": true}
+var parts = map[string]bool{"block": true, "row": true, "held": true, "using": true, "Transaction": true, "Wait": true}
 
 // compile returns the codec of a type.
 func compile(t reflect.Type) codec {

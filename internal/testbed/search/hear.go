@@ -124,7 +124,7 @@ func (s *search) reported(w *world, i, j int, t *member.Report) {
 		s.say(string(story.HasLost), s.who(i, j))
 		s.never(s.Faults[Ends] == 0 && slices.ContainsFunc(s.items.recs[w.rec].Holders, func(h queue.Holder) bool { return s.owns(c, &h) }),
 			"known: %s hears of a loss, and its entry is in the record", s.who(i, j))
-		c.lost, c.calling = true, false
+		c.lost, c.calling = true, 0
 	case member.Done, member.Failed, member.Unsure:
 		s.usedFor(w, i, j, t)
 	case member.Declined:
@@ -142,7 +142,7 @@ func (s *search) reported(w *world, i, j int, t *member.Report) {
 func (s *search) ended(w *world, i, j int, t *member.Report) {
 	c := &w.nodes[i].callers[j]
 	s.never(!c.served(), "callers: %s hears of the end of its turn twice", s.who(i, j))
-	if c.calling && !c.lost {
+	if c.calling > 0 && !c.lost {
 		s.fail("callers: %s hears of the end of its turn, and not of what it has called", s.who(i, j))
 	}
 	switch t.News {
@@ -164,7 +164,7 @@ func (s *search) ended(w *world, i, j int, t *member.Report) {
 				"reported: %s hears that ticket %d was lost, and its release was applied", s.who(i, j), c.ticket)
 		}
 	}
-	c.state, c.calling = over, false
+	c.state, c.calling = over, 0
 }
 
 // followed reports whether a later turn of the block has the lock, or may have had it.
@@ -204,9 +204,7 @@ func (s *search) usedFor(w *world, i, j int, t *member.Report) {
 		s.joint(w, i, j, machine.TransactionEvent{Fenced: true, Made: t.Made, Err: errLost})
 		return
 	}
-	if c.calling = c.queued > 0; c.calling {
-		c.queued--
-	}
+	c.calling = max(0, c.calling-1)
 	if t.Use == member.Transacts {
 		s.transacted(w, i, j, t.News)
 		return

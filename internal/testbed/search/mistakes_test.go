@@ -67,7 +67,7 @@ var searchMistakes = []sourceMistake{
 	},
 	{
 		name: "a holder relies on being alone until its downgrade is answered", world: "downgrade, lost", finds: "belief",
-		edits: []edit{{txFile, "c.shared, c.calling = true, true", "c.shared, c.calling = false, true"}},
+		edits: []edit{{txFile, "c.shared = true\n			c.calling++", "c.calling++"}},
 	},
 	{
 		name: "a holder relies on its lock after an update without an answer", world: "update", finds: "belief",

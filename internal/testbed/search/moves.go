@@ -113,7 +113,7 @@ func (s *search) calls(w *world, i, j int, add adder) {
 	if c.state != holds {
 		return
 	}
-	add((c.calling || c.updates) && s.pauses(w, i), stops, i, j)
+	add((c.calling > 0 || c.updates) && s.pauses(w, i), stops, i, j)
 	if c.updates {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *search) calls(w *world, i, j int, add adder) {
 	add(may(member.Fences), uses, i, j*8+int(member.Fences))
 	writes := (may(member.Transacts) || c.joins > 0) && !c.joined
 	add((writes || spec.Reads) && !c.read && !w.split.x, readsOf, i, j)
-	if c.calling {
+	if c.calling > 0 {
 		add(spec.Both && c.read && writes && may(member.Transacts), uses, i, j*8+int(member.Transacts))
 		return
 	}
@@ -207,7 +207,7 @@ func (s *search) faultsAt(w *world, i int, add adder) {
 	for j := range int(n.came) {
 		c := &n.callers[j]
 		add(w.may(GiveUp) && c.state == waits && !c.gone, gives, i, j)
-		add(w.may(Late) && c.state == holds && (c.calling || c.updates) && !s.pauses(w, i), stops, i, j)
+		add(w.may(Late) && c.state == holds && (c.calling > 0 || c.updates) && !s.pauses(w, i), stops, i, j)
 		add(w.may(Forget) && c.token > 0, forgets, i, j)
 	}
 }

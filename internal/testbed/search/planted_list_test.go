@@ -39,7 +39,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a release passes the lock to a waiter that is not the next", world: "passes", finds: "order", quick: true,
 		edits: []edit{
-			{releaseFile, "to.wait.Ticket.Previous() == h.last && ", ""},
+			{releaseFile, "to.wait.Ticket.Previous() == h.last() && ", ""},
 		},
 	},
 	{
@@ -206,13 +206,13 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "RESET after a block allows its first ticket alone", world: "blocks", finds: "clean",
 		edits: []edit{
-			{releaseFile, "queue.Reset(h.last, s.forget())", "queue.Reset(h.first, s.forget())"},
+			{releaseFile, "queue.Reset(h.last(), s.forget())", "queue.Reset(b.ticket(), s.forget())"},
 		},
 	},
 	{
 		name: "all turns of a block have the ticket of the entry", world: "blocks", finds: "fencing",
 		edits: []edit{
-			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Sent", "Ticket: h.first, Ends: h.ends, Sent"},
+			{holdFile, "Ticket: h.hold.Turn(), Ends: h.ends, Sent", "Ticket: grant.Ticket, Ends: h.ends, Sent"},
 		},
 	},
 	{

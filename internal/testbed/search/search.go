@@ -81,7 +81,7 @@ func newSearch(w World, p Plant) *search {
 func (s *search) start() world {
 	w := world{left: s.Faults}
 	for i := range s.Clients {
-		m := member.New(s.configOf(i))
+		m := member.New(s.configOf(i), s.queueOf())
 		w.nodes[i].m = s.members.add(&m)
 	}
 	return w

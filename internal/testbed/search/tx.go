@@ -34,7 +34,6 @@ type using struct {
 	down       bool                 // the table has applied DOWNGRADE
 	computes   bool                 // its release leaves a result
 	count      int8                 // of the transactions of the turn
-	queued     int8                 // calls behind the one under way
 	joins      int8                 // how often it may join such a one
 	pauses     bool                 // before that is sent again
 	cut        bool                 // the record of the other lock will refuse it
@@ -82,17 +81,15 @@ func (s *search) use(w *world, i int, v move) {
 		c := &w.nodes[i].callers[j]
 		if e.use == member.Joins {
 			c.joins--
-			c.calling = true
+			c.calling++
 			break
 		}
 		switch c.left[e.use]--; e.use {
 		case member.Downgrades:
-			c.shared, c.calling = true, true
+			c.shared = true
+			c.calling++
 		case member.SetsData, member.Transacts:
-			if c.calling {
-				c.queued++
-			}
-			c.calling = true
+			c.calling++
 		}
 	}
 	e.caller = int8(j)
@@ -161,7 +158,7 @@ func (s *search) joint(w *world, i, j int, e machine.TransactionEvent) {
 		m.show = true
 		s.sends(w, i, m)
 	case machine.TransactDone:
-		c.calling = false
+		c.calling = max(0, c.calling-1)
 		s.transacted(w, i, j, map[machine.TransactionResult]member.News{machine.TransactMade: member.Done, machine.TransactUnknown: member.Unsure}[do.Result])
 		s.step(w, i, event{kind: evUses, caller: int8(j), use: member.Leaves, left: do.Left})
 	}

@@ -152,7 +152,7 @@ type caller struct {
 	state   callerState
 	ticket  uint8
 	first   uint8 // of the entry
-	calling bool  // a call is under way, that is no release
+	calling int8  // calls under way, that are no releases
 	lost    bool
 	gone    bool // it has given up
 	excused bool // an operator evicted it, or the record was deleted
@@ -308,15 +308,21 @@ func (n *node) crowd() (k int) {
 }
 
 // configOf returns the configuration of the member of a client.
-func (s *search) configOf(i int) member.Config {
-	c := member.Config{
-		Items: theQueue, Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
+func (s *search) configOf(i int) *member.Config {
+	c := &member.Config{
+		Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
 	}
 	if s.Again {
 		c.Arrival = unit
 	}
-	if s.Forgets {
-		c.Forget = unit
-	}
 	return c
+}
+
+// queueOf returns the queue of all members.
+func (s *search) queueOf() member.Queue {
+	q := member.Queue{Items: &theQueue}
+	if s.Forgets {
+		q.Forget = unit
+	}
+	return q
 }
