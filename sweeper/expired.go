@@ -90,12 +90,10 @@ func (s Sweeper) Holders(ctx context.Context, holders []queue.Holder) (rec queue
 }
 
 // evict is EVICT of at most queue.MaxEvicted holders whose leases have ended, all or none. If it is refused, one of them has
-// changed: judge again. The mark is of the last that is no closed entry.
+// changed: judge again. Closed entries come first: the mark is of the last, which is a turn if there is one.
 func (s Sweeper) evict(holders ...queue.Holder) clause.Write {
-	last := slices.ContainsFunc(holders, func(h queue.Holder) bool { return !h.Closed })
-	if i := len(holders) - 1; last && holders[i].Closed {
-		holders = slices.Concat(slices.DeleteFunc(slices.Clone(holders), func(h queue.Holder) bool { return !h.Closed }), queue.Turns(holders))
-	}
+	closed := slices.DeleteFunc(slices.Clone(holders), func(h queue.Holder) bool { return !h.Closed })
+	holders = append(closed, queue.Turns(holders)...)
 	return queue.Evict(s.mark(holders[len(holders)-1]), holders...)
 }
 
