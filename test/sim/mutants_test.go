@@ -101,7 +101,7 @@ var mutants = []mutant{
 	{
 		"block: a grant is kept although all callers have left", "internal/member/hold.go",
 		"	case s.b.leaving || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n", "	case s.b.leaving || !waits:\n",
-		"", 0, "./test/acquire TestBlockLeavesBeforeItsGrant",
+		"", 0, "./test/acquire TestLeavesBeforeItsPass",
 	},
 	{
 		"a transaction is repeated although a right is missing", "internal/table/kinds.go",
