@@ -217,11 +217,14 @@ func (l *Lock) raise(end func()) bool {
 		l.end <- ended{end: end}
 		return true
 	}
-	for _, u := range l.using {
-		u.done <- used{end: end}
-		return true
+	if len(l.using) == 0 {
+		return false
 	}
-	return false
+	if u := l.using[0]; !u.raised { // else its caller has left by the first one
+		u.raised = true
+		u.done <- used{end: end}
+	}
+	return true
 }
 
 // Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block has it.
