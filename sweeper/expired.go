@@ -3,6 +3,7 @@ package sweeper
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -41,16 +42,31 @@ type Sweeper struct {
 const parallel = 16
 
 // Rows removes rows that were seen expired, with one request each. It returns how many
-// it removed, and the first error. A row that has changed is no error.
+// it removed, and the first error. A row that has changed is no error. It ends like a request by which the Table has
+// ended its goroutine.
 func (s Sweeper) Rows(ctx context.Context, expired []queue.Waiter) (removed int, err error) {
-	var mu sync.Mutex // guards removed and err
+	var mu sync.Mutex // guards removed, err and end
+	var end func()    // a panic, or runtime.Goexit
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, parallel)
 	for _, row := range expired {
 		slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-slots }()
+			returned := false
+			defer func() {
+				<-slots
+				if returned {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				end = runtime.Goexit
+				if v := recover(); v != nil {
+					end = func() { panic(v) }
+				}
+			}()
 			ok, sweepErr := s.Table.Remove(ctx, row, row.Sweep())
+			returned = true
 			mu.Lock()
 			defer mu.Unlock()
 			if ok {
@@ -62,6 +78,9 @@ func (s Sweeper) Rows(ctx context.Context, expired []queue.Waiter) (removed int,
 		})
 	}
 	wg.Wait()
+	if end != nil {
+		end()
+	}
 	return removed, err
 }
 

@@ -163,11 +163,11 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 	switch t.Kind {
 	case member.Pauses:
 		wants := c.wantsOf(t.Of)
-		at, more := c.pause(t, err, func(err error) bool { return table.Unanswered(err) || errors.Is(err, errPanicked) }, wants.Retry)
+		at, more := c.pause(t, err, func(err error) bool { return table.Unanswered(err) || panicked(err) }, wants.Retry)
 		keeps := wants.Wake != nil && errors.Is(err, c.c.hung) // others wait for the locks that its call has already
 		return at, more && !wants.over(at) && !keeps
 	case member.Retries:
-		return c.pause(t, err, table.Retryable.Retryable, c.wantsOf(c.m.RowOf(t.Of)).Retry)
+		return c.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || panicked(err) }, c.wantsOf(c.m.RowOf(t.Of)).Retry)
 	case member.Attempts:
 		return c.pause(t, err, func(error) bool { return true }, c.attempting(t.Of))
 	}
@@ -180,6 +180,9 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 	}
 	return at, more
 }
+
+// panicked reports whether a request has panicked. The first caller of its block has left by that, and others may wait.
+func panicked(err error) bool { return errors.Is(err, errPanicked) }
 
 // pause returns when the next attempt of a series is due, if an error is worth one, and failures have not gone on for as long as
 // limit; zero: no limit.

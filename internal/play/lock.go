@@ -231,11 +231,14 @@ func (l *Lock) raise(end func()) bool {
 		c.end <- ended{end: end}
 		return true
 	}
-	for _, u := range c.using {
-		u.done <- used{end: end}
-		return true
+	if len(c.using) == 0 {
+		return false
 	}
-	return false
+	if u := c.using[0]; !u.raised { // else its caller has left by the first one
+		u.raised = true
+		u.done <- used{end: end}
+	}
+	return true
 }
 
 // Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block has it.

@@ -81,6 +81,11 @@ type (
 		a member.Answer
 		r *request
 	}
+	overdue struct {
+		member.Rung
+		of int
+		r  *request
+	}
 	panics struct {
 		member.Rung
 		of    int
@@ -169,6 +174,8 @@ func (p *player) take(e member.Event) {
 		})
 	case clears:
 		p.clearing = append(p.clearing, e)
+	case overdue:
+		p.wire().hung(e.of, e.r)
 	case panics:
 		p.wire().panicked(e)
 	case member.GivesUp:
@@ -400,10 +407,17 @@ func (p *player) fires() {
 		if r == nil {
 			continue
 		}
-		if at := p.wire().hangsAt(r); p.wire().isUnderWay(of, r) && !at.IsZero() && !at.After(now) {
-			p.wire().leaves(r, p.c.hung)
-			p.wire().answers(member.Answer{Of: of, Reply: machine.ReplyUnknown, Err: p.c.hung})
+		if at := p.wire().hangsAt(r); !at.IsZero() && !at.After(now) {
+			p.wire().hung(of, r)
 		}
+	}
+}
+
+// hung lets a request that hangs count as one without an answer, if it is still under way.
+func (p wire) hung(of int, r *request) {
+	if p.isUnderWay(of, r) {
+		p.leaves(r, p.c.hung)
+		p.answers(member.Answer{Of: of, Reply: machine.ReplyUnknown, Err: p.c.hung})
 	}
 }
 

@@ -81,6 +81,10 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 		}
 	}
 	ctx, r.cancel = context.WithCancel(ctx)
+	unhook := func() bool { return true }
+	if settles && r.Purpose == member.Transacting { // its context ends it, which the DynamoDB client may not heed
+		unhook = context.AfterFunc(ctx, func() { time.AfterFunc(answerGrace, func() { p.happens(overdue{of: of, r: r}) }) })
+	}
 	if n := of + 1 - len(p.requests); n > 0 {
 		p.requests = append(p.requests, make([]*request, n)...)
 	}
@@ -89,6 +93,7 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 		var a member.Answer
 		returned := false
 		defer func() {
+			unhook()
 			r.cancel()
 			if !returned { // the DynamoDB client has panicked
 				p.happens(panics{of: of, r: r, value: recover()})
@@ -108,7 +113,7 @@ func hangs(c Config) error {
 	return &table.Error{Operation: "request", Table: c.Store.Layout().Table, Timeout: c.Attention, Err: context.DeadlineExceeded}
 }
 
-// hangsAt returns when a request hangs; zero: it may take any time.
+// hangsAt returns when a request hangs; zero: it may take any time, or as long as its context allows.
 func (p wire) hangsAt(r *request) (at time.Time) {
 	if r.Purpose != member.Using && r.Purpose != member.Transacting {
 		at = r.sent.Add(p.c.Attention)

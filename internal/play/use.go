@@ -35,6 +35,7 @@ type use struct {
 	token  string
 	begun  heartbeat.Instant // when the token was first sent
 	sent   bool              // an attempt was
+	raised bool              // its call has ended by a panic of its request
 }
 
 // used is what has become of it.
@@ -70,6 +71,7 @@ func (l user) uses(ctx context.Context, e member.Uses, u *use) member.Report {
 	l.p.happens(e)
 	got := <-u.done
 	if got.end != nil {
+		l.p.happens(member.Stops{Caller: l.k.id, N: u.n})
 		got.end()
 	}
 	return got.r

@@ -74,26 +74,31 @@ func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queueloc
 }
 
 // TestLeavesBeforeItsPass checks that a lock is given back which a release of the same client has passed on, where the caller
-// gives up before that release is answered.
+// gives up before that release is answered: late, or not at all.
 func TestLeavesBeforeItsPass(t *testing.T) {
-	bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) {
-		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
-		other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
-		held := locktest.Acquire(t, c, waitpolicy.Forever, opts...)
-		ctx, cancel := context.WithCancel(t.Context())
-		next := locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)
-		time.Sleep(time.Second)
-		pass := network.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Mentioning("released").Times(1))
-		released := locktest.Background(func() (any, error) { return nil, held.Release(context.Background()) })
-		await(pass)
-		cancel()
-		if (<-next).Err == nil {
-			t.Error("a caller that has left holds the lock")
-		}
-		time.Sleep(4 * time.Second) // the request times out
-		nothingIsLeft(t, other)
-		<-released
-	})
+	for name, fault := range map[string]queuelocktest.Fault{"Late": queuelocktest.DelayResponse(time.Second), "Unanswered": queuelocktest.SwallowResponse()} {
+		t.Run(name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) {
+				c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
+				other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
+				held := locktest.Acquire(t, c, waitpolicy.Forever, opts...)
+				ctx, cancel := context.WithCancel(t.Context())
+				next := locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)
+				time.Sleep(time.Second)
+				pass := network.Inject(fault.Of("UpdateItem").Mentioning("released").Times(1))
+				released := locktest.Background(func() (any, error) { return nil, held.Release(context.Background()) })
+				await(pass)
+				cancel()
+				t.Cleanup(network.Partition) // a lock that is kept ends, and with it the test
+				if locktest.Within(t, "a caller that has left", time.Minute, next).Err == nil {
+					t.Error("it holds the lock")
+				}
+				time.Sleep(4 * time.Second) // the request times out
+				nothingIsLeft(t, other)
+				<-released
+			})
+		})
+	}
 }
 
 // TestSlowGrantEndsInTime checks that a holder whose grant was answered late, and whose network then fails, learns of its loss

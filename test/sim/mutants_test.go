@@ -1,10 +1,8 @@
 package sim_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -12,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/plant"
 )
 
-var plant = flag.Bool("sim.mutants", false, "plant each deliberate mistake and see that it is found")
+var allMutants = flag.Bool("sim.mutants", false, "plant each deliberate mistake and see that it is found")
 
 // mutant is a deliberate mistake: an edit of the library's source, or conditions that are left out, and what the
 // simulator must say of it.
@@ -42,6 +42,8 @@ func (m mutant) uneven() string {
 	}
 	return "none"
 }
+
+func (m mutant) edit() plant.Edit { return plant.Edit{File: m.where, Old: m.old, New: m.new} }
 
 var mutants = []mutant{
 	{
@@ -101,7 +103,7 @@ var mutants = []mutant{
 	{
 		"block: a grant is kept although all callers have left", "internal/member/hold.go",
 		"	case s.b.leaving || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n", "	case s.b.leaving || !waits:\n",
-		"", 0, "./test/acquire TestBlockLeavesBeforeItsGrant",
+		"", 0, "./test/acquire TestLeavesBeforeItsPass",
 	},
 	{
 		"a transaction is repeated although a right is missing", "internal/table/kinds.go",
@@ -385,7 +387,7 @@ const mutantSeeds = 250
 // TestMutants plants each mistake in a copy of the source, and lets the
 // simulator find it. This shows that the simulator can fail.
 func TestMutants(t *testing.T) {
-	if !*plant {
+	if !*allMutants {
 		t.Skip("give -sim.mutants: it builds the library once for each mistake")
 	}
 	root, err := filepath.Abs("../..")
@@ -399,7 +401,7 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			dir := t.TempDir()
 			if m.seed == 0 && !given {
-				foundByTest(t, root, dir, m)
+				plant.Found(t, root, m.test, m.edit())
 				return
 			}
 			binary, leave := plain(), m.where
@@ -469,14 +471,7 @@ func TestMutantText(t *testing.T) {
 		if m.old == "" {
 			continue
 		}
-		source, err := os.ReadFile(filepath.Join(root, m.where))
-		if err != nil {
-			t.Errorf("%s: %v", m.name, err)
-			continue
-		}
-		if n := strings.Count(string(source), m.old); n != 1 {
-			t.Errorf("%s: %s has %d places for the mistake, not one", m.name, m.where, n)
-		}
+		plant.Check(t, root, m.name, m.edit())
 	}
 }
 
@@ -487,45 +482,8 @@ func build(t *testing.T, root, dir string, m mutant) string {
 		compile(t, root, binary)
 		return binary
 	}
-	compile(t, root, binary, "-overlay", overlay(t, root, dir, m))
+	compile(t, root, binary, "-overlay", plant.Overlay(t, root, m.edit()))
 	return binary
-}
-
-// foundByTest runs a test of the library with the mistake in it, which must fail.
-func foundByTest(t *testing.T, root, dir string, m mutant) {
-	pkg, name, _ := strings.Cut(m.test, " ")
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", overlay(t, root, dir, m), "-run", "^"+name+"$", pkg)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "QUEUELOCK_ENGINES=embedded")
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "--- FAIL: "+name) {
-		t.Fatalf("%s did not find the mistake: %v\n%.3000s", m.test, err, out)
-	}
-	t.Logf("found by %s", m.test)
-}
-
-// overlay writes the source with the mistake, and returns the file with which the Go command uses it.
-func overlay(t *testing.T, root, dir string, m mutant) string {
-	path := filepath.Join(root, m.where)
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(source), m.old); n != 1 {
-		t.Fatalf("%s has %d places for the mistake, not one: bring the table up to date", m.where, n)
-	}
-	mutated, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
-	text := strings.Replace(string(source), m.old, m.new, 1)
-	if err := os.WriteFile(mutated, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{path: mutated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(overlay, replace, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return overlay
 }
 
 func compile(t *testing.T, root, binary string, flags ...string) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/plant"
 )
 
 var (
@@ -44,25 +46,14 @@ func TestSourceText(t *testing.T) {
 		}
 		named[m.name] = true
 		worldNamed(m.world)
-		for path, old := range m.texts() {
-			for _, text := range old {
-				source, err := os.ReadFile(filepath.Join("../../..", path))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if n := strings.Count(string(source), text); n != 1 {
-					t.Errorf("%s: %s has %d places for it, not one:\n%s", m.name, path, n, text)
-				}
-			}
-		}
+		plant.Check(t, "../../..", m.name, m.planted()...)
 	}
 }
 
-// texts returns the texts to replace in each file.
-func (m *sourceMistake) texts() map[string][]string {
-	all := map[string][]string{}
+// planted returns the edits.
+func (m *sourceMistake) planted() (all []plant.Edit) {
 	for _, e := range m.edits {
-		all[e.file] = append(all[e.file], e.old)
+		all = append(all, plant.Edit{File: e.file, Old: e.old, New: e.new})
 	}
 	return all
 }
@@ -95,9 +86,8 @@ func plantAll(t *testing.T, mistakes []sourceMistake) {
 
 // search builds the search with the mistake, and runs it.
 func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
-	dir := t.TempDir()
-	binary := filepath.Join(dir, "search.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-w", "-overlay", m.overlay(t, root, dir), "-o", binary, "./internal/testbed/search")
+	binary := filepath.Join(t.TempDir(), "search.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-ldflags=-w", "-overlay", plant.Overlay(t, root, m.planted()...), "-o", binary, "./internal/testbed/search")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not build: %v\n%s", err, out)
@@ -115,43 +105,6 @@ func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
 		t.Fatal(err)
 	}
 	return r
-}
-
-// overlay writes the source with the mistake, and returns the file with which the Go command uses it.
-func (m *sourceMistake) overlay(t *testing.T, root, dir string) string {
-	sources := map[string]string{}
-	for _, e := range m.edits {
-		path := filepath.Join(root, e.file)
-		if sources[path] == "" {
-			source, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sources[path] = string(source)
-		}
-		if n := strings.Count(sources[path], e.old); n != 1 {
-			t.Fatalf("%s has %d places for the mistake, not one: bring the list up to date", e.file, n)
-		}
-		sources[path] = strings.Replace(sources[path], e.old, e.new, 1)
-	}
-	replace := map[string]string{}
-	for path, source := range sources {
-		replace[path] = filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
-		writeText(t, replace[path], []byte(source))
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	writeText(t, overlay, text)
-	return overlay
-}
-
-func writeText(t *testing.T, path string, text []byte) {
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestMain runs the tests, or searches worlds for TestSourceMistakes, up to the first violation, and prints what it has found. A member
