@@ -58,7 +58,9 @@ type (
 	dates struct{ member.Rung }
 	dated struct {
 		member.Rung
-		err error
+		err    error
+		caller int32  // that it was asked for
+		end    func() // how the request has ended its goroutine, if it has
 	}
 	cut struct {
 		member.Rung
@@ -160,6 +162,9 @@ func (p *player) take(e member.Event) {
 		p.dating = false
 		p.wants(nil)
 	case dated:
+		if e.end != nil {
+			p.unasked(e)
+		}
 		p.dated(e.err)
 	case cut:
 		p.cuts(e.l)
@@ -211,10 +216,31 @@ func (p *player) wants(callers []int32) {
 	ctx, q := first.values(), p.queue
 	q.Store = first.bounded()
 	p.c.Background(func() {
-		var err error
-		defer func() { p.happens(dated{err: err}) }()
-		err = q.Date(ctx)
+		e := dated{caller: first.id, err: errPanicked}
+		returned := false
+		defer func() {
+			if !returned {
+				e.end = endOf(recover())
+			}
+			p.happens(e)
+		}()
+		e.err = q.Date(ctx)
+		returned = true
 	})
+}
+
+// unasked raises the panic of a request for the time in the goroutine of the caller for which it was sent. The others go on.
+func (p *player) unasked(e dated) {
+	k := p.caller(e.caller)
+	if k == nil {
+		go e.end()
+		return
+	}
+	k.raise(e.end)
+	p.waits = slices.DeleteFunc(p.waits, func(id int32) bool { return id == e.caller })
+	p.mu.Lock()
+	p.drop(e.caller)
+	p.mu.Unlock()
 }
 
 // tooLate refuses a caller whose wait is over before its first request.
@@ -256,7 +282,7 @@ func (p *player) dated(err error) {
 // undated tries again to find out the time, except for those that have waited for too long.
 func (p *player) undated(waits []int32, err error) {
 	t := member.Timer{Kind: member.Gathers}
-	until, more := p.pause(t, err, table.Retryable.Retryable, 0)
+	until, more := p.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || panicked(err) }, 0)
 	for _, id := range waits {
 		k := p.caller(id)
 		k.failed(err)
@@ -421,11 +447,7 @@ func (p wire) isUnderWay(of int, r *request) bool {
 // panicked raises a panic of a request, or its runtime.Goexit, in the goroutine of a caller that waits for it, if there is one: whether
 // it was applied is not known.
 func (p wire) panicked(e panics) {
-	r := e.r
-	end := runtime.Goexit
-	if e.value != nil {
-		end = func() { panic(e.value) }
-	}
+	r, end := e.r, endOf(e.value)
 	p.mu.Lock()
 	k := p.called(r.Caller)
 	p.mu.Unlock()
@@ -439,6 +461,14 @@ func (p wire) panicked(e panics) {
 	if p.isUnderWay(e.of, r) {
 		p.answers(member.Answer{Of: e.of, Reply: machine.ReplyUnknown, Err: errPanicked})
 	}
+}
+
+// endOf returns how a request has ended its goroutine: by a panic with a value, or by runtime.Goexit.
+func endOf(value any) func() {
+	if value == nil {
+		return runtime.Goexit
+	}
+	return func() { panic(value) }
 }
 
 var errPanicked = errors.New("the DynamoDB client has panicked")
