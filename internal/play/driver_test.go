@@ -109,6 +109,7 @@ func TestTurnTooLate(t *testing.T) {
 			k := &Caller{p: p, wants: &Wants{}, acquire: &acquire{ctx: t.Context()}}
 			p.enters(k)
 			k.given = &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now().Add(time.Second)}}
+			p.c.list(k.given)
 			if late {
 				time.Sleep(time.Second)
 			}
@@ -117,6 +118,9 @@ func TestTurnTooLate(t *testing.T) {
 			waits := k.id != first && len(p.callers) == 1 && slices.ContainsFunc(p.events, func(e member.Event) bool { return e == member.Releases{Caller: first, Unused: true} })
 			if over == late || (l == nil) != late || waits != late || err != nil {
 				t.Errorf("late %t: it is over %t, with a lock %t, and waits again %t: %v", late, over, l != nil, waits, err)
+			}
+			if listed := len(p.c.Locks()) > 0; listed == late {
+				t.Errorf("late %t: Close releases it: %t", late, listed)
 			}
 		}
 	})
@@ -150,4 +154,86 @@ func TestGivenWithItsReports(t *testing.T) {
 	if k.given == nil || len(k.Wake) == 0 {
 		t.Error("it has not heard of the lock")
 	}
+}
+
+// TestGivenAsItGivesUp checks that a caller gets a lock that was granted while its context ended: it alone can give that back.
+func TestGivenAsItGivesUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := &player{c: New(Config{Store: new(table.Store)})}
+	k := &Caller{p: p, wants: &Wants{}, acquire: &acquire{ctx: ctx, given: &Lock{}}}
+	if over, l, err := k.Next(); !over || l == nil || err != nil {
+		t.Errorf("it is over %t, with a lock %t: %v", over, l != nil, err)
+	}
+}
+
+// call is a Call of a test.
+type call struct{ wants Wants }
+
+func (c *call) Values() context.Context { return context.Background() }
+func (c *call) Queue() *table.Queue {
+	return &table.Queue{Store: table.NewStore(nil, table.Layout{}, time.Second)}
+}
+func (c *call) Wants() *Wants          { return &c.wants }
+func (*call) Progress() func(Progress) { return nil }
+func (*call) Log() *notify.Log         { return new(notify.Log) }
+
+// TestEnterAfterClose checks that a call hears of a Close that has begun before it is entered.
+func TestEnterAfterClose(t *testing.T) {
+	c := New(Config{Store: new(table.Store), Background: func(func()) {}})
+	c.Close()
+	if k := c.Enter(t.Context(), &call{}); len(k.Wake) == 0 {
+		t.Error("it does not hear of the end of the client")
+	}
+}
+
+// TestLatePanic checks that a request that hung, and then panics, does not end the one that has its number.
+func TestLatePanic(t *testing.T) {
+	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
+	hung, next := &request{}, &request{}
+	p.requests = []*request{next}
+	if p.take(panics{of: 0, r: hung}); p.requests[0] != next {
+		t.Error("it has ended the next request")
+	}
+}
+
+// TestRenewalPanics checks that a heartbeat that panics leaves its place to others.
+func TestRenewalPanics(t *testing.T) {
+	p := &player{c: New(Config{Store: new(table.Store)})}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it does not panic")
+			}
+		}()
+		p.wire().send(t.Context(), table.Queue{}, &request{Request: member.Request{Purpose: member.Beating}}, member.Send{})
+	}()
+	if n := len(p.c.renewals); n != 0 {
+		t.Errorf("%d heartbeats count as under way", n)
+	}
+}
+
+// TestForgets checks that a player is kept for as long as something is left of it. Two of one queue would not know of each other.
+func TestForgets(t *testing.T) {
+	for name, p := range map[string]*player{
+		"Idle": {}, "Event": {events: []member.Event{member.Rung{}}}, "Runs": {runs: true}, "Caller": {callers: []*Caller{{}}},
+	} {
+		c := New(Config{Store: new(table.Store)})
+		c.players[[2]string{}] = p
+		if c.forget(p); (len(c.players) == 0) != (name == "Idle") {
+			t.Errorf("%s: %d players are kept", name, len(c.players))
+		}
+	}
+}
+
+// TestEventAsItEnds lets an event happen just as the last one was taken, many times: none is left behind.
+func TestEventAsItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{c: New(Config{Store: new(table.Store), Background: func(f func()) { go f() }}), m: member.New(&member.Config{}, member.Queue{})}
+		for range 2000 {
+			taken := make(chan struct{})
+			p.happens(clears{then: func() { close(taken) }})
+			<-taken
+		}
+	})
 }

@@ -58,8 +58,10 @@ type (
 	dates struct{ member.Rung }
 	dated struct {
 		member.Rung
-		of  *time.Time
-		err error
+		of     *time.Time
+		err    error
+		caller int32  // that it was asked for
+		end    func() // how the request has ended its goroutine, if it has
 	}
 	cut struct {
 		member.Rung
@@ -161,6 +163,9 @@ func (p *player) take(e member.Event) {
 		p.dating = nil
 		p.wants(nil)
 	case dated:
+		if e.end != nil {
+			e.raise(p)
+		}
 		if e.of == p.dating { // else it hung
 			p.dated(e.err)
 		}
@@ -216,13 +221,31 @@ func (p *player) wants(callers []int32) {
 	q.Store = first.bounded()
 	hangs := time.AfterFunc(p.c.Attention, func() { p.happens(dated{of: &asked, err: p.c.hung}) })
 	p.c.Background(func() {
-		var err error
+		e := dated{of: &asked, caller: first.id, err: errPanicked}
+		returned := false
 		defer func() {
-			hangs.Stop()
-			p.happens(dated{of: &asked, err: err})
+			if hangs.Stop(); !returned {
+				e.end = endOf(recover())
+			}
+			p.happens(e)
 		}()
-		err = q.Date(ctx)
+		e.err = q.Date(ctx)
+		returned = true
 	})
+}
+
+// raise raises the panic of a request for the time in the goroutine of the caller for which it was sent. The others go on.
+func (e dated) raise(p *player) {
+	k := p.caller(e.caller)
+	if k == nil {
+		go e.end()
+		return
+	}
+	k.raise(e.end)
+	p.waits = slices.DeleteFunc(p.waits, func(id int32) bool { return id == e.caller })
+	p.mu.Lock()
+	p.drop(e.caller)
+	p.mu.Unlock()
 }
 
 // tooLate refuses a caller whose wait is over before its first request.
@@ -264,7 +287,7 @@ func (p *player) dated(err error) {
 // undated tries again to find out the time, except for those that have waited for too long.
 func (p *player) undated(waits []int32, err error) {
 	t := member.Timer{Kind: member.Gathers}
-	until, more := p.pause(t, err, table.Retryable.Retryable, 0)
+	until, more := p.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || panicked(err) }, 0)
 	for _, id := range waits {
 		k := p.caller(id)
 		k.failed(err)
@@ -429,11 +452,7 @@ func (p wire) isUnderWay(of int, r *request) bool {
 // panicked raises a panic of a request, or its runtime.Goexit, in the goroutine of a caller that waits for it, if there is one: whether
 // it was applied is not known.
 func (p wire) panicked(e panics) {
-	r := e.r
-	end := runtime.Goexit
-	if e.value != nil {
-		end = func() { panic(e.value) }
-	}
+	r, end := e.r, endOf(e.value)
 	p.mu.Lock()
 	k := p.called(r.Caller)
 	p.mu.Unlock()
@@ -447,6 +466,14 @@ func (p wire) panicked(e panics) {
 	if p.isUnderWay(e.of, r) {
 		p.answers(member.Answer{Of: e.of, Reply: machine.ReplyUnknown, Err: errPanicked})
 	}
+}
+
+// endOf returns how a request has ended its goroutine: by a panic with a value, or by runtime.Goexit.
+func endOf(value any) func() {
+	if value == nil {
+		return runtime.Goexit
+	}
+	return func() { panic(value) }
 }
 
 var errPanicked = errors.New("the DynamoDB client has panicked")

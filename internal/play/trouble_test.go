@@ -56,7 +56,7 @@ var lives = map[string]struct {
 	play  func(*world)
 }{
 	// Turns of blocks follow each other and use the lock.
-	"Block": {"TAKE, ENQUEUE, Query, HEARTBEAT of a row, CLAIM, HEARTBEAT, SETDATA, ADVANCE, RELEASE, PASS, CLEAN UP of a row", queuelock.Config{Block: 64}, func(w *world) {
+	"Block": {"GetItem, TAKE, ENQUEUE, Query, HEARTBEAT of a row, CLAIM, HEARTBEAT, SETDATA, ADVANCE, RELEASE, PASS, CLEAN UP of a row", queuelock.Config{Block: 64}, func(w *world) {
 		held := locktest.Acquire(w.t, w.other, waitpolicy.Forever)
 		for range 4 {
 			w.turn(long, (*world).setsData)
@@ -132,19 +132,23 @@ type world struct {
 	calls    sync.WaitGroup
 
 	mu    sync.Mutex
-	at    string            // the name of the request
-	seen  map[string]int    // requests by name
-	locks []*queuelock.Lock // that were granted
+	at    string         // the name of the request
+	seen  map[string]int // requests by name
+	locks []granted      // that were granted
 }
 
 func newWorld(t *testing.T, cfg queuelock.Config, at string, what trouble) *world {
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(20*time.Millisecond))
 	w := &world{trouble: what, t: t, table: table, at: at, seen: map[string]int{}, gate: locktest.NewGate(t)}
-	w.db = table.Client("c", func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: transport{w, o.HTTPClient}} })
+	w.connect()
 	cfg.TTL, cfg.WaiterTTL = locktest.TenSeconds.TTL, locktest.TenSeconds.WaiterTTL
 	w.c = locktest.Must(queuelock.New(w.db, table.Name(), cfg))
 	w.other, _ = locktest.Open(t, table, "other", cfg)
 	return w
+}
+
+func (w *world) connect() {
+	w.db = w.table.Client("c", func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: transport{w, o.HTTPClient}} })
 }
 
 // transport sends the requests of the SDK client.
@@ -160,6 +164,9 @@ var names = sync.OnceValue(func() transition.Names { return transition.NewNames(
 // nameOf returns the name of a write, or the operation of another request.
 func nameOf(r *http.Request, body []byte) string {
 	_, name, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if name == "GetItem" {
+		return name
+	}
 	for _, write := range names().Of(body) {
 		if write.Write.Name == "FENCE" && name == "UpdateItem" {
 			return "SETTLE" // which is alike
@@ -254,8 +261,14 @@ func documented(err error) bool {
 	return unknown
 }
 
+// granted is a lock that a caller has got.
+type granted interface {
+	Ticket() ticket.Number
+	Err() error
+}
+
 // granted checks that no other caller relies on the lock.
-func (w *world) granted(lock *queuelock.Lock) {
+func (w *world) granted(lock granted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, earlier := range w.locks {
