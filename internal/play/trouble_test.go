@@ -103,7 +103,7 @@ func TestTroubleAtEachRequest(t *testing.T) {
 			w := newWorld(t, life.cfg, "", trouble{})
 			w.plays(life.play)
 			for sent := range strings.SplitSeq(life.sends, ", ") {
-				if w.seen[sent] == 0 {
+				if !w.sent(sent) {
 					t.Errorf("it sends no %s", sent)
 				}
 			}
@@ -192,6 +192,13 @@ func (w transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.after(w.world)
 	}
 	return answer, err
+}
+
+// sent reports whether a request of that name was.
+func (w *world) sent(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[name] > 0
 }
 
 // turn begins a call that waits, uses the lock, and releases it.
