@@ -148,6 +148,10 @@ sim: ## SEEDS simulated clusters (default 250) of ten minutes each, from seed SE
 sim-planted: ## the simulator with each of a list of mistakes planted into the library, which it must find
 	$(GO) test -count=1 -timeout 60m -run TestMutants -v ./test/sim -sim.mutants
 
+.PHONY: play-planted
+play-planted: ## the driver of members with each of a list of mistakes, which its tests must find
+	$(GO) test -count=1 -timeout 60m -run TestPlanted -v ./internal/play -play.planted
+
 .PHONY: chaos
 chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
 	bin/chaos --duration $(CHAOS)

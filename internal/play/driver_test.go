@@ -20,22 +20,35 @@ import (
 // TestClockIsRead checks that a lock is lost, and a turn does not begin, once its lease has ended by the clock, whatever the player does:
 // it is stopped here.
 func TestClockIsRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		lost := errors.New("it is lost")
-		c := New(Config{
-			Store: new(table.Store), Lost: func(table.Queue, ticket.Number, *heartbeat.LossError) error { return lost },
-			Background: func(f func()) { go f() },
+	lost := errors.New("it is lost")
+	ended := map[string]func(*Lock, context.Context) bool{ // each reads the clock by itself
+		"Err": func(l *Lock, _ context.Context) bool { return !l.begins() && l.Err() == lost && l.Remaining() == 0 },
+		"Context": func(l *Lock, _ context.Context) bool {
+			return l.Context().Err() != nil && context.Cause(l.Context()) == lost
+		},
+		"Within": func(_ *Lock, within context.Context) bool {
+			return within.Err() != nil && context.Cause(within) == lost
+		},
+	}
+	for name, ended := range ended {
+		synctest.Test(t, func(t *testing.T) {
+			c := New(Config{
+				Store: new(table.Store), Lost: func(table.Queue, ticket.Number, *heartbeat.LossError) error { return lost },
+				Background: func(f func()) { go f() },
+			})
+			l := &Lock{granted: alike, p: &player{c: c}, k: &Caller{wants: &Wants{}}, lease: lease{ends: time.Now().Add(time.Second)}}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			l.ctx = lockContext{ctx, l, cancel}
+			within, end := l.Within(t.Context())
+			defer end()
+			if time.Sleep(time.Second - 1); !l.begins() || l.Err() != nil || l.Remaining() != 1 || l.Context().Err() != nil || within.Err() != nil {
+				t.Errorf("%s: its lease has not ended", name)
+			}
+			if time.Sleep(time.Nanosecond); !ended(l, within) {
+				t.Errorf("%s: its lease has ended", name)
+			}
 		})
-		l := &Lock{granted: alike, p: &player{c: c}, k: &Caller{wants: &Wants{}}, lease: lease{ends: time.Now().Add(time.Second)}}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		l.ctx = lockContext{ctx, l, cancel}
-		if time.Sleep(time.Second - 1); !l.begins() || l.Err() != nil || l.Remaining() != 1 || l.Context().Err() != nil {
-			t.Error("its lease has not ended")
-		}
-		if time.Sleep(time.Nanosecond); l.begins() || l.Err() != lost || l.Remaining() != 0 || context.Cause(l.Context()) != lost {
-			t.Errorf("its lease has ended: %v", l.Err())
-		}
-	})
+	}
 }
 
 // TestNamedInTime checks which rows are named that were read.
@@ -234,6 +247,19 @@ func TestEventAsItEnds(t *testing.T) {
 			taken := make(chan struct{})
 			p.happens(clears{then: func() { close(taken) }})
 			<-taken
+		}
+	})
+}
+
+// TestAllAwaitTheTime checks that all callers go on that wait for DynamoDB's time when a request for it has failed.
+func TestAllAwaitTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}}), ctx: t.Context(), m: member.New(member.Config{})}
+		for range 3 {
+			p.enters(&Caller{p: p, since: time.Now(), wants: &Wants{Retry: time.Minute}})
+		}
+		if p.undated([]int32{1, 2, 3}, errPanicked); !slices.Equal(p.waits, []int32{1, 2, 3}) {
+			t.Errorf("of callers 1 to 3, %v wait", p.waits)
 		}
 	})
 }
