@@ -261,6 +261,9 @@ func (s granting) confirmed(r Replied) Do {
 	s.Snapshot.Record, s.turn.lost = r.Record, true
 	a.given, a.confirming = true, ticket.Number{}
 	if _, a.unknown = r.Record.Mine(a.ID); !a.unknown {
+		if own, _ := s.mine(r.Record); own != nil { // of a late request
+			return s.looking().act()
+		}
 		return s.policing().newTicket(WhyOvertaken)
 	}
 	a.removed = s.Snapshot.ReadAt

@@ -254,9 +254,9 @@ func TestEventAsItEnds(t *testing.T) {
 // TestAllAwaitTheTime checks that all callers go on that wait for DynamoDB's time when a request for it has failed.
 func TestAllAwaitTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}}), ctx: t.Context(), m: member.New(member.Config{})}
+		p := &player{c: New(Config{Store: new(table.Store), Background: func(func()) {}}), ctx: t.Context(), m: member.New(&member.Config{}, member.Queue{})}
 		for range 3 {
-			p.enters(&Caller{p: p, since: time.Now(), wants: &Wants{Retry: time.Minute}})
+			p.enters(&Caller{p: p, wants: &Wants{Retry: time.Minute}, acquire: &acquire{since: time.Now()}})
 		}
 		if p.undated([]int32{1, 2, 3}, errPanicked); !slices.Equal(p.waits, []int32{1, 2, 3}) {
 			t.Errorf("of callers 1 to 3, %v wait", p.waits)

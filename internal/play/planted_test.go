@@ -69,12 +69,12 @@ var mistakes = []struct {
 	},
 	{
 		"a player is forgotten to which something happens", "client.go",
-		"	if len(p.events) == 0 && !p.runs", "	if !p.runs",
+		"c.players[key] == p && len(p.events) == 0 && !p.runs", "c.players[key] == p && !p.runs",
 		own + "TestForgets",
 	},
 	{
 		"a call that enters after Close waits for its turn", "client.go",
-		"	if c.closed {\n		k.signal()\n	}\n", "",
+		"	if p.enters(k); c.closed {\n		k.signal()\n	}\n", "	p.enters(k)\n",
 		own + "TestEnterAfterClose",
 	},
 	{

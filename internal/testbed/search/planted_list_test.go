@@ -716,6 +716,10 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
+		name: "a lost grant is followed by a new ticket beside a late entry of the wait", world: "operator, fail closed, copied, any", finds: "disowned",
+		edits: []edit{{"internal/machine/attempt.go", "own != nil { // of a late request", "false && own != nil {"}},
+	},
+	{
 		name: "a transaction that follows another counts as made", world: "transaction, both", finds: "reported", quick: true,
 		edits: []edit{{useFile, "			return // the next transaction may be under way\n", ""}},
 	},

@@ -11,7 +11,7 @@ var limits = map[string]int{
 	"words of documentation per symbol, all public": 27,
 	"README lines":                                  201,
 	"banned words in code, comments and docs":       0,
-	"lines of Go in the library":                    24_071,
+	"lines of Go in the library":                    24_074,
 	"lines of what a client does in a queue":        8_159,
 	"lines of internal/testbed/search":              4_039,
 	"exported symbols of queue":                     150,
