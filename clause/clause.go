@@ -128,12 +128,24 @@ const (
 )
 
 // Exists and the other methods of Path return conditions on its attribute.
-func (p Path) Exists() Cond             { return Cond{test: exists, path: p} }
-func (p Path) Absent() Cond             { return Cond{test: absent, path: p} }
-func (p Path) Equal(o Operand) Cond     { return Cond{test: equal, path: p, to: o} }
-func (p Path) Less(o Operand) Cond      { return Cond{test: less, path: p, to: o} }
-func (p Path) AtMost(o Operand) Cond    { return Cond{test: atMost, path: p, to: o} }
-func (p Path) AtLeast(o Operand) Cond   { return Cond{test: atLeast, path: p, to: o} }
+func (p Path) Exists() Cond { return Cond{test: exists, path: p} }
+
+// Absent returns the condition that there is no p.
+func (p Path) Absent() Cond { return Cond{test: absent, path: p} }
+
+// Equal returns the condition that p = o.
+func (p Path) Equal(o Operand) Cond { return Cond{test: equal, path: p, to: o} }
+
+// Less returns the condition that p < o.
+func (p Path) Less(o Operand) Cond { return Cond{test: less, path: p, to: o} }
+
+// AtMost returns the condition that p <= o.
+func (p Path) AtMost(o Operand) Cond { return Cond{test: atMost, path: p, to: o} }
+
+// AtLeast returns the condition that p >= o.
+func (p Path) AtLeast(o Operand) Cond { return Cond{test: atLeast, path: p, to: o} }
+
+// OneOf returns the condition that p is one of at least one.
 func (p Path) OneOf(of ...Operand) Cond { return Cond{test: oneOf, path: p, to: of[0], more: of[1:]} }
 
 // Between returns the condition that low <= p <= high.
@@ -151,12 +163,16 @@ func (p Path) Type(t string) Cond {
 	return Cond{test: hasType, path: p, to: V(&types.AttributeValueMemberS{Value: t})}
 }
 
-// SizeEqual and SizeLess compare the size of p with a number.
+// SizeEqual returns the condition that the size of p is o.
 func (p Path) SizeEqual(o Operand) Cond { return Cond{test: sizeEqual, path: p, to: o} }
-func (p Path) SizeLess(o Operand) Cond  { return Cond{test: sizeLess, path: p, to: o} }
 
-// All returns the condition that all conditions hold, Any that one of them does.
+// SizeLess returns the condition that the size of p is less than o.
+func (p Path) SizeLess(o Operand) Cond { return Cond{test: sizeLess, path: p, to: o} }
+
+// All returns the condition that all conditions hold.
 func All(of ...Cond) Cond { return Cond{test: all, of: of} }
+
+// Any returns the condition that one of the conditions holds.
 func Any(of ...Cond) Cond { return Cond{test: any_, of: of} }
 
 // As returns the condition with a name, by which people and tests refer to it.
@@ -184,10 +200,16 @@ const (
 	delete_ // elements of a set
 )
 
-// Set sets p. Remove removes it. Add and Delete change a set.
-func (p Path) Set(o Operand) Change  { return Change{set, p, o} }
-func (p Path) Remove() Change        { return Change{kind: remove, path: p} }
-func (p Path) Add(v Value) Change    { return Change{add, p, V(v)} }
+// Set sets p.
+func (p Path) Set(o Operand) Change { return Change{set, p, o} }
+
+// Remove removes p.
+func (p Path) Remove() Change { return Change{kind: remove, path: p} }
+
+// Add adds the elements of a set to the set p.
+func (p Path) Add(v Value) Change { return Change{add, p, V(v)} }
+
+// Delete removes the elements of a set from the set p.
 func (p Path) Delete(v Value) Change { return Change{delete_, p, V(v)} }
 
 // Kind is the kind of request.

@@ -8,9 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// String, Map and Int return values of DynamoDB's types.
+// String returns a string of DynamoDB.
 func String(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func Map(m Item) types.AttributeValue      { return &types.AttributeValueMemberM{Value: m} }
+
+// Map returns a map of DynamoDB.
+func Map(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
+
+// Int returns a number of DynamoDB.
 func Int(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
@@ -39,6 +43,7 @@ func (r *Reader) Fail(attribute, format string, args ...any) {
 	}
 }
 
+// Has reports whether there is the attribute.
 func (r *Reader) Has(attribute string) bool {
 	_, ok := r.Item[attribute]
 	return ok
@@ -62,14 +67,17 @@ func (r *Reader) Number(attribute string) string {
 	return read[types.AttributeValueMemberN](r, attribute, "a number").Value
 }
 
+// Text reads a string.
 func (r *Reader) Text(attribute string) string {
 	return read[types.AttributeValueMemberS](r, attribute, "a string").Value
 }
 
+// Map reads a map.
 func (r *Reader) Map(attribute string) Item {
 	return read[types.AttributeValueMemberM](r, attribute, "a map").Value
 }
 
+// OptionalText reads a string, "" if it is absent.
 func (r *Reader) OptionalText(attribute string) string {
 	if !r.Has(attribute) {
 		return ""
@@ -77,10 +85,12 @@ func (r *Reader) OptionalText(attribute string) string {
 	return r.Text(attribute)
 }
 
+// OptionalBool reads a boolean, false if it is absent.
 func (r *Reader) OptionalBool(attribute string) bool {
 	return r.Has(attribute) && read[types.AttributeValueMemberBOOL](r, attribute, "a boolean").Value
 }
 
+// OptionalInt reads a whole number, and reports whether there is one.
 func (r *Reader) OptionalInt(attribute string) (int64, bool) {
 	if !r.Has(attribute) {
 		return 0, false

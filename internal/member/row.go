@@ -110,7 +110,11 @@ func (s keeping) steps(e machine.PlaceEvent) (todo machine.PlaceTodo) {
 	switch todo = r.place.Step(e); todo.Do {
 	case machine.PlaceSend:
 		r.renews, r.renewing = time.Time{}, todo.Write.Kind == clause.Update
-		s.do(Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID})
+		send := Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID}
+		if b := s.block(r.of); b != nil { // which may end in this step
+			send.Caller = b.present()
+		}
+		s.do(send)
 	case machine.PlaceAgain:
 		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false
 		s.put()

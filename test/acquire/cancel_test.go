@@ -85,6 +85,35 @@ func TestCancelledAcquire(t *testing.T) {
 
 // TestServedTooLate checks that an Acquire that is served while its caller gives up returns when its row is gone, too.
 func TestServedTooLate(t *testing.T) {
+	locktest.InBubble(t, "ByName", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
+		second, _ := locktest.Open(t, table, "second", queuelock.Config{})
+		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
+		held := locktest.Acquire(t, first, waitpolicy.Forever)
+		next := locktest.LockBy(t, second)
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		held = locktest.Lock(t, <-next) // by CLAIM: it reads the next row
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		waiting := locktest.QueueUp(ctx, c, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) {
+			time.Sleep(2 * time.Second) // it is granted the lock meanwhile
+			cancel()
+		}))
+		time.Sleep(time.Second)
+		db.Inject(queuelocktest.DelayRequest(500 * time.Millisecond).Of("DeleteItem"))
+		locktest.Release(t, held)
+		if r := locktest.Must(first.Viewer().Inspect(t.Context(), locktest.Order)).Serving; len(r) != 1 || !r[0].Named {
+			t.Fatalf("the waiter is not named: %+v", r)
+		}
+		if got := <-waiting; !errors.Is(got.Err, context.Canceled) {
+			t.Fatalf("got %+v", got)
+		}
+		if n := len(table.Items()); n != 1 {
+			t.Errorf("%d items, want the record alone", n)
+		}
+	})
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
