@@ -151,7 +151,7 @@ func TestStallAtEachRequest(t *testing.T) {
 					locktest.Release(t, next.Lock)
 				}
 				p.calls.Wait()
-				if p.seen[sent] == 0 {
+				if !p.sent(sent) {
 					t.Error("it was not sent")
 				}
 				time.Sleep(time.Minute)
