@@ -42,7 +42,7 @@ type Sweeper struct {
 const parallel = 16
 
 // Rows removes rows that were seen expired, with one request each. It returns how many
-// it removed, and the first error. A row that has changed is no error. It ends like a request by which the Table has
+// it removed, and the first error. A row that has changed is no error. It ends like a request by which the [Table] has
 // ended its goroutine.
 func (s Sweeper) Rows(ctx context.Context, expired []queue.Waiter) (removed int, err error) {
 	var mu sync.Mutex // guards removed, err and end

@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -260,6 +261,23 @@ func TestAllAwaitTheTime(t *testing.T) {
 		}
 		if p.undated([]int32{1, 2, 3}, errPanicked); !slices.Equal(p.waits, []int32{1, 2, 3}) {
 			t.Errorf("of callers 1 to 3, %v wait", p.waits)
+		}
+	})
+}
+
+// TestSavesEnds checks that nothing awaits the handle of a caller that has given up before it was saved.
+func TestSavesEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{}, 2)
+		p := &player{c: New(Config{Store: new(table.Store), Background: func(f func()) { go func() { f(); ended <- struct{}{} }() }})}
+		ctx, cancel := context.WithCancel(t.Context())
+		saves := make(chan struct{})
+		k := &Caller{p: p, acquire: &acquire{ctx: ctx}, wants: &Wants{Saves: func(queue.Handle) <-chan struct{} { return saves }}}
+		k.saves(queue.Handle{})
+		cancel()
+		if synctest.Wait(); len(ended) == 0 {
+			t.Error("it is awaited")
+			close(saves)
 		}
 	})
 }

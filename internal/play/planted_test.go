@@ -132,6 +132,16 @@ var mistakes = []struct {
 		"		p.waits = append(p.waits, id)\n	}\n	if len(p.waits) > 0 {", "		p.waits = append(p.waits[:0], id)\n	}\n	if len(p.waits) > 0 {",
 		own + "TestAllAwaitTheTime",
 	},
+	{
+		"an answer is dropped after the first caller of its block has left", "player.go",
+		"if p.wire().isUnderWay(e.a.Of, e.r) {", "if p.wire().isUnderWay(e.a.Of, e.r) && (p.caller(e.r.Caller) != nil || e.r.Purpose != member.Waiting) {",
+		own + "TestFirstLeavesDuringLook",
+	},
+	{
+		"a handle is awaited whose caller has given up", "caller.go",
+		"		case <-ended:\n		}", "		case <-(chan struct{})(nil):\n			<-ended\n		}",
+		own + "TestSavesEnds",
+	},
 }
 
 const own = "./internal/play "

@@ -158,3 +158,33 @@ func TestLogsWhatStays(t *testing.T) {
 		})
 	}
 }
+
+// TestFirstLeavesDuringLook checks that the others of a block go on with the answer to a look whose caller has left.
+func TestFirstLeavesDuringLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(20*time.Millisecond))
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Block: 64})
+		held := locktest.Acquire(t, holder, waitpolicy.Forever)
+		early, leaveEarly := context.WithCancel(t.Context())
+		first, leaveFirst := context.WithCancel(t.Context())
+		defer leaveFirst()
+		alone := locktest.QueueUp(early, c, waitpolicy.Forever)
+		time.Sleep(time.Microsecond)
+		locktest.QueueUp(first, c, waitpolicy.Forever)
+		time.Sleep(time.Microsecond)
+		second := locktest.LockBy(t, c)
+		time.Sleep(time.Second)
+		leaveEarly()
+		<-alone
+		time.Sleep(time.Second)
+		look := db.Inject(queuelocktest.DelayResponse(500 * time.Millisecond).Of("Query"))
+		for look.Fired() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		leaveFirst()
+		look.Remove()
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the second of the block", 5*time.Second, second).Lock)
+	})
+}
