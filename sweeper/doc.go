@@ -3,7 +3,8 @@
 //
 // Waiters call [Sweeper.Rows] and [Sweeper.Holders] with what they see, so a busy queue needs nothing else. In a queue without waiters the
 // entries of crashed clients stay until the next Acquire, and the table's TTL removes their rows only. For those use [Once]
-// in a cron job, and [Run] in a process that lives longer.
+// in a cron job, and [Run] in a process that lives longer. [Sweeper] and [Table] are of the protocol and may change in any
+// version.
 //
 // # Promises
 //

@@ -13,7 +13,7 @@
 //
 // The driver has events of its own beside these: player.take has all.
 //
-// So the requests of a step are under way before a caller hears of it, and a lock is given after all reports of its step. A caller
+// The requests of a step are under way before a caller hears of it, and a lock is given after all reports of its step. A caller
 // whose wait was refused hears once no request that deletes its row is under way (wire.cleared).
 //
 // # Decisions
@@ -21,9 +21,13 @@
 //	queue          what each write requires, and what a record means for a ticket
 //	member         which request is next, which caller has the lock, and what callers hear. machine decides for one ticket
 //	waitpolicy     when a waiter looks. The member asks by clock.Rests
-//	heartbeat      when leases begin and end. It asks by clock.Begin, clock.Ends and clock.Beats
-//	play           what a failure is: when a request hangs, is repeated, or is unknown (wire.hangsAt, clock.Pauses, wire.abandon);
-//	               whether DATE goes first (player.wants); how long a caller that gives up awaits an answer (player.begins)
+//	heartbeat      when leases begin and end. The member asks by clock.Begin, clock.Ends and clock.Beats
+//	table          what the error of a request means (Kinds)
+//	play           how often it is repeated (clock.Pauses), when a request hangs (wire.hangsAt: none of a call that uses the lock),
+//	               and when it is cut short (wire.abandon); whether DATE goes first (player.wants); how long a caller that gives
+//	               up awaits an answer (player.begins)
+//
+// What a caller hears is a Refuse of the member, an error of player.why, and at last queuelock.Client.acquireError.
 //
 // # Goroutines
 //
