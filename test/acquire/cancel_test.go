@@ -97,13 +97,16 @@ func TestServedTooLate(t *testing.T) {
 		held = locktest.Lock(t, <-next) // by CLAIM: it reads the next row
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		released := make(chan struct{})
 		waiting := locktest.QueueUp(ctx, c, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) {
-			time.Sleep(2 * time.Second) // it is granted the lock meanwhile
+			<-released
+			time.Sleep(500 * time.Millisecond) // it is granted the lock meanwhile, and awaits this function
 			cancel()
 		}))
 		time.Sleep(time.Second)
 		db.Inject(queuelocktest.DelayRequest(500 * time.Millisecond).Of("DeleteItem"))
 		locktest.Release(t, held)
+		close(released)
 		if r := locktest.Must(first.Viewer().Inspect(t.Context(), locktest.Order)).Serving; len(r) != 1 || !r[0].Named {
 			t.Fatalf("the waiter is not named: %+v", r)
 		}
