@@ -194,6 +194,29 @@ func TestEmptyQueue(t *testing.T) {
 	}
 }
 
+// TestAbandonedGrant checks that a sweep ends a grant by name whose waiter has left, whatever is left of its lease: a second look
+// proves that its row is gone. One that has its row stays.
+func TestAbandonedGrant(t *testing.T) {
+	for name, want := range map[string]sweeper.Swept{"Left": {Holders: 1}, "Waits": {}} {
+		t.Run(name, func(t *testing.T) {
+			tb := queuelocktest.NewTable(t)
+			q := queueOf(tb, "e")
+			if want.Holders == 0 {
+				enqueue(t, q, row(1, time.Now().Add(time.Hour)))
+			}
+			named := clause.Item{"owner": clause.String("host:1"), "named": &types.AttributeValueMemberBOOL{Value: true}}
+			queue.Lease{TTL: time.Hour, Until: time.Now().Add(time.Hour)}.Fill(named)
+			item, table := q.RecordKey(), tb.Name()
+			item["ticketNumber"], item["servingAfter"], item["granted"] = num(1), num(0), num(1)
+			item["holders"] = clause.Map(clause.Item{"w-n1": clause.Map(named)})
+			locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}))
+			if swept, err := sweeps(q).Sweep(t.Context()); err != nil || swept != want {
+				t.Errorf("swept %+v, %v, want %+v", swept, err, want)
+			}
+		})
+	}
+}
+
 // TestObservation checks that without a clock expired rows are found by observation.
 // Without a clock, what does not move for its ttl is dead; the observer must be kept
 // between passes.
