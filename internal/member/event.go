@@ -116,7 +116,7 @@ type (
 	// Send is a request. The driver repeats it as its Write says, and gives one Answer.
 	Send struct {
 		Of     int
-		Caller int32         // of Users, Tx and a Row; zero: none is left
+		Caller int32         // of Users and Tx
 		Take   *ticket.Rider // TAKE, with the counter's increment; else Writes
 		Write  clause.Write
 		Row    ticket.Number  // that the write is of; zero: it is of the record

@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 // row is a row of a block, until it is deleted.
 type row struct {
 	n, of    int32
+	caller   int32 // that had it as it was withdrawn: the block may end before the row is deleted, after a heartbeat of it
 	kind     *Kind
 	place    machine.Place
 	there    bool // it was put
@@ -24,6 +26,11 @@ type row struct {
 	retries  time.Time
 	tries    int
 	err      error // of the last ENQUEUE that has failed
+}
+
+// Withdraws reports whether a row that the caller has left is to be deleted.
+func (m *Member) Withdraws(caller int32) bool {
+	return slices.ContainsFunc(m.rows, func(r *row) bool { return r.caller == caller && r.place.Left() })
 }
 
 // row returns a row that is not deleted; nil if there is none.
@@ -69,6 +76,7 @@ func (s waiting) withdraw() {
 		if r.of != s.b.n {
 			continue
 		}
+		r.caller = cmp.Or(r.caller, s.b.present())
 		if s.unknown(r.place.Row.Ticket); !r.place.Left() {
 			keeping{s.step, r}.steps(machine.PlaceEvent{Is: machine.PlaceLeave})
 		}
@@ -110,11 +118,7 @@ func (s keeping) steps(e machine.PlaceEvent) (todo machine.PlaceTodo) {
 	switch todo = r.place.Step(e); todo.Do {
 	case machine.PlaceSend:
 		r.renews, r.renewing = time.Time{}, todo.Write.Kind == clause.Update
-		send := Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID}
-		if b := s.block(r.of); b != nil { // which may end in this step
-			send.Caller = b.present()
-		}
-		s.do(send)
+		s.do(Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID})
 	case machine.PlaceAgain:
 		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false
 		s.put()

@@ -54,3 +54,34 @@ func TestFoundRow(t *testing.T) {
 		t.Errorf("a row that was swept: %+v", s.out)
 	}
 }
+
+// TestWithdraws checks that a row is its caller's until it is deleted, also if a heartbeat of it is under way as the block ends.
+func TestWithdraws(t *testing.T) {
+	now := time.Now()
+	b := &block{n: 1, held: &held{}, callers: []turn{{id: 7}}}
+	m := &Member{} // the block is not asked
+	s := &step{Member: m, c: leases{now: now}, now: now}
+	r := &row{n: 1, of: 1, kind: &Kind{}, place: machine.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", "")}
+	m.rows = []*row{r}
+	answer := func() {
+		s.out = nil
+		keeping{s, r}.answered(ask{what: byRow, of: 1, sent: now}, Answer{Reply: machine.ReplyApplied})
+	}
+	keeping{s, r}.put()
+	answer()
+	keeping{s, r}.renew()
+	if m.Withdraws(7) {
+		t.Error("a row that is kept is to be deleted")
+	}
+	s.out = nil
+	waiting{s, b}.withdraw()
+	if len(s.out) > 0 || !m.Withdraws(7) || m.Withdraws(8) {
+		t.Errorf("beside its heartbeat %+v is asked for, and the row is to be deleted: %t", s.out, m.Withdraws(7))
+	}
+	if answer(); len(s.out) != 1 || !m.Withdraws(7) {
+		t.Errorf("after its heartbeat %+v is asked for, and the row is to be deleted: %t", s.out, m.Withdraws(7))
+	}
+	if answer(); m.Withdraws(7) {
+		t.Error("a row that was deleted is to be")
+	}
+}

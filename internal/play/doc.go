@@ -14,7 +14,7 @@
 // The driver has events of its own beside these: player.take has all.
 //
 // The requests of a step are under way before a caller hears of it, and a lock is given after all reports of its step. A caller
-// whose wait was refused hears once no request that deletes its row is under way (wire.cleared).
+// whose wait was refused hears once its row is deleted (wire.cleared).
 //
 // # Decisions
 //

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +122,7 @@ func (p wire) hangsAt(r *request) (at time.Time) {
 	return at
 }
 
-// cleared lets those go on that wait until no request that deletes their row is under way.
+// cleared lets those go on that wait until their row is deleted.
 func (p wire) cleared() {
 	waits := p.clearing
 	p.clearing = nil
@@ -134,14 +135,10 @@ func (p wire) cleared() {
 	}
 }
 
-// deletes reports whether a request is under way that deletes the row of a caller.
+// deletes reports whether the row of a caller is to be deleted still.
 func (p wire) deletes(c clears) bool {
-	for _, r := range p.requests {
-		if r != nil && (r.deletes && r.Caller == c.caller || c.cleans && r.Purpose == member.Cleaning) {
-			return true
-		}
-	}
-	return false
+	return p.m.Withdraws(c.caller) ||
+		c.cleans && slices.ContainsFunc(p.requests, func(r *request) bool { return r != nil && r.Purpose == member.Cleaning })
 }
 
 // abandon ends requests for whose answers nothing waits: those of a wait, or of a row, after a grace. A write whose answer is not

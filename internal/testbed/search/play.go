@@ -357,10 +357,7 @@ func (s *search) sendOf(k *stepKey, e *member.Send, of *member.Member) msg {
 	if _, number, _ := strings.Cut(e.Say, "-"); len(number) == 2 && number >= "20" && number <= "99" {
 		s.fail("attempts: %s makes twenty", nameOf(int(k.node)))
 	}
-	m := msg{role: request, node: k.node, of: int8(e.Of), clock: k.clocks[k.node]}
-	if e.Row.IsZero() {
-		m.caller = int8(e.Caller)
-	}
+	m := msg{role: request, node: k.node, of: int8(e.Of), clock: k.clocks[k.node], caller: int8(e.Caller)}
 	switch {
 	case e.Tx:
 		if m.tx, m.show = true, e.Show; e.Write.Name != "" {
