@@ -401,15 +401,18 @@ func (c *Client) Close(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("queuelock: close: waiters have not left yet: %w", err))
 	}
 	idle, busy := c.held()
-	released := make(chan error, 1)
-	go func() { released <- c.releaseAll(ctx, idle) }()
+	releases := c.release(ctx, idle)
 	if err := c.functions.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: functions of Do still run, and their locks are released: %w", err))
 	}
-	errs = append(errs, <-released)
+	err, end := releases.wait()
+	defer end()
+	errs = append(errs, err)
 	left := c.locks()
 	busy = slices.DeleteFunc(busy, func(s *play.Lock) bool { return !slices.Contains(left, s) })
-	errs = append(errs, c.releaseAll(ctx, busy))
+	err, end = c.release(ctx, busy).wait()
+	defer end()
+	errs = append(errs, err)
 	if err := c.background.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: requests or callbacks are still under way: %w", err))
 	}
@@ -455,20 +458,30 @@ func (c *Client) held() (idle, busy []*play.Lock) {
 	return idle, busy
 }
 
-// releaseAll releases locks concurrently.
-func (c *Client) releaseAll(ctx context.Context, held []*play.Lock) error {
-	errs := make([]error, len(held))
-	var wg sync.WaitGroup
+// releases are releases by Close.
+type releases struct {
+	all  group.All
+	errs []error
+}
+
+// release begins to release locks, concurrently.
+func (c *Client) release(ctx context.Context, held []*play.Lock) *releases {
+	r := &releases{errs: make([]error, len(held))}
 	for i, s := range held {
 		ctx := random.Fork(ctx)
-		wg.Go(func() {
+		r.all.Go(func() {
 			if err := s.Release(ctx); err != nil {
-				errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(s.Queue()), publicError(err))
+				r.errs[i] = fmt.Errorf("queuelock: close: release %s: %w", keyOf(s.Queue()), publicError(err))
 			}
 		})
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return r
+}
+
+// wait waits until all have ended. end raises the panic of a request.
+func (r *releases) wait() (err error, end func()) {
+	end = r.all.Wait()
+	return errors.Join(r.errs...), end
 }
 
 // errWaitOver is the cause of a context that ended because the wait is over.

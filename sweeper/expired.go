@@ -3,13 +3,13 @@ package sweeper
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -45,28 +45,14 @@ const parallel = 16
 // it removed, and the first error. A row that has changed is no error. It ends like a request by which the [Table] has
 // ended its goroutine.
 func (s Sweeper) Rows(ctx context.Context, expired []queue.Waiter) (removed int, err error) {
-	var mu sync.Mutex // guards removed, err and end
-	var end func()    // a panic, or runtime.Goexit
-	var wg sync.WaitGroup
+	var mu sync.Mutex // guards removed and err
+	var all group.All
 	slots := make(chan struct{}, parallel)
 	for _, row := range expired {
 		slots <- struct{}{}
-		wg.Go(func() {
-			returned := false
-			defer func() {
-				<-slots
-				if returned {
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				end = runtime.Goexit
-				if v := recover(); v != nil {
-					end = func() { panic(v) }
-				}
-			}()
+		all.Go(func() {
+			defer func() { <-slots }()
 			ok, sweepErr := s.Table.Remove(ctx, row, row.Sweep())
-			returned = true
 			mu.Lock()
 			defer mu.Unlock()
 			if ok {
@@ -77,10 +63,7 @@ func (s Sweeper) Rows(ctx context.Context, expired []queue.Waiter) (removed int,
 			}
 		})
 	}
-	wg.Wait()
-	if end != nil {
-		end()
-	}
+	all.Wait()()
 	return removed, err
 }
 

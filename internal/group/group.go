@@ -1,10 +1,11 @@
 // Package group counts calls and goroutines that are under way. Unlike a sync.WaitGroup, a
-// Group is waited for until a context ends, and may be entered during a wait.
+// [Group] is waited for until a context ends, and may be entered during a wait, and [All] hands on panics.
 package group
 
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 )
 
@@ -59,4 +60,42 @@ func (g *Group) Wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// All is a set of goroutines that all run to their ends, also if one panics. The zero All is empty.
+type All struct {
+	all sync.WaitGroup
+	mu  sync.Mutex
+	end func() // guarded by mu
+}
+
+// Go runs f in a goroutine.
+func (a *All) Go(f func()) {
+	a.all.Go(func() {
+		returned := false
+		defer func() {
+			if returned {
+				return
+			}
+			end := runtime.Goexit
+			if v := recover(); v != nil {
+				end = func() { panic(v) }
+			}
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.end = end
+		}()
+		f()
+		returned = true
+	})
+}
+
+// Wait waits until all have ended. The function that it returns ends its goroutine like one of them that has not returned: by its panic,
+// or by runtime.Goexit. If all have returned, it does nothing.
+func (a *All) Wait() (end func()) {
+	a.all.Wait()
+	if a.end == nil {
+		return func() {}
+	}
+	return a.end
 }

@@ -3,6 +3,8 @@ package group_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,4 +45,41 @@ func TestGroup(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestAll checks that all goroutines run to their ends, and that one which does not return ends the goroutine that waits for them.
+func TestAll(t *testing.T) {
+	for name, test := range map[string]struct {
+		end     func()
+		value   any
+		returns bool
+	}{
+		"returns": {func() {}, nil, true},
+		"panics":  {func() { panic("mistake") }, "mistake", false},
+		"exits":   {runtime.Goexit, nil, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var all group.All
+			var ended atomic.Int32
+			for range 3 {
+				all.Go(func() { time.Sleep(time.Second); ended.Add(1) })
+			}
+			all.Go(test.end)
+			returned := false
+			go func() {
+				defer func() {
+					if v := recover(); v != test.value || ended.Load() != 3 {
+						t.Errorf("%s: it panicked with %v after %d ends", name, v, ended.Load())
+					}
+				}()
+				all.Wait()()
+				returned = true
+			}()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if returned != test.returns {
+				t.Errorf("%s: it returned %t", name, returned)
+			}
+		})
+	}
 }

@@ -11,6 +11,7 @@ package listing
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/retry"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
@@ -50,19 +52,23 @@ func Queues(ctx context.Context, store *table.Store, cfg Config) iter.Seq2[Found
 	return func(yield func(Found, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		found := make(chan Found)
-		var segments sync.WaitGroup
+		var segments group.All
 		var mu sync.Mutex // guards calls of OnPage
 		for i := range cfg.Segments {
 			s := segment{Config: cfg, store: store, number: i, found: found, mu: &mu}
 			segments.Go(func() {
-				if err := s.scan(ctx); err != nil {
-					cancel(err)
-				}
+				err := errPanicked
+				defer func() {
+					if err != nil {
+						cancel(err) // that of the others, too
+					}
+				}()
+				err = s.scan(ctx)
 			})
 		}
-		ended := make(chan struct{})
-		go func() { segments.Wait(); close(ended) }()
-		defer func() { cancel(nil); <-ended }()
+		ended, end := make(chan struct{}), func() {}
+		go func() { end = segments.Wait(); close(ended) }()
+		defer func() { cancel(nil); <-ended; end() }()
 		for {
 			select {
 			case f := <-found:
@@ -70,7 +76,7 @@ func Queues(ctx context.Context, store *table.Store, cfg Config) iter.Seq2[Found
 					return
 				}
 			case <-ended:
-				if err := context.Cause(ctx); err != nil {
+				if err := context.Cause(ctx); err != nil && err != errPanicked {
 					yield(Found{}, err)
 				}
 				return
@@ -78,6 +84,8 @@ func Queues(ctx context.Context, store *table.Store, cfg Config) iter.Seq2[Found
 		}
 	}
 }
+
+var errPanicked = errors.New("a scan has panicked")
 
 // segment is the scan of one segment.
 type segment struct {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/group"
 	"github.com/queuelock/queuelock/internal/play"
 	"github.com/queuelock/queuelock/internal/random"
 	"github.com/queuelock/queuelock/ticket"
@@ -268,21 +269,21 @@ func (r *round) locks() (all []*play.Lock) {
 }
 
 // Each calls f for 0 to n-1, some at a time, and all that are left once hurry is closed. A nil hurry never is. Each
-// call has its own random source.
+// call has its own random source. It ends like one that does not return.
 func Each(ctx context.Context, n int, hurry <-chan struct{}, f func(ctx context.Context, i int)) {
-	var wg sync.WaitGroup
+	var all group.All
 	slots := make(chan struct{}, sideBySide)
 	for i := range n {
 		ctx := random.Fork(ctx)
 		select {
 		case slots <- struct{}{}:
-			wg.Go(func() {
+			all.Go(func() {
 				defer func() { <-slots }()
 				f(ctx, i)
 			})
 		case <-hurry:
-			wg.Go(func() { f(ctx, i) })
+			all.Go(func() { f(ctx, i) })
 		}
 	}
-	wg.Wait()
+	all.Wait()()
 }

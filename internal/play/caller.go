@@ -121,12 +121,6 @@ func (k *Caller) Next() (over bool, l *Lock, err error) {
 	k.p.c.mu.Lock()
 	closed := k.p.c.closed
 	k.p.c.mu.Unlock()
-	var late *Lock
-	defer func() {
-		if late != nil {
-			k.p.c.unlist(late)
-		}
-	}()
 	k.p.mu.Lock()
 	defer k.p.mu.Unlock()
 	switch {
@@ -135,7 +129,7 @@ func (k *Caller) Next() (over bool, l *Lock, err error) {
 	case k.given != nil:
 		l, k.given = k.given, nil
 		if !l.begins() {
-			late = l
+			k.p.c.unlist(l)
 			k.again()
 			return false, nil, nil
 		}

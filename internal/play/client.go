@@ -76,8 +76,10 @@ type Client struct {
 
 	mu      sync.Mutex
 	players map[[2]string]*player // guarded by mu
-	locks   map[string]*Lock      // guarded by mu, by the id of the entry: those of the present turns that are held, or not yet released
 	closed  bool                  // guarded by mu
+
+	listing sync.Mutex       // no other mutex is taken under it
+	locks   map[string]*Lock // guarded by listing, by the id of the entry: those of the present turns that are held, or not yet released
 }
 
 // New returns a Client without members.
@@ -210,9 +212,9 @@ func (c *Client) Woken(q table.Queue) {
 
 // Locks returns the locks that are held or not yet released, by queue and ticket.
 func (c *Client) Locks() []*Lock {
-	c.mu.Lock()
+	c.listing.Lock()
 	all := slices.Collect(maps.Values(c.locks))
-	c.mu.Unlock()
+	c.listing.Unlock()
 	slices.SortFunc(all, func(a, b *Lock) int {
 		return cmp.Or(cmp.Compare(a.p.queue.String(), b.p.queue.String()), a.ticket.Compare(b.ticket))
 	})
@@ -221,9 +223,9 @@ func (c *Client) Locks() []*Lock {
 
 // Ticket returns the ticket of the present turn of the lock with that id; zero: it is not held.
 func (c *Client) Ticket(id string) (t ticket.Number) {
-	c.mu.Lock()
+	c.listing.Lock()
 	l := c.locks[id]
-	c.mu.Unlock()
+	c.listing.Unlock()
 	if l != nil && l.current() == machine.PhaseHeld {
 		t = l.ticket
 	}
@@ -231,15 +233,15 @@ func (c *Client) Ticket(id string) (t ticket.Number) {
 }
 
 func (c *Client) list(l *Lock) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.listing.Lock()
+	defer c.listing.Unlock()
 	c.locks[l.id] = l
 }
 
 // unlist forgets a lock, unless a later turn has it.
 func (c *Client) unlist(l *Lock) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.listing.Lock()
+	defer c.listing.Unlock()
 	if c.locks[l.id] == l {
 		delete(c.locks, l.id)
 	}
@@ -247,7 +249,7 @@ func (c *Client) unlist(l *Lock) {
 
 // held returns the number of Locks.
 func (c *Client) held() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.listing.Lock()
+	defer c.listing.Unlock()
 	return len(c.locks)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/handover"
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/notify"
@@ -92,10 +93,11 @@ func TestForgetsItself(t *testing.T) {
 	})
 }
 
+func lost(table.Queue, ticket.Number, *heartbeat.LossError) error { return errors.New("it is lost") }
+
 // TestLossIsForgotten checks that nothing is kept of a lock that was lost, and which its holder does not release.
 func TestLossIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lost := func(table.Queue, ticket.Number, *heartbeat.LossError) error { return errors.New("it is lost") }
 		c := New(Config{
 			Store: new(table.Store), Lost: lost, Background: func(f func()) { go f() },
 		})
@@ -113,6 +115,29 @@ func TestLossIsForgotten(t *testing.T) {
 			t.Errorf("%d players and %d callers are kept", len(c.players), len(p.callers))
 		}
 	})
+}
+
+// TestLossLeavesTheList checks that Close does not find a lock of whose loss its holder has heard.
+func TestLossLeavesTheList(t *testing.T) {
+	for name, lose := range map[string]func(l *Lock){
+		"expired": func(l *Lock) { _ = l.Err() },
+		"evicted": func(l *Lock) { l.ends = time.Time{}; l.keeper().lost(nil) },
+	} {
+		p := &player{c: New(Config{Store: new(table.Store), Lost: lost, Background: func(func()) {}, Local: handover.New(nil, nil, nil)})}
+		k := &Caller{p: p, id: 1, log: new(notify.Log), wants: &Wants{}}
+		l := &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now()}}
+		p.c.list(l)
+		heard := false
+		l.ctx = lockContext{t.Context(), l, func(error) {
+			heard = true
+			if len(p.c.Locks()) > 0 {
+				t.Errorf("%s: it is on the list", name)
+			}
+		}}
+		if lose(l); !heard {
+			t.Errorf("%s: it is not lost", name)
+		}
+	}
 }
 
 // TestTurnTooLate checks that a turn does not begin whose lease has ended before its caller has heard of it: the caller waits again.

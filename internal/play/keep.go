@@ -71,8 +71,10 @@ func (l *Lock) Extend(ctx context.Context) error {
 	return cmp.Or(l.Err(), err)
 }
 
-// lose ends a lock that is lost. What it returns is called without l.mu, which is held.
+// lose ends a lock that is lost. What it returns is called without l.mu, which is held. The lock is off the list before anyone hears of
+// the loss: Close does not report it once more.
 func (l keeper) lose(loss *heartbeat.LossError) func() {
+	l.p.c.unlist(l.Lock)
 	l.loss, l.phase, l.since = loss, machine.PhaseLost, time.Now()
 	l.reason = l.p.c.Lost(l.p.queue, l.ticket, loss)
 	l.stops(l.reason)
@@ -81,7 +83,6 @@ func (l keeper) lose(loss *heartbeat.LossError) func() {
 		l.outlives()
 	}
 	return func() {
-		l.p.c.unlist(l.Lock)
 		log := l.k.log
 		notify.Send(log, event.Lost{Origin: log.Origin(l.ticket), Held: held, Cause: loss.Cause, Err: loss.Err})
 	}
@@ -192,11 +193,11 @@ func (l keeper) outlived() {
 	l.gone = !l.phase.Final()
 	gone := l.gone
 	if gone {
+		l.p.c.unlist(l.Lock)
 		l.user().fails()
 	}
 	l.mu.Unlock()
 	if gone {
-		l.p.c.unlist(l.Lock)
 		l.p.forgets(l.k)
 		l.p.happens(member.Forgets{Caller: l.k.id})
 	}

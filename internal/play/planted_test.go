@@ -84,8 +84,13 @@ var mistakes = []struct {
 	},
 	{
 		"a turn that came too late stays on the list of Close", "caller.go",
-		"			k.p.c.unlist(late)\n", "			_ = late\n",
+		"			k.p.c.unlist(l)\n", "",
 		own + "TestTurnTooLate",
+	},
+	{
+		"a lock is on the list of Close when its holder hears of the loss", "keep.go",
+		"	l.p.c.unlist(l.Lock)\n	l.loss, l.phase,", "	defer l.p.c.unlist(l.Lock)\n	l.loss, l.phase,",
+		own + "TestLossLeavesTheList",
 	},
 	{
 		"the panic of a request that hung ends the next one", "player.go",

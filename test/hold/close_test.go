@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -186,4 +190,60 @@ func TestCloseAwaitsDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writePanic is an SDK client whose writes of an entity's records panic while it is set.
+type writePanic struct {
+	*queuelocktest.Client
+	entity atomic.Pointer[string]
+}
+
+func (p *writePanic) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if e := p.entity.Load(); e != nil {
+		if pk, _ := in.Key["pk"].(*types.AttributeValueMemberS); pk != nil && pk.Value == *e {
+			panic("out of order")
+		}
+	}
+	return p.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TestCloseWithPanic checks that a panic of the SDK client during a release by Close is one of Close, which releases all other locks.
+func TestCloseWithPanic(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		db := &writePanic{Client: table.Client("a")}
+		c := locktest.Must(queuelock.New(db, table.Name(), locktest.TenSeconds))
+		for i := range 3 {
+			locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.NoWait))
+		}
+		started, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			done <- c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+				close(started)
+				<-end
+				return nil
+			})
+		}()
+		<-started
+		db.entity.Store(aws.String("entity-1"))
+		time.AfterFunc(time.Second, func() { close(end) })
+		func() {
+			defer func() {
+				if v := recover(); v != "out of order" {
+					t.Errorf("Close panicked with %v", v)
+				}
+			}()
+			_ = c.Close(t.Context())
+		}()
+		db.entity.Store(nil)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		for _, entity := range []string{"entity-0", "entity-2", locktest.Order.Entity} {
+			locktest.Release(t, locktest.Must(other.Acquire(t.Context(), queuelock.Key{Entity: entity, Reason: locktest.Order.Reason}, waitpolicy.NoWait)))
+		}
+		if err := c.Close(t.Context()); err != nil { // again
+			t.Error(err)
+		}
+	})
 }

@@ -288,3 +288,26 @@ func TestQueuesOtherKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestQueuesWithPanic checks that a panic of OnPage is one of the caller, and ends the scan.
+func TestQueuesWithPanic(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
+		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		before, n := db.Counts().Total().Sent, 0
+		func() {
+			defer func() {
+				if v := recover(); v != "mistake" {
+					t.Errorf("it panicked with %v", v)
+				}
+			}()
+			for _, err := range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{Segments: 20, OnPage: func(float64) { panic("mistake") }}) {
+				t.Errorf("it yields %v", err)
+				n++
+			}
+		}()
+		if sent := db.Counts().Total().Sent - before; sent == 0 || n > 0 {
+			t.Errorf("%d requests, and %d values", sent, n)
+		}
+	})
+}

@@ -11,7 +11,7 @@ var limits = map[string]int{
 	"words of documentation per symbol, all public": 26,
 	"README lines":                                  201,
 	"banned words in code, comments and docs":       0,
-	"lines of Go in the library":                    24_116,
+	"lines of Go in the library":                    24_157,
 	"lines of what a client does in a queue":        8_168,
 	"lines of internal/testbed/search":              4_039,
 	"exported symbols of queue":                     150,
