@@ -47,12 +47,13 @@ test-repeat: ## "make test" RUNS times (default 20), and how often each test fai
 	sh internal/tools/repeat.sh $(or $(RUNS),20)
 
 # The stories, small worlds of the search, the packages of the machines and of their driver, and the prose.
-SMALL = ^(two_turns_each|three|lost|late|crash|suspended|copied|names|passes|readers|permits)$$
+SMALL = ^(two_turns_each|three|lost|late|crash|suspended|copied|names|passes|passes,_gives_up|gives_up|heartbeats|readers|permits)$$
 
 .PHONY: try
-try: ## in about a minute: the tests that most changes fail
-	$(GO) test ./queue ./internal/machine ./waitpolicy ./internal/member ./internal/play ./internal/handover ./internal/table
+try: ## in half a minute: the tests that most changes fail
+	$(GO) test -short ./queue ./internal/machine ./waitpolicy ./internal/member ./internal/play ./internal/handover
 	$(GO) test ./internal/testbed/search -run 'TestTranscripts|TestWorlds/$(SMALL)'
+	$(GO) test ./test/acquire -run '^Test(Named|CancelledWaiter|ServedTooLate|ResumeLeavesLockDelay)$$'
 	$(GO) test ./test/docs -run 'Test(Words|Links|DocLinks|Tables|Imports|Layout|Attributes|Options|Kinds|Reference)'
 
 .PHONY: quick
@@ -155,6 +156,10 @@ play-planted: ## the driver of members with each of a list of mistakes, which it
 .PHONY: chaos
 chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
 	bin/chaos --duration $(CHAOS)
+
+.PHONY: try-planted
+try-planted: ## "make try" with each of a list of mistakes, which it must find
+	$(GO) test -count=1 -timeout 60m -run TestTry -v ./internal/testbed/plant -plant.try
 
 .PHONY: chaos-planted
 chaos-planted: bin/chaos tools ## the same with each of two planted mistakes, which must be found

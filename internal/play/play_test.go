@@ -37,8 +37,12 @@ func TestReleaseEnds(t *testing.T) {
 	})
 }
 
-// TestManyGiveUp lets 2,000 callers give up at once: each hears of it within a second, and nothing is left.
+// TestManyGiveUp lets 2,000 callers give up at once, with -short 200: each hears of it within a second, and nothing is left.
 func TestManyGiveUp(t *testing.T) {
+	n := 2000
+	if testing.Short() {
+		n = 200
+	}
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -46,7 +50,7 @@ func TestManyGiveUp(t *testing.T) {
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all []<-chan locktest.Outcome
-		for range 2000 {
+		for range n {
 			all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever))
 		}
 		time.Sleep(10 * time.Second)

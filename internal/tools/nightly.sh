@@ -20,12 +20,14 @@ load
 measure STRICT=1
 otel-test
 outdated
+play-planted
 release
 sim SEEDS=4000
 sim-planted
 spec STATES=10000000
 test
 test-oldest
+try-planted
 user-test
 vulncheck
 "

@@ -49,10 +49,12 @@ var planted = []struct {
 	{"RESUME", "not downgraded", "downgrade, resumed", "exclusion", 10},
 	{"SETDATA", "holder", "data, copied, any", "malformed", 8},
 	{"SETDATA", "not late", "data", "late", 7},
+	{"SETDATA", "its ticket", "data, copied, any", "ended", 8},
 	{"FENCE", "transaction not made", "transaction", "denied", 6},
 	{"SETTLE", "transaction not made", "transaction", "reported", 7},
 	{"FENCE", "holder", "transaction", "malformed", 10},
 	{"FENCE", "no later ticket", "fence", "fence", 9},
+	{"DOWNGRADE", "its ticket", "downgrade, copied, any", "ended", 8},
 	{"DOWNGRADE", "transaction not made", "transaction, downgrade", "lost", 12},
 	{"EVICT", "transactions as read", "transaction, evicted", "reported", 9},
 	{"SETTLE", "holder", "transaction, evicted", "malformed", 7},
@@ -96,7 +98,7 @@ var notFound = map[string][]string{
 	},
 	"is needed by a longer story than was searched": {
 		"RESUME/ticket as read",
-		"HEARTBEAT of a row/not late", "SETDATA/its ticket", "DOWNGRADE/its ticket", "ADVANCE/its ticket",
+		"HEARTBEAT of a row/not late", "ADVANCE/its ticket",
 	},
 	"is of a write, or of transactions, that are not played": {
 		"NUMBER/no item", "NUMBER/counter", "NUMBER that seeds/no item", "RAISE/lower",
