@@ -3,7 +3,7 @@
 //
 //	oncecall    is how package once reaches the facade
 //	multilock   acquires several locks, all or none
-//	play        drives members for each call that wants or has a lock: it sends what they ask for, and lets their callers rest
+//	play        drives members: it sends what they ask for, and lets the callers rest that want or have a lock
 //	member      is one client in one queue as one pure machine: its callers, their rows, and the lock that they hold
 //	machine     is what becomes of one ticket: the machines of a wait, its row, a held lock, a transaction
 //	listing     scans a table for its queues

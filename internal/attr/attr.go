@@ -1,4 +1,5 @@
-// Package attr names the attributes of the serving record and of queue rows. The user chooses those of the keys and of the TTL.
+// Package attr names the attributes of the serving record and of queue rows. The user chooses those of the keys and of
+// the TTL.
 package attr
 
 import "slices"
@@ -14,8 +15,9 @@ const (
 	Scope        = "scope"        // record, S: the wider counter that issues its tickets, absent without one
 	Released     = "released"     // record, M: the last release: id, ticket and call of the holder
 	Evicted      = "evicted"      // record, M: the last eviction: id, ticket and made of the holder, and when
-	Unsettled    = "unsettled"    // record, NS: until when transactions may begin that were given up before they were visible, ms
-	Result       = "result"       // record, M: what a holder has computed: ticket of the holder, value and until
+	// record, NS: until when transactions may begin that were given up before they were visible, ms
+	Unsettled = "unsettled"
+	Result    = "result" // record, M: what a holder has computed: ticket of the holder, value and until
 
 	Beat       = "beat"       // entry and row, N: number of renewals
 	Until      = "until"      // entry and row, N: end of the lease, ms on DynamoDB's clock
@@ -26,29 +28,33 @@ const (
 	Owner      = "owner"      // entry and row, S
 	Ticket     = "ticket"     // entry, N: present unless granted by TAKE or ENTER
 	Turns      = "turns"      // entry and row, N: how many tickets it has, from its own on; absent of one ticket
-	Reached    = "reached"    // entry, N: the lowest ticket of its turns that may still write, absent before the first heartbeat
-	Named      = "named"      // entry, BOOL: a release granted it to the waiter's row; absent otherwise
-	Data       = "data"       // entry, B: the holder's data, absent if there is none
-	DataSet    = "dataSet"    // entry, N: number of the SetData that wrote data, absent before the first
-	Made       = "made"       // entry and evicted, N: number of the last fenced transaction, absent before the first
-	Call       = "call"       // released, N: number of the holder's release call
-	At         = "at"         // evicted, N: ms on DynamoDB's clock, absent if unknown
-	ID         = "id"         // row, S
-	EntryID    = "entryId"    // row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
-	Bell       = "bell"       // row and entry, S: where its waiter or holder can be rung, see package wake; absent if it cannot
+	// entry, N: the lowest ticket of its turns that may still write, absent before the first heartbeat
+	Reached = "reached"
+	Named   = "named"   // entry, BOOL: a release granted it to the waiter's row; absent otherwise
+	Data    = "data"    // entry, B: the holder's data, absent if there is none
+	DataSet = "dataSet" // entry, N: number of the SetData that wrote data, absent before the first
+	Made    = "made"    // entry and evicted, N: number of the last fenced transaction, absent before the first
+	Call    = "call"    // released, N: number of the holder's release call
+	At      = "at"      // evicted, N: ms on DynamoDB's clock, absent if unknown
+	ID      = "id"      // row, S
+	// row, S: id of the entry by which a release may grant the lock to its waiter; absent if none may
+	EntryID = "entryId"
+	// row and entry, S: where its waiter or holder can be rung, see package wake; absent if it cannot
+	Bell       = "bell"
 	Group      = "group"      // row and entry, S: of the waiters of which the latest stays; absent if none is superseded
 	MaxWaiters = "maxWaiters" // row, N: the limit of its waiter, for display; absent if it has none
 	Mode       = "mode"       // row, and entry of a shared holder, S
 	CreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
 	AtLeast    = "atLeast"    // entry, N: how long after since the queue stays closed at least, ms
 	Closed     = "closed"     // entry, BOOL: its turn was released, and it keeps the queue closed
-	Revoked    = "revoked"    // entry, M: who has asked the holder to give way, why, when, and until when; absent if it was not asked
-	By         = "by"         // revoked, S
-	Why        = "why"        // revoked, S: absent if it was not said
-	Deadline   = "deadline"   // revoked, N: ms on DynamoDB's clock, absent if there is none
-	Mean       = "mean"       // turn, N: ms
-	Deviation  = "deviation"  // turn, N: ms
-	Value      = "value"      // result, B: absent if it is empty
+	// entry, M: who has asked the holder to give way, why, when, and until when; absent if it was not asked
+	Revoked   = "revoked"
+	By        = "by"        // revoked, S
+	Why       = "why"       // revoked, S: absent if it was not said
+	Deadline  = "deadline"  // revoked, N: ms on DynamoDB's clock, absent if there is none
+	Mean      = "mean"      // turn, N: ms
+	Deviation = "deviation" // turn, N: ms
+	Value     = "value"     // result, B: absent if it is empty
 )
 
 // The values of holdMode, and of the mode of a row or an entry. An entry without

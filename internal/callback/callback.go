@@ -40,8 +40,8 @@ type call struct {
 	f     func()
 }
 
-// New returns a Caller. cancel ends the context of the wait, when a function panics. run starts a goroutine. Raise must be
-// called in the end.
+// New returns a Caller. cancel ends the context of the wait, when a function panics. run starts a goroutine. Raise must
+// be called in the end.
 func New(cancel context.CancelCauseFunc, run func(func())) *Caller {
 	return &Caller{run: run, cancel: cancel}
 }

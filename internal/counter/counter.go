@@ -43,8 +43,8 @@ type Counter struct {
 	What  string      // names the item in errors
 }
 
-// name is the sort key of an entity's counter, and the partition key of the table's. No queue's item has it, because its
-// sort key has a slash.
+// name is the sort key of an entity's counter, and the partition key of the table's. No queue's item has it, because
+// its sort key has a slash.
 const name = "ticket-master"
 
 // Of returns the counter of a queue's entity or table, by its scope.
@@ -60,9 +60,9 @@ func Of(q table.Queue, scope ticket.Scope) Counter {
 }
 
 // Take issues a number and returns the item with it: see ticket.Master. The caller has asked for DynamoDB's time
-// (table.Queue.Date), from which the first number of a new counter follows. The SDK's retries are off, because a retried
-// increment would issue a second number. Take may be called again after an error, with another rider if the first one left
-// a mark of its own. Returns
+// (table.Queue.Date), from which the first number of a new counter follows. The SDK's retries are off, because a
+// retried increment would issue a second number. Take may be called again after an error, with another rider if the
+// first one left a mark of its own. Returns
 //
 //   - ticket.ErrSeeded, with the item, if another client seeded the counter first. It may be the caller's own, from an
 //     attempt whose answer was lost.
@@ -123,7 +123,8 @@ func (c Counter) base() ticket.Number {
 // MayHaveTaken reports whether a Take that failed with err may have issued a number,
 // or may still do so if it arrives late.
 func MayHaveTaken(err error) bool {
-	if errors.Is(err, ticket.ErrSeeded) || errors.Is(err, ticket.ErrRefused) || errors.Is(err, ticket.ErrExhausted) || errors.Is(err, ticket.ErrNoItem) {
+	if errors.Is(err, ticket.ErrSeeded) || errors.Is(err, ticket.ErrRefused) || errors.Is(err, ticket.ErrExhausted) ||
+		errors.Is(err, ticket.ErrNoItem) {
 		return false
 	}
 	return table.Applied(err) // also of an answer that cannot be read

@@ -90,8 +90,8 @@ func (a *All) Go(f func()) {
 	})
 }
 
-// Wait waits until all have ended. The function that it returns ends its goroutine like one of them that has not returned: by its panic,
-// or by runtime.Goexit. If all have returned, it does nothing.
+// Wait waits until all have ended. The function that it returns ends its goroutine like one of them that has not
+// returned: by its panic, or by runtime.Goexit. If all have returned, it does nothing.
 func (a *All) Wait() (end func()) {
 	a.all.Wait()
 	if a.end == nil {

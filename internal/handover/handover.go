@@ -1,4 +1,5 @@
-// Package handover says when a turn has ended: to the waiters of other clients, by their bells, and to those of this one.
+// Package handover says when a turn has ended: to the waiters of other clients, by their bells, and to those of this
+// one.
 package handover
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/queuelock/queuelock/wake"
 )
 
-// Ringer has the bells of a client's waits and locks, and what is known of those of its queues. It is safe for concurrent use.
+// Ringer has the bells of a client's waits and locks, and what is known of those of its queues. It is safe for
+// concurrent use.
 type Ringer struct {
 	bells      wake.Bells // nil: there are none
 	log        *slog.Logger
@@ -140,8 +142,8 @@ func (r *Ringer) Ring(bell string) {
 // Bells reports whether this client rings bells.
 func (r *Ringer) Bells() bool { return r.bells != nil }
 
-// trust is what is known of the bells of a queue: 1 if the last turn to end that should have rung a waiter has, 0 if that is not
-// known, and less the more bells were rung in vain.
+// trust is what is known of the bells of a queue: 1 if the last turn to end that should have rung a waiter has, 0 if
+// that is not known, and less the more bells were rung in vain.
 type trust int
 
 const minTrust trust = -5
@@ -231,10 +233,10 @@ func (h *Heard) Believed() bool {
 	return h.rung.Times > 0 && h.rung.Early == 0 && h.Rung(false).Trust >= 0
 }
 
-// Judge compares what the bell of a waiter with ticket t has said since the last verdict with what a look shows: before are the holders
-// of the one before. came takes a bell that came during the look, if one did. A turn that ended in this process says nothing about the
-// bell, nor does one whose holder does not ring. A bell is of the end of the last turn before the waiter's own, and a present turn
-// began after it.
+// Judge compares what the bell of a waiter with ticket t has said since the last verdict with what a look shows: before
+// are the holders of the one before. came takes a bell that came during the look, if one did. A turn that ended in this
+// process says nothing about the bell, nor does one whose holder does not ring. A bell is of the end of the last turn
+// before the waiter's own, and a present turn began after it.
 func (h *Heard) Judge(p *waitpolicy.Pace, t ticket.Number, before, now []queue.Holder, rings bool, came func() bool) {
 	r := &h.rung
 	if h.ringer != nil && !h.woken {

@@ -1,6 +1,7 @@
 // Package load says how many holders a record sustains.
 //
-// All entries of a record are in one item, and each renewal is a write of the whole item. A queue of n holders sustains their heartbeats only if
+// All entries of a record are in one item, and each renewal is a write of the whole item. A queue of n holders sustains
+// their heartbeats only if
 //
 //	size  = 1 KB + n * (200 + owner + data) is at most 350 KB, and
 //	units = n / interval * ceil(size / 1 KB) is at most 500 a second

@@ -70,8 +70,8 @@ func (l *Attempts) mine(rec queue.Record) (*Attempt, queue.Holder) {
 	return &l.all[slices.IndexFunc(l.all, func(a Attempt) bool { return a.ID == h.ID })], h
 }
 
-// leftover returns an attempt that was given up and whose entry a snapshot shows, for which no removal was tried since; nil if
-// there is none. A late request can put an entry there again after it was removed.
+// leftover returns an attempt that was given up and whose entry a snapshot shows, for which no removal was tried since;
+// nil if there is none. A late request can put an entry there again after it was removed.
 func (l *Attempts) leftover(s queue.Snapshot) *Attempt {
 	for i := range l.all {
 		if a := &l.all[i]; a.shown(s) && a.removed.Before(s.ReadAt) {
@@ -92,8 +92,8 @@ func (a *Attempt) shown(s queue.Snapshot) bool {
 	return shown && a.given && !a.delayed()
 }
 
-// cleaned notes that the ids which were to be removed after a snapshot of that time are not in the record. all: those of the
-// others neither.
+// cleaned notes that the ids which were to be removed after a snapshot of that time are not in the record. all: those
+// of the others neither.
 func (l *Attempts) cleaned(at time.Time, all bool) {
 	for i := range l.all {
 		if a := &l.all[i]; all || !a.removed.IsZero() && a.removed.Equal(at) {
@@ -138,7 +138,8 @@ func (s granting) attempt(claimed bool) queue.Entry {
 
 // entry begins the attempt and returns the entry to write.
 func (s granting) entry(a *Attempt) queue.Entry {
-	entry := queue.Entry{ID: a.ID, Owner: s.Config.Owner, Mode: s.Config.Mode, Data: s.Config.Data, Turns: s.Config.Turns, Group: s.Config.Policy.Group}
+	entry := queue.Entry{ID: a.ID, Owner: s.Config.Owner, Mode: s.Config.Mode, Data: s.Config.Data, Turns: s.Config.Turns,
+		Group: s.Config.Policy.Group}
 	if mode := s.Config.Mode; !mode.Shared && mode.Permits <= maxRung {
 		entry.Bell = s.Config.Bell
 	}
@@ -148,12 +149,12 @@ func (s granting) entry(a *Attempt) queue.Entry {
 	return entry
 }
 
-// PassID is the id of the entry by which the lock is passed to the ticket. The holder before makes at most one PASS that is
-// applied, whether its client was offered that or has read the id in the row.
+// PassID is the id of the entry by which the lock is passed to the ticket. The holder before makes at most one PASS
+// that is applied, whether its client was offered that or has read the id in the row.
 func (w *Wait) PassID() string { return w.Config.ID + "-n" + w.Ticket.String() }
 
-// MayOffer reports whether a release of this client may call Passing. It may once: a copy of the request may be late, and the
-// lease of its entry must be that of the attempt.
+// MayOffer reports whether a release of this client may call Passing. It may once: a copy of the request may be late,
+// and the lease of its entry must be that of the attempt.
 func (w *Wait) MayOffer() bool {
 	return w.turn.pass > 0 && w.all[w.turn.pass-1].Sent.IsZero()
 }
@@ -161,8 +162,8 @@ func (w *Wait) MayOffer() bool {
 // Passing returns the entry that a release writes which passes the lock to the wait.
 func (w *Wait) Passing(c Clock) queue.Entry { return granting{step{w, c}}.entry(&w.all[w.turn.pass-1]) }
 
-// Retaking returns the entry by which a release of this client takes tickets for the wait, which has sent nothing yet, from that
-// ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Wait.Begin] unless that was applied.
+// Retaking returns the entry by which a release of this client takes tickets for the wait, which has sent nothing yet,
+// from that ticket on, and grants it the lock (RETAKE). [Passed] follows, and [Wait.Begin] unless that was applied.
 func (w *Wait) Retaking(c Clock, t ticket.Number) queue.Entry {
 	w.Ticket = t
 	w.add(Attempt{ID: w.PassID() + "t", Passed: true}) // a later PASS to the same ticket has another id
@@ -173,7 +174,8 @@ func (w *Wait) Retaking(c Clock, t ticket.Number) queue.Entry {
 // passed continues after a PASS of this client, whose record shows the grant if it was applied.
 func (s granting) passed(r Passed) Do {
 	a := &s.all[s.turn.pass-1]
-	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) { // refused: by a copy of itself
+	// refused: by a copy of itself
+	if _, mine := r.Record.Mine(a.ID); mine && (r.Reply == ReplyApplied || r.Reply == ReplyRefused) {
 		s.Snapshot = queue.SnapshotOf(r.Record, s.Now())
 		return s.proceed()
 	}
@@ -184,9 +186,9 @@ func (s granting) passed(r Passed) Do {
 	return s.looking().look()
 }
 
-// adopt takes own ids in the record as the grant, or removes them. The entry of an attempt is a grant, or is removed if its
-// lease is over, as after a lost answer or a pause of the process; by name, it is accepted then. A resumed wait takes over the
-// entry of the process before.
+// adopt takes own ids in the record as the grant, or removes them. The entry of an attempt is a grant, or is removed if
+// its lease is over, as after a lost answer or a pause of the process; by name, it is accepted then. A resumed wait
+// takes over the entry of the process before.
 func (s granting) adopt() (do Do, settled bool) {
 	var late *queue.Holder
 	if a, h := s.mine(s.Snapshot.Record); a != nil {
@@ -240,8 +242,8 @@ func (s granting) confirm() Do {
 	return Do{State: Confirming, Attempt: a, Holder: &h, Write: queue.Confirm(a.ID, h.Ticket, since)}
 }
 
-// confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put its
-// entry there again.
+// confirmed continues after the reply to CONFIRM. If the grant is gone it never comes back, but a late request can put
+// its entry there again.
 func (s granting) confirmed(r Replied) Do {
 	a, h := s.mine(s.Snapshot.Record)
 	a.confirming = h.Ticket

@@ -9,11 +9,12 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Hold is the machine of a held lock, from its grant to its end. Step takes what has happened, and returns what to do next.
-// The record is authoritative: a release that it shows has released the lock, even if the lease had run out on the local
-// clock before the answer came.
+// Hold is the machine of a held lock, from its grant to its end. Step takes what has happened, and returns what to do
+// next. The record is authoritative: a release that it shows has released the lock, even if the lease had run out on
+// the local clock before the answer came.
 //
-// One call at a time releases the lock. Heartbeats, changes of the entry and transactions overlap with it and with each other.
+// One call at a time releases the lock. Heartbeats, changes of the entry and transactions overlap with it and with each
+// other.
 type Hold struct {
 	grant     Grant
 	seen      sight       // of the last record with the lock
@@ -26,9 +27,10 @@ type Hold struct {
 	dataSet   int64             // number of the last SetData
 	made      int64             // number of the last transaction
 	revoked   *queue.Revocation // the request to give way that was seen last; nil: none
-	hidden    error             // the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
-	block     inBlock
-	call      *call // the last one that releases the lock; a step replaces it. Nil: there was none
+	// the problem of an entry that cannot be read, so that nothing but Release removes it; nil: none is known
+	hidden error
+	block  inBlock
+	call   *call // the last one that releases the lock; a step replaces it. Nil: there was none
 }
 
 // sight is what a holder needs of a record with the lock. The record itself needs much more memory.
@@ -51,7 +53,8 @@ func (h *Hold) keeps(rec queue.Record) {
 	h.fast = rec.Fast(h.grant.ID, h.grant.Ticket, h.grant.Turns)
 }
 
-// Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on DynamoDB's.
+// Grant is what a Hold begins with. Sent is on the local clock, as all times here that are not said to be on
+// DynamoDB's.
 type Grant struct {
 	ID     string
 	Ticket ticket.Number // of the entry
@@ -120,8 +123,9 @@ func (h *Hold) Shared() bool { return h.sharing == shares }
 // Hidden reports whether nothing but Release ends the lock, because its entry cannot be read.
 func (h *Hold) Hidden() bool { return h.hidden != nil }
 
-// Heartbeat is the next heartbeat, to an end of the lease. It adds since, the time of the grant, until an answer has shown
-// that, and it accepts a grant by name with the lease of a holder. Both times are on DynamoDB's clock, and zero if not known.
+// Heartbeat is the next heartbeat, to an end of the lease. It adds since, the time of the grant, until an answer has
+// shown that, and it accepts a grant by name with the lease of a holder. Both times are on DynamoDB's clock, and zero
+// if not known.
 func (h *Hold) Heartbeat(until, since time.Time) clause.Write {
 	r := queue.Renewal{Until: until}
 	if h.seen.since.IsZero() {
@@ -222,8 +226,9 @@ func (h *Hold) saw(rec queue.Record) {
 var (
 	errReleasing = errors.New("the lock is not in the serving record: a write that releases it is under way")
 	errOutrun    = errors.New("a later heartbeat was applied first")
-	errTooEarly  = errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: this host was suspended, or a date was wrong")
-	errRefused   = errors.New("a protected write was refused by the serving record")
+	errTooEarly  = errors.New("DynamoDB's clock is ahead of the time from which the renewal was computed: " +
+		"this host was suspended, or a date was wrong")
+	errRefused = errors.New("a protected write was refused by the serving record")
 )
 
 // beaten takes the answer to a heartbeat. The phase of a lock that is lost changes by HoldEnded.
@@ -262,8 +267,8 @@ func (h *Hold) changed(e HoldEvent) HoldDo {
 	return HoldDo{Do: HoldDone, Result: HoldLost, Err: errRefused}
 }
 
-// confirms reports whether a lock that is not in its record was or may have been released by its own call. If the record
-// shows it, the lock is released.
+// confirms reports whether a lock that is not in its record was or may have been released by its own call. If the
+// record shows it, the lock is released.
 func (h *Hold) confirms(rec queue.Record) bool {
 	switch {
 	case h.calls == 0: // none was ever sent
@@ -279,7 +284,8 @@ func (h *Hold) confirms(rec queue.Record) bool {
 
 // outcome returns what became of the lock and its last release call, by a record.
 func (h *Hold) outcome(rec queue.Record) Outcome {
-	return OutcomeOf(rec, h.grant.ID, h.grant.Ticket, h.calls, queue.Marks{Released: h.seen.released, Evicted: h.seen.evicted})
+	return OutcomeOf(rec, h.grant.ID, h.grant.Ticket, h.calls,
+		queue.Marks{Released: h.seen.released, Evicted: h.seen.evicted})
 }
 
 // inBlock is the part of a Hold that depends on its block.
@@ -294,8 +300,8 @@ type inBlock struct {
 // Turn returns the ticket of the present turn.
 func (h *Hold) Turn() ticket.Number { return h.block.turn }
 
-// Follow returns the Hold of a later turn of the block, which begins as the one before has ended in memory. If stale is true,
-// Advance must be applied before the caller gets the lock.
+// Follow returns the Hold of a later turn of the block, which begins as the one before has ended in memory. If stale is
+// true, Advance must be applied before the caller gets the lock.
 func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
 	h.block.over = true
 	n := *h
@@ -308,8 +314,8 @@ func (h *Hold) Follow(turn ticket.Number) (next *Hold, stale bool) {
 	return &n, n.block.stale
 }
 
-// Use notes that a write of the turn may be under way as it ends, or that a program has its handle. It returns false if a later turn
-// has begun.
+// Use notes that a write of the turn may be under way as it ends, or that a program has its handle. It returns false if
+// a later turn has begun.
 func (h *Hold) Use() bool {
 	h.block.used = true
 	return !h.block.over
@@ -318,7 +324,8 @@ func (h *Hold) Use() bool {
 // Followed reports whether a later turn has begun.
 func (h *Hold) Followed() bool { return h.block.over }
 
-// id returns the holder's id for a write that only the present turn may make. Once a later turn has begun, no entry has it.
+// id returns the holder's id for a write that only the present turn may make. Once a later turn has begun, no entry has
+// it.
 func (h *Hold) id() string {
 	if !h.Use() {
 		return h.grant.ID + "-over"
@@ -358,8 +365,8 @@ func (h *Hold) Revocation() *queue.Revocation { return h.revoked }
 // Look notes a record that was only read.
 func (h *Hold) Look(rec queue.Record) { h.asked(rec) }
 
-// asked notes a request to give way that a record shows. None is ever taken back, so the order of answers does not matter
-// but for which of several is shown.
+// asked notes a request to give way that a record shows. None is ever taken back, so the order of answers does not
+// matter but for which of several is shown.
 func (h *Hold) asked(rec queue.Record) {
 	if me, ok := rec.Mine(h.grant.ID); ok && me.Ticket == h.grant.Ticket && me.Revoked != nil {
 		h.revoked = me.Revoked

@@ -69,15 +69,17 @@ type HoldAction uint8
 
 // The actions.
 const (
-	HoldSend   HoldAction = iota // send Write
-	HoldRead                     // read the record
-	HoldSettle                   // let no transaction begin until the call is over, wait for the one under way, and settle it
-	HoldShow                     // wait until the last transaction, which was made, is visible
-	HoldFollow                   // pass the lock on in memory, to the next turn of its block; Followed says whether there is one
-	HoldOffer                    // look for a waiter to pass the lock to
-	HoldPause                    // before a request is repeated that has failed with Err, if it may succeed later
-	HoldWait                     // until At
-	HoldDone                     // it is over; see Result
+	HoldSend HoldAction = iota // send Write
+	HoldRead                   // read the record
+	// let no transaction begin until the call is over, wait for the one under way, and settle it
+	HoldSettle
+	HoldShow // wait until the last transaction, which was made, is visible
+	// pass the lock on in memory, to the next turn of its block; Followed says whether there is one
+	HoldFollow
+	HoldOffer // look for a waiter to pass the lock to
+	HoldPause // before a request is repeated that has failed with Err, if it may succeed later
+	HoldWait  // until At
+	HoldDone  // it is over; see Result
 )
 
 // HoldResult is the result of a call or a heartbeat. That of Release is the phase, if it is final.

@@ -16,8 +16,8 @@ const (
 	acceptedWithin = AcceptAfter + time.Second
 )
 
-// dated gives an attempt by name the lease of its entry: that of the row as it was read, or of the accept. It returns false if
-// the waiter does not know when it wrote that end.
+// dated gives an attempt by name the lease of its entry: that of the row as it was read, or of the accept. It returns
+// false if the waiter does not know when it wrote that end.
 func (s granting) dated(a *Attempt, h queue.Holder) bool {
 	if h.Accepted() {
 		return h.Lease.Until.UnixMilli() == a.Lease.Until.UnixMilli()
@@ -34,8 +34,8 @@ func (s granting) acceptable(h queue.Holder) bool {
 	return h.Named && h.Ticket == s.Ticket && s.turn.joined && !h.Unreadable()
 }
 
-// accept sends the first heartbeat of a grant by name that was seen too late to be used without. The grant counts once that is
-// applied, with a whole lease. It is refused if others have removed the entry.
+// accept sends the first heartbeat of a grant by name that was seen too late to be used without. The grant counts once
+// that is applied, with a whole lease. It is refused if others have removed the entry.
 func (s granting) accept(a *Attempt, h queue.Holder) (do Do, ok bool) {
 	a.Sent = s.Now()
 	lease, since := s.Begin()
@@ -67,8 +67,8 @@ func (s granting) accepted(rec queue.Record) Do {
 	return s.proceed()
 }
 
-// kept continues with a grant by name whose row stays, or gives it up: its row is being deleted. A row that stays is let go by
-// the end of the lock alone, so nothing but the grant follows, even if the lease has ended meanwhile.
+// kept continues with a grant by name whose row stays, or gives it up: its row is being deleted. A row that stays is
+// let go by the end of the lock alone, so nothing but the grant follows, even if the lease has ended meanwhile.
 func (s granting) kept(stays bool) Do {
 	a, h := s.mine(s.Snapshot.Record)
 	if stays {
@@ -78,8 +78,8 @@ func (s granting) kept(stays bool) Do {
 	return s.looking().act()
 }
 
-// check looks for a caller that will not wait whether the waiter has left, or its lease has ended, whose grant should have been
-// accepted for long. It returns false if there is none.
+// check looks for a caller that will not wait whether the waiter has left, or its lease has ended, whose grant should
+// have been accepted for long. It returns false if there is none.
 func (s granting) check() (do Do, overdue bool) {
 	earliest, _, known := s.At(s.Now())
 	for _, h := range s.Snapshot.Record.Holders {

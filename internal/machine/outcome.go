@@ -93,7 +93,8 @@ func MadeOf(r queue.Record, id string, t ticket.Number, n int64) Made {
 // even numbers. The odd number after one means that Settle has used it.
 func nextTransaction(call int64) int64 { return call + 2 }
 
-// maxRung is the largest number of permits of a semaphore whose holders have bells: of more, the record would become larger.
+// maxRung is the largest number of permits of a semaphore whose holders have bells: of more, the record would become
+// larger.
 const maxRung = 10
 
 // Someday returns a time of its own for each id, later than any clock shows.
@@ -103,12 +104,12 @@ func Someday(id string) time.Time {
 	return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(h.Sum32()) * time.Millisecond)
 }
 
-// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit; a
-// recovery takes seconds.
+// unsettledFor is how long DynamoDB may take to finish a transaction whose sender is gone. DynamoDB documents no limit;
+// a recovery takes seconds.
 const unsettledFor = time.Minute
 
-// MayAppear reports whether a fenced transaction of an earlier turn may become visible during a turn that begins with these
-// marks. granted is the earliest time of its grant on DynamoDB's clock, or zero.
+// MayAppear reports whether a fenced transaction of an earlier turn may become visible during a turn that begins with
+// these marks. granted is the earliest time of its grant on DynamoDB's clock, or zero.
 func MayAppear(m queue.Marks, granted time.Time) bool {
 	recent := func(at time.Time) bool { return !at.IsZero() && (granted.IsZero() || granted.Sub(at) < unsettledFor) }
 	evicted := !m.Evicted.Ticket.IsZero()

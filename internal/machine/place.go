@@ -16,8 +16,8 @@ import (
 //	   └──────────┴──────────┘                           └── from any, after PlaceLeave
 //	   it failed, or had no answer; its lease has ended, or it was swept
 //
-// It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is unanswered.
-// Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
+// It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is
+// unanswered. Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
 type Place struct {
 	Row    queue.Waiter // as it was put last; with the id that is in the table, once that is known
 	items  *queue.Items
@@ -55,7 +55,8 @@ type leaseEnd struct{ until, sent time.Time }
 // maxRowIDs bounds the ids of a row. Older ones count as those of another, but for that of the row in the table.
 const maxRowIDs = 40
 
-// NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to replace.
+// NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to
+// replace.
 func NewPlace(items *queue.Items, row queue.Waiter, prefix, from string) Place {
 	return Place{Row: row, items: items, prefix: prefix, from: from}
 }
@@ -63,8 +64,8 @@ func NewPlace(items *queue.Items, row queue.Waiter, prefix, from string) Place {
 // PlaceEvent is what has happened to a row.
 type PlaceEvent struct {
 	Is PlaceEventKind
-	// With PlacePut and PlaceRenew: the lease that begins or goes on with a request sent now, and the host's time. Of a lease
-	// that goes on, the end counts.
+	// With PlacePut and PlaceRenew: the lease that begins or goes on with a request sent now, and the host's time. Of a
+	// lease that goes on, the end counts.
 	Lease           queue.Lease
 	CreatedAt, Sent time.Time
 	Reply           Reply  // with PlaceReply: to the request under way
@@ -79,10 +80,11 @@ const (
 	PlacePut    PlaceEventKind = iota // it is time to put the row, and the waiter is active
 	PlaceGiveUp                       // the row is not to be tried any more
 	PlaceRenew                        // it is time to renew its lease
-	PlaceLost                         // its lease has ended by the waiter's own clock, or it was swept; no HEARTBEAT is under way any more
-	PlaceReply                        // a request was answered, or will not be
-	PlaceEnd                          // the caller waits no longer: PlaceLeave, unless the row is held
-	PlaceLeave                        // the row is not needed any more
+	// its lease has ended by the waiter's own clock, or it was swept; no HEARTBEAT is under way any more
+	PlaceLost
+	PlaceReply // a request was answered, or will not be
+	PlaceEnd   // the caller waits no longer: PlaceLeave, unless the row is held
+	PlaceLeave // the row is not needed any more
 )
 
 // PlaceTodo is what to do next with a row.
@@ -207,8 +209,8 @@ func (p *Place) writes(until, sent time.Time) {
 	p.ends = append(p.ends, leaseEnd{until, sent})
 }
 
-// Sent returns when the first request was sent that wrote a lease with that end: an entry granted by name has the lease of
-// the row as it was read.
+// Sent returns when the first request was sent that wrote a lease with that end: an entry granted by name has the lease
+// of the row as it was read.
 func (p *Place) Sent(until time.Time) (at time.Time, known bool) {
 	for _, end := range p.ends {
 		if end.until.UnixMilli() == until.UnixMilli() {
@@ -218,11 +220,12 @@ func (p *Place) Sent(until time.Time) (at time.Time, known bool) {
 	return at, false
 }
 
-// Below says whether the waiter's ticket is at or below the floor, as it last saw it: a row that is swept then is not put again.
+// Below says whether the waiter's ticket is at or below the floor, as it last saw it: a row that is swept then is not
+// put again.
 func (p *Place) Below(floor bool) { p.below = floor }
 
-// Hold keeps the row beyond the caller's wait, until PlaceLeave, or until its lease is lost: it is then not put again. It returns
-// false if the row is being deleted because the wait has ended.
+// Hold keeps the row beyond the caller's wait, until PlaceLeave, or until its lease is lost: it is then not put again.
+// It returns false if the row is being deleted because the wait has ended.
 func (p *Place) Hold() bool {
 	p.held, p.below = p.held || !p.withdrawn, true
 	return !p.withdrawn

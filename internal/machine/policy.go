@@ -12,23 +12,24 @@ import (
 // Policy makes a waiter leave the queue before its turn. It is a rule of the waiter, which decides it from a look: the
 // conditions of a grant do not know it. If the waiter was granted the lock meanwhile, the grant counts.
 type Policy struct {
-	// Limited says that the waiter leaves once a look counts Waiters or more live rows ahead. The first look comes before its
-	// row, so that a waiter which is refused is in no other's way; the next one after it, so that two that come at once count
-	// each other. Waiters is at least 1: without waiting, NoWait is enough.
+	// Limited says that the waiter leaves once a look counts Waiters or more live rows ahead. The first look comes before
+	// its row, so that a waiter which is refused is in no other's way; the next one after it, so that two that come at
+	// once count each other. Waiters is at least 1: without waiting, NoWait is enough.
 	Limited bool
 	Waiters int
-	// Group is that of a waiter which leaves once a look shows a live row of the group with a later ticket, or once a later
-	// ticket of the group was granted. Empty: it does not.
+	// Group is that of a waiter which leaves once a look shows a live row of the group with a later ticket, or once a
+	// later ticket of the group was granted. Empty: it does not.
 	Group string
-	// CancelHolder says that a waiter with a Group asks each holder of the group that is in its way to give way, unless one
-	// has asked it before. The mark in the record says so: it needs no memory.
+	// CancelHolder says that a waiter with a Group asks each holder of the group that is in its way to give way, unless
+	// one has asked it before. The mark in the record says so: it needs no memory.
 	CancelHolder bool
 }
 
 // limited reports whether the waiter counts those ahead. One that does not wait is not in the queue.
 func (w *Wait) limited() bool { return w.Config.Policy.Limited && !w.Config.NoWait }
 
-// grouped reports whether a later waiter may supersede this one. It claims only by a look that has shown the rows behind it.
+// grouped reports whether a later waiter may supersede this one. It claims only by a look that has shown the rows
+// behind it.
 func (w *Wait) grouped() bool { return w.Config.Policy.Group != "" && !w.Config.NoWait }
 
 // count continues before the row is put: the waiter looks, and leaves if the queue is full.
@@ -56,9 +57,9 @@ func (s policing) gives(d queue.Decision) (do Do, ends bool) {
 	return do, false
 }
 
-// superseded returns the later ticket of the group that the snapshot shows: of a row, of a holder, or of the last grant. That is
-// not of the group if its holder has another one. Of a turn that is over the group is not known, and counts as the same, since
-// a new ticket would make this waiter the latest.
+// superseded returns the later ticket of the group that the snapshot shows: of a row, of a holder, or of the last
+// grant. That is not of the group if its holder has another one. Of a turn that is over the group is not known, and
+// counts as the same, since a new ticket would make this waiter the latest.
 func (s policing) superseded() (by ticket.Number, ok bool) {
 	if !s.grouped() {
 		return by, false
@@ -80,7 +81,9 @@ func (s policing) superseded() (by ticket.Number, ok bool) {
 			return h.Ticket, true
 		}
 	}
-	return floor, !slices.ContainsFunc(shown.Record.Holders, func(h queue.Holder) bool { return h.Ticket == floor && !h.Closed })
+	return floor, !slices.ContainsFunc(shown.Record.Holders, func(h queue.Holder) bool {
+		return h.Ticket == floor && !h.Closed
+	})
 }
 
 // ask asks a holder to give way if the policy asks for that, or else rests.
@@ -92,17 +95,19 @@ func (s policing) ask() Do {
 	h := s.Snapshot.Record.Holders[i]
 	_, at := s.Begin()
 	why := "superseded by ticket " + s.Ticket.String()
-	return Do{State: Asking, Holder: &h, Write: queue.Revoke(h.ID, h.Ticket, queue.Revocation{By: s.Config.Owner, Why: why, At: at})}
+	return Do{State: Asking, Holder: &h, Write: queue.Revoke(h.ID, h.Ticket,
+		queue.Revocation{By: s.Config.Owner, Why: why, At: at})}
 }
 
-// cancels reports whether the waiter asks a holder to give way. One that cannot be read might never be found by the request.
+// cancels reports whether the waiter asks a holder to give way. One that cannot be read might never be found by the
+// request.
 func (s policing) cancels(h queue.Holder) bool {
 	p := s.Config.Policy
 	return p.CancelHolder && s.grouped() && h.Group == p.Group && h.Revoked == nil && !h.Closed && h.Problem == nil
 }
 
-// notAsked continues after a REVOKE that was not applied, so far as is known. That of a holder which is gone has shown that
-// the queue has moved. One that has failed waits for a later look, and never ends the wait.
+// notAsked continues after a REVOKE that was not applied, so far as is known. That of a holder which is gone has shown
+// that the queue has moved. One that has failed waits for a later look, and never ends the wait.
 func (s policing) notAsked(failed bool) Do {
 	if failed {
 		return Do{State: Resting}
@@ -130,8 +135,8 @@ type Wanted struct {
 	Undated bool          // DynamoDB's dates are not to be trusted
 }
 
-// Met reports whether the caller may take the result: it was left after the caller had begun, however short its life, or it is
-// fresh. An error says that the result cannot be read.
+// Met reports whether the caller may take the result: it was left after the caller had begun, however short its life,
+// or it is fresh. An error says that the result cannot be read.
 func (o Wanted) Met(r queue.Result, latest time.Time) (bool, error) {
 	switch {
 	case r.Problem != nil:

@@ -37,8 +37,8 @@ const (
 )
 
 const (
-	// lateFor is how late a request may arrive that DynamoDB does not refuse for the age of its signature. A release that is
-	// so late finds a transaction open that is as late.
+	// lateFor is how late a request may arrive that DynamoDB does not refuse for the age of its signature. A release that
+	// is so late finds a transaction open that is as late.
 	lateFor = 15 * time.Minute
 	// maxCrowded is how often a call is sent with a condition on the set of times, which other holders change. The next
 	// request has none, so a refusal has another reason.
@@ -109,12 +109,13 @@ func (s releaseStep) next(e HoldEvent) HoldDo {
 // settled begins a call after the transactions of the lock.
 func (s releaseStep) settled(e HoldEvent) HoldDo {
 	c, g := s.c, s.grant
-	// The entry stays after a loss, for its lock delay. A lock that was never delivered has no request under way, unless it
-	// was resumed.
+	// The entry stays after a loss, for its lock delay. A lock that was never delivered has no request under way, unless
+	// it was resumed.
 	c.delivered = e.Delivered || g.Resumed
 	keepsClosed := g.Delay > 0 && (g.Resumed || e.Delivered)
 	switch {
-	case s.phase.Final(), c.kind == updates && s.phase != PhaseUpdating: // a transaction, or the end of the lease, has shown it
+	// a transaction, or the end of the lease, has shown it
+	case s.phase.Final(), c.kind == updates && s.phase != PhaseUpdating:
 		return s.end(s.phase, HoldLost, nil)
 	case c.kind == updates:
 		return s.begin()
@@ -144,11 +145,12 @@ func (s releaseStep) begin() HoldDo {
 	c, g := s.c, s.grant
 	s.calls++
 	c.first, c.ending = queue.FormHandOff, queue.Ending{
-		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls, HoldTime: AddTurn(s.seen.holdTime, s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
+		ID: g.ID, Ticket: g.Ticket, Turns: g.Turns, Call: s.calls,
+		HoldTime: AddTurn(s.seen.holdTime, s.now.Local.Sub(g.Sent)), Lost: c.kind == clears,
 		Replaces: s.sharing == isAlone,
 	}
-	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock idle
-	// for a round trip. RESET follows if none wait.
+	// Behind a lock that was granted by CLAIM others probably wait: the fast form would mostly be refused, and the lock
+	// idle for a round trip. RESET follows if none wait.
 	if c.kind != clears && !g.Claimed && s.fast {
 		c.first = queue.FormFast
 	}
@@ -166,8 +168,8 @@ func (s releaseStep) begin() HoldDo {
 	return s.send()
 }
 
-// tidyMarks lists times of the record for removal: those that are a minute old, and all once this turn has lasted a minute.
-// An exclusive holder also replaces those that are in the future.
+// tidyMarks lists times of the record for removal: those that are a minute old, and all once this turn has lasted a
+// minute. An exclusive holder also replaces those that are in the future.
 func (s releaseStep) tidyMarks() {
 	c, now := s.c, s.now
 	if now.Latest.IsZero() {
@@ -183,8 +185,8 @@ func (s releaseStep) tidyMarks() {
 	}
 }
 
-// send sends the next request. The first request of each Release of an exclusive lock looks for a waiter to pass it to. Its
-// further requests leave the lock to all waiters, as does one with a result, which is what they wait for.
+// send sends the next request. The first request of each Release of an exclusive lock looks for a waiter to pass it to.
+// Its further requests leave the lock to all waiters, as does one with a result, which is what they wait for.
 func (s releaseStep) send() HoldDo {
 	c, latest := s.c, s.now.Latest
 	if latest.IsZero() { // the host's clock says nothing about it
@@ -214,7 +216,8 @@ func (s releaseStep) request() HoldDo {
 	if s.grant.Home {
 		e.HoldTime = queue.HoldTime{}
 	}
-	waited := c.form == queue.FormHandOff || c.form == queue.FormPass && !e.Next.New || c.form == queue.FormClose && e.Result != nil
+	waited := c.form == queue.FormHandOff || c.form == queue.FormPass && !e.Next.New ||
+		c.form == queue.FormClose && e.Result != nil
 	return HoldDo{
 		Do: HoldSend, Write: e.Release(c.form, forget), Limit: c.limit,
 		Blind: c.form == queue.FormFast && c.kind != updates, Ring: c.kind != clears && !c.asks && waited,
@@ -307,7 +310,8 @@ func (s releaseStep) shown(visible bool) HoldDo {
 	return s.send()
 }
 
-// end ends the call. The phase becomes p if it may: PhaseHeld ends an UpdateAndRelease, and leaves a Release to be called again.
+// end ends the call. The phase becomes p if it may: PhaseHeld ends an UpdateAndRelease, and leaves a Release to be
+// called again.
 func (s releaseStep) end(p Phase, r HoldResult, err error) HoldDo {
 	s.move(p)
 	do := HoldDo{Do: HoldDone, Result: r, Err: err, Open: s.c.open}
@@ -317,8 +321,8 @@ func (s releaseStep) end(p Phase, r HoldResult, err error) HoldDo {
 	return do
 }
 
-// closed returns what keeps the queue closed after the release; nil: nothing does. A lock that was never returned to its
-// caller was no turn.
+// closed returns what keeps the queue closed after the release; nil: nothing does. A lock that was never returned to
+// its caller was no turn.
 func (s releaseStep) closed() *queue.Closed {
 	g := s.grant
 	if g.AtLeast == 0 || !s.c.delivered {

@@ -8,9 +8,9 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// read takes the record after the loss of a lock with a lock delay, which counts from the end of the lease: the entry keeps
-// the queue closed. If it cannot be read, it is removed: after the delay, or at once if the caller has released the lock in
-// time, but no request got through.
+// read takes the record after the loss of a lock with a lock delay, which counts from the end of the lease: the entry
+// keeps the queue closed. If it cannot be read, it is removed: after the delay, or at once if the caller has released
+// the lock in time, but no request got through.
 func (s releaseStep) read(e HoldEvent) HoldDo {
 	c, g := s.c, s.grant
 	entry, _ := e.Record.Mine(g.ID)
@@ -35,11 +35,12 @@ func (s releaseStep) read(e HoldEvent) HoldDo {
 		return s.end(PhaseHeld, HoldFailed, e.Err)
 	}
 	return s.end(PhaseCleared, HoldUnreachable, fmt.Errorf(
-		"its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", g.TTL, g.Delay))
+		"its lease of %v ended before a release got through; others may have to wait for its lock delay of %v", g.TTL,
+		g.Delay))
 }
 
-// remove removes the entry: one that a late TAKE has put into the record after the lock had left, or one that cannot be read.
-// No other client removes that, and no lease ends it, so the lock has not ended until it is removed.
+// remove removes the entry: one that a late TAKE has put into the record after the lock had left, or one that cannot be
+// read. No other client removes that, and no lease ends it, so the lock has not ended until it is removed.
 func (s releaseStep) remove() HoldDo {
 	c := s.c
 	if c.kind == clears && s.hidden != nil {

@@ -1,7 +1,7 @@
 package machine
 
-// Reply is what a client has learned of a request that it sent: that is what a machine hears of it. Those before ReplyFailed
-// show the record.
+// Reply is what a client has learned of a request that it sent: that is what a machine hears of it. Those before
+// ReplyFailed show the record.
 type Reply int
 
 // The replies.

@@ -55,7 +55,8 @@ func (s granting) takeOver() (do Do, found bool) {
 	entry.Group = cmp.Or(entry.Group, old.Group)
 	mark := queue.Eviction{ID: old.ID, Ticket: old.Ticket, Made: old.Made}
 	_, mark.At, _ = s.At(s.Now()) // no transaction of the holder began later
-	return Do{State: TakingOver, Attempt: a, Write: queue.Resume(entry, s.Config.Resume.Ticket, old, mark), Holders: []queue.Holder{old}}, true
+	return Do{State: TakingOver, Attempt: a, Write: queue.Resume(entry, s.Config.Resume.Ticket, old, mark),
+		Holders: []queue.Holder{old}}, true
 }
 
 // holderOf returns the holder in the record that a handle names. The error is the reason why it cannot be resumed.

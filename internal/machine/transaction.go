@@ -1,11 +1,11 @@
 package machine
 
-// Transaction is the machine of one fenced transaction, under one lock or several: from its first attempt until its outcome is
-// known. Step takes what has happened, and returns what to do next.
+// Transaction is the machine of one fenced transaction, under one lock or several: from its first attempt until its
+// outcome is known. Step takes what has happened, and returns what to do next.
 //
-// A record asks for the number of the transaction, so that it is made once, however late an attempt arrives. Each attempt also
-// has a token, with which DynamoDB answers a repeated attempt as it has answered the first: while it remembers the token, a
-// refusal proves that no earlier attempt with it was made.
+// A record asks for the number of the transaction, so that it is made once, however late an attempt arrives. Each
+// attempt also has a token, with which DynamoDB answers a repeated attempt as it has answered the first: while it
+// remembers the token, a refusal proves that no earlier attempt with it was made.
 type Transaction struct {
 	asked   TransactionAction // what it waits for
 	doubt   doubt             // of all attempts so far
@@ -48,12 +48,13 @@ type TransactionAction int
 
 // The actions.
 const (
-	TransactBegin  TransactionAction = iota // nothing was asked for
-	TransactSend                            // send an attempt
-	TransactPause                           // before the next attempt; the Err of the answer says that there is to be none
-	TransactShow                            // wait until what was made is visible
-	TransactSettle                          // ask the record whether it was made, prevent it from being made later, and wait until it is visible
-	TransactDone                            // it is over; see Result
+	TransactBegin TransactionAction = iota // nothing was asked for
+	TransactSend                           // send an attempt
+	TransactPause                          // before the next attempt; the Err of the answer says that there is to be none
+	TransactShow                           // wait until what was made is visible
+	// ask the record whether it was made, prevent it from being made later, and wait until it is visible
+	TransactSettle
+	TransactDone // it is over; see Result
 )
 
 // TransactionResult is the result of a transaction.

@@ -85,7 +85,9 @@ func (s looking) follow(d queue.Decision) Do {
 		return s.claim()
 	case d.Stuck != nil:
 		return s.fail(WhyError, d.Stuck)
-	case slices.ContainsFunc(s.Snapshot.Record.Holders, func(h queue.Holder) bool { return s.Snapshot.Abandoned(h, s.Ticket) }):
+	case slices.ContainsFunc(s.Snapshot.Record.Holders, func(h queue.Holder) bool {
+		return s.Snapshot.Abandoned(h, s.Ticket)
+	}):
 		return s.lookAgain()
 	case s.Config.NoWait:
 		return s.fail(WhyBusy, nil)
@@ -129,7 +131,9 @@ func (s looking) swept(r Replied) Do {
 		return s.lookAgain()
 	}
 	s.Snapshot.Rows = slices.DeleteFunc(slices.Clone(s.Snapshot.Rows), func(row queue.Waiter) bool {
-		return slices.ContainsFunc(s.turn.sweeping, func(o queue.Waiter) bool { return o.Ticket == row.Ticket && o.ID == row.ID })
+		return slices.ContainsFunc(s.turn.sweeping, func(o queue.Waiter) bool {
+			return o.Ticket == row.Ticket && o.ID == row.ID
+		})
 	})
 	s.turn.sweeping = nil
 	return s.act()

@@ -30,7 +30,8 @@ var verdicts = map[Outcome][3]verdict{
 	OutcomeUnknown:         {unknown, evicted, unknown},
 }
 
-// ends are the ends of a call, where a verdict is one: for Release, for Release of a lost lock, and for UpdateAndRelease.
+// ends are the ends of a call, where a verdict is one: for Release, for Release of a lost lock, and for
+// UpdateAndRelease.
 var ends = map[verdict][3]struct {
 	phase  Phase
 	result HoldResult

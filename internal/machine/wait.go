@@ -38,8 +38,10 @@ const (
 )
 
 var doing = [...]string{
-	"Idle", "Taking", "Entering", "Checking", "Joining", "Putting", "Looking", "Sweeping", "Evicting", "Asking", "Claiming",
-	"TakingOver", "Keeping", "Accepting", "Removing", "Resetting", "Confirming", "Resting", "Pausing", "Granted", "Ended", "Left",
+	"Idle", "Taking", "Entering", "Checking", "Joining", "Putting", "Looking", "Sweeping", "Evicting", "Asking",
+	"Claiming",
+	"TakingOver", "Keeping", "Accepting", "Removing", "Resetting", "Confirming", "Resting", "Pausing", "Granted", "Ended",
+	"Left",
 }
 
 func (d Doing) String() string { return doing[d] }
@@ -63,7 +65,8 @@ const (
 type Clock interface {
 	// Begin returns the lease of an entry that is sent now, and DynamoDB's time.
 	Begin() (lease queue.Lease, since time.Time)
-	// Usable reports whether a grant with that lease, which began to count at sent, has not ended. By name, it is that of a row.
+	// Usable reports whether a grant with that lease, which began to count at sent, has not ended. By name, it is that of
+	// a row.
 	Usable(lease queue.Lease, sent time.Time, named bool) bool
 	// RowSent returns when the request was sent that first wrote this end of the lease of the waiter's row.
 	RowSent(until time.Time) (sent time.Time, known bool)
@@ -118,10 +121,12 @@ func (GiveUp) event()  {}
 
 // Do is what to do next: it is what the wait then does, with what that needs.
 type Do struct {
-	State   Doing
-	Rider   ticket.Rider   // Taking: what goes with the increment
-	Write   clause.Write   // Entering, Asking, Claiming, TakingOver, Accepting, Removing, Resetting, Confirming: is sent, as Taking is, once
-	Floor   ticket.Number  // Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
+	State Doing
+	Rider ticket.Rider // Taking: what goes with the increment
+	// Entering, Asking, Claiming, TakingOver, Accepting, Removing, Resetting, Confirming: is sent, as Taking is, once
+	Write clause.Write
+	// Looking: nothing can be ahead if it is right below the ticket. Checking: the rows below it are read
+	Floor   ticket.Number
 	Later   bool           // Looking: the rows with later tickets are read too
 	Rows    []queue.Waiter // Sweeping
 	Holders []queue.Holder // Evicting; TakingOver: that which is replaced
@@ -136,8 +141,8 @@ type Do struct {
 	Decision *queue.Decision // that was taken in this step, of Wait.Snapshot; nil: none
 }
 
-// Wait is one wait of a caller, or of a block of callers: from the first request to the grant, or until nothing of it is left. Its methods need
-// no lock: one goroutine at a time steps it.
+// Wait is one wait of a caller, or of a block of callers: from the first request to the grant, or until nothing of it
+// is left. Its methods need no lock: one goroutine at a time steps it.
 type Wait struct {
 	Config WaitConfig
 
@@ -201,8 +206,8 @@ func (w *Wait) Step(c Clock, e Event) Do {
 	return do
 }
 
-// step is one step of a wait, with what it may ask about time. Its parts are what a wait does: it looks, is granted the lock, and
-// keeps to the policy.
+// step is one step of a wait, with what it may ask about time. Its parts are what a wait does: it looks, is granted the
+// lock, and keeps to the policy.
 type (
 	step struct {
 		*Wait
@@ -316,7 +321,8 @@ func (s step) replied(r Replied) Do {
 	return s.proceed()
 }
 
-// pause is followed by TAKE, ENTER or CONFIRM again. After any other request a look follows, which shows what came of it.
+// pause is followed by TAKE, ENTER or CONFIRM again. After any other request a look follows, which shows what came of
+// it.
 func (s step) pause() Do {
 	switch s.State {
 	case Taking, Entering, Confirming:
@@ -342,7 +348,8 @@ func (s step) again() Do {
 	return s.looking().look()
 }
 
-// unreadable ends a wait whose request was applied, and has returned a record that cannot be read: what was granted is not known.
+// unreadable ends a wait whose request was applied, and has returned a record that cannot be read: what was granted is
+// not known.
 func (s step) unreadable(rec queue.Record) Do {
 	s.last().unknown = true
 	return s.fail(WhyError, rec.Problem)
@@ -390,8 +397,8 @@ func (s step) entered(r Replied) Do {
 	return s.policing().newTicket(WhyNewTicket)
 }
 
-// makeRoom evicts expired holders of a record that refused a caller which will not wait. The lock is busy if another attempt
-// cannot succeed. A record that another client seeded first may have room.
+// makeRoom evicts expired holders of a record that refused a caller which will not wait. The lock is busy if another
+// attempt cannot succeed. A record that another client seeded first may have room.
 func (s step) makeRoom() Do {
 	d := s.looking().decide(s.Snapshot.Record.Floor(), nil)
 	do, overdue := s.granting().check()
@@ -416,7 +423,8 @@ func (s step) room(d queue.Decision, gone []queue.Holder) Do {
 	return s.fail(WhyBusy, nil)
 }
 
-// proceed continues after the record was seen: by the grant, the removal of what is no grant, or what the queue requires.
+// proceed continues after the record was seen: by the grant, the removal of what is no grant, or what the queue
+// requires.
 func (s step) proceed() Do {
 	switch {
 	case s.turn.lost:

@@ -9,8 +9,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Clock says what packages heartbeat and waitpolicy say of the time of a step. The times that it returns are local, but for those of
-// leases.
+// Clock says what packages heartbeat and waitpolicy say of the time of a step. The times that it returns are local, but
+// for those of leases.
 type Clock interface {
 	Now() time.Time // local and monotonic
 	// At returns the bounds of DynamoDB's time at a local time, and Middle the best guess of it now.
@@ -24,8 +24,8 @@ type Clock interface {
 	Ends(k *Kind, sent time.Time, row bool) time.Time
 	// Leases returns what is left of the leases of a snapshot.
 	Leases(s queue.Snapshot) queue.Leases
-	// Early reports whether a lease that ends at until, and counts from sent, ends for others before it does for its owner: the host was
-	// suspended.
+	// Early reports whether a lease that ends at until, and counts from sent, ends for others before it does for its
+	// owner: the host was suspended.
 	Early(k *Kind, until, sent time.Time) bool
 	// Names reports whether a row that was read at that time may still be named.
 	Names(readAt time.Time) bool
@@ -36,7 +36,8 @@ type Clock interface {
 
 	// The rest is for speed.
 
-	// Beats returns when a lease is renewed after the request that was sent then, by name or as a row if it is named; zero: never.
+	// Beats returns when a lease is renewed after the request that was sent then, by name or as a row if it is named;
+	// zero: never.
 	Beats(t Timer, k *Kind, sent time.Time, named, failed bool) time.Time
 	Rests(block int32, w *machine.Wait) time.Time            // when the first of the line looks
 	Guesses(block int32, w *machine.Wait, woken bool) bool   // whether it sends CLAIM in place of a look
@@ -58,8 +59,8 @@ type (
 	}
 	// GivesUp says that a caller waits no longer.
 	GivesUp struct{ Caller int32 }
-	// Releases says that a caller releases the lock, or what is left of it. With Update, the write has its update, with a condition
-	// if it Asks. It is Unused if the caller has not had it: then it keeps nothing closed.
+	// Releases says that a caller releases the lock, or what is left of it. With Update, the write has its update, with a
+	// condition if it Asks. It is Unused if the caller has not had it: then it keeps nothing closed.
 	Releases struct {
 		Caller       int32
 		Result       *queue.Result
@@ -126,24 +127,27 @@ type (
 		Say    string         // the id, for stories
 		Limit  time.Time      // after which it is given up; zero: never
 		Users  bool           // with the update of the caller
-		Tx     bool           // a transaction with the items of the caller, and a new token if Renew. Without a Write it has the last one
-		Renew  bool
-		Blind  bool // the record that it leaves is not needed
-		Show   bool // no write: it is answered once the transaction that was made is visible
+		// a transaction with the items of the caller, and a new token if Renew. Without a Write it has the last one
+		Tx    bool
+		Renew bool
+		Blind bool // the record that it leaves is not needed
+		Show  bool // no write: it is answered once the transaction that was made is visible
 	}
 	// Number takes a number of a wider counter.
 	Number struct{ Of int }
 	// Look reads the record, and the rows below a ticket.
 	Look struct {
-		Of            int
-		Below, Floor  ticket.Number // of a ticket right after the floor no row is read
-		Own           ticket.Number // the look also shows whether the row of that ticket is there, and the next; zero: it does not
+		Of           int
+		Below, Floor ticket.Number // of a ticket right after the floor no row is read
+		// the look also shows whether the row of that ticket is there, and the next; zero: it does not
+		Own           ticket.Number
 		Turns         int
 		Later, Record bool // the rows behind Below too; the record alone
 		Next          bool // the row with the ticket Below alone
 	}
-	// Placed says that a caller has a place in the queue. With the ID, the prefix of all ids of its wait, another process may resume it.
-	// That of a place that is resumed itself is valid once its row is in the table, and said then, as is that of a Kind that Puts.
+	// Placed says that a caller has a place in the queue. With the ID, the prefix of all ids of its wait, another process
+	// may resume it. That of a place that is resumed itself is valid once its row is in the table, and said then, as is
+	// that of a Kind that Puts.
 	Placed struct {
 		Caller int32
 		Ticket ticket.Number
@@ -188,8 +192,8 @@ type (
 		Hidden  error                    // of Unreleased: the problem of an entry that no lease ends
 		Err     error
 	}
-	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it has the ticket Next, if
-	// that is not zero.
+	// Ring says that others are to hear of the end of a turn. Row is that of the next waiter; nil: it is not known, and it
+	// has the ticket Next, if that is not zero.
 	Ring struct {
 		Row  *queue.Waiter
 		Next ticket.Number

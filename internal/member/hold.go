@@ -150,7 +150,8 @@ func (s holding) begins(i int) {
 	}
 	grant := h.hold.Grant()
 	give := Give{
-		Caller: s.b.callers[i].id, ID: grant.ID, Ticket: h.hold.Turn(), Ends: h.ends, Sent: grant.Sent, Unsettled: h.unsettled || h.hold.Open(),
+		Caller: s.b.callers[i].id, ID: grant.ID, Ticket: h.hold.Turn(), Ends: h.ends, Sent: grant.Sent,
+		Unsettled: h.unsettled || h.hold.Open(),
 	}
 	if h.result != nil {
 		give.Result = *h.result
@@ -279,7 +280,8 @@ func (s holding) beaten(a ask, e machine.HoldEvent) {
 	s.renewed(accepts, do.Err)
 }
 
-// renewed reports the present end of the lease, or why it was not renewed, and renews it once more if that was asked for since.
+// renewed reports the present end of the lease, or why it was not renewed, and renews it once more if that was asked
+// for since.
 func (s holding) renewed(accepts bool, err error) {
 	h := s.h
 	h.extends = false

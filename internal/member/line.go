@@ -29,9 +29,10 @@ type block struct {
 	leaving  bool          // all callers have given up
 	over     bool          // and nothing of the wait is under way: its row is deleted, and its ids are removed
 	gone     bool          // it has ended
-	heard    bool          // its callers have heard before that: what a request may have left that was given up is removed twice
-	refused  *Refuse       // why the wait has ended; nil: it has not, or all callers have given up
-	held     *held         // nil: it does not hold the lock
+	// its callers have heard before that: what a request may have left that was given up is removed twice
+	heard   bool
+	refused *Refuse // why the wait has ended; nil: it has not, or all callers have given up
+	held    *held   // nil: it does not hold the lock
 }
 
 // waited is the wait of all blocks that have the lock.
@@ -91,8 +92,8 @@ func (s line) holds() bool {
 	return slices.ContainsFunc(s.blocks, func(b *block) bool { return b.held != nil && !b.held.over() })
 }
 
-// goOn lets those that have gathered take tickets, if they need not wait for more. While the client holds the lock they do: its
-// release may take tickets for them. Where each takes a ticket of its own, all do at the same time.
+// goOn lets those that have gathered take tickets, if they need not wait for more. While the client holds the lock they
+// do: its release may take tickets for them. Where each takes a ticket of its own, all do at the same time.
 func (s line) goOn() {
 	for len(s.gathered) > 0 {
 		if s.gathered[0].kind.passing().block && s.cfg.Most > 1 {
@@ -141,8 +142,10 @@ func (s line) gather() *block {
 		s.gathered = nil
 	}
 	b.wait.Config = machine.WaitConfig{
-		ID: s.c.ID(b.n), Items: *s.queue.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode, NoWait: k.NoWait,
-		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted, Forget: s.queue.Forget,
+		ID: s.c.ID(b.n), Items: *s.queue.Items, Owner: k.Owner, Data: []byte(k.Data), Bell: s.c.Bell(b.n), Mode: k.Mode,
+		NoWait: k.NoWait,
+		Policy: k.Policy, FailClosed: k.FailClosed, Scope: k.Scope, Resume: k.Resume, Wanted: k.Wanted,
+		Forget: s.queue.Forget,
 	}
 	if n > 1 {
 		b.wait.Config.Turns = n
@@ -175,8 +178,9 @@ func (s line) joins(b *block) {
 	s.blocks, b.ticketed = slices.Insert(s.blocks, i, b), true
 }
 
-// lead returns the first of the line, which alone can be next: that with the lowest ticket. One whose row could not be put is passed
-// over, if there is another. One whose first ENQUEUE is under way is not, so that callers of one client keep their order.
+// lead returns the first of the line, which alone can be next: that with the lowest ticket. One whose row could not be
+// put is passed over, if there is another. One whose first ENQUEUE is under way is not, so that callers of one client
+// keep their order.
 func (s line) lead() (first *block) {
 	for _, b := range s.blocks {
 		if !b.ticketed || b.held != nil || b.over || b.gone || b.row == 0 {
@@ -192,7 +196,8 @@ func (s line) lead() (first *block) {
 	return first
 }
 
-// leads lets a block act that has become the first, or that is the first after a turn has ended. It reports whether one has.
+// leads lets a block act that has become the first, or that is the first after a turn has ended. It reports whether one
+// has.
 func (s line) leads() bool {
 	b := s.lead()
 	if b == nil {
@@ -209,7 +214,8 @@ func (s line) leads() bool {
 	return true
 }
 
-// follows reports whether a block need not look, as another one of the client is before it. A policy is of what a look shows.
+// follows reports whether a block need not look, as another one of the client is before it. A policy is of what a look
+// shows.
 func (s line) follows(b *block) bool {
 	if b.row == 0 || b.kind.Policy != (machine.Policy{}) || b.wait.Shown(b.wait.Snapshot) {
 		return false
@@ -270,8 +276,8 @@ func (s line) givesUp(id int32) {
 	}
 }
 
-// Ahead returns how many tickets are ahead of a caller: those of other clients that are ahead of the first of the line, as that has
-// seen, and all between. Those that have left are counted.
+// Ahead returns how many tickets are ahead of a caller: those of other clients that are ahead of the first of the line,
+// as that has seen, and all between. Those that have left are counted.
 func (m *Member) Ahead(id int32) (n int, ok bool) {
 	first := line{&step{Member: m}}.lead()
 	for _, b := range m.blocks {

@@ -133,7 +133,9 @@ func (m *Member) Step(c Clock, e Event) []Effect {
 		again = line{s}.leads()
 	}
 	m.blocks = slices.DeleteFunc(m.blocks, func(b *block) bool { return b.gone && !m.hasRow(b) })
-	if len(m.asks) == 0 && len(m.gathered) == 0 && !slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held == nil }) {
+	if len(m.asks) == 0 && len(m.gathered) == 0 && !slices.ContainsFunc(m.blocks, func(b *block) bool {
+		return b.held == nil
+	}) {
 		m.latest = nil // the answers to come show it, and it needs much memory
 	}
 	return s.out
@@ -249,14 +251,15 @@ func (s *step) answered(e Answer) {
 	}
 }
 
-// saw keeps the record that an answer has shown, unless the one that is kept may be later. Of two requests that overlapped, it is that
-// in which something has risen.
+// saw keeps the record that an answer has shown, unless the one that is kept may be later. Of two requests that
+// overlapped, it is that in which something has risen.
 func (s *step) saw(a ask, e *Answer) bool {
 	rec := e.Record
 	if e.Seen != nil {
 		rec = e.Seen.Record
 	}
-	if e.Reply >= machine.ReplyFailed || rec.Problem != nil || !rec.Exists || !a.fresh && s.latest != nil && !rec.Follows(s.latest.record) {
+	if e.Reply >= machine.ReplyFailed || rec.Problem != nil || !rec.Exists ||
+		!a.fresh && s.latest != nil && !rec.Follows(s.latest.record) {
 		return false
 	}
 	s.latest = &shown{rec, s.now}
@@ -348,7 +351,9 @@ func (m *Member) Gathered() (all []int32) {
 
 // Holds reports whether the client has the lock with that id, or is about to release it.
 func (m *Member) Holds(id string) bool {
-	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.held != nil && !b.gone && b.held.hold.Grant().ID == id })
+	return slices.ContainsFunc(m.blocks, func(b *block) bool {
+		return b.held != nil && !b.gone && b.held.hold.Grant().ID == id
+	})
 }
 
 // Block is callers that wait together, or hold the lock.
@@ -449,7 +454,9 @@ func (m *Member) Put(t ticket.Number) bool {
 
 // Has reports whether the client has a ticket that waits, or is in its line.
 func (m *Member) Has(t ticket.Number) bool {
-	return slices.ContainsFunc(m.blocks, func(b *block) bool { return b.ticketed && b.held == nil && !b.gone && b.wait.Ticket == t })
+	return slices.ContainsFunc(m.blocks, func(b *block) bool {
+		return b.ticketed && b.held == nil && !b.gone && b.wait.Ticket == t
+	})
 }
 
 // RowOf returns the block of a row; zero: there is none.

@@ -88,7 +88,8 @@ func (s releasing) plays(do machine.HoldDo) {
 	}
 }
 
-// request sends a request of a call, or pauses. If the call goes on at once, it says so, and why what it has asked for is not done.
+// request sends a request of a call, or pauses. If the call goes on at once, it says so, and why what it has asked for
+// is not done.
 func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 	h := s.h
 	switch do.Do {
@@ -97,7 +98,8 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 		if h.rings = ring && h.next == nil && h.tries > 0; ring && !h.rings {
 			s.ring()
 		}
-		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Blind: do.Blind, Users: h.update, Caller: s.caller()})
+		s.do(Send{Of: s.ask(byCall, s.b.n), Write: do.Write, Limit: do.Limit, Blind: do.Blind, Users: h.update,
+			Caller: s.caller()})
 	case machine.HoldRead:
 		s.do(Look{Of: s.ask(byCall, s.b.n), Record: true})
 	case machine.HoldShow:
@@ -120,8 +122,8 @@ func (s releasing) request(do machine.HoldDo) (err error, goesOn bool) {
 	return nil, false
 }
 
-// ring lets the next waiter be rung. If its row is not known, that is read: beside the first attempt of a release, and after the last, but
-// not beside each. A table that does not answer would have several times as many requests.
+// ring lets the next waiter be rung. If its row is not known, that is read: beside the first attempt of a release, and
+// after the last, but not beside each. A table that does not answer would have several times as many requests.
 func (s releasing) ring() {
 	next, _ := s.h.last().Next()
 	s.h.rings = false
@@ -235,7 +237,8 @@ func (s releasing) mayRetake() bool {
 	return s.cfg.Retakes && len(s.gathered) > 0 && s.gathered[0].kind.passing().block && !line{s.step}.taking()
 }
 
-// mayPass reports whether a release of the client may grant the lock to the block: it rests, and its row is in the table.
+// mayPass reports whether a release of the client may grant the lock to the block: it rests, and its row is in the
+// table.
 func (s waiting) mayPass() bool {
 	b, r := s.b, s.row(s.b.row)
 	rests := b.behind || b.wait.State == machine.Resting

@@ -54,7 +54,8 @@ type keeping struct {
 // puts begins to put the row of a block.
 func (s waiting) puts() {
 	b, k := s.b, s.b.kind
-	w := queue.Waiter{Ticket: b.wait.Ticket, Owner: k.Owner, Bell: b.wait.Config.Bell, Shared: k.Mode.Shared, Group: k.Policy.Group, Turns: b.wait.Config.Turns}
+	w := queue.Waiter{Ticket: b.wait.Ticket, Owner: k.Owner, Bell: b.wait.Config.Bell, Shared: k.Mode.Shared,
+		Group: k.Policy.Group, Turns: b.wait.Config.Turns}
 	if k.Policy.Limited {
 		w.MaxWaiters = k.Policy.Waiters
 	}

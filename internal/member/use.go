@@ -22,9 +22,10 @@ const (
 	Extends               // the lease is renewed now: Renewed follows
 	Reveals               // its handle is given to the caller: another process may act for it
 	Looks                 // the record is read: it may show that the holder is to give way. It is not reported
-	Joins                 // the fence of a transaction of several locks, which another of them sends. It is the use under way until Leaves
-	Judges                // what a record that has refused that transaction says of it
-	Leaves                // how that transaction was left
+	// the fence of a transaction of several locks, which another of them sends. It is the use under way until Leaves
+	Joins
+	Judges // what a record that has refused that transaction says of it
+	Leaves // how that transaction was left
 )
 
 // using is what a turn does with its lock. One use follows the other, and the release comes last.
@@ -63,7 +64,8 @@ func (s *step) uses(e Uses) {
 		h.h.hold.Use()
 		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N})
 	case e.Use == Judges:
-		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N, Made: h.use().made(e.Record, machine.MadeUnknown, machine.MadeNever)})
+		s.do(Report{Caller: e.Caller, News: Done, Use: e.Use, N: e.N,
+			Made: h.use().made(e.Record, machine.MadeUnknown, machine.MadeNever)})
 	case e.Use == Looks:
 		s.do(Look{Of: s.ask(byRead, h.b.n), Record: true})
 	case e.Use == Extends:
@@ -201,8 +203,8 @@ func (s transacting) recall(what asked) (found bool) {
 	return found
 }
 
-// quiet reports whether no transaction is under way, and the last one is settled if it was left in that state or a worse one. Else
-// what waits for that goes on later.
+// quiet reports whether no transaction is under way, and the last one is settled if it was left in that state or a
+// worse one. Else what waits for that goes on later.
 func (s transacting) quiet(from machine.TransactionState) bool {
 	h := s.h
 	switch {
@@ -311,8 +313,8 @@ func (s transacting) attempted(e Answer) machine.TransactionEvent {
 	return ev
 }
 
-// made returns what a record that has refused says of the last transaction. It may show that the lock is lost, with one of these. A SETTLE
-// of which the answer was lost is refused by its own number.
+// made returns what a record that has refused says of the last transaction. It may show that the lock is lost, with one
+// of these. A SETTLE of which the answer was lost is refused by its own number.
 func (s transacting) made(rec queue.Record, lost ...machine.Made) machine.Made {
 	made := s.h.hold.Made(rec)
 	if slices.Contains(lost, made) {

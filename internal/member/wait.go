@@ -224,8 +224,9 @@ func (s waiting) looks(do machine.Do) {
 	s.do(l)
 }
 
-// shown reports whether the answer that the step takes, to another request of the client, has shown what a look of the block would: a
-// later record, by which no waiter can be ahead. One that came while the block rested is older than a look.
+// shown reports whether the answer that the step takes, to another request of the client, has shown what a look of the
+// block would: a later record, by which no waiter can be ahead. One that came while the block rested is older than a
+// look.
 func (s waiting) shown() bool {
 	b := s.b
 	l := s.latest

@@ -21,8 +21,8 @@
 // No deadlock. A caller waits for lower tickets only, because a ticket below one that was granted gives way. So the
 // lowest ticket is granted in every queue. The one order keeps two callers from overtaking each other in turn.
 //
-// Locks are not held beside a queue that is closed for long: they are given back until it opens. Then the place of the call is a
-// new one, so this happens once, and those that come before it the next time may close it again.
+// Locks are not held beside a queue that is closed for long: they are given back until it opens. Then the place of the
+// call is a new one, so this happens once, and those that come before it the next time may close it again.
 //
 // When Acquire fails, everything was given back that the table has answered for. Error names what is left. A lease
 // ends it, unless it fails closed.
@@ -74,8 +74,8 @@ type Error struct {
 	Queue  int         // that was in the way
 	Status play.Status // of its caller
 	Err    error
-	// Left is, by queue, why something that may be in its record was not given back: a *play.Orphan or an error of a release; nil if
-	// nothing is left there.
+	// Left is, by queue, why something that may be in its record was not given back: a *play.Orphan or an error of a
+	// release; nil if nothing is left there.
 	Left  []error
 	Tried bool // a request was made for a lock that was not granted
 }
@@ -85,7 +85,8 @@ func (e *Error) Error() string { return errors.Join(e.Err, errors.Join(e.Left...
 // Unwrap returns Err and all of Left.
 func (e *Error) Unwrap() []error { return append([]error{e.Err}, e.Left...) }
 
-// closedError reports that a queue is closed for a while, and that the locks of others would be held for nothing until then.
+// closedError reports that a queue is closed for a while, and that the locks of others would be held for nothing until
+// then.
 type closedError struct{ opens time.Time }
 
 func (e *closedError) Error() string {
@@ -111,7 +112,8 @@ type acquisition struct {
 	tried   bool           // see Error
 	highest ticket.Number  // that is known to have been issued
 	before  []*play.Caller // of the last round
-	yielded bool           // it has waited for a closed queue without a place. Once, as each time others may come before it
+	// it has waited for a closed queue without a place. Once, as each time others may come before it
+	yielded bool
 }
 
 // Acquire acquires all locks, in the order of their queues, and returns them held. Its error is an *Error.
@@ -170,7 +172,8 @@ func (a *acquisition) acquire(ctx context.Context) ([]*play.Lock, *Error) {
 				"in the way", a.cfg.Queues[queue].String(), "cause", err, "left behind", errors.Join(left...))
 			if yields {
 				a.yielded = true
-				retry.Sleep(ctx, time.Until(closed.opens)) // without a place, as one in a later queue could be in the way of the order
+				// without a place, as one in a later queue could be in the way of the order
+				retry.Sleep(ctx, time.Until(closed.opens))
 			}
 			continue
 		case repeat:

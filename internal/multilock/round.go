@@ -208,8 +208,8 @@ func (r *round) fail(i int, err error) {
 	}
 }
 
-// undo gives back all locks. If the table does not answer, each takes its whole time, so they do not wait for each other. None is
-// left out, as nothing else ends a lock that fails closed.
+// undo gives back all locks. If the table does not answer, each takes its whole time, so they do not wait for each
+// other. None is left out, as nothing else ends a lock that fails closed.
 func (r *round) undo() {
 	var held []*one
 	for _, o := range r.each {

@@ -58,7 +58,8 @@ func New(l *slog.Logger, o event.Observer) *Log {
 	if h == slog.DiscardHandler && o == nil {
 		return &Log{Logger: l}
 	}
-	to := &outlet{records: Queue{Capacity: Waiting}, events: Queue{Capacity: Waiting}, observer: o, hot: map[string]time.Time{}}
+	to := &outlet{records: Queue{Capacity: Waiting}, events: Queue{Capacity: Waiting}, observer: o,
+		hot: map[string]time.Time{}}
 	if h != slog.DiscardHandler {
 		l = slog.New(to.records.Handler(h))
 	}
@@ -141,7 +142,8 @@ func (l *Log) observe(e event.Event) {
 	defer func() {
 		if v := recover(); v != nil {
 			l.to.panicked.Do(func() {
-				l.Error("queuelock: the Observer panicked, and is called again for the next event", "event", fmt.Sprintf("%T", e), "panic", v)
+				l.Error("queuelock: the Observer panicked, and is called again for the next event", "event", fmt.Sprintf("%T", e),
+					"panic", v)
 			})
 		}
 	}()
@@ -187,7 +189,8 @@ func (l *Log) write(e event.Event) {
 		writeEviction(l.Logger, queue, e)
 	case event.Throttled:
 		if e.Limit == event.KeyRange && l.to.hotAgain(queue, o.Time) {
-			l.Warn("queuelock: DynamoDB throttles a queue by the limit of a key range: its entity is hot", "queue", queue, "operation", e.Operation)
+			l.Warn("queuelock: DynamoDB throttles a queue by the limit of a key range: its entity is hot", "queue", queue,
+				"operation", e.Operation)
 		}
 	}
 }
@@ -195,10 +198,13 @@ func (l *Log) write(e event.Event) {
 func writeEviction(l *slog.Logger, queue string, e event.Evicted) {
 	switch e.By {
 	case event.ByExpiry:
-		l.Warn("queuelock: evicted holders whose leases had ended", "queue", queue, "ticket", e.Holder, "owner", quote.Text(e.Owner), "evicted", e.Count)
+		l.Warn("queuelock: evicted holders whose leases had ended", "queue", queue, "ticket", e.Holder, "owner",
+			quote.Text(e.Owner), "evicted", e.Count)
 	case event.ByOperator:
-		l.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", queue, "ticket", e.Holder, "owner", quote.Text(e.Owner))
+		l.Warn("queuelock: evicted a fail-closed holder on an operator's request", "queue", queue, "ticket", e.Holder,
+			"owner", quote.Text(e.Owner))
 	case event.ByOperatorForce:
-		l.Warn("queuelock: evicted a holder with a lease on an operator's request", "queue", queue, "ticket", e.Holder, "owner", quote.Text(e.Owner))
+		l.Warn("queuelock: evicted a holder with a lease on an operator's request", "queue", queue, "ticket", e.Holder,
+			"owner", quote.Text(e.Owner))
 	}
 }

@@ -99,7 +99,8 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	h.queue.Add(int(r.Level), func(dropped int) {
 		defer h.recovered()
 		if dropped > 0 && h.Enabled(ctx, slog.LevelWarn) {
-			note := slog.NewRecord(time.Now(), slog.LevelWarn, "queuelock: records were dropped: there were more than the Logger has taken", 0)
+			note := slog.NewRecord(time.Now(), slog.LevelWarn,
+				"queuelock: records were dropped: there were more than the Logger has taken", 0)
 			note.AddAttrs(slog.Int("dropped", dropped))
 			_ = h.next.Handle(ctx, note) // as slog.Logger does
 		}
@@ -108,7 +109,8 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// recovered ends a panic of next, which must not end the process that holds a lock. The program's own logger hears of the first.
+// recovered ends a panic of next, which must not end the process that holds a lock. The program's own logger hears of
+// the first.
 func (h handler) recovered() {
 	v := recover()
 	if v == nil {

@@ -8,12 +8,14 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// Option returns the queuelock.Option of a call. Package queuelock sets it, because this package cannot import that one.
+// Option returns the queuelock.Option of a call. Package queuelock sets it, because this package cannot import that
+// one.
 var Option func(*Call) any
 
 // Call is one acquire of a caller that waits for a result. The acquire fills it in.
 type Call struct {
-	// Result was found before the acquire, in its wait, or in the record of the grant. Nil: the caller holds the lock, and computes.
+	// Result was found before the acquire, in its wait, or in the record of the grant. Nil: the caller holds the lock, and
+	// computes.
 	Result *queue.Result
 	// Publish releases the lock and leaves the result in the record, both or neither. Nil error: they were made.
 	Publish func(ctx context.Context, value []byte, ttl time.Duration) error

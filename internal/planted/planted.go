@@ -3,7 +3,8 @@ package planted
 
 import "github.com/queuelock/queuelock/clause"
 
-// Leave, if not nil, says of a named condition of a write that it is left out of what is sent. It is set before the first write.
+// Leave, if not nil, says of a named condition of a write that it is left out of what is sent. It is set before the
+// first write.
 var Leave func(w clause.Write, condition string) bool
 
 // In returns the write without the conditions that Leave names.

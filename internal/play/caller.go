@@ -115,8 +115,8 @@ func (k *Caller) failed(err error) {
 	k.failure, k.tried = err, true
 }
 
-// Next returns what the wait has come to: the lock, or why it is not granted. It is not over if it is neither. A lock that was granted
-// while ctx ended is returned as well.
+// Next returns what the wait has come to: the lock, or why it is not granted. It is not over if it is neither. A lock
+// that was granted while ctx ended is returned as well.
 func (k *Caller) Next() (over bool, l *Lock, err error) {
 	k.p.c.mu.Lock()
 	closed := k.p.c.closed
@@ -211,8 +211,8 @@ func (p *player) givesUp(e member.GivesUp) {
 	p.step(e)
 }
 
-// begins reports whether the turn of a caller may be about to begin, once a request is answered. That is awaited for a while: a wait
-// that is too short for one request makes one, and a turn does not pass to one that would wait as long.
+// begins reports whether the turn of a caller may be about to begin, once a request is answered. That is awaited for a
+// while: a wait that is too short for one request makes one, and a turn does not pass to one that would wait as long.
 func (p *player) begins(caller int32) bool {
 	k := p.caller(caller)
 	if k == nil || k.lock != nil || k.late {
@@ -346,7 +346,8 @@ func (p *player) refuses(e member.Refuse, err error) {
 			err = k.refused
 		}
 	}
-	if !e.GaveUp && !k.placed && k.wants.Until.IsZero() && !errors.Is(err, p.c.hung) && table.Unanswered(err) && !p.silent(k) { // the first of its block has waited for longer
+	// The first of its block has waited for longer.
+	if !e.GaveUp && !k.placed && k.wants.Until.IsZero() && !errors.Is(err, p.c.hung) && table.Unanswered(err) && !p.silent(k) {
 		p.mu.Lock()
 		p.drop(k.id)
 		p.enters(k)
@@ -363,7 +364,8 @@ func (p *player) refuses(e member.Refuse, err error) {
 	p.mu.Lock()
 	if !e.Orphan.IsZero() {
 		k.orphan = &Orphan{e.Orphan, e.Err}
-		p.c.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; if it is in the record, an operator must evict it",
+		p.c.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+
+			"if it is in the record, an operator must evict it",
 			"queue", p.queue.String(), "ticket", e.Orphan, "error", e.Err)
 	}
 	p.drop(e.Caller)
@@ -431,7 +433,8 @@ func (k *Caller) Cleaned(ctx context.Context) {
 	}
 }
 
-// silent reports whether the table has not answered for as long as the caller waits, and for so long that it need not wait longer.
+// silent reports whether the table has not answered for as long as the caller waits, and for so long that it need not
+// wait longer.
 func (p *player) silent(k *Caller) bool {
 	since := k.since
 	if since.Before(p.answered) {

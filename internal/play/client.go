@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// gatherFor is how long callers gather at most while their client holds the lock. A caller of another client that comes in
-	// that time may get the earlier ticket.
+	// gatherFor is how long callers gather at most while their client holds the lock. A caller of another client that
+	// comes in that time may get the earlier ticket.
 	gatherFor = 50 * time.Millisecond
 	// lingerFor is how long they gather after the last turn of a block: its caller may come again.
 	lingerFor = time.Millisecond
@@ -36,13 +36,13 @@ const (
 	settleTimeout = 30 * time.Second
 	// settleLimit limits what a call that ends a turn waits for transactions.
 	settleLimit = time.Second
-	// crowd is the number of locks of one client from which on their first heartbeats are spread over half of the interval: many
-	// may be granted at once.
+	// crowd is the number of locks of one client from which on their first heartbeats are spread over half of the
+	// interval: many may be granted at once.
 	crowd = 100
 	// TryLimit is how long the requests of one try may take of a caller that does not wait.
 	TryLimit = 3 * time.Second
-	// maxRenewals limits the heartbeats of one client that are under way at one time. If the table does not answer, those of ten
-	// thousand locks would otherwise need as many connections.
+	// maxRenewals limits the heartbeats of one client that are under way at one time. If the table does not answer, those
+	// of ten thousand locks would otherwise need as many connections.
 	maxRenewals = 1000
 )
 
@@ -78,16 +78,19 @@ type Client struct {
 	players map[[2]string]*player // guarded by mu
 	closed  bool                  // guarded by mu
 
-	listing sync.Mutex       // no other mutex is taken under it
-	locks   map[string]*Lock // guarded by listing, by the id of the entry: those of the present turns that are held, or not yet released
+	listing sync.Mutex // no other mutex is taken under it
+	// guarded by listing, by the id of the entry: those of the present turns that are held, or not yet released
+	locks map[string]*Lock
 }
 
 // New returns a Client without members.
 func New(c Config) *Client {
 	m := member.Config{
-		Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout, Arrival: leaveLimit,
+		Most: c.Most, Names: c.Names, Retakes: c.Most > 1, Gather: gatherFor, Linger: lingerFor, Patience: c.Timeout,
+		Arrival: leaveLimit,
 	}
-	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), members: m, players: map[[2]string]*player{}, locks: map[string]*Lock{}}
+	return &Client{Config: c, hung: hangs(c), renewals: make(chan struct{}, maxRenewals), members: m,
+		players: map[[2]string]*player{}, locks: map[string]*Lock{}}
 }
 
 // Wants is how a caller wants the lock. It is constant, and callers may share it.
@@ -95,8 +98,8 @@ type Wants struct {
 	Kind  member.Kind
 	Retry time.Duration // limits the attempts at a table that does not answer
 	Until time.Time     // of one that does not wait: when its requests end
-	// Saves receives the handle of each place in the queue. It must not block. With Kind.Saves, the row is put once the returned
-	// channel is closed, but for a place that is resumed. Nil: nothing does.
+	// Saves receives the handle of each place in the queue. It must not block. With Kind.Saves, the row is put once the
+	// returned channel is closed, but for a place that is resumed. Nil: nothing does.
 	Saves func(queue.Handle) <-chan struct{}
 	// Of one of several locks, all of which are needed.
 	Wake    chan struct{} // of all of their callers; nil: it has one of its own
@@ -169,14 +172,15 @@ func (c *Client) player(ctx context.Context, of *table.Queue) *player {
 	return p
 }
 
-// forget removes a player of which nothing is left. It may have been removed before, and have heard of a request that hung: another one
-// has its queue then.
+// forget removes a player of which nothing is left. It may have been removed before, and have heard of a request that
+// hung: another one has its queue then.
 func (c *Client) forget(p *player) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if key := [2]string{p.queue.Entity, p.queue.Reason}; c.players[key] == p && len(p.events) == 0 && !p.runs && len(p.callers) == 0 {
+	key := [2]string{p.queue.Entity, p.queue.Reason}
+	if c.players[key] == p && len(p.events) == 0 && !p.runs && len(p.callers) == 0 {
 		delete(c.players, key)
 	}
 }
@@ -186,7 +190,9 @@ func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, key := range slices.SortedFunc(maps.Keys(c.players), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.players), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		p := c.players[key]
 		p.mu.Lock()
 		for _, k := range p.callers {

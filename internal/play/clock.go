@@ -42,10 +42,10 @@ func grantTerms(k *member.Kind) heartbeat.Terms {
 	return t
 }
 
-// Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant and a few attempts at
-// CONFIRM, each of which may take requestTimeout: otherwise fail-closed waiters would evict each other without end where the network
-// is slow. It is no longer, because other waiters wait for it after a crash. Two seconds leave room for the uncertainty of DynamoDB's
-// clock, of about a second.
+// Grace returns the lease of a fail-closed grant until it is confirmed. It must outlast the answer of the grant and a
+// few attempts at CONFIRM, each of which may take requestTimeout: otherwise fail-closed waiters would evict each other
+// without end where the network is slow. It is no longer, because other waiters wait for it after a crash. Two seconds
+// leave room for the uncertainty of DynamoDB's clock, of about a second.
 func Grace(requestTimeout time.Duration) time.Duration {
 	return min(max(4*requestTimeout, 2*time.Second), queue.MaxLease)
 }
@@ -96,7 +96,8 @@ func (c clock) ID(int32) string { return random.Text(c.ctx) }
 
 func (c clock) After(d time.Duration) time.Time { return c.now.Add(d) }
 
-// Beats returns when a lease is renewed: after an interval, or soon after a failure, for some twenty attempts in half a lease.
+// Beats returns when a lease is renewed: after an interval, or soon after a failure, for some twenty attempts in half a
+// lease.
 func (c clock) Beats(t member.Timer, k *member.Kind, sent time.Time, named, failed bool) time.Time {
 	row, own := t.Kind == member.Renews, terms(k)
 	switch {
@@ -128,7 +129,8 @@ func (c clock) Beats(t member.Timer, k *member.Kind, sent time.Time, named, fail
 	return sent.Add(wait - time.Duration(float64(wait)*heartbeat.Spread*random.Float64(draws)))
 }
 
-// draws has the random numbers of a timer: those of rows are not drawn between those of waits, whichever answer comes first.
+// draws has the random numbers of a timer: those of rows are not drawn between those of waits, whichever answer comes
+// first.
 func (p *player) draws(t member.Timer) context.Context {
 	if t.Kind == member.Renews || t.Kind == member.Retries {
 		b := p.m.Block(p.m.RowOf(t.Of))
@@ -155,7 +157,8 @@ func (p *player) series(t member.Timer, f *failing) {
 	p.failing[t] = f
 }
 
-// Pauses returns when a request that has failed is repeated. It is given up if that does not help, or has not for too long.
+// Pauses returns when a request that has failed is repeated. It is given up if that does not help, or has not for too
+// long.
 func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 	if failed <= 1 {
 		delete(c.failing, t)
@@ -167,7 +170,9 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 		keeps := wants.Wake != nil && errors.Is(err, c.c.hung) // others wait for the locks that its call has already
 		return at, more && !wants.over(at) && !keeps
 	case member.Retries:
-		return c.pause(t, err, func(err error) bool { return table.Retryable.Retryable(err) || panicked(err) }, c.wantsOf(c.m.RowOf(t.Of)).Retry)
+		return c.pause(t, err, func(err error) bool {
+			return table.Retryable.Retryable(err) || panicked(err)
+		}, c.wantsOf(c.m.RowOf(t.Of)).Retry)
 	case member.Attempts:
 		return c.pause(t, err, func(error) bool { return true }, c.attempting(t.Of))
 	}
@@ -184,8 +189,8 @@ func (c clock) Pauses(t member.Timer, failed int, err error) (time.Time, bool) {
 // panicked reports whether a request has panicked. The first caller of its block has left by that, and others may wait.
 func panicked(err error) bool { return errors.Is(err, errPanicked) }
 
-// pause returns when the next attempt of a series is due, if an error is worth one, and failures have not gone on for as long as
-// limit; zero: no limit.
+// pause returns when the next attempt of a series is due, if an error is worth one, and failures have not gone on for
+// as long as limit; zero: no limit.
 func (p *player) pause(t member.Timer, err error, worth func(error) bool, limit time.Duration) (time.Time, bool) {
 	now := time.Now()
 	f := p.failing[t]
@@ -219,8 +224,8 @@ func (p *player) wantsOf(block int32) *Wants {
 	return &Wants{} // they have left
 }
 
-// silentSince returns since when the table has not answered, for one that takes a ticket: since its first caller came, or since
-// another was answered.
+// silentSince returns since when the table has not answered, for one that takes a ticket: since its first caller came,
+// or since another was answered.
 func (p *player) silentSince(t member.Timer, now time.Time) time.Time {
 	if t.Kind != member.Pauses {
 		return now
@@ -268,7 +273,8 @@ func (c clock) Guesses(block int32, w *machine.Wait, woken bool) bool {
 	}
 	woken = woken || s.heard.Believed()
 	s.heeds = time.Time{}
-	return !s.expected(c.player, w) && (woken || !s.heldByOwn(c.player, w) && s.pace.MayHaveEnded(w.Snapshot.Record, c.now))
+	return !s.expected(c.player, w) && (woken || !s.heldByOwn(c.player, w) &&
+		s.pace.MayHaveEnded(w.Snapshot.Record, c.now))
 }
 
 // Reads returns when a holder that has waited reads the next row.

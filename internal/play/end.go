@@ -81,7 +81,8 @@ func (l *Lock) over(r member.Report) {
 	}
 }
 
-var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, or is gone with the record")
+var errOverwritten = errors.New("the lock is not in its record, and the mark that says how it ended was replaced, " +
+	"or is gone with the record")
 
 // forgets forgets a caller of whose lock nothing is left.
 func (p *player) forgets(k *Caller) {
@@ -97,10 +98,10 @@ func (p *player) ends() {
 	p.c.Local.Ends(p.queue)
 }
 
-// Release releases the lock. It cancels the context of the lock before it sends a request. It returns nil if this call or an earlier
-// one released the lock, and the reason if the lock was lost; what is left of it is removed. It returns Config.Unknown's error if the
-// record does not show which. After any other error Release may be called again. Transient failures are repeated until the lease ends,
-// or for Config.Timeout after ctx.
+// Release releases the lock. It cancels the context of the lock before it sends a request. It returns nil if this call
+// or an earlier one released the lock, and the reason if the lock was lost; what is left of it is removed. It returns
+// Config.Unknown's error if the record does not show which. After any other error Release may be called again.
+// Transient failures are repeated until the lease ends, or for Config.Timeout after ctx.
 func (l *Lock) Release(ctx context.Context) error { return l.ender().releases(ctx, member.Releases{}) }
 
 // GiveBack releases a lock that its caller does not get. An error reports that the lock may still be in the table.
@@ -113,7 +114,8 @@ func (l *Lock) GiveBack(ctx context.Context) error {
 	case stays == 0:
 		return err
 	}
-	return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for %v: %w", l.name(), l.ticket, stays, err)
+	return fmt.Errorf("queuelock: %s ticket %s was lost before it was returned, and may keep its queue closed for %v: %w",
+		l.name(), l.ticket, stays, err)
 }
 
 // UnreleasedError reports that a lock without a lease may still be in the table.
@@ -215,7 +217,8 @@ func (l ender) play(ctx context.Context, e member.Releases) ended {
 	return end
 }
 
-// begin begins a call that releases the lock, unless another one is under way: then it returns what is closed with that.
+// begin begins a call that releases the lock, unless another one is under way: then it returns what is closed with
+// that.
 func (l ender) begin() (busy chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -295,7 +298,8 @@ func (l ender) unreleased(r member.Report) error {
 		return &UnreleasedError{Queue: l.p.queue, Ticket: l.ticket, Err: err, Loss: loss}
 	}
 	if r.Hidden != nil {
-		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", l.name(), cmp.Or(loss, r.Hidden), err)
+		return fmt.Errorf("queuelock: release %s: no lease ends it, call Release again: %w: %w", l.name(),
+			cmp.Or(loss, r.Hidden), err)
 	}
 	return fmt.Errorf("queuelock: release %s: its lease of %v ends it: %w", l.name(), l.terms().TTL, err)
 }
@@ -326,9 +330,9 @@ func (l ender) isCut() bool {
 	return c.release != nil && (c.raised || c.release.Err() != nil)
 }
 
-// Publish is Release that also leaves a result in the record, both or neither. ttl is how long the result lives. Without DynamoDB's
-// time it has no end that can be judged, and answers none but the callers that wait for it. Nil says that the result was left. It
-// returns the reason if the lock has ended before.
+// Publish is Release that also leaves a result in the record, both or neither. ttl is how long the result lives.
+// Without DynamoDB's time it has no end that can be judged, and answers none but the callers that wait for it. Nil says
+// that the result was left. It returns the reason if the lock has ended before.
 func (l *Lock) Publish(ctx context.Context, value []byte, ttl time.Duration) error {
 	result := queue.Result{Ticket: l.ticket, Value: bytes.Clone(value)}
 	if earliest, _, known := l.p.queue.Clock().At(time.Now()); known {
@@ -352,10 +356,11 @@ func (e *ConditionError) Error() string { return "the update's condition was fal
 
 const updateAndRelease = "update and release"
 
-// UpdateAndRelease sends the caller's update of the item with the record, and the release, in one request. asks reports that the
-// update has a condition. It returns the item as it is afterwards, without the lock's attributes. The lock is held until the update
-// is known to be made. Returns Config.Unknown's error if the update may have been made, or may yet be, and Config.Released also if an
-// earlier call has released the lock. With any other error, such as *ConditionError, nothing was written.
+// UpdateAndRelease sends the caller's update of the item with the record, and the release, in one request. asks reports
+// that the update has a condition. It returns the item as it is afterwards, without the lock's attributes. The lock is
+// held until the update is known to be made. Returns Config.Unknown's error if the update may have been made, or may
+// yet be, and Config.Released also if an earlier call has released the lock. With any other error, such as
+// *ConditionError, nothing was written.
 func (l *Lock) UpdateAndRelease(ctx context.Context, users expression.Expression, asks bool) (clause.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", l.name(), updateAndRelease, err)

@@ -71,15 +71,16 @@ func (l *Lock) Extend(ctx context.Context) error {
 	return cmp.Or(l.Err(), err)
 }
 
-// lose ends a lock that is lost. What it returns is called without l.mu, which is held. The lock is off the list before anyone hears of
-// the loss: Close does not report it once more.
+// lose ends a lock that is lost. What it returns is called without l.mu, which is held. The lock is off the list before
+// anyone hears of the loss: Close does not report it once more.
 func (l keeper) lose(loss *heartbeat.LossError) func() {
 	l.p.c.unlist(l.Lock)
 	l.loss, l.phase, l.since = loss, machine.PhaseLost, time.Now()
 	l.reason = l.p.c.Lost(l.p.queue, l.ticket, loss)
 	l.stops(l.reason)
 	held := l.since.Sub(l.start)
-	if _, malformed := errors.AsType[*queue.MalformedError](loss); !malformed { // else only a call of Release removes the entry
+	// else only a call of Release removes the entry
+	if _, malformed := errors.AsType[*queue.MalformedError](loss); !malformed {
 		l.outlives()
 	}
 	return func() {
@@ -135,7 +136,8 @@ func (l keeper) renewed(r member.Report) {
 	case r.Err == nil:
 		l.ends, l.failure = r.Ends, nil
 		l.warnings.arm(l.Lock)
-	case l.failure == nil, l.ends.IsZero(), time.Now().Before(l.ends): // one that the deadline has cut short says less than that before
+	// one that the deadline has cut short says less than that before
+	case l.failure == nil, l.ends.IsZero(), time.Now().Before(l.ends):
 		l.failure = r.Err
 	}
 	l.mu.Unlock()
@@ -175,8 +177,8 @@ func (l keeper) stays() time.Duration {
 	return t.Margin + max(t.Delay, l.granted.atLeast)
 }
 
-// outlives lets a lock that is left be forgotten once its lease has ended on all clocks, and not before a release that is called now
-// has removed it. No lease ends one that fails closed. l.mu is held.
+// outlives lets a lock that is left be forgotten once its lease has ended on all clocks, and not before a release that
+// is called now has removed it. No lease ends one that fails closed. l.mu is held.
 func (l keeper) outlives() {
 	if left := !l.phase.Held() && !l.phase.Final() && !l.gone; left && !l.terms().FailClosed {
 		time.AfterFunc(max(0, time.Until(l.ends))+l.stays(), l.outlived)
@@ -186,7 +188,8 @@ func (l keeper) outlives() {
 // outlived forgets a lock that was not released, or was lost, and whose lease has ended.
 func (l keeper) outlived() {
 	l.mu.Lock()
-	if c := l.called(); c.busy != nil || c.hidden { // a call is under way that releases it, after which it is asked again, or must
+	// a call is under way that releases it, after which it is asked again, or must
+	if c := l.called(); c.busy != nil || c.hidden {
 		l.mu.Unlock()
 		return
 	}
@@ -210,8 +213,8 @@ type warnings struct {
 	warn    func(margin int)
 }
 
-// Warns lets warn be called with the index of each margin that is left of the lease, or is left of it already: in a goroutine of its
-// own, once until a renewal succeeds, and not after Release.
+// Warns lets warn be called with the index of each margin that is left of the lease, or is left of it already: in a
+// goroutine of its own, once until a renewal succeeds, and not after Release.
 func (l *Lock) Warns(margins []time.Duration, warn func(margin int)) {
 	if len(margins) == 0 {
 		return
@@ -220,7 +223,9 @@ func (l *Lock) Warns(margins []time.Duration, warn func(margin int)) {
 	defer l.mu.Unlock()
 	l.warnings = &warnings{margins: margins, warn: warn}
 	for i, margin := range margins {
-		l.warnings.timers = append(l.warnings.timers, time.AfterFunc(l.keeper().left()-margin, func() { l.keeper().warns(i) }))
+		l.warnings.timers = append(l.warnings.timers, time.AfterFunc(l.keeper().left()-margin, func() {
+			l.keeper().warns(i)
+		}))
 	}
 }
 

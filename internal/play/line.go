@@ -137,7 +137,8 @@ func (p line) seen(s *Status, own *sight) {
 	}
 	s.Serving, s.SeenAt, s.Blocked, s.Failure = rec.Holders, at, own.blocked, own.failure
 	now, clock := time.Now(), p.queue.Clock()
-	v := waitpolicy.View{Record: rec, Ahead: s.Rows, Own: s.Rows == 0 && len(rec.Holders) == 1 && p.holds(rec.Holders[0].ID), Now: now, Middle: clock.Middle(now)}
+	v := waitpolicy.View{Record: rec, Ahead: s.Rows, Own: s.Rows == 0 && len(rec.Holders) == 1 &&
+		p.holds(rec.Holders[0].ID), Now: now, Middle: clock.Middle(now)}
 	v.Earliest, _, _ = clock.At(now)
 	if !own.looked {
 		own.pace.Behind(s.Rows)
@@ -145,7 +146,8 @@ func (p line) seen(s *Status, own *sight) {
 	s.Wait = own.pace.Estimate(v)
 }
 
-// place returns the place of a caller of a block, and the tickets between the floor and its own. ok is false if nothing is known.
+// place returns the place of a caller of a block, and the tickets between the floor and its own. ok is false if nothing
+// is known.
 func (p line) place(k *Caller, block int32) (s Status, tickets int, ok bool) {
 	for b := range p.m.Blocks() {
 		own := p.sights[b.N]

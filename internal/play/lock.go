@@ -81,7 +81,8 @@ type ending struct {
 	hidden  bool            // it has left an entry that no lease ends
 	undone  *member.Report  // it has not released the lock
 	unknown error           // of the phase Unknown
-	cause   error           // of the last request that has failed; one that the deadline has cut short says less than that before
+	// of the last request that has failed; one that the deadline has cut short says less than that before
+	cause error
 }
 
 // uses are the calls that use a lock.
@@ -98,8 +99,8 @@ type ended struct {
 	end func() // a panic
 }
 
-// lockContext is a context that ends with a lock. Its Err reads the clock, as a process that was paused may call it before its timers
-// fire.
+// lockContext is a context that ends with a lock. Its Err reads the clock, as a process that was paused may call it
+// before its timers fire.
 type lockContext struct {
 	context.Context
 	lock   *Lock
@@ -241,7 +242,8 @@ func (l *Lock) raise(end func()) bool {
 	return true
 }
 
-// Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block has it.
+// Handle returns the handle by which another process resumes the lock: that of no lock, if a later turn of the block
+// has it.
 func (l *Lock) Handle() queue.Handle {
 	h := queue.Handle{ID: l.id[:strings.LastIndexByte(l.id, '-')], Ticket: l.ticket, Held: true}
 	l.user().call(context.WithoutCancel(l.ctx.Context), member.Uses{Use: member.Reveals})

@@ -114,7 +114,7 @@ var mistakes = []struct {
 	},
 	{
 		"others of a block are refused after a panic of their ENQUEUE", "clock.go",
-		"return table.Retryable.Retryable(err) || panicked(err) }, c.wants", "return table.Retryable.Retryable(err) }, c.wants",
+		"return table.Retryable.Retryable(err) || panicked(err)\n		}, c.wants", "return table.Retryable.Retryable(err)\n		}, c.wants",
 		own + "TestTroubleAtEachRequest",
 	},
 	{

@@ -102,7 +102,8 @@ func (p *player) enters(k *Caller) {
 	k.id = p.ids
 	p.callers = append(p.callers, k)
 	if n := len(p.events); n > 0 {
-		if last, ok := p.events[n-1].(*member.Wants); ok && last.Kind == &k.wants.Kind { // those that come during a step come together
+		// those that come during a step come together
+		if last, ok := p.events[n-1].(*member.Wants); ok && last.Kind == &k.wants.Kind {
 			last.Callers = append(last.Callers, k.id)
 			return
 		}
@@ -234,7 +235,8 @@ func (p *player) wants(callers []int32) {
 	})
 }
 
-// raise raises the panic of a request for the time in the goroutine of the caller for which it was sent. The others go on.
+// raise raises the panic of a request for the time in the goroutine of the caller for which it was sent. The others go
+// on.
 func (e dated) raise(p *player) {
 	k := p.caller(e.caller)
 	if k == nil {
@@ -303,7 +305,8 @@ func (p *player) undated(waits []int32, err error) {
 	}
 }
 
-// step steps the member, and does what it says: requests first, so that they are under way when a caller hears of what they follow.
+// step steps the member, and does what it says: requests first, so that they are under way when a caller hears of what
+// they follow.
 func (p *player) step(e member.Event) {
 	effects := p.m.Step(clock{p, time.Now()}, e)
 	for _, e := range effects {
@@ -319,9 +322,13 @@ func (p *player) step(e member.Event) {
 func (p *player) sends(e member.Effect) {
 	switch e := e.(type) {
 	case member.Send:
-		p.wire().request(e.Of, &e, func(ctx context.Context, q table.Queue, r *request) member.Answer { return p.wire().send(ctx, q, r, e) })
+		p.wire().request(e.Of, &e, func(ctx context.Context, q table.Queue, r *request) member.Answer {
+			return p.wire().send(ctx, q, r, e)
+		})
 	case member.Look:
-		p.wire().request(e.Of, nil, func(ctx context.Context, q table.Queue, _ *request) member.Answer { return look(ctx, q, e) })
+		p.wire().request(e.Of, nil, func(ctx context.Context, q table.Queue, _ *request) member.Answer {
+			return look(ctx, q, e)
+		})
 		p.requests[e.Of].record = e.Record
 	case member.Number:
 		highest := p.highestOf(e.Of)
@@ -449,8 +456,8 @@ func (p wire) isUnderWay(of int, r *request) bool {
 	return of < len(p.requests) && p.requests[of] == r
 }
 
-// panicked raises a panic of a request, or its runtime.Goexit, in the goroutine of a caller that waits for it, if there is one: whether
-// it was applied is not known.
+// panicked raises a panic of a request, or its runtime.Goexit, in the goroutine of a caller that waits for it, if there
+// is one: whether it was applied is not known.
 func (p wire) panicked(e panics) {
 	r, end := e.r, endOf(e.value)
 	p.mu.Lock()

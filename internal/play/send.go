@@ -108,10 +108,11 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 	})
 }
 
-// hangs returns the error of a request that does not return, although its time is over. It counts as one that was not answered: else its
-// row would block all behind it for as long.
+// hangs returns the error of a request that does not return, although its time is over. It counts as one that was not
+// answered: else its row would block all behind it for as long.
 func hangs(c Config) error {
-	return &table.Error{Operation: "request", Table: c.Store.Layout().Table, Timeout: c.Attention, Err: context.DeadlineExceeded}
+	return &table.Error{Operation: "request", Table: c.Store.Layout().Table, Timeout: c.Attention,
+		Err: context.DeadlineExceeded}
 }
 
 // hangsAt returns when a request hangs; zero: it may take any time, or as long as its context allows.
@@ -141,8 +142,8 @@ func (p wire) deletes(c clears) bool {
 		c.cleans && slices.ContainsFunc(p.requests, func(r *request) bool { return r != nil && r.Purpose == member.Cleaning })
 }
 
-// abandon ends requests for whose answers nothing waits: those of a wait, or of a row, after a grace. A write whose answer is not
-// awaited has an unknown outcome, and its clean-up costs more than the wait.
+// abandon ends requests for whose answers nothing waits: those of a wait, or of a row, after a grace. A write whose
+// answer is not awaited has an unknown outcome, and its clean-up costs more than the wait.
 func (p wire) abandon() {
 	for of, r := range p.requests {
 		if r == nil || r.limited || !p.m.For(of).Abandoned {
@@ -189,7 +190,8 @@ func (p wire) answers(a member.Answer) {
 		s.put = time.Now()
 	}
 	p.step(a)
-	if k := p.caller(r.Caller); k != nil && k.lock == nil && k.late && r.Purpose == member.Waiting { // it has not granted the lock
+	// it has not granted the lock
+	if k := p.caller(r.Caller); k != nil && k.lock == nil && k.late && r.Purpose == member.Waiting {
 		p.take(member.GivesUp{Caller: r.Caller})
 	}
 }
@@ -222,8 +224,8 @@ func (p wire) failedLate(r *request, err error) {
 	}
 }
 
-// send sends a write. It is the only function that does. What the member does not repeat itself is repeated here, by what its
-// Write says.
+// send sends a write. It is the only function that does. What the member does not repeat itself is repeated here, by
+// what its Write says.
 func (p wire) send(ctx context.Context, q table.Queue, r *request, s member.Send) (a member.Answer) {
 	if !s.Limit.IsZero() {
 		var cancel func()
@@ -294,7 +296,8 @@ func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a mem
 		}
 		notify.Send(r.log, event.Swept{Origin: r.log.Origin(r.Ticket), Expired: len(s.Sweep), Removed: n})
 	case !s.Row.IsZero():
-		if a.Reply, a.Row, a.Err = requests.SendRow(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyLost && s.Write.Kind == clause.Put {
+		if a.Reply, a.Row, a.Err = requests.SendRow(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyLost &&
+			s.Write.Kind == clause.Put {
 			a.Err = nil // another row has the ticket
 		}
 	case s.Blind:
@@ -305,8 +308,8 @@ func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a mem
 	return a
 }
 
-// detached sends a request of CLEAN UP. The first attempt is given up early enough to be repeated; the table may be slow, and the
-// second has the rest of the time.
+// detached sends a request of CLEAN UP. The first attempt is given up early enough to be repeated; the table may be
+// slow, and the second has the rest of the time.
 func detached(ctx context.Context, q table.Queue, request func(context.Context, table.Queue) error) error {
 	ctx, cancel := context.WithTimeout(ctx, leaveLimit)
 	defer cancel()
@@ -318,8 +321,9 @@ func detached(ctx context.Context, q table.Queue, request func(context.Context, 
 	})
 }
 
-// number takes a number of a wider counter. One that is not above a ticket that a record has shown says that the counter has lost
-// numbers: it is raised, and asked again. If that ticket is too far above, its record is malformed: no other queue should suffer.
+// number takes a number of a wider counter. One that is not above a ticket that a record has shown says that the
+// counter has lost numbers: it is raised, and asked again. If that ticket is too far above, its record is malformed: no
+// other queue should suffer.
 func (p wire) number(ctx context.Context, q table.Queue, r *request, highest ticket.Number) (a member.Answer) {
 	of := counter.Of(q, r.kind.Scope)
 	for a.Err == nil && !highest.Less(a.Number) {

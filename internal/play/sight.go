@@ -30,8 +30,8 @@ type sight struct {
 	put      time.Time // when its row was first known to be there
 	handover time.Duration
 	reads    time.Time // when the holder reads the next row; zero: it does not
-	// foreseen: the holder of the ticket before has probably read the row, or will, after that time of its turn. Zero: before it
-	// began, as a look has shown the row then.
+	// foreseen: the holder of the ticket before has probably read the row, or will, after that time of its turn. Zero:
+	// before it began, as a look has shown the row then.
 	foreseen  bool
 	readAfter time.Duration
 	holder    queue.Holder // of the block, as it was granted
@@ -134,9 +134,12 @@ func (c clock) warns(w *machine.Wait, from machine.Doing, r machine.Replied, do 
 		c.c.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 			"queue", c.queue.String(), "ticket", w.Ticket, "problem", do.Late.Problem)
 	case from == machine.Confirming && r.Reply == machine.ReplyLost:
-		c.c.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket", w.Ticket)
-	case do.State == machine.Ended && do.Why == machine.WhyOvertaken && from != machine.Removing && from != machine.Resetting:
-		c.c.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", c.queue.String(), "ticket", w.Ticket)
+		c.c.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket",
+			w.Ticket)
+	case do.State == machine.Ended && do.Why == machine.WhyOvertaken && from != machine.Removing &&
+		from != machine.Resetting:
+		c.c.Log.Warn("queuelock: a waiter stalled, was overtaken and takes a new ticket", "queue", c.queue.String(), "ticket",
+			w.Ticket)
 	}
 }
 
@@ -178,7 +181,8 @@ func (c clock) granted(s *sight, w *machine.Wait, do *machine.Do) {
 	if holders := s.record.Holders; s.holder.ID == "" && len(holders) > 0 {
 		s.judge(w, holders, nil)
 	}
-	if rec := &w.Snapshot.Record; w.Config.Mode != (queue.Mode{}) || do.Attempt.Lease.AtLeast > 0 || w.Config.Items.Home != nil || w.Config.Wanted != nil {
+	if rec := &w.Snapshot.Record; w.Config.Mode != (queue.Mode{}) || do.Attempt.Lease.AtLeast > 0 ||
+		w.Config.Items.Home != nil || w.Config.Wanted != nil {
 		s.granted = &granted{w.Config.Mode, do.Attempt.Lease.AtLeast, rec.Item, rec.Result}
 	}
 	ended := c.lastEnded()
@@ -238,21 +242,23 @@ func (s *sight) lasted(p *player, w *machine.Wait) time.Duration {
 	return s.pace.Lasted(w.Snapshot.Record, p.queue.Clock().Middle(now), now)
 }
 
-// expected reports whether the present holder has probably read the waiter's row, and will name it. A CLAIM would be refused.
+// expected reports whether the present holder has probably read the waiter's row, and will name it. A CLAIM would be
+// refused.
 func (s *sight) expected(p *player, w *machine.Wait) bool {
 	age := s.lasted(p, w) - s.readAfter
 	return s.foreseen && w.Next() && len(w.Snapshot.Record.Holders) == 1 && age >= 0 && age <= waitpolicy.NamedWithin
 }
 
-// foresee notes if the holder of the ticket before, which has waited, has read the row during its turn, or will. One that was granted
-// an idle lock reads no row.
+// foresee notes if the holder of the ticket before, which has waited, has read the row during its turn, or will. One
+// that was granted an idle lock reads no row.
 func (s *sight) foresee(p *player, w *machine.Wait) {
 	rec := &w.Snapshot.Record
 	if s.foreseen || !before(w.Ticket, rec.Holders) || rec.Holders[0].Ticket == rec.FirstServed() {
 		return
 	}
 	lasted := s.lasted(p, w)
-	if after, ok := s.pace.ReadsNext(rec.HoldTime.Mean, p.c.Local.Bells()); ok && lasted > 0 && !s.put.IsZero() && lasted-time.Since(s.put) <= after {
+	if after, ok := s.pace.ReadsNext(rec.HoldTime.Mean, p.c.Local.Bells()); ok && lasted > 0 && !s.put.IsZero() &&
+		lasted-time.Since(s.put) <= after {
 		s.foreseen, s.readAfter = true, after
 	}
 }
@@ -274,7 +280,8 @@ func (s *sight) noteOwn(p *player, w *machine.Wait) {
 	}
 }
 
-// rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it rings its bell.
+// rings reports whether the holder of the ticket before is there, and has probably read the waiter's row, so that it
+// rings its bell.
 func (s *sight) rings(w *machine.Wait, holders []queue.Holder) bool {
 	return s.foreseen && before(w.Ticket, holders)
 }
@@ -398,8 +405,8 @@ func (c clock) Bell(block int32) string {
 	return b.Text()
 }
 
-// rings takes the bell of a block: the end of the rest of the first that waits, or, if the block holds, a read of the record for a
-// holder that waits to be asked to give way.
+// rings takes the bell of a block: the end of the rest of the first that waits, or, if the block holds, a read of the
+// record for a holder that waits to be asked to give way.
 func (p *player) rings(of int32) {
 	if b := p.m.Block(of); b.Turn >= 0 {
 		p.readsMark(b)
@@ -440,8 +447,8 @@ func (p *player) woken() {
 	}
 }
 
-// ring rings the next waiter with a release. If the holder has not read its row, that is read beside the release: the bell is late by a
-// round trip then, and still earlier than most looks.
+// ring rings the next waiter with a release. If the holder has not read its row, that is read beside the release: the
+// bell is late by a round trip then, and still earlier than most looks.
 func (p *player) ring(e member.Ring) {
 	q := p.queue
 	switch {

@@ -25,13 +25,14 @@ import (
 
 // use is a call of the holder that uses the lock.
 type use struct {
-	n      int32
-	kind   member.Use
-	ctx    context.Context // which ends with the lock
-	timed  context.Context // the same, but it does not read the clock
-	done   chan used
-	items  []types.TransactWriteItem // of a transaction: the caller's, the fences of the joined, and once it was sent its own
-	joined []*Lock                   // under which the transaction is made, too
+	n     int32
+	kind  member.Use
+	ctx   context.Context // which ends with the lock
+	timed context.Context // the same, but it does not read the clock
+	done  chan used
+	// of a transaction: the caller's, the fences of the joined, and once it was sent its own
+	items  []types.TransactWriteItem
+	joined []*Lock // under which the transaction is made, too
 	token  string
 	begun  heartbeat.Instant // when the token was first sent
 	sent   bool              // an attempt was
@@ -185,9 +186,9 @@ func (l *Lock) Transact(ctx context.Context, items ...types.TransactWriteItem) e
 	return Transact(ctx, []*Lock{l}, l.Err, items)
 }
 
-// Transact makes the writes, all or none, only if all of the locks are held; end is the reason if they are not. It returns nil if they
-// were made, once, and Config.Unknown's error if that is not known. With any other error nothing was written. The first of the locks
-// sends the transaction, with the fences of all.
+// Transact makes the writes, all or none, only if all of the locks are held; end is the reason if they are not. It
+// returns nil if they were made, once, and Config.Unknown's error if that is not known. With any other error nothing
+// was written. The first of the locks sends the transaction, with the fences of all.
 func Transact(ctx context.Context, locks []*Lock, end func() error, items []types.TransactWriteItem) error {
 	if err := validItems("Transact", len(items), len(locks)); err != nil {
 		return err
@@ -205,7 +206,8 @@ func Transact(ctx context.Context, locks []*Lock, end func() error, items []type
 		held, cancel = one.Within(held)
 		defer cancel()
 	}
-	u, r := &use{items: slices.Clone(items)}, member.Report{Left: machine.TransactionUnsettled} // if the DynamoDB client panics
+	// if the DynamoDB client panics
+	u, r := &use{items: slices.Clone(items)}, member.Report{Left: machine.TransactionUnsettled}
 	defer func() {
 		for _, one := range u.joined {
 			one.user().leaves(u, r.Left)
@@ -269,8 +271,8 @@ func (l user) judges(err error, i int) (e machine.TransactionEvent) {
 	return e
 }
 
-// tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes. Within it, a refusal proves that no earlier attempt with
-// the token was made.
+// tokenLife is less than DynamoDB remembers a ClientRequestToken, ten minutes. Within it, a refusal proves that no
+// earlier attempt with the token was made.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const tokenLife = 9 * time.Minute
 
@@ -340,8 +342,9 @@ func transient(err error) bool {
 	return table.RetryableReasons(table.Reasons(err)) || table.Unanswered(err)
 }
 
-// visible repeats a transaction that was made until an answer shows that all of its items, and not the record alone, are visible.
-// Within the life of its token that is a success. Later it is refused by its number, and has long been visible.
+// visible repeats a transaction that was made until an answer shows that all of its items, and not the record alone,
+// are visible. Within the life of its token that is a success. Later it is refused by its number, and has long been
+// visible.
 func (u *use) visible(ctx context.Context, store *table.Store) bool {
 	token := u.token
 	return retry.Policy{Retryable: func(error) bool { return true }}.Do(ctx, func(ctx context.Context) error {
@@ -373,8 +376,8 @@ func (l *Lock) Condition() types.ConditionCheck {
 	return check
 }
 
-// Get reads items that the lock protects in one TransactGetItems, which conflicts with a transaction that is still being committed. It
-// is repeated until ctx or the lock ends.
+// Get reads items that the lock protects in one TransactGetItems, which conflicts with a transaction that is still
+// being committed. It is repeated until ctx or the lock ends.
 func (l *Lock) Get(ctx context.Context, items []types.TransactGetItem) (read []clause.Item, err error) {
 	if err := cmp.Or(validItems("Get", len(items), 0), l.Err()); err != nil {
 		return nil, err
@@ -400,8 +403,8 @@ type revoked struct {
 // readPause is the least time between two reads of the record after bells: any process that reads the table can ring.
 const readPause = time.Second
 
-// Revoked returns a channel that is closed once the record has shown a request to give way. From the first call on, the bell makes the
-// holder read the record.
+// Revoked returns a channel that is closed once the record has shown a request to give way. From the first call on, the
+// bell makes the holder read the record.
 func (l *Lock) Revoked() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -434,7 +437,8 @@ func (l *Lock) asked(mark *queue.Revocation) {
 	}
 	l.mu.Unlock()
 	if log := l.k.log; first {
-		notify.Send(log, event.Revoked{Origin: log.Origin(l.ticket), By: mark.By, Why: mark.Why, At: mark.At, Deadline: mark.Deadline})
+		notify.Send(log, event.Revoked{Origin: log.Origin(l.ticket), By: mark.By, Why: mark.Why, At: mark.At,
+			Deadline: mark.Deadline})
 	}
 }
 
@@ -470,8 +474,8 @@ func (p *player) reads(k *Caller) {
 	}
 }
 
-// calling returns the context of a request of the holder. It ends when the member does not await the answer any more: see abandon and
-// cuts.
+// calling returns the context of a request of the holder. It ends when the member does not await the answer any more:
+// see abandon and cuts.
 func (l user) calling(values context.Context, is member.Purpose, settles bool) context.Context {
 	if is != member.Transacting || !settles {
 		return values

@@ -1,12 +1,12 @@
-// Package requests sends the requests of one queue: the writes of the serving record and of the rows, which package queue
-// describes, and the reads of both.
+// Package requests sends the requests of one queue: the writes of the serving record and of the rows, which package
+// queue describes, and the reads of both.
 //
-// Each function sends one request unless its documentation says otherwise. A write of the record returns it as it is afterwards
-// (not after [SendBlind]), or as it refused the write and [ErrRefused], [ErrLost] or [ErrMade]. After any other error it may have
-// been applied, or may yet be. test/docs/testdata/writes.md has the conditions of each write.
+// Each function sends one request unless its documentation says otherwise. A write of the record returns it as it is
+// afterwards (not after [SendBlind]), or as it refused the write and [ErrRefused], [ErrLost] or [ErrMade]. After any
+// other error it may have been applied, or may yet be. test/docs/testdata/writes.md has the conditions of each write.
 //
-// A consistent look shows every live row ahead of the caller's own, on every page. To be first in a look is a reason to try
-// CLAIM and no more, because a ticket that was taken earlier may put its row later.
+// A consistent look shows every live row ahead of the caller's own, on every page. To be first in a look is a reason to
+// try CLAIM and no more, because a ticket that was taken earlier may put its row later.
 //
 //	| failure                       | outcome                                      |
 //	|-------------------------------|----------------------------------------------|

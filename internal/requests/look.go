@@ -14,8 +14,8 @@ import (
 // Look reads the record and all rows ahead of ticket t, all of them if it is zero, by one consistent query. floor is
 // the floor that the caller saw last, or zero. If it is directly below t, no row can be
 // ahead, and Look reads the record alone. Each further megabyte of rows, some 3,000, costs
-// one more request, and so does a user's item. turns is zero, or how many tickets the row of ticket t has: it also shows that row
-// and the one after, which a holder needs to hand over by name, and always reads the rows.
+// one more request, and so does a user's item. turns is zero, or how many tickets the row of ticket t has: it also
+// shows that row and the one after, which a holder needs to hand over by name, and always reads the rows.
 func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, turns int) (s queue.Snapshot, err error) {
 	next, last := t.Plus(uint64(turns)), ticket.Max
 	byName := turns > 0 && next != last
@@ -65,7 +65,8 @@ func Look(ctx context.Context, q table.Queue, t, floor ticket.Number, turns int)
 	return s, nil
 }
 
-// LookAround reads the record and all rows but that of ticket t, also those behind it. It costs the requests of LookAll.
+// LookAround reads the record and all rows but that of ticket t, also those behind it. It costs the requests of
+// LookAll.
 func LookAround(ctx context.Context, q table.Queue, t ticket.Number) (queue.Snapshot, error) {
 	s, err := LookAll(ctx, q)
 	s.Rows = slices.DeleteFunc(s.Rows, func(row queue.Waiter) bool {

@@ -36,8 +36,8 @@ func Get(ctx context.Context, q table.Queue) (queue.Record, error) {
 	return rec.Timed(sent, time.Now()), err
 }
 
-// Send sends a write of the record. It returns the record that it left or that refused it, what was learned of it, and the
-// error unless it was applied.
+// Send sends a write of the record. It returns the record that it left or that refused it, what was learned of it, and
+// the error unless it was applied.
 func Send(ctx context.Context, q table.Queue, w clause.Write) (queue.Record, machine.Reply, error) {
 	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), q.Record().Express(w, q.Names()), false)
@@ -55,9 +55,11 @@ func SendBlind(ctx context.Context, q table.Queue, w clause.Write) (queue.Record
 	return rec, ReplyOf(err), err
 }
 
-// SendWith is Send for a write of a record on a user's item, and the user's own update of that item, on both conditions. users
-// has an update, and may have a condition.
-func SendWith(ctx context.Context, q table.Queue, w clause.Write, users expression.Expression) (queue.Record, machine.Reply, error) {
+// SendWith is Send for a write of a record on a user's item, and the user's own update of that item, on both
+// conditions. users has an update, and may have a condition.
+func SendWith(
+	ctx context.Context, q table.Queue, w clause.Write, users expression.Expression,
+) (queue.Record, machine.Reply, error) {
 	sent := time.Now()
 	item, err := q.Record().Update(ctx, q.RecordKey(), table.Join(q.Record().Express(w, q.Names()), users), false)
 	rec, err := written(q, item, err)

@@ -12,13 +12,17 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// SendRow sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error says why
-// the reply is not known.
-func SendRow(ctx context.Context, q table.Queue, t ticket.Number, w clause.Write) (reply machine.Reply, id string, err error) {
+// SendRow sends a write of the row of a ticket, once. id is that of the row which refused it as made before. The error
+// says why the reply is not known.
+func SendRow(
+	ctx context.Context, q table.Queue, t ticket.Number, w clause.Write,
+) (reply machine.Reply, id string, err error) {
 	return sendRow(ctx, q, q.Key(q.SortKey(t)), w)
 }
 
-func sendRow(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {
+func sendRow(
+	ctx context.Context, q table.Queue, key clause.Item, w clause.Write,
+) (reply machine.Reply, id string, err error) {
 	e := q.Express(w, q.RowNames())
 	switch w.Kind {
 	case clause.Put:

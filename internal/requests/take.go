@@ -12,8 +12,9 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Take takes a number of the record's own counter, with the rider of TAKE. Otherwise than Send it sends a second request if
-// the record is to be seeded, on an engine that cannot do that with the first. ReplyFailed says that the rider was not applied.
+// Take takes a number of the record's own counter, with the rider of TAKE. Otherwise than Send it sends a second
+// request if the record is to be seeded, on an engine that cannot do that with the first. ReplyFailed says that the
+// rider was not applied.
 func Take(ctx context.Context, q table.Queue, rider ticket.Rider) (queue.Record, machine.Reply, error) {
 	tickets := counter.Counter{
 		Store: q.Record(), Key: q.RecordKey(), What: "serving record of \"" + q.String() + "\"",

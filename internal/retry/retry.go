@@ -21,7 +21,8 @@ import (
 type Policy struct {
 	Retryable func(err error) bool // whether a request that failed with err may succeed later; nil: never
 	OnRetry   func(err error)      // receives each retryable error before the pause; nil: nothing
-	Schedule  *Schedule            // of one series of attempts, which may be several calls; nil: each Do has an endless one
+	// of one series of attempts, which may be several calls; nil: each Do has an endless one
+	Schedule *Schedule
 }
 
 // Within returns the policy for one series of attempts, whose Schedule is For(timeout).

@@ -38,7 +38,8 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Timeout > 0 {
-		return fmt.Sprintf("%s on %s: no answer within %v: %s", e.Operation, e.where(), e.Timeout.Round(time.Millisecond), brief(e.Err))
+		return fmt.Sprintf("%s on %s: no answer within %v: %s", e.Operation, e.where(), e.Timeout.Round(time.Millisecond),
+			brief(e.Err))
 	}
 	return fmt.Sprintf("%s on %s: %s", e.Operation, e.where(), brief(e.Err))
 }
@@ -81,7 +82,8 @@ func brief(err error) string {
 		return "throttled by the limit of the " + limit
 	case strings.Contains(s, "Missing Region"):
 		return "there is no region: set AWS_REGION, or Region of the aws.Config"
-	case strings.Contains(s, "failed to refresh cached credentials") || strings.Contains(s, "failed to retrieve credentials"):
+	case strings.Contains(s, "failed to refresh cached credentials") ||
+		strings.Contains(s, "failed to retrieve credentials"):
 		return "there are no credentials: set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a role"
 	}
 	if api, answered := errors.AsType[smithy.APIError](err); answered && api.ErrorMessage() != "" {
@@ -116,7 +118,8 @@ func (e *Refused) Error() string { return "the condition was false" }
 
 var (
 	// errUnshown is a lasting property of the engine.
-	errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: try queuelock doctor --deep")
+	errUnshown = errors.New("queuelock: a refused write did not return its item, which DynamoDB does since June 2023: " +
+		"try queuelock doctor --deep")
 	// errContradicted is transient, as the item may change, but see Retryable.
 	errContradicted = errors.New("the write was refused by an item that meets all of its conditions")
 )
@@ -173,7 +176,8 @@ func (s *Store) Nests() bool { return !s.flat.Load() }
 // engines that do not know the form. Nests is false from then on.
 func (s *Store) RefusesNesting(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok || api.ErrorCode() != validationException || !strings.Contains(strings.ToLower(api.ErrorMessage()), "expression") {
+	if !ok || api.ErrorCode() != validationException ||
+		!strings.Contains(strings.ToLower(api.ErrorMessage()), "expression") {
 		return false
 	}
 	s.flat.Store(true)
@@ -226,8 +230,8 @@ func schemaProblem(ctx context.Context, db any, timeout time.Duration, name stri
 	return problem
 }
 
-// Transient reports whether another attempt can help, by [Kinds]. It is false for a refusal, a wrong table, and the end of the
-// caller's context.
+// Transient reports whether another attempt can help, by [Kinds]. It is false for a refusal, a wrong table, and the end
+// of the caller's context.
 func Transient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Timeout > 0 || e.again && !ended(e.Err))
@@ -239,8 +243,8 @@ func ended(err error) bool {
 }
 
 // Retryable repeats requests that were Unanswered, without a limit of its own. So it does not repeat a write that was
-// Contradicted. An error that wraps the end of a context may be of a provider of credentials, or of a client that wraps the
-// SDK's. If it is the end of the caller's, a retry.Policy ends anyway.
+// Contradicted. An error that wraps the end of a context may be of a provider of credentials, or of a client that wraps
+// the SDK's. If it is the end of the caller's, a retry.Policy ends anyway.
 var Retryable = retry.Policy{Retryable: func(err error) bool { return Unanswered(err) && !Contradicted(err) }}
 
 // Contradicted reports whether a write was refused by an item that meets all of its conditions. It was not applied, and
@@ -266,10 +270,10 @@ func Renewable(err error) bool {
 func RenewableCode(code string) bool { return slices.Contains(renewable, code) }
 
 // Applied reports whether a write that its sender alone repeats (clause.BySender), and that
-// failed with err, may have been applied, or may yet be. A refused condition proves that it was not, and so does an error
-// that no repetition changes. Any other proves nothing: a transport that retries on its own may have sent the request before. A
-// right that is missing was missing then, too, unless the client has had an answer to the operation, or the operation is of
-// tables of which nothing is known.
+// failed with err, may have been applied, or may yet be. A refused condition proves that it was not, and so does an
+// error that no repetition changes. Any other proves nothing: a transport that retries on its own may have sent the
+// request before. A right that is missing was missing then, too, unless the client has had an answer to the operation,
+// or the operation is of tables of which nothing is known.
 func Applied(err error) bool {
 	if err == nil {
 		return true

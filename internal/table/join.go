@@ -26,7 +26,8 @@ func Join(own Expressions, users expression.Expression) Expressions {
 	if own.err != nil {
 		return own
 	}
-	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values), write: clause.Write{Repeat: own.write.Repeat}}
+	e := Expressions{names: maps.Clone(own.names), values: maps.Clone(own.values),
+		write: clause.Write{Repeat: own.write.Repeat}}
 	if e.values == nil {
 		e.values = map[string]types.AttributeValue{}
 	}
@@ -67,9 +68,11 @@ func Join(own Expressions, users expression.Expression) Expressions {
 // apart gives the user's placeholders names that the lock's own do not have.
 func apart(text string) string { return placeholders.ReplaceAllString(text, "${1}u$2") }
 
-// UsersUpdate builds a caller's update of the item, which must leave the key and the lock's own attributes alone, and its
-// conditions.
-func UsersUpdate(h *queue.Home, update expression.UpdateBuilder, cond []expression.ConditionBuilder) (expression.Expression, error) {
+// UsersUpdate builds a caller's update of the item, which must leave the key and the lock's own attributes alone, and
+// its conditions.
+func UsersUpdate(
+	h *queue.Home, update expression.UpdateBuilder, cond []expression.ConditionBuilder,
+) (expression.Expression, error) {
 	b := expression.NewBuilder().WithUpdate(update)
 	switch len(cond) {
 	case 0:

@@ -34,9 +34,9 @@ type Kind struct {
 	is     func(error) bool // nil: every error
 }
 
-// Kinds lists how requests fail; the first that fits counts. It alone decides which of them are repeated. The settings of a
-// client that has had no answer may be wrong, so it fails fast. Those of one that had were right. What has changed meanwhile may
-// change again, and its wait keeps its place until then.
+// Kinds lists how requests fail; the first that fits counts. It alone decides which of them are repeated. The settings
+// of a client that has had no answer may be wrong, so it fails fast. Those of one that had were right. What has changed
+// meanwhile may change again, and its wait keeps its place until then.
 //
 // A SchemaError, and an item that cannot be read, are none of these, and end a wait.
 var Kinds = []Kind{
@@ -52,15 +52,18 @@ var Kinds = []Kind{
 		passes,
 	},
 	{
-		"credentials that have expired or are not known, a wrong clock", AfterAny, "they are renewed, and the clock is corrected",
+		"credentials that have expired or are not known, a wrong clock", AfterAny,
+		"they are renewed, and the clock is corrected",
 		func(err error) bool { return RenewableCode(codeOf(err)) },
 	},
 	{
-		"a right that is missing, and any other refusal", AfterSame, "a policy was changed; at the first request, the action was forgotten",
+		"a right that is missing, and any other refusal", AfterSame,
+		"a policy was changed; at the first request, the action was forgotten",
 		func(err error) bool { return codeOf(err) != "" && codeOf(err) != unknownCode },
 	},
 	{
-		"a name that does not resolve, a certificate, an answer of a proxy, a provider of credentials", AfterAny, "the way to DynamoDB is disturbed",
+		"a name that does not resolve, a certificate, an answer of a proxy, a provider of credentials", AfterAny,
+		"the way to DynamoDB is disturbed",
 		nil,
 	},
 }

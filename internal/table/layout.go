@@ -39,7 +39,8 @@ func (l Layout) Validate() error {
 		case !utf8.ValidString(n.name):
 			return fmt.Errorf("the %s is named %q: valid UTF-8 is needed", n.what, clip(n.name))
 		case strings.ContainsAny(n.name, "[]"):
-			return fmt.Errorf("the %s is named %q: the SDK's expressions cannot name it: choose a name without brackets", n.what, clip(n.name))
+			return fmt.Errorf("the %s is named %q: the SDK's expressions cannot name it: choose a name without brackets", n.what,
+				clip(n.name))
 		case taken:
 			return fmt.Errorf("the %s is named %q, which is also %s: choose another name", n.what, n.name, other)
 		}

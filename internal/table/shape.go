@@ -19,9 +19,10 @@ type Expressions struct {
 	update, condition *string // nil: none
 	names             map[string]string
 	values            map[string]types.AttributeValue
-	write             clause.Write // that they express, and its attributes; of one that is joined with another's, Repeat only
-	attributes        clause.Names
-	err               error // of building them; the request returns it
+	// that they express, and its attributes; of one that is joined with another's, Repeat only
+	write      clause.Write
+	attributes clause.Names
+	err        error // of building them; the request returns it
 }
 
 // Build builds the expressions of one request.
@@ -36,7 +37,8 @@ func Build(b expression.Builder) Expressions {
 // maxTemplates bounds what a Store remembers, should the names of attributes or the number of ids in a write vary much.
 const maxTemplates = 1000
 
-// templates are the expressions of writes by their shape: those of a shape are built once, and each write fills in its ids and values.
+// templates are the expressions of writes by their shape: those of a shape are built once, and each write fills in its
+// ids and values.
 type templates struct {
 	mu      sync.RWMutex
 	by      map[string]*template
@@ -95,7 +97,8 @@ func newTemplate(w clause.Write, n clause.Names, values int) *template {
 		dummies[i] = clause.String(strconv.Itoa(i))
 	}
 	t := &template{ids: map[string]int{}, values: map[string]int{}}
-	t.Expressions = Build(w.Template(n, func(i int) string { return dummy + strconv.Itoa(i) }, func(i int) types.AttributeValue { return dummies[i] }))
+	name := func(i int) string { return dummy + strconv.Itoa(i) }
+	t.Expressions = Build(w.Template(n, name, func(i int) types.AttributeValue { return dummies[i] }))
 	for placeholder, name := range t.names {
 		if name[:1] == dummy {
 			t.ids[placeholder], _ = strconv.Atoi(name[1:])

@@ -73,7 +73,8 @@ type Store struct {
 
 // NewStore returns a Store whose calls each have that timeout, with the SDK's retries.
 func NewStore(db DynamoDB, layout Layout, timeout time.Duration) *Store {
-	return &Store{db: db, layout: layout, clock: new(heartbeat.Clock), timeout: timeout, flat: new(atomic.Bool), dating: make(chan struct{}, 1), templates: newTemplates(), answers: new(answers)}
+	return &Store{db: db, layout: layout, clock: new(heartbeat.Clock), timeout: timeout, flat: new(atomic.Bool),
+		dating: make(chan struct{}, 1), templates: newTemplates(), answers: new(answers)}
 }
 
 // Within returns the same table with another timeout.
@@ -100,8 +101,8 @@ func (s *Store) Clock() *heartbeat.Clock { return s.clock }
 
 func (s *Store) Layout() Layout { return s.layout }
 
-// Update updates the item and returns it as it is afterwards. blind: it returns only the item of a refusal, by *Refused, as
-// all writes do whose condition is false.
+// Update updates the item and returns it as it is afterwards. blind: it returns only the item of a refusal, by
+// *Refused, as all writes do whose condition is false.
 func (s *Store) Update(ctx context.Context, key clause.Item, e Expressions, blind bool) (clause.Item, error) {
 	if e.err != nil {
 		return nil, e.err
@@ -166,7 +167,8 @@ func (s *Store) Delete(ctx context.Context, key clause.Item, e Expressions) erro
 func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
 	r := s.begin(ctx, "GetItem")
 	defer r.cancel()
-	out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key, ConsistentRead: aws.Bool(true)}, r.options...)
+	out, err := s.db.GetItem(r.ctx, &dynamodb.GetItemInput{TableName: &s.layout.Table, Key: key,
+		ConsistentRead: aws.Bool(true)}, r.options...)
 	if err != nil {
 		return nil, r.failed(err)
 	}
@@ -174,16 +176,19 @@ func (s *Store) Get(ctx context.Context, key clause.Item) (clause.Item, error) {
 	return out.Item, nil
 }
 
-// Range reads a page of at most 1 MB of the items of the queue with sort keys from from to to, in order and consistently: the
-// first, or that after the key after. next is where another page begins; nil: this is the last.
-func (q Queue) Range(ctx context.Context, from, to string, after clause.Item) (items []clause.Item, next clause.Item, err error) {
+// Range reads a page of at most 1 MB of the items of the queue with sort keys from from to to, in order and
+// consistently: the first, or that after the key after. next is where another page begins; nil: this is the last.
+func (q Queue) Range(
+	ctx context.Context, from, to string, after clause.Item,
+) (items []clause.Item, next clause.Item, err error) {
 	r := q.begin(ctx, "Query")
 	defer r.cancel()
 	out, err := q.db.Query(r.ctx, &dynamodb.QueryInput{
 		TableName: &q.layout.Table, KeyConditionExpression: aws.String("(#pk = :pk) AND (#sk BETWEEN :from AND :to)"),
-		ExpressionAttributeNames:  map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
-		ExpressionAttributeValues: clause.Item{":pk": clause.String(q.Entity), ":from": clause.String(from), ":to": clause.String(to)},
-		ConsistentRead:            aws.Bool(true), ExclusiveStartKey: after,
+		ExpressionAttributeNames: map[string]string{"#pk": q.layout.PK, "#sk": q.layout.SK},
+		ExpressionAttributeValues: clause.Item{":pk": clause.String(q.Entity), ":from": clause.String(from),
+			":to": clause.String(to)},
+		ConsistentRead: aws.Bool(true), ExclusiveStartKey: after,
 	}, r.options...)
 	if err != nil {
 		return nil, nil, r.failed(err)
@@ -203,8 +208,8 @@ func (s *Store) left() time.Duration {
 	return min(s.timeout, time.Until(s.end))
 }
 
-// request is one call of the SDK, with the timeout of the store. Either answered or failed takes the answer. cancel must be
-// called in the end, also if the SDK client panics.
+// request is one call of the SDK, with the timeout of the store. Either answered or failed takes the answer. cancel
+// must be called in the end, also if the SDK client panics.
 type request struct {
 	*Store
 	caller    context.Context

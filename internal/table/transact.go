@@ -76,7 +76,8 @@ func (s *Store) Transact(ctx context.Context, token string, items []types.Transa
 	}
 	r := s.begin(ctx, transactWriteItems, once)
 	defer r.cancel()
-	out, err := db.TransactWriteItems(r.ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token, TransactItems: items}, r.options...)
+	out, err := db.TransactWriteItems(r.ctx, &dynamodb.TransactWriteItemsInput{ClientRequestToken: &token,
+		TransactItems: items}, r.options...)
 	if err != nil {
 		var tables []string
 		for _, item := range items {

@@ -366,8 +366,8 @@ var mutants = []mutant{
 	},
 	{
 		"a waiter's heartbeat that writes one attribute more", "internal/requests/row.go",
-		"func sendRow(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n",
-		"func sendRow(ctx context.Context, q table.Queue, key clause.Item, w clause.Write) (reply machine.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
+		"	ctx context.Context, q table.Queue, key clause.Item, w clause.Write,\n) (reply machine.Reply, id string, err error) {\n",
+		"	ctx context.Context, q table.Queue, key clause.Item, w clause.Write,\n) (reply machine.Reply, id string, err error) {\n\tif w.Name == \"HEARTBEAT of a row\" {\n\t\tw.Do = append(w.Do, clause.At(\"renewed\").Set(clause.V(clause.Int(1))))\n\t}\n",
 		noWrite, 5000, "",
 	},
 	{

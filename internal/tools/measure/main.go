@@ -96,7 +96,7 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 		return nil, err
 	}
 	var root, fieldsOfLock, proseWords, marks, testLines, inQueue int
-	var complex, wide, rootDocs, publicDocs, lines, client, search, pragmas, mixing, methods []count
+	var complex, wide, rootDocs, publicDocs, lines, client, search, long, pragmas, mixing, methods []count
 	for _, s := range sources {
 		if s.dir() == "." {
 			root++
@@ -112,6 +112,7 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 				client = tally(client, s.dir(), s.lines)
 			}
 			pragmas = tally(pragmas, s.name, s.noinline)
+			long = tally(long, s.name, s.long)
 			mixing = append(mixing, mixed(s, 2)...)
 			for _, of := range methodsOf(s) {
 				methods = tally(methods, of, 1)
@@ -161,6 +162,7 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 		{name: "lines of what a client does in a queue", value: sum(client), parts: client},
 		{name: "lines of internal/testbed/search", value: sum(search), parts: search, note: "no tests"},
 		{name: "exported symbols of queue", value: inQueue},
+		{name: "lines above 120 columns", value: sum(long), parts: long},
 		{name: "go:noinline pragmas", value: sum(pragmas), parts: pragmas},
 		largest("methods of a type of the library", methods),
 		{name: "functions that touch three mechanisms or more", value: len(mixing), parts: mixing},
