@@ -256,7 +256,7 @@ func (s granting) confirmed(r Replied) Do {
 		me, _ := r.Record.Mine(a.ID)
 		a.unknown = false
 		return Do{State: Granted, Attempt: a, Holder: &me}
-	case ReplyLost:
+	case ReplyRefusedForGood:
 	default:
 		return s.pause()
 	}

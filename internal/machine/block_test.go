@@ -136,7 +136,7 @@ func TestBlockOpen(t *testing.T) {
 	} {
 		b := newBlock(machine.Grant{})
 		b.hold.Transact()
-		b.hold.Leave(state)
+		b.hold.LeaveTransaction(state)
 		b.follow(t)
 		if b.follow(t); b.hold.Open() != open {
 			t.Errorf("after %d, a later turn is open: %v", state, b.hold.Open())

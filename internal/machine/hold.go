@@ -172,8 +172,8 @@ func (h *Hold) Made(rec queue.Record) Made { return MadeOf(rec, h.grant.ID, h.gr
 // Left returns the state of the last transaction.
 func (h *Hold) Left() TransactionState { return h.left }
 
-// Leave records the state of the last transaction.
-func (h *Hold) Leave(state TransactionState) { h.left = state }
+// LeaveTransaction records the state of the last transaction.
+func (h *Hold) LeaveTransaction(state TransactionState) { h.left = state }
 
 // Step takes what has happened and returns what to do next. It has no other effect.
 func (h *Hold) Step(now HoldTimes, e HoldEvent) HoldDo {

@@ -69,7 +69,7 @@ func (t *turn) apply(w clause.Write) machine.HoldEvent {
 	case clause.Made:
 		e.Reply = machine.ReplyMade
 	case clause.Lost:
-		e.Reply = machine.ReplyLost
+		e.Reply = machine.ReplyRefusedForGood
 	}
 	return e
 }
@@ -207,7 +207,7 @@ func TestHoldVerdicts(t *testing.T) {
 // refusedTransaction is the state after a fenced transaction that was refused; lateCopy makes it.
 func refusedTransaction(w *turn) {
 	w.hold.Transact()
-	w.hold.Leave(machine.TransactionRefused)
+	w.hold.LeaveTransaction(machine.TransactionRefused)
 }
 
 func lateCopy(w *turn) { w.apply(queue.NumberedFence("me", n(5), true, machine.NextTransaction(0))) }
@@ -386,7 +386,7 @@ func (l *life) use() {
 		l.answer(machine.HoldChanged, l.hold.SetData([]byte("x")))
 	case 2:
 		l.answer(machine.HoldChanged, l.hold.Transact())
-		l.hold.Leave(machine.TransactionState(l.IntN(3)))
+		l.hold.LeaveTransaction(machine.TransactionState(l.IntN(3)))
 	case 3:
 		l.step(machine.HoldEvent{Kind: machine.HoldEnded, Err: errors.New("ended")})
 	case 4:
@@ -538,7 +538,7 @@ func (l *life) end() {
 	}
 	for _, e := range []machine.HoldEvent{
 		{Kind: machine.HoldRelease}, {Kind: machine.HoldUpdate}, {Kind: machine.HoldEnded},
-		{Kind: machine.HoldChanged, Reply: machine.ReplyLost, Record: l.record()}, {Kind: machine.HoldBeaten, Reply: machine.ReplyLost, Record: l.record()},
+		{Kind: machine.HoldChanged, Reply: machine.ReplyRefusedForGood, Record: l.record()}, {Kind: machine.HoldBeaten, Reply: machine.ReplyRefusedForGood, Record: l.record()},
 	} {
 		l.take(e)
 	}
@@ -568,7 +568,7 @@ func TestHoldAnyReply(t *testing.T) {
 		mode := []queue.Mode{{}, {Shared: true}, {Permits: 2}}[r.IntN(3)]
 		w := newTurnOf(mode, machine.Grant{FailClosed: r.IntN(4) == 0, Resumed: r.IntN(4) == 0, Delay: time.Duration(r.IntN(2)) * time.Minute})
 		w.hold.Transact()
-		w.hold.Leave(machine.TransactionState(r.IntN(3)))
+		w.hold.LeaveTransaction(machine.TransactionState(r.IntN(3)))
 		event := func() machine.HoldEvent {
 			e := machine.HoldEvent{
 				Reply: machine.Reply(r.IntN(int(machine.ReplyContradicted) + 1)), Record: records[r.IntN(len(records))], Delivered: r.IntN(2) == 0,

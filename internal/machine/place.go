@@ -162,7 +162,7 @@ func (p *Place) remember(id string) {
 // answered is what the answer to the request under way means.
 func (p *Place) answered(e PlaceEvent) PlaceTodo {
 	before, do := p.state, PlaceTodo{}
-	switch lost := e.Reply == ReplyLost || e.Reply == ReplyRefused; {
+	switch lost := e.Reply == ReplyRefusedForGood || e.Reply == ReplyRefused; {
 	case before == rowDeleting:
 		p.state = rowGone
 		return PlaceTodo{Do: PlaceOver}

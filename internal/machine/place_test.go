@@ -209,7 +209,7 @@ func TestPlace(t *testing.T) {
 				case clause.Made:
 					e.Reply = ReplyMade
 				case clause.Lost:
-					if e.Reply = ReplyLost; mine(e.ID) && !n.came {
+					if e.Reply = ReplyRefusedForGood; mine(e.ID) && !n.came {
 						wrong("its %s is refused by its own row", n.send.Name)
 					}
 				default:

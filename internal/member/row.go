@@ -168,7 +168,7 @@ func (s keeping) answered(a ask, e Answer) {
 	case todo.Do == machine.PlaceKeep:
 		s.kept(a, todo)
 	case !renewed || r.place.Left():
-	case e.Reply == machine.ReplyLost, !r.confirms && !s.now.Before(r.ends):
+	case e.Reply == machine.ReplyRefusedForGood, !r.confirms && !s.now.Before(r.ends):
 		s.lost()
 	default:
 		r.renews = s.c.Beats(Timer{Renews, r.n}, r.kind, a.sent, true, e.Reply != machine.ReplyApplied)

@@ -50,7 +50,7 @@ func TestFoundRow(t *testing.T) {
 		t.Errorf("a renewed row ends at %v", r.ends)
 	}
 	keeping{s, r}.due(Renews)
-	if answer(machine.ReplyLost); len(s.out) != 1 {
+	if answer(machine.ReplyRefusedForGood); len(s.out) != 1 {
 		t.Errorf("a row that was swept: %+v", s.out)
 	}
 }

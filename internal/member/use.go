@@ -116,7 +116,7 @@ func (s transacting) leaves(e Uses) {
 		return
 	}
 	h.joined, h.uses, h.stopped = false, slices.Delete(h.uses, 0, 1), false
-	h.hold.Leave(e.Left)
+	h.hold.LeaveTransaction(e.Left)
 	s.goesOn()
 }
 
@@ -268,7 +268,7 @@ func (s transacting) settledAs(made machine.Made) {
 	if made == machine.MadeUnknown {
 		left = machine.TransactionUnsettled
 	}
-	if h.hold.Leave(left); left == machine.TransactionUnsettled && !h.calls { // what waits for it is not begun
+	if h.hold.LeaveTransaction(left); left == machine.TransactionUnsettled && !h.calls { // what waits for it is not begun
 		s.endsUse(Failed, errHidden)
 	}
 	s.goesOn()
@@ -318,7 +318,7 @@ func (s transacting) attempted(e Answer) machine.TransactionEvent {
 func (s transacting) made(rec queue.Record, lost ...machine.Made) machine.Made {
 	made := s.h.hold.Made(rec)
 	if slices.Contains(lost, made) {
-		do := s.steps(machine.HoldEvent{Kind: machine.HoldChanged, Reply: machine.ReplyLost, Record: rec})
+		do := s.steps(machine.HoldEvent{Kind: machine.HoldChanged, Reply: machine.ReplyRefusedForGood, Record: rec})
 		if s.h.hold.Phase() == machine.PhaseLost {
 			s.lose(do.Err)
 		}
@@ -351,7 +351,7 @@ func (s transacting) transacts(e machine.TransactionEvent) {
 			return
 		case machine.TransactDone:
 			h.tx = nil
-			h.hold.Leave(do.Left)
+			h.hold.LeaveTransaction(do.Left)
 			s.endsUse(newsOf(do.Result), do.Err)
 			s.goesOn()
 			return // the next transaction may be under way
@@ -375,7 +375,7 @@ func (s transacting) attempt(renew bool) {
 	var fence clause.Write
 	if h.hold.Left() != machine.TransactionUnsettled {
 		fence = h.hold.Transact()
-		h.hold.Leave(machine.TransactionUnsettled) // until its outcome is known: a release says so
+		h.hold.LeaveTransaction(machine.TransactionUnsettled) // until its outcome is known: a release says so
 	}
 	s.do(Send{Of: s.ask(byTx, s.b.n), Write: fence, Tx: true, Renew: renew, Caller: s.caller()})
 }

@@ -347,7 +347,8 @@ func (p *player) refuses(e member.Refuse, err error) {
 		}
 	}
 	// The first of its block has waited for longer.
-	if !e.GaveUp && !k.placed && k.wants.Until.IsZero() && !errors.Is(err, p.c.hung) && table.Unanswered(err) && !p.silent(k) {
+	if !e.GaveUp && !k.placed && k.wants.Until.IsZero() && !errors.Is(err, p.c.hung) &&
+		table.Unanswered(err) && !p.silent(k) {
 		p.mu.Lock()
 		p.drop(k.id)
 		p.enters(k)

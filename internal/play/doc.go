@@ -42,9 +42,9 @@
 //
 // # Files
 //
-//	client.go      Client: the players of all queues          lock.go   Lock: one turn
-//	player.go      player: events, steps, the timer           keep.go   its lease
-//	caller.go      Caller: an acquire under way               use.go    transactions, data and other calls of its holder
-//	send.go        wire: requests and their answers           end.go    its release
+//	client.go      Client: the players of all queues          lock.go    Lock: one turn
+//	player.go      player: events, steps, the timer           lease.go   its lease
+//	caller.go      Caller: an acquire under way               use.go     transactions, data and other calls of its holder
+//	send.go        wire: requests and their answers           release.go its release
 //	clock.go       clock: what a member asks of time          sight.go, line.go   what blocks have seen
 package play

@@ -48,7 +48,7 @@ var mistakes = []struct {
 		own + "TestSuspendedHost",
 	},
 	{
-		"a renewal counts from its answer", "keep.go",
+		"a renewal counts from its answer", "lease.go",
 		"		l.ends, l.failure = r.Ends, nil\n", "		l.ends, l.failure = time.Now().Add(l.terms().TTL-l.terms().Margin), nil\n",
 		own + "TestRenewalCountsFromItsRequest",
 	},
@@ -88,7 +88,7 @@ var mistakes = []struct {
 		own + "TestTurnTooLate",
 	},
 	{
-		"a lock is on the list of Close when its holder hears of the loss", "keep.go",
+		"a lock is on the list of Close when its holder hears of the loss", "lease.go",
 		"	l.p.c.unlist(l.Lock)\n	l.loss, l.phase,", "	defer l.p.c.unlist(l.Lock)\n	l.loss, l.phase,",
 		own + "TestLossLeavesTheList",
 	},

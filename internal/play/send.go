@@ -296,7 +296,7 @@ func write(ctx context.Context, q table.Queue, r *request, s member.Send) (a mem
 		}
 		notify.Send(r.log, event.Swept{Origin: r.log.Origin(r.Ticket), Expired: len(s.Sweep), Removed: n})
 	case !s.Row.IsZero():
-		if a.Reply, a.Row, a.Err = requests.SendRow(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyLost &&
+		if a.Reply, a.Row, a.Err = requests.SendRow(ctx, q, s.Row, s.Write); a.Reply == machine.ReplyRefusedForGood &&
 			s.Write.Kind == clause.Put {
 			a.Err = nil // another row has the ticket
 		}

@@ -133,7 +133,7 @@ func (c clock) warns(w *machine.Wait, from machine.Doing, r machine.Replied, do 
 	case do.Late != nil:
 		c.c.Log.Warn("queuelock: a grant came too late to be used, or is malformed",
 			"queue", c.queue.String(), "ticket", w.Ticket, "problem", do.Late.Problem)
-	case from == machine.Confirming && r.Reply == machine.ReplyLost:
+	case from == machine.Confirming && r.Reply == machine.ReplyRefusedForGood:
 		c.c.Log.Warn("queuelock: a fail-closed grant was not confirmed in time", "queue", c.queue.String(), "ticket",
 			w.Ticket)
 	case do.State == machine.Ended && do.Why == machine.WhyOvertaken && from != machine.Removing &&

@@ -74,7 +74,7 @@ func ReplyOf(err error) machine.Reply {
 	case errors.Is(err, ErrMade):
 		return machine.ReplyMade
 	case errors.Is(err, ErrLost):
-		return machine.ReplyLost
+		return machine.ReplyRefusedForGood
 	case errors.Is(err, ErrRefused):
 		return machine.ReplyRefused
 	case table.Contradicted(err):

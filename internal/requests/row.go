@@ -42,7 +42,7 @@ func sendRow(
 		r := clause.Reader{Item: refused.Item}
 		return machine.ReplyMade, r.Text(attr.ID), nil
 	case refused.Means == clause.Lost:
-		return machine.ReplyLost, "", nil
+		return machine.ReplyRefusedForGood, "", nil
 	}
 	return machine.ReplyRefused, "", nil
 }

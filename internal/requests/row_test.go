@@ -57,7 +57,7 @@ func resume(ctx context.Context, q table.Queue, row queue.Waiter, from string, e
 	switch reply {
 	case machine.ReplyApplied:
 		id = row.ID
-	case machine.ReplyLost:
+	case machine.ReplyRefusedForGood:
 		err = errTaken
 	}
 	return id, err

@@ -66,7 +66,7 @@ var mutants = []mutant{
 		"", 0, "./test/acquire TestSlowGrantEndsInTime",
 	},
 	{
-		"block: the driver does not read the clock", "internal/play/keep.go",
+		"block: the driver does not read the clock", "internal/play/lease.go",
 		"l.phase.Held() && !l.ends.IsZero() && !now.Before(l.ends)", "l.phase.Held() && l.ends.IsZero() && !now.Before(l.ends)",
 		"", 0, "./internal/play TestClockIsRead",
 	},
@@ -156,7 +156,7 @@ var mutants = []mutant{
 		`was granted before ticket`, 41003, "",
 	},
 	{
-		"a record that is older than one already seen replaces it", "queue/follows.go",
+		"a record that is older than one already seen replaces it", "queue/stage.go",
 		"\tcase r.sent.After(before.read):\n", "\tcase true:\n\t\treturn r.read.After(before.read)\n\tcase r.sent.After(before.read):\n",
 		`gave up its place`, 130, "",
 	},

@@ -26,7 +26,7 @@ var mistakes = []struct {
 		New:  "	h.keeps(rec)\n",
 	}},
 	{"a look declares a named holder gone that the answer before has not shown", plant.Edit{
-		File: "queue/named.go", Old: "s.Abandoned(h, t) && h.ID == s.Suspect:", New: "s.Abandoned(h, t):",
+		File: "queue/byname.go", Old: "s.Abandoned(h, t) && h.ID == s.Suspect:", New: "s.Abandoned(h, t):",
 	}},
 	{"a new ticket forgets the attempts with the one before", plant.Edit{
 		File: "internal/machine/wait.go", Old: "	s.turn = turn{entered: len(s.all)}\n", New: "	s.all = nil\n	s.turn = turn{}\n",

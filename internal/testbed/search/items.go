@@ -179,7 +179,7 @@ func (it *items) send(w clause.Write, row uint8, say string) int32 {
 }
 
 // refusals are what it means that a write was refused, where that is more.
-var refusals = map[clause.Refusal]machine.Reply{clause.Made: machine.ReplyMade, clause.Lost: machine.ReplyLost, clause.Contradicted: machine.ReplyFailed}
+var refusals = map[clause.Refusal]machine.Reply{clause.Made: machine.ReplyMade, clause.Lost: machine.ReplyRefusedForGood, clause.Contradicted: machine.ReplyFailed}
 
 // apply lets an item judge a write.
 func (it *items) apply(wn, in int32) outcome {

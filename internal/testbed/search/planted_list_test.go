@@ -577,7 +577,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a transaction under way counts as settled", world: "transaction, lost", finds: "reported",
 		edits: []edit{
-			{useFile, `		h.hold.Leave(machine.TransactionUnsettled) // until its outcome is known: a release says so
+			{useFile, `		h.hold.LeaveTransaction(machine.TransactionUnsettled) // until its outcome is known: a release says so
 `, ""},
 		},
 	},
@@ -685,14 +685,14 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "how a transaction of another lock was left is forgotten", world: "joint, refused", finds: "lost",
 		edits: []edit{
-			{useFile, "	h.hold.Leave(e.Left)\n", ""},
+			{useFile, "	h.hold.LeaveTransaction(e.Left)\n", ""},
 		},
 	},
 	{
 		name: "nothing goes on after a transaction of another lock", world: "joint", finds: "wedged",
 		edits: []edit{
-			{useFile, `	h.hold.Leave(e.Left)
-	s.goesOn()`, "	h.hold.Leave(e.Left)"},
+			{useFile, `	h.hold.LeaveTransaction(e.Left)
+	s.goesOn()`, "	h.hold.LeaveTransaction(e.Left)"},
 		},
 	},
 	{
