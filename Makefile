@@ -32,7 +32,7 @@ demo: bin/queuelock ## eight worker processes take turns, and one is killed in t
 
 # What these hold starts no goroutine of its own (TestPure), or reads and prints. The race detector would find nothing, in
 # five times the time.
-WITHOUT_RACE = ./queue ./internal/machine ./ticket ./clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/replays
+WITHOUT_RACE = ./queue ./internal/machine ./ticket ./clause ./internal/quote ./internal/testbed/conditions ./internal/testbed/search ./internal/tools/... ./test/docs ./test/pace ./test/replays
 
 # The race detector waits a second at the end of each process for late reports. There are more than a hundred.
 # GOGC=400 takes four times the memory, and an eighth of the processor time away.
@@ -40,7 +40,7 @@ WITHOUT_RACE = ./queue ./internal/machine ./ticket ./clause ./internal/quote ./i
 test: tools fmt vet ## everything: formatting, vet, all tests with the race detector, on all engines
 	GOGC=400 GORACE=atexit_sleep_ms=50 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -race -ldflags=-w -timeout 30m -p 4 \
 		$$($(GO) list work | grep -vxF "$$($(GO) list $(WITHOUT_RACE) ./test/modules)")
-	GOGC=400 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -ldflags=-w $(WITHOUT_RACE)
+	GOGC=400 QUEUELOCK_ENGINES=$(ENGINES) $(GO) test -short -ldflags=-w $(WITHOUT_RACE)
 
 .PHONY: test-repeat
 test-repeat: ## "make test" RUNS times (default 20), and how often each test failed

@@ -1,8 +1,9 @@
-// Package test holds the tests of the library's behaviour, in seven packages. They are a module of their own, with what
+// Package test holds the tests of the library's behaviour, in eight packages. They are a module of their own, with what
 // tests the library at large, so that programs which import the library require nothing of it.
 //
 //	acquire  how a lock is acquired: arguments, the queue, waits, callbacks,
-//	         hand-over, Resume, and what each costs
+//	         Resume, and what each costs
+//	pace     how soon the next waiter is granted
 //	hold     how long a lock lasts, Release, Transact, and what others see
 //	modes    Shared, Permits, AcquireAll, wider scopes, items, FailClosed and
 //	         LockDelay

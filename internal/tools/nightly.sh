@@ -21,6 +21,7 @@ measure STRICT=1
 otel-test
 outdated
 play-planted
+quick
 release
 sim SEEDS=4000
 sim-planted

@@ -3,7 +3,6 @@ package acquire_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,75 +18,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 	"github.com/queuelock/queuelock/wake"
 )
-
-// TestRungHandOver bounds the hand-over between hosts that learn of each other by their rows alone, from the call of Release to
-// the next grant, in round trips. With three contenders or more, holders have mostly read the row of the next waiter before their
-// turn. Of two, the holder reads it during its turn.
-func TestRungHandOver(t *testing.T) {
-	long, short := locktest.Scaled(96, 32), locktest.Scaled(480, 160) // a look under way delays some, so a mean needs many
-	type measured struct {
-		name        string
-		contenders  int
-		cycles      int
-		hold        func(*rand.Rand) time.Duration
-		trips       float64
-		write, read float64
-	}
-	for _, test := range locktest.Some([]measured{
-		{"3Of50ms", 3, short, always(50 * ms), 1.2, 4.5, 4.5},
-		{"8Of5ms", 8, short, always(5 * ms), 1.2, 4.8, 4.5},
-		{"32Of5ms", 32, short, always(5 * ms), 1.2, 4.5, 7.5},
-		{"8Of50ms", 8, short, always(50 * ms), 1.2, 4.5, 5.5},
-		{"32Of50ms", 32, short, always(50 * ms), 1.2, 4.5, 9},
-		{"2Of50ms", 2, short, always(50 * ms), 1.35, 4.5, 3.5}, // the first look falls into the bell of some turns
-		{"2Of200ms", 2, short, always(200 * ms), 1.2, 4.5, 3.5},
-		{"2Of1s", 2, long, always(time.Second), 1.2, 4.5, 3.5},
-		{"2Of10s", 2, long, always(10 * time.Second), 1.2, 6.5, 2.5}, // too long for a grant by name
-		{"3Of1s", 3, long, always(time.Second), 1.2, 4.5, 5},
-		{"3Of3s", 3, long, always(3 * time.Second), 1.2, 5.5, 3.5},
-		{"8Of1s", 8, long, always(time.Second), 1.2, 5.5, 6},
-		{"32Of1s", 32, long, always(time.Second), 1.2, 8.5, 9},
-		{"8Of1sAtRandom", 8, long, exponential(time.Second), 1.2, 5.5, 10},
-		{"4Of60s", 4, long, always(time.Minute), 1.2, 35, 14}, // a bell that is lost costs 15 s at most
-	}) {
-		t.Run(test.name, func(t *testing.T) {
-			got := contest{
-				contenders: test.contenders, cycles: max(6, test.cycles/test.contenders), hold: test.hold,
-				hub: new(bells.Hub), warm: 2 * test.contenders,
-			}.run(t)
-			var sum time.Duration
-			for _, d := range got.turns {
-				sum += d
-			}
-			trips := float64(sum) / float64(len(got.turns)) / float64(roundTrip)
-			t.Logf("%v; %.2f round trips", got, trips)
-			write, read := got.units()
-			if trips > test.trips || write > test.write || read > test.read {
-				t.Errorf("want at most %v round trips, %v and %v units", test.trips, test.write, test.read)
-			}
-			if got.overtaken > 0 {
-				t.Error("order was traded for speed")
-			}
-		})
-	}
-}
-
-// TestLostBells checks that waiters poll soon after bells are not rung any more.
-func TestLostBells(t *testing.T) {
-	var sent atomic.Int64
-	got := contest{contenders: 4, cycles: 12, hold: always(time.Second), hub: &bells.Hub{
-		Fate: func(string, string, int64) []time.Duration {
-			if sent.Add(1) > 16 {
-				return nil
-			}
-			return []time.Duration{ms}
-		},
-	}}.run(t)
-	t.Log(got)
-	if late := got.handOvers[len(got.handOvers)-12:]; got.p99() > 270*ms || late[len(late)-1] > 100*ms {
-		t.Errorf("the last hand-overs took %v, want at most a quarter of a turn, and then polls", late)
-	}
-}
 
 // TestRung checks which waiters are rung, and what that costs.
 func TestRung(t *testing.T) {
@@ -158,7 +88,7 @@ func TestRung(t *testing.T) {
 	})
 	locktest.InBubble(t, "NoneIsLeft", func(t *testing.T) {
 		var hub bells.Hub
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Client("a"), TTL: locktest.TTL})
 		ctx, cancel := context.WithCancel(t.Context())
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
@@ -232,22 +162,5 @@ func TestBellByUDP(t *testing.T) {
 	}
 	if rung[0].Load() > 0 || rung[1].Load() == 0 || rung[2].Load() == 0 {
 		t.Errorf("the processes were rung %d, %d and %d times, want that the last two were", rung[0].Load(), rung[1].Load(), rung[2].Load())
-	}
-}
-
-// TestBellsAreNoSlower checks that few contenders with short turns hand over with bells as fast as without: there the holder often
-// has not read the next row, and the bell comes late. Turns differ by up to a millisecond, or both runs fall into some step.
-func TestBellsAreNoSlower(t *testing.T) {
-	for _, contenders := range []int{2, 3} {
-		for _, turn := range []time.Duration{0, 5 * ms, 20 * ms} {
-			about := func(rng *rand.Rand) time.Duration { return turn + time.Duration(rng.Int64N(int64(ms))) }
-			c := contest{contenders: contenders, cycles: 120 / contenders, hold: about, warm: 2 * contenders}
-			without := c.run(t)
-			c.hub = new(bells.Hub)
-			with := c.run(t)
-			if with.mean() > without.mean()*9/8+ms/2 {
-				t.Errorf("%d contenders, turns of %v: %v with bells, and %v without", contenders, turn, with, without)
-			}
-		}
 	}
 }

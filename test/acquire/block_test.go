@@ -29,7 +29,7 @@ type gang struct {
 // run returns turns a second, and writes a turn. Tickets rise from turn to turn.
 func (g gang) run(t *testing.T) (rate, writes float64) {
 	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		var last ticket.Number // guarded by the lock
 		var all sync.WaitGroup
 		var clients []*queuelock.Client
@@ -91,7 +91,7 @@ func TestBlocks(t *testing.T) {
 // blocks has a client whose goroutines wait in blocks, and another.
 func blocks(t *testing.T, f func(t *testing.T, table *queuelocktest.Table, c, other *queuelock.Client)) {
 	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Block: 64})
 		other, _ := locktest.Open(t, table, "other", queuelock.Config{Block: 64})
 		f(t, table, c, other)

@@ -30,7 +30,7 @@ func nothingIsLeft(t *testing.T, c *queuelock.Client) {
 
 // withSlowTable runs a test with a table that needs a while to answer, so that callers of one client gather in a block.
 func withSlowTable(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
-	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))) })
+	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))) })
 }
 
 // TestBlockLeavesBeforeItsGrant checks that a grant is given back which is answered after all callers of its block have left.

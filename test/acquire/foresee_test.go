@@ -26,7 +26,7 @@ type duel struct {
 
 func newDuel(t *testing.T, opts ...queuelock.Option) *duel {
 	t.Helper()
-	d := &duel{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))}
+	d := &duel{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))}
 	d.first, _ = locktest.OpenMet(t, d.table, "first", queuelock.Config{})
 	d.second, d.db = locktest.OpenMet(t, d.table, "second", queuelock.Config{Block: 64})
 	for range 8 {
@@ -183,7 +183,7 @@ func TestForeseen(t *testing.T) {
 		d.db.Inject(queuelocktest.DelayRequest(2 * time.Second).Of("GetItem"))
 		released := time.Now()
 		d.end(t, turn, 1)
-		if took := time.Since(released); took > turn+10*roundTrip {
+		if took := time.Since(released); took > turn+10*locktest.RoundTrip {
 			t.Errorf("the turn took %v", took)
 		}
 		locktest.Release(t, locktest.Lock(t, <-back))

@@ -40,7 +40,7 @@ func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
 // newRelayOf returns a relay whose next has that Config.
 func newRelayOf(t *testing.T, ofNext queuelock.Config, opts ...queuelock.Option) *relay {
 	t.Helper()
-	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
 		return locktest.OpenMet(t, table, name, queuelock.Config{})
 	}
@@ -301,7 +301,7 @@ func TestNamedSleeper(t *testing.T) {
 	} {
 		for i := range locktest.Scaled(8, 2) {
 			locktest.InBubble(t, fmt.Sprint(test.name, "/", i), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 				var clients []*queuelock.Client
 				for _, name := range []string{"a", "b", "c", "d"} {
 					c, _ := locktest.OpenMet(t, table, name, queuelock.Config{})

@@ -217,7 +217,7 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 // entryOf returns the entry of a holder with the option, whose lock was granted in that way.
 func entryOf(t *testing.T, e effect, how string) (entry map[string]types.AttributeValue) {
 	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		var lock *queuelock.Lock
 		switch how {

@@ -23,7 +23,7 @@ import (
 func TestPass(t *testing.T) {
 	for _, hold := range []time.Duration{0, 5 * time.Millisecond, time.Second} {
 		locktest.InBubble(t, hold.String(), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 			c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
 			const contenders, cycles = 8, 12
 			var workers sync.WaitGroup
@@ -46,7 +46,7 @@ func TestPass(t *testing.T) {
 							t.Errorf("contender %d was granted the lock before %d", i, asked[0])
 						}
 						asked = asked[1:]
-						if releasing.Sub(since) > 4*roundTrip && time.Since(releasing) > roundTrip*11/10 {
+						if releasing.Sub(since) > 4*locktest.RoundTrip && time.Since(releasing) > locktest.RoundTrip*11/10 {
 							slow++ // it may have met a look
 						}
 						mu.Unlock()
@@ -88,7 +88,7 @@ func untilAsleep(db *queuelocktest.Client) {
 	for before := looks(); looks() == before; {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(2 * roundTrip)
+	time.Sleep(2 * locktest.RoundTrip)
 }
 
 // passFaults are the ways in which a PASS fails, and the limits of the time from the release to the next grant.
@@ -133,7 +133,7 @@ func isPass(in *dynamodb.UpdateItemInput) bool {
 // TestPanicDuringPass checks that an SDK client which panics does not leave the waiter waiting for its answer.
 func TestPanicDuringPass(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		db := table.Client("c")
 		c := locktest.Must(queuelock.New(locktest.Repeating{Client: db, Again: func(in *dynamodb.UpdateItemInput) bool {
 			if isPass(in) {
@@ -162,7 +162,7 @@ func TestPanicDuringPass(t *testing.T) {
 // wakes a waiter that has not joined the line of its client yet: it looks once.
 func TestWakeDuringTake(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		for range 3 { // so that turns of a minute are known
 			lock := locktest.Acquire(t, c, waitpolicy.Forever)
@@ -182,7 +182,7 @@ func TestWakeDuringTake(t *testing.T) {
 // after the lock was lost.
 func TestNoPass(t *testing.T) {
 	locktest.InBubble(t, "AnotherClientIsBetween", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		first := locktest.Acquire(t, a, waitpolicy.Forever)
@@ -197,7 +197,7 @@ func TestNoPass(t *testing.T) {
 		locktest.Release(t, locktest.Within(t, "the waiter behind it", 3*time.Second, own).Lock)
 	})
 	locktest.InBubble(t, "Evicted", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		first := locktest.Acquire(t, c, waitpolicy.Forever)
 		second := locktest.LockBy(t, c)
@@ -207,7 +207,7 @@ func TestNoPass(t *testing.T) {
 		locktest.Release(t, locktest.Within(t, "the second", 3*time.Second, second).Lock)
 	})
 	locktest.InBubble(t, "AnotherReaderHolds", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		releases := db.Inject(queuelocktest.DelayRequest(0).Mentioning("released"))
 		locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Shared())
@@ -230,7 +230,7 @@ func TestNoPass(t *testing.T) {
 		"ToOneWithoutIts": {nil, {queuelock.FailClosed()}},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(roundTrip))
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 			c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
 			first := locktest.Acquire(t, c, waitpolicy.Forever, opts[0]...)
 			second := locktest.LockBy(t, c, opts[1]...)

@@ -19,7 +19,7 @@ func TestSupersededIsNotNamed(t *testing.T) {
 		r := newRelay(t, queuelock.Supersede())
 		e, _ := locktest.OpenMet(t, r.table, "e", queuelock.Config{})
 		later := locktest.LockBy(t, e, queuelock.Supersede())
-		time.Sleep(4 * roundTrip) // its row is in the table, and the other has not looked
+		time.Sleep(4 * locktest.RoundTrip) // its row is in the table, and the other has not looked
 		locktest.Release(t, r.holder)
 		if got := <-r.second; !errors.Is(got.Err, queuelock.ErrSuperseded) {
 			t.Errorf("%v, want ErrSuperseded", got.Err)

@@ -211,7 +211,7 @@ func TestOptionBounds(t *testing.T) {
 }
 
 // TestLooks compares the bound of the time for which the lock is free with the schedule: of any waiter, however long turns are. TestCrowd
-// and TestUnevenTurns of test/acquire measure it.
+// and TestUnevenTurns of test/pace measure it.
 func TestLooks(t *testing.T) {
 	const page = "docs/configuration.md"
 	s := waitpolicy.Default

@@ -23,7 +23,7 @@ type source struct {
 // The library is all Go code that a program imports to use locks. These
 // directories hold what is not part of it: the command, the engine and the
 // fakes for tests, examples, a module of its own for OpenTelemetry, the
-// apparatus, and the packages beside the queue, which need no part of it.
+// apparatus, and the packages beside the lock.
 var outsideLibrary = []string{
 	"bench", "cmd", "examples", "failfast", "httplock", "internal/benchmark", "internal/child", "internal/crew",
 	"internal/embedded", "internal/testbed", "internal/tools", "internal/turns", "optimistic", "otelqueuelock",

@@ -1,4 +1,4 @@
-package acquire_test
+package pace_test
 
 import (
 	"cmp"
@@ -214,7 +214,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-var crowds = flag.Int("acquire.crowds", 0, "how many crowds TestUnevenTurns tries; zero: a few")
+var crowds = flag.Int("pace.crowds", 0, "how many crowds TestUnevenTurns tries; zero: a few")
 
 // TestUnevenTurns lets clients take turns of lengths drawn at random, again and again, some with bells of which some are lost. None
 // loses its place, and the lock is never free for longer than docs/configuration.md says.

@@ -1,4 +1,4 @@
-package acquire_test
+package pace_test
 
 import (
 	"cmp"
@@ -21,9 +21,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// roundTrip is the time of a bare request.
-const roundTrip = 4600 * time.Microsecond
-
 // contest is a number of contenders, each an independent client, that take turns until
 // each has had so many.
 type contest struct {
@@ -34,7 +31,7 @@ type contest struct {
 	slow               func(*queuelocktest.Client) // adds faults; optional
 	skew               func(int) time.Duration     // of the host that dates the answers to a client; nil: none
 	fresh              bool                        // each turn is that of a new client
-	trip               time.Duration               // of a request; zero: roundTrip
+	trip               time.Duration               // of a request; zero: locktest.RoundTrip
 }
 
 // result is what a contest has shown.
@@ -76,7 +73,7 @@ func (r result) String() string {
 
 func (c contest) run(t *testing.T) (r result) {
 	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(cmp.Or(c.trip, roundTrip)))
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(cmp.Or(c.trip, locktest.RoundTrip)))
 		var mu sync.Mutex
 		var released, releasing time.Time
 		waiting := map[int]time.Time{} // since when
@@ -118,7 +115,7 @@ func (c contest) run(t *testing.T) (r result) {
 					}
 					delete(waiting, i)
 					for _, since := range waiting {
-						if since.Add(2 * roundTrip).Before(asked) { // its row was there
+						if since.Add(2 * locktest.RoundTrip).Before(asked) { // its row was there
 							r.overtaken++
 						}
 					}
@@ -167,7 +164,7 @@ type dated struct {
 func (d dated) Do(r *http.Request) (*http.Response, error) {
 	answer, err := d.HTTPClient.Do(r)
 	if err == nil {
-		applied := time.Now().Add(-roundTrip / 2)
+		applied := time.Now().Add(-locktest.RoundTrip / 2)
 		answer.Header.Set("Date", applied.Add(d.ahead).UTC().Format(http.TimeFormat))
 	}
 	return answer, err
