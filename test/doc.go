@@ -1,4 +1,4 @@
-// Package test holds the tests of the library's behaviour, in seven packages. They are a module of their own, with what
+// Package test holds the tests of the library's behaviour, in eight packages. They are a module of their own, with what
 // tests the library at large, so that programs which import the library require nothing of it.
 //
 //	acquire  how a lock is acquired: arguments, the queue, waits, callbacks,
@@ -10,6 +10,8 @@
 //	         engine, in real time
 //	docs     the pages, compared with the code, and what the packages import
 //	replays  what the pages say of the protocol's states, played for minutes
+//	properties  what holds of numbers, waits, leases and clocks, whatever their
+//	         values are: random inputs, with the smallest counterexample
 //	modules  the modules as a user gets them: go get, go install, and what they
 //	         need
 //

@@ -14,6 +14,7 @@ require (
 	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
 	github.com/google/go-cmp v0.7.0 // tests: differences of items that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library
+	pgregory.net/rapid v1.3.0 // tests: properties over random inputs, with small counterexamples
 )
 
 require go.yaml.in/yaml/v3 v3.0.6 // the workflows, and the rules of alerts

@@ -3,9 +3,15 @@
 package modes_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	if locktest.UnderRace {
+		locktest.Must(0, flag.Set("rapid.checks", "12")) // each opens a bubble
+	}
+	locktest.Main(m)
+}
