@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -21,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
-	locktest.Main(m)
+	os.Exit(engines.Main(m).Run())
 }
 
 // TestQueue has five processes wait for a lock. They are served in the order of

@@ -13,10 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 var rhythm = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: 2 * time.Second, First: 30 * time.Second}
 

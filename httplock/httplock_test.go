@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/httplock"
@@ -19,7 +22,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 
 // customer names the lock of a request. "/" needs none.
 func customer(r *http.Request) (queuelock.Key, bool) {

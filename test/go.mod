@@ -14,6 +14,7 @@ require (
 	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
 	github.com/google/go-cmp v0.7.0 // tests: differences of items that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library
+	go.uber.org/goleak v1.3.0 // tests: goroutines that they leave
 	pgregory.net/rapid v1.3.0 // tests: properties over random inputs, with small counterexamples
 )
 

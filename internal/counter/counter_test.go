@@ -3,6 +3,7 @@ package counter_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +16,6 @@ import (
 	"github.com/queuelock/queuelock/internal/counter"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/diff"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
-	leak.Main(m)
+	os.Exit(m.Run())
 }
 
 const timeout = 5 * time.Second

@@ -1,8 +1,11 @@
 package requests_test
 
 import (
+	"os"
 	"testing"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -19,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
-	locktest.Main(m)
+	os.Exit(engines.Main(m).Run())
 }
 
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }

@@ -17,7 +17,6 @@
 //	docpages     reads the pages, and writes what is generated in them
 //	plant        mistakes in the source, which tests must find
 //	diff         the difference of two values
-//	leak         goroutines that tests leave
 //	attr         items and attribute values in few words
 //	records      records as a read would have shown them
 package testbed

@@ -6,6 +6,10 @@ import (
 	"flag"
 	"testing"
 
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
+
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
@@ -13,5 +17,5 @@ func TestMain(m *testing.M) {
 	if locktest.UnderRace {
 		locktest.Must(0, flag.Set("rapid.checks", "12")) // each opens a bubble
 	}
-	locktest.Main(m)
+	goleak.VerifyTestMain(engines.Main(m))
 }

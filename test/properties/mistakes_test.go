@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
 
@@ -31,9 +32,16 @@ var mistakes = map[string]struct {
 			}
 		})
 	}},
+	"Goroutine": {"found unexpected goroutines", func(*testing.T) { go func() { select {} }() }},
+	"GoroutineOfBubble": {"blocked goroutines remain", func(t *testing.T) {
+		synctest.Test(t, func(*testing.T) { go func() { select {} }() }) // goleak would not see it: the bubble does
+	}},
 }
 
-// TestMistakesAreFound checks that a false property is found, with its smallest counterexample, also if a bubble decides it.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestMistakesAreFound checks that a false property is found, with its smallest counterexample, also if a bubble decides it, and that a
+// goroutine which stays is found, in a bubble and outside.
 func TestMistakesAreFound(t *testing.T) {
 	const variable = "QUEUELOCK_TEST_MISTAKE"
 	if name := os.Getenv(variable); name != "" {

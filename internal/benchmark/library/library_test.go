@@ -2,10 +2,13 @@ package library_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -16,7 +19,7 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 
 // roundTrip is the time of a request.
 const roundTrip = 4600 * time.Microsecond

@@ -10,10 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/internal/testbed/diff"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(Main(m)) }
+func TestMain(m *testing.M) { os.Exit(Main(m).Run()) }
 
 // TestSelection checks that the environment selects the engines that run.
 func TestSelection(t *testing.T) {

@@ -4,16 +4,17 @@ import (
 	"context"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(engines.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
 
 // TestLedger checks that a ledger shows all writes, including those that break its rules.
 func TestLedger(t *testing.T) {
