@@ -2,11 +2,11 @@ package turns
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -153,11 +153,11 @@ func TestJudge(t *testing.T) {
 			for i := range got.Recoveries {
 				got.Recoveries[i].Killed = Turn{}
 			}
-			if diff := diff.Of(tc.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("got  %+v\nwant %+v", got, tc.want)
 			}
-			if diff := diff.Of(before, tc.all); diff != "" {
-				t.Errorf("the turns were changed (-before +after):\n%s", diff)
+			if !reflect.DeepEqual(tc.all, before) {
+				t.Errorf("the turns were changed: %+v, before %+v", tc.all, before)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -168,8 +168,13 @@ func (s Suite) item(rnd *rand.Rand) clause.Item {
 	return item
 }
 
-// Diff compares items as DynamoDB does: the order within a set of numbers does not matter, and no item is like an empty one.
-func Diff(want, got clause.Item) string { return diff.Of(canonical(want), canonical(got)) }
+// Diff compares items as DynamoDB does: the order within a set of numbers does not matter, and no item is like an empty one. It returns "" if they are the same.
+func Diff(want, got clause.Item) string {
+	if want, got = canonical(want), canonical(got); reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return "-" + locktest.PlainItem(want) + "\n+" + locktest.PlainItem(got)
+}
 
 func canonical(item clause.Item) clause.Item {
 	all := clause.Item{}
