@@ -79,7 +79,7 @@ test-oldest: ## the library's tests by the Go version that go.mod names, the old
 
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md
-	$(GO) test -run TestCosts -v -count=1 ./test/docs
+	$(GO) test -run TestCosts -v -count=1 ./test/replays
 
 .PHONY: bench-peers
 bench-peers: tools bin/bench ## measure this library beside other locks for an hour, and write docs/benchmarks.md, its tables and pictures; BENCH="--reps 1" passes flags
