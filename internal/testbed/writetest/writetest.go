@@ -168,7 +168,8 @@ func (s Suite) item(rnd *rand.Rand) clause.Item {
 	return item
 }
 
-// Diff compares items as DynamoDB does: the order within a set of numbers does not matter, and no item is like an empty one. It returns "" if they are the same.
+// Diff compares items as DynamoDB does: the order within a set of numbers does not matter, and no item is like an empty one.
+// Without a difference it returns "".
 func Diff(want, got clause.Item) string {
 	if want, got = canonical(want), canonical(got); reflect.DeepEqual(want, got) {
 		return ""
