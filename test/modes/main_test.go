@@ -9,7 +9,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
-
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 

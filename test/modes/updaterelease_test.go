@@ -12,7 +12,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock"
