@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -21,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
-	locktest.Main(m)
+	os.Exit(engines.Main(m).Run())
 }
 
 // TestQueue has five processes wait for a lock. They are served in the order of

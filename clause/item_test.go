@@ -1,7 +1,6 @@
 package clause_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -10,74 +9,9 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 func numberOf(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-
-func drawValue(t *property.T) types.AttributeValue {
-	return property.OneOf(
-		property.Map(property.String(), clause.String),
-		property.Map(property.Int64(), clause.Int),
-		property.Map(property.SampledFrom([]string{"", "1.5", "1E+3", "1E999999999", "-0", "NaN", "0x10", strings.Repeat("1", 500)}), numberOf),
-		property.SampledFrom([]types.AttributeValue{
-			clause.Map(nil), clause.Map(clause.Item{"n": numberOf("1")}), &types.AttributeValueMemberNULL{}, &types.AttributeValueMemberBOOL{},
-			&types.AttributeValueMemberL{}, &types.AttributeValueMemberB{}, &types.AttributeValueMemberSS{}, &types.AttributeValueMemberNS{},
-			&types.AttributeValueMemberBS{}, &types.UnknownUnionMember{Tag: "X"},
-		}),
-	).Draw(t, "value")
-}
-
-// TestReaderProblems checks that a reader never panics and keeps the first problem.
-func TestReaderProblems(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		item := clause.Item{}
-		for _, name := range []string{"a", "b", "c"} {
-			if property.Bool().Draw(t, "has "+name) {
-				item[name] = drawValue(t)
-			}
-		}
-		r := &clause.Reader{What: "row", Item: item, Path: "x."}
-		var first error
-		for range property.IntRange(1, 10).Draw(t, "reads") {
-			name := property.SampledFrom([]string{"a", "b", "c"}).Draw(t, "attribute")
-			_, has := item[name]
-			if r.Has(name) != has {
-				t.Fatal("Has is wrong")
-			}
-			switch property.IntRange(0, 5).Draw(t, "as") {
-			case 0:
-				r.Int(name)
-			case 1:
-				r.Number(name)
-			case 2:
-				r.Text(name)
-			case 3:
-				r.Map(name)
-			case 4:
-				if _, ok := r.OptionalInt(name); ok != has {
-					t.Fatal("an optional number is present or not")
-				}
-			case 5:
-				if s := r.OptionalText(name); !has && s != "" {
-					t.Fatal("text was conjured")
-				}
-			}
-			if first == nil {
-				first = r.Err
-			}
-			if r.Err != first {
-				t.Fatalf("the first problem was %v, now it is %v", first, r.Err)
-			}
-		}
-		if malformed, ok := errors.AsType[*clause.MalformedError](first); first != nil && (!ok || malformed.Item != "row" || !strings.HasPrefix(malformed.Attribute, "x.") || malformed.Problem == "") {
-			t.Fatalf("got %v, want an error that names item and path", first)
-		}
-		if first != nil && len(first.Error()) > 400 {
-			t.Fatalf("an error of %d bytes fills the log", len(first.Error()))
-		}
-	})
-}
 
 // TestReader checks that a reader reads the existing attributes.
 func TestReader(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -12,11 +13,7 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/random"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 var rhythm = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: 2 * time.Second, First: 30 * time.Second}
 
@@ -471,18 +468,18 @@ func TestCancelledContext(t *testing.T) {
 // after the sending of the last confirmed renewal, or at once when evicted, and never
 // else; and never two renewals are under way.
 func TestTimeOfLoss(t *testing.T) {
-	property.Check(t, func(rt *property.T) {
+	for range 100 {
 		type fate struct {
 			after time.Duration
 			err   error
 		}
-		fates := property.SliceOfN(property.Custom(func(rt *property.T) fate {
-			return fate{
-				after: time.Duration(property.OneOf(property.Just(0), property.IntRange(0, 5000), property.IntRange(0, 120_000)).Draw(rt, "ms")) * time.Millisecond,
-				err:   property.SampledFrom([]error{nil, nil, nil, errNetwork, errNetwork, heartbeat.ErrEvicted}).Draw(rt, "err"),
+		fates := make([]fate, 1+rand.IntN(30))
+		for i := range fates {
+			fates[i] = fate{
+				after: time.Duration(rand.IntN([]int{1, 5000, 120_000}[rand.IntN(3)])) * time.Millisecond,
+				err:   []error{nil, nil, nil, errNetwork, errNetwork, heartbeat.ErrEvicted}[rand.IntN(6)],
 			}
-		}), 1, 30).Draw(rt, "fates")
-		var problem string // for the property, which fails outside the bubble
+		}
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			confirmed := start // guarded by the table's mutex from here on
@@ -521,13 +518,11 @@ func TestTimeOfLoss(t *testing.T) {
 				want = evicted
 			}
 			if !at.Equal(want) {
-				problem = fmt.Sprintf("lost (%v) at %v, want %v", loss, at.Sub(start), want.Sub(start))
-			} else if tb.most > 1 {
-				problem = fmt.Sprintf("%d renewals were under way at one time", tb.most)
+				t.Fatalf("after %v: lost (%v) at %v, want %v", fates, loss, at.Sub(start), want.Sub(start))
+			}
+			if tb.most > 1 {
+				t.Fatalf("after %v: %d renewals were under way at one time", fates, tb.most)
 			}
 		})
-		if problem != "" {
-			rt.Fatal(problem)
-		}
-	})
+	}
 }

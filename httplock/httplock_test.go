@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,12 +15,13 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/httplock"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 
 // customer names the lock of a request. "/" needs none.
 func customer(r *http.Request) (queuelock.Key, bool) {

@@ -1,9 +1,10 @@
 package once_test
 
 import (
+	"os"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }

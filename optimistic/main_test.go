@@ -3,6 +3,7 @@ package optimistic_test
 import (
 	"context"
 	"crypto/rand"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 
 type attributes = map[string]types.AttributeValue
 

@@ -9,43 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 )
-
-// TestRoundTrip checks that a lease is read as it was written.
-func TestRoundTrip(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		want := queue.Lease{
-			Beat: property.Int64().Draw(t, "beat"),
-			TTL:  time.Duration(property.Int64Range(1, queue.MaxLease.Milliseconds()).Draw(t, "ttl")) * time.Millisecond,
-		}
-		if property.Bool().Draw(t, "timed") {
-			want.Until = time.UnixMilli(property.Int64Range(0, 1<<45).Draw(t, "until"))
-		}
-		item := clause.Item{"other": clause.String("kept")}
-		want.Delay = time.Duration(property.Int64Range(0, queue.MaxDelay.Milliseconds()).Draw(t, "delay")) * time.Millisecond
-		want.Fill(item)
-		r := clause.Reader{Item: item}
-		got := queue.ReadHolderLease(&r)
-		if r.Err != nil || got.Delay != want.Delay || got.Length() != want.TTL+want.Delay || got.Beat != want.Beat || got.TTL != want.TTL || !got.Until.Equal(want.Until) || got.Until.IsZero() != want.Until.IsZero() {
-			t.Fatalf("read %+v, %v, want %+v", got, r.Err, want)
-		}
-		if _, ok := item["until"]; ok == want.Until.IsZero() {
-			t.Fatalf("filled in %v, want an end only if it is known", item)
-		}
-		if _, ok := item["other"]; !ok || len(item) > 5 {
-			t.Fatalf("filled in %v", item)
-		}
-		if _, ok := item["delay"]; ok == (want.Delay == 0) {
-			t.Fatalf("filled in %v, want a delay only if there is one", item)
-		}
-		row := clause.Reader{Item: item}
-		if got := queue.ReadLease(&row); row.Err != nil || got.Delay != 0 {
-			t.Fatalf("of a row read %+v, %v, want no delay", got, row.Err)
-		}
-	})
-}
 
 // TestMalformedLease checks that a malformed lease is refused.
 func TestMalformedLease(t *testing.T) {

@@ -8,11 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 type item = map[string]types.AttributeValue
 

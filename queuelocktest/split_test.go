@@ -3,6 +3,7 @@ package queuelocktest_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -64,8 +64,8 @@ func TestSplitTransactionFaults(t *testing.T) {
 	}
 	same := func(t *testing.T, want, got any) {
 		t.Helper()
-		if diff := diff.Of(want, got); diff != "" {
-			t.Error(diff)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %v\nwant %v", got, want)
 		}
 	}
 

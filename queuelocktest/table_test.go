@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -43,8 +44,8 @@ func TestTableSchema(t *testing.T) {
 			got = append(got, aws.ToString(k.AttributeName), k.KeyType)
 		}
 		want := []any{test.name, types.TableStatusActive, types.TimeToLiveStatusEnabled, test.ttl, test.pk, types.KeyTypeHash, test.sk, types.KeyTypeRange}
-		if diff := diff.Of(want, got); diff != "" {
-			t.Error(diff)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %v\nwant %v", got, want)
 		}
 	}
 }
@@ -72,8 +73,8 @@ func TestItems(t *testing.T) {
 	for _, it := range table.Items() {
 		got = append(got, it["pk"].(*types.AttributeValueMemberS).Value+" "+it["sk"].(*types.AttributeValueMemberS).Value)
 	}
-	if diff := diff.Of([]string{"a 1", "a 10", "a 2", "b 1", "b 2"}, got); diff != "" {
-		t.Error(diff)
+	if !slices.Equal(got, []string{"a 1", "a 10", "a 2", "b 1", "b 2"}) {
+		t.Errorf("%q", got)
 	}
 	if diff := table.Counts().Sub(before); len(diff) != 0 {
 		t.Errorf("Items was counted:\n%s", diff)
@@ -94,8 +95,8 @@ func TestCounts(t *testing.T) {
 		if err := do(); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		if diff := diff.Of(want, table.Counts().Sub(before)); diff != "" {
-			t.Errorf("%s:\n%s", what, diff)
+		if got := table.Counts().Sub(before); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
 		}
 	}
 	check("an update", queuelocktest.Counts{"UpdateItem": {Sent: 1, Applied: 1, WriteUnits: 1}}, func() error {
@@ -164,8 +165,8 @@ func TestCountsString(t *testing.T) {
 	for line := range strings.Lines(counts.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
-	if diff := diff.Of(want, got); diff != "" {
-		t.Error(diff)
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

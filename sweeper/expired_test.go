@@ -3,6 +3,7 @@ package sweeper_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,16 +14,12 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/ticket"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 func queueOf(tb *queuelocktest.Table, entity string) table.Queue {
 	layout := table.Layout{Table: tb.Name(), PK: "pk", SK: "sk", TTL: "expiresAt"}
@@ -71,35 +68,33 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 // TestLiveRowsRemain checks that no live row or holder is ever removed.
 func TestLiveRowsRemain(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
-	runs := 0
-	property.Check(t, func(rt *property.T) {
-		runs++
-		q := queueOf(tb, fmt.Sprint("e", runs))
+	for run := range 100 {
+		q := queueOf(tb, fmt.Sprint("e", run))
 		now := time.Now()
 		// What its lease says, or only observation, decides; an owner may renew
 		// between the look and the removal.
-		draw := func(what string) (end time.Time, dead, renews bool) {
-			dead = property.Bool().Draw(rt, what+" is dead")
+		draw := func() (end time.Time, dead, renews bool) {
+			dead = rand.IntN(2) == 0
 			end = now.Add(time.Hour)
 			if dead {
 				end = now.Add(-time.Hour)
 			}
-			return end, dead, dead && property.IntRange(0, 3).Draw(rt, what+" renews") == 0
+			return end, dead, dead && rand.IntN(4) == 0
 		}
 		kept := map[string]bool{}
 		var all []queue.Waiter
 		renewed := map[string]bool{}
-		for i := range property.IntRange(0, 8).Draw(rt, "rows") {
-			end, dead, renews := draw(fmt.Sprint("row ", i+2))
+		for i := range rand.IntN(9) {
+			end, dead, renews := draw()
 			r := row(i+2, end)
 			enqueue(t, q, r)
 			all = append(all, r)
 			kept[r.ID], renewed[r.ID] = !dead || renews, renews
 		}
 		ends := map[string]time.Time{}
-		for i := range property.IntRange(0, 3).Draw(rt, "holders") {
+		for i := range rand.IntN(4) {
 			id := fmt.Sprint("holder-", i)
-			end, dead, renews := draw(id)
+			end, dead, renews := draw()
 			ends[id], kept[id], renewed[id] = end, !dead || renews, renews
 		}
 		record(t, tb, q, ends)
@@ -108,14 +103,14 @@ func TestLiveRowsRemain(t *testing.T) {
 		for _, r := range all {
 			if renewed[r.ID] {
 				if _, _, err := requests.SendRow(t.Context(), q, r.Ticket, r.Renew(now.Add(time.Hour), now)); err != nil {
-					rt.Fatal(err)
+					t.Fatal(err)
 				}
 			}
 		}
 		for id := range ends {
 			if renewed[id] {
 				if _, _, err := requests.Send(t.Context(), q, queue.Renewal{Until: now.Add(time.Hour)}.Heartbeat(id, ticket.FromUint64(1))); err != nil {
-					rt.Fatal(err)
+					t.Fatal(err)
 				}
 			}
 		}
@@ -132,11 +127,11 @@ func TestLiveRowsRemain(t *testing.T) {
 		}
 		removed, err := sweeps(q).Rows(t.Context(), judged.ExpiredRows)
 		if removed != wantRows || err != nil {
-			rt.Fatalf("removed %d rows, %v, want %d", removed, err, wantRows)
+			t.Fatalf("removed %d rows, %v, want %d", removed, err, wantRows)
 		}
 		_, evicted, err := sweeps(q).Holders(t.Context(), judged.ExpiredHolders)
 		if evicted != wantHolders || err != nil {
-			rt.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
+			t.Fatalf("evicted %d holders, %v, want %d", evicted, err, wantHolders)
 		}
 		left := locktest.Must(requests.LookAll(t.Context(), q))
 		found := map[string]bool{}
@@ -148,10 +143,10 @@ func TestLiveRowsRemain(t *testing.T) {
 		}
 		for id, stays := range kept {
 			if found[id] != stays {
-				rt.Fatalf("%s is there: %v, want %v", id, found[id], stays)
+				t.Fatalf("%s is there: %v, want %v\nrows %v, ends %v, renewed %v", id, found[id], stays, all, ends, renewed)
 			}
 		}
-	})
+	}
 }
 
 // TestErrors checks that errors are reported together with the rows that were removed.

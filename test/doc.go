@@ -10,7 +10,10 @@
 //	faults   outages, crashes, hanging requests, malformed items, load; every
 //	         engine, in real time
 //	docs     the pages, compared with the code, and what the packages import
-//	replays  what the pages say of the protocol's states, played for minutes
+//	replays  what the pages say of the protocol's states and costs, played for a
+//	         minute
+//	properties  what holds of numbers, waits, leases and clocks, whatever their
+//	         values are: random inputs, with the smallest counterexample
 //	modules  the modules as a user gets them: go get, go install, and what they
 //	         need
 //

@@ -8,18 +8,20 @@ replace github.com/queuelock/queuelock => ../
 require (
 	github.com/anishathalye/porcupine v1.3.1 // tests: judges whether a history of the simulator is linearizable
 	github.com/aws/aws-sdk-go-v2 v1.48.0 // the SDK: aws.Config, retries, the HTTP client
+	github.com/aws/aws-sdk-go-v2/config v1.33.18 // tests: settings from the environment, as programs read them
 	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // tests: fixed credentials
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9 // builds conditions and updates without mistakes of quoting; UpdateAndRelease takes its builder
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
 	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
 	github.com/google/go-cmp v0.7.0 // tests: differences of items that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library
+	go.uber.org/goleak v1.3.0 // tests: goroutines that they leave
+	pgregory.net/rapid v1.3.0 // tests: properties over random inputs, with small counterexamples
 )
 
 require go.yaml.in/yaml/v3 v3.0.6 // the workflows, and the rules of alerts
 
 require (
-	github.com/aws/aws-sdk-go-v2/config v1.33.18 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue v1.21.21 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.12 // indirect

@@ -1,29 +1,12 @@
 package waitpolicy_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// TestWaitRoundTrip checks that waits are parsed and printed without loss.
-func TestWaitRoundTrip(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		w := waitpolicy.For(time.Duration(property.Int64Range(0, math.MaxInt64).Draw(t, "wait")))
-		again, err := waitpolicy.Parse(w.String())
-		if err != nil || again != w {
-			t.Fatalf("Parse(%q) = %v, %v, want %v", w, again, err, w)
-		}
-		limit, limited := w.Limit()
-		if !limited || waitpolicy.For(limit) != w || w.Validate() != nil || w.IsNoWait() != (limit == 0) {
-			t.Fatalf("%v has limit %v, %v, is valid: %v, NoWait: %v", w, limit, limited, w.Validate(), w.IsNoWait())
-		}
-	})
-}
 
 // TestWaitForms checks that waits have the forms of the command line.
 func TestWaitForms(t *testing.T) {
@@ -71,32 +54,5 @@ func TestInvalidWaits(t *testing.T) {
 	}
 	if err := waitpolicy.For(-time.Second).Validate(); err == nil || !strings.Contains(err.Error(), "-1s") {
 		t.Errorf("a negative wait gave %v", err)
-	}
-}
-
-// TestAttemptsRoundTrip checks that attempts are parsed and printed without loss.
-func TestAttemptsRoundTrip(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		n := property.IntRange(2, math.MaxInt).Draw(t, "attempts")
-		every := time.Duration(property.Int64Range(int64(time.Millisecond), math.MaxInt64).Draw(t, "every"))
-		w := waitpolicy.Attempts(n, every)
-		again, err := waitpolicy.Parse(w.String())
-		if err != nil || again != w || w.Validate() != nil {
-			t.Fatalf("Parse(%q) = %v, %v, want %v, which is valid: %v", w, again, err, w, w.Validate())
-		}
-		if tries, longest := w.Tries(); tries != n || longest != every || w.IsNoWait() {
-			t.Fatalf("%v tries %d times, every %v; is NoWait: %v", w, tries, longest, w.IsNoWait())
-		}
-		if limit, limited := w.Limit(); limited {
-			t.Fatalf("%v is limited to %v: pauses and requests take their time", w, limit)
-		}
-		if pause := w.Pause(drawJitter(t)); pause < every/5*4 || pause > every {
-			t.Fatalf("a pause of %v, want at least four fifths of %v", pause, every)
-		}
-	})
-	for w, want := range map[waitpolicy.Wait]int{waitpolicy.NoWait: 1, waitpolicy.Attempts(1, time.Hour): 1, waitpolicy.For(time.Second): 0, waitpolicy.Forever: 0} {
-		if n, _ := w.Tries(); n != want {
-			t.Errorf("%v tries %d times without a place, want %d", w, n, want)
-		}
 	}
 }

@@ -14,6 +14,7 @@ require (
 	github.com/creack/pty v1.1.24 // tests: a terminal for the tests of job control
 	github.com/google/go-cmp v0.7.0 // tests: differences that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library
+	go.uber.org/goleak v1.3.0 // tests: goroutines that they leave
 	github.com/spf13/cobra v1.10.2 // subcommands, help, completion and manual pages
 	github.com/spf13/pflag v1.1.0 // flags with short and long names, as flock has them
 	go.yaml.in/yaml/v3 v3.0.6 // the output of -o yaml

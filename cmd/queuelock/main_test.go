@@ -18,10 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -52,7 +53,7 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGHUP) { // by nohup: the programs that tests start would ignore it too
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	leak.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 // shorten sets a limit for the time of the test.

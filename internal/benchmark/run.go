@@ -207,3 +207,12 @@ func Decimal(v float64, digits int) string {
 	}
 	return whole
 }
+
+// TwoDigits rounds a positive number to the two digits that count.
+func TwoDigits(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	unit := math.Pow10(int(math.Floor(math.Log10(v))) - 1)
+	return math.Round(v/unit) * unit
+}

@@ -11,11 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 // limit ends a test that waits for what does not happen.
 const limit = 30 * time.Second

@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/turns"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 // testLimit ends a test that waits for what does not happen.
 const testLimit = 30 * time.Second

@@ -7,13 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 )
 
 var epoch = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -81,8 +80,8 @@ func same(t testing.TB, what string, got any, want string) {
 	if err := json.Unmarshal([]byte(want), &wanted); err != nil {
 		t.Fatalf("%s: %v", want, err)
 	}
-	if diff := diff.Of(wanted, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+	if !reflect.DeepEqual(got, wanted) {
+		t.Errorf("%s: got  %v\nwant %v", what, got, wanted)
 	}
 }
 

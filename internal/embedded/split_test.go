@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 )
 
 // sendSplit sends a transaction in the background that puts items a/x and a/y,
@@ -126,8 +124,8 @@ func TestSplitEngine(t *testing.T) {
 			"2s DeleteItem tab x false",
 			"2s TransactWriteItems tab y false tab z true",
 		}
-		if diff := diff.Of(want, reports); diff != "" {
-			t.Error(diff)
+		if !slices.Equal(reports, want) {
+			t.Errorf("got  %q\nwant %q", reports, want)
 		}
 	})
 

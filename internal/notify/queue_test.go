@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/notify"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 // pipe is a writer that takes nothing until it is opened.
 type pipe struct {

@@ -8,14 +8,11 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/bells"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 // TestReleaseEnds checks that a release at a table that does not answer ends a request's time after its caller's context, that another
 // one succeeds, and that its error says what ends the lock.

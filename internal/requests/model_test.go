@@ -1,6 +1,7 @@
 package requests_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -19,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	locktest.SmallTickets()
-	locktest.Main(m)
+	os.Exit(engines.Main(m).Run())
 }
 
 func n(i int) ticket.Number { return ticket.FromUint64(uint64(i)) }

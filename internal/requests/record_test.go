@@ -8,9 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -89,25 +87,4 @@ func TestFloor(t *testing.T) {
 			t.Errorf("floor of %+v is %v, want %v", rec, got, test.floor)
 		}
 	}
-}
-
-// TestMeasureOfTurns checks that the measure of turns follows the turns and stays
-// positive.
-func TestMeasureOfTurns(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		var turn queue.HoldTime
-		length := time.Duration(property.Int64Range(1, int64(time.Hour)).Draw(t, "length"))
-		for range property.IntRange(0, 20).Draw(t, "others before") {
-			turn = machine.AddTurn(turn, time.Duration(property.Int64Range(0, int64(time.Hour)).Draw(t, "before")))
-			if turn.Mean < 0 || turn.Deviation < 0 || turn.Mean > time.Hour || turn.Deviation > time.Hour {
-				t.Fatalf("measured %+v", turn)
-			}
-		}
-		for range 200 {
-			turn = machine.AddTurn(turn, length)
-		}
-		if d := (turn.Mean - length).Abs(); d > length/50+100 || turn.Deviation > length/20+100 {
-			t.Fatalf("after 200 turns of %v measured %+v", length, turn)
-		}
-	})
 }

@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/retry"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 type key struct{}
 

@@ -1,31 +1,31 @@
 package table
 
 import (
+	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"testing"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 // TestExpress checks that a write has the expressions that would be built for it alone, whatever was sent before.
 func TestExpress(t *testing.T) {
 	store := NewStore(nil, Layout{}, 0)
-	value := property.OneOf(
-		property.Map(property.String(), func(s string) clause.Value { return clause.String(s) }),
-		property.Map(property.Int64Range(0, 3), func(n int64) clause.Value { return clause.Int(n) }),
-		property.Map(property.String(), func(s string) clause.Value { return clause.Map(clause.Item{s: clause.String(s)}) }),
-	)
+	value := func() clause.Value {
+		s := strconv.FormatUint(rand.Uint64(), 36)
+		return []clause.Value{clause.String(s), clause.Int(rand.Int64N(4)), clause.Map(clause.Item{s: clause.String(s)})}[rand.IntN(3)]
+	}
 	accounts, fee, open := clause.At("accounts"), clause.At("fee"), clause.At("open")
-	property.Check(t, func(t *property.T) {
-		n := clause.Names{Key: "pk", Prefix: property.SampledFrom([]string{"", "lock_"}).Draw(t, "prefix")}
-		path := accounts.Entry(property.StringMatching(`[a-z0-9.-]{12}`).Draw(t, "id"))
-		first, second := value.Draw(t, "first"), value.Draw(t, "second")
+	for range 100 {
+		n := clause.Names{Key: "pk", Prefix: []string{"", "lock_"}[rand.IntN(2)]}
+		path := accounts.Entry(strconv.FormatUint(rand.Uint64(), 36) + ".-")
+		first, second := value(), value()
 		w := clause.Write{
 			If: []clause.Cond{path.Less(clause.V(first)), clause.Key.Exists(), fee.BeginsWith(clause.V(clause.String("x")))},
 			Do: []clause.Change{path.Set(clause.V(first)), fee.Set(clause.V(clause.Int(7))), clause.Expires.Remove()},
 		}
-		if property.Bool().Draw(t, "more") {
+		if rand.IntN(2) == 0 {
 			w.If, w.Do = append(w.If, path.Equal(clause.V(second)), open.Type("S")), append(w.Do, open.Remove())
 		}
 		got, want := store.Express(w, n), Build(w.Builder(n))
@@ -36,7 +36,7 @@ func TestExpress(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}
-	})
+	}
 }
 
 // TestExpressBounds checks that a Store remembers a bounded number of shapes, and that an empty id is an error and not another path.

@@ -17,14 +17,11 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 var layout = table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
 

@@ -1,11 +1,11 @@
 package turns
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -32,8 +32,8 @@ func TestTrackDied(t *testing.T) {
 			h := track(tc.records...)
 			h.Died(30, 25)
 			tc.want.Worker, tc.want.Asked, tc.want.Took = "w", 10, 10
-			if diff := diff.Of(&tc.want, h.Current()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if got := h.Current(); !reflect.DeepEqual(got, &tc.want) {
+				t.Errorf("got  %+v\nwant %+v", got, &tc.want)
 			}
 		})
 	}
@@ -85,8 +85,8 @@ func TestTrackAdd(t *testing.T) {
 			{Worker: "w", Entity: "e", Asked: 1, Took: 1, Waits: true, Denied: 2},
 			{Worker: "w", Entity: "e", Asked: 3, Took: 3, Ticket: nine, Granted: 4, From: 5, Until: 9, Ended: 10},
 		}
-		if diff := diff.Of(want, h.Turns); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
+		if !reflect.DeepEqual(h.Turns, want) {
+			t.Errorf("got  %+v\nwant %+v", h.Turns, want)
 		}
 		if over := []Instant{h.Turns[0].Over(), h.Turns[1].Over()}; !slices.Equal(over, []Instant{2, 4}) || h.Usage.Requests != 3 {
 			t.Errorf("over %v, used %+v", over, h.Usage)
@@ -116,8 +116,8 @@ func TestCallers(t *testing.T) {
 		{Worker: "w", Asked: 2, Took: 2, Ticket: two, Granted: 5, From: 5, Until: 5, Gone: 9, KilledAt: 8},
 		{Worker: "w", Asked: 7, Took: 7, Gone: 9, KilledAt: 8},
 	}
-	if diff := diff.Of(want, h.Turns); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	if !reflect.DeepEqual(h.Turns, want) {
+		t.Errorf("got  %+v\nwant %+v", h.Turns, want)
 	}
 }
 

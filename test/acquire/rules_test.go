@@ -1,11 +1,15 @@
 package acquire_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -119,8 +123,18 @@ func TestPatience(t *testing.T) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		var pause atomic.Int64
-		db := table.Client("stalled")
-		c := locktest.Must(queuelock.New(locktest.Stalling{Client: db.Client, Pause: func() time.Duration { return time.Duration(pause.Swap(0)) }}, table.Name(), queuelock.Config{}))
+		db := table.Client("stalled", func(o *dynamodb.Options) {
+			o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+				// A suspended process stops before or after a request: whatever comes first.
+				return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("stall",
+					func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+						time.Sleep(time.Duration(pause.Swap(0)))
+						defer func() { time.Sleep(time.Duration(pause.Swap(0))) }()
+						return next.HandleInitialize(ctx, in)
+					}), middleware.Before)
+			})
+		})
+		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
 		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		time.Sleep(2 * time.Second)
 		pause.Store(int64(2 * time.Minute))

@@ -6,15 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/queuelock/queuelock/internal/testbed/fault"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/turns"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 	"github.com/queuelock/queuelock/test/faultproxy"
 	"github.com/queuelock/queuelock/ticket"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // at is an instant, in milliseconds from some beginning.
 func at(ms int) Instant { return Instant(0).Add(time.Duration(ms) * time.Millisecond) }

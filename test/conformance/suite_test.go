@@ -12,12 +12,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(wholeRun{engines.Main(m)}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(wholeRun{engines.Main(m)}) }
 
 // wholeRun fails a run that passed but left a known difference without its check: the check was renamed or removed.
 type wholeRun struct{ engines.Runner }

@@ -98,7 +98,7 @@ func TestCostOfBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4600*time.Microsecond))
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Block: 64})
-		spent := cost(table, func() {
+		spent := locktest.Cost(table, func() {
 			var all sync.WaitGroup
 			for range goroutines {
 				all.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/benchmark"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -52,7 +53,7 @@ func TestLimitsOfOneQueue(t *testing.T) {
 		}
 	})
 	says(t, page, "With defaults and no data that is about %s permits, and about %s readers with `Shared`",
-		whole(significant(float64(permits))), whole(significant(float64(readers))))
+		benchmark.Decimal(benchmark.TwoDigits(float64(permits)), 0), benchmark.Decimal(benchmark.TwoDigits(float64(readers)), 0))
 }
 
 // TestComparisonOfDefaults compares what the comparison says of this library with the defaults, as an hour shows them.
@@ -65,7 +66,7 @@ func TestComparisonOfDefaults(t *testing.T) {
 		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		release(t, acquire(t, a, order, waitpolicy.Forever))
-		idle = cost(table, func() { release(t, acquire(t, a, order, waitpolicy.Forever)) })
+		idle = locktest.Cost(table, func() { release(t, acquire(t, a, order, waitpolicy.Forever)) })
 		held := acquire(t, a, order, waitpolicy.Forever)
 		waiting := queueUp(t.Context(), b)
 		time.Sleep(time.Second)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/docpages"
 )
 
 // TestKinds writes the table of docs/errors.md which says what failures of requests are repeated.
@@ -14,5 +15,5 @@ func TestKinds(t *testing.T) {
 	for _, k := range table.Kinds {
 		kinds += fmt.Sprintf("| %s | %s | %s |\n", k.Name, k.Repeat, k.Why)
 	}
-	generated(t, page, between(t, read(t, page), begin, kinds))
+	generated(t, page, docpages.Between(t, read(t, page), begin, kinds))
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // testLimit ends a test that waits for what does not happen.
 const testLimit = 20 * time.Second

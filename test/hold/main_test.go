@@ -5,7 +5,9 @@ package hold_test
 import (
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }

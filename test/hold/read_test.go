@@ -28,7 +28,7 @@ func TestLockGet(t *testing.T) {
 		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 		account := locktest.Deposit(table, nil).Update.Key
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
-		read, err := lock.Get(t.Context(), readOf(table, locktest.RecordKeyOf("nothing")), readOf(table, account))
+		read, err := lock.Get(t.Context(), readOf(table, av.With(account, av.Item{"pk": av.Str("nothing")})), readOf(table, account))
 		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], av.Num(1)) {
 			t.Errorf("got %v, %v", read, err)
 		}

@@ -3,9 +3,18 @@
 package modes_test
 
 import (
+	"flag"
 	"testing"
 
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	if locktest.UnderRace {
+		locktest.Must(0, flag.Set("rapid.checks", "12")) // each opens a bubble
+	}
+	goleak.VerifyTestMain(engines.Main(m))
+}

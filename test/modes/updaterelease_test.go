@@ -12,11 +12,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -140,23 +140,23 @@ func TestProtectedAttributes(t *testing.T) {
 // update that a user may write changes the item as it would without the lock, and leaves
 // the lock's own attributes to it.
 func TestOwnAttributes(t *testing.T) {
-	property.Check(t, func(r *property.T) {
+	rapid.Check(t, func(r *rapid.T) {
 		names := []string{"a", "b.c", "lock", "lock_", "holders", "ticketNumber", "Ünï cøde", "#0", ":0", "SET", "u0", "x y"}
-		name := property.SampledFrom(names)
+		name := rapid.SampledFrom(names)
 		initial := av.Item{"id": av.Str("x")}
-		for range property.IntRange(0, 8).Draw(r, "attributes") {
-			initial[name.Draw(r, "name")] = av.Num(property.IntRange(0, 9).Draw(r, "value"))
+		for range rapid.IntRange(0, 8).Draw(r, "attributes") {
+			initial[name.Draw(r, "name")] = av.Num(rapid.IntRange(0, 9).Draw(r, "value"))
 		}
 		var update expression.UpdateBuilder
 		want, used := maps.Clone(initial), map[string]bool{}
-		for range property.IntRange(1, 6).Draw(r, "actions") {
+		for range rapid.IntRange(1, 6).Draw(r, "actions") {
 			n := name.Draw(r, "target")
 			if used[n] {
 				continue
 			}
 			used[n] = true
-			path, v := expression.NameNoDotSplit(n), property.IntRange(0, 99).Draw(r, "by")
-			switch property.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
+			path, v := expression.NameNoDotSplit(n), rapid.IntRange(0, 99).Draw(r, "by")
+			switch rapid.SampledFrom([]string{"set", "remove", "add", "copy"}).Draw(r, "action") {
 			case "set":
 				update, want[n] = update.Set(path, expression.Value(v)), av.Num(v)
 			case "remove":
@@ -178,9 +178,10 @@ func TestOwnAttributes(t *testing.T) {
 				}
 			}
 		}
-		prefix := property.SampledFrom([]string{"", "l.", "#", "lock", "u"}).Draw(r, "prefix")
-		condition := property.Bool().Draw(r, "with a condition")
-		queued := property.Bool().Draw(r, "queued")
+		prefix := rapid.SampledFrom([]string{"", "l.", "#", "lock", "u"}).Draw(r, "prefix")
+		condition := rapid.Bool().Draw(r, "with a condition")
+		queued := rapid.Bool().Draw(r, "queued")
+		var problem string // the property fails outside of the bubble: within, the panic would end the process
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			key := av.Item{"id": av.Str("x")}
 			u := locktest.NewItemTable(t, table, key)
@@ -188,7 +189,8 @@ func TestOwnAttributes(t *testing.T) {
 			c, other := locktest.Two(t, table, queuelock.Config{ItemPrefix: prefix}, "c", "other")
 			lock := locktest.Must(c.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait))
 			if !reflect.DeepEqual(lock.Item(), initial) {
-				r.Fatalf("the item is %v, want %v", locktest.PlainItem(lock.Item()), locktest.PlainItem(initial))
+				problem = fmt.Sprintf("the item is %v, want %v", locktest.PlainItem(lock.Item()), locktest.PlainItem(initial))
+				return
 			}
 			var waiting <-chan locktest.ItemOutcome
 			if queued {
@@ -201,18 +203,24 @@ func TestOwnAttributes(t *testing.T) {
 			}
 			after := locktest.Must(lock.UpdateAndRelease(t.Context(), update, conditions...))
 			if !reflect.DeepEqual(after, want) {
-				r.Fatalf("it returned\n%v\nwant\n%v", locktest.PlainItem(after), locktest.PlainItem(want))
+				problem = fmt.Sprintf("it returned\n%v\nwant\n%v", locktest.PlainItem(after), locktest.PlainItem(want))
+				return
 			}
 			if queued {
 				got := <-waiting
 				if got.Err != nil {
-					r.Fatal(got.Err)
+					problem = got.Err.Error()
+					return
 				}
 				if !reflect.DeepEqual(got.Lock.Item(), want) {
-					r.Fatalf("the next has\n%v\nwant\n%v", locktest.PlainItem(got.Lock.Item()), locktest.PlainItem(want))
+					problem = fmt.Sprintf("the next has\n%v\nwant\n%v", locktest.PlainItem(got.Lock.Item()), locktest.PlainItem(want))
+					return
 				}
 				locktest.Release(t, got.Lock)
 			}
 		})
+		if problem != "" {
+			r.Fatal(problem)
+		}
 	})
 }

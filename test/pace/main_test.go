@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
 
 const ms = time.Millisecond

@@ -1,4 +1,5 @@
-// Package replays_test plays the protocol for tables of the pages: what takes too long beside the checks of prose in test/docs.
+// Package replays_test plays the protocol for tables of the pages, and measures their costs: what takes too long beside the checks of
+// prose in test/docs.
 package replays_test
 
 import (

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/planted"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 	runtime.GOMAXPROCS(1)
 	flag.Parse()
 	planted.Leave = leaves(*left)
-	leak.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 // leaves returns whether a condition is one of those; nil if there are none.

@@ -2,6 +2,7 @@ package library_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -12,11 +13,12 @@ import (
 	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/benchmark/library"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 
 // roundTrip is the time of a request.
 const roundTrip = 4600 * time.Microsecond

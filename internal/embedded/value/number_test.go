@@ -1,10 +1,7 @@
 package value
 
 import (
-	"math/big"
 	"testing"
-
-	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 func mustParse(t interface{ Fatal(...any) }, s string) Number {
@@ -13,43 +10,6 @@ func mustParse(t interface{ Fatal(...any) }, s string) Number {
 		t.Fatal(s, err)
 	}
 	return n
-}
-
-// decimals draws numbers whose sums always fit.
-var decimals = property.StringMatching(`-?[0-9]{1,12}(\.[0-9]{1,8})?(e[0-9])?`)
-
-// TestArithmetic checks that arithmetic and order agree with rationals.
-func TestArithmetic(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		a, b := decimals.Draw(t, "a"), decimals.Draw(t, "b")
-		x, y := mustParse(t, a), mustParse(t, b)
-		rx, ry := rational(a), rational(b)
-		sum, err := x.Add(y)
-		if err != nil || rational(sum.String()).Cmp(new(big.Rat).Add(rx, ry)) != 0 {
-			t.Fatalf("%s + %s = %s, %v", a, b, sum, err)
-		}
-		difference, err := x.Sub(y)
-		if err != nil || rational(difference.String()).Cmp(new(big.Rat).Sub(rx, ry)) != 0 {
-			t.Fatalf("%s - %s = %s, %v", a, b, difference, err)
-		}
-		if x.Cmp(y) != rx.Cmp(ry) {
-			t.Fatalf("%s is not ordered beside %s", a, b)
-		}
-		if (x == y) != (rx.Cmp(ry) == 0) {
-			t.Fatalf("%s and %s: equal numbers are equal values", a, b)
-		}
-		if again := mustParse(t, x.String()); again != x {
-			t.Fatalf("%s prints as %s, which is %s", a, x, again)
-		}
-	})
-}
-
-func rational(s string) *big.Rat {
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		panic(s)
-	}
-	return r
 }
 
 // TestSeconds checks that the seconds of a number are its whole part.

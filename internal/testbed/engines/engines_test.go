@@ -8,12 +8,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/queuelock/queuelock/internal/testbed/diff"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(Main(m)) }
+func TestMain(m *testing.M) { os.Exit(Main(m).Run()) }
 
 // TestSelection checks that the environment selects the engines that run.
 func TestSelection(t *testing.T) {
@@ -40,8 +37,8 @@ func TestSelection(t *testing.T) {
 				}
 				got = append(got, e.Name)
 			}
-			if diff := diff.Of(tc.want, strings.Join(got, " ")); diff != "" {
-				t.Error(diff)
+			if got := strings.Join(got, " "); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
 	}

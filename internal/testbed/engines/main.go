@@ -6,7 +6,7 @@ import "testing"
 //
 //	func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 //
-// or, with the leak check, which then finds nothing of ours: leak.Main(engines.Main(m)).
+// or, where tests may have other modules, with a check for goroutines: goleak.VerifyTestMain(engines.Main(m)).
 func Main(m *testing.M) Runner { return Runner{m} }
 
 // A Runner runs a binary's tests, and then stops the engines.

@@ -17,10 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
-
-func TestMain(m *testing.M) { leak.Main(m) }
 
 // shelf is the least engine that a transport can be tested against: it puts
 // items, refuses to put one twice where a condition is given, and gets them.

@@ -36,11 +36,6 @@ func Plus(a, b queuelocktest.Tally) queuelocktest.Tally {
 	return queuelocktest.Tally{Sent: a.Sent + b.Sent, ReadUnits: a.ReadUnits + b.ReadUnits, WriteUnits: a.WriteUnits + b.WriteUnits}
 }
 
-// Minus returns a - b.
-func Minus(a, b queuelocktest.Tally) queuelocktest.Tally {
-	return queuelocktest.Tally{Sent: a.Sent - b.Sent, ReadUnits: a.ReadUnits - b.ReadUnits, WriteUnits: a.WriteUnits - b.WriteUnits}
-}
-
 // Sent counts the requests that f makes. It leaves out heartbeats, whose number
 // depends on how slow the engine is.
 func Sent(table *queuelocktest.Table, f func()) int {

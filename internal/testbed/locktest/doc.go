@@ -2,6 +2,6 @@
 // that are closed with their test, calls that must succeed, calls in the
 // background, the items of a table, and what a call costs.
 //
-// Each test package under test/ has a TestMain that calls [Main]. Most tests
-// lock [Order] in a table of queuelocktest, inside a bubble of testing/synctest.
+// Most tests lock [Order] in a table of queuelocktest, inside a bubble of
+// testing/synctest.
 package locktest

@@ -120,10 +120,3 @@ func RecordKey() map[string]types.AttributeValue {
 		"sk": &types.AttributeValueMemberS{Value: "lock/00000000000000000000000000000000000000"},
 	}
 }
-
-// RecordKeyOf returns the key of the record of an entity's queue.
-func RecordKeyOf(entity string) map[string]types.AttributeValue {
-	key := RecordKey()
-	key["pk"] = av.Str(entity)
-	return key
-}

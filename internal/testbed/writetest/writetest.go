@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -14,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/testbed/diff"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -169,7 +169,13 @@ func (s Suite) item(rnd *rand.Rand) clause.Item {
 }
 
 // Diff compares items as DynamoDB does: the order within a set of numbers does not matter, and no item is like an empty one.
-func Diff(want, got clause.Item) string { return diff.Of(canonical(want), canonical(got)) }
+// Without a difference it returns "".
+func Diff(want, got clause.Item) string {
+	if want, got = canonical(want), canonical(got); reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return "-" + locktest.PlainItem(want) + "\n+" + locktest.PlainItem(got)
+}
 
 func canonical(item clause.Item) clause.Item {
 	all := clause.Item{}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/testbed/leak"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestWrongUsage checks that wrong usage and failure have different exit codes.
 func TestWrongUsage(t *testing.T) {

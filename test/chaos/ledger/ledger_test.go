@@ -8,12 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 )
 
-func TestMain(m *testing.M) { leak.Main(engines.Main(m)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
 
 // TestLedger checks that a ledger shows all writes, including those that break its rules.
 func TestLedger(t *testing.T) {

@@ -13,15 +13,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/testbed/leak"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // subject returns the table as the default settings see it.
 func subject(table *queuelocktest.Table) doctor.Subject {

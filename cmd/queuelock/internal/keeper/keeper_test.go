@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/leak"
+	"go.uber.org/goleak"
+
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 func TestMain(m *testing.M) {
 	watchInterval = 100 * time.Millisecond
-	leak.Main(m)
+	goleak.VerifyTestMain(m)
 }
 
 const limit = 10 * time.Second

@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/testbed/leak"
+	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // written is output that a test reads while it grows.
 type written struct {

@@ -1,4 +1,4 @@
-package heartbeat_test
+package properties_test
 
 import (
 	"math"
@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 )
 
 // server is a clock that differs from the local one by an offset and a drift,
@@ -37,13 +38,13 @@ const (
 	maxOff = 100 * time.Millisecond
 )
 
-func drawServer(t *property.T, maxPPM float64) server {
+func drawServer(t *rapid.T, maxPPM float64) server {
 	const year = int64(365 * 24 * time.Hour)
 	return server{
 		epoch:  epoch,
-		offset: time.Duration(property.Int64Range(-year, year).Draw(t, "offset")),
-		ppm: property.OneOf(
-			property.SampledFrom([]float64{-maxPPM, 0, maxPPM}), property.Float64Range(-maxPPM, maxPPM),
+		offset: time.Duration(rapid.Int64Range(-year, year).Draw(t, "offset")),
+		ppm: rapid.OneOf(
+			rapid.SampledFrom([]float64{-maxPPM, 0, maxPPM}), rapid.Float64Range(-maxPPM, maxPPM),
 		).Draw(t, "ppm"),
 	}
 }
@@ -53,14 +54,14 @@ type exchange struct{ sent, received, date time.Time }
 
 // drawExchange draws one that is sent at that instant: short or long, with the
 // server's clock read early, late or in between.
-func drawExchange(t *property.T, s server, sent time.Time) exchange {
-	s.off = time.Duration(property.OneOf(
-		property.SampledFrom([]int64{int64(-maxOff), 0, int64(maxOff)}), property.Int64Range(int64(-maxOff), int64(maxOff)),
+func drawExchange(t *rapid.T, s server, sent time.Time) exchange {
+	s.off = time.Duration(rapid.OneOf(
+		rapid.SampledFrom([]int64{int64(-maxOff), 0, int64(maxOff)}), rapid.Int64Range(int64(-maxOff), int64(maxOff)),
 	).Draw(t, "host is off by"))
-	trip := time.Duration(property.OneOf(
-		property.Int64Range(0, int64(30*time.Millisecond)), property.Int64Range(0, int64(10*time.Second)),
+	trip := time.Duration(rapid.OneOf(
+		rapid.Int64Range(0, int64(30*time.Millisecond)), rapid.Int64Range(0, int64(10*time.Second)),
 	).Draw(t, "round trip"))
-	there := property.OneOf(property.SampledFrom([]float64{0, 1}), property.Float64Range(0, 1)).Draw(t, "read after")
+	there := rapid.OneOf(rapid.SampledFrom([]float64{0, 1}), rapid.Float64Range(0, 1)).Draw(t, "read after")
 	return exchange{sent, sent.Add(trip), s.date(sent.Add(time.Duration(float64(trip) * there)))}
 }
 
@@ -74,7 +75,7 @@ func answered(sent, received, date time.Time) *heartbeat.Clock {
 // tolerance for the rounding of the simulation itself.
 const tolerance = time.Microsecond
 
-func requireSound(t *property.T, e *heartbeat.Clock, s server, at time.Time) {
+func requireSound(t *rapid.T, e *heartbeat.Clock, s server, at time.Time) {
 	t.Helper()
 	earliest, latest, ok := e.At(at)
 	if !ok {
@@ -88,19 +89,19 @@ func requireSound(t *property.T, e *heartbeat.Clock, s server, at time.Time) {
 
 // TestBounds checks that the true time always lies within the bounds.
 func TestBounds(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		e := new(heartbeat.Clock)
 		now := epoch
-		for range property.IntRange(1, 40).Draw(t, "answers") {
-			now = now.Add(time.Duration(property.OneOf(
-				property.Int64Range(0, int64(time.Second)), property.Int64Range(0, int64(time.Hour)),
+		for range rapid.IntRange(1, 40).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.OneOf(
+				rapid.Int64Range(0, int64(time.Second)), rapid.Int64Range(0, int64(time.Hour)),
 			).Draw(t, "pause")))
 			x := drawExchange(t, s, now)
 			e.Observe(x.sent, x.received, x.date)
 			now = x.received
 			requireSound(t, e, s, now)
-			requireSound(t, e, s, now.Add(time.Duration(property.Int64Range(int64(-24*time.Hour), int64(24*time.Hour)).Draw(t, "later"))))
+			requireSound(t, e, s, now.Add(time.Duration(rapid.Int64Range(int64(-24*time.Hour), int64(24*time.Hour)).Draw(t, "later"))))
 			if _, ok := e.Settled(now, lease); !ok {
 				t.Fatal("dates that do not contradict each other are not taken for settled")
 			}
@@ -123,17 +124,17 @@ func TestRoundTripDrift(t *testing.T) {
 // TestAnswersOutOfOrder checks that the bounds are correct when answers are reported out
 // of order.
 func TestAnswersOutOfOrder(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		var answers []exchange
 		now := epoch
-		for range property.IntRange(2, 30).Draw(t, "answers") {
-			now = now.Add(time.Duration(property.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
+		for range rapid.IntRange(2, 30).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "pause")))
 			answers = append(answers, drawExchange(t, s, now))
 		}
 		latest := slices.MaxFunc(answers, func(a, b exchange) int { return a.received.Compare(b.received) }).received
 		e := new(heartbeat.Clock)
-		for _, x := range property.Permutation(answers).Draw(t, "order") {
+		for _, x := range rapid.Permutation(answers).Draw(t, "order") {
 			e.Observe(x.sent, x.received, x.date)
 			requireSound(t, e, s, latest)
 			requireSound(t, e, s, latest.Add(time.Hour))
@@ -144,15 +145,15 @@ func TestAnswersOutOfOrder(t *testing.T) {
 // TestBoundsBelowASecond checks that answers at many phases narrow the bounds below a
 // second.
 func TestBoundsBelowASecond(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
 		e := new(heartbeat.Clock)
 		now := epoch
 		const answers = 60
 		for range answers {
 			// A quick answer each two seconds or so, at no particular phase.
-			now = now.Add(2*time.Second + time.Duration(property.Int64Range(0, int64(time.Second)).Draw(t, "phase")))
-			trip := time.Duration(property.Int64Range(int64(time.Millisecond), int64(20*time.Millisecond)).Draw(t, "round trip"))
+			now = now.Add(2*time.Second + time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "phase")))
+			trip := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Millisecond)).Draw(t, "round trip"))
 			e.Observe(now, now.Add(trip), s.date(now.Add(trip/2)))
 			now = now.Add(trip)
 			requireSound(t, e, s, now)
@@ -175,7 +176,7 @@ func TestBoundsBelowASecond(t *testing.T) {
 // it. A date that contradicts the earlier ones: one of the two is wrong, so both are
 // allowed for; then the next answer decides.
 func TestJump(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
 		e := new(heartbeat.Clock)
 		now := epoch
@@ -183,12 +184,12 @@ func TestJump(t *testing.T) {
 			e.Observe(now, now.Add(10*time.Millisecond), s.date(now.Add(5*time.Millisecond)))
 			now = now.Add(10 * time.Millisecond)
 		}
-		for range property.IntRange(1, 20).Draw(t, "before") {
+		for range rapid.IntRange(1, 20).Draw(t, "before") {
 			now = now.Add(700 * time.Millisecond)
 			answer()
 		}
-		jump := time.Duration(property.Int64Range(int64(time.Minute), int64(10*time.Minute)).Draw(t, "jump"))
-		if property.Bool().Draw(t, "back") {
+		jump := time.Duration(rapid.Int64Range(int64(time.Minute), int64(10*time.Minute)).Draw(t, "jump"))
+		if rapid.Bool().Draw(t, "back") {
 			jump = -jump
 		}
 		old := s
@@ -203,7 +204,7 @@ func TestJump(t *testing.T) {
 		if earliest, latest, _ := e.At(now); latest.Sub(earliest) > 1300*time.Millisecond {
 			t.Fatalf("after another answer the bounds are still %v apart", latest.Sub(earliest))
 		}
-		for range property.IntRange(0, 20).Draw(t, "after") {
+		for range rapid.IntRange(0, 20).Draw(t, "after") {
 			now = now.Add(300 * time.Millisecond)
 			answer()
 		}
@@ -215,7 +216,7 @@ func TestJump(t *testing.T) {
 }
 
 // bounds are those of an estimate that has any.
-func bounds(t *property.T, e *heartbeat.Clock, at time.Time) (earliest, latest time.Time) {
+func bounds(t *rapid.T, e *heartbeat.Clock, at time.Time) (earliest, latest time.Time) {
 	t.Helper()
 	earliest, latest, ok := e.At(at)
 	if !ok {
@@ -228,11 +229,11 @@ func bounds(t *property.T, e *heartbeat.Clock, at time.Time) (earliest, latest t
 // what is allowed for leaves the intersection of what was known with what the answer
 // says: the bounds never widen but by the drift, and not by more than that.
 func TestDrift(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		e := new(heartbeat.Clock)
 		now := epoch
-		for range property.IntRange(1, 20).Draw(t, "answers") {
+		for range rapid.IntRange(1, 20).Draw(t, "answers") {
 			x := drawExchange(t, s, now)
 			now = x.received
 			alone := answered(x.sent, x.received, x.date)
@@ -244,7 +245,7 @@ func TestDrift(t *testing.T) {
 			if gotLow, gotHigh := bounds(t, e, now); !gotLow.Equal(low) || !gotHigh.Equal(high) {
 				t.Fatalf("bounds from %v to %v, want the intersection from %v to %v", gotLow, gotHigh, low, high)
 			}
-			pause := time.Duration(property.Int64Range(int64(-time.Hour), int64(time.Hour)).Draw(t, "pause"))
+			pause := time.Duration(rapid.Int64Range(int64(-time.Hour), int64(time.Hour)).Draw(t, "pause"))
 			drifted := time.Duration(float64(pause.Abs()) * maxPPM / 1e6)
 			gotLow, gotHigh := bounds(t, e, now.Add(pause))
 			if d := gotLow.Sub(low.Add(pause - drifted)).Abs(); d > tolerance {
@@ -280,17 +281,17 @@ const lease = time.Minute
 // and no more; and for the length of a lease, from the answer that decides between them,
 // the earliest is not good enough to end one.
 func TestContradiction(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
 		e := new(heartbeat.Clock)
 		now := epoch
-		for range property.IntRange(1, 10).Draw(t, "before") {
+		for range rapid.IntRange(1, 10).Draw(t, "before") {
 			x := drawExchange(t, s, now)
 			e.Observe(x.sent, x.received, x.date)
 			now = x.received.Add(time.Second)
 		}
-		s.offset += time.Duration(property.SampledFrom([]int{-1, 1}).Draw(t, "which way")) *
-			time.Duration(property.Int64Range(int64(30*time.Second), int64(1000*time.Hour)).Draw(t, "jump"))
+		s.offset += time.Duration(rapid.SampledFrom([]int{-1, 1}).Draw(t, "which way")) *
+			time.Duration(rapid.Int64Range(int64(30*time.Second), int64(1000*time.Hour)).Draw(t, "jump"))
 		x := drawExchange(t, s, now)
 		now = x.received
 		oldLow, oldHigh := bounds(t, e, now)
@@ -301,7 +302,7 @@ func TestContradiction(t *testing.T) {
 			t.Fatalf("bounds from %v to %v after one of %v to %v and one of %v to %v", low, high, oldLow, oldHigh, newLow, newHigh)
 		}
 		disputed := now
-		for i := range property.IntRange(0, 10).Draw(t, "after") {
+		for i := range rapid.IntRange(0, 10).Draw(t, "after") {
 			x := drawExchange(t, s, now)
 			e.Observe(x.sent, x.received, x.date)
 			now = x.received
@@ -309,7 +310,7 @@ func TestContradiction(t *testing.T) {
 			if i == 0 {
 				disputed = now // it decides between the two, against one of them
 			}
-			now = now.Add(time.Duration(property.Int64Range(0, int64(lease)/4).Draw(t, "pause")))
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(lease)/4).Draw(t, "pause")))
 			got, ok := e.Settled(now, lease)
 			if ok != (now.Sub(disputed) >= lease) {
 				t.Fatalf("%v after the dispute a lease of %v may be judged: %v", now.Sub(disputed), lease, ok)

@@ -1,17 +1,16 @@
-package docs_test
+package replays_test
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/docpages"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -48,25 +47,23 @@ func TestCosts(t *testing.T) {
 	header := "| case | requests | write units | read units |\n|---|---|---|---|\n"
 	table := header + strings.Join(c.lines, "\n") + "\n"
 	t.Logf("measured:\n\n%s", table)
-	page := between(t, read(t, "docs/costs.md"), costsBegin, table)
-	generated(t, "docs/costs.md", between(t, page, moneyBegin, c.money(t)))
+	page := docpages.Between(t, docpages.Read(t, "docs/costs.md"), costsBegin, table)
+	docpages.Generated(t, "docs/costs.md", docpages.Between(t, page, moneyBegin, c.money(t)))
 
-	_, rest, found := strings.Cut(read(t, "README.md"), header)
+	_, rest, found := strings.Cut(docpages.Read(t, "README.md"), header)
 	if !found {
 		t.Fatal("README.md has no table of costs")
 	}
 	quoted, _, _ := strings.Cut(rest, "\n\n")
 	for _, line := range strings.Split(quoted, "\n") {
-		if !contains(c.lines, []string{line}) {
+		if !slices.Contains(c.lines, line) {
 			t.Errorf("README.md quotes a cost that was not measured: %s", line)
 		}
 	}
 }
 
-// between returns the page with text between the mark begin and the next end.
-func between(t *testing.T, page, begin, text string) string {
-	t.Helper()
-	return docpages.Between(t, page, begin, text)
+func newTable(t *testing.T) *queuelocktest.Table {
+	return queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 func (c *costs) exclusive(t *testing.T) {
@@ -75,55 +72,58 @@ func (c *costs) exclusive(t *testing.T) {
 	b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 	fresh, _ := locktest.Open(t, table, "c", queuelock.Config{})
 
-	release(t, acquire(t, a, order, waitpolicy.Forever))
+	locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
 	var held *queuelock.Lock
-	c.add("acquire an idle lock", cost(table, func() { held = acquire(t, a, order, waitpolicy.Forever) }))
-	c.add("release it, no waiter", cost(table, func() { release(t, held); time.Sleep(time.Second) }))
-	c.add("the first acquire of a process", cost(table, func() { held = acquire(t, fresh, order, waitpolicy.Forever) }))
-	release(t, held)
+	c.add("acquire an idle lock", locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.Forever) }))
+	c.add("release it, no waiter", locktest.Cost(table, func() { locktest.Release(t, held); time.Sleep(time.Second) }))
+	c.add("the first acquire of a process", locktest.Cost(table, func() { held = locktest.Acquire(t, fresh, waitpolicy.Forever) }))
+	locktest.Release(t, held)
 
-	held = acquire(t, a, order, waitpolicy.Forever)
-	c.add("`NoWait` on a busy lock", cost(table, func() {
-		if _, err := b.Acquire(t.Context(), order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+	held = locktest.Acquire(t, a, waitpolicy.Forever)
+	c.add("`NoWait` on a busy lock", locktest.Cost(table, func() {
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("NoWait on a busy lock: %v", err)
 		}
 	}))
 
 	// A wait of one second, before the first heartbeat of the row is due.
 	before := dbB.Counts()
-	waiting := queueUp(t.Context(), b)
+	waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 	time.Sleep(time.Second)
-	release(t, held)
-	release(t, (<-waiting).must(t))
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Lock(t, <-waiting))
 	time.Sleep(time.Second) // for requests in the background
 	spent := dbB.Counts().Sub(before)
 	polls := plus(spent["GetItem"], spent["Query"], 1)
 	c.add("queue, acquire and release, without looks", plus(spent.Total(), polls, -1))
 	c.add("one look", each(t, polls))
 	alone := plus(c.of(t, "acquire an idle lock"), c.of(t, "release it, no waiter"), 1)
-	says(t, "docs/comparison.md", "| %d more requests, looks,", c.of(t, "queue, acquire and release, without looks").Sent-alone.Sent)
+	more := fmt.Sprintf("| %d more requests, looks,", c.of(t, "queue, acquire and release, without looks").Sent-alone.Sent)
+	if !strings.Contains(docpages.Read(t, "docs/comparison.md"), more) {
+		t.Errorf("docs/comparison.md does not say %q", more)
+	}
 
 	middle, dbMiddle := locktest.OpenMet(t, table, "e", queuelock.Config{})
 	last, _ := locktest.OpenMet(t, table, "f", queuelock.Config{})
-	held = acquire(t, a, order, waitpolicy.Forever)
-	waiting = queueUp(t.Context(), b)
+	held = locktest.Acquire(t, a, waitpolicy.Forever)
+	waiting = locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 	time.Sleep(100 * time.Millisecond)
 	before = dbMiddle.Counts()
-	second := queueUp(t.Context(), middle)
+	second := locktest.QueueUp(t.Context(), middle, waitpolicy.Forever)
 	time.Sleep(100 * time.Millisecond)
-	third := queueUp(t.Context(), last)
+	third := locktest.QueueUp(t.Context(), last, waitpolicy.Forever)
 	time.Sleep(time.Second) // until all have seen the row behind their own
-	release(t, held)
-	release(t, (<-waiting).must(t))
-	release(t, (<-second).must(t))
-	release(t, (<-third).must(t))
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Lock(t, <-waiting))
+	locktest.Release(t, locktest.Lock(t, <-second))
+	locktest.Release(t, locktest.Lock(t, <-third))
 	time.Sleep(time.Second)
 	spent = dbMiddle.Counts().Sub(before)
 	c.add("a turn in a longer queue, without looks", plus(spent.Total(), plus(spent["GetItem"], spent["Query"], 1), -1))
 
-	held = acquire(t, a, order, waitpolicy.Forever)
-	c.add("one heartbeat", cost(table, func() { time.Sleep(31 * time.Second) }))
-	waiting = queueUp(t.Context(), b)
+	held = locktest.Acquire(t, a, waitpolicy.Forever)
+	c.add("one heartbeat", locktest.Cost(table, func() { time.Sleep(31 * time.Second) }))
+	waiting = locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 	time.Sleep(time.Second)
 	queued := dbB.Counts()
 	time.Sleep(20 * time.Second)
@@ -131,8 +131,8 @@ func (c *costs) exclusive(t *testing.T) {
 	if waiters.WriteUnits != holders.WriteUnits || waiters.ReadUnits != holders.ReadUnits {
 		t.Errorf("a heartbeat of a waiter costs %+v, that of a holder %+v", waiters, holders)
 	}
-	release(t, held)
-	(<-waiting).must(t)
+	locktest.Release(t, held)
+	locktest.Lock(t, <-waiting)
 }
 
 // longQueue measures waiters of separate processes: those of one process share a
@@ -140,10 +140,10 @@ func (c *costs) exclusive(t *testing.T) {
 func (c *costs) longQueue(t *testing.T) {
 	table := newTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-	acquire(t, a, order, waitpolicy.Forever)
+	locktest.Acquire(t, a, waitpolicy.Forever)
 	for n := 1; n <= 30; n++ {
 		waiter, db := locktest.OpenMet(t, table, fmt.Sprint("waiter-", n), queuelock.Config{})
-		queueUp(t.Context(), waiter)
+		locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
 		time.Sleep(100 * time.Millisecond) // until its row is put and it has looked
 		if n == 30 {
 			before := db.Counts()
@@ -156,43 +156,34 @@ func (c *costs) longQueue(t *testing.T) {
 func (c *costs) scopes(t *testing.T) {
 	table := newTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
-	release(t, acquireAll(t, a, waitpolicy.Forever, "a"))
+	locktest.Release(t, locktest.AcquireAll(t, a, waitpolicy.Forever, "a"))
 	var locks *queuelock.Locks
-	c.add("acquire with a wider scope", cost(table, func() { locks = acquireAll(t, a, waitpolicy.Forever, "a") }))
-	release(t, locks)
+	c.add("acquire with a wider scope", locktest.Cost(table, func() { locks = locktest.AcquireAll(t, a, waitpolicy.Forever, "a") }))
+	locktest.Release(t, locks)
 }
 
 func (c *costs) writes(t *testing.T) {
 	table := newTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-	release(t, acquire(t, a, order, waitpolicy.Forever))
+	locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
 	var lock *queuelock.Lock
-	c.add("acquire with `FailClosed`", cost(table, func() { lock = acquire(t, a, order, waitpolicy.Forever, queuelock.FailClosed()) }))
-	release(t, lock)
-	lock = acquire(t, a, order, waitpolicy.Forever)
-	c.add("`Transact` of one item", cost(table, func() {
-		locktest.Check(t, lock.Transact(t.Context(), deposit(table)))
+	c.add("acquire with `FailClosed`", locktest.Cost(table, func() { lock = locktest.Acquire(t, a, waitpolicy.Forever, queuelock.FailClosed()) }))
+	locktest.Release(t, lock)
+	lock = locktest.Acquire(t, a, waitpolicy.Forever)
+	c.add("`Transact` of one item", locktest.Cost(table, func() {
+		locktest.Check(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 	}))
-	release(t, lock)
-	key := newOrder(t, table)
-	release(t, lockItem(t, a, key))
+	locktest.Release(t, lock)
+	orders, id, _ := locktest.NewOrder(t, table)
+	key := orders.Key(id)
+	locktest.Release(t, locktest.LockItem(t, a, key, waitpolicy.Forever))
 	var item *queuelock.ItemLock
-	c.add("`LockItem`", cost(table, func() { item = lockItem(t, a, key) }))
-	c.add("`UpdateAndRelease`", cost(table, func() { updateAndRelease(t, item) }))
-	large := key.Key["id"]
-	locktest.Must(table.Client("user").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &key.Table, Item: map[string]types.AttributeValue{
-		"id": large, "amount": number("100"), "text": text(strings.Repeat("x", 10<<10)),
-	}}))
-	release(t, lockItem(t, a, key))
-	c.add("`LockItem` of 10 KB", cost(table, func() { item = lockItem(t, a, key) }))
-	release(t, item)
-}
-
-// cost returns what all clients spend while f runs.
-func cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
-	before := table.Counts()
-	f()
-	return table.Counts().Sub(before).Total()
+	c.add("`LockItem`", locktest.Cost(table, func() { item = locktest.LockItem(t, a, key, waitpolicy.Forever) }))
+	c.add("`UpdateAndRelease`", locktest.Cost(table, func() { locktest.Updated(t, item, locktest.AddOne()) }))
+	orders.Put(av.With(id, av.Item{"text": av.Str(strings.Repeat("x", 10<<10))}))
+	locktest.Release(t, locktest.LockItem(t, a, key, waitpolicy.Forever))
+	c.add("`LockItem` of 10 KB", locktest.Cost(table, func() { item = locktest.LockItem(t, a, key, waitpolicy.Forever) }))
+	locktest.Release(t, item)
 }
 
 // plus returns a + sign·b.

@@ -1,4 +1,4 @@
-package queuelocktest_test
+package faults_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -55,7 +56,7 @@ func TestServe(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		db := over(t, table.Client("program"))
 		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{
-			TableName: aws.String(table.Name()), Key: key("e", "s"), ReturnConsumedCapacity: "TOTAL",
+			TableName: aws.String(table.Name()), Key: av.Item{"pk": av.Str("e"), "sk": av.Str("s")}, ReturnConsumedCapacity: "TOTAL",
 		})
 		if err != nil || out.Item != nil || out.ConsumedCapacity == nil {
 			t.Errorf("%v, %v, %v", out.Item, out.ConsumedCapacity, err)

@@ -1,4 +1,4 @@
-package heartbeat_test
+package properties_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package docs_test
+package replays_test
 
 import (
 	"fmt"
@@ -64,13 +64,13 @@ func (c *costs) money(t *testing.T) string {
 	sustained("turns without waiters", cycle)
 	sustained("turns with several waiters", c.of(t, "a turn in a longer queue, without looks"))
 	sustained("refused attempts with `NoWait`", c.of(t, "`NoWait` on a busy lock"))
-	waiters := significant(partitionUnits * time.Hour.Seconds() / about(waiter).WriteUnits)
+	waiters := benchmark.TwoDigits(partitionUnits * time.Hour.Seconds() / about(waiter).WriteUnits)
 	sustained("heartbeats of "+whole(waiters)+" waiters", c.of(t, "one heartbeat"))
 	// A second of n waiters has n/15 looks, each of the n/2 rows ahead on average.
 	rest := waitpolicy.Default.Slowest.Seconds()
-	readers := significant(math.Sqrt(2 * partitionReads * rest * readUnit / float64(row)))
+	readers := benchmark.TwoDigits(math.Sqrt(2 * partitionReads * rest * readUnit / float64(row)))
 	b.WriteString("\n" + benchmark.Wrap(fmt.Sprintf("Looks reach a limit first, as each reads all rows ahead, of about %s bytes. At a look each %g s, %s read units a second suffice for about %s waiters of separate processes (computed).",
-		whole(significant(float64(row))), rest, whole(partitionReads), whole(readers)), "", "") + "\n")
+		whole(benchmark.TwoDigits(float64(row))), rest, whole(partitionReads), whole(readers)), "", "") + "\n")
 	return b.String()
 }
 
@@ -105,14 +105,14 @@ func turns(t *testing.T, hold time.Duration, hub *bells.Hub) (write, read float6
 			c, _ := locktest.OpenMet(t, table, fmt.Sprint(i), cfg)
 			loops.Go(func() {
 				for range each {
-					lock := acquire(t, c, order, waitpolicy.Forever)
+					lock := locktest.Acquire(t, c, waitpolicy.Forever)
 					mu.Lock()
 					if grants++; grants == warm {
 						before = table.Counts()
 					}
 					mu.Unlock()
 					time.Sleep(hold)
-					release(t, lock)
+					locktest.Release(t, lock)
 				}
 			})
 		}
@@ -146,11 +146,11 @@ func hour(t *testing.T) (holder, waiter capacity.Count) {
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		beforeA, beforeB := dbA.Counts(), dbB.Counts()
 		jitter := random.Seed(t.Context(), 1, 2) // the same each time
-		held := locktest.Must(a.Acquire(jitter, order, waitpolicy.Forever))
-		waiting := queueUp(random.Fork(jitter), b)
+		held := locktest.Must(a.Acquire(jitter, locktest.Order, waitpolicy.Forever))
+		waiting := locktest.QueueUp(random.Fork(jitter), b, waitpolicy.Forever)
 		time.Sleep(time.Hour)
-		release(t, held)
-		release(t, (<-waiting).must(t))
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 		time.Sleep(time.Second) // for requests in the background
 		holder, waiter = units(dbA.Counts().Sub(beforeA).Total()), units(dbB.Counts().Sub(beforeB).Total())
 	})
@@ -168,16 +168,16 @@ func sizes(t *testing.T) (record, row int64) {
 			out := locktest.Must(network.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: &name}))
 			return *out.Table.TableSizeBytes
 		}
-		lock := acquire(t, a, order, waitpolicy.Forever)
-		release(t, lock)
+		lock := locktest.Acquire(t, a, waitpolicy.Forever)
+		locktest.Release(t, lock)
 		record = size()
-		lock = acquire(t, a, order, waitpolicy.Forever)
+		lock = locktest.Acquire(t, a, waitpolicy.Forever)
 		held := size()
-		waiting := queueUp(t.Context(), a)
+		waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 		time.Sleep(time.Second)
 		row = size() - held
-		release(t, lock)
-		release(t, (<-waiting).must(t))
+		locktest.Release(t, lock)
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 	})
 	return record, row
 }
@@ -187,7 +187,7 @@ func whole(v float64) string { return benchmark.Decimal(v, 0) }
 
 // about returns the units with two digits that count: jitter changes the others.
 func about(c capacity.Count) capacity.Count {
-	return capacity.Count{Requests: c.Requests, WriteUnits: significant(c.WriteUnits), ReadUnits: significant(c.ReadUnits)}
+	return capacity.Count{Requests: c.Requests, WriteUnits: benchmark.TwoDigits(c.WriteUnits), ReadUnits: benchmark.TwoDigits(c.ReadUnits)}
 }
 
 // dollars prints a price in cents, and one below a dollar with two digits that count.
@@ -199,14 +199,6 @@ func dollars(v float64) string {
 	return "$" + benchmark.Decimal(v, decimals)
 }
 
-func significant(v float64) float64 {
-	if v == 0 {
-		return 0
-	}
-	unit := math.Pow10(int(math.Floor(math.Log10(v))) - 1)
-	return math.Round(v/unit) * unit
-}
-
 // TestRounding checks how numbers are printed.
 func TestRounding(t *testing.T) {
 	for v, want := range map[float64]string{0: "$0.00", 3.24: "$3.24", 0.000821: "$0.00082", 0.05: "$0.050", 0.3: "$0.30", 12.6: "$12.60"} {
@@ -215,7 +207,7 @@ func TestRounding(t *testing.T) {
 		}
 	}
 	for v, want := range map[float64]string{0: "0", 7: "7", 129: "130", 4035: "4,000", 5184000: "5,200,000"} {
-		if got := whole(significant(v)); got != want {
+		if got := whole(benchmark.TwoDigits(v)); got != want {
 			t.Errorf("%v is printed %s, want %s", v, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package heartbeat_test
+package properties_test
 
 import (
 	"fmt"
@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/testbed/property"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -118,26 +119,26 @@ func TestDelayAfterClockChange(t *testing.T) {
 // What is judged ended has ended for its owner: the deadline of the renewal that set the
 // beat has passed.
 func TestNoEarlyEnd(t *testing.T) {
-	property.Check(t, func(t *property.T) {
+	rapid.Check(t, func(t *rapid.T) {
 		const year = int64(365 * 24 * time.Hour)
-		ppm := property.Float64Range(-500, 500)
-		w := newWorld(time.Duration(property.Int64Range(-year, year).Draw(t, "offset")), ppm.Draw(t, "ppm"))
+		ppm := rapid.Float64Range(-500, 500)
+		w := newWorld(time.Duration(rapid.Int64Range(-year, year).Draw(t, "offset")), ppm.Draw(t, "ppm"))
 		// The observer's own clock, which shows something else altogether, and
 		// drifts within the same bound from DynamoDB's.
 		const observerOffset = 77 * time.Hour
-		observerPPM := w.ppm + property.Float64Range(-499, 499).Draw(t, "observer's ppm")
+		observerPPM := w.ppm + rapid.Float64Range(-499, 499).Draw(t, "observer's ppm")
 		mine := func() time.Time {
 			return w.now.Add(observerOffset + apart(w.now.Sub(w.start), observerPPM))
 		}
 		judge := new(heartbeat.Clock)
-		observer := heartbeat.NewObserver(judge, property.Bool().Draw(t, "observation only"))
+		observer := heartbeat.NewObserver(judge, rapid.Bool().Draw(t, "observation only"))
 
-		ttl := time.Duration(property.OneOf(
-			property.Int64Range(int64(time.Second), int64(2*time.Minute)),
-			property.Int64Range(int64(time.Second), int64(queue.MaxLease)),
+		ttl := time.Duration(rapid.OneOf(
+			rapid.Int64Range(int64(time.Second), int64(2*time.Minute)),
+			rapid.Int64Range(int64(time.Second), int64(queue.MaxLease)),
 		).Draw(t, "ttl")).Truncate(time.Millisecond)
 		terms := heartbeat.Terms{TTL: ttl, Interval: ttl / 2, Margin: heartbeat.Margin(ttl)}
-		terms.Delay = time.Duration(property.OneOf(property.Just(int64(0)), property.Int64Range(0, int64(queue.MaxDelay))).Draw(t, "delay")).Truncate(time.Millisecond)
+		terms.Delay = time.Duration(rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, int64(queue.MaxDelay))).Draw(t, "delay")).Truncate(time.Millisecond)
 		// The delay is counted by clocks that drift as well.
 		delay := terms.Delay - terms.Delay/500
 
@@ -145,8 +146,8 @@ func TestNoEarlyEnd(t *testing.T) {
 		deadline := terms.Deadline(w.now)
 		renewals := heartbeat.NewRenewals(terms, w.owner, l)
 		ended := 0
-		for range property.IntRange(1, 60).Draw(t, "steps") {
-			switch property.SampledFrom([]string{"see", "see", "renew", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"see", "see", "renew", "owner hears", "observer hears", "owner is confused"}).Draw(t, "step") {
 			case "owner hears":
 				w.answer(w.owner)
 			case "owner is confused": // by one wrong date: it allows for more for a while
@@ -161,7 +162,7 @@ func TestNoEarlyEnd(t *testing.T) {
 				}
 				sent := w.now
 				until := renewals.Next(sent)
-				w.now = w.now.Add(time.Duration(property.Int64Range(0, int64(terms.TTL/4)).Draw(t, "applied after")))
+				w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(terms.TTL/4)).Draw(t, "applied after")))
 				l.Beat++
 				if !until.IsZero() {
 					l.Until = until // otherwise it is left as it was
@@ -173,7 +174,7 @@ func TestNoEarlyEnd(t *testing.T) {
 				if !l.Until.IsZero() {
 					asRead.Until = time.UnixMilli(l.Until.UnixMilli())
 				}
-				answered := time.Duration(property.Int64Range(0, int64(time.Second)).Draw(t, "answered after"))
+				answered := time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "answered after"))
 				w.now = w.now.Add(answered)
 				if left := observer.See("h", asRead, mine()); left <= 0 {
 					ended++
@@ -182,8 +183,8 @@ func TestNoEarlyEnd(t *testing.T) {
 					}
 				}
 			}
-			w.now = w.now.Add(time.Duration(property.OneOf(
-				property.Int64Range(0, int64(ttl)/4), property.Int64Range(int64(ttl)*9/10, int64(ttl)*11/10),
+			w.now = w.now.Add(time.Duration(rapid.OneOf(
+				rapid.Int64Range(0, int64(ttl)/4), rapid.Int64Range(int64(ttl)*9/10, int64(ttl)*11/10),
 			).Draw(t, "pause")))
 		}
 		// And it does end: a dead owner is not waited for longer than a lease
@@ -205,15 +206,15 @@ func TestNoEarlyEnd(t *testing.T) {
 // whose end was computed by the old clock, and those of an owner that does not know the
 // new one.
 func TestLeaseAfterClockChange(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		w := newWorld(time.Duration(property.Int64Range(-1e15, 1e15).Draw(t, "offset")), property.Float64Range(-400, 400).Draw(t, "ppm"))
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), rapid.Float64Range(-400, 400).Draw(t, "ppm"))
 		judge := new(heartbeat.Clock)
 		observer := heartbeat.NewObserver(judge, false)
 		w.answer(judge)
-		ttl := time.Duration(property.Int64Range(int64(time.Second), int64(10*time.Minute)).Draw(t, "ttl")).Truncate(time.Millisecond)
+		ttl := time.Duration(rapid.Int64Range(int64(time.Second), int64(10*time.Minute)).Draw(t, "ttl")).Truncate(time.Millisecond)
 		terms := heartbeat.Terms{TTL: ttl, Interval: ttl / 2, Margin: heartbeat.Margin(ttl)}
-		terms.Delay = time.Duration(property.Int64Range(0, int64(ttl)).Draw(t, "delay")).Truncate(time.Millisecond)
-		if property.Bool().Draw(t, "the owner knows the clock from the start") {
+		terms.Delay = time.Duration(rapid.Int64Range(0, int64(ttl)).Draw(t, "delay")).Truncate(time.Millisecond)
+		if rapid.Bool().Draw(t, "the owner knows the clock from the start") {
 			w.answer(w.owner)
 		}
 		l, _ := terms.Begin(w.owner, w.now)
@@ -230,11 +231,11 @@ func TestLeaseAfterClockChange(t *testing.T) {
 			}
 			return stands
 		}
-		for range property.IntRange(1, 40).Draw(t, "steps") {
-			switch property.SampledFrom([]string{"see", "see", "see", "renew", "set"}).Draw(t, "step") {
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"see", "see", "see", "renew", "set"}).Draw(t, "step") {
 			case "set":
-				by := time.Duration(property.Int64Range(int64(time.Minute), int64(1000*time.Hour)).Draw(t, "by"))
-				if property.Bool().Draw(t, "back") {
+				by := time.Duration(rapid.Int64Range(int64(time.Minute), int64(1000*time.Hour)).Draw(t, "by"))
+				if rapid.Bool().Draw(t, "back") {
 					by = -by
 				}
 				w.offset += by
@@ -251,25 +252,25 @@ func TestLeaseAfterClockChange(t *testing.T) {
 					t.Fatalf("judged ended %v before the owner's deadline and its delay of %v; lease of %v", deadline.Add(terms.Delay).Sub(w.now), terms.Delay, ttl)
 				}
 			}
-			w.now = w.now.Add(time.Duration(property.Int64Range(0, int64(ttl)/3).Draw(t, "pause")))
+			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(ttl)/3).Draw(t, "pause")))
 		}
 	})
 }
 
 // TestEndsNeverFall checks that successive ends of one lease never decrease.
 func TestEndsNeverFall(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		w := newWorld(time.Hour, property.Float64Range(-200, 200).Draw(t, "ppm"))
-		if property.Bool().Draw(t, "known from the start") {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(time.Hour, rapid.Float64Range(-200, 200).Draw(t, "ppm"))
+		if rapid.Bool().Draw(t, "known from the start") {
 			w.answer(w.owner)
 		}
 		terms := heartbeat.Terms{TTL: minute, Interval: minute / 2, Margin: heartbeat.Margin(minute)}
 		begun, _ := terms.Begin(w.owner, w.now)
 		last := begun.Until
 		renewals := heartbeat.NewRenewals(terms, w.owner, begun)
-		for range property.IntRange(1, 30).Draw(t, "steps") {
-			w.now = w.now.Add(time.Duration(property.Int64Range(0, int64(minute)).Draw(t, "pause")))
-			switch property.IntRange(0, 4).Draw(t, "step") {
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(minute)).Draw(t, "pause")))
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0:
 				w.answer(w.owner)
 			case 2: // one wrong date: both are possible for a while
@@ -297,8 +298,8 @@ func TestEndsNeverFall(t *testing.T) {
 // TestCrashedOwner checks that the lease of a crashed owner is found to be over within
 // seconds of its end.
 func TestCrashedOwner(t *testing.T) {
-	property.Check(t, func(t *property.T) {
-		w := newWorld(time.Duration(property.Int64Range(-1e15, 1e15).Draw(t, "offset")), 0)
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(time.Duration(rapid.Int64Range(-1e15, 1e15).Draw(t, "offset")), 0)
 		judge := new(heartbeat.Clock)
 		for range 5 {
 			w.answer(w.owner)
