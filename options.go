@@ -24,11 +24,11 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Option changes one Acquire. A nil Option changes nothing. Acquire returns an error and sends nothing if an
-// option is invalid.
+// Option changes one Acquire, Do, AcquireAll or Resume. Most options are of the type [ItemOption], whose list is
+// below it. A nil Option changes nothing. Acquire returns an error and sends nothing if an option is invalid.
 type Option interface{ change(*settings) }
 
-// ItemOption is an [Option] that LockItem takes, too.
+// ItemOption is an [Option] that LockItem and package once take, too.
 type ItemOption interface {
 	Option
 	item()
