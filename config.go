@@ -184,8 +184,8 @@ func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.Attributes.PartitionKey, SK: c.Attributes.SortKey, TTL: c.Attributes.TTL}
 }
 
-// attention is the time without a look after which a waiter counts as stuck. It is twice the longest time
-// between two looks: the longest sleep and a request. The least exceeds the pauses at a table that fails.
+// attention is the time without a look after which a waiter counts as stuck. It is twice the longest time between two
+// looks: the longest sleep and a request. Its lower bound is longer than the pauses of a client whose requests fail.
 func (c Config) attention() time.Duration {
 	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
 }

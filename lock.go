@@ -109,9 +109,9 @@ func (l *held) Err() error { return l.turn.Err() }
 //   - an error that matches [ErrLost] if the lock was lost before.
 //   - [*UnknownOutcomeError] if the table no longer shows whether the lock was released.
 //   - [*UnreleasedError] if a lock that fails closed may still be in the table.
-//   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot
-//     be read: the error is then a [*queue.MalformedError] too, and only another Release removes the entry. After a
-//     loss that waits until the LockDelay of such an entry is over.
+//   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot be
+//     read: the error is then a [*queue.MalformedError] too, and only another Release removes the entry. After a
+//     loss, Release first waits until the LockDelay of such an entry is over.
 func (l *held) Release(ctx context.Context) error { return publicError(l.turn.Release(ctx)) }
 
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from

@@ -56,7 +56,7 @@ type settings struct {
 	log      *notify.Log     // of the call in that queue
 }
 
-// ordinary is of the calls without options: many may wait, and need less memory.
+// ordinary is common to all calls without options, so that many may wait in little memory.
 var ordinary = &special{}
 
 // special is what options say.
@@ -320,10 +320,10 @@ func (c *Client) wants(s *settings, calls *callback.Caller) *play.Wants {
 	return w
 }
 
-// fill says it for the member.
+// fill says to the member what the caller wants.
 //
-//   - An entry by name has what a row shows, and the rest of the row's lease, at least a fifteenth. So that lease must not be longer
-//     than its own, or cause a warning at once.
+//   - A grant by name has what the row shows, and the rest of the row's lease, at least a fifteenth. So the row's
+//     lease must not be longer than the lock's own, and its rest must not cause a warning at once.
 func (s *settings) fill(k *member.Kind) {
 	tries, _ := s.patience().Tries()
 	k.Owner, k.Data, k.Mode, k.NoWait, k.Policy = s.Owner, string(s.data), s.waiterMode(), tries > 0, s.policy()
@@ -408,7 +408,7 @@ func (c *Client) report(cfg *settings, calls *callback.Caller) func(play.Progres
 	}
 }
 
-// own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
+// own returns the lowest ticket that this client itself holds, of the holders that a waiter saw last; zero if none.
 func (c *Client) own(last play.Status) ticket.Number {
 	for _, h := range last.Serving { // in the order of tickets
 		if own := c.players.Ticket(h.ID); !own.IsZero() {

@@ -252,8 +252,8 @@ func (m *acquiring) goesOn() (over bool, lock *Lock, err error) {
 	return over, lock, err
 }
 
-// again enters a caller once more that does not wait, if its last try has found the lock busy, or the table unavailable. It
-// reports whether it has.
+// again makes another try of a caller that does not wait, if the last one found the lock busy or the table
+// unavailable. It reports whether it does.
 func (m *acquiring) again(err error) bool {
 	wait, last := m.cfg.patience(), m.waits
 	tries, _ := wait.Tries()
@@ -577,8 +577,9 @@ func (s *settings) again(ctx context.Context, tried bool, err error) bool {
 	return again
 }
 
-// over returns why the caller of an acquire wants no lock any more, or nil. The end of the client reaches ctx a moment
-// after Close has begun, which releases only what is listed: what is listed later sees the end here.
+// over returns why the caller of an acquire no longer wants the lock, or nil. Close releases the locks that are
+// listed when it begins, and ends ctx a moment later. A lock that is listed in between finds the end of the client
+// here.
 func (c *Client) over(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		return cause

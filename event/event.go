@@ -103,9 +103,9 @@ type Moved Queued
 type Granted struct {
 	Origin
 	Waited time.Duration // since the call began
-	// Handover is the time from the last look that showed the turn before, from a bell after it, or from the end of
-	// that turn in this process. Without bells it is an upper bound of the time for which the lock was idle. Zero:
-	// unknown, and without a wait.
+	// Handover is the time since the last sign of the turn before: a look that showed it, a bell after it, or its end
+	// in this process. Without bells it is an upper bound of the time for which the lock was idle. Zero: it is not
+	// known, or there was no wait.
 	Handover time.Duration
 }
 

@@ -88,11 +88,10 @@ func (c *Clock) Undated(received time.Time) {
 	c.undated = later(c.undated, received)
 }
 
-// Needed reports whether a request is needed, for its date, before a lease begins at a
-// local instant: before the first date, fifteen minutes after the last one, and while the
-// last one contradicts earlier ones. A lease ends late by the width of the estimate, so a
-// client that was idle for a month would write leases of twenty minutes. It is not needed
-// for fifteen minutes after an answer that had no date: the next one would have none.
+// Needed reports whether a request must be sent for its date before a lease begins at a local instant. It is needed
+// before the first date, fifteen minutes after the last one, and while the last one contradicts earlier ones. A lease
+// ends late by the width of the estimate, so a client that was idle for a month would write leases of twenty minutes.
+// It is not needed for fifteen minutes after an answer that had no date: the next one would have none.
 func (c *Clock) Needed(local time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,8 +36,8 @@ func (t Terms) Begin(clock *Clock, sent time.Time) (queue.Lease, time.Time) {
 	return l, since
 }
 
-// Since returns DynamoDB's time at an instant as clock.Middle guesses it, or the latest that it can be if the queue must not
-// open too early after it. It is zero while that clock is not known.
+// Since returns DynamoDB's time at an instant: what clock.Middle guesses, or the latest that it can be for a queue
+// that must not open too early. It is zero while that clock is not known.
 func (t Terms) Since(clock *Clock, sent time.Time) time.Time {
 	if t.AtLeast == 0 {
 		return clock.Middle(sent)
@@ -60,10 +60,9 @@ func (t Terms) until(clock *Clock, sent time.Time) time.Time {
 // request was sent at an instant.
 func (t Terms) Deadline(sent time.Time) time.Time { return sent.Add(t.TTL - t.Margin) }
 
-// OwnerEndsFirst reports whether a lease ends for other clients no sooner than for its
-// owner. Its request was sent at sent, with the end until, and has been answered. It ends
-// too soon if the host was suspended before: until was computed from a clock that had
-// stopped, and the date of the answer shows it.
+// OwnerEndsFirst reports whether a lease ends for other clients no sooner than for its owner. Its request was sent at
+// sent, with the end until, and has been answered. If the host was suspended before, its clock had stopped, and until
+// is too early: the date of the answer shows it.
 func (t Terms) OwnerEndsFirst(clock *Clock, until, sent, now time.Time) bool {
 	_, latest, ok := clock.At(now)
 	return until.IsZero() || !ok || until.Sub(latest) >= t.Deadline(sent).Sub(now)

@@ -27,8 +27,9 @@
 //
 // # Time
 //
-// The life of a result counts on DynamoDB's clock, and is shortened by what is not known of that. A caller that has waited takes
-// the result even if it is over. Without DynamoDB's dates, or with Config.ObserveExpiry, a result is for these callers alone.
+// The life of a result counts on DynamoDB's clock, and is shortened by what is not known of that. A caller that has
+// waited takes the result even if it is over. Without DynamoDB's dates, or with Config.ObserveExpiry, a result is
+// only for callers that have waited.
 //
 // # One process
 //
@@ -133,7 +134,8 @@ func compute(ctx context.Context, failed func(), locks *queuelock.Client, key qu
 	case err == nil:
 		return value, nil
 	case call.Look != nil && (computed || errors.Is(err, queuelock.ErrLost)):
-		// Its own result may be there although that was not answered, or that of the caller which took over.
+		// The result may be there: its own, although the write was not answered, or that of the caller which took
+		// over.
 		if found, lookErr := call.Look(ctx); lookErr == nil && found != nil {
 			return found.Value, nil
 		}

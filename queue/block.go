@@ -57,7 +57,8 @@ func readTurns(item clause.Item) int {
 	return int(turns)
 }
 
-// Reach returns the highest ticket up to which none can wait: the floor, or the last of a block that holds.
+// Reach returns the highest ticket with which no client can wait, nor with a lower one: the floor, or the last of a
+// block that holds.
 func (r Record) Reach() ticket.Number {
 	highest := r.Floor()
 	for _, h := range r.Holders {

@@ -29,8 +29,8 @@ type Decision struct {
 
 	Ahead   int // live rows ahead
 	Waiters int // of these: each ticket of a block is one
-	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
-	// together, and with holders that share.
+	// Turns is the least number of turns that the rows ahead need. Adjacent rows that share the lock have one turn
+	// together, and no turn of their own behind holders that share it.
 	Turns int
 	// Joins reports that the waiter shares the last of these turns, or the present one if
 	// there are none.

@@ -32,9 +32,9 @@ type Ending struct {
 	Lost   bool // the lock is known to be lost, and what is left of it is removed
 }
 
-// Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them by
-// one that is later than all. That must be a new one: a holder removes a time that was there before its turn, and must
-// not remove this transaction's.
+// Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them
+// by one that is later than all. That one must not be in the record yet: a holder removes the times that were there
+// before its turn, and must not remove this one.
 func (e *Ending) Add(at time.Time, read []time.Time) {
 	e.Unsettled, e.Crowd = at, nil
 	if len(read) < MaxUnsettled || !e.Bounded || e.Replaces {

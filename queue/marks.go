@@ -16,8 +16,8 @@ import (
 type Marks struct {
 	Released Released
 	Evicted  Eviction
-	// Unsettled are times, on DynamoDB's clock, after which no transaction of an earlier holder
-	// that was given up begins; far in the future for one that was not known.
+	// Unsettled has a time, on DynamoDB's clock, for each transaction that an earlier holder gave up: from then on it
+	// no longer begins. A time that was not known is far in the future.
 	Unsettled []time.Time
 }
 

@@ -61,8 +61,8 @@ func kind(permits int) string {
 	return "a lock"
 }
 
-// Refuses returns the reason why a record that refused a ticket of the mode will
-// refuse any other ticket of it. Nil: another ticket may be accepted.
+// Refuses returns why a record that has refused one ticket of the mode will refuse all others. Nil: another ticket
+// may be accepted.
 func (r Record) Refuses(q Items, m Mode, scope ticket.Scope) error {
 	if mismatch := r.Fits(q, scope, m); mismatch != nil {
 		return mismatch

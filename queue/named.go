@@ -19,8 +19,8 @@ import (
 // longer loses its place, so limits are needed of who may be named, and of who may sleep. An accept write before each use
 // takes as many requests, one after the other, as a claim.
 
-// GrantByName returns the grant by which the holder with the ticket before hands over to the row's waiter: its entry has the
-// lease of the row as it was read. since is the best guess of DynamoDB's clock, or zero. ok is false for a row that may not be
+// GrantByName returns the grant that the holder before writes for the waiter of the row. Its entry has the lease of
+// the row as it was read. since is the best guess of DynamoDB's clock, or zero. ok is false for a row that may not be
 // named, and for one that this library does not write, such as one with the id of the holder's entry.
 func (w Waiter) GrantByName(holder string, since time.Time) (next Next, ok bool) {
 	if w.EntryID == "" || w.Problem != nil || w.Lease.Until.IsZero() {

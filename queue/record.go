@@ -67,7 +67,7 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 		}
 	}
 	r := &clause.Reader{What: "serving record of " + strconv.Quote(q.String()), Item: item}
-	// inside reads a map of which nothing depends; nil if there is none.
+	// inside reads a map on which no turn depends; nil if there is none.
 	inside := func(name string) *clause.Reader {
 		if m, ok := item[q.Attr(name)].(*types.AttributeValueMemberM); ok && m != nil {
 			return &clause.Reader{Item: m.Value}

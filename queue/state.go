@@ -143,9 +143,9 @@ type Holder struct {
 	// and no client evicts a holder whose ticket or lease is not known.
 	Problem error
 
-	// What a client that reads knows of the time: Age is from Since to the read, zero if Since is not known. Remaining is
-	// the time after which that client would evict the holder if it does not renew its lease; zero or less means now, and
-	// Forever that it has no lease: it ends by its release or by an operator's eviction.
+	// Age is the time from Since to the read; zero if Since is not known. Remaining is how long the client that reads
+	// would wait before it evicts the holder, unless the lease is renewed. Zero or less means that it would now.
+	// Forever means that there is no lease: the turn ends by its release or by an operator's eviction.
 	Age, Remaining time.Duration
 
 	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
@@ -184,7 +184,8 @@ type Waiter struct {
 	Shared    bool      // it will hold the lock together with other shared holders
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if that was not known
 	Lease
-	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
+	// EntryID is the id of the entry that the holder before may write, to grant the lock to the waiter; empty if it
+	// may not.
 	EntryID string
 	// Bell is where the waiter can be rung when its turn has come, as package wake has made it; empty if it cannot. It
 	// grants nothing, so a row with a malformed one is valid.
@@ -196,8 +197,8 @@ type Waiter struct {
 	// zero if the sort key is malformed.
 	Problem error
 
-	// What a client that reads knows of the time: Age is for how long it has waited. Remaining is the time after which
-	// that client would remove the row if its lease is not renewed; zero or less means now.
+	// Age is how long it has waited. Remaining is how long the client that reads would wait before it removes the
+	// row, unless its lease is renewed. Zero or less means that it would now.
 	Age, Remaining time.Duration
 
 	raw clause.Item // as it was read

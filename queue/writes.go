@@ -274,7 +274,8 @@ func (h Holder) Unchanged(read Holder) bool {
 	return h.Shared == read.Shared && h.Made == read.Made && h.Reached == read.Reached && h.marked == read.marked
 }
 
-// Resume replaces the holder old by the entry, with a ticket of its block, of which the entry is the last.
+// Resume replaces the holder old by the entry. t is the ticket of the entry: one of the block of old, which ends with
+// it.
 func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
 		Name:   "RESUME",
@@ -371,8 +372,9 @@ func SetData(id string, t ticket.Number, call int64, data []byte) clause.Write {
 	}
 }
 
-// Fence is a fenced write of the caller's: the condition of a fenced write by the holder id with ticket t. For a holder that is alone it also asks that
-// no later ticket was granted. After a downgrade, a late write is then refused once other holders have joined.
+// Fence is the condition by which a write of the caller's is made only while the holder id has the lock with ticket
+// t. For a holder that is alone it also asks that no later ticket was granted. So after a downgrade a late write is
+// refused once another holder has joined.
 func Fence(id string, t ticket.Number, alone bool) clause.Write {
 	return clause.Write{Name: "FENCE", Kind: clause.Check, If: fence(id, t, alone)}
 }
@@ -384,7 +386,8 @@ func fence(id string, t ticket.Number, alone bool) []clause.Cond {
 	return []clause.Cond{isHolder(id), servedAs(id, t)}
 }
 
-// NumberedFence is Fence for the holder's transaction number call, which is so applied once, however late it arrives.
+// NumberedFence is Fence for one numbered transaction of the holder. It uses the number call up, so a copy of it is
+// refused, however late it arrives.
 func NumberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {
 	return clause.Write{
 		Name: "FENCE",
@@ -431,8 +434,8 @@ func (e Ending) leaves(f Form) clause.Write {
 // Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record, or
 // zero.
 func (e Ending) Release(f Form, forget time.Time) clause.Write {
-	// Without an answer it may end the turn at any time, which its sender must know: it has other writes to send, and the
-	// caller's condition to judge. Not so of a lock that is lost.
+	// A release without an answer may end the turn at any later time. Its sender must know that: it has other writes
+	// to send, and the caller's condition to judge. The release of a lost lock may be repeated freely.
 	w := e.leaves(f)
 	w.Repeat = clause.BySender
 	if e.Lost {

@@ -8,12 +8,11 @@
 //
 // # Promises
 //
-// [Sweeper.Sweep] removes no live lease. Rows and Holders remove what they are given, and Evict what an operator names: the
-// lease of it may not have ended, as of a waiter that was granted the lock by name and has left. Each removal is a
-// conditional write that asks for the beat by which the lease was judged, so an owner that has renewed since keeps its row or
-// its lock. Crashes do not compound: all that have expired are removed in one
-// pass. Any number of sweepers may run at the same time. Run ends with its context, and retries failures at the next
-// interval.
+// [Sweeper.Sweep] removes no live lease. Rows and Holders remove what they are given, and Evict what an operator
+// names. Such a lease may not have ended, as when a waiter was granted the lock by name and has left. Each removal is
+// a conditional write that asks for the beat by which the lease was judged, so an owner that has renewed since keeps
+// its row or its lock. Crashes do not compound: all that have expired are removed in one pass. Any number of sweepers
+// may run at the same time. Run ends with its context, and retries failures at the next interval.
 //
 // # Does not promise
 //

@@ -122,7 +122,7 @@ var zero = clause.V(Number{}.Attribute())
 // count is how many numbers the increment takes.
 func (r Rider) count() types.AttributeValue { return Number{}.Plus(1 + r.More).Attribute() }
 
-// most is the last number after which there are as many.
+// most is the highest number that leaves room for the increment.
 func (r Rider) most() clause.Operand { return clause.V(Max.Minus(1 + r.More).Attribute()) }
 
 func (m Master) number() clause.Path { return clause.At(m.Attribute) }
@@ -168,8 +168,8 @@ func (m Master) Raise(to Number) clause.Write {
 	}
 }
 
-// missing asks that there is no counter, and that one may be created. Of an item of the counter's own it is not "no
-// ticketNumber": an item of another program must not become a counter.
+// missing asks that there is no counter, and that one may be created. For a counter with an item of its own it is not
+// enough that ticketNumber is absent: an item of another program must not become a counter.
 func (m Master) missing() clause.Cond {
 	if !m.Host {
 		return clause.Key.Absent().As("no item")
@@ -192,9 +192,9 @@ const rate = 10_000
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Base returns the number after which a counter begins at a time: ten thousand for each second since 2026, and zero before.
-// So one that was deleted begins above its earlier numbers, if the time is not before that of the last one. No number is
-// issued twice for a time that is too late.
+// Base returns the number after which a counter begins at a time: ten thousand for each second since 2026, and zero
+// before. So a counter that was deleted begins above its earlier numbers, unless the clock went back since the last
+// one. A clock that is ahead does no harm.
 func Base(t time.Time) Number {
 	return FromUint64(uint64(max(0, t.UnixMilli()-epoch.UnixMilli())) * (rate / 1000))
 }

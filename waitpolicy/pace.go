@@ -191,9 +191,8 @@ func around(d time.Duration, draw func() float64) time.Duration {
 	return time.Duration(float64(d) * (0.5 + draw()))
 }
 
-// MayHaveEnded reports whether a CLAIM is worth more than a look, which only shows that it is time for a CLAIM: the
-// turns are so short that a round trip matters, and this one may be over. A refused CLAIM costs a write unit, so it
-// allows two for each turn.
+// MayHaveEnded reports whether to send a CLAIM without a look before it: turns are so short that the round trip of
+// the look matters, and this turn may be over. A refused CLAIM costs a write unit, so two are allowed in each turn.
 func (p *Pace) MayHaveEnded(rec queue.Record, now time.Time) bool {
 	turn := rec.HoldTime
 	single := len(rec.Holders) == 1 && !rec.Shared

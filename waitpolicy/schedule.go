@@ -95,9 +95,10 @@ func (o Observation) rest(lasted time.Duration) time.Duration {
 	return max(0, o.sure()-lasted)
 }
 
-// next returns the delay of the next in line. It sleeps through what is sure of an even turn. Then it looks more often the nearer
-// the likely end is, which is uncertain by the deviation: each twenty-fifth of a turn far from it, and at most each four hundredth.
-// A turn of any length is likely to last as long again as it has.
+// next returns the delay of the next in line. It sleeps through what is sure of an even turn. Then it looks more
+// often the nearer the likely end is: each twenty-fifth of a turn far from it, and at most each four hundredth. The
+// deviation says how uncertain that end is. A turn that may have any length is likely to last as long again as it
+// has.
 func (s Schedule) next(o Observation) time.Duration {
 	sure, early := o.sure(), o.rest(o.AtMost+o.Trip)
 	switch {
@@ -118,10 +119,11 @@ func (s Schedule) next(o Observation) time.Duration {
 	return min(delay, s.SlowestNext)
 }
 
-// behind returns the least delay of a waiter behind others. Each turn ahead takes a round trip and more. Beyond that it sleeps for a
-// quarter of what they take on average, but no longer than the present turn has lasted: it may be that all are short now. For an
-// eighth of that it sleeps in any case. Turns of even length are slept through: half of them, as waiters ahead may leave, or most of
-// them if little time can be lost. One of them, if it is alone, is left a little earlier: its look shows when the next one begins.
+// behind returns the least delay of a waiter behind others. Each turn ahead takes a round trip and more. Beyond that
+// it sleeps for a quarter of what they take on average, but no longer than the present turn has lasted: it may be
+// that all are short now. For an eighth of that it sleeps in any case. Turns of even length are slept through: half
+// of them, as waiters ahead may leave, or most of them if little time can be lost. The sleep through a single one
+// ends a little earlier, because that look shows when the next turn begins.
 func (s Schedule) behind(o Observation) time.Duration {
 	n, mean, age, sure := float64(o.Ahead), float64(o.Mean), float64(o.Age), o.sure()
 	delay := max(min(n*mean/4, age), age/8) + n*float64(o.Trip)

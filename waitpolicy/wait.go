@@ -46,9 +46,9 @@ type Wait struct {
 }
 
 var (
-	// NoWait refuses a busy lock with one request, and takes no ticket. Two are needed where one cannot tell: of a
-	// reader while only a writer waits, and of a client that sees a lease without an end for the first time. A wider
-	// scope takes one more, and a ticket. At a table that does not answer it ends after 3 s.
+	// NoWait refuses a busy lock with one request, and takes no ticket. A reader needs two while only a writer waits,
+	// and so does a client that sees a lease without an end for the first time. A wider scope takes one more, and a
+	// ticket. At a table that does not answer it ends after 3 s.
 	NoWait = Wait{}
 	// Forever waits until the lock is served or the context ends.
 	Forever = Wait{forever: true}
