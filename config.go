@@ -32,10 +32,9 @@ type Config struct {
 	// long in total; one whose process hangs, for three and a half times as long by default. Zero means 15 s, or TTL
 	// if that is less. Between 1 s and 7 days.
 	WaiterTTL time.Duration
-	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the
-	// shorter lease, at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its
-	// margin, and RequestTimeout less than half of WaiterTTL less its margin. A margin is a tenth, but at most
-	// 2 s and a thousandth.
+	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the shorter lease,
+	// at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its margin, and RequestTimeout
+	// less than half of WaiterTTL less its margin. A margin is a tenth, but at most 2 s and a thousandth.
 	RequestTimeout time.Duration
 	// Owner names this process in Inspect and errors. Zero means the host's name and the process id,
 	// "host:1234". At most 256 bytes of printable characters.
@@ -57,11 +56,11 @@ type Config struct {
 	Forget time.Duration
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
-	// Wake rings waiters when their turn has come, so that they learn of it without polls, and holders that are asked to give
-	// way. The owner closes it after the client. Nil means none. See package wake.
+	// Wake rings waiters when their turn has come, so that they learn of it without polls, and holders that are asked to
+	// give way. The owner closes it after the client. Nil means none. See package wake.
 	Wake wake.Bells
-	// Block is how many goroutines of the client that wait for the same lock may do so together: with tickets of one request, one
-	// row and one lease, and turn after turn in memory. Zero means 64, and 1 none. At most 1000.
+	// Block is how many goroutines of the client that wait for the same lock may do so together: with tickets of one
+	// request, one row and one lease, and turn after turn in memory. Zero means 64, and 1 none. At most 1000.
 	Block int
 	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A handler whose
 	// Handle blocks delays nothing: of more than 4096 records, the oldest of the lowest level are dropped. Its

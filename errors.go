@@ -28,8 +28,7 @@ var (
 	// nothing about the lock and never matches ErrNotAcquired. It also matches the context's error if that
 	// ended the wait. Try again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
-	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem
-	// creates it.
+	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem creates it.
 	ErrNoItem = errors.New("queuelock: there is no such item")
 	// ErrGone reports that the lock or the place of a handle has ended, or that another process has resumed it.
 	// Call Acquire.
@@ -48,7 +47,8 @@ var (
 type NotAcquiredError struct {
 	Key    Key
 	Waited time.Duration
-	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue, or has not looked yet.
+	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue, or has not
+	// looked yet.
 	Position int
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
 	// when the error was made.
@@ -154,9 +154,8 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() []error { return present(ErrLost, e.Err) }
 
-// UnreleasedError says that a lock that fails closed may still be in the table, where no lease ends it. If
-// Release returned it, call Release again. Otherwise an operator looks with Viewer.Inspect and removes it with
-// Operator.Evict.
+// UnreleasedError says that a lock that fails closed may still be in the table, where no lease ends it. If Release
+// returned it, call Release again. Otherwise an operator looks with Viewer.Inspect and removes it with Operator.Evict.
 type UnreleasedError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -170,9 +169,8 @@ func (e *UnreleasedError) Error() string {
 
 func (e *UnreleasedError) Unwrap() error { return e.Err }
 
-// UnknownOutcomeError says that writes were not answered, and that the table does not show whether they were
-// made. Read the items under the next lock. Release returns it if the table does not show whether the lock was
-// released or lost.
+// UnknownOutcomeError says that writes were not answered, and that the table does not show whether they were made. Read
+// the items under the next lock. Release returns it if the table does not show whether the lock was released or lost.
 type UnknownOutcomeError struct {
 	Key Key
 	Err error // the last attempt's
@@ -187,8 +185,7 @@ func (e *UnknownOutcomeError) Error() string {
 // Unwrap returns Ctx alone, because Err and End may match errors that say that nothing was written.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
-// ConditionError says that a condition of UpdateAndRelease was false. Nothing was written, and the lock is
-// held.
+// ConditionError says that a condition of UpdateAndRelease was false. Nothing was written, and the lock is held.
 type ConditionError struct {
 	Item    ItemKey
 	Current map[string]types.AttributeValue // what refused, without the lock's attributes

@@ -26,8 +26,8 @@ type AnyKey interface {
 	prepare(*Client, *settings) error
 }
 
-// Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue of an
-// item GetItem on the item's table.
+// Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue
+// of an item GetItem on the item's table.
 type Viewer struct{ client *Client }
 
 // Operator looks at queues and repairs them, by the permissions of the role "operator". It acquires nothing.
@@ -90,8 +90,8 @@ type ScanConfig struct {
 // costs one read unit for each 4 KB of the table, however few queues match. A queue of LockItem is found by its
 // waiters only, because its holder is in the item. The SDK client must have the method Scan. Yields
 //
-//   - a state with Entity and Reason alone, and a [*queue.MalformedError], if another program wrote the record. The scan
-//     goes on.
+//   - a state with Entity and Reason alone, and a [*queue.MalformedError], if another program wrote the record. The
+//     scan goes on.
 //   - nil and a [*queue.TableError] at the first page that shows other keys than Config.Attributes.
 //   - nil and [ErrClosed] after Close, or any other error if the table failed or ctx ended. The scan is over.
 func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
@@ -184,10 +184,10 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	return swept, err
 }
 
-// Evict ends the turn of a holder as Inspect has shown it, and never that of another. First make sure that its process has
-// ended: a live one works on until its next heartbeat, beside the next holder, and only its fenced writes are refused.
-// There is no lock delay. An expired holder needs no Evict. Evict returns nil if the holder was found and is now gone, by
-// this call or its own release, and
+// Evict ends the turn of a holder as Inspect has shown it, and never that of another. First make sure that its process
+// has ended: a live one works on until its next heartbeat, beside the next holder, and only its fenced writes are
+// refused. There is no lock delay. An expired holder needs no Evict. Evict returns nil if the holder was found and is
+// now gone, by this call or its own release, and
 //
 //   - [ErrClosed] after Close.
 //   - [*sweeper.EvictError] if nothing was done, because the holder is gone or has renewed its lease.

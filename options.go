@@ -136,9 +136,8 @@ func permitsOption(m queue.Mode) string {
 // in whole milliseconds.
 func LockDelay(d time.Duration) ItemOption { return itemOption(func(s *settings) { s.delay = d }) }
 
-// FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder
-// crashes, all wait until an operator has looked. Use it where two holders at once are worse than none and the
-// resource checks no token.
+// FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder crashes, all wait
+// until an operator has looked. Use it where two holders at once are worse than none and the resource checks no token.
 //
 // The holder has no deadline, but its heartbeats report an eviction. A Release without an answer returns
 // [*UnreleasedError], and so does an Acquire that could not take back its grant. It excludes OnExpiring,

@@ -161,9 +161,8 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, interval: interval, store: table.NewStore(db, layout, cfg.RequestTimeout)}, nil
 }
 
-// Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks
-// are not reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with
-// its lease. Returns
+// Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks are not
+// reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with its lease. Returns
 //
 //   - [ErrClosed] after Close.
 //   - [*queue.MismatchError] if the queue is of another kind, [*queue.TableError] if the table cannot be used,
@@ -382,11 +381,12 @@ func (c *Client) do(ctx context.Context, s *play.Lock) (held context.Context, en
 	}, nil
 }
 
-// Close cancels all waiters and the functions of Do, and releases all locks: those of Do when their function has returned,
-// and until then it renews their leases. It waits for them and for background work until ctx ends, so give it a deadline. A
-// function must not call it. Locks of functions that still run then are released, and the error says so. The releases have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
-// return [ErrClosed]. Returns the errors of the releases, and one for each kind of work that still runs. Leases
-// end what was not released, unless it fails closed. Another call repeats what failed.
+// Close cancels all waiters and the functions of Do, and releases all locks: those of Do when their function has
+// returned, and until then it renews their leases. It waits for them and for background work until ctx ends, so give it
+// a deadline. A function must not call it. Locks of functions that still run then are released, and the error says so.
+// The releases have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
+// return [ErrClosed]. Returns the errors of the releases, and one for each kind of work that still runs. Leases end
+// what was not released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
@@ -444,7 +444,8 @@ func (c *Client) together() play.Config {
 	}
 }
 
-// held returns the locks that are held or not yet released, and apart from them those under which a function of Do runs.
+// held returns the locks that are held or not yet released, and apart from them those under which a function of Do
+// runs.
 func (c *Client) held() (idle, busy []*play.Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -520,8 +521,8 @@ func (c *call) enter(client *Client, ctx context.Context, wait waitpolicy.Wait) 
 	return nil
 }
 
-// Bind lets the context of a call end with Close, and with a callback that panics, and returns it. A caller that rests in a block
-// does without: that needs memory.
+// Bind lets the context of a call end with Close, and with a callback that panics, and returns it. A caller that rests
+// in a block does without: that needs memory.
 func (c *call) Bind() context.Context {
 	if c.cancel == nil {
 		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
@@ -577,9 +578,8 @@ func (s *settings) again(ctx context.Context, tried bool, err error) bool {
 	return again
 }
 
-// over returns why the caller of an acquire no longer wants the lock, or nil. Close releases the locks that are
-// listed when it begins, and ends ctx a moment later. A lock that is listed in between finds the end of the client
-// here.
+// over returns why the caller of an acquire no longer wants the lock, or nil. Close releases the locks that are listed
+// when it begins, and ends ctx a moment later. A lock that is listed in between finds the end of the client here.
 func (c *Client) over(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		return cause

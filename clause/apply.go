@@ -194,7 +194,8 @@ func (p Path) put(n Names, item Item, v Value) bool {
 	return true
 }
 
-// changeSet adds numbers to a set or deletes them from it. A set without elements is removed. It reports false if old is no set of numbers.
+// changeSet adds numbers to a set or deletes them from it. A set without elements is removed. It reports false if old
+// is no set of numbers.
 func changeSet(old, elements Value, adding bool) (Value, bool) {
 	var have []string
 	if old != nil {

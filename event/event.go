@@ -9,8 +9,8 @@
 // # What it does not promise
 //
 // That every event arrives. While the Observer blocks, of more than 4096 events the oldest are dropped, and [Dropped]
-// says how many: first those of all other types, then Swept and Revoked, Evicted, and [Lost] at last. Client.Close waits for the
-// Observer for one second.
+// says how many: first those of all other types, then Swept and Revoked, Evicted, and [Lost] at last. Client.Close
+// waits for the Observer for one second.
 //
 // # Order
 //
@@ -18,10 +18,10 @@
 //	    ▲           overtaken │    └──► NotAcquired
 //	    └─────────────────────┘
 //
-// A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the wait
-// ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at any
-// time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients. Where calls wait as a block, these and
-// Throttled have the origin of its first call, also after that has ended.
+// A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the
+// wait ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at
+// any time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients. Where calls wait
+// as a block, these and Throttled have the origin of its first call, also after that has ended.
 package event
 
 import (
@@ -178,8 +178,9 @@ type Swept struct {
 	Expired, Removed int // others may remove them at the same time
 }
 
-// Throttled says that DynamoDB throttled an attempt of a request for a lock or of Sweep, the SDK's own attempts included.
-// It is tried again as after any failure. The Ticket is zero. With ScopeTable it may be the counter that is throttled.
+// Throttled says that DynamoDB throttled an attempt of a request for a lock or of Sweep, the SDK's own attempts
+// included. It is tried again as after any failure. The Ticket is zero. With ScopeTable it may be the counter that is
+// throttled.
 type Throttled struct {
 	Origin
 	Operation string // as DynamoDB names it

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// machine is the life of a lease that is kept, as plain fields. Each method is a step: it takes what has happened and the
-// time, and returns what to do. After a step, wake says when the next is due. A Keeper plays it.
+// machine is the life of a lease that is kept, as plain fields. Each method is a step: it takes what has happened and
+// the time, and returns what to do. After a step, wake says when the next is due. A Keeper plays it.
 type machine struct {
 	config   Config
 	deadline time.Time     // zero: the lease has no end

@@ -52,8 +52,7 @@ func (o *Observer) See(id string, l queue.Lease, readAt time.Time) time.Duration
 	o.prune(readAt)
 	s, ok := o.seen[id]
 	if !ok || s.beat != l.Beat || !s.until.Equal(l.Until) {
-		// The end counts as well. A row that was removed early, and put again by a late
-		// request, begins at beat zero.
+		// The end counts as well. A row that was removed early, and put again by a late request, begins at beat zero.
 		s = sighting{beat: l.Beat, until: l.Until, first: readAt}
 	}
 	s.last, s.length = readAt, l.Length()

@@ -10,9 +10,8 @@ import (
 type Terms struct {
 	TTL      time.Duration
 	Interval time.Duration // from one renewal to the next; zero: only the caller renews
-	// Margin is how much earlier the owner's deadline is than the end of the lease for
-	// other clients. It covers the time between a check and an action, and the difference
-	// between the clocks of DynamoDB's own hosts.
+	// Margin is how much earlier the owner's deadline is than the end of the lease for other clients. It covers the time
+	// between a check and an action, and the difference between the clocks of DynamoDB's own hosts.
 	Margin     time.Duration
 	Delay      time.Duration // how long the queue stays closed after the end of a lost lease
 	FailClosed bool          // endless once the grant is confirmed
@@ -56,8 +55,7 @@ func (t Terms) until(clock *Clock, sent time.Time) time.Time {
 	return latest.Add(t.TTL)
 }
 
-// Deadline returns the owner's deadline on the local monotonic clock, for a lease whose
-// request was sent at an instant.
+// Deadline returns the owner's deadline on the local monotonic clock, for a lease whose request was sent at an instant.
 func (t Terms) Deadline(sent time.Time) time.Time { return sent.Add(t.TTL - t.Margin) }
 
 // OwnerEndsFirst reports whether a lease ends for other clients no sooner than for its owner. Its request was sent at

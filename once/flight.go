@@ -46,7 +46,8 @@ func join(ctx context.Context, key flightKey, compute func(ctx context.Context, 
 	return f
 }
 
-// leave removes a caller. It reports whether that was the last one: the flight then ends, and no caller joins it any more.
+// leave removes a caller. It reports whether that was the last one: the flight then ends, and no caller joins it any
+// more.
 func (f *flight) leave(cause error) (last bool) {
 	flights.mu.Lock()
 	defer flights.mu.Unlock()
@@ -87,8 +88,8 @@ func (f *flight) run(ctx context.Context, compute func(ctx context.Context, fail
 	returned = true
 }
 
-// result returns what a flight has come to. Each caller gets its own bytes. At least one caller waits for it, so no panic is
-// lost.
+// result returns what a flight has come to. Each caller gets its own bytes. At least one caller waits for it, so no
+// panic is lost.
 func (f *flight) result() ([]byte, error) {
 	switch {
 	case f.panicked != nil:

@@ -11,14 +11,13 @@ import (
 )
 
 // A queue that stays closed: a holder may ask that no client is granted the lock for some time after its own grant,
-// whatever becomes of the holder. The entry says for how long (atLeast, from since on). For others it ends at the
-// later of its lease's end and that time, so a crash does not shorten it. A release before that time replaces the
-// entry by a closed one, which has no owner, and whose lease ends at that time. It has another id: requests of the
-// turn that are still under way are refused, and no Resume finds it. All clients end it as they end an expired
-// holder.
+// whatever becomes of the holder. The entry says for how long (atLeast, from since on). For others it ends at the later
+// of its lease's end and that time, so a crash does not shorten it. A release before that time replaces the entry by a
+// closed one, which has no owner, and whose lease ends at that time. It has another id: requests of the turn that are
+// still under way are refused, and no Resume finds it. All clients end it as they end an expired holder.
 
-// MaxAtLeast is the longest time for which a queue stays closed after a grant. With what two clocks may drift apart, it is
-// less than MaxLease.
+// MaxAtLeast is the longest time for which a queue stays closed after a grant. With what two clocks may drift apart, it
+// is less than MaxLease.
 const MaxAtLeast = 6 * 24 * time.Hour
 
 // closedPrefix begins the ids of closed entries. No id of a wait begins with it.

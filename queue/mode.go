@@ -35,8 +35,7 @@ func (r Record) Room(m Mode, gone []Holder) bool {
 	return m.free().Holds(r.names, item)
 }
 
-// Fits returns a [*MismatchError] if the record has another scope, or is of another kind
-// than the mode.
+// Fits returns a [*MismatchError] if the record has another scope, or is of another kind than the mode.
 func (r Record) Fits(q Items, scope ticket.Scope, m Mode) error {
 	switch {
 	case r.Exists && r.Scope != scope:

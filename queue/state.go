@@ -47,8 +47,8 @@ func first[T any](list []T, is func(T) bool) (found T, ok bool) {
 	return list[i], true
 }
 
-// Waiters returns how many callers wait: of a block, each of its tickets is one. Those whose leases have ended count until a client
-// removes their rows; Full does not count them.
+// Waiters returns how many callers wait: of a block, each of its tickets is one. Those whose leases have ended count
+// until a client removes their rows; Full does not count them.
 func (s *State) Waiters() (n int) {
 	for _, w := range s.Waiting {
 		n += w.turns()
@@ -83,9 +83,9 @@ func (s *State) rowsBefore(position int) (rows int) {
 	return rows + before
 }
 
-// EstimatedWait estimates how long the waiter at that position will wait, from the mean
-// of [HoldTime]; inside a block, until the block's turn. It is zero if that is zero, which means that it is not known, and
-// if the turn may come at any time. Shared holders may be admitted much earlier.
+// EstimatedWait estimates how long the waiter at that position will wait, from the mean of [HoldTime]; inside a block,
+// until the block's turn. It is zero if that is zero, which means that it is not known, and if the turn may come at any
+// time. Shared holders may be admitted much earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
 	permits, rest := max(1, s.Permits), time.Duration(0)
 	if permits == 1 && len(s.Serving) > 0 && !s.Serving[0].NotBefore.IsZero() {
@@ -105,7 +105,8 @@ func (s *State) EstimatedWait(position int) time.Duration {
 	return time.Duration(min(wait, math.MaxInt64/2))
 }
 
-// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block holds it once, for all its turns.
+// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block holds it once, for all its
+// turns.
 type HoldTime struct{ Mean, Deviation time.Duration }
 
 func (t HoldTime) attribute() types.AttributeValue {
@@ -115,8 +116,7 @@ func (t HoldTime) attribute() types.AttributeValue {
 	})
 }
 
-// decodeHoldTime reads the hold times. They are used for estimates only, so a malformed
-// value is ignored.
+// decodeHoldTime reads the hold times. They are used for estimates only, so a malformed value is ignored.
 func decodeHoldTime(r *clause.Reader) HoldTime {
 	if r == nil {
 		return HoldTime{}
@@ -151,8 +151,9 @@ type Holder struct {
 	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
 	Revoked *Revocation // the last request to give way; nil: none
 	Bell    string      // where the holder can be rung, as package wake has made it; empty if it cannot
-	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
-	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the block.
+	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other.
+	// Reached is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the
+	// block.
 	Turns   int
 	Reached ticket.Number
 
@@ -167,8 +168,8 @@ type Holder struct {
 // Expired reports whether the holder's lease, and its lock delay, have ended.
 func (h Holder) Expired() bool { return h.Remaining <= 0 }
 
-// Unreadable reports whether the ticket, the lease or the number of the last transaction is malformed, or the entry is no
-// map. Its lease is then zero, and never judged to have ended.
+// Unreadable reports whether the ticket, the lease or the number of the last transaction is malformed, or the entry is
+// no map. Its lease is then zero, and never judged to have ended.
 func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == Lease{} }
 
 // LeaseID returns the name of the holder's lease for an Observer.
@@ -193,8 +194,8 @@ type Waiter struct {
 	// Group is that of Supersede, and MaxWaiters the limit of that option; empty and zero if it was not given.
 	Group      string
 	MaxWaiters int
-	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait, and Ticket is
-	// zero if the sort key is malformed.
+	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait,
+	// and Ticket is zero if the sort key is malformed.
 	Problem error
 
 	// Age is how long it has waited. Remaining is how long the client that reads would wait before it removes the

@@ -59,8 +59,7 @@ func (e Entry) claimed(t ticket.Number) types.AttributeValue {
 	return clause.Map(item)
 }
 
-// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
-// zero if it is not known.
+// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and zero if it is not known.
 type Renewal struct {
 	Until time.Time     // new end of the lease
 	Since time.Time     // time of the grant, if the entry does not contain it yet
@@ -185,8 +184,8 @@ func (m Mode) fits(noWait bool) []clause.Cond {
 func (m Mode) free() clause.Cond { return clause.Any(attrHolders.Absent(), m.admits()) }
 
 // wellFormed asks that an item is a record. It cannot ask for whole numbers, nor look into entries. The counter's own
-// condition covers ticketNumber. DecodeRecord must refuse every record that wellFormed refuses, or a waiter would try such a
-// record for ever.
+// condition covers ticketNumber. DecodeRecord must refuse every record that wellFormed refuses, or a waiter would try
+// such a record for ever.
 var wellFormed = clause.All(
 	clause.Any(
 		clause.All(attrHolders.Absent(), attrServingAfter.Absent()),
@@ -200,8 +199,8 @@ var wellFormed = clause.All(
 )
 
 // Take is what TAKE does beside taking a number: the entry is served at once if the record is idle. Right-hand sides
-// read the item as it was, so servingAfter becomes the number before the one that is issued. With noWait it asks for room
-// for one more holder.
+// read the item as it was, so servingAfter becomes the number before the one that is issued. With noWait it asks for
+// room for one more holder.
 func Take(e Entry, noWait bool) ticket.Rider {
 	known := append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, e.Mode.fits(noWait)...)
 	return ticket.Rider{Name: "TAKE", More: uint64(max(e.Turns, 1) - 1), If: known, Do: e.serve}
@@ -224,8 +223,9 @@ func (e Entry) serve(before clause.Operand) []clause.Change {
 	return append(changes, attrHoldMode.Set(attrHoldMode.Or(str(e.Mode.String()))))
 }
 
-// repeatGrant is how writes that grant the lock are repeated: by their sender, so that a refusal proves that this attempt was
-// not applied. A copy of a TAKE that comes late could also put the id of an ended turn back, so it has a new id each time.
+// repeatGrant is how writes that grant the lock are repeated: by their sender, so that a refusal proves that this
+// attempt was not applied. A copy of a TAKE that comes late could also put the id of an ended turn back, so it has a
+// new id each time.
 const repeatGrant = clause.BySender
 
 // Enter enters ticket t of a wider counter, and serves it at once if the record is idle.
@@ -259,8 +259,9 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 	}
 }
 
-// claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a ticket
-// of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made any more.
+// claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a
+// ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made any
+// more.
 func claimable(t ticket.Number) []clause.Cond {
 	return []clause.Cond{
 		attrGranted.Less(number(t)).As("not granted"),
@@ -302,8 +303,8 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	return w
 }
 
-// Heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it. The
-// last one refuses a late heartbeat, which would set until back.
+// Heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it.
+// The last one refuses a late heartbeat, which would set until back.
 func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
 	beat, until, since := entry(id).Field(attr.Beat), entry(id).Field(attr.Until), entry(id).Field(attr.Since)
 	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}, Else: clause.Lost}
@@ -416,8 +417,8 @@ func makeIdle(at time.Time) []clause.Change {
 	return append(changes, clause.Expires.Set(integer(at.Unix()+1)))
 }
 
-// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be the last ticket that was
-// granted to the caller. With another one, a live waiter could be overtaken.
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be the last ticket
+// that was granted to the caller. With another one, a live waiter could be overtaken.
 func Reset(t ticket.Number, forget time.Time) clause.Write {
 	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
 }
@@ -431,8 +432,8 @@ func (e Ending) leaves(f Form) clause.Write {
 	return w
 }
 
-// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record, or
-// zero.
+// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record,
+// or zero.
 func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	// A release without an answer may end the turn at any later time. Its sender must know that: it has other writes
 	// to send, and the caller's condition to judge. The release of a lost lock may be repeated freely.

@@ -1,10 +1,10 @@
-// Package sweeper finds what has expired in a queue, and removes it: rows of waiters and entries of holders whose leases have
-// ended, because their owners have crashed or are partitioned.
+// Package sweeper finds what has expired in a queue, and removes it: rows of waiters and entries of holders whose
+// leases have ended, because their owners have crashed or are partitioned.
 //
-// Waiters call [Sweeper.Rows] and [Sweeper.Holders] with what they see, so a busy queue needs nothing else. In a queue without waiters the
-// entries of crashed clients stay until the next Acquire, and the table's TTL removes their rows only. For those use [Once]
-// in a cron job, and [Run] in a process that lives longer. [Sweeper] and [Table] are of the protocol and may change in any
-// version.
+// Waiters call [Sweeper.Rows] and [Sweeper.Holders] with what they see, so a busy queue needs nothing else. In a queue
+// without waiters the entries of crashed clients stay until the next Acquire, and the table's TTL removes their rows
+// only. For those use [Once] in a cron job, and [Run] in a process that lives longer. [Sweeper] and [Table] are of the
+// protocol and may change in any version.
 //
 // # Promises
 //
@@ -16,8 +16,9 @@
 //
 // # Does not promise
 //
-// A sweep finds what had expired at the time of its read. An owner that pauses past the lease of its row loses the row, and
-// with a longer one its place; exclusion is not affected. A lock that fails closed never expires: an operator evicts it.
+// A sweep finds what had expired at the time of its read. An owner that pauses past the lease of its row loses the row,
+// and with a longer one its place; exclusion is not affected. A lock that fails closed never expires: an operator
+// evicts it.
 //
 //	| failure                      | outcome                                    |
 //	|------------------------------|--------------------------------------------|

@@ -48,8 +48,8 @@ func (e *EvictError) Error() string {
 
 // Evict ends the turn of a holder on behalf of an operator, as the operator was shown it: by its id and ticket, and by
 // its beat if it has a lease. A repetition never evicts another holder. A live owner is refused by its next heartbeat,
-// and its fence from now on. A nil error says that the holder is gone, by this call or by its own release meanwhile, and an
-// [*EvictError] that it was not as it was shown. After any other error it may be gone.
+// and its fence from now on. A nil error says that the holder is gone, by this call or by its own release meanwhile,
+// and an [*EvictError] that it was not as it was shown. After any other error it may be gone.
 func (s Sweeper) Evict(ctx context.Context, shown queue.Holder) (queue.Record, error) {
 	rec, err := s.Table.Record(ctx)
 	for err == nil {

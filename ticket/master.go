@@ -12,8 +12,8 @@ import (
 	"github.com/queuelock/queuelock/clause"
 )
 
-// Master is an atomic counter that issues numbers: one attribute of one item, with the last number issued. It makes writes,
-// and says what follows if DynamoDB refuses one. It sends nothing.
+// Master is an atomic counter that issues numbers: one attribute of one item, with the last number issued. It makes
+// writes, and says what follows if DynamoDB refuses one. It sends nothing.
 type Master struct {
 	Attribute string       // of the counter, without the prefix of Names
 	Names     clause.Names // of the item's attributes; Key is needed
@@ -40,8 +40,8 @@ func (r Rider) changes(last clause.Operand) []clause.Change {
 }
 
 var (
-	// ErrSeeded says that the counter was seeded before: by another client, or by an attempt without an answer. Nothing was
-	// written: take again.
+	// ErrSeeded says that the counter was seeded before: by another client, or by an attempt without an answer. Nothing
+	// was written: take again.
 	ErrSeeded = errors.New("the counter was seeded by another client first")
 	// ErrNoItem says that the item of the counter is missing. Nothing was written.
 	ErrNoItem = errors.New("the counter's item is missing")
@@ -74,8 +74,8 @@ func (m Master) TakeThenSeed(r Rider, base Number) Take {
 	return Take{Write: m.increment(r, false, base), master: m, rider: r, base: base}
 }
 
-// Refused returns what follows after DynamoDB has refused t and has returned the item as it is, nil if there is none. If the
-// error is nil, it is the write to send next: a seed.
+// Refused returns what follows after DynamoDB has refused t and has returned the item as it is, nil if there is none.
+// If the error is nil, it is the write to send next: a seed.
 //
 //	| refused | by                        | what follows                        |
 //	|---------|---------------------------|-------------------------------------|
@@ -107,7 +107,8 @@ func (t Take) Refused(item clause.Item) (Take, error) {
 	return t, ErrRefused
 }
 
-// Number returns the last number that the counter of an item has issued. After a [Take] that was applied it is the caller's.
+// Number returns the last number that the counter of an item has issued. After a [Take] that was applied it is the
+// caller's.
 func (m Master) Number(item clause.Item) (Number, error) {
 	return FromAttribute(item[m.Names.Prefix+m.Attribute])
 }
@@ -186,8 +187,9 @@ func (m Master) missing() clause.Cond {
 	return clause.All(conds...).As("no counter")
 }
 
-// rate is how many numbers there are for each second. One item takes about a thousand writes a second, so a counter never
-// catches up with the time. Numbers stay below 2^53, up to which JSON and JavaScript keep them exactly, for 28,000 years.
+// rate is how many numbers there are for each second. One item takes about a thousand writes a second, so a counter
+// never catches up with the time. Numbers stay below 2^53, up to which JSON and JavaScript keep them exactly, for
+// 28,000 years.
 const rate = 10_000
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

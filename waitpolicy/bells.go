@@ -14,8 +14,8 @@ func (p *Pace) ReadsNext(mean time.Duration, bells bool) (after time.Duration, o
 	return after, mean > 0 && mean >= 4*p.trip && (bells || after <= NamedWithin)
 }
 
-// MaxEarly is how often the next in line looks again after a bell whose turn has not ended. A bell goes out with its release, and may
-// be faster.
+// MaxEarly is how often the next in line looks again after a bell whose turn has not ended. A bell goes out with its
+// release, and may be faster.
 const MaxEarly = 3
 
 // Rung is what a waiter knows of its bell.

@@ -8,8 +8,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Pace is what one waiter has seen of its queue, and when it acts next. Snapshots, bells and times go in, and the length of a
-// sleep comes out. It makes no request and reads no clock; random numbers are given to it.
+// Pace is what one waiter has seen of its queue, and when it acts next. Snapshots, bells and times go in, and the
+// length of a sleep comes out. It makes no request and reads no clock; random numbers are given to it.
 type Pace struct {
 	floor  ticket.Number
 	holder string        // the first one
@@ -25,7 +25,8 @@ type Pace struct {
 	joins   bool
 }
 
-// NewPace returns the pace of a waiter that has seen nothing. The last turn in this process ended at a time; zero: none is known.
+// NewPace returns the pace of a waiter that has seen nothing. The last turn in this process ended at a time; zero: none
+// is known.
 func NewPace(ended time.Time) Pace { return Pace{last: ended} }
 
 // Saw records a snapshot with so many rows ahead.
@@ -131,8 +132,8 @@ func (p *Pace) observation(v View) Observation {
 	return o
 }
 
-// age returns the best guess of how long the present turn has lasted, and the longest that it can have. Clocks may differ by more than
-// is allowed for, so looks bound what the holder's entry says.
+// age returns the best guess of how long the present turn has lasted, and the longest that it can have. Clocks may
+// differ by more than is allowed for, so looks bound what the holder's entry says.
 func (p *Pace) age(rec queue.Record, middle, now time.Time) (age, most time.Duration) {
 	lasted, seen := p.Lasted(rec, middle, now), now.Sub(p.moved)
 	switch most = now.Sub(p.still); {
@@ -145,8 +146,9 @@ func (p *Pace) age(rec queue.Record, middle, now time.Time) (age, most time.Dura
 	return lasted, most
 }
 
-// Lasted returns for how long the present turn has probably lasted, by what its holder's entry says. Zero: that is not known. middle
-// is the best guess of DynamoDB's clock. A turn that was granted by name has begun when its holder saw the grant.
+// Lasted returns for how long the present turn has probably lasted, by what its holder's entry says. Zero: that is not
+// known. middle is the best guess of DynamoDB's clock. A turn that was granted by name has begun when its holder saw
+// the grant.
 func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
 	if len(rec.Holders) == 0 || middle.IsZero() || rec.Holders[0].Since.IsZero() {
 		return 0
@@ -170,9 +172,9 @@ func (p *Pace) slowest(limit time.Duration) time.Duration {
 	return limit
 }
 
-// crowded returns the shortest delay of a waiter for the result of the present turn. All such waiters are next, so they must not
-// look as often as one alone would: a quarter of the turn may pass between two looks, or a sixteenth of a usual one, and more time the
-// more waiters there are.
+// crowded returns the shortest delay of a waiter for the result of the present turn. All such waiters are next, so they
+// must not look as often as one alone would: a quarter of the turn may pass between two looks, or a sixteenth of a
+// usual one, and more time the more waiters there are.
 func (p *Pace) crowded(s Schedule, v View) time.Duration {
 	if !p.once {
 		return 0
@@ -180,8 +182,8 @@ func (p *Pace) crowded(s Schedule, v View) time.Duration {
 	return min(max(v.Now.Sub(p.moved)/4, v.Record.HoldTime.Mean/16), s.SlowestNext+s.SlowestNext/4*time.Duration(v.Ahead), s.Slowest)
 }
 
-// Lazily returns how long a waiter sleeps that looks only when one of a few slots is free, or so late that not all look at
-// once.
+// Lazily returns how long a waiter sleeps that looks only when one of a few slots is free, or so late that not all look
+// at once.
 func (p *Pace) Lazily(s Schedule, d time.Duration, draw func() float64) time.Duration {
 	return max(d, around(p.slowest(s.Slowest)*2/3, draw))
 }

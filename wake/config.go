@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Config says where bells are rung. The zero value is for the processes of one host: a waiter is rung at a port of the loopback
-// address, and by no other host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
+// Config says where bells are rung. The zero value is for the processes of one host: a waiter is rung at a port of the
+// loopback address, and by no other host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
 type Config struct {
 	// Network lets processes on other hosts ring each other: rows show the address of this host. Default false.
 	Network bool
-	// Listen is the address at which this process is rung. Its port may be 0, which means any. Zero means any port of the address
-	// from which this host reaches other networks. It needs Network.
+	// Listen is the address at which this process is rung. Its port may be 0, which means any. Zero means any port of the
+	// address from which this host reaches other networks. It needs Network.
 	Listen string
 	// Advertise is the address that rows show in place of Listen's, as in a container whose port is mapped. Zero means
 	// Listen's. It needs Network, and a Listen with a port.
