@@ -47,8 +47,7 @@ var (
 type NotAcquiredError struct {
 	Key    Key
 	Waited time.Duration
-	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue, or has not
-	// looked yet.
+	// Position is the caller's last place among the waiters. 1 is next; 0: it did not queue, or has not looked yet.
 	Position int
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
 	// when the error was made.

@@ -19,8 +19,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ItemLock is a lock on an item of the caller's own. It cannot be shared or resumed. Transact must not name the item
-// itself.
+// ItemLock is a lock on an item of the caller's own. It cannot be shared or resumed. Transact must not name the item.
 type ItemLock struct {
 	held
 	itemKey ItemKey

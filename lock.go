@@ -43,8 +43,7 @@ func (c *Client) observe(ctx context.Context, cfg *settings) {
 	}
 }
 
-// number gives a call in its queue a log, to which the queue reports throttled requests. acquire is the number of the
-// call.
+// number gives a call in its queue a log, to which the queue reports throttled requests. acquire is its number.
 func (c *Client) number(ctx context.Context, cfg *settings, acquire uint64) {
 	if cfg.log = c.log; c.log.Silent() {
 		return

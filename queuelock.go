@@ -444,8 +444,7 @@ func (c *Client) together() play.Config {
 	}
 }
 
-// held returns the locks that are held or not yet released, and apart from them those under which a function of Do
-// runs.
+// held returns the locks that are held or not yet released, and apart from them those of functions of Do.
 func (c *Client) held() (idle, busy []*play.Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -179,8 +179,7 @@ type Swept struct {
 }
 
 // Throttled says that DynamoDB throttled an attempt of a request for a lock or of Sweep, the SDK's own attempts
-// included. It is tried again as after any failure. The Ticket is zero. With ScopeTable it may be the counter that is
-// throttled.
+// included. It is tried again as after any failure. The Ticket is zero. With ScopeTable the counter may be throttled.
 type Throttled struct {
 	Origin
 	Operation string // as DynamoDB names it

@@ -112,7 +112,7 @@ func (c *Clock) At(local time.Time) (earliest, latest time.Time, ok bool) {
 
 // Settled returns the earliest time of At, to judge another owner's lease of that length. It returns false without an
 // estimate, and if a date contradicted earlier ones within that length before local: DynamoDB's clock may have been set
-// ahead after the owner computed the end. Within one length the owner renews by the new clock, or has lost the lease by
+// ahead after the owner computed the end. Within one length the owner renews by the new clock, or loses the lease by
 // its own.
 func (c *Clock) Settled(local time.Time, length time.Duration) (earliest time.Time, ok bool) {
 	c.mu.Lock()

@@ -24,8 +24,7 @@
 //
 // # The lease of another
 //
-// A lease that an [Observer] sees has ended by the first of two rules that says so, and each is sound without the
-// other:
+// A lease that an [Observer] sees has ended by the first of two rules that says so. Each is sound alone:
 //
 //   - By the clock: DynamoDB's clock ([Clock]) has passed its end, by the earliest time it can be, and its dates have
 //     not contradicted each other for the length of the lease.

@@ -46,8 +46,7 @@ func join(ctx context.Context, key flightKey, compute func(ctx context.Context, 
 	return f
 }
 
-// leave removes a caller. It reports whether that was the last one: the flight then ends, and no caller joins it any
-// more.
+// leave removes a caller. It reports whether that was the last one: the flight then ends, and no caller joins it.
 func (f *flight) leave(cause error) (last bool) {
 	flights.mu.Lock()
 	defer flights.mu.Unlock()

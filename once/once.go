@@ -56,8 +56,7 @@ import (
 const (
 	// MaxSize is the most bytes of a result.
 	MaxSize = queue.MaxResult
-	// MaxTTL is the longest life of a result. It is not above the least Config.Forget, so no record is forgotten with a
-	// fresh one.
+	// MaxTTL is the longest life of a result. It is at most the least Config.Forget: no fresh one is forgotten.
 	MaxTTL = 24 * time.Hour
 )
 

@@ -23,8 +23,7 @@ func (h Holder) Last() ticket.Number { return lastOf(h.Ticket, h.Turns) }
 // Last returns the last ticket of the waiter's block, its own if that is all.
 func (w Waiter) Last() ticket.Number { return lastOf(w.Ticket, w.Turns) }
 
-// Follow returns how many tickets of the holder's block come after Reached. Some of them may have had their turns, or
-// given up.
+// Follow returns how many tickets of the holder's block come after Reached. Some may have had their turns, or given up.
 func (h Holder) Follow() int { return int(h.Last().After(h.Turn())) }
 
 // Turn returns Reached, or Ticket if that is not known.

@@ -12,8 +12,7 @@
 // queue or the table. A [Handle] names a lock or a place that outlives its process, a [Revocation] says who asks a
 // holder to give way, and a [Result] is what a holder has computed for all.
 //
-// These, [Lease], [HoldTime] and the constants named Max will not change. All else is of the protocol and may change in
-// any version.
+// These, [Lease], [HoldTime] and the constants named Max will not change. All else may, in any version.
 //
 // # In the table
 //

@@ -67,7 +67,7 @@ func (s Snapshot) Lasts(i int, left Leases, t ticket.Number) time.Duration {
 	return max(left.Holders[i], 1) // a look shows the row
 }
 
-// Abandoned reports whether the snapshot, a look for ticket t, shows no row of a holder that has not accepted its
+// Abandoned reports whether the snapshot, a look for ticket t, lacks the row of a holder that has not accepted its
 // grant.
 func (s Snapshot) Abandoned(h Holder, t ticket.Number) bool {
 	return !h.Accepted() && s.Whole && h.Ticket.Less(t) &&

@@ -62,16 +62,14 @@ func Leave(ids ...string) clause.Write {
 	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
 }
 
-// Sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is
-// missing.
+// Sweep deletes another owner's row as it was read. A row without beat and id would seem unchanged if it is missing.
 func (w Waiter) Sweep() clause.Write {
 	return clause.Write{Name: "SWEEP", Kind: clause.Delete, If: []clause.Cond{
 		clause.Key.Exists().As("there"), as(w.raw, attr.Beat).As("beat as read"), as(w.raw, attr.ID).As("id as read"),
 	}}
 }
 
-// as asks that an attribute is as in the item, also if it is missing. Rows of other programs are swept with the same
-// care.
+// as asks that an attribute is as in the item, also if it is missing. So rows of other programs are swept with care.
 func as(item clause.Item, attribute string) clause.Cond {
 	if v, ok := item[attribute]; ok {
 		return clause.At(attribute).Equal(clause.V(v))

@@ -105,8 +105,7 @@ func (s *State) EstimatedWait(position int) time.Duration {
 	return time.Duration(min(wait, math.MaxInt64/2))
 }
 
-// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block holds it once, for all its
-// turns.
+// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block counts as one holder.
 type HoldTime struct{ Mean, Deviation time.Duration }
 
 func (t HoldTime) attribute() types.AttributeValue {
@@ -152,7 +151,7 @@ type Holder struct {
 	Revoked *Revocation // the last request to give way; nil: none
 	Bell    string      // where the holder can be rung, as package wake has made it; empty if it cannot
 	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other.
-	// Reached is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the
+	// Reached is the ticket of the present one, or of an earlier one, as the last heartbeat showed it. Since is of the
 	// block.
 	Turns   int
 	Reached ticket.Number
@@ -185,8 +184,7 @@ type Waiter struct {
 	Shared    bool      // it will hold the lock together with other shared holders
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if that was not known
 	Lease
-	// EntryID is the id of the entry that the holder before may write, to grant the lock to the waiter; empty if it
-	// may not.
+	// EntryID is the id of the entry that the holder before may write to grant it the lock; empty if it may not.
 	EntryID string
 	// Bell is where the waiter can be rung when its turn has come, as package wake has made it; empty if it cannot. It
 	// grants nothing, so a row with a malformed one is valid.

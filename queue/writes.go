@@ -275,8 +275,7 @@ func (h Holder) Unchanged(read Holder) bool {
 	return h.Shared == read.Shared && h.Made == read.Made && h.Reached == read.Reached && h.marked == read.marked
 }
 
-// Resume replaces the holder old by the entry. t is the ticket of the entry: one of the block of old, which ends with
-// it.
+// Resume replaces the holder old by the entry. t is the entry's ticket: one of the block of old, and its new end.
 func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
 		Name:   "RESUME",
@@ -432,8 +431,7 @@ func (e Ending) leaves(f Form) clause.Write {
 	return w
 }
 
-// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record,
-// or zero.
+// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record.
 func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	// A release without an answer may end the turn at any later time. Its sender must know that: it has other writes
 	// to send, and the caller's condition to judge. The release of a lost lock may be repeated freely.

@@ -107,8 +107,7 @@ func (t Take) Refused(item clause.Item) (Take, error) {
 	return t, ErrRefused
 }
 
-// Number returns the last number that the counter of an item has issued. After a [Take] that was applied it is the
-// caller's.
+// Number returns the last number that the counter of an item has issued: the caller's, after a [Take] that was applied.
 func (m Master) Number(item clause.Item) (Number, error) {
 	return FromAttribute(item[m.Names.Prefix+m.Attribute])
 }

@@ -25,8 +25,8 @@ type Pace struct {
 	joins   bool
 }
 
-// NewPace returns the pace of a waiter that has seen nothing. The last turn in this process ended at a time; zero: none
-// is known.
+// NewPace returns the pace of a waiter that has seen nothing. The last turn in this process ended at a time; zero:
+// unknown.
 func NewPace(ended time.Time) Pace { return Pace{last: ended} }
 
 // Saw records a snapshot with so many rows ahead.
@@ -163,8 +163,7 @@ func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
 	return lasted
 }
 
-// slowest returns the longest delay, at most limit, of a waiter that must only notice when all that is in the way
-// has expired.
+// slowest returns the longest delay, at most limit, of a waiter that must only notice when all in its way has expired.
 func (p *Pace) slowest(limit time.Duration) time.Duration {
 	if p.clearIn > 0 {
 		return min(limit, p.clearIn)
@@ -182,8 +181,7 @@ func (p *Pace) crowded(s Schedule, v View) time.Duration {
 	return min(max(v.Now.Sub(p.moved)/4, v.Record.HoldTime.Mean/16), s.SlowestNext+s.SlowestNext/4*time.Duration(v.Ahead), s.Slowest)
 }
 
-// Lazily returns how long a waiter sleeps that looks only when one of a few slots is free, or so late that not all look
-// at once.
+// Lazily returns how long a waiter sleeps that looks when one of a few slots is free, or so late that few look at once.
 func (p *Pace) Lazily(s Schedule, d time.Duration, draw func() float64) time.Duration {
 	return max(d, around(p.slowest(s.Slowest)*2/3, draw))
 }

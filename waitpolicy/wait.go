@@ -58,8 +58,7 @@ func For(d time.Duration) Wait { return Wait{limit: d} }
 
 // Attempts tries n times with [NoWait], and pauses between two attempts for every, shortened at random by up to a
 // fifth. Clients that wait in the queue go first, so in a busy queue all attempts may fail. At a table that does not
-// answer each attempt ends after 3 s. Attempts(1, every) is NoWait. Validate refuses n below 1 and pauses below a
-// millisecond.
+// answer each attempt ends after 3 s. Attempts(1, every) is NoWait. Validate refuses n below 1 and every below 1 ms.
 func Attempts(n int, every time.Duration) Wait {
 	if n == 1 && every >= 0 {
 		return NoWait

@@ -89,7 +89,7 @@ func (u *UDP) Ring(text string) {
 // foundFor is how long an address of this host is used before it is looked for again.
 const foundFor = 10 * time.Second
 
-// reach binds the socket if it is not bound to the present address, and returns where this process is rung. u.mu is
+// reach binds the socket to the present address, if it is not yet, and returns where this process is rung. u.mu is
 // held.
 func (u *UDP) reach() (at netip.AddrPort, err error) {
 	n := &u.network

@@ -36,7 +36,7 @@ package wake
 
 import "time"
 
-// Bells wake one waiter, or one holder, by what the table says of it. The methods are safe for concurrent use. [UDP] is
+// Bells wake one waiter, or one holder, by what the table says of it. Methods are safe for concurrent use. [UDP] is
 // one.
 type Bells interface {
 	// Hang returns what the table says of one waiter or holder, at most 128 bytes; empty: it cannot be rung, and err says
