@@ -69,7 +69,8 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 		case cfg.placed != nil:
 			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
 		case cfg.maxWaiters != nil || cfg.supersede != nil:
-			return nil, errors.New("queuelock: AcquireAll: MaxWaiters and Supersede are for Acquire: each queue would decide alone")
+			return nil, errors.New("queuelock: AcquireAll: MaxWaiters and Supersede are for Acquire: " +
+				"each queue would decide alone")
 		case c.cfg.Scope == ticket.ScopeEntity && key.Entity != keys[0].Entity:
 			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, "+
 				"which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)

@@ -117,7 +117,8 @@ func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	if _, item := key.(ItemKey); item && err == nil {
 		for i, o := range opts {
 			if _, both := o.(ItemOption); !both {
-				return fmt.Errorf("queuelock: option %d of %d is for Acquire: with an ItemKey an ItemOption is needed", i+1, len(opts))
+				const text = "queuelock: option %d of %d is for Acquire: with an ItemKey an ItemOption is needed"
+				return fmt.Errorf(text, i+1, len(opts))
 			}
 		}
 	}
@@ -137,9 +138,11 @@ func (c Config) validate() error {
 	case c.Forget != 0 && c.Forget < minForget:
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ticket.ScopeQueue:
-		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
+		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only",
+			c.Forget, c.Scope)
 	case c.Block < 0 || c.Block > queue.MaxTurns:
-		err = fmt.Errorf("the field Block is %d: between 1 and %d are possible, or 0 for %d", c.Block, queue.MaxTurns, defaultBlock)
+		err = fmt.Errorf("the field Block is %d: between 1 and %d are possible, or 0 for %d",
+			c.Block, queue.MaxTurns, defaultBlock)
 	case c.Wake != nil && isNil(c.Wake):
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
 	case c.Observer != nil && isNil(c.Observer):
@@ -164,10 +167,11 @@ func (c Config) validLeases() error {
 	case c.HeartbeatInterval < minHeartbeat:
 		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
-		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, %s", c.HeartbeatInterval, c.TTL, repeat)
+		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, %s",
+			c.HeartbeatInterval, c.TTL, repeat)
 	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-holders:
-		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, %s",
-			c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
+		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, "+
+			"less its margin of %v, %s", c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
 	case c.WaiterTTL < minTTL || c.WaiterTTL > queue.MaxLease:
 		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, queue.MaxLease)
 	case c.RequestTimeout < time.Millisecond:

@@ -30,8 +30,7 @@ var (
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
 	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem creates it.
 	ErrNoItem = errors.New("queuelock: there is no such item")
-	// ErrGone reports that the lock or the place of a handle has ended, or that another process has resumed it.
-	// Call Acquire.
+	// ErrGone reports that the lock or the place of a handle has ended, or another process has resumed it. Call Acquire.
 	ErrGone = errors.New("queuelock: the handle can no longer be resumed")
 	// ErrLost reports that the lock ended without a release: stop what it protects. It is the cause of the
 	// lock's context, as a *LostError.
@@ -178,7 +177,8 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("queuelock: %s: the outcome is not known: %v%s%s", e.Key, e.Err, text("; ", e.Ctx), text("; ", e.End))
+	return fmt.Sprintf("queuelock: %s: the outcome is not known: %v%s%s",
+		e.Key, e.Err, text("; ", e.Ctx), text("; ", e.End))
 }
 
 // Unwrap returns Ctx alone, because Err and End may match errors that say that nothing was written.
@@ -191,7 +191,8 @@ type ConditionError struct {
 }
 
 func (e *ConditionError) Error() string {
-	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
+	return fmt.Sprintf("queuelock: item %s: the update's condition was false: "+
+		"nothing was written, and the lock is held", e.Item)
 }
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
@@ -241,8 +242,8 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	}
 	e := &NotAcquiredError{
 		Key: key, Waited: waited, Serving: last.Served(cfg.queue, c.observer), Own: c.own(last), Holders: len(last.Serving),
-		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
-		NotBefore: notBefore(last.Serving),
+		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known,
+		Blocked: last.Blocked, Err: ended, NotBefore: notBefore(last.Serving),
 	}
 	if !last.Ticket.IsZero() && last.Looked {
 		e.Position = last.Ahead + 1

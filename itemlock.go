@@ -38,7 +38,8 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
 // Errors are those of Acquire. Returns [ErrNoItem] for a missing item unless CreateItem is given.
-func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
+func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait,
+	opts ...ItemOption) (*ItemLock, error) {
 	cfg := with(c, opts)
 	cfg.wait = wait
 	if err := item.prepare(c, cfg); err != nil {

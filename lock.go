@@ -60,7 +60,8 @@ func (c *Client) number(ctx context.Context, cfg *settings, acquire uint64) {
 	})
 	cfg.log = log
 	q.Store = q.OnThrottle(func(operation string, err error) {
-		notify.Send(log, event.Throttled{Origin: log.Origin(ticket.Number{}), Operation: operation, Limit: event.LimitOf(err)})
+		limit := event.LimitOf(err)
+		notify.Send(log, event.Throttled{Origin: log.Origin(ticket.Number{}), Operation: operation, Limit: limit})
 	})
 }
 
@@ -142,7 +143,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	case l.turn.Queue().Home != nil: // in the function of OnExpiring
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
 	case l.turn.AtLeast() > 0:
-		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, which readers would join", l.Key())
+		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, "+
+			"which readers would join", l.Key())
 	}
 	return l.turn.Downgrade(ctx)
 }

@@ -40,7 +40,8 @@ func (c *Client) Viewer() Viewer { return Viewer{c} }
 func (c *Client) Operator() Operator { return Operator{Viewer{c}} }
 
 // enter begins a call on a queue that acquires nothing.
-func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context, q table.Queue, end func(), err error) {
+func (c *Client) enter(ctx context.Context, key AnyKey) (
+	bounded context.Context, q table.Queue, end func(), err error) {
 	if err := c.made(); err != nil {
 		return nil, q, nil, fmt.Errorf("queuelock: %w", err)
 	}
@@ -98,7 +99,8 @@ func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.Sta
 	c := v.client
 	return func(yield func(*queue.State, error) bool) {
 		scan := listing.Config{
-			Prefix: cfg.Prefix, Segments: cmp.Or(cfg.Segments, 4), Rate: cfg.MaxRate, OnPage: cfg.OnPage, Timeout: minRetryTimeout,
+			Prefix: cfg.Prefix, Segments: cmp.Or(cfg.Segments, 4), Rate: cfg.MaxRate, OnPage: cfg.OnPage,
+			Timeout: minRetryTimeout,
 		}
 		err := c.made()
 		if scan.Segments < 0 || scan.Segments > 1000 || !(scan.Rate >= 0) {
@@ -211,7 +213,8 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	c.number(ctx, cfg, 0)
 	log := cfg.log
 	if !h.Closed { // else it opens a queue
-		notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
+		origin := log.Origin(ticket.Number{})
+		notify.Send(log, event.Evicted{Origin: origin, Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
 	}
 	c.players.Woken(q)
 	if rec.CanIdle() {

@@ -223,9 +223,11 @@ func (s *settings) validateChanged() error {
 	case m.Permits > 1 && load.MaxData(m.Permits, maxData) < 0:
 		units, _ := load.Units(m.Permits)
 		return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, "+
-			"500 are possible: an interval of at least %v is needed", m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
+			"500 are possible: an interval of at least %v is needed",
+			m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
 	}
-	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validAtLeast(), s.validWarnings(), s.validPolicy())
+	data := validData("WithData", s.data, s.maxData())
+	return cmp.Or(data, s.validEnd(), s.validAtLeast(), s.validWarnings(), s.validPolicy())
 }
 
 // validEnd checks how the lock may end without a release.
@@ -238,7 +240,8 @@ func (s *settings) validEnd() error {
 	case s.failClosed && len(s.warnings) > 0:
 		return errors.New("FailClosed and OnExpiring cannot be combined: a lock without a lease has no deadline")
 	case s.failClosed && s.noHeartbeat:
-		return errors.New("FailClosed and NoHeartbeat cannot be combined: a lock without a lease learns of an eviction by its heartbeats")
+		return errors.New("FailClosed and NoHeartbeat cannot be combined: " +
+			"a lock without a lease learns of an eviction by its heartbeats")
 	case s.failClosed && s.delay > 0:
 		return errors.New("FailClosed and LockDelay cannot be combined: a lock without a lease is not lost by itself")
 	case s.failClosed && s.resume != nil:
@@ -261,8 +264,8 @@ func (s *settings) validWarnings() error {
 		case w.margin <= 0:
 			return fmt.Errorf("OnExpiring: the margin is %v: more than zero is needed", w.margin)
 		case w.margin > most:
-			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v%s",
-				w.margin, most, s.TTL, heartbeat.Margin(s.TTL), less)
+			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, "+
+				"which is TTL %v less its own margin of %v%s", w.margin, most, s.TTL, heartbeat.Margin(s.TTL), less)
 		}
 	}
 	return nil

@@ -74,7 +74,8 @@ func (s *settings) validPolicy() error {
 		case *n < 0 || *n > queue.MaxWaiters:
 			return fmt.Errorf("MaxWaiters(%d): 0 to %d are possible", *n, queue.MaxWaiters)
 		case s.supersede != nil:
-			return errors.New("MaxWaiters and Supersede cannot be combined: a waiter that has superseded another might be refused itself")
+			return errors.New("MaxWaiters and Supersede cannot be combined: " +
+				"a waiter that has superseded another might be refused itself")
 		case s.resume != nil:
 			return errors.New("Resume and MaxWaiters cannot be combined: the handle has its place in the queue")
 		}

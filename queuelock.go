@@ -103,8 +103,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Client acquires locks in one table. It is safe for concurrent use. A process needs one, which New returns and
-// Close closes.
+// Client acquires locks in one table. It is safe for concurrent use. A process needs one: see New and Close.
 type Client struct {
 	cfg      Config
 	interval time.Duration // Config.HeartbeatInterval as it was given, see WithTTL
@@ -433,8 +432,8 @@ func (c *Client) together() play.Config {
 	return play.Config{
 		Most: c.cfg.Block, Names: c.cfg.WaiterTTL <= c.cfg.TTL,
 		Schedule: c.cfg.Poll, Timeout: c.cfg.RequestTimeout, Attention: c.cfg.attention(),
-		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx, Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local,
-		Released: ErrReleased,
+		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx,
+		Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local, Released: ErrReleased,
 		Lost: func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
 			return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
 		},
@@ -572,7 +571,8 @@ func (c *call) leave() {
 
 // again reports whether another attempt follows, without waiting: the wait was over before the first request.
 func (s *settings) again(ctx context.Context, tried bool, err error) bool {
-	again := !s.second && !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(s.begun) < s.RequestTimeout
+	again := !s.second && !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil &&
+		time.Since(s.begun) < s.RequestTimeout
 	s.second = s.second || again
 	return again
 }
@@ -593,7 +593,8 @@ func (k Key) prepare(c *Client, cfg *settings) error {
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")
 	}
-	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), cfg.wait.Validate(), cfg.validate(), misuse); err != nil {
+	name := table.ValidName(key.Entity, key.Reason)
+	if err := cmp.Or(c.made(), name, cfg.wait.Validate(), cfg.validate(), misuse); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
 	cfg.queue = c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)

@@ -264,7 +264,8 @@ func same(a, b Value) bool {
 	case *types.AttributeValueMemberSS:
 		return sameSet(a.Value, b.(*types.AttributeValueMemberSS).Value, func(x, y string) bool { return x == y })
 	case *types.AttributeValueMemberNS:
-		return sameSet(a.Value, b.(*types.AttributeValueMemberNS).Value, func(x, y string) bool { return same(number(x), number(y)) })
+		equal := func(x, y string) bool { return same(number(x), number(y)) }
+		return sameSet(a.Value, b.(*types.AttributeValueMemberNS).Value, equal)
 	case *types.AttributeValueMemberBS:
 		return sameSet(a.Value, b.(*types.AttributeValueMemberBS).Value, bytes.Equal)
 	}

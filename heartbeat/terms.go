@@ -28,7 +28,8 @@ const Spread = 0.1
 
 // Begin returns a new lease for a request sent at an instant, and DynamoDB's time at it: see Since.
 func (t Terms) Begin(clock *Clock, sent time.Time) (queue.Lease, time.Time) {
-	l, since := queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, t.Since(clock, sent)
+	l := queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}
+	since := t.Since(clock, sent)
 	if l.AtLeast = t.AtLeast; l.AtLeast > 0 && !since.IsZero() {
 		l.NotBefore = since.Add(l.AtLeast)
 	}

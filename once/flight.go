@@ -32,7 +32,8 @@ type flight struct {
 }
 
 // join joins the flight of a key, or begins one, with the values of ctx.
-func join(ctx context.Context, key flightKey, compute func(ctx context.Context, failed func()) ([]byte, error)) *flight {
+func join(ctx context.Context, key flightKey,
+	compute func(ctx context.Context, failed func()) ([]byte, error)) *flight {
 	flights.mu.Lock()
 	defer flights.mu.Unlock()
 	f := flights.all[key]

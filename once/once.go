@@ -77,7 +77,8 @@ type Func func(ctx context.Context, lock *queuelock.Lock) ([]byte, error)
 //   - an error that matches [queuelock.ErrLost] if the lock was lost while fn ran, and no other result is there.
 //   - [*queue.MalformedError] if another program wrote the result.
 //   - the errors of Acquire otherwise, and that of ctx.
-func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl time.Duration, fn Func, opts ...queuelock.ItemOption) ([]byte, error) {
+func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl time.Duration,
+	fn Func, opts ...queuelock.ItemOption) ([]byte, error) {
 	switch {
 	case locks == nil:
 		return nil, errors.New("once: the client is nil: queuelock.New makes one")
@@ -105,7 +106,8 @@ func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl tim
 
 // compute returns the result that another caller has left, or computes one and leaves it. It calls failed as soon as fn
 // has ended without a result.
-func compute(ctx context.Context, failed func(), locks *queuelock.Client, key queuelock.Key, ttl time.Duration, fn Func, opts []queuelock.ItemOption) (value []byte, err error) {
+func compute(ctx context.Context, failed func(), locks *queuelock.Client, key queuelock.Key, ttl time.Duration,
+	fn Func, opts []queuelock.ItemOption) (value []byte, err error) {
 	var call oncecall.Call
 	all := []queuelock.Option{oncecall.Option(&call).(queuelock.Option)}
 	for _, opt := range opts {
@@ -125,8 +127,8 @@ func compute(ctx context.Context, failed func(), locks *queuelock.Client, key qu
 			return err
 		}
 		if len(value) > MaxSize {
-			return fmt.Errorf("%w: %s: it has %d bytes, at most %d are possible: store it elsewhere, and return a pointer to it, such as the key of an object",
-				ErrTooLarge, key, len(value), MaxSize)
+			return fmt.Errorf("%w: %s: it has %d bytes, at most %d are possible: store it elsewhere, "+
+				"and return a pointer to it, such as the key of an object", ErrTooLarge, key, len(value), MaxSize)
 		}
 		computed = true
 		return call.Publish(ctx, value, ttl)

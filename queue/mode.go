@@ -48,7 +48,8 @@ func (r Record) Fits(q Items, scope ticket.Scope, m Mode) error {
 		if r.Permits > 0 {
 			remedy = fmt.Sprintf("pass Permits(%d)", r.Permits)
 		}
-		return &MismatchError{Entity: q.Entity, Reason: q.Reason, Is: kind(r.Permits), Wanted: kind(m.Permits), Remedy: remedy}
+		is, wanted := kind(r.Permits), kind(m.Permits)
+		return &MismatchError{Entity: q.Entity, Reason: q.Reason, Is: is, Wanted: wanted, Remedy: remedy}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const MaxResult = 4096
 type Result struct {
 	Ticket ticket.Number // of the holder; zero: there is no result
 	Value  []byte        // at most MaxResult
-	Until  time.Time     // when it is too old for callers that have not waited, on DynamoDB's clock; zero if that was not known
+	Until  time.Time     // of its use for callers that have not waited, on DynamoDB's clock; zero if unknown
 	// Problem says what is wrong with a result that another program wrote. All else is zero then.
 	Problem error
 }

@@ -40,7 +40,8 @@ func decodeRevocation(entry clause.Item) *Revocation {
 	}
 	r.Item = r.Map(attr.Revoked)
 	mark := Revocation{
-		By: r.Text(attr.By), Why: r.OptionalText(attr.Why), At: r.OptionalTime(attr.At), Deadline: r.OptionalTime(attr.Deadline),
+		By: r.Text(attr.By), Why: r.OptionalText(attr.Why),
+		At: r.OptionalTime(attr.At), Deadline: r.OptionalTime(attr.Deadline),
 	}
 	if r.Err != nil || len(mark.By) > MaxOwner || len(mark.Why) > MaxWhy {
 		return nil

@@ -88,7 +88,8 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 			row.Bell = bell
 		}
 		row.Group = r.OptionalText(attr.Group)
-		if limit, ok := (&clause.Reader{Item: item}).OptionalInt(attr.MaxWaiters); ok && limit <= MaxWaiters { // for display only
+		display := clause.Reader{Item: item}
+		if limit, ok := display.OptionalInt(attr.MaxWaiters); ok && limit <= MaxWaiters {
 			row.MaxWaiters = int(max(0, limit))
 		}
 	}

@@ -31,7 +31,8 @@ func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
 	}
 	if from != "" {
 		w.Name = "RESUME of a row"
-		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(clause.String(from+"-")))).As("no row of another")}
+		own := attrID.BeginsWith(clause.V(clause.String(from + "-")))
+		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), own).As("no row of another")}
 	}
 	return w
 }
@@ -39,10 +40,11 @@ func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
 // Renew renews the lease of a row to until, on DynamoDB's clock; zero leaves it as it is. now is the host's time. The
 // last condition refuses a late one (as of Renewal.Heartbeat).
 func (w Waiter) Renew(until, now time.Time) clause.Write {
+	expires := clause.Expires.Set(clause.V(w.expiresAt(until, now)))
 	renew := clause.Write{
 		Name: "HEARTBEAT of a row",
 		If:   []clause.Cond{hasID(w.ID).As("its id")},
-		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), clause.Expires.Set(clause.V(w.expiresAt(until, now)))},
+		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), expires},
 		Made: []clause.Cond{hasID(w.ID)}, Else: clause.Lost,
 	}
 	if !until.IsZero() {
@@ -59,7 +61,8 @@ func Leave(ids ...string) clause.Write {
 	for _, id := range ids {
 		conds = append(conds, hasID(id))
 	}
-	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
+	its := clause.Any(conds...).As("its id")
+	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{its}}
 }
 
 // Sweep deletes another owner's row as it was read. A row without beat and id would seem unchanged if it is missing.

@@ -176,7 +176,7 @@ func (h Holder) LeaseID(q Items) string { return q.Entity + "/" + q.Reason + "/"
 
 // Waiter is a client that waits for the lock: a row.
 type Waiter struct {
-	Position  int // its place among the waiters, those whose lease has ended included: 1 is next. Of a block, that of Ticket
+	Position  int // among the waiters, also those whose lease has ended: 1 is next. Of a block, that of Ticket
 	Ticket    ticket.Number
 	ID        string // names the row, and no other one ever
 	Owner     string

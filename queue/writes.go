@@ -120,7 +120,8 @@ func latest(t ticket.Number) clause.Cond { return attrGranted.AtMost(number(t)) 
 // that arrives again after the release puts its id back with a later ticket.
 func servedAs(id string, t ticket.Number) clause.Cond {
 	own := entry(id).Field(attr.Ticket)
-	return clause.Any(own.Equal(number(t)), clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))).As("its ticket")
+	first := clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))
+	return clause.Any(own.Equal(number(t)), first).As("its ticket")
 }
 
 // holds asks that the holder id still holds the lock with ticket t.
@@ -158,7 +159,8 @@ func (m Mode) admits() clause.Cond {
 	case m.Permits > 0:
 		return attrHolders.SizeLess(attrPermits.Was()).As("room")
 	case m.Shared:
-		return clause.Any(noHolder(), clause.All(isShared().As("holders share"), attrHolders.SizeLess(integer(int64(m.readers()))).As("few readers"))).As("room")
+		few := attrHolders.SizeLess(integer(int64(m.readers()))).As("few readers")
+		return clause.Any(noHolder(), clause.All(isShared().As("holders share"), few)).As("room")
 	}
 	return noHolder().As("room")
 }
@@ -189,7 +191,8 @@ func (m Mode) free() clause.Cond { return clause.Any(attrHolders.Absent(), m.adm
 var wellFormed = clause.All(
 	clause.Any(
 		clause.All(attrHolders.Absent(), attrServingAfter.Absent()),
-		clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero), attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists()),
+		clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero),
+			attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists()),
 	).As("holders well formed"),
 	clause.Any(
 		attrGranted.Absent(),
@@ -260,8 +263,7 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 }
 
 // claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a
-// ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made any
-// more.
+// ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE be made.
 func claimable(t ticket.Number) []clause.Cond {
 	return []clause.Cond{
 		attrGranted.Less(number(t)).As("not granted"),
@@ -306,8 +308,8 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 // The last one refuses a late heartbeat, which would set until back.
 func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
 	beat, until, since := entry(id).Field(attr.Beat), entry(id).Field(attr.Until), entry(id).Field(attr.Since)
-	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}, Else: clause.Lost}
-	w.Made = holds(id, t)
+	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Made: holds(id, t), Else: clause.Lost}
+	w.Do = []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}
 	w.If[0] = beat.Type("N").As("holder")
 	if !r.Until.IsZero() {
 		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
@@ -333,7 +335,8 @@ func Confirm(id string, t ticket.Number, since time.Time) clause.Write {
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
 		Do:   []clause.Change{beat.Set(one), entry(id).Field(attr.Until).Remove(), entry(id).Field(attr.TTL).Remove()},
-		Made: append(holds(id, t), entry(id).Field(attr.TTL).Absent(), entry(id).Field(attr.Until).Absent()), Else: clause.Lost,
+		Made: append(holds(id, t), entry(id).Field(attr.TTL).Absent(), entry(id).Field(attr.Until).Absent()),
+		Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -409,7 +412,8 @@ func Settle(id string, t ticket.Number, call int64) clause.Write {
 // makeIdle leaves a record that serves the next TAKE at once. If at is not zero, the table's TTL may delete it then: it
 // has no holder and no outstanding ticket, and the next request for a ticket keeps it.
 func makeIdle(at time.Time) []clause.Change {
-	changes := []clause.Change{attrGranted.Set(attrTicketNumber.Was()), attrHolders.Remove(), attrServingAfter.Remove(), attrHoldMode.Remove()}
+	changes := []clause.Change{attrGranted.Set(attrTicketNumber.Was()),
+		attrHolders.Remove(), attrServingAfter.Remove(), attrHoldMode.Remove()}
 	if at.IsZero() {
 		return changes
 	}
@@ -419,7 +423,8 @@ func makeIdle(at time.Time) []clause.Change {
 // Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be the last ticket
 // that was granted to the caller. With another one, a live waiter could be overtaken.
 func Reset(t ticket.Number, forget time.Time) clause.Write {
-	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
+	conds := []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}
+	return clause.Write{Name: "RESET", If: conds, Do: makeIdle(forget)}
 }
 
 // leaves are the conditions of RELEASE in one of its forms, beside those that depend on what it writes.
@@ -454,7 +459,8 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	}
 	switch {
 	case f == FormPass && e.Next.New:
-		w.Name, w.If = "RETAKE", append(w.If, alone(), attrTicketNumber.Equal(number(e.Next.Ticket.Previous())).As("none outstanding"))
+		last := attrTicketNumber.Equal(number(e.Next.Ticket.Previous()))
+		w.Name, w.If = "RETAKE", append(w.If, alone(), last.As("none outstanding"))
 		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)
 		w.Do = append(w.Do, attrTicketNumber.Set(number(lastOf(e.Next.Ticket, e.Next.Entry.Turns))))
 	case f == FormPass:

@@ -17,8 +17,7 @@
 // # Does not promise
 //
 // A sweep finds what had expired at the time of its read. An owner that pauses past the lease of its row loses the row,
-// and with a longer one its place; exclusion is not affected. A lock that fails closed never expires: an operator
-// evicts it.
+// and with a longer one its place; exclusion is not affected. A lock that fails closed never expires: see Evict.
 //
 //	| failure                      | outcome                                    |
 //	|------------------------------|--------------------------------------------|

@@ -150,7 +150,8 @@ func (m Master) seed(r Rider, base Number) clause.Write {
 		Name:   cmp.Or(r.Name, "NUMBER") + " that seeds",
 		Repeat: clause.BySender, // as the increment that it is for: its refusal proves that the rider was not applied
 		If:     []clause.Cond{m.missing()},
-		Do:     append([]clause.Change{m.number().Set(clause.V(first.Attribute()))}, r.changes(clause.V(base.Attribute()))...),
+		Do: append([]clause.Change{m.number().Set(clause.V(first.Attribute()))},
+			r.changes(clause.V(base.Attribute()))...),
 	}
 }
 
@@ -187,8 +188,7 @@ func (m Master) missing() clause.Cond {
 }
 
 // rate is how many numbers there are for each second. One item takes about a thousand writes a second, so a counter
-// never catches up with the time. Numbers stay below 2^53, up to which JSON and JavaScript keep them exactly, for
-// 28,000 years.
+// never catches up with the time. For 28,000 years numbers stay below 2^53, and exact in JavaScript.
 const rate = 10_000
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -118,8 +118,8 @@ func (p *Pace) Delay(s Schedule, v View, draw func() float64) time.Duration {
 // observation returns what is known of the turns before the waiter's own.
 func (p *Pace) observation(v View) Observation {
 	o := Observation{
-		Ahead: p.Before(), Serving: len(v.Record.Holders) > 0, Mean: v.Record.HoldTime.Mean, Deviation: v.Record.HoldTime.Deviation,
-		Age: v.Now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
+		Ahead: p.Before(), Serving: len(v.Record.Holders) > 0, Age: v.Now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
+		Mean: v.Record.HoldTime.Mean, Deviation: v.Record.HoldTime.Deviation,
 	}
 	o.Bell = o.Mean > 0 && v.Rung.Trust > 0
 	if permits := time.Duration(v.Permits); permits > 1 {
@@ -147,8 +147,7 @@ func (p *Pace) age(rec queue.Record, middle, now time.Time) (age, most time.Dura
 }
 
 // Lasted returns for how long the present turn has probably lasted, by what its holder's entry says. Zero: that is not
-// known. middle is the best guess of DynamoDB's clock. A turn that was granted by name has begun when its holder saw
-// the grant.
+// known. middle is the best guess of DynamoDB's clock. A turn that is granted by name begins when its holder sees that.
 func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
 	if len(rec.Holders) == 0 || middle.IsZero() || rec.Holders[0].Since.IsZero() {
 		return 0
@@ -178,7 +177,8 @@ func (p *Pace) crowded(s Schedule, v View) time.Duration {
 	if !p.once {
 		return 0
 	}
-	return min(max(v.Now.Sub(p.moved)/4, v.Record.HoldTime.Mean/16), s.SlowestNext+s.SlowestNext/4*time.Duration(v.Ahead), s.Slowest)
+	part := max(v.Now.Sub(p.moved)/4, v.Record.HoldTime.Mean/16)
+	return min(part, s.SlowestNext+s.SlowestNext/4*time.Duration(v.Ahead), s.Slowest)
 }
 
 // Lazily returns how long a waiter sleeps that looks when one of a few slots is free, or so late that few look at once.

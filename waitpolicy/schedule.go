@@ -50,7 +50,7 @@ type Observation struct {
 	Mean, Deviation time.Duration // of recent turns, from the record
 	ClearIn         time.Duration // a lower bound of the time until all that is ahead expires without renewals
 	Trip            time.Duration // the round trip of a request
-	Bell            bool          // the waiter will probably be rung when its turn comes: looks are for a bell that is lost
+	Bell            bool          // it will probably be rung when its turn comes: looks are for a lost bell
 }
 
 // Delay returns the time until the next look. jitter is a random number in [0, 1), by which up to a fifth is taken off,

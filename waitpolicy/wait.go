@@ -11,13 +11,13 @@
 //	distance  turns                         look again after
 //	next      even, before the mean less    what is left of that, at most the age of the turn, or SlowestNext
 //	          two deviations
-//	next      near the mean                 an eighth of the time to or since the likely end, and a quarter of the deviation; up
-//	                                        to a twenty-fifth of the mean, half of the age, and SlowestNext
+//	next      near the mean                 an eighth of the time to or since the likely end, and a quarter of the
+//	                                        deviation; up to a twenty-fifth of the mean, half of the age, and SlowestNext
 //	next      unknown, or long past         an eighth of the age, up to SlowestNext
 //	second    even, long before its end     shortly before the present turn is likely to end
 //	nth       even                          half of what the turns ahead take at least, up to 4 times SlowestNext
-//	nth       other                         n round trips, and n quarters of the mean, up to the age; or an eighth of the age; up to
-//	                                        SlowestNext, or a sixtieth of the age
+//	nth       other                         n round trips, and n quarters of the mean, up to the age; or an eighth of the
+//	                                        age; up to SlowestNext, or a sixtieth of the age
 //	any       –                             never later than all ahead may have expired
 package waitpolicy
 

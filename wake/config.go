@@ -72,7 +72,8 @@ func (cfg Config) network() (n network, err error) {
 		return n, err
 	}
 	if n.advertise.IsValid() && n.listen.Port() == 0 {
-		return n, fmt.Errorf("wake: the field Advertise is %q and Listen is %q: Listen needs a port", cfg.Advertise, cfg.Listen)
+		return n, fmt.Errorf("wake: the field Advertise is %q and Listen is %q: Listen needs a port",
+			cfg.Advertise, cfg.Listen)
 	}
 	shown := n.listen
 	if n.advertise.IsValid() {
@@ -81,7 +82,8 @@ func (cfg Config) network() (n network, err error) {
 	port := cmp.Or(shown.Port(), firstPort) // 0 is any
 	found := shown.Addr().IsUnspecified() && !n.advertise.IsValid()
 	if shown.IsValid() && (port < firstPort || !found && !n.allows(netip.AddrPortFrom(shown.Addr(), port))) {
-		return n, fmt.Errorf("wake: others would not ring %v: the field Allow is %v, and the lowest port is %d", shown, n.allow, firstPort)
+		return n, fmt.Errorf("wake: others would not ring %v: the field Allow is %v, and the lowest port is %d",
+			shown, n.allow, firstPort)
 	}
 	return n, nil
 }
