@@ -21,8 +21,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and ctx bound the whole, and
-// opts, without OnHandle, MaxWaiters and Supersede, apply to each lock. Errors are those of Acquire for the key that failed.
+// AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and ctx bound the whole, and opts,
+// without OnHandle, MaxWaiters and Supersede, apply to each lock. Errors are those of Acquire for the key that failed.
 // If one of the queues is closed for more than 2 s (HoldAtLeast), it holds nothing until that opens, once in a call.
 //
 // With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues at the same time; if it
@@ -69,7 +69,8 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*s
 		case cfg.placed != nil:
 			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
 		case cfg.maxWaiters != nil || cfg.supersede != nil:
-			return nil, errors.New("queuelock: AcquireAll: MaxWaiters and Supersede are for Acquire: each queue would decide alone")
+			return nil, errors.New("queuelock: AcquireAll: MaxWaiters and Supersede are for Acquire: " +
+				"each queue would decide alone")
 		case c.cfg.Scope == ticket.ScopeEntity && key.Entity != keys[0].Entity:
 			return nil, fmt.Errorf("queuelock: AcquireAll: the keys are of the entities %q and %q, "+
 				"which have no common ticket with ScopeEntity: use ScopeTable", keys[0].Entity, key.Entity)
@@ -172,8 +173,7 @@ func (s *several) failure(ctx context.Context, failed *multilock.Error) error {
 	return errors.Join(errs...)
 }
 
-// Locks are the locks that one AcquireAll acquired. Each is a [Lock] of its own. Methods are safe for concurrent
-// use.
+// Locks are the locks that one AcquireAll acquired. Each is a [Lock] of its own. Methods are safe for concurrent use.
 type Locks struct {
 	all      []*Lock // as their keys were given
 	numbered bool    // they have a common ticket
@@ -216,8 +216,7 @@ func (ls *Locks) Ticket() (t ticket.Number, ok bool) {
 	return t, ls.numbered
 }
 
-// Context returns a context like that of Lock.Context, which is cancelled when any of the locks is lost or
-// released.
+// Context returns a context like that of Lock.Context, which is cancelled when any of the locks is lost or released.
 func (ls *Locks) Context() context.Context { return ls.ctx }
 
 // Err returns nil while all of the locks are held, and then the first [*LostError] or [ErrReleased]. It reads the

@@ -32,10 +32,9 @@ type Config struct {
 	// long in total; one whose process hangs, for three and a half times as long by default. Zero means 15 s, or TTL
 	// if that is less. Between 1 s and 7 days.
 	WaiterTTL time.Duration
-	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the
-	// shorter lease, at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its
-	// margin, and RequestTimeout less than half of WaiterTTL less its margin. A margin is a tenth, but at most
-	// 2 s and a thousandth.
+	// RequestTimeout bounds each call of the SDK client, its retries included. Zero means a quarter of the shorter lease,
+	// at most 5 s. HeartbeatInterval and RequestTimeout together must be less than TTL less its margin, and RequestTimeout
+	// less than half of WaiterTTL less its margin. A margin is a tenth, but at most 2 s and a thousandth.
 	RequestTimeout time.Duration
 	// Owner names this process in Inspect and errors. Zero means the host's name and the process id,
 	// "host:1234". At most 256 bytes of printable characters.
@@ -57,11 +56,11 @@ type Config struct {
 	Forget time.Duration
 	// Poll is the rhythm of looks while waiting. Zero fields mean those of waitpolicy.Default.
 	Poll waitpolicy.Schedule
-	// Wake rings waiters when their turn has come, so that they learn of it without polls, and holders that are asked to give
-	// way. The owner closes it after the client. Nil means none. See package wake.
+	// Wake rings waiters when their turn has come, so that they learn of it without polls, and holders that are asked to
+	// give way. The owner closes it after the client. Nil means none. See package wake.
 	Wake wake.Bells
-	// Block is how many goroutines of the client that wait for the same lock may do so together: with tickets of one request, one
-	// row and one lease, and turn after turn in memory. Zero means 64, and 1 none. At most 1000.
+	// Block is how many goroutines of the client that wait for the same lock may do so together: with tickets of one
+	// request, one row and one lease, and turn after turn in memory. Zero means 64, and 1 none. At most 1000.
 	Block int
 	// Logger receives evictions, sweeps, lost locks and failed clean-up, and each step at Debug. A handler whose
 	// Handle blocks delays nothing: of more than 4096 records, the oldest of the lowest level are dropped. Its
@@ -118,7 +117,8 @@ func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
 	if _, item := key.(ItemKey); item && err == nil {
 		for i, o := range opts {
 			if _, both := o.(ItemOption); !both {
-				return fmt.Errorf("queuelock: option %d of %d is for Acquire: with an ItemKey an ItemOption is needed", i+1, len(opts))
+				const text = "queuelock: option %d of %d is for Acquire: with an ItemKey an ItemOption is needed"
+				return fmt.Errorf(text, i+1, len(opts))
 			}
 		}
 	}
@@ -138,9 +138,11 @@ func (c Config) validate() error {
 	case c.Forget != 0 && c.Forget < minForget:
 		err = fmt.Errorf("the field Forget is %v: at least %v is needed, or 0 to keep all records", c.Forget, minForget)
 	case c.Forget != 0 && c.Scope != ticket.ScopeQueue:
-		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only", c.Forget, c.Scope)
+		err = fmt.Errorf("the field Forget is %v and Scope is %v: records are forgotten with ScopeQueue only",
+			c.Forget, c.Scope)
 	case c.Block < 0 || c.Block > queue.MaxTurns:
-		err = fmt.Errorf("the field Block is %d: between 1 and %d are possible, or 0 for %d", c.Block, queue.MaxTurns, defaultBlock)
+		err = fmt.Errorf("the field Block is %d: between 1 and %d are possible, or 0 for %d",
+			c.Block, queue.MaxTurns, defaultBlock)
 	case c.Wake != nil && isNil(c.Wake):
 		err = fmt.Errorf("the field Wake is a nil %T: leave it out, or use what wake.New returns", c.Wake)
 	case c.Observer != nil && isNil(c.Observer):
@@ -165,10 +167,11 @@ func (c Config) validLeases() error {
 	case c.HeartbeatInterval < minHeartbeat:
 		return fmt.Errorf("HeartbeatInterval is %v: at least %v is needed", c.HeartbeatInterval, minHeartbeat)
 	case c.HeartbeatInterval >= c.TTL-c.TTL/5:
-		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, %s", c.HeartbeatInterval, c.TTL, repeat)
+		return fmt.Errorf("HeartbeatInterval %v must be less than four fifths of TTL %v, %s",
+			c.HeartbeatInterval, c.TTL, repeat)
 	case c.HeartbeatInterval+c.RequestTimeout >= c.TTL-holders:
-		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, less its margin of %v, %s",
-			c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
+		return fmt.Errorf("HeartbeatInterval %v and RequestTimeout %v must together be less than TTL %v, "+
+			"less its margin of %v, %s", c.HeartbeatInterval, c.RequestTimeout, c.TTL, holders, repeat)
 	case c.WaiterTTL < minTTL || c.WaiterTTL > queue.MaxLease:
 		return fmt.Errorf("WaiterTTL is %v: between %v and %v are possible", c.WaiterTTL, minTTL, queue.MaxLease)
 	case c.RequestTimeout < time.Millisecond:
@@ -184,8 +187,8 @@ func (c Config) layout(tableName string) table.Layout {
 	return table.Layout{Table: tableName, PK: c.Attributes.PartitionKey, SK: c.Attributes.SortKey, TTL: c.Attributes.TTL}
 }
 
-// attention is the time without a look after which a waiter counts as stuck. It is twice the longest time
-// between two looks: the longest sleep and a request. The least exceeds the pauses at a table that fails.
+// attention is the time without a look after which a waiter counts as stuck. It is twice the longest time between two
+// looks: the longest sleep and a request. Its lower bound is longer than the pauses of a client whose requests fail.
 func (c Config) attention() time.Duration {
 	return max(2*(min(c.Poll.Slowest, math.MaxInt64/4)+c.RequestTimeout), 30*time.Second)
 }

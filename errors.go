@@ -28,11 +28,9 @@ var (
 	// nothing about the lock and never matches ErrNotAcquired. It also matches the context's error if that
 	// ended the wait. Try again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
-	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem
-	// creates it.
+	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem creates it.
 	ErrNoItem = errors.New("queuelock: there is no such item")
-	// ErrGone reports that the lock or the place of a handle has ended, or that another process has resumed it.
-	// Call Acquire.
+	// ErrGone reports that the lock or the place of a handle has ended, or another process has resumed it. Call Acquire.
 	ErrGone = errors.New("queuelock: the handle can no longer be resumed")
 	// ErrLost reports that the lock ended without a release: stop what it protects. It is the cause of the
 	// lock's context, as a *LostError.
@@ -48,7 +46,7 @@ var (
 type NotAcquiredError struct {
 	Key    Key
 	Waited time.Duration
-	// Position is the caller's last place among the waiters. 1 is next, and 0 means that it did not queue, or has not looked yet.
+	// Position is the caller's last place among the waiters. 1 is next; 0: it did not queue, or has not looked yet.
 	Position int
 	// Serving is the holder with the lowest ticket, as this client last saw it, or nil. Its ages count from
 	// when the error was made.
@@ -154,9 +152,8 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() []error { return present(ErrLost, e.Err) }
 
-// UnreleasedError says that a lock that fails closed may still be in the table, where no lease ends it. If
-// Release returned it, call Release again. Otherwise an operator looks with Viewer.Inspect and removes it with
-// Operator.Evict.
+// UnreleasedError says that a lock that fails closed may still be in the table, where no lease ends it. If Release
+// returned it, call Release again. Otherwise an operator looks with Viewer.Inspect and removes it with Operator.Evict.
 type UnreleasedError struct {
 	Key    Key
 	Ticket ticket.Number
@@ -170,9 +167,8 @@ func (e *UnreleasedError) Error() string {
 
 func (e *UnreleasedError) Unwrap() error { return e.Err }
 
-// UnknownOutcomeError says that writes were not answered, and that the table does not show whether they were
-// made. Read the items under the next lock. Release returns it if the table does not show whether the lock was
-// released or lost.
+// UnknownOutcomeError says that writes were not answered, and that the table does not show whether they were made. Read
+// the items under the next lock. Release returns it if the table does not show whether the lock was released or lost.
 type UnknownOutcomeError struct {
 	Key Key
 	Err error // the last attempt's
@@ -181,21 +177,22 @@ type UnknownOutcomeError struct {
 }
 
 func (e *UnknownOutcomeError) Error() string {
-	return fmt.Sprintf("queuelock: %s: the outcome is not known: %v%s%s", e.Key, e.Err, text("; ", e.Ctx), text("; ", e.End))
+	return fmt.Sprintf("queuelock: %s: the outcome is not known: %v%s%s",
+		e.Key, e.Err, text("; ", e.Ctx), text("; ", e.End))
 }
 
 // Unwrap returns Ctx alone, because Err and End may match errors that say that nothing was written.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Ctx }
 
-// ConditionError says that a condition of UpdateAndRelease was false. Nothing was written, and the lock is
-// held.
+// ConditionError says that a condition of UpdateAndRelease was false. Nothing was written, and the lock is held.
 type ConditionError struct {
 	Item    ItemKey
 	Current map[string]types.AttributeValue // what refused, without the lock's attributes
 }
 
 func (e *ConditionError) Error() string {
-	return fmt.Sprintf("queuelock: item %s: the update's condition was false: nothing was written, and the lock is held", e.Item)
+	return fmt.Sprintf("queuelock: item %s: the update's condition was false: "+
+		"nothing was written, and the lock is held", e.Item)
 }
 
 // acquireError makes the error of an Acquire that ended with err. ctx may have ended first. last is what the
@@ -245,8 +242,8 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	}
 	e := &NotAcquiredError{
 		Key: key, Waited: waited, Serving: last.Served(cfg.queue, c.observer), Own: c.own(last), Holders: len(last.Serving),
-		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known, Blocked: last.Blocked, Err: ended,
-		NotBefore: notBefore(last.Serving),
+		Permits: max(0, cfg.mode.Permits), EstimatedWait: last.Wait.Wait, Estimated: last.Wait.Known,
+		Blocked: last.Blocked, Err: ended, NotBefore: notBefore(last.Serving),
 	}
 	if !last.Ticket.IsZero() && last.Looked {
 		e.Position = last.Ahead + 1

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -37,7 +38,7 @@ func lastState(ctx context.Context, locks *queuelock.Client, input json.RawMessa
 // A state machine takes a lock in one function and releases it in another.
 func ExampleLock_Handle() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	first, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "function-1"})
 	if err != nil {
 		fmt.Println(err)

@@ -13,12 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// withAnOrder is a client of a DynamoDB in memory that has an order.
 func withAnOrder(ctx context.Context) (*dynamodb.Client, map[string]types.AttributeValue, error) {
-	db := newMemoryTable()
+	db := locktest.Memory()
 	if err := createOrders(ctx, db); err != nil {
 		return nil, nil, err
 	}
@@ -29,6 +30,7 @@ func withAnOrder(ctx context.Context) (*dynamodb.Client, map[string]types.Attrib
 	return db, key, err
 }
 
+// addShipping reads an order, and writes it with another total.
 func addShipping(ctx context.Context, locks *queuelock.Client, key map[string]types.AttributeValue) (err error) {
 	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
 	if err != nil {
@@ -47,6 +49,7 @@ func addShipping(ctx context.Context, locks *queuelock.Client, key map[string]ty
 	return err
 }
 
+// A read, a change and a write of an item under a fair lock take two requests if no client waits.
 func ExampleClient_LockItem() {
 	ctx := context.Background()
 	db, key, err := withAnOrder(ctx)
@@ -80,6 +83,7 @@ func ExampleClient_LockItem() {
 	// true
 }
 
+// An update whose condition is false writes nothing, and the lock is still held.
 func ExampleItemLock_UpdateAndRelease() {
 	ctx := context.Background()
 	db, key, err := withAnOrder(ctx)
@@ -114,6 +118,7 @@ func ExampleItemLock_UpdateAndRelease() {
 	// released, with 3 attributes: true
 }
 
+// An item that is missing is created with its lock.
 func ExampleCreateItem() {
 	ctx := context.Background()
 	db, _, err := withAnOrder(ctx)
@@ -140,47 +145,4 @@ func ExampleCreateItem() {
 	// Output:
 	// locked "orders" {id S:"order-8"}
 	// the order is new
-}
-
-func inspectOrder(ctx context.Context, locks *queuelock.Client, order queuelock.ItemKey) (queue.Holder, error) {
-	state, err := locks.Viewer().Inspect(ctx, order)
-	if err != nil {
-		return queue.Holder{}, err
-	}
-	if len(state.Serving) == 0 {
-		return queue.Holder{}, errors.New("the item is not locked")
-	}
-	return state.Serving[0], nil
-}
-
-func ExampleOperator_Evict_item() {
-	ctx := context.Background()
-	db, key, err := withAnOrder(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, closed := client(db, "worker-1", time.Minute)
-	defer closed()
-	order := queuelock.ItemKey{Table: "orders", Key: key}
-	item, err := locks.LockItem(ctx, order, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	holder, err := inspectOrder(ctx, locks, order)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%s has ticket %s\n", holder.Owner, holder.Ticket)
-	if err := locks.Operator().Evict(ctx, order, holder); err != nil {
-		fmt.Println(err)
-	}
-	_, err = item.UpdateAndRelease(ctx, expression.Set(expression.Name("note"), expression.Value("too late")))
-	fmt.Println("its update is refused:", errors.Is(err, queuelock.ErrLost))
-	// Output:
-	// worker-1 has ticket 1
-	// its update is refused: true
 }

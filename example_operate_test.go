@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/sweeper"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -23,27 +23,10 @@ func ExampleConfig_Validate() {
 	// queuelock: Permits(0): between 1 and 500 are possible
 }
 
-func ExampleCreateTable() {
-	ctx, db := context.Background(), newMemory()
-
-	createTable := func() error {
-		if err := queuelock.CreateTable(ctx, db, "queuelock", queuelock.Config{}); err != nil {
-			return err
-		}
-		fmt.Println("the table is ready")
-		return nil
-	}
-	if err := errors.Join(createTable(), createTable()); err != nil { // calling it again is safe
-		fmt.Println(err)
-	}
-	// Output:
-	// the table is ready
-	// the table is ready
-}
-
+// The queue as it is in the table, with the holder and the place of each waiter.
 func ExampleViewer_Inspect() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	alice, closed := client(db, "alice", time.Minute)
 	defer closed()
 	bob, closed := client(db, "bob", time.Minute)
@@ -84,88 +67,46 @@ func ExampleViewer_Inspect() {
 	// shipping order-7 with ticket 2
 }
 
-func ExampleClient_IsLocked() {
+// The process of a holder hangs, and its heartbeats continue. An operator evicts it, and the work ends with its context.
+func ExampleOperator_Evict() {
 	ctx := context.Background()
-	db := newMemoryTable()
-	alice, closed := client(db, "alice", time.Minute)
+	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
 	defer closed()
-	bob, closed := client(db, "bob", time.Minute)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	look := func() error {
-		locked, err := bob.IsLocked(ctx, order)
+	key := queuelock.Key{Entity: "payroll"}
+	evict := func() error {
+		state, err := locks.Viewer().Inspect(ctx, key)
 		if err != nil {
 			return err
 		}
-		fmt.Println("locked:", locked)
-		return nil
-	}
-	err := alice.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return look() })
-	if err := errors.Join(err, look()); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// locked: true
-	// locked: false
-}
-
-func ExampleOperator_Evict() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	key := queuelock.Key{Entity: "payroll"}
-	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	state, err := locks.Viewer().Inspect(ctx, key)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, holder := range state.Serving {
-		fmt.Printf("evict %s, ticket %s\n", holder.Owner, holder.Ticket)
-		if err := locks.Operator().Evict(ctx, key, holder); err != nil {
-			fmt.Println(err)
+		for _, holder := range state.Serving {
+			fmt.Printf("evict %s, ticket %s\n", holder.Owner, holder.Ticket)
+			err = errors.Join(err, locks.Operator().Evict(ctx, key, holder))
 		}
+		return err
 	}
-	fmt.Println("lost:", errors.Is(lock.Extend(ctx), queuelock.ErrLost)) // as the next heartbeat would report
+
+	err := locks.Do(ctx, key, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
+		if err := evict(); err != nil {
+			return err
+		}
+		if err := lock.Extend(ctx); !errors.Is(err, queuelock.ErrLost) { // as the next heartbeat would find
+			return err
+		}
+		<-ctx.Done() // ends with the lock
+		return context.Cause(ctx)
+	})
+	if lost, ok := errors.AsType[*queuelock.LostError](err); ok {
+		fmt.Printf("lost %s, ticket %s: %s\n", lost.Key.Entity, lost.Ticket, lost.Cause)
+	}
 	// Output:
 	// evict worker-1, ticket 1
-	// lost: true
+	// lost payroll, ticket 1: evicted
 }
 
-func ExampleOperator_Evict_renewed() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	key := queuelock.Key{Entity: "payroll"}
-	lock, err := locks.Acquire(ctx, key, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	state, err := locks.Viewer().Inspect(ctx, key)
-	if err := errors.Join(err, lock.Extend(ctx)); err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	err = locks.Operator().Evict(ctx, key, state.Serving[0])
-	if refused, ok := errors.AsType[*sweeper.EvictError](err); ok {
-		now, renewed := refused.Renewed()
-		fmt.Printf("renewed: %t, with beat %d\n", renewed, now.Beat)
-	}
-	// Output:
-	// renewed: true, with beat 1
-}
-
+// A scan finds all queues whose entities begin with a prefix.
 func ExampleViewer_Queues() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
 	defer closed()
 	for _, entity := range []string{"order-7", "invoice-1", "order-8"} {
 		if _, err := locks.Acquire(ctx, queuelock.Key{Entity: entity}, waitpolicy.NoWait); err != nil {
@@ -183,22 +124,4 @@ func ExampleViewer_Queues() {
 	// Unordered output:
 	// order-7 (lock): 1 holder, 0 waiters
 	// order-8 (lock): 1 holder, 0 waiters
-}
-
-func ExampleOperator_Sweep() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	err := locks.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
-		swept, err := locks.Operator().Sweep(ctx, order)
-		fmt.Printf("removed: %d holders, %d waiters\n", swept.Holders, swept.Waiters)
-		return errors.Join(err, lock.Err())
-	})
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// removed: 0 holders, 0 waiters
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // A deploy keeps its environment for ten minutes, so that its effects show before the next one begins.
 func ExampleHoldAtLeast() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "deployer", time.Minute)
+	locks, closed := client(locktest.Memory(), "deployer", time.Minute)
 	defer closed()
 	prod := queuelock.Key{Entity: "deploy/prod"}
 
@@ -33,7 +34,7 @@ func ExampleHoldAtLeast() {
 // acquired, which is no failure.
 func ExampleEvery() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "cron", time.Minute)
+	locks, closed := client(locktest.Memory(), "cron", time.Minute)
 	defer closed()
 	report := queuelock.Key{Entity: "report", Reason: "hourly"}
 
@@ -59,7 +60,7 @@ func ExampleEvery() {
 // A long job ends when it is asked to give way. Do does not end by itself: the function decides.
 func ExampleLock_Revoked() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	locks, closed := client(db, "trainer", time.Second)
 	defer closed()
 	operator, closed := client(db, "on-call", time.Minute)

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // A kitchen takes ten orders more than it cooks.
 func ExampleMaxWaiters() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "kitchen", time.Minute)
+	locks, closed := client(locktest.Memory(), "kitchen", time.Minute)
 	defer closed()
 	kitchen := queuelock.Key{Entity: "kitchen"}
 	lock, err := locks.Acquire(ctx, kitchen, waitpolicy.Forever)
@@ -47,7 +48,7 @@ func ExampleMaxWaiters() {
 // Of several deploys that wait, the last is made.
 func ExampleSupersede() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	alice, closed := client(db, "alice", time.Minute)
 	defer closed()
 	bob, closed := client(db, "bob", time.Minute)

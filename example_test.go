@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -49,7 +48,7 @@ func Example() {
 func ExampleConfig_observer() {
 	ctx := context.Background()
 	losses := 0
-	locks, err := queuelock.New(newMemoryTable(), "queuelock", queuelock.Config{
+	locks, err := queuelock.New(locktest.Memory(), "queuelock", queuelock.Config{
 		Observer: event.Func(func(e event.Event) {
 			switch e := e.(type) {
 			case event.Granted:
@@ -81,7 +80,7 @@ func ExampleConfig_observer() {
 // lock is still held.
 func ExampleOnExpiring() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
 	db = dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: network} })
 	locks, err := queuelock.New(db, "queuelock", queuelock.Config{
@@ -122,7 +121,7 @@ func ExampleOnExpiring() {
 // The work takes longer than what may be left of the lease.
 func ExampleLock_Extend() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", 10*time.Minute)
+	locks, closed := client(locktest.Memory(), "worker-1", 10*time.Minute)
 	defer closed()
 
 	work := func(ctx context.Context, lock *queuelock.Lock) error {
@@ -170,7 +169,7 @@ func (l *locker) Unlock() {
 
 // A sync.Locker of a lock.
 func ExampleClient_Acquire_locker() {
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
 	defer closed()
 
 	var l sync.Locker = &locker{locks: locks, key: queuelock.Key{Entity: "printer"}}
@@ -181,67 +180,11 @@ func ExampleClient_Acquire_locker() {
 	// printing
 }
 
-// An invocation of a function that may take 30 s has a lease of 36 s, and sends nothing
-// between the two requests of its lock.
-func ExampleNoHeartbeat() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "function-1", time.Minute)
-	defer closed()
-
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // the deadline of the invocation
-	defer cancel()
-	work := func(ctx context.Context, lock *queuelock.Lock) error {
-		deadline, _ := ctx.Deadline()
-		fmt.Println("the lease is longer:", lock.Remaining() > time.Until(deadline))
-		return ctx.Err()
-	}
-	err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, work,
-		queuelock.WithTTL(36*time.Second), queuelock.NoHeartbeat())
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// the lease is longer: true
-}
-
-// The protected resource checks no token. The next holder waits for as long as a
-// request of a lost holder may be on its way.
-func ExampleLockDelay() {
-	ctx := context.Background()
-	db := newMemoryTable()
-	key := queuelock.Key{Entity: "printer"}
-
-	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
-	cutOff := dynamodb.New(db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: network} })
-	first, closed := client(cutOff, "worker-1", time.Second)
-	defer closed()
-	second, closed := client(db, "worker-2", time.Second)
-	defer closed()
-
-	lock, err := first.Acquire(ctx, key, waitpolicy.NoWait, queuelock.LockDelay(time.Second))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	network.cut.Store(true)
-	<-lock.Context().Done()
-	lost := time.Now()
-	err = second.Do(ctx, key, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
-		fmt.Println("a second or more after the loss:", time.Since(lost) >= time.Second)
-		return nil
-	})
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// a second or more after the loss: true
-}
-
 // Two holders at once would be worse than none. After a crash no client is served until
 // an operator has looked.
 func ExampleFailClosed() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	key := queuelock.Key{Entity: "payroll"}
 
 	network := &cable{RoundTripper: db.Options().HTTPClient.(*http.Client).Transport}
@@ -290,11 +233,10 @@ func ExampleFailClosed() {
 	// true
 }
 
-// With the ticket that Inspect, or "queuelock status", shows.
 // Two clients read a report at the same time. A writer holds the lock alone.
 func ExampleShared() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "alice", time.Minute)
+	locks, closed := client(locktest.Memory(), "alice", time.Minute)
 	defer closed()
 	report := queuelock.Key{Entity: "report-7"}
 
@@ -319,7 +261,7 @@ func ExampleShared() {
 // The writer of a report continues as a reader, together with others.
 func ExampleLock_Downgrade() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "alice", time.Minute)
+	locks, closed := client(locktest.Memory(), "alice", time.Minute)
 	defer closed()
 	report := queuelock.Key{Entity: "report-7"}
 
@@ -344,7 +286,7 @@ func ExampleLock_Downgrade() {
 // At most two use the printer at the same time.
 func ExamplePermits() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "alice", time.Minute)
+	locks, closed := client(locktest.Memory(), "alice", time.Minute)
 	defer closed()
 	printer := queuelock.Key{Entity: "printer-3"}
 
@@ -365,7 +307,7 @@ func ExamplePermits() {
 // A waiter receives its place in the queue.
 func ExampleOnProgress() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	alice, closed := client(db, "alice", time.Minute)
 	defer closed()
 	bob, closed := client(db, "bob", time.Minute)
@@ -395,7 +337,7 @@ func ExampleOnProgress() {
 // takes the same locks, and the two never deadlock.
 func ExampleClient_AcquireAll() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	locks, closed := scoped(db, ticket.ScopeTable)
 	defer closed()
 
@@ -414,32 +356,10 @@ func ExampleClient_AcquireAll() {
 	// account-2 to account-1 with ticket 2: true
 }
 
-// Several reasons to lock one entity, with the entity's own ticket.
-func ExampleConfig_scope() {
-	ctx := context.Background()
-	db := newMemoryTable()
-	locks, closed := scoped(db, ticket.ScopeEntity)
-	defer closed()
-
-	for _, reason := range []string{"stock", "price", "stock"} {
-		err := locks.Do(ctx, queuelock.Key{Entity: "article-7", Reason: reason}, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
-			fmt.Printf("%s with ticket %s\n", lock.Key().Reason, lock.Ticket())
-			return nil
-		})
-		if err != nil {
-			fmt.Println(err)
-		}
-	}
-	// Output:
-	// stock with ticket 1
-	// price with ticket 2
-	// stock with ticket 3
-}
-
-// Made once, by hand or at the start of the program.
+// A function runs while its lock is held.
 func ExampleClient_Do() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
 	defer closed()
 
 	for range 2 {
@@ -455,7 +375,7 @@ func ExampleClient_Do() {
 
 func ExampleClient_Acquire() {
 	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
+	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
 	defer closed()
 
 	if err := shipAlone(ctx, locks); err != nil {
@@ -468,7 +388,7 @@ func ExampleClient_Acquire() {
 // The error of a busy lock names the holder.
 func ExampleNotAcquiredError() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	alice, closed := client(db, "alice", time.Minute)
 	defer closed()
 	bob, closed := client(db, "bob", time.Minute)
@@ -486,49 +406,10 @@ func ExampleNotAcquiredError() {
 	// alice is being served, with ticket 1
 }
 
-// An operator takes a lock away, and its holder learns of the loss.
-func ExampleLostError() {
-	ctx := context.Background()
-	db := newMemoryTable()
-	locks, closed := client(db, "worker-1", 4*time.Second)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	takeAway := func(ctx context.Context, lock *queuelock.Lock) error {
-		_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: aws.String("queuelock"),
-			Key: map[string]types.AttributeValue{
-				"pk": &types.AttributeValueMemberS{Value: lock.Key().Entity},
-				"sk": &types.AttributeValueMemberS{Value: fmt.Sprintf("%s/%038d", lock.Key().Reason, 0)},
-			},
-			UpdateExpression:          aws.String("SET holders = :none"),
-			ConditionExpression:       aws.String("attribute_exists(holders)"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-		})
-		return err
-	}
-
-	err := locks.Do(ctx, order, waitpolicy.Forever, func(ctx context.Context, lock *queuelock.Lock) error {
-		if err := takeAway(ctx, lock); err != nil {
-			return err
-		}
-		<-ctx.Done() // ends with the lock
-		return context.Cause(ctx)
-	})
-	var lost *queuelock.LostError
-	if errors.As(err, &lost) {
-		fmt.Printf("lost %s, ticket %s: %s\n", lost.Key.Entity, lost.Ticket, lost.Cause)
-	}
-	// Output:
-	// lost order-7, ticket 1: evicted
-}
-
-// A look for a page or a metric; to take the lock or go without it, Acquire with
-// NoWait.
 // A holder publishes how far it has come.
 func ExampleLock_SetData() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	alice, closed := client(db, "alice", time.Minute)
 	defer closed()
 	bob, closed := client(db, "bob", time.Minute)
@@ -564,7 +445,7 @@ func ExampleLock_SetData() {
 
 func ExampleClient_Resume() {
 	ctx := context.Background()
-	db := newMemoryTable()
+	db := locktest.Memory()
 	order := queuelock.Key{Entity: "order-7"}
 	crashes, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "worker-1"})
 	if err != nil {
@@ -603,148 +484,6 @@ func ExampleClient_Resume() {
 	// goes on with ticket 1
 }
 
-// A process makes one client, and closes it at its end. Close releases what is still locked.
-func ExampleNew() {
-	ctx := context.Background()
-	locks, err := queuelock.New(newMemoryTable(), "queuelock", queuelock.Config{Owner: "worker-1", TTL: 2 * time.Minute})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(locks.Close(ctx))
-	fmt.Println("released:", errors.Is(lock.Err(), queuelock.ErrReleased))
-	_, err = locks.Acquire(ctx, lock.Key(), waitpolicy.NoWait)
-	fmt.Println("closed:", errors.Is(err, queuelock.ErrClosed))
-	// Output:
-	// <nil>
-	// released: true
-	// closed: true
-}
-
-// The work ends with the lock, because its context does.
-func ExampleLock_Context() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	ended := make(chan error)
-	go func() {
-		<-lock.Context().Done()
-		ended <- context.Cause(lock.Context())
-	}()
-	fmt.Println("held:", lock.Err() == nil)
-	if err := lock.Release(ctx); err != nil {
-		fmt.Println(err)
-	}
-	<-lock.Context().Done()
-	fmt.Println("ended by the release:", errors.Is(<-ended, queuelock.ErrReleased), errors.Is(lock.Err(), queuelock.ErrReleased))
-	// Output:
-	// held: true
-	// ended by the release: true true
-}
-
-// What is left of the lease says whether a piece of work is begun.
-func ExampleLock_Remaining() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("ten seconds of work can begin:", lock.Remaining() > 10*time.Second)
-	if err := lock.Release(ctx); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println("after the release:", lock.Remaining())
-	// Output:
-	// ten seconds of work can begin: true
-	// after the release: 0s
-}
-
-// A function that gets a lock can ask how it is held.
-func ExampleLock_Shared() {
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	report := queuelock.Key{Entity: "report-7"}
-	mode := func(_ context.Context, lock *queuelock.Lock) error {
-		fmt.Println("shared:", lock.Shared())
-		return nil
-	}
-	for _, opt := range []queuelock.Option{nil, queuelock.Shared()} {
-		if err := locks.Do(context.Background(), report, waitpolicy.NoWait, mode, opt); err != nil {
-			fmt.Println(err)
-		}
-	}
-	// Output:
-	// shared: false
-	// shared: true
-}
-
-// One lock has another owner and lease than the client's, and publishes data.
-func ExampleWithOwner() {
-	ctx := context.Background()
-	locks, closed := client(newMemoryTable(), "worker-1", time.Minute)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	err := locks.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
-		state, err := locks.Viewer().Inspect(ctx, order)
-		if err != nil {
-			return err
-		}
-		for _, h := range state.Serving {
-			fmt.Printf("%s has a lease of %v: %s\n", h.Owner, h.TTL, h.Data)
-		}
-		return nil
-	}, queuelock.WithOwner("nightly job"), queuelock.WithTTL(5*time.Minute), queuelock.WithData([]byte("batch 12")))
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// nightly job has a lease of 5m0s: batch 12
-}
-
-// A waiter saves its place, for a process that continues after a crash.
-func ExampleOnHandle() {
-	ctx := context.Background()
-	db := newMemoryTable()
-	alice, closed := client(db, "alice", time.Minute)
-	defer closed()
-	bob, closed := client(db, "bob", time.Minute)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	saved, served := make(chan queuelock.Handle, 1), make(chan error)
-	err := alice.Do(ctx, order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
-		go func() {
-			served <- bob.Do(ctx, order, waitpolicy.Forever, ship, queuelock.OnHandle(func(h queuelock.Handle) { saved <- h }))
-		}()
-		fmt.Println("bob saves ticket", (<-saved).Ticket)
-		return nil
-	})
-	if err := errors.Join(err, <-served); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// bob saves ticket 2
-	// shipping order-7 with ticket 2
-}
-
-// The holder's process hangs, and its heartbeats continue.
-// A scan finds all queues whose entities begin with a prefix.
-// A sweep removes only what has expired.
 // cable is a network that a test can interrupt.
 type cable struct {
 	http.RoundTripper
@@ -789,37 +528,6 @@ func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
 	}
 	fmt.Printf("%s to %s with ticket %s: %v\n", from, to, t, ok)
 	return ctx.Err()
-}
-
-// memory carries requests to a DynamoDB in memory. Tests use package
-// queuelocktest; an example has no testing.TB to give it.
-type memory struct{ engine http.Handler }
-
-func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := httptest.NewRecorder()
-	m.engine.ServeHTTP(answer, r)
-	return answer.Result(), nil
-}
-
-// newMemory is a client of a DynamoDB in memory that has no table.
-func newMemory() *dynamodb.Client {
-	return dynamodb.New(dynamodb.Options{
-		Region:       "local",
-		BaseEndpoint: aws.String("http://dynamodb.invalid"),
-		HTTPClient:   &http.Client{Transport: memory{embedded.New(embedded.Config{})}},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	})
-}
-
-// newMemoryTable is a client of a DynamoDB in memory with the table "queuelock".
-func newMemoryTable() *dynamodb.Client {
-	db := newMemory()
-	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
-		panic(err)
-	}
-	return db
 }
 
 // client is one process's client of it. closed must be called in the end.

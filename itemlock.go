@@ -19,8 +19,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ItemLock is a lock on an item of the caller's own. It cannot be shared or resumed. Transact must not name the item
-// itself.
+// ItemLock is a lock on an item of the caller's own. It cannot be shared or resumed. Transact must not name the item.
 type ItemLock struct {
 	held
 	itemKey ItemKey
@@ -39,7 +38,8 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 // them alone: a PutItem of the whole item, or its deletion, ends the lock.
 //
 // Errors are those of Acquire. Returns [ErrNoItem] for a missing item unless CreateItem is given.
-func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait, opts ...ItemOption) (*ItemLock, error) {
+func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait,
+	opts ...ItemOption) (*ItemLock, error) {
 	cfg := with(c, opts)
 	cfg.wait = wait
 	if err := item.prepare(c, cfg); err != nil {

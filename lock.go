@@ -43,7 +43,7 @@ func (c *Client) observe(ctx context.Context, cfg *settings) {
 	}
 }
 
-// number gives a call in its queue a log, to which the queue reports throttled requests. acquire is the number of the call.
+// number gives a call in its queue a log, to which the queue reports throttled requests. acquire is its number.
 func (c *Client) number(ctx context.Context, cfg *settings, acquire uint64) {
 	if cfg.log = c.log; c.log.Silent() {
 		return
@@ -60,7 +60,8 @@ func (c *Client) number(ctx context.Context, cfg *settings, acquire uint64) {
 	})
 	cfg.log = log
 	q.Store = q.OnThrottle(func(operation string, err error) {
-		notify.Send(log, event.Throttled{Origin: log.Origin(ticket.Number{}), Operation: operation, Limit: event.LimitOf(err)})
+		limit := event.LimitOf(err)
+		notify.Send(log, event.Throttled{Origin: log.Origin(ticket.Number{}), Operation: operation, Limit: limit})
 	})
 }
 
@@ -109,9 +110,9 @@ func (l *held) Err() error { return l.turn.Err() }
 //   - an error that matches [ErrLost] if the lock was lost before.
 //   - [*UnknownOutcomeError] if the table no longer shows whether the lock was released.
 //   - [*UnreleasedError] if a lock that fails closed may still be in the table.
-//   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot
-//     be read: the error is then a [*queue.MalformedError] too, and only another Release removes the entry. After a
-//     loss that waits until the LockDelay of such an entry is over.
+//   - any other error if the table did not answer. The lease ends what may be left, but not an entry that cannot be
+//     read: the error is then a [*queue.MalformedError] too, and only another Release removes the entry. After a
+//     loss, Release first waits until the LockDelay of such an entry is over.
 func (l *held) Release(ctx context.Context) error { return publicError(l.turn.Release(ctx)) }
 
 // Remaining returns the time until the lease expires locally if no further renewal succeeds: with defaults from
@@ -142,7 +143,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	case l.turn.Queue().Home != nil: // in the function of OnExpiring
 		return fmt.Errorf("queuelock: downgrade %s: the lock of an item is not shared", l.Key())
 	case l.turn.AtLeast() > 0:
-		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, which readers would join", l.Key())
+		return fmt.Errorf("queuelock: downgrade %s: it keeps its queue closed by HoldAtLeast or Every, "+
+			"which readers would join", l.Key())
 	}
 	return l.turn.Downgrade(ctx)
 }

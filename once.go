@@ -15,8 +15,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// ErrResult is the error of an [event.NotAcquired] of package once: the caller needs no lock, because another holder has left a
-// result. It is not a failure, and no call returns it.
+// ErrResult is the error of an [event.NotAcquired] of package once: the caller needs no lock, because another holder
+// has left a result. It is not a failure, and no call returns it.
 var ErrResult = errors.New("queuelock: a holder has left a result")
 
 func init() {

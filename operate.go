@@ -26,8 +26,8 @@ type AnyKey interface {
 	prepare(*Client, *settings) error
 }
 
-// Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue of an
-// item GetItem on the item's table.
+// Viewer looks at queues and changes nothing: it needs the permissions of the role "observer" only, and for the queue
+// of an item GetItem on the item's table.
 type Viewer struct{ client *Client }
 
 // Operator looks at queues and repairs them, by the permissions of the role "operator". It acquires nothing.
@@ -40,7 +40,8 @@ func (c *Client) Viewer() Viewer { return Viewer{c} }
 func (c *Client) Operator() Operator { return Operator{Viewer{c}} }
 
 // enter begins a call on a queue that acquires nothing.
-func (c *Client) enter(ctx context.Context, key AnyKey) (bounded context.Context, q table.Queue, end func(), err error) {
+func (c *Client) enter(ctx context.Context, key AnyKey) (
+	bounded context.Context, q table.Queue, end func(), err error) {
 	if err := c.made(); err != nil {
 		return nil, q, nil, fmt.Errorf("queuelock: %w", err)
 	}
@@ -90,15 +91,16 @@ type ScanConfig struct {
 // costs one read unit for each 4 KB of the table, however few queues match. A queue of LockItem is found by its
 // waiters only, because its holder is in the item. The SDK client must have the method Scan. Yields
 //
-//   - a state with Entity and Reason alone, and a [*queue.MalformedError], if another program wrote the record. The scan
-//     goes on.
+//   - a state with Entity and Reason alone, and a [*queue.MalformedError], if another program wrote the record. The
+//     scan goes on.
 //   - nil and a [*queue.TableError] at the first page that shows other keys than Config.Attributes.
 //   - nil and [ErrClosed] after Close, or any other error if the table failed or ctx ended. The scan is over.
 func (v Viewer) Queues(ctx context.Context, cfg ScanConfig) iter.Seq2[*queue.State, error] {
 	c := v.client
 	return func(yield func(*queue.State, error) bool) {
 		scan := listing.Config{
-			Prefix: cfg.Prefix, Segments: cmp.Or(cfg.Segments, 4), Rate: cfg.MaxRate, OnPage: cfg.OnPage, Timeout: minRetryTimeout,
+			Prefix: cfg.Prefix, Segments: cmp.Or(cfg.Segments, 4), Rate: cfg.MaxRate, OnPage: cfg.OnPage,
+			Timeout: minRetryTimeout,
 		}
 		err := c.made()
 		if scan.Segments < 0 || scan.Segments > 1000 || !(scan.Rate >= 0) {
@@ -184,10 +186,10 @@ func (o Operator) Sweep(ctx context.Context, key Key) (sweeper.Swept, error) {
 	return swept, err
 }
 
-// Evict ends the turn of a holder as Inspect has shown it, and never that of another. First make sure that its process has
-// ended: a live one works on until its next heartbeat, beside the next holder, and only its fenced writes are refused.
-// There is no lock delay. An expired holder needs no Evict. Evict returns nil if the holder was found and is now gone, by
-// this call or its own release, and
+// Evict ends the turn of a holder as Inspect has shown it, and never that of another. First make sure that its process
+// has ended: a live one works on until its next heartbeat, beside the next holder, and only its fenced writes are
+// refused. There is no lock delay. An expired holder needs no Evict. Evict returns nil if the holder was found and is
+// now gone, by this call or its own release, and
 //
 //   - [ErrClosed] after Close.
 //   - [*sweeper.EvictError] if nothing was done, because the holder is gone or has renewed its lease.
@@ -211,7 +213,8 @@ func (o Operator) Evict(ctx context.Context, key AnyKey, h queue.Holder) error {
 	c.number(ctx, cfg, 0)
 	log := cfg.log
 	if !h.Closed { // else it opens a queue
-		notify.Send(log, event.Evicted{Origin: log.Origin(ticket.Number{}), Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
+		origin := log.Origin(ticket.Number{})
+		notify.Send(log, event.Evicted{Origin: origin, Count: 1, Holder: h.Ticket, Owner: h.Owner, By: by})
 	}
 	c.players.Woken(q)
 	if rec.CanIdle() {

@@ -24,11 +24,11 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Option changes one Acquire. A nil Option changes nothing. Acquire returns an error and sends nothing if an
-// option is invalid.
+// Option changes one Acquire, Do, AcquireAll or Resume. Most options are of the type [ItemOption], whose list is
+// below it. A nil Option changes nothing. Acquire returns an error and sends nothing if an option is invalid.
 type Option interface{ change(*settings) }
 
-// ItemOption is an [Option] that LockItem takes, too.
+// ItemOption is an [Option] that LockItem and package once take, too.
 type ItemOption interface {
 	Option
 	item()
@@ -56,7 +56,7 @@ type settings struct {
 	log      *notify.Log     // of the call in that queue
 }
 
-// ordinary is of the calls without options: many may wait, and need less memory.
+// ordinary is common to all calls without options, so that many may wait in little memory.
 var ordinary = &special{}
 
 // special is what options say.
@@ -136,9 +136,8 @@ func permitsOption(m queue.Mode) string {
 // in whole milliseconds.
 func LockDelay(d time.Duration) ItemOption { return itemOption(func(s *settings) { s.delay = d }) }
 
-// FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder
-// crashes, all wait until an operator has looked. Use it where two holders at once are worse than none and the
-// resource checks no token.
+// FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder crashes, all wait
+// until an operator has looked. Use it where two holders at once are worse than none and the resource checks no token.
 //
 // The holder has no deadline, but its heartbeats report an eviction. A Release without an answer returns
 // [*UnreleasedError], and so does an Acquire that could not take back its grant. It excludes OnExpiring,
@@ -224,9 +223,11 @@ func (s *settings) validateChanged() error {
 	case m.Permits > 1 && load.MaxData(m.Permits, maxData) < 0:
 		units, _ := load.Units(m.Permits)
 		return fmt.Errorf("Permits(%d) with HeartbeatInterval %v needs %.0f write units a second for heartbeats, "+
-			"500 are possible: an interval of at least %v is needed", m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
+			"500 are possible: an interval of at least %v is needed",
+			m.Permits, s.HeartbeatInterval, units, load.MinInterval(m.Permits))
 	}
-	return cmp.Or(validData("WithData", s.data, s.maxData()), s.validEnd(), s.validAtLeast(), s.validWarnings(), s.validPolicy())
+	data := validData("WithData", s.data, s.maxData())
+	return cmp.Or(data, s.validEnd(), s.validAtLeast(), s.validWarnings(), s.validPolicy())
 }
 
 // validEnd checks how the lock may end without a release.
@@ -239,7 +240,8 @@ func (s *settings) validEnd() error {
 	case s.failClosed && len(s.warnings) > 0:
 		return errors.New("FailClosed and OnExpiring cannot be combined: a lock without a lease has no deadline")
 	case s.failClosed && s.noHeartbeat:
-		return errors.New("FailClosed and NoHeartbeat cannot be combined: a lock without a lease learns of an eviction by its heartbeats")
+		return errors.New("FailClosed and NoHeartbeat cannot be combined: " +
+			"a lock without a lease learns of an eviction by its heartbeats")
 	case s.failClosed && s.delay > 0:
 		return errors.New("FailClosed and LockDelay cannot be combined: a lock without a lease is not lost by itself")
 	case s.failClosed && s.resume != nil:
@@ -262,8 +264,8 @@ func (s *settings) validWarnings() error {
 		case w.margin <= 0:
 			return fmt.Errorf("OnExpiring: the margin is %v: more than zero is needed", w.margin)
 		case w.margin > most:
-			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, which is TTL %v less its own margin of %v%s",
-				w.margin, most, s.TTL, heartbeat.Margin(s.TTL), less)
+			return fmt.Errorf("OnExpiring: the margin is %v: at most %v is possible, "+
+				"which is TTL %v less its own margin of %v%s", w.margin, most, s.TTL, heartbeat.Margin(s.TTL), less)
 		}
 	}
 	return nil
@@ -320,10 +322,10 @@ func (c *Client) wants(s *settings, calls *callback.Caller) *play.Wants {
 	return w
 }
 
-// fill says it for the member.
+// fill says to the member what the caller wants.
 //
-//   - An entry by name has what a row shows, and the rest of the row's lease, at least a fifteenth. So that lease must not be longer
-//     than its own, or cause a warning at once.
+//   - A grant by name has what the row shows, and the rest of the row's lease, at least a fifteenth. So the row's
+//     lease must not be longer than the lock's own, and its rest must not cause a warning at once.
 func (s *settings) fill(k *member.Kind) {
 	tries, _ := s.patience().Tries()
 	k.Owner, k.Data, k.Mode, k.NoWait, k.Policy = s.Owner, string(s.data), s.waiterMode(), tries > 0, s.policy()
@@ -408,7 +410,7 @@ func (c *Client) report(cfg *settings, calls *callback.Caller) func(play.Progres
 	}
 }
 
-// own returns the lowest ticket of the holders that a waiter saw last which this client itself has, or zero.
+// own returns the lowest ticket that this client itself holds, of the holders that a waiter saw last; zero if none.
 func (c *Client) own(last play.Status) ticket.Number {
 	for _, h := range last.Serving { // in the order of tickets
 		if own := c.players.Ticket(h.ID); !own.IsZero() {

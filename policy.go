@@ -18,22 +18,23 @@ var (
 	ErrSuperseded = errors.New("queuelock: superseded by a later waiter")
 )
 
-// MaxWaiters lets Acquire wait only while fewer than n waiters are ahead, of any options, 0 to 10,000. Otherwise it leaves the
-// queue with [ErrQueueFull], and the position and the holder in the [*NotAcquiredError]. Each look counts: a waiter that is
-// admitted leaves if a lower ticket comes late. A refused caller puts no row, unless two come at once for the last place.
+// MaxWaiters lets Acquire wait only while fewer than n waiters are ahead, of any options, 0 to 10,000. Otherwise it
+// leaves the queue with [ErrQueueFull], and the position and the holder in the [*NotAcquiredError]. Each look counts: a
+// waiter that is admitted leaves if a lower ticket comes late. A refused caller puts no row, unless two come at once
+// for the last place.
 //
-// MaxWaiters(0) is NoWait with ErrQueueFull for a busy lock. For other limits NoWait and Attempts, which do not queue, change
-// nothing. It excludes Supersede, Client.Resume and AcquireAll.
+// MaxWaiters(0) is NoWait with ErrQueueFull for a busy lock. For other limits NoWait and Attempts, which do not queue,
+// change nothing. It excludes Supersede, Client.Resume and AcquireAll.
 func MaxWaiters(n int) ItemOption { return itemOption(func(s *settings) { s.maxWaiters = &n }) }
 
-// Supersede lets the latest waiter of a group win: Acquire leaves the queue with [ErrSuperseded] once a look shows a later
-// waiter of the group. The latest waits for the holder, which goes on unless [CancelHolder] is given. Only a call with
-// Supersede is in a group: others neither supersede nor are superseded. A waiter is never granted the lock if its last look
-// showed a later one.
+// Supersede lets the latest waiter of a group win: Acquire leaves the queue with [ErrSuperseded] once a look shows a
+// later waiter of the group. The latest waits for the holder, which goes on unless [CancelHolder] is given. Only a call
+// with Supersede is in a group: others neither supersede nor are superseded. A waiter is never granted the lock if its
+// last look showed a later one.
 //
 // A waiter that a later ticket has overtaken is superseded too, unless the record shows that ticket's holder in another
-// group. NoWait and Attempts do not queue, so nothing supersedes them. It excludes MaxWaiters and AcquireAll. Give it again to
-// Client.Resume.
+// group. NoWait and Attempts do not queue, so nothing supersedes them. It excludes MaxWaiters and AcquireAll. Give it
+// again to Client.Resume.
 func Supersede(opts ...SupersedeOption) ItemOption {
 	return itemOption(func(s *settings) {
 		s.supersede = &superseding{group: defaultGroup}
@@ -62,8 +63,8 @@ func Group(name string) SupersedeOption {
 	return SupersedeOption{func(s *superseding) { s.group = name }}
 }
 
-// CancelHolder lets the latest waiter ask each holder of its group to give way, once it has seen it, as Operator.Revoke does.
-// The request is cooperative: see Lock.Revoked. A holder that was asked before is not asked again.
+// CancelHolder lets the latest waiter ask each holder of its group to give way, once it has seen it, as Operator.Revoke
+// does. The request is cooperative: see Lock.Revoked. A holder that was asked before is not asked again.
 var CancelHolder = SupersedeOption{func(s *superseding) { s.cancelHolder = true }}
 
 // validPolicy checks the options of this file.
@@ -73,7 +74,8 @@ func (s *settings) validPolicy() error {
 		case *n < 0 || *n > queue.MaxWaiters:
 			return fmt.Errorf("MaxWaiters(%d): 0 to %d are possible", *n, queue.MaxWaiters)
 		case s.supersede != nil:
-			return errors.New("MaxWaiters and Supersede cannot be combined: a waiter that has superseded another might be refused itself")
+			return errors.New("MaxWaiters and Supersede cannot be combined: " +
+				"a waiter that has superseded another might be refused itself")
 		case s.resume != nil:
 			return errors.New("Resume and MaxWaiters cannot be combined: the handle has its place in the queue")
 		}

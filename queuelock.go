@@ -103,8 +103,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Client acquires locks in one table. It is safe for concurrent use. A process needs one, which New returns and
-// Close closes.
+// Client acquires locks in one table. It is safe for concurrent use. A process needs one: see New and Close.
 type Client struct {
 	cfg      Config
 	interval time.Duration // Config.HeartbeatInterval as it was given, see WithTTL
@@ -161,9 +160,8 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, interval: interval, store: table.NewStore(db, layout, cfg.RequestTimeout)}, nil
 }
 
-// Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks
-// are not reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with
-// its lease. Returns
+// Acquire waits for its turn, bounded by wait and ctx, and returns the lock, which does not end with ctx. Locks are not
+// reentrant. Before Acquire returns an error it leaves the queue. What it could not remove ends with its lease. Returns
 //
 //   - [ErrClosed] after Close.
 //   - [*queue.MismatchError] if the queue is of another kind, [*queue.TableError] if the table cannot be used,
@@ -252,8 +250,8 @@ func (m *acquiring) goesOn() (over bool, lock *Lock, err error) {
 	return over, lock, err
 }
 
-// again enters a caller once more that does not wait, if its last try has found the lock busy, or the table unavailable. It
-// reports whether it has.
+// again makes another try of a caller that does not wait, if the last one found the lock busy or the table
+// unavailable. It reports whether it does.
 func (m *acquiring) again(err error) bool {
 	wait, last := m.cfg.patience(), m.waits
 	tries, _ := wait.Tries()
@@ -382,11 +380,12 @@ func (c *Client) do(ctx context.Context, s *play.Lock) (held context.Context, en
 	}, nil
 }
 
-// Close cancels all waiters and the functions of Do, and releases all locks: those of Do when their function has returned,
-// and until then it renews their leases. It waits for them and for background work until ctx ends, so give it a deadline. A
-// function must not call it. Locks of functions that still run then are released, and the error says so. The releases have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
-// return [ErrClosed]. Returns the errors of the releases, and one for each kind of work that still runs. Leases
-// end what was not released, unless it fails closed. Another call repeats what failed.
+// Close cancels all waiters and the functions of Do, and releases all locks: those of Do when their function has
+// returned, and until then it renews their leases. It waits for them and for background work until ctx ends, so give it
+// a deadline. A function must not call it. Locks of functions that still run then are released, and the error says so.
+// The releases have Config.RequestTimeout even then, and the Logger and the Observer have one second. Other calls then
+// return [ErrClosed]. Returns the errors of the releases, and one for each kind of work that still runs. Leases end
+// what was not released, unless it fails closed. Another call repeats what failed.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.made(); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
@@ -433,8 +432,8 @@ func (c *Client) together() play.Config {
 	return play.Config{
 		Most: c.cfg.Block, Names: c.cfg.WaiterTTL <= c.cfg.TTL,
 		Schedule: c.cfg.Poll, Timeout: c.cfg.RequestTimeout, Attention: c.cfg.attention(),
-		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx, Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local,
-		Released: ErrReleased,
+		Store: c.store, Name: func(q table.Queue) fmt.Stringer { return keyOf(q) }, Closed: c.ctx,
+		Observer: c.observer, Log: c.cfg.Logger, Background: c.background.Run, Local: c.local, Released: ErrReleased,
 		Lost: func(q table.Queue, t ticket.Number, loss *heartbeat.LossError) error {
 			return &LostError{Key: keyOf(q), Ticket: t, Cause: loss.Cause, Err: loss.Err}
 		},
@@ -444,7 +443,7 @@ func (c *Client) together() play.Config {
 	}
 }
 
-// held returns the locks that are held or not yet released, and apart from them those under which a function of Do runs.
+// held returns the locks that are held or not yet released, and apart from them those of functions of Do.
 func (c *Client) held() (idle, busy []*play.Lock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -520,8 +519,8 @@ func (c *call) enter(client *Client, ctx context.Context, wait waitpolicy.Wait) 
 	return nil
 }
 
-// Bind lets the context of a call end with Close, and with a callback that panics, and returns it. A caller that rests in a block
-// does without: that needs memory.
+// Bind lets the context of a call end with Close, and with a callback that panics, and returns it. A caller that rests
+// in a block does without: that needs memory.
 func (c *call) Bind() context.Context {
 	if c.cancel == nil {
 		c.ctx, c.cancel = context.WithCancelCause(c.ctx)
@@ -572,13 +571,14 @@ func (c *call) leave() {
 
 // again reports whether another attempt follows, without waiting: the wait was over before the first request.
 func (s *settings) again(ctx context.Context, tried bool, err error) bool {
-	again := !s.second && !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil && time.Since(s.begun) < s.RequestTimeout
+	again := !s.second && !tried && errors.Is(err, ErrNotAcquired) && ctx.Err() == nil &&
+		time.Since(s.begun) < s.RequestTimeout
 	s.second = s.second || again
 	return again
 }
 
-// over returns why the caller of an acquire wants no lock any more, or nil. The end of the client reaches ctx a moment
-// after Close has begun, which releases only what is listed: what is listed later sees the end here.
+// over returns why the caller of an acquire no longer wants the lock, or nil. Close releases the locks that are listed
+// when it begins, and ends ctx a moment later. A lock that is listed in between finds the end of the client here.
 func (c *Client) over(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil && cause != errWaitOver {
 		return cause
@@ -593,7 +593,8 @@ func (k Key) prepare(c *Client, cfg *settings) error {
 	if cfg.createItem {
 		misuse = errors.New("CreateItem is for LockItem only")
 	}
-	if err := cmp.Or(c.made(), table.ValidName(key.Entity, key.Reason), cfg.wait.Validate(), cfg.validate(), misuse); err != nil {
+	name := table.ValidName(key.Entity, key.Reason)
+	if err := cmp.Or(c.made(), name, cfg.wait.Validate(), cfg.validate(), misuse); err != nil {
 		return fmt.Errorf("queuelock: %w", err)
 	}
 	cfg.queue = c.store.Within(cfg.RequestTimeout).Queue(key.Entity, key.Reason, nil)

@@ -16,7 +16,7 @@ import (
 // Extend or SetData with NoHeartbeat, and at once by its bell (Config.Wake) from the first call of Revoked on.
 func (l *held) Revoked() <-chan struct{} { return l.turn.Revoked() }
 
-// Revocation returns who has asked the holder to give way, and why. ok is false while Revoked is not closed. It makes no
+// Revocation returns who has asked the holder to give way, and why. ok is false until Revoked is closed. It makes no
 // request.
 func (l *held) Revocation() (r queue.Revocation, ok bool) { return l.turn.Revocation() }
 

@@ -194,7 +194,8 @@ func (p Path) put(n Names, item Item, v Value) bool {
 	return true
 }
 
-// changeSet adds numbers to a set or deletes them from it. A set without elements is removed. It reports false if old is no set of numbers.
+// changeSet adds numbers to a set or deletes them from it. A set without elements is removed. It reports false if old
+// is no set of numbers.
 func changeSet(old, elements Value, adding bool) (Value, bool) {
 	var have []string
 	if old != nil {
@@ -263,7 +264,8 @@ func same(a, b Value) bool {
 	case *types.AttributeValueMemberSS:
 		return sameSet(a.Value, b.(*types.AttributeValueMemberSS).Value, func(x, y string) bool { return x == y })
 	case *types.AttributeValueMemberNS:
-		return sameSet(a.Value, b.(*types.AttributeValueMemberNS).Value, func(x, y string) bool { return same(number(x), number(y)) })
+		equal := func(x, y string) bool { return same(number(x), number(y)) }
+		return sameSet(a.Value, b.(*types.AttributeValueMemberNS).Value, equal)
 	case *types.AttributeValueMemberBS:
 		return sameSet(a.Value, b.(*types.AttributeValueMemberBS).Value, bytes.Equal)
 	}

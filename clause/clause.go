@@ -226,8 +226,8 @@ const (
 // Repeat says who may send a write again that had no answer.
 type Repeat uint8
 
-// A write is Freely repeated, as it is, by the SDK too, if it is refused or changes nothing when it is applied to what it
-// left; but a beat may count twice. Any other is repeated BySender alone, which changes it, or judges what the first
+// A write is Freely repeated, as it is, by the SDK too, if it is refused or changes nothing when it is applied to what
+// it left; but a beat may count twice. Any other is repeated BySender alone, which changes it, or judges what the first
 // attempt may have done.
 const (
 	Freely Repeat = iota

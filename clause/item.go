@@ -26,9 +26,8 @@ func SetTime(item Item, attribute string, t time.Time) {
 	}
 }
 
-// Reader reads attributes of an item that any program may have written. It keeps the
-// first problem in Err, and returns zero for what it cannot read. What the methods named
-// Optional read may be absent.
+// Reader reads attributes of an item that any program may have written. It keeps the first problem in Err, and returns
+// zero for what it cannot read. What the methods named Optional read may be absent.
 type Reader struct {
 	What string // names the item in errors
 	Item Item
@@ -107,8 +106,7 @@ func (r *Reader) OptionalTime(attribute string) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// OptionalTimes reads a set of what SetTime writes. Nothing depends on it: what is no such
-// number is left out.
+// OptionalTimes reads a set of what SetTime writes. Nothing depends on it: what is no such number is left out.
 func (r *Reader) OptionalTimes(attribute string) (times []time.Time) {
 	set, _ := r.Item[attribute].(*types.AttributeValueMemberNS)
 	if set == nil {

@@ -9,8 +9,8 @@
 // # What it does not promise
 //
 // That every event arrives. While the Observer blocks, of more than 4096 events the oldest are dropped, and [Dropped]
-// says how many: first those of all other types, then Swept and Revoked, Evicted, and [Lost] at last. Client.Close waits for the
-// Observer for one second.
+// says how many: first those of all other types, then Swept and Revoked, Evicted, and [Lost] at last. Client.Close
+// waits for the Observer for one second.
 //
 // # Order
 //
@@ -18,10 +18,10 @@
 //	    ▲           overtaken │    └──► NotAcquired
 //	    └─────────────────────┘
 //
-// A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the wait
-// ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at any
-// time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients. Where calls wait as a block, these and
-// Throttled have the origin of its first call, also after that has ended.
+// A lock that is granted at once is not [Queued]. [NotAcquired] may come first, as of a NoWait at a busy lock. If the
+// wait ends just as the lock is granted, [Granted], Released and NotAcquired follow each other. [Throttled] may come at
+// any time, and [Revoked] once while the lock is held. [Evicted] and [Swept] are about other clients. Where calls wait
+// as a block, these and Throttled have the origin of its first call, also after that has ended.
 package event
 
 import (
@@ -103,9 +103,9 @@ type Moved Queued
 type Granted struct {
 	Origin
 	Waited time.Duration // since the call began
-	// Handover is the time from the last look that showed the turn before, from a bell after it, or from the end of
-	// that turn in this process. Without bells it is an upper bound of the time for which the lock was idle. Zero:
-	// unknown, and without a wait.
+	// Handover is the time since the last sign of the turn before: a look that showed it, a bell after it, or its end
+	// in this process. Without bells it is an upper bound of the time for which the lock was idle. Zero: it is not
+	// known, or there was no wait.
 	Handover time.Duration
 }
 
@@ -178,8 +178,8 @@ type Swept struct {
 	Expired, Removed int // others may remove them at the same time
 }
 
-// Throttled says that DynamoDB throttled an attempt of a request for a lock or of Sweep, the SDK's own attempts included.
-// It is tried again as after any failure. The Ticket is zero. With ScopeTable it may be the counter that is throttled.
+// Throttled says that DynamoDB throttled an attempt of a request for a lock or of Sweep, the SDK's own attempts
+// included. It is tried again as after any failure. The Ticket is zero. With ScopeTable the counter may be throttled.
 type Throttled struct {
 	Origin
 	Operation string // as DynamoDB names it

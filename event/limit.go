@@ -29,7 +29,7 @@ func (l Limit) String() string {
 }
 
 // reasons are the ends of DynamoDB's reasons, such as TableWriteKeyRangeThroughputExceeded. The first is the one to act
-// upon.
+// on.
 var reasons = []struct {
 	suffix string
 	limit  Limit

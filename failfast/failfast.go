@@ -1,12 +1,10 @@
-// Package failfast sets the time limits of an aws.Config, so that dead connections cost no lock its
-// lease.
+// Package failfast sets the time limits of an aws.Config, so that dead connections cost no lock its lease.
 //
-// A lock is renewed by requests, and is lost when none succeeds until its lease ends. With
-// the SDK's defaults a request on a connection that a firewall has dropped takes all of
-// queuelock.Config.RequestTimeout, and so does the next one on the next dropped connection.
-// With the settings of this package each dropped connection costs 1.5 s, and the SDK opens
-// a new one within the same call. A lock with the default lease of 60 s then survives a
-// pool full of dropped connections.
+// A lock is renewed by requests, and is lost when none succeeds until its lease ends. With the SDK's defaults a request
+// on a connection that a firewall has dropped takes all of queuelock.Config.RequestTimeout, and so does the next one on
+// the next dropped connection. With the settings of this package each dropped connection costs 1.5 s, and the SDK opens
+// a new one within the same call. A lock with the default lease of 60 s then survives a pool full of dropped
+// connections.
 package failfast
 
 import (

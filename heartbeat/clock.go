@@ -14,22 +14,21 @@ const (
 	// dates could otherwise contradict each other.
 	skew       = 100 * time.Millisecond
 	resolution = time.Second // of the Date header
-	// fresh is how long an estimate is good enough to begin a lease with. It widens by
-	// less than a second in that time.
+	// fresh is how long an estimate is good enough to begin a lease with. It widens by less than a second in that time.
 	fresh = 15 * time.Minute
 )
 
-// Clock estimates the time on DynamoDB's clock for one table. It is safe for concurrent use, makes no request and starts no
-// goroutine. The zero Clock has no estimate.
+// Clock estimates the time on DynamoDB's clock for one table. It is safe for concurrent use, makes no request and
+// starts no goroutine. The zero Clock has no estimate.
 //
-// Each answer carries the server's date in whole seconds (RFC 9110, section 6.6.1). The server read its clock between the
-// sending of the request and the arrival of the answer, which bounds the offset between its clock and the local monotonic one.
-// The true offset lies in the interval of every answer, so their intersection narrows to well below a second. Dates that
-// contradict each other leave an interval that contains all of them, until the next answer. No lease is ended by an estimate
-// that was contradicted within the length of that lease (Settled).
+// Each answer carries the server's date in whole seconds (RFC 9110, section 6.6.1). The server read its clock between
+// the sending of the request and the arrival of the answer, which bounds the offset between its clock and the local
+// monotonic one. The true offset lies in the interval of every answer, so their intersection narrows to well below a
+// second. Dates that contradict each other leave an interval that contains all of them, until the next answer. No lease
+// is ended by an estimate that was contradicted within the length of that lease (Settled).
 //
-// A client that ends another owner's lease uses the earliest time in the interval. A client that writes the end of its own
-// lease uses the latest. Of the host's clock, only differences of its monotonic reading are used.
+// A client that ends another owner's lease uses the earliest time in the interval. A client that writes the end of its
+// own lease uses the latest. Of the host's clock, only differences of its monotonic reading are used.
 type Clock struct {
 	mu        sync.Mutex // guards all fields
 	low, high time.Time  // DynamoDB's clock read between them at the local instant at
@@ -39,8 +38,7 @@ type Clock struct {
 	undated   time.Time  // local instant of the last answer without a date; zero: none
 }
 
-// Observe adds an answer that has this date. Its request was sent, and the answer
-// received, at these local instants.
+// Observe adds an answer that has this date. Its request was sent, and the answer received, at these local instants.
 func (c *Clock) Observe(sent, received, date time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,11 +86,10 @@ func (c *Clock) Undated(received time.Time) {
 	c.undated = later(c.undated, received)
 }
 
-// Needed reports whether a request is needed, for its date, before a lease begins at a
-// local instant: before the first date, fifteen minutes after the last one, and while the
-// last one contradicts earlier ones. A lease ends late by the width of the estimate, so a
-// client that was idle for a month would write leases of twenty minutes. It is not needed
-// for fifteen minutes after an answer that had no date: the next one would have none.
+// Needed reports whether a request must be sent for its date before a lease begins at a local instant. It is needed
+// before the first date, fifteen minutes after the last one, and while the last one contradicts earlier ones. A lease
+// ends late by the width of the estimate, so a client that was idle for a month would write leases of twenty minutes.
+// It is not needed for fifteen minutes after an answer that had no date: the next one would have none.
 func (c *Clock) Needed(local time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +99,7 @@ func (c *Clock) Needed(local time.Time) bool {
 	return !c.undated.After(c.at) || local.Sub(c.undated) >= fresh
 }
 
-// At returns the interval of DynamoDB's time at a local instant, or false if no answer
-// had a date.
+// At returns the interval of DynamoDB's time at a local instant, or false if no answer had a date.
 func (c *Clock) At(local time.Time) (earliest, latest time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,11 +110,10 @@ func (c *Clock) At(local time.Time) (earliest, latest time.Time, ok bool) {
 	return earliest, latest, true
 }
 
-// Settled returns the earliest time of At, to judge another owner's lease of that length.
-// It returns false without an estimate, and if a date contradicted earlier ones within
-// that length before local: DynamoDB's clock may have been set ahead after the owner
-// computed the end. Within one length the owner renews by the new clock, or has lost the
-// lease by its own.
+// Settled returns the earliest time of At, to judge another owner's lease of that length. It returns false without an
+// estimate, and if a date contradicted earlier ones within that length before local: DynamoDB's clock may have been set
+// ahead after the owner computed the end. Within one length the owner renews by the new clock, or loses the lease by
+// its own.
 func (c *Clock) Settled(local time.Time, length time.Duration) (earliest time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

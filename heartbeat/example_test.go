@@ -2,7 +2,6 @@ package heartbeat_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,32 +28,4 @@ func ExampleStart() {
 	// Output:
 	// lease lost (evicted): the lease was removed by another client
 	// renewals: 3
-}
-
-// The next renewal is due before the deadline.
-func ExampleKeeper_Due() {
-	terms := heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: time.Second}
-	keeper := heartbeat.Start(context.Background(), time.Now(), terms, func(context.Context) error { return nil })
-	defer keeper.Stop()
-	fmt.Println(keeper.Due().Before(keeper.Deadline()))
-	// Output: true
-}
-
-// Without an Interval only Extend renews the lease.
-func ExampleKeeper_Extend() {
-	ctx, sent := context.Background(), time.Now()
-	keeper := heartbeat.Start(ctx, sent, heartbeat.Config{TTL: time.Minute, Margin: time.Second},
-		func(context.Context) error { return nil })
-	before := keeper.Deadline()
-	fmt.Println("59 s after the request:", before.Sub(sent))
-	if err := keeper.Extend(ctx); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println("later:", keeper.Deadline().After(before), keeper.Check())
-	keeper.Stop()
-	fmt.Println("stopped:", errors.Is(keeper.Extend(ctx), heartbeat.ErrStopped))
-	// Output:
-	// 59 s after the request: 59s
-	// later: true <nil>
-	// stopped: true
 }

@@ -24,6 +24,9 @@ func TestExtend(t *testing.T) {
 		if left := time.Until(k.Deadline()); left != 58*time.Second {
 			t.Errorf("%v are left, want all", left)
 		}
+		if due := time.Until(k.Due()); due <= 0 || due > 30*time.Second {
+			t.Errorf("the next renewal is due in %v", due)
+		}
 		time.Sleep(time.Minute + time.Second)
 		k.Stop()
 		if sent, _, _ := tb.seen(); fmt.Sprint(sent) != "[10s 40s 1m10s]" {

@@ -14,8 +14,7 @@ import (
 // ErrStopped is what Extend returns once Stop was called.
 var ErrStopped = errors.New("the lease is not kept any more")
 
-// ErrEvicted is what a [Renew] returns when the table says that the lease was removed.
-// The lease is lost at once.
+// ErrEvicted is what a [Renew] returns when the table says that the lease was removed. The lease is lost at once.
 var ErrEvicted = errors.New("the lease was removed by another client")
 
 // Cause says how a lease was lost.
@@ -54,13 +53,11 @@ func (e *LossError) Error() string {
 
 func (e *LossError) Unwrap() error { return e.Err }
 
-// Renew renews the lease once, and must return when ctx ends. nil says that the lease
-// has its full length from before the call, and [ErrEvicted] that it is lost. Any other
-// error is retried.
+// Renew renews the lease once, and must return when ctx ends. nil says that the lease has its full length from before
+// the call, and [ErrEvicted] that it is lost. Any other error is retried.
 type Renew func(ctx context.Context) error
 
-// Config is the rhythm of a [Keeper]. TTL is required, and so is Margin for a lease with an
-// end.
+// Config is the rhythm of a [Keeper]. TTL is required, and so is Margin for a lease with an end.
 type Config struct {
 	TTL      time.Duration // length of the lease
 	Interval time.Duration // from a renewal to the next; less than TTL; zero: only Extend renews
@@ -115,8 +112,7 @@ func Start(ctx context.Context, sent time.Time, c Config, renew Renew) *Keeper {
 // Lost returns a channel that is closed when the lease is lost. Err then says how.
 func (k *Keeper) Lost() <-chan struct{} { return k.lost }
 
-// Err returns nil while the lease is kept, and the [*LossError] once it is lost. It does
-// not read the clock; see Check.
+// Err returns nil while the lease is kept, and the [*LossError] once it is lost. It does not read the clock; see Check.
 func (k *Keeper) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -146,9 +142,8 @@ func (k *Keeper) Check() error {
 	return k.err()
 }
 
-// Stop ends the renewals and the warnings, and waits for the renewal under way. It does
-// not end the lease. Lost is closed only by Check from then on. Calling it again is
-// safe.
+// Stop ends the renewals and the warnings, and waits for the renewal under way. It does not end the lease. Lost is
+// closed only by Check from then on. Calling it again is safe.
 func (k *Keeper) Stop() {
 	k.mu.Lock()
 	k.machine.stop()
@@ -157,14 +152,12 @@ func (k *Keeper) Stop() {
 	k.sending.Wait()
 }
 
-// Extend renews the lease now by one renewal, sent after the call and after the answer
-// of one under way. Concurrent calls share one. The next renewal counts from it. If ctx
-// ends first, the renewal is made all the same. Returns
+// Extend renews the lease now by one renewal, sent after the call and after the answer of one under way. Concurrent
+// calls share one. The next renewal counts from it. If ctx ends first, the renewal is made all the same. Returns
 //
 //   - ctx's error, or [ErrStopped] after Stop.
 //   - [*LossError] if the lease is lost.
-//   - any other error of the renewal, which is retried unless Interval is zero. The
-//     lease is as before.
+//   - any other error of the renewal, which is retried unless Interval is zero. The lease is as before.
 func (k *Keeper) Extend(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -18,8 +18,8 @@ func (o *Observer) Leases(q queue.Items, s queue.Snapshot) queue.Leases {
 	return l
 }
 
-// Holder returns a holder with its age and its remaining time. It was read at an instant of the local clock, and now is the
-// time of its age on DynamoDB's.
+// Holder returns a holder that was read at a local instant, with its age and its remaining time. now is the time on
+// DynamoDB's clock, for the age.
 func (o *Observer) Holder(q queue.Items, h queue.Holder, readAt, now time.Time) queue.Holder {
 	h.Remaining = o.See(h.LeaseID(q), h.Lease, readAt)
 	if !h.Since.IsZero() {

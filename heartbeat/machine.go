@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// machine is the life of a lease that is kept, as plain fields. Each method is a step: it takes what has happened and the
-// time, and returns what to do. After a step, wake says when the next is due. A Keeper plays it.
+// machine is the life of a lease that is kept, as plain fields. Each method is a step: it takes what has happened and
+// the time, and returns what to do. After a step, wake says when the next is due. A Keeper plays it.
 type machine struct {
 	config   Config
 	deadline time.Time     // zero: the lease has no end
@@ -107,7 +107,7 @@ func (m *machine) answer(now time.Time, err error, random draw) todo {
 		m.loss = &LossError{Cause: Evicted, Err: err}
 		return todo{warn: warn, lost: true}
 	default:
-		// One that the deadline has cut short says less than the failure before it.
+		// A renewal that the deadline has cut short says less than the failure before it.
 		if m.failure == nil || m.config.Endless || now.Before(m.deadline) {
 			m.failure = err
 		}
@@ -123,8 +123,8 @@ func (m *machine) early(wait time.Duration, random draw) time.Duration {
 	return wait - time.Duration(float64(wait)*m.config.Spread*random())
 }
 
-// soon returns the time until the next attempt after a failure, give or take a half: short at first, and for some twenty in
-// half a lease. Without an end the attempts slow down to the interval.
+// soon returns the time until the next attempt after a failure, give or take a half. It is short at first, and grows
+// until half a lease has some twenty attempts. Without an end it grows to the interval.
 func (m *machine) soon(random draw) time.Duration {
 	longest := m.config.TTL / 40
 	if m.config.Endless {

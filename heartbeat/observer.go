@@ -8,10 +8,10 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// crowd is how many sightings are kept of leases that observation judges, so that a caller which tries a busy lock now and then,
-// however seldom, learns at its second try that the holder has crashed. With more, those that were seen last the longest ago go,
-// once they were not seen for the length of their lease. If DynamoDB's clock judges the lease, a sighting is of little use, and is
-// kept for forget.
+// crowd is how many sightings are kept of leases that are judged by observation. So a caller which tries a busy lock
+// now and then, however seldom, learns at its second try that the holder has crashed. If there are more, the oldest
+// are dropped, each once its lease was not seen for its length. A sighting of a lease that DynamoDB's clock judges is
+// of little use, and is kept for the time forget.
 const (
 	forget = 10 * time.Minute
 	crowd  = 10_000
@@ -52,8 +52,7 @@ func (o *Observer) See(id string, l queue.Lease, readAt time.Time) time.Duration
 	o.prune(readAt)
 	s, ok := o.seen[id]
 	if !ok || s.beat != l.Beat || !s.until.Equal(l.Until) {
-		// The end counts as well. A row that was removed early, and put again by a late
-		// request, begins at beat zero.
+		// The end counts as well. A row that was removed early, and put again by a late request, begins at beat zero.
 		s = sighting{beat: l.Beat, until: l.Until, first: readAt}
 	}
 	s.last, s.length = readAt, l.Length()

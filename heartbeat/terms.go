@@ -10,9 +10,8 @@ import (
 type Terms struct {
 	TTL      time.Duration
 	Interval time.Duration // from one renewal to the next; zero: only the caller renews
-	// Margin is how much earlier the owner's deadline is than the end of the lease for
-	// other clients. It covers the time between a check and an action, and the difference
-	// between the clocks of DynamoDB's own hosts.
+	// Margin is how much earlier the owner's deadline is than the end of the lease for other clients. It covers the time
+	// between a check and an action, and the difference between the clocks of DynamoDB's own hosts.
 	Margin     time.Duration
 	Delay      time.Duration // how long the queue stays closed after the end of a lost lease
 	FailClosed bool          // endless once the grant is confirmed
@@ -29,15 +28,16 @@ const Spread = 0.1
 
 // Begin returns a new lease for a request sent at an instant, and DynamoDB's time at it: see Since.
 func (t Terms) Begin(clock *Clock, sent time.Time) (queue.Lease, time.Time) {
-	l, since := queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}, t.Since(clock, sent)
+	l := queue.Lease{TTL: t.TTL, Until: t.until(clock, sent), Delay: t.Delay, FailClosed: t.FailClosed}
+	since := t.Since(clock, sent)
 	if l.AtLeast = t.AtLeast; l.AtLeast > 0 && !since.IsZero() {
 		l.NotBefore = since.Add(l.AtLeast)
 	}
 	return l, since
 }
 
-// Since returns DynamoDB's time at an instant as clock.Middle guesses it, or the latest that it can be if the queue must not
-// open too early after it. It is zero while that clock is not known.
+// Since returns DynamoDB's time at an instant: what clock.Middle guesses, or the latest that it can be for a queue
+// that must not open too early. It is zero while that clock is not known.
 func (t Terms) Since(clock *Clock, sent time.Time) time.Time {
 	if t.AtLeast == 0 {
 		return clock.Middle(sent)
@@ -56,14 +56,12 @@ func (t Terms) until(clock *Clock, sent time.Time) time.Time {
 	return latest.Add(t.TTL)
 }
 
-// Deadline returns the owner's deadline on the local monotonic clock, for a lease whose
-// request was sent at an instant.
+// Deadline returns the owner's deadline on the local monotonic clock, for a lease whose request was sent at an instant.
 func (t Terms) Deadline(sent time.Time) time.Time { return sent.Add(t.TTL - t.Margin) }
 
-// OwnerEndsFirst reports whether a lease ends for other clients no sooner than for its
-// owner. Its request was sent at sent, with the end until, and has been answered. It ends
-// too soon if the host was suspended before: until was computed from a clock that had
-// stopped, and the date of the answer shows it.
+// OwnerEndsFirst reports whether a lease ends for other clients no sooner than for its owner. Its request was sent at
+// sent, with the end until, and has been answered. If the host was suspended before, its clock had stopped, and until
+// is too early: the date of the answer shows it.
 func (t Terms) OwnerEndsFirst(clock *Clock, until, sent, now time.Time) bool {
 	_, latest, ok := clock.At(now)
 	return until.IsZero() || !ok || until.Sub(latest) >= t.Deadline(sent).Sub(now)

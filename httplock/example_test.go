@@ -9,13 +9,9 @@ import (
 	"net/http/httptest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/httplock"
-	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -57,15 +53,7 @@ func save(ctx context.Context, lock *queuelock.Lock) error {
 // A customer's orders are placed one at a time.
 func Example() {
 	ctx := context.Background()
-	engine := httptest.NewServer(embedded.New(embedded.Config{})) // in place of DynamoDB
-	defer engine.Close()
-	db := dynamodb.NewFromConfig(aws.Config{
-		Region: "local", BaseEndpoint: aws.String(engine.URL), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-	if err := queuelock.CreateTable(ctx, db, "queuelock", queuelock.Config{}); err != nil {
-		log.Fatal(err)
-	}
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{})
+	locks, err := queuelock.New(locktest.Memory(), "queuelock", queuelock.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

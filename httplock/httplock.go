@@ -50,7 +50,8 @@ type Config struct {
 // New returns middleware. key returns the lock that a request needs, or false if it needs none. A request waits
 // for at most wait in the queue; zero refuses a busy lock at once. New panics if locks or key is nil, or wait negative:
 // each request would fail.
-func New(locks *queuelock.Client, key func(*http.Request) (queuelock.Key, bool), wait time.Duration, cfg Config) func(http.Handler) http.Handler {
+func New(locks *queuelock.Client, key func(*http.Request) (queuelock.Key, bool), wait time.Duration,
+	cfg Config) func(http.Handler) http.Handler {
 	switch {
 	case locks == nil:
 		panic("httplock: New: the client is nil: queuelock.New makes one")

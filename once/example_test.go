@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/once"
 )
 
@@ -92,16 +87,7 @@ func ExampleDo_pointer() {
 
 // inProcesses calls f with the clients of two processes.
 func inProcesses(f func(ctx context.Context, a, b *queuelock.Client) error) error {
-	ctx := context.Background()
-	engine := httptest.NewServer(embedded.New(embedded.Config{})) // in place of DynamoDB
-	defer engine.Close()
-	db := dynamodb.New(dynamodb.Options{
-		BaseEndpoint: aws.String(engine.URL), Region: "us-east-1",
-		Credentials: credentials.NewStaticCredentialsProvider("x", "x", ""),
-	})
-	if err := queuelock.CreateTable(ctx, db, "queuelock", queuelock.Config{}); err != nil {
-		return err
-	}
+	ctx, db := context.Background(), locktest.Memory()
 	var clients []*queuelock.Client
 	for range 2 {
 		c, err := queuelock.New(db, "queuelock", queuelock.Config{})

@@ -32,7 +32,8 @@ type flight struct {
 }
 
 // join joins the flight of a key, or begins one, with the values of ctx.
-func join(ctx context.Context, key flightKey, compute func(ctx context.Context, failed func()) ([]byte, error)) *flight {
+func join(ctx context.Context, key flightKey,
+	compute func(ctx context.Context, failed func()) ([]byte, error)) *flight {
 	flights.mu.Lock()
 	defer flights.mu.Unlock()
 	f := flights.all[key]
@@ -46,7 +47,7 @@ func join(ctx context.Context, key flightKey, compute func(ctx context.Context, 
 	return f
 }
 
-// leave removes a caller. It reports whether that was the last one: the flight then ends, and no caller joins it any more.
+// leave removes a caller. It reports whether that was the last one: the flight then ends, and no caller joins it.
 func (f *flight) leave(cause error) (last bool) {
 	flights.mu.Lock()
 	defer flights.mu.Unlock()
@@ -87,8 +88,8 @@ func (f *flight) run(ctx context.Context, compute func(ctx context.Context, fail
 	returned = true
 }
 
-// result returns what a flight has come to. Each caller gets its own bytes. At least one caller waits for it, so no panic is
-// lost.
+// result returns what a flight has come to. Each caller gets its own bytes. At least one caller waits for it, so no
+// panic is lost.
 func (f *flight) result() ([]byte, error) {
 	switch {
 	case f.panicked != nil:

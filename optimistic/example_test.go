@@ -4,38 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 )
-
-// memory carries requests to a DynamoDB in memory. Tests use package
-// queuelocktest; an example has no testing.TB to give it.
-type memory struct{ engine http.Handler }
-
-func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := httptest.NewRecorder()
-	m.engine.ServeHTTP(answer, r)
-	return answer.Result(), nil
-}
 
 // newOrders is a client of a DynamoDB in memory with the table "orders", whose
 // key is "id", and order-7 in it.
 func newOrders(ctx context.Context) (*dynamodb.Client, *optimistic.Table) {
-	db := dynamodb.New(dynamodb.Options{
-		Region:       "local",
-		BaseEndpoint: aws.String("http://dynamodb.invalid"),
-		HTTPClient:   &http.Client{Transport: memory{embedded.New(embedded.Config{})}},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	})
+	db := locktest.Memory()
 	if _, err := db.CreateTable(ctx, keyed([2]string{"id", "S"})("orders")); err != nil {
 		panic(err)
 	}
@@ -182,88 +163,4 @@ func ExampleTable_SaveItem() {
 	}
 	// Output:
 	// charge requested, version 2
-}
-
-// An order is saved, loaded and deleted, each by one request.
-func ExampleTable_Save() {
-	ctx := context.Background()
-	_, orders := newOrders(ctx)
-	saved, err := orders.Save(ctx, optimistic.Item{Attributes: orderKey("order-8")}, optimistic.WithToken("request-12"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	loaded, err := orders.Load(ctx, orderKey("order-8"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("unchanged:", loaded.Tag() == saved.Tag(), loaded.Exists(), loaded.Wrote("request-12"))
-	_, err = orders.Save(ctx, optimistic.Item{Attributes: orderKey("order-8")}) // as a new one
-	fmt.Println("exists already:", errors.Is(err, optimistic.ErrConflict))
-	// Output:
-	// unchanged: true true true
-	// exists already: true
-}
-
-// An order is deleted as it was read. A change since would be a conflict.
-func ExampleTable_Delete() {
-	ctx := context.Background()
-	_, orders := newOrders(ctx)
-	order, err := orders.Load(ctx, orderKey("order-7"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(orders.Delete(ctx, order))
-	_, err = orders.Load(ctx, orderKey("order-7"))
-	fmt.Println(errors.Is(err, optimistic.ErrNotFound))
-	// Output:
-	// <nil>
-	// true
-}
-
-// An order becomes another one only if the customer is as it was read.
-func ExampleTable_CheckItem() {
-	ctx := context.Background()
-	db, orders := newOrders(ctx)
-	order, err := orders.Load(ctx, orderKey("order-7"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	customer, err := orders.Save(ctx, optimistic.Item{Attributes: orderKey("customer-1")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	unchanged, err1 := orders.CheckItem(customer)
-	remove, err2 := orders.DeleteItem(order)
-	put, saved, err3 := orders.SaveItem(optimistic.Item{Attributes: orderKey("order-8")})
-	if err := errors.Join(err1, err2, err3); err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		TransactItems: []types.TransactWriteItem{unchanged, remove, put},
-	})
-	fmt.Println(orders.Outcome(err, 2, saved))
-	// Output:
-	// <nil>
-}
-
-// A counter begins with the first update.
-func ExampleOrCreate() {
-	ctx := context.Background()
-	_, orders := newOrders(ctx)
-	for range 2 {
-		visits, err := orders.Update(ctx, orderKey("visits"), func(visits optimistic.Item) (optimistic.Item, error) {
-			return visits, nil
-		}, optimistic.OrCreate())
-		fmt.Println("visit", visits.Version(), err)
-	}
-	// Output:
-	// visit 1 <nil>
-	// visit 2 <nil>
 }

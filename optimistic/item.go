@@ -72,14 +72,16 @@ func (t *Table) decode(found map[string]types.AttributeValue) (*Item, error) {
 	delete(i.Attributes, t.cfg.VersionAttribute)
 	delete(i.Attributes, t.cfg.TokenAttribute)
 	malformed := func(attribute, problem string, args ...any) error {
-		return &MalformedError{Table: t.name, Key: t.show(i.key), Attribute: attribute, Problem: fmt.Sprintf(problem, args...)}
+		problem = fmt.Sprintf(problem, args...)
+		return &MalformedError{Table: t.name, Key: t.show(i.key), Attribute: attribute, Problem: problem}
 	}
 	if n, ok := version.(*types.AttributeValueMemberN); hasVersion {
 		if ok {
 			i.version, ok = parseVersion(n.Value)
 		}
 		if !ok {
-			return nil, malformed(t.cfg.VersionAttribute, "found %s, need a number from 1 to %d", show(version), int64(maxVersion))
+			return nil, malformed(t.cfg.VersionAttribute, "found %s, need a number from 1 to %d",
+				show(version), int64(maxVersion))
 		}
 	}
 	if s, ok := tokens.(*types.AttributeValueMemberS); hasTokens {
@@ -88,7 +90,8 @@ func (t *Table) decode(found map[string]types.AttributeValue) (*Item, error) {
 		}
 		switch {
 		case !ok || len(i.tokens) == 0 || len(i.tokens) > maxTokens || strings.Join(i.tokens, " ") != s.Value:
-			return nil, malformed(t.cfg.TokenAttribute, "found %s, need 1 to %d tokens with a space between", show(tokens), maxTokens)
+			return nil, malformed(t.cfg.TokenAttribute, "found %s, need 1 to %d tokens with a space between",
+				show(tokens), maxTokens)
 		case !hasVersion:
 			return nil, malformed(t.cfg.VersionAttribute, "found none beside %q", t.cfg.TokenAttribute)
 		}
@@ -150,7 +153,8 @@ func (t *Table) validate(i Item) error {
 func (t *Table) validateKey(attributes map[string]types.AttributeValue) error {
 	for _, name := range t.keys {
 		if text(attributes[name]) == "" {
-			return fmt.Errorf("key attribute %q is %s: need a value of type S, N or B that is not empty", name, show(attributes[name]))
+			return fmt.Errorf("key attribute %q is %s: need a value of type S, N or B that is not empty",
+				name, show(attributes[name]))
 		}
 	}
 	return nil

@@ -27,7 +27,8 @@ type outcome struct {
 
 // send makes a request for an item, up to Tries times if it fails transiently. once turns the retries of the SDK
 // client off.
-func (t *Table) send(ctx context.Context, item map[string]types.AttributeValue, request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
+func (t *Table) send(ctx context.Context, item map[string]types.AttributeValue,
+	request func(ctx context.Context, once func(*dynamodb.Options)) error) outcome {
 	var o outcome
 	pauses := retry.Between(requestPause, longestPause)
 	for try := 1; ; try++ {

@@ -42,7 +42,8 @@ func with(ctx context.Context, opts []Option) (options, error) {
 			opt(&o)
 		}
 	}
-	if o.token == "" || len(o.token) > maxToken || strings.ContainsFunc(o.token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	unprintable := func(r rune) bool { return r <= ' ' || r > '~' }
+	if o.token == "" || len(o.token) > maxToken || strings.ContainsFunc(o.token, unprintable) {
 		return o, fmt.Errorf("token %.60q: need 1 to %d printable ASCII characters without spaces", o.token, maxToken)
 	}
 	return o, nil

@@ -92,7 +92,8 @@ const maxName = 255
 func (t *Table) validateNames() error {
 	type attribute struct{ what, name string }
 	names := []attribute{
-		{"partition key", t.keys[0]}, {"version attribute", t.cfg.VersionAttribute}, {"token attribute", t.cfg.TokenAttribute},
+		{"partition key", t.keys[0]}, {"version attribute", t.cfg.VersionAttribute},
+		{"token attribute", t.cfg.TokenAttribute},
 	}
 	if t.cfg.SortKey != "" {
 		names = append(names, attribute{"sort key", t.cfg.SortKey})

@@ -22,7 +22,8 @@ func (t *Table) SaveItem(item Item, opts ...Option) (types.TransactWriteItem, It
 	return t.saveItem(context.Background(), item, opts)
 }
 
-func (t *Table) saveItem(ctx context.Context, item Item, opts []Option) (part types.TransactWriteItem, next Item, err error) {
+func (t *Table) saveItem(ctx context.Context, item Item, opts []Option) (
+	part types.TransactWriteItem, next Item, err error) {
 	o, err := with(ctx, opts)
 	if err == nil {
 		err = t.validate(item)

@@ -38,7 +38,8 @@ func (t *Table) Load(ctx context.Context, key map[string]types.AttributeValue) (
 func (t *Table) read(ctx context.Context, key map[string]types.AttributeValue) (*Item, error) {
 	var found map[string]types.AttributeValue
 	sent := t.send(ctx, key, func(ctx context.Context, once func(*dynamodb.Options)) error {
-		out, err := t.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: t.keyOf(key), ConsistentRead: aws.Bool(true)}, once)
+		get := dynamodb.GetItemInput{TableName: &t.name, Key: t.keyOf(key), ConsistentRead: aws.Bool(true)}
+		out, err := t.db.GetItem(ctx, &get, once)
 		if err == nil {
 			found = out.Item
 		}
@@ -58,7 +59,8 @@ func (t *Table) read(ctx context.Context, key map[string]types.AttributeValue) (
 //   - the error of change. Nothing was written.
 //   - [ErrConflict] if all attempts failed, or ctx ended in a pause. Nothing was written.
 //   - any other error of Load or Save. After [ErrUnknown] repeat it with the same WithToken.
-func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue, change func(Item) (Item, error), opts ...Option) (Item, error) {
+func (t *Table) Update(ctx context.Context, key map[string]types.AttributeValue,
+	change func(Item) (Item, error), opts ...Option) (Item, error) {
 	o, err := with(ctx, opts)
 	if err == nil && change == nil {
 		err = errors.New("the function is nil")

@@ -6,13 +6,13 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// A block is adjacent tickets that one client takes by one request, for callers that wait for the same lock. It has one row and
-// one entry, both with its first ticket, and one lease. Inside the block the client passes the lock on in memory: each turn has a
-// ticket of its own, and a Hold. Others see one holder, whose turn ends with the last of them.
+// A block is adjacent tickets that one client takes by one request, for callers that wait for the same lock. It has one
+// row and one entry, both with its first ticket, and one lease. Inside the block the client passes the lock on in
+// memory: each turn has a ticket of its own, and a Hold. Others see one holder, whose turn ends with the last of them.
 //
-// A protected write is of one turn, and the entry outlives that. So the entry has the lowest ticket whose writes are accepted
-// (attr.Reached): a turn after one that may have such writes under way begins with ADVANCE, which refuses them. Heartbeats write it
-// too. It never falls.
+// A protected write is of one turn, and the entry outlives that. So the entry has the lowest ticket whose writes are
+// accepted (attr.Reached): a turn after one that may have such writes under way begins with ADVANCE, which refuses
+// them. Heartbeats write it too. It never falls.
 
 // MaxTurns is the largest number of tickets of a block.
 const MaxTurns = 1000
@@ -23,7 +23,7 @@ func (h Holder) Last() ticket.Number { return lastOf(h.Ticket, h.Turns) }
 // Last returns the last ticket of the waiter's block, its own if that is all.
 func (w Waiter) Last() ticket.Number { return lastOf(w.Ticket, w.Turns) }
 
-// Follow returns how many tickets of the holder's block come after Reached. Some of them may have had their turns, or given up.
+// Follow returns how many tickets of the holder's block come after Reached. Some may have had their turns, or given up.
 func (h Holder) Follow() int { return int(h.Last().After(h.Turn())) }
 
 // Turn returns Reached, or Ticket if that is not known.
@@ -57,7 +57,8 @@ func readTurns(item clause.Item) int {
 	return int(turns)
 }
 
-// Reach returns the highest ticket up to which none can wait: the floor, or the last of a block that holds.
+// Reach returns the highest ticket with which no client can wait, nor with a lower one: the floor, or the last of a
+// block that holds.
 func (r Record) Reach() ticket.Number {
 	highest := r.Floor()
 	for _, h := range r.Holders {
@@ -75,8 +76,8 @@ func OfTurn(w clause.Write, id string, turn ticket.Number) clause.Write {
 	return w
 }
 
-// Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused. If data is not
-// zero, it also removes their data, as the SetData call of that number does.
+// Advance begins a turn of the block with the first ticket t: from now on, writes of earlier turns are refused. If data
+// is not zero, it also removes their data, as the SetData call of that number does.
 func Advance(id string, t, turn ticket.Number, data int64) clause.Write {
 	reached := entry(id).Field(attr.Reached)
 	w := clause.Write{

@@ -10,20 +10,20 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// A queue that stays closed: a holder may ask that its queue is not granted again before a time after its own grant,
-// whatever becomes of the holder. The entry says for how long (atLeast, from since on). For others it ends at the later of
-// its lease's end and that time, so a crash does not shorten it. A release before that time replaces the entry by a closed
-// one, which has no owner, and whose lease ends at that time. It has another id: requests of the turn that are still under
-// way are refused, and no Resume finds it. All clients end it as they end an expired holder.
+// A queue that stays closed: a holder may ask that no client is granted the lock for some time after its own grant,
+// whatever becomes of the holder. The entry says for how long (atLeast, from since on). For others it ends at the later
+// of its lease's end and that time, so a crash does not shorten it. A release before that time replaces the entry by a
+// closed one, which has no owner, and whose lease ends at that time. It has another id: requests of the turn that are
+// still under way are refused, and no Resume finds it. All clients end it as they end an expired holder.
 
-// MaxAtLeast is the longest time for which a queue stays closed after a grant. With what two clocks may drift apart, it is
-// less than MaxLease.
+// MaxAtLeast is the longest time for which a queue stays closed after a grant. With what two clocks may drift apart, it
+// is less than MaxLease.
 const MaxAtLeast = 6 * 24 * time.Hour
 
 // closedPrefix begins the ids of closed entries. No id of a wait begins with it.
 const closedPrefix = "closed-"
 
-// drifted returns the longest that a time may seem to a clock that drifts apart from another one, each by 500 ppm.
+// drifted returns how long a time of another clock can seem at most, if both clocks drift by 500 ppm.
 func drifted(d time.Duration) time.Duration {
 	return (d + d/1000 + time.Millisecond).Truncate(time.Millisecond)
 }
@@ -35,8 +35,8 @@ func (l *Lease) readAtLeast(r *clause.Reader) {
 	}
 }
 
-// stays returns for how long after TTL since its last renewal the entry stays because of AtLeast, at most. An observer's clock
-// may be the faster one.
+// stays returns for how long AtLeast keeps the entry, at most, once TTL has passed since the last renewal. An
+// observer's clock may be the faster one.
 func (l Lease) stays() time.Duration {
 	longer := l.AtLeast
 	if !l.NotBefore.IsZero() && !l.Until.IsZero() {

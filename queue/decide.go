@@ -29,18 +29,16 @@ type Decision struct {
 
 	Ahead   int // live rows ahead
 	Waiters int // of these: each ticket of a block is one
-	// Turns is the least number of turns of the rows ahead. Rows that share have one turn
-	// together, and with holders that share.
+	// Turns is the least number of turns that the rows ahead need. Adjacent rows that share the lock have one turn
+	// together, and no turn of their own behind holders that share it.
 	Turns int
-	// Joins reports that the waiter shares the last of these turns, or the present one if
-	// there are none.
+	// Joins reports that the waiter shares the last of these turns, or the present one if there are none.
 	Joins          bool
 	Holders        int      // live holders
 	ExpiredRows    []Waiter // to sweep: all of the snapshot
 	ExpiredHolders []Holder // to evict, in the way or not
 
-	// ClearIn is the shortest time until everything in the way has expired, if it is not
-	// renewed.
+	// ClearIn is the shortest time until everything in the way has expired, if it is not renewed.
 	ClearIn time.Duration
 
 	// Blocked is the problem of a row ahead or a holder that cannot be read.
@@ -74,8 +72,7 @@ func (s Snapshot) Decide(leases Leases, t ticket.Number, mode Mode, ids []string
 	case served:
 		d.Do = ActionServed
 	case t.Compare(floor) <= 0, s.Record.Present && s.Record.TicketNumber.Less(t):
-		// The second: the record was deleted and seeded again. Its counter did not issue
-		// this ticket.
+		// The second: the record was deleted and seeded again. Its counter did not issue this ticket.
 		d.Do = ActionOvertaken
 	case !s.Record.Present:
 		d.Do = ActionNewTicket

@@ -21,9 +21,8 @@ type Ending struct {
 	Bounded bool
 	Crowd   []time.Time
 	Settled []time.Time
-	// Unmade asks that the holder's fenced transaction of this number, and later ones,
-	// were not made. A copy of a refused one may arrive late, and must not commit unnoticed
-	// while the lock is released. Zero: there is none.
+	// Unmade asks that the holder's fenced transaction of this number, and later ones, were not made. A copy of a refused
+	// one may arrive late, and must not commit unnoticed while the lock is released. Zero: there is none.
 	Unmade int64
 	Next   Next    // for FormPass
 	Closed *Closed // for FormClose
@@ -32,9 +31,9 @@ type Ending struct {
 	Lost   bool // the lock is known to be lost, and what is left of it is removed
 }
 
-// Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them by
-// one that is later than all. That must be a new one: a holder removes a time that was there before its turn, and must
-// not remove this transaction's.
+// Add makes the release add a time to those that the record had when it was read. If they are many, it replaces them
+// by one that is later than all. That one must not be in the record yet: a holder removes the times that were there
+// before its turn, and must not remove this one.
 func (e *Ending) Add(at time.Time, read []time.Time) {
 	e.Unsettled, e.Crowd = at, nil
 	if len(read) < MaxUnsettled || !e.Bounded || e.Replaces {
@@ -53,23 +52,20 @@ type Next struct {
 	New    bool // it has no ticket yet: the release takes it, if none is outstanding (RETAKE)
 }
 
-// Form is one of the forms of RELEASE. Each asks that the holder is in the record
-// with its ticket, removes it, and leaves a mark (Released). So at most one of any
-// number of requests of any form is applied, however late.
+// Form is one of the forms of RELEASE. Each asks that the holder is in the record with its ticket, removes it, and
+// leaves a mark (Released). So at most one of any number of requests of any form is applied, however late.
 type Form int
 
 // The forms.
 const (
-	// FormFast removes holders, so that the next TAKE is served at
-	// once. It asks that the holder is alone, and that no ticket is outstanding in the
-	// table, whatever the holder last saw.
+	// FormFast removes holders, so that the next TAKE is served at once. It asks that the holder is alone, and that no
+	// ticket is outstanding in the table, whatever the holder last saw.
 	FormFast Form = iota + 1
 	// FormHandOff removes the entry alone. {} is left if it was the last, and the first waiter may claim.
 	FormHandOff
-	// FormPass also claims the lock for Ending.Next: RELEASE and CLAIM in one write, for
-	// a waiter of the same client, or for one that it names by its row. Only an exclusive
-	// holder may pass the lock, to the ticket after its own, because no other waiter can be
-	// between the two.
+	// FormPass also claims the lock for Ending.Next: RELEASE and CLAIM in one write, for a waiter of the same client, or
+	// for one that it names by its row. Only an exclusive holder may pass the lock, to the ticket after its own, because
+	// no other waiter can be between the two.
 	FormPass
 	// FormClose replaces the entry by one that keeps the queue closed, of no holder.
 	FormClose
@@ -81,8 +77,8 @@ func (r Record) Fast(id string, t ticket.Number, turns int) bool {
 	return r.meets(Ending{ID: id, Ticket: t, Turns: turns}.leaves(FormFast))
 }
 
-// CanIdle reports whether Reset with FirstServed would be applied: holders is {}, and no ticket is outstanding. It is false
-// of a record that is idle already.
+// CanIdle reports whether Reset with FirstServed would be applied: holders is {}, and no ticket is outstanding. It is
+// false of a record that is idle already.
 func (r Record) CanIdle() bool { return r.Resettable(r.FirstServed()) }
 
 // Resettable reports whether Reset would be applied with ticket t.

@@ -34,8 +34,8 @@ func clip(s string, most int) string {
 
 func (e *TableError) Unwrap() error { return e.Err }
 
-// MismatchError says that the queue is of another kind than the caller asked for. A queue keeps its kind for life: ask for
-// that kind, or use another Reason.
+// MismatchError says that the queue is of another kind than the caller asked for. A queue keeps its kind for life: ask
+// for that kind, or use another Reason.
 type MismatchError struct {
 	Entity, Reason string
 	Is, Wanted     string // such as "a lock", "a semaphore of 3" and "a queue of ScopeTable"

@@ -10,16 +10,6 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// The rows of a queue sort in the order of their tickets, behind its serving record.
-func ExampleItems_SortKey() {
-	q := queue.Items{PK: "pk", SK: "sk", TTL: "expiresAt", Entity: "order-7", Reason: "lock"}
-	fmt.Println(q.SortKey(ticket.FromUint64(12)))
-	fmt.Println(q.RecordSortKey() < q.SortKey(ticket.FromUint64(9)), q.SortKey(ticket.FromUint64(9)) < q.SortKey(ticket.FromUint64(12)))
-	// Output:
-	// lock/00000000000000000000000000000000000012
-	// true true
-}
-
 // A query from RecordSortKey to the SortKey of ticket.Max shows the record and the rows. What it means for a ticket is decided here, and
 // never grants the lock: a live row ahead, or a holder in the way, is waited for. Otherwise CLAIM is tried.
 func ExampleSnapshot_Decide() {
@@ -45,23 +35,4 @@ func ExampleSnapshot_Decide() {
 	// Output:
 	// 1 ahead: false 0 to sweep
 	// 0 ahead: true 1 to sweep
-}
-
-// CLAIM grants the lock. Each condition has a name; test/docs/testdata/writes.md has the case that needs it.
-func ExampleClaim() {
-	claim := queue.Claim(queue.Entry{ID: "web-1/0"}, ticket.FromUint64(12))
-	for _, name := range claim.Conditions() {
-		fmt.Println("asks:", name)
-	}
-	for _, change := range claim.Changes() {
-		fmt.Println(change)
-	}
-	// Output:
-	// asks: room
-	// asks: not granted
-	// asks: after the first served
-	// asks: issued
-	// sets holders.#id
-	// sets granted
-	// sets holdMode
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Items says where the items of a queue are, and how their attributes are named: the serving record, and behind it a row
-// for each waiting ticket, in the order of tickets.
+// Items says where the items of a queue are, and how their attributes are named: the serving record, and behind it a
+// row for each waiting ticket, in the order of tickets.
 //
 //	PK = Entity   SK = Reason/number of 38 digits, zero for the record
 type Items struct {

@@ -20,10 +20,9 @@ const (
 
 // Lease is the lease of an entry or a row.
 //
-// A holder's entry and a waiter's row carry the same attributes: beat is raised by
-// one with every renewal, until is the end of the lease on DynamoDB's clock, and ttl is
-// its length. An entry that is failClosed, and has neither until nor ttl, never ends.
-// Package heartbeat says by what terms a lease begins, and when it has ended.
+// A holder's entry and a waiter's row carry the same attributes: beat is raised by one with every renewal, until is the
+// end of the lease on DynamoDB's clock, and ttl is its length. An entry that is failClosed, and has neither until nor
+// ttl, never ends. Package heartbeat says by what terms a lease begins, and when it has ended.
 type Lease struct {
 	Beat  int64
 	TTL   time.Duration
@@ -32,8 +31,8 @@ type Lease struct {
 	// endless once the grant is confirmed.
 	Delay      time.Duration
 	FailClosed bool
-	// Holders only: for how long after its grant the entry stays at least, and until when that is on DynamoDB's clock, zero
-	// if unknown.
+	// Holders only: for how long after its grant the entry stays at least, and until when that is on DynamoDB's clock,
+	// zero if unknown.
 	AtLeast   time.Duration
 	NotBefore time.Time
 }

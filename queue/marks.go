@@ -10,14 +10,13 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Marks are what the record says of turns that have ended: the last release, the last
-// eviction, and transactions that may not be visible yet. Zero is none. Ids are never used
-// twice, so the value of a mark never returns.
+// Marks are what the record says of turns that have ended: the last release, the last eviction, and transactions that
+// may not be visible yet. Zero is none. Ids are never used twice, so the value of a mark never returns.
 type Marks struct {
 	Released Released
 	Evicted  Eviction
-	// Unsettled are times, on DynamoDB's clock, after which no transaction of an earlier holder
-	// that was given up begins; far in the future for one that was not known.
+	// Unsettled has a time, on DynamoDB's clock, for each transaction that an earlier holder gave up: from then on it
+	// no longer begins. A time that was not known is far in the future.
 	Unsettled []time.Time
 }
 
@@ -28,9 +27,9 @@ type Released struct {
 	Call   int64 // the release call of the holder that was applied
 }
 
-// Eviction is the mark of an eviction: it says which holder was evicted, because its lease had ended, or by an operator.
-// Of several that were evicted at once, it names one. Without a ticket it names none: it was written with the record, and
-// distinguishes the record from an earlier one of the same key.
+// Eviction is the mark of an eviction: it says which holder was evicted, because its lease had ended, or by an
+// operator. Of several that were evicted at once, it names one. Without a ticket it names none: it was written with the
+// record, and distinguishes the record from an earlier one of the same key.
 type Eviction struct {
 	Ticket ticket.Number
 	ID     string    // of the holder's entry

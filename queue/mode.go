@@ -35,8 +35,7 @@ func (r Record) Room(m Mode, gone []Holder) bool {
 	return m.free().Holds(r.names, item)
 }
 
-// Fits returns a [*MismatchError] if the record has another scope, or is of another kind
-// than the mode.
+// Fits returns a [*MismatchError] if the record has another scope, or is of another kind than the mode.
 func (r Record) Fits(q Items, scope ticket.Scope, m Mode) error {
 	switch {
 	case r.Exists && r.Scope != scope:
@@ -49,7 +48,8 @@ func (r Record) Fits(q Items, scope ticket.Scope, m Mode) error {
 		if r.Permits > 0 {
 			remedy = fmt.Sprintf("pass Permits(%d)", r.Permits)
 		}
-		return &MismatchError{Entity: q.Entity, Reason: q.Reason, Is: kind(r.Permits), Wanted: kind(m.Permits), Remedy: remedy}
+		is, wanted := kind(r.Permits), kind(m.Permits)
+		return &MismatchError{Entity: q.Entity, Reason: q.Reason, Is: is, Wanted: wanted, Remedy: remedy}
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func kind(permits int) string {
 	return "a lock"
 }
 
-// Refuses returns the reason why a record that refused a ticket of the mode will
-// refuse any other ticket of it. Nil: another ticket may be accepted.
+// Refuses returns why a record that has refused one ticket of the mode will refuse all others. Nil: another ticket
+// may be accepted.
 func (r Record) Refuses(q Items, m Mode, scope ticket.Scope) error {
 	if mismatch := r.Fits(q, scope, m); mismatch != nil {
 		return mismatch

@@ -12,8 +12,8 @@ const (
 	MaxWaiters = 10_000
 )
 
-// Full returns the limit by which the last waiter that has one takes the queue as full, and whether it is. Waiters whose lease has ended
-// do not count.
+// Full returns the limit of the last waiter that has one, and whether the queue is full by that limit. Waiters whose
+// lease has ended do not count.
 func (s *State) Full() (limit int, full bool) {
 	n := 0
 	for _, w := range s.Waiting {
@@ -36,7 +36,7 @@ func (s *State) SupersededBy(t ticket.Number) (by ticket.Number, ok bool) {
 	return supersedes(s.Waiting, w.Group, t, func(i int) bool { return !s.Waiting[i].Expired() })
 }
 
-// SupersededBy returns the last ticket after t of a row of the group, whose leases are left.
+// SupersededBy returns the last ticket after t of a live row of the group. left are the leases of the rows.
 func (s Snapshot) SupersededBy(group string, t ticket.Number, left []time.Duration) (by ticket.Number, ok bool) {
 	return supersedes(s.Rows, group, t, func(i int) bool { return left[i] > 0 })
 }

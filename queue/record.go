@@ -51,10 +51,9 @@ type answer struct {
 // meets reports whether the table would apply a write to the record as it was read.
 func (r Record) meets(w clause.Write) bool { return planted.In(w).Refuses(r.names, r.item) == nil }
 
-// DecodeRecord reads a record. A missing item is the zero [Record]. It returns a
-// [*clause.MalformedError] if the item is not a record of this library. A malformed
-// entry of holders is not an error but the Problem of that [Holder], because other
-// holders need only their own entries. Unknown attributes are ignored.
+// DecodeRecord reads a record. A missing item is the zero [Record]. It returns a [*clause.MalformedError] if the item
+// is not a record of this library. A malformed entry of holders is not an error but the Problem of that [Holder],
+// because other holders need only their own entries. Unknown attributes are ignored.
 func DecodeRecord(q Items, item clause.Item) (Record, error) {
 	if len(item) == 0 {
 		return Record{}, nil
@@ -67,7 +66,7 @@ func DecodeRecord(q Items, item clause.Item) (Record, error) {
 		}
 	}
 	r := &clause.Reader{What: "serving record of " + strconv.Quote(q.String()), Item: item}
-	// inside reads a map of which nothing depends; nil if there is none.
+	// inside reads a map on which no turn depends; nil if there is none.
 	inside := func(name string) *clause.Reader {
 		if m, ok := item[q.Attr(name)].(*types.AttributeValueMemberM); ok && m != nil {
 			return &clause.Reader{Item: m.Value}
@@ -192,8 +191,7 @@ func (r Record) FirstServed() ticket.Number {
 	return next
 }
 
-// Floor returns the number at or below which no ticket can be granted any more. It
-// never decreases.
+// Floor returns the number at or below which no ticket can be granted any more. It never decreases.
 func (r Record) Floor() ticket.Number {
 	if first := r.FirstServed(); r.Present && r.Granted.Less(first) {
 		return first

@@ -13,12 +13,12 @@ import (
 // MaxResult is the most bytes of a [Result]: its size sets the price of each write of the record.
 const MaxResult = 4096
 
-// Result is what the holder of a lock has computed for all waiters: see package once. The write that releases the lock leaves it
-// in the record. So each later holder sees it, and it is there only if the release was applied.
+// Result is what the holder of a lock has computed for all waiters: see package once. The write that releases the lock
+// leaves it in the record. So each later holder sees it, and it is there only if the release was applied.
 type Result struct {
 	Ticket ticket.Number // of the holder; zero: there is no result
 	Value  []byte        // at most MaxResult
-	Until  time.Time     // when it is too old for callers that have not waited, on DynamoDB's clock; zero if that was not known
+	Until  time.Time     // of its use for callers that have not waited, on DynamoDB's clock; zero if unknown
 	// Problem says what is wrong with a result that another program wrote. All else is zero then.
 	Problem error
 }
@@ -26,8 +26,8 @@ type Result struct {
 // Exists reports whether there is a result that can be read.
 func (r Result) Exists() bool { return !r.Ticket.IsZero() }
 
-// Fresh reports whether the result is not too old. latest is the latest time that it can be on DynamoDB's clock, or zero if
-// that is not known.
+// Fresh reports whether the result is not too old. latest is the latest time that it can be on DynamoDB's clock, or
+// zero if that is not known.
 func (r Result) Fresh(latest time.Time) bool {
 	return r.Exists() && !latest.IsZero() && latest.Before(r.Until)
 }

@@ -31,8 +31,8 @@ func (r Revocation) attribute() clause.Value {
 	return clause.Map(item)
 }
 
-// decodeRevocation reads the mark of an entry. One that another program has written, and that cannot be read, is none: a
-// later request replaces it.
+// decodeRevocation reads the mark of an entry. One that another program has written, and that cannot be read, is none:
+// a later request replaces it.
 func decodeRevocation(entry clause.Item) *Revocation {
 	r := &clause.Reader{Item: entry}
 	if !r.Has(attr.Revoked) {
@@ -40,7 +40,8 @@ func decodeRevocation(entry clause.Item) *Revocation {
 	}
 	r.Item = r.Map(attr.Revoked)
 	mark := Revocation{
-		By: r.Text(attr.By), Why: r.OptionalText(attr.Why), At: r.OptionalTime(attr.At), Deadline: r.OptionalTime(attr.Deadline),
+		By: r.Text(attr.By), Why: r.OptionalText(attr.Why),
+		At: r.OptionalTime(attr.At), Deadline: r.OptionalTime(attr.Deadline),
 	}
 	if r.Err != nil || len(mark.By) > MaxOwner || len(mark.Why) > MaxWhy {
 		return nil
@@ -48,8 +49,8 @@ func decodeRevocation(entry clause.Item) *Revocation {
 	return &mark
 }
 
-// Revoke asks the holder id with ticket t to give way. It changes nothing that another write asks for, and a copy that comes
-// late is refused after the turn.
+// Revoke asks the holder id with ticket t to give way. It changes nothing that another write asks for, and a copy that
+// comes late is refused after the turn.
 func Revoke(id string, t ticket.Number, r Revocation) clause.Write {
 	return clause.Write{
 		Name: "REVOKE", If: []clause.Cond{isHolder(id), servedAs(id, t)},

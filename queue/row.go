@@ -17,9 +17,8 @@ const malformedLease = time.Minute
 // MaxBell is the longest bell of a row or an entry, in bytes.
 const MaxBell = 128
 
-// expiryGrace is the time from the end of a row's lease to its expiresAt. The table's TTL
-// must not remove a live row. If DynamoDB's clock is not known, the host's clock is
-// used, and a live row that is removed is put again.
+// expiryGrace is the time from the end of a row's lease to its expiresAt. The table's TTL must not remove a live row.
+// If DynamoDB's clock is not known, the host's clock is used, and a live row that is removed is put again.
 const expiryGrace = time.Hour
 
 // KeyAsRead returns the key of the row that was read, which another program may have written.
@@ -58,8 +57,7 @@ func (w Waiter) Item(q Items) clause.Item {
 	return item
 }
 
-// expiresAt returns the table's TTL attribute: epoch seconds, an hour after the end of
-// the lease.
+// expiresAt returns the table's TTL attribute: epoch seconds, an hour after the end of the lease.
 func (w Waiter) expiresAt(until, now time.Time) types.AttributeValue {
 	if until.IsZero() {
 		until = now.Add(w.Lease.TTL)
@@ -90,7 +88,8 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 			row.Bell = bell
 		}
 		row.Group = r.OptionalText(attr.Group)
-		if limit, ok := (&clause.Reader{Item: item}).OptionalInt(attr.MaxWaiters); ok && limit <= MaxWaiters { // for display only
+		display := clause.Reader{Item: item}
+		if limit, ok := display.OptionalInt(attr.MaxWaiters); ok && limit <= MaxWaiters {
 			row.MaxWaiters = int(max(0, limit))
 		}
 	}

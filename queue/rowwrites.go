@@ -16,8 +16,8 @@ var (
 
 func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(id))) }
 
-// Enqueue puts a row if there is none for its ticket, or one whose id has the prefix from. earlier are the ids of attempts
-// that had no answer.
+// Enqueue puts a row if there is none for its ticket, or one whose id has the prefix from. earlier are the ids of
+// attempts that had no answer.
 func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
 	ids := []clause.Operand{clause.V(item[attr.ID])}
 	for _, id := range earlier {
@@ -31,17 +31,20 @@ func Enqueue(item clause.Item, from string, earlier ...string) clause.Write {
 	}
 	if from != "" {
 		w.Name = "RESUME of a row"
-		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), attrID.BeginsWith(clause.V(clause.String(from+"-")))).As("no row of another")}
+		own := attrID.BeginsWith(clause.V(clause.String(from + "-")))
+		w.If = []clause.Cond{clause.Any(clause.Key.Absent(), own).As("no row of another")}
 	}
 	return w
 }
 
-// Renew renews the lease of a row to until, on DynamoDB's clock; zero leaves it as it is. now is the host's time. The last condition refuses a late one (as of Renewal.Heartbeat).
+// Renew renews the lease of a row to until, on DynamoDB's clock; zero leaves it as it is. now is the host's time. The
+// last condition refuses a late one (as of Renewal.Heartbeat).
 func (w Waiter) Renew(until, now time.Time) clause.Write {
+	expires := clause.Expires.Set(clause.V(w.expiresAt(until, now)))
 	renew := clause.Write{
 		Name: "HEARTBEAT of a row",
 		If:   []clause.Cond{hasID(w.ID).As("its id")},
-		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), clause.Expires.Set(clause.V(w.expiresAt(until, now)))},
+		Do:   []clause.Change{attrBeat.Set(attrBeat.Was().Plus(clause.Int(1))), expires},
 		Made: []clause.Cond{hasID(w.ID)}, Else: clause.Lost,
 	}
 	if !until.IsZero() {
@@ -58,17 +61,18 @@ func Leave(ids ...string) clause.Write {
 	for _, id := range ids {
 		conds = append(conds, hasID(id))
 	}
-	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{clause.Any(conds...).As("its id")}}
+	its := clause.Any(conds...).As("its id")
+	return clause.Write{Name: "CLEAN UP of a row", Kind: clause.Delete, If: []clause.Cond{its}}
 }
 
-// Sweep deletes another owner's row as it was read. A row without beat and id would be found unchanged when it is missing.
+// Sweep deletes another owner's row as it was read. A row without beat and id would seem unchanged if it is missing.
 func (w Waiter) Sweep() clause.Write {
 	return clause.Write{Name: "SWEEP", Kind: clause.Delete, If: []clause.Cond{
 		clause.Key.Exists().As("there"), as(w.raw, attr.Beat).As("beat as read"), as(w.raw, attr.ID).As("id as read"),
 	}}
 }
 
-// as asks that an attribute is as in the item, also if it is missing. Rows of other programs are swept with the same care.
+// as asks that an attribute is as in the item, also if it is missing. So rows of other programs are swept with care.
 func as(item clause.Item, attribute string) clause.Cond {
 	if v, ok := item[attribute]; ok {
 		return clause.At(attribute).Equal(clause.V(v))

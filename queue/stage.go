@@ -7,8 +7,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Timed returns the record with the times at which the request that returned it was sent, or an earlier one, and its
-// answer arrived.
+// Timed returns the record with two times: when the request that returned it was sent, or an earlier time, and when
+// its answer arrived.
 func (r Record) Timed(sent, read time.Time) Record {
 	r.sent, r.read = sent, read
 	return r
@@ -59,7 +59,8 @@ func (r Record) FollowsStage(before Stage, beat func(Holder) (int64, bool)) bool
 }
 
 // since compares what never falls while a record exists: the last ticket, the floor, and the beats of a holder. Each
-// grant raises the floor, so with the same numbers holders only leave, and then holders itself.
+// grant raises the floor. So while the numbers stay the same, holders can only leave, until the attribute holders
+// itself is gone.
 func (r Record) since(before Stage, beat func(Holder) (int64, bool)) (risen, fallen bool) {
 	now := r.Stage()
 	note := func(change int) { risen, fallen = risen || change > 0, fallen || change < 0 }

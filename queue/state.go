@@ -47,8 +47,8 @@ func first[T any](list []T, is func(T) bool) (found T, ok bool) {
 	return list[i], true
 }
 
-// Waiters returns how many callers wait: of a block, each of its tickets is one. Those whose leases have ended count until a client
-// removes their rows; Full does not count them.
+// Waiters returns how many callers wait: of a block, each of its tickets is one. Those whose leases have ended count
+// until a client removes their rows; Full does not count them.
 func (s *State) Waiters() (n int) {
 	for _, w := range s.Waiting {
 		n += w.turns()
@@ -83,9 +83,9 @@ func (s *State) rowsBefore(position int) (rows int) {
 	return rows + before
 }
 
-// EstimatedWait estimates how long the waiter at that position will wait, from the mean
-// of [HoldTime]; inside a block, until the block's turn. It is zero if that is zero, which means that it is not known, and
-// if the turn may come at any time. Shared holders may be admitted much earlier.
+// EstimatedWait estimates how long the waiter at that position will wait, from the mean of [HoldTime]; inside a block,
+// until the block's turn. It is zero if that is zero, which means that it is not known, and if the turn may come at any
+// time. Shared holders may be admitted much earlier.
 func (s *State) EstimatedWait(position int) time.Duration {
 	permits, rest := max(1, s.Permits), time.Duration(0)
 	if permits == 1 && len(s.Serving) > 0 && !s.Serving[0].NotBefore.IsZero() {
@@ -105,7 +105,7 @@ func (s *State) EstimatedWait(position int) time.Duration {
 	return time.Duration(min(wait, math.MaxInt64/2))
 }
 
-// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block holds it once, for all its turns.
+// HoldTime is how long holders had the lock, as a moving mean and mean deviation. A block counts as one holder.
 type HoldTime struct{ Mean, Deviation time.Duration }
 
 func (t HoldTime) attribute() types.AttributeValue {
@@ -115,8 +115,7 @@ func (t HoldTime) attribute() types.AttributeValue {
 	})
 }
 
-// decodeHoldTime reads the hold times. They are used for estimates only, so a malformed
-// value is ignored.
+// decodeHoldTime reads the hold times. They are used for estimates only, so a malformed value is ignored.
 func decodeHoldTime(r *clause.Reader) HoldTime {
 	if r == nil {
 		return HoldTime{}
@@ -143,16 +142,17 @@ type Holder struct {
 	// and no client evicts a holder whose ticket or lease is not known.
 	Problem error
 
-	// What a client that reads knows of the time: Age is from Since to the read, zero if Since is not known. Remaining is
-	// the time after which that client would evict the holder if it does not renew its lease; zero or less means now, and
-	// Forever that it has no lease: it ends by its release or by an operator's eviction.
+	// Age is the time from Since to the read; zero if Since is not known. Remaining is how long the client that reads
+	// would wait before it evicts the holder, unless the lease is renewed. Zero or less means that it would now.
+	// Forever means that there is no lease: the turn ends by its release or by an operator's eviction.
 	Age, Remaining time.Duration
 
 	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
 	Revoked *Revocation // the last request to give way; nil: none
 	Bell    string      // where the holder can be rung, as package wake has made it; empty if it cannot
-	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other. Reached
-	// is the ticket of the present one, or of an earlier one, as the last heartbeat has shown it. Since is of the block.
+	// Turns is how many tickets its block has, from Ticket on: callers of one client hold the lock one after the other.
+	// Reached is the ticket of the present one, or of an earlier one, as the last heartbeat showed it. Since is of the
+	// block.
 	Turns   int
 	Reached ticket.Number
 
@@ -167,8 +167,8 @@ type Holder struct {
 // Expired reports whether the holder's lease, and its lock delay, have ended.
 func (h Holder) Expired() bool { return h.Remaining <= 0 }
 
-// Unreadable reports whether the ticket, the lease or the number of the last transaction is malformed, or the entry is no
-// map. Its lease is then zero, and never judged to have ended.
+// Unreadable reports whether the ticket, the lease or the number of the last transaction is malformed, or the entry is
+// no map. Its lease is then zero, and never judged to have ended.
 func (h Holder) Unreadable() bool { return h.Problem != nil && h.Lease == Lease{} }
 
 // LeaseID returns the name of the holder's lease for an Observer.
@@ -176,7 +176,7 @@ func (h Holder) LeaseID(q Items) string { return q.Entity + "/" + q.Reason + "/"
 
 // Waiter is a client that waits for the lock: a row.
 type Waiter struct {
-	Position  int // its place among the waiters, those whose lease has ended included: 1 is next. Of a block, that of Ticket
+	Position  int // among the waiters, also those whose lease has ended: 1 is next. Of a block, that of Ticket
 	Ticket    ticket.Number
 	ID        string // names the row, and no other one ever
 	Owner     string
@@ -184,7 +184,7 @@ type Waiter struct {
 	Shared    bool      // it will hold the lock together with other shared holders
 	CreatedAt time.Time // on DynamoDB's clock, or the owner's host's if that was not known
 	Lease
-	// EntryID is the id of the entry by which the holder before may grant the lock to the waiter; empty if it may not.
+	// EntryID is the id of the entry that the holder before may write to grant it the lock; empty if it may not.
 	EntryID string
 	// Bell is where the waiter can be rung when its turn has come, as package wake has made it; empty if it cannot. It
 	// grants nothing, so a row with a malformed one is valid.
@@ -192,12 +192,12 @@ type Waiter struct {
 	// Group is that of Supersede, and MaxWaiters the limit of that option; empty and zero if it was not given.
 	Group      string
 	MaxWaiters int
-	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait, and Ticket is
-	// zero if the sort key is malformed.
+	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait,
+	// and Ticket is zero if the sort key is malformed.
 	Problem error
 
-	// What a client that reads knows of the time: Age is for how long it has waited. Remaining is the time after which
-	// that client would remove the row if its lease is not renewed; zero or less means now.
+	// Age is how long it has waited. Remaining is how long the client that reads would wait before it removes the
+	// row, unless its lease is renewed. Zero or less means that it would now.
 	Age, Remaining time.Duration
 
 	raw clause.Item // as it was read

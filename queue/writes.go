@@ -59,8 +59,7 @@ func (e Entry) claimed(t ticket.Number) types.AttributeValue {
 	return clause.Map(item)
 }
 
-// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and
-// zero if it is not known.
+// Renewal is what a holder's heartbeat writes. Times are on DynamoDB's clock, and zero if it is not known.
 type Renewal struct {
 	Until time.Time     // new end of the lease
 	Since time.Time     // time of the grant, if the entry does not contain it yet
@@ -121,7 +120,8 @@ func latest(t ticket.Number) clause.Cond { return attrGranted.AtMost(number(t)) 
 // that arrives again after the release puts its id back with a later ticket.
 func servedAs(id string, t ticket.Number) clause.Cond {
 	own := entry(id).Field(attr.Ticket)
-	return clause.Any(own.Equal(number(t)), clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))).As("its ticket")
+	first := clause.All(own.Absent(), attrServingAfter.Equal(number(t.Previous())))
+	return clause.Any(own.Equal(number(t)), first).As("its ticket")
 }
 
 // holds asks that the holder id still holds the lock with ticket t.
@@ -159,7 +159,8 @@ func (m Mode) admits() clause.Cond {
 	case m.Permits > 0:
 		return attrHolders.SizeLess(attrPermits.Was()).As("room")
 	case m.Shared:
-		return clause.Any(noHolder(), clause.All(isShared().As("holders share"), attrHolders.SizeLess(integer(int64(m.readers()))).As("few readers"))).As("room")
+		few := attrHolders.SizeLess(integer(int64(m.readers()))).As("few readers")
+		return clause.Any(noHolder(), clause.All(isShared().As("holders share"), few)).As("room")
 	}
 	return noHolder().As("room")
 }
@@ -185,12 +186,13 @@ func (m Mode) fits(noWait bool) []clause.Cond {
 func (m Mode) free() clause.Cond { return clause.Any(attrHolders.Absent(), m.admits()) }
 
 // wellFormed asks that an item is a record. It cannot ask for whole numbers, nor look into entries. The counter's own
-// condition covers ticketNumber. DecodeRecord must refuse every record that wellFormed refuses, or a waiter would try such a
-// record for ever.
+// condition covers ticketNumber. DecodeRecord must refuse every record that wellFormed refuses, or a waiter would try
+// such a record for ever.
 var wellFormed = clause.All(
 	clause.Any(
 		clause.All(attrHolders.Absent(), attrServingAfter.Absent()),
-		clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero), attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists()),
+		clause.All(attrHolders.Type("M"), attrServingAfter.AtLeast(zero),
+			attrServingAfter.Less(attrTicketNumber.Was()), attrGranted.Exists()),
 	).As("holders well formed"),
 	clause.Any(
 		attrGranted.Absent(),
@@ -200,8 +202,8 @@ var wellFormed = clause.All(
 )
 
 // Take is what TAKE does beside taking a number: the entry is served at once if the record is idle. Right-hand sides
-// read the item as it was, so servingAfter becomes the number before the one that is issued. With noWait it asks for room
-// for one more holder.
+// read the item as it was, so servingAfter becomes the number before the one that is issued. With noWait it asks for
+// room for one more holder.
 func Take(e Entry, noWait bool) ticket.Rider {
 	known := append([]clause.Cond{wellFormed, attrScope.Absent().As("scope")}, e.Mode.fits(noWait)...)
 	return ticket.Rider{Name: "TAKE", More: uint64(max(e.Turns, 1) - 1), If: known, Do: e.serve}
@@ -224,8 +226,9 @@ func (e Entry) serve(before clause.Operand) []clause.Change {
 	return append(changes, attrHoldMode.Set(attrHoldMode.Or(str(e.Mode.String()))))
 }
 
-// repeatGrant is how writes that grant the lock are repeated: by their sender, so that a refusal proves that this attempt was
-// not applied. A copy of a TAKE that comes late could also put the id of an ended turn back, so it has a new id each time.
+// repeatGrant is how writes that grant the lock are repeated: by their sender, so that a refusal proves that this
+// attempt was not applied. A copy of a TAKE that comes late could also put the id of an ended turn back, so it has a
+// new id each time.
 const repeatGrant = clause.BySender
 
 // Enter enters ticket t of a wider counter, and serves it at once if the record is idle.
@@ -259,8 +262,8 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 	}
 }
 
-// claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a ticket
-// of an earlier record, which was deleted: granted would be above the counter, and no TAKE would be made any more.
+// claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a
+// ticket of an earlier record, which was deleted: granted would be above the counter, and no TAKE be made.
 func claimable(t ticket.Number) []clause.Cond {
 	return []clause.Cond{
 		attrGranted.Less(number(t)).As("not granted"),
@@ -274,7 +277,7 @@ func (h Holder) Unchanged(read Holder) bool {
 	return h.Shared == read.Shared && h.Made == read.Made && h.Reached == read.Reached && h.marked == read.marked
 }
 
-// Resume replaces the holder old by the entry, with a ticket of its block, of which the entry is the last.
+// Resume replaces the holder old by the entry. t is the entry's ticket: one of the block of old, and its new end.
 func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	w := clause.Write{
 		Name:   "RESUME",
@@ -301,12 +304,12 @@ func Resume(e Entry, t ticket.Number, old Holder, mark Eviction) clause.Write {
 	return w
 }
 
-// Heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it. The
-// last one refuses a late heartbeat, which would set until back.
+// Heartbeat renews a lease. The first condition refuses an entry that cannot be renewed, so that the answer shows it.
+// The last one refuses a late heartbeat, which would set until back.
 func (r Renewal) Heartbeat(id string, t ticket.Number) clause.Write {
 	beat, until, since := entry(id).Field(attr.Beat), entry(id).Field(attr.Until), entry(id).Field(attr.Since)
-	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Do: []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}, Else: clause.Lost}
-	w.Made = holds(id, t)
+	w := clause.Write{Name: "HEARTBEAT", If: holds(id, t), Made: holds(id, t), Else: clause.Lost}
+	w.Do = []clause.Change{beat.Set(beat.Was().Plus(clause.Int(1)))}
 	w.If[0] = beat.Type("N").As("holder")
 	if !r.Until.IsZero() {
 		w.If = append(w.If, clause.Any(until.Absent(), until.AtMost(millis(r.Until))).As("not late"))
@@ -332,7 +335,8 @@ func Confirm(id string, t ticket.Number, since time.Time) clause.Write {
 		Name: "CONFIRM",
 		If:   append(holds(id, t), beat.Equal(zero).As("not evicted or confirmed")),
 		Do:   []clause.Change{beat.Set(one), entry(id).Field(attr.Until).Remove(), entry(id).Field(attr.TTL).Remove()},
-		Made: append(holds(id, t), entry(id).Field(attr.TTL).Absent(), entry(id).Field(attr.Until).Absent()), Else: clause.Lost,
+		Made: append(holds(id, t), entry(id).Field(attr.TTL).Absent(), entry(id).Field(attr.Until).Absent()),
+		Else: clause.Lost,
 	}
 	if !since.IsZero() {
 		w.Do = append(w.Do, attrSince.Set(attrSince.Or(millis(since))))
@@ -371,8 +375,9 @@ func SetData(id string, t ticket.Number, call int64, data []byte) clause.Write {
 	}
 }
 
-// Fence is a fenced write of the caller's: the condition of a fenced write by the holder id with ticket t. For a holder that is alone it also asks that
-// no later ticket was granted. After a downgrade, a late write is then refused once other holders have joined.
+// Fence is the condition by which a write of the caller's is made only while the holder id has the lock with ticket
+// t. For a holder that is alone it also asks that no later ticket was granted. So after a downgrade a late write is
+// refused once another holder has joined.
 func Fence(id string, t ticket.Number, alone bool) clause.Write {
 	return clause.Write{Name: "FENCE", Kind: clause.Check, If: fence(id, t, alone)}
 }
@@ -384,7 +389,8 @@ func fence(id string, t ticket.Number, alone bool) []clause.Cond {
 	return []clause.Cond{isHolder(id), servedAs(id, t)}
 }
 
-// NumberedFence is Fence for the holder's transaction number call, which is so applied once, however late it arrives.
+// NumberedFence is Fence for one numbered transaction of the holder. It uses the number call up, so a copy of it is
+// refused, however late it arrives.
 func NumberedFence(id string, t ticket.Number, alone bool, call int64) clause.Write {
 	return clause.Write{
 		Name: "FENCE",
@@ -406,17 +412,19 @@ func Settle(id string, t ticket.Number, call int64) clause.Write {
 // makeIdle leaves a record that serves the next TAKE at once. If at is not zero, the table's TTL may delete it then: it
 // has no holder and no outstanding ticket, and the next request for a ticket keeps it.
 func makeIdle(at time.Time) []clause.Change {
-	changes := []clause.Change{attrGranted.Set(attrTicketNumber.Was()), attrHolders.Remove(), attrServingAfter.Remove(), attrHoldMode.Remove()}
+	changes := []clause.Change{attrGranted.Set(attrTicketNumber.Was()),
+		attrHolders.Remove(), attrServingAfter.Remove(), attrHoldMode.Remove()}
 	if at.IsZero() {
 		return changes
 	}
 	return append(changes, clause.Expires.Set(integer(at.Unix()+1)))
 }
 
-// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be the last ticket that was
-// granted to the caller. With another one, a live waiter could be overtaken.
+// Reset makes a queue without holders and outstanding tickets serve the next TAKE at once. t must be the last ticket
+// that was granted to the caller. With another one, a live waiter could be overtaken.
 func Reset(t ticket.Number, forget time.Time) clause.Write {
-	return clause.Write{Name: "RESET", If: []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}, Do: makeIdle(forget)}
+	conds := []clause.Cond{noHolder().As("no holder"), noneOutstanding(t)}
+	return clause.Write{Name: "RESET", If: conds, Do: makeIdle(forget)}
 }
 
 // leaves are the conditions of RELEASE in one of its forms, beside those that depend on what it writes.
@@ -428,11 +436,10 @@ func (e Ending) leaves(f Form) clause.Write {
 	return w
 }
 
-// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record, or
-// zero.
+// Release is RELEASE in one of its forms. Each leaves a mark. forget is when the table's TTL may delete an idle record.
 func (e Ending) Release(f Form, forget time.Time) clause.Write {
-	// Without an answer it may end the turn at any time, which its sender must know: it has other writes to send, and the
-	// caller's condition to judge. Not so of a lock that is lost.
+	// A release without an answer may end the turn at any later time. Its sender must know that: it has other writes
+	// to send, and the caller's condition to judge. The release of a lost lock may be repeated freely.
 	w := e.leaves(f)
 	w.Repeat = clause.BySender
 	if e.Lost {
@@ -452,7 +459,8 @@ func (e Ending) Release(f Form, forget time.Time) clause.Write {
 	}
 	switch {
 	case f == FormPass && e.Next.New:
-		w.Name, w.If = "RETAKE", append(w.If, alone(), attrTicketNumber.Equal(number(e.Next.Ticket.Previous())).As("none outstanding"))
+		last := attrTicketNumber.Equal(number(e.Next.Ticket.Previous()))
+		w.Name, w.If = "RETAKE", append(w.If, alone(), last.As("none outstanding"))
 		w.Do = append(w.Do, Claim(e.Next.Entry, e.Next.Ticket).Do...)
 		w.Do = append(w.Do, attrTicketNumber.Set(number(lastOf(e.Next.Ticket, e.Next.Entry.Turns))))
 	case f == FormPass:

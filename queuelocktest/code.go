@@ -21,7 +21,8 @@ const (
 func (c Code) message() string {
 	switch c {
 	case ThroughputExceeded:
-		return "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API."
+		return "The level of configured provisioned throughput for the table was exceeded. " +
+			"Consider increasing your provisioning level with the UpdateTable API."
 	case Throttling:
 		return "Rate of requests exceeds the allowed throughput."
 	case RequestLimit:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,8 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -186,69 +183,8 @@ func ExampleCounts_Sub() {
 	// 3 requests, 1 of them refused, 3 write units
 }
 
-// Faults by chance, reproducible by their seed: about one request in ten is
-// throttled, and one answer in twenty is late.
-func ExampleFault_WithProbability() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	const seed = 1
-	table := queuelocktest.NewTable(t)
-	throttled := table.Inject(queuelocktest.Refuse(queuelocktest.Throttling).WithProbability(0.1, seed))
-	table.Inject(queuelocktest.DelayResponse(time.Millisecond).WithProbability(0.05, seed))
-
-	noRetries := func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
-	alice := table.Client("alice", noRetries)
-	failed := 0
-	for n := range 100 {
-		if err := book(t.Context(), alice.Client, table.Name(), fmt.Sprint(n)); err != nil {
-			failed++
-		}
-	}
-	fmt.Println("every failure was injected:", failed > 0 && failed == throttled.Fired())
-	fmt.Println("every other seat was booked:", len(table.Items()) == 100-failed)
-	// Output:
-	// every failure was injected: true
-	// every other seat was booked: true
-}
-
 // oneTry turns the retries of an SDK client off.
 func oneTry(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
-
-// A throttle names its limit, as DynamoDB's do.
-func ExampleThrottle() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t)
-	alice := table.Client("alice", oneTry)
-	alice.Inject(queuelocktest.Throttle(event.KeyRange).On("train-1", ""))
-	err := book(t.Context(), alice.Client, table.Name(), "12A")
-	fmt.Println("the train is hot:", event.LimitOf(err) == event.KeyRange)
-	// Output:
-	// the train is hot: true
-}
-
-// A request is counted also if it never arrives.
-func ExampleClient_Partition() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t)
-	alice := table.Client("alice", oneTry)
-	alice.Partition()
-	fmt.Println("partitioned:", book(t.Context(), alice.Client, table.Name(), "12A") != nil)
-	alice.Heal()
-	fmt.Println("healed:", book(t.Context(), alice.Client, table.Name(), "12A") == nil)
-	sent := alice.Counts()["PutItem"]
-	fmt.Printf("%s sent %d, and %d arrived\n", alice.Name(), sent.Sent, sent.Applied)
-	fmt.Println("of all clients:", table.Counts().Total().Sent)
-	// Output:
-	// partitioned: true
-	// healed: true
-	// alice sent 2, and 1 arrived
-	// of all clients: 2
-}
 
 // What the client sees, and what is in the table.
 func ExampleFault() {
@@ -278,192 +214,4 @@ func ExampleFault() {
 	// failed: false, booked: 1, fired: 1
 	// failed: true, booked: 1, fired: 1
 	// failed: false, booked: 1, fired: 1
-}
-
-// A network that does not answer, before the write or after it, until the caller gives up.
-func ExampleSwallowResponse() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	for _, fault := range []queuelocktest.Fault{queuelocktest.SwallowRequest(), queuelocktest.SwallowResponse()} {
-		table := queuelocktest.NewTable(t)
-		swallowed := table.Inject(fault)
-		ctx, giveUp := context.WithCancel(t.Context())
-		context.AfterFunc(ctx, swallowed.Remove)
-		go func() {
-			<-swallowed.Reached()
-			giveUp()
-		}()
-		err := book(ctx, table.Client("alice").Client, table.Name(), "12A")
-		fmt.Printf("given up: %t, booked: %d\n", errors.Is(err, context.Canceled), len(table.Items()))
-	}
-	// Output:
-	// given up: true, booked: 0
-	// given up: true, booked: 1
-}
-
-// Bob sees the seat taken before Alice knows that it is hers.
-func ExampleHoldResponse() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t)
-	alice, bob := table.Client("alice"), table.Client("bob")
-	gate := alice.Inject(queuelocktest.HoldResponse())
-	answer := make(chan error)
-	go func() { answer <- book(t.Context(), alice.Client, table.Name(), "12A") }()
-	<-gate.Reached()
-	fmt.Println("bob has the seat:", book(t.Context(), bob.Client, table.Name(), "12A") == nil)
-	gate.Release()
-	fmt.Println("alice has the seat:", <-answer == nil)
-	// Output:
-	// bob has the seat: false
-	// alice has the seat: true
-}
-
-// A copy of a request arrives when the test lets it.
-func ExampleHoldDuplicate() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t)
-	alice := table.Client("alice")
-	gate := alice.Inject(queuelocktest.HoldDuplicate().Times(1))
-	fmt.Println(book(t.Context(), alice.Client, table.Name(), "12A"))
-	gate.Release()
-	fmt.Println(table.Settle(t.Context()))
-	fmt.Println("refused:", table.Counts()["PutItem"].FailedConditions)
-	// Output:
-	// <nil>
-	// <nil>
-	// refused: 1
-}
-
-// A request arrives after its caller has given up.
-func ExampleFault_LandingAnyway() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t)
-	alice := table.Client("alice")
-	gate := alice.Inject(queuelocktest.HoldRequest().LandingAnyway())
-	ctx, giveUp := context.WithCancel(t.Context())
-	go func() {
-		<-gate.Reached()
-		giveUp()
-	}()
-	err := book(ctx, alice.Client, table.Name(), "12A")
-	fmt.Printf("given up: %t, booked: %d\n", err != nil, len(table.Items()))
-	gate.Release()
-	fmt.Println(table.Settle(t.Context()))
-	fmt.Println("booked:", len(table.Items()))
-	// Output:
-	// given up: true, booked: 0
-	// <nil>
-	// booked: 1
-}
-
-// A fault meets the second conditional write of a seat in row 12 only.
-func ExampleFault_Where() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t)
-	row12 := func(r queuelocktest.Request) bool { return strings.HasPrefix(r.Items()[0].Sort, "12") }
-	conditional := func(r queuelocktest.Request) bool { return strings.Contains(r.Expression(), "attribute_not_exists") }
-	refused := queuelocktest.Refuse(queuelocktest.AccessDenied).Of("PutItem")
-	table.Inject(refused.Mentioning("attribute_not_exists").Where(row12).Nth(2))
-	later := table.Inject(refused.Where(conditional).After(4))
-	alice := table.Client("alice")
-	for _, seat := range []string{"11A", "12A", "12B", "12C", "12D", "12E", "12F"} {
-		if seat == "12F" {
-			later.Remove()
-		}
-		if err := book(t.Context(), alice.Client, table.Name(), seat); err != nil {
-			fmt.Println(seat, "is not booked")
-		}
-	}
-	fmt.Println("in the log:", strings.Contains(table.Log(), "AccessDeniedException"))
-	// Output:
-	// 12B is not booked
-	// 12E is not booked
-	// in the log: true
-}
-
-// Items expire on the database's clock, which the test moves.
-func ExampleWithClock() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time { return now }),
-		queuelocktest.WithExpiry(), queuelocktest.WithTTLAttribute("until"), queuelocktest.WithLatency(time.Millisecond))
-	_, err := table.Client("alice").PutItem(t.Context(), &dynamodb.PutItemInput{
-		TableName: aws.String(table.Name()),
-		Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "train-1"}, "sk": &types.AttributeValueMemberS{Value: "12A"},
-			"until": &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(time.Hour).Unix())},
-		},
-	})
-	fmt.Println(err, len(table.Items()))
-	now = now.Add(2 * time.Hour)
-	fmt.Println("after two hours:", len(table.Items()))
-	// Output:
-	// <nil> 1
-	// after two hours: 0
-}
-
-// A table without dates, with names of the test's own.
-func ExampleNewTable() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	table := queuelocktest.NewTable(t, queuelocktest.WithName("seats"), queuelocktest.WithKeys("train", "seat"),
-		queuelocktest.WithoutDate())
-	found, err := table.Client("alice").DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("seats")})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, key := range found.Table.KeySchema {
-		fmt.Println(table.Name(), key.KeyType, *key.AttributeName)
-	}
-	// Output:
-	// seats HASH train
-	// seats RANGE seat
-}
-
-// Transactions of all clients, or of one, become visible item by item.
-func ExampleWithSplitTransactions() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	const seed = 1
-	table := queuelocktest.NewTable(t, queuelocktest.WithSplitTransactions(2*time.Millisecond, 0, seed))
-	alice, bob := table.Client("alice"), table.Client("bob")
-	bob.Inject(queuelocktest.SplitTransactions(time.Millisecond, seed))
-	fmt.Println(bookAll(t.Context(), alice.Client, table.Name(), "12A", "12B"))
-	fmt.Println(bookAll(t.Context(), bob.Client, table.Name(), "13A", "13B"))
-	fmt.Println("visible once answered:", len(table.Items()))
-	// Output:
-	// <nil>
-	// <nil>
-	// visible once answered: 4
-}
-
-// Another engine, and a table that the program under test creates.
-func ExampleWithEngine() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	engine := embedded.New(embedded.Config{}) // in place of a proxy to DynamoDB Local
-	table := queuelocktest.NewTable(t, queuelocktest.WithEngine(engine), queuelocktest.WithoutTable())
-	out, err := table.Client("alice").ListTables(t.Context(), &dynamodb.ListTablesInput{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("tables:", len(out.TableNames))
-	// Output:
-	// tables: 0
 }

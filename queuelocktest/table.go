@@ -119,7 +119,8 @@ func (t *Table) Settle(ctx context.Context) error { return t.net.Settle(ctx) }
 func (t *Table) Items() []map[string]types.AttributeValue {
 	t.tb.Helper()
 	var items []map[string]types.AttributeValue
-	pages := dynamodb.NewScanPaginator(t.direct, &dynamodb.ScanInput{TableName: &t.cfg.name, ConsistentRead: aws.Bool(true)})
+	scan := dynamodb.ScanInput{TableName: &t.cfg.name, ConsistentRead: aws.Bool(true)}
+	pages := dynamodb.NewScanPaginator(t.direct, &scan)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(context.Background())
 		if err != nil {

@@ -20,7 +20,8 @@ type EvictError struct {
 // Renewed returns the holder as it is now if it still is one: it has renewed its lease since it was shown. If ok is
 // false it is gone, by its release, an eviction or queuelock.Client.Resume.
 func (e *EvictError) Renewed() (now queue.Holder, ok bool) {
-	i := slices.IndexFunc(e.Serving, func(h queue.Holder) bool { return h.ID == e.Holder.ID && h.Ticket == e.Holder.Ticket })
+	same := func(h queue.Holder) bool { return h.ID == e.Holder.ID && h.Ticket == e.Holder.Ticket }
+	i := slices.IndexFunc(e.Serving, same)
 	if i < 0 {
 		return now, false
 	}
@@ -29,7 +30,8 @@ func (e *EvictError) Renewed() (now queue.Holder, ok bool) {
 
 func (e *EvictError) Error() string {
 	if now, ok := e.Renewed(); ok {
-		return fmt.Sprintf("this holder has renewed its lease since it was read: %s, beat %d, which ends in %v unless it is renewed",
+		return fmt.Sprintf("this holder has renewed its lease since it was read: %s, beat %d, "+
+			"which ends in %v unless it is renewed",
 			quote.Text(now.Owner), now.Beat, max(0, now.Remaining).Round(time.Millisecond))
 	}
 	if len(e.Serving) == 0 {
@@ -48,8 +50,8 @@ func (e *EvictError) Error() string {
 
 // Evict ends the turn of a holder on behalf of an operator, as the operator was shown it: by its id and ticket, and by
 // its beat if it has a lease. A repetition never evicts another holder. A live owner is refused by its next heartbeat,
-// and its fence from now on. A nil error says that the holder is gone, by this call or by its own release meanwhile, and an
-// [*EvictError] that it was not as it was shown. After any other error it may be gone.
+// and its fence from now on. A nil error says that the holder is gone, by this call or by its own release meanwhile,
+// and an [*EvictError] that it was not as it was shown. After any other error it may be gone.
 func (s Sweeper) Evict(ctx context.Context, shown queue.Holder) (queue.Record, error) {
 	rec, err := s.Table.Record(ctx)
 	for err == nil {

@@ -20,8 +20,8 @@ type Table interface {
 	Look(ctx context.Context) (queue.Snapshot, error)
 	// Record reads the record, consistently.
 	Record(ctx context.Context) (queue.Record, error)
-	// Write sends a write of the record. It returns the record as it is afterwards, or as it refused the write, and whether the
-	// write was applied. After an error it may have been.
+	// Write sends a write of the record. It returns the record as it is afterwards, or as it refused the write, and
+	// whether the write was applied. After an error it may have been.
 	Write(ctx context.Context, w clause.Write) (rec queue.Record, applied bool, err error)
 	// Remove sends a delete of the row that was read, and returns whether it was applied.
 	Remove(ctx context.Context, row queue.Waiter, w clause.Write) (applied bool, err error)
@@ -41,9 +41,8 @@ type Sweeper struct {
 // seconds, and stays below a partition's limit of 1,000 write units a second.
 const parallel = 16
 
-// Rows removes rows that were seen expired, with one request each. It returns how many
-// it removed, and the first error. A row that has changed is no error. It ends like a request by which the [Table] has
-// ended its goroutine.
+// Rows removes rows that were seen expired, with one request each. It returns how many it removed, and the first error.
+// A row that has changed is no error. It ends like a request by which the [Table] has ended its goroutine.
 func (s Sweeper) Rows(ctx context.Context, expired []queue.Waiter) (removed int, err error) {
 	var mu sync.Mutex // guards removed and err
 	var all group.All
@@ -91,8 +90,8 @@ func (s Sweeper) Holders(ctx context.Context, holders []queue.Holder) (rec queue
 	return rec, n, nil
 }
 
-// evict is EVICT of at most queue.MaxEvicted holders whose leases have ended, all or none. If it is refused, one of them has
-// changed: judge again. Closed entries come first: the mark is of the last, which is a turn if there is one.
+// evict is EVICT of at most queue.MaxEvicted holders whose leases have ended, all or none. If it is refused, one of
+// them has changed: judge again. Closed entries come first: the mark is of the last, which is a turn if there is one.
 func (s Sweeper) evict(holders ...queue.Holder) clause.Write {
 	closed := slices.DeleteFunc(slices.Clone(holders), func(h queue.Holder) bool { return !h.Closed })
 	holders = append(closed, queue.Turns(holders)...)
@@ -113,10 +112,9 @@ type Swept struct{ Waiters, Holders int }
 
 func (s *Swept) add(o Swept) { s.Waiters, s.Holders = s.Waiters+o.Waiters, s.Holders+o.Holders }
 
-// Sweep looks at the whole queue and removes all that has expired, by the clock or by what
-// the observer has seen. A queue without holders and outstanding tickets becomes idle, so
-// that the next Acquire is one request and Config.Forget counts from then on. It returns
-// what it removed, and the first error of each kind.
+// Sweep looks at the whole queue and removes all that has expired, by the clock or by what the observer has seen. A
+// queue without holders and outstanding tickets becomes idle, so that the next Acquire is one request and Config.Forget
+// counts from then on. It returns what it removed, and the first error of each kind.
 func (s Sweeper) Sweep(ctx context.Context) (Swept, error) {
 	snapshot, err := s.Table.Look(ctx)
 	if err != nil {
@@ -142,8 +140,9 @@ func (s Sweeper) Sweep(ctx context.Context) (Swept, error) {
 }
 
 // MakeIdle sends RESET for a client that was granted nothing, after it has removed holders from the record. The first
-// ticket that was served since holders became present was granted, and a ticket behind it may be outstanding. If the record is
-// of a wider scope, the table's TTL must not delete it. A refusal is no error: another client has done it, or has taken a ticket.
+// ticket that was served since holders became present was granted, and a ticket behind it may be outstanding. If the
+// record is of a wider scope, the table's TTL must not delete it. A refusal is no error: another client has done it, or
+// has taken a ticket.
 func (s Sweeper) MakeIdle(ctx context.Context, rec queue.Record) error {
 	var forget time.Time
 	if _, latest, known := s.Clock.At(time.Now()); known && s.Forget > 0 && rec.Scope == ticket.ScopeQueue {

@@ -15,8 +15,8 @@ type Request struct {
 }
 
 // Revoke asks a holder to give way, by one request: that of the id and the ticket that were read, and no other. ring is
-// called with its bell unless the holder is gone, so that it may look at once. Returns [*EvictError] if the holder is gone.
-// After any other error it may have been asked.
+// called with its bell unless the holder is gone, so that it may look at once. Returns [*EvictError] if the holder is
+// gone. After any other error it may have been asked.
 func (s Sweeper) Revoke(ctx context.Context, h queue.Holder, r Request, ring func(bell string)) error {
 	if h.Closed {
 		return s.gone(h, queue.Record{})

@@ -20,7 +20,7 @@ type Config struct {
 	Interval time.Duration
 	// OnSwept is called after each sweep that removed something, with the queue's name. Nil means none.
 	OnSwept func(queue string, swept Swept)
-	// OnError is called after each sweep that failed, and with no name if Keys failed. The next round tries again. Nil means
+	// OnError is called after each sweep that failed, and with no name if Keys failed. The next round retries. Nil means
 	// none.
 	OnError func(queue string, err error)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/queuelock/queuelock/clause"
 )
 
-// Master is an atomic counter that issues numbers: one attribute of one item, with the last number issued. It makes writes,
-// and says what follows if DynamoDB refuses one. It sends nothing.
+// Master is an atomic counter that issues numbers: one attribute of one item, with the last number issued. It makes
+// writes, and says what follows if DynamoDB refuses one. It sends nothing.
 type Master struct {
 	Attribute string       // of the counter, without the prefix of Names
 	Names     clause.Names // of the item's attributes; Key is needed
@@ -40,8 +40,8 @@ func (r Rider) changes(last clause.Operand) []clause.Change {
 }
 
 var (
-	// ErrSeeded says that the counter was seeded before: by another client, or by an attempt without an answer. Nothing was
-	// written: take again.
+	// ErrSeeded says that the counter was seeded before: by another client, or by an attempt without an answer. Nothing
+	// was written: take again.
 	ErrSeeded = errors.New("the counter was seeded by another client first")
 	// ErrNoItem says that the item of the counter is missing. Nothing was written.
 	ErrNoItem = errors.New("the counter's item is missing")
@@ -74,8 +74,8 @@ func (m Master) TakeThenSeed(r Rider, base Number) Take {
 	return Take{Write: m.increment(r, false, base), master: m, rider: r, base: base}
 }
 
-// Refused returns what follows after DynamoDB has refused t and has returned the item as it is, nil if there is none. If the
-// error is nil, it is the write to send next: a seed.
+// Refused returns what follows after DynamoDB has refused t and has returned the item as it is, nil if there is none.
+// If the error is nil, it is the write to send next: a seed.
 //
 //	| refused | by                        | what follows                        |
 //	|---------|---------------------------|-------------------------------------|
@@ -107,7 +107,7 @@ func (t Take) Refused(item clause.Item) (Take, error) {
 	return t, ErrRefused
 }
 
-// Number returns the last number that the counter of an item has issued. After a [Take] that was applied it is the caller's.
+// Number returns the last number that the counter of an item has issued: the caller's, after a [Take] that was applied.
 func (m Master) Number(item clause.Item) (Number, error) {
 	return FromAttribute(item[m.Names.Prefix+m.Attribute])
 }
@@ -122,7 +122,7 @@ var zero = clause.V(Number{}.Attribute())
 // count is how many numbers the increment takes.
 func (r Rider) count() types.AttributeValue { return Number{}.Plus(1 + r.More).Attribute() }
 
-// most is the last number after which there are as many.
+// most is the highest number that leaves room for the increment.
 func (r Rider) most() clause.Operand { return clause.V(Max.Minus(1 + r.More).Attribute()) }
 
 func (m Master) number() clause.Path { return clause.At(m.Attribute) }
@@ -150,7 +150,8 @@ func (m Master) seed(r Rider, base Number) clause.Write {
 		Name:   cmp.Or(r.Name, "NUMBER") + " that seeds",
 		Repeat: clause.BySender, // as the increment that it is for: its refusal proves that the rider was not applied
 		If:     []clause.Cond{m.missing()},
-		Do:     append([]clause.Change{m.number().Set(clause.V(first.Attribute()))}, r.changes(clause.V(base.Attribute()))...),
+		Do: append([]clause.Change{m.number().Set(clause.V(first.Attribute()))},
+			r.changes(clause.V(base.Attribute()))...),
 	}
 }
 
@@ -168,8 +169,8 @@ func (m Master) Raise(to Number) clause.Write {
 	}
 }
 
-// missing asks that there is no counter, and that one may be created. Of an item of the counter's own it is not "no
-// ticketNumber": an item of another program must not become a counter.
+// missing asks that there is no counter, and that one may be created. For a counter with an item of its own it is not
+// enough that ticketNumber is absent: an item of another program must not become a counter.
 func (m Master) missing() clause.Cond {
 	if !m.Host {
 		return clause.Key.Absent().As("no item")
@@ -186,15 +187,15 @@ func (m Master) missing() clause.Cond {
 	return clause.All(conds...).As("no counter")
 }
 
-// rate is how many numbers there are for each second. One item takes about a thousand writes a second, so a counter never
-// catches up with the time. Numbers stay below 2^53, up to which JSON and JavaScript keep them exactly, for 28,000 years.
+// rate is how many numbers there are for each second. One item takes about a thousand writes a second, so a counter
+// never catches up with the time. For 28,000 years numbers stay below 2^53, and exact in JavaScript.
 const rate = 10_000
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Base returns the number after which a counter begins at a time: ten thousand for each second since 2026, and zero before.
-// So one that was deleted begins above its earlier numbers, if the time is not before that of the last one. No number is
-// issued twice for a time that is too late.
+// Base returns the number after which a counter begins at a time: ten thousand for each second since 2026, and zero
+// before. So a counter that was deleted begins above its earlier numbers, unless the clock went back since the last
+// one. A clock that is ahead does no harm.
 func Base(t time.Time) Number {
 	return FromUint64(uint64(max(0, t.UnixMilli()-epoch.UnixMilli())) * (rate / 1000))
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Digits is the number of digits of a padded [Number], and the precision of DynamoDB's
-// numbers.
+// Digits is the number of digits of a padded [Number], and the precision of DynamoDB's numbers.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 const Digits = 38
 
@@ -104,8 +103,7 @@ func (n *Number) UnmarshalText(text []byte) error {
 // IsZero reports whether n is no ticket.
 func (n Number) IsZero() bool { return n == Number{} }
 
-// Compare returns -1 if n was issued before o, 0 if they are the same, and 1 if n was
-// issued later.
+// Compare returns -1 if n was issued before o, 0 if they are the same, and 1 if n was issued later.
 func (n Number) Compare(o Number) int {
 	return cmp.Or(cmp.Compare(n.high, o.high), cmp.Compare(n.low, o.low))
 }
@@ -161,10 +159,9 @@ func (n Number) After(o Number) uint64 {
 	return d.low
 }
 
-// Scope says which counter issues the tickets of a queue. A queue keeps the scope of
-// its first use for life. In the wider scopes a counter beside the queues issues the
-// ticket, so the tickets of one queue have gaps. A counter that was lost is raised above
-// the tickets of its queues.
+// Scope says which counter issues the tickets of a queue. A queue keeps the scope of its first use for life. In the
+// wider scopes a counter beside the queues issues the ticket, so the tickets of one queue have gaps. A counter that was
+// lost is raised above the tickets of its queues.
 type Scope int
 
 const (

@@ -4,45 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// memory carries requests to a DynamoDB in memory. Tests use package
-// queuelocktest; an example has no testing.TB to give it.
-type memory struct{ engine http.Handler }
-
-func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := httptest.NewRecorder()
-	m.engine.ServeHTTP(answer, r)
-	return answer.Result(), nil
-}
 
 // A report that some process writes every hour: if another one is at it, three
 // attempts are enough.
 func ExampleAttempts() {
 	ctx := context.Background()
-	db := dynamodb.New(dynamodb.Options{
-		Region:       "local",
-		BaseEndpoint: aws.String("http://dynamodb.invalid"),
-		HTTPClient:   &http.Client{Transport: memory{embedded.New(embedded.Config{})}},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local"}, nil
-		}),
-	})
-	if err := queuelock.CreateTable(ctx, db, "queuelock", queuelock.Config{}); err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{})
+	locks, err := queuelock.New(locktest.Memory(), "queuelock", queuelock.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -87,37 +60,4 @@ func ExampleParse() {
 	// 1m30s: NoWait false, limit 1m30s true, 0 tries, pause 0s
 	// forever: NoWait false, limit 0s false, 0 tries, pause 0s
 	// 5x2s: NoWait false, limit 0s false, 5 tries, pause 2s
-}
-
-func ExampleFor() {
-	fmt.Println(waitpolicy.For(time.Minute), waitpolicy.For(0) == waitpolicy.NoWait)
-	fmt.Println("valid:", waitpolicy.For(time.Minute).Validate() == nil, waitpolicy.For(-time.Minute).Validate() == nil)
-	// Output:
-	// 1m0s true
-	// valid: true false
-}
-
-// A pause is shortened at random, by up to a fifth.
-func ExampleWait_Pause() {
-	wait := waitpolicy.Attempts(5, 2*time.Second)
-	fmt.Println(wait.Pause(0), wait.Pause(0.5))
-	// Output:
-	// 2s 1.8s
-}
-
-// The next waiter looks as often as the schedule allows if nothing is known of the turn.
-func ExampleSchedule_Delay() {
-	schedule := waitpolicy.Schedule{Fastest: 5 * time.Millisecond, SlowestNext: time.Second, Slowest: 15 * time.Second}
-	next := schedule.Delay(waitpolicy.Observation{Serving: true}, 0)
-	deeper := schedule.Delay(waitpolicy.Observation{Serving: true, Ahead: 20, Mean: time.Second, ClearIn: time.Minute}, 0)
-	fmt.Println(next <= schedule.SlowestNext, deeper > next)
-	// Output:
-	// true true
-}
-
-func ExampleSchedule_Validate() {
-	slow := waitpolicy.Schedule{SlowestNext: time.Minute}.WithDefaults()
-	fmt.Println(slow.Validate())
-	// Output:
-	// it must grow from Fastest 1ms to SlowestNext 1m0s to Slowest 15s
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// Pace is what one waiter has seen of its queue, and when it acts next. Snapshots, bells and times go in, and the length of a
-// sleep comes out. It makes no request and reads no clock; random numbers are given to it.
+// Pace is what one waiter has seen of its queue, and when it acts next. Snapshots, bells and times go in, and the
+// length of a sleep comes out. It makes no request and reads no clock; random numbers are given to it.
 type Pace struct {
 	floor  ticket.Number
 	holder string        // the first one
@@ -25,7 +25,8 @@ type Pace struct {
 	joins   bool
 }
 
-// NewPace returns the pace of a waiter that has seen nothing. The last turn in this process ended at a time; zero: none is known.
+// NewPace returns the pace of a waiter that has seen nothing. The last turn in this process ended at a time; zero:
+// unknown.
 func NewPace(ended time.Time) Pace { return Pace{last: ended} }
 
 // Saw records a snapshot with so many rows ahead.
@@ -117,8 +118,8 @@ func (p *Pace) Delay(s Schedule, v View, draw func() float64) time.Duration {
 // observation returns what is known of the turns before the waiter's own.
 func (p *Pace) observation(v View) Observation {
 	o := Observation{
-		Ahead: p.Before(), Serving: len(v.Record.Holders) > 0, Mean: v.Record.HoldTime.Mean, Deviation: v.Record.HoldTime.Deviation,
-		Age: v.Now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
+		Ahead: p.Before(), Serving: len(v.Record.Holders) > 0, Age: v.Now.Sub(p.moved), ClearIn: p.clearIn, Trip: p.trip,
+		Mean: v.Record.HoldTime.Mean, Deviation: v.Record.HoldTime.Deviation,
 	}
 	o.Bell = o.Mean > 0 && v.Rung.Trust > 0
 	if permits := time.Duration(v.Permits); permits > 1 {
@@ -131,8 +132,8 @@ func (p *Pace) observation(v View) Observation {
 	return o
 }
 
-// age returns the best guess of how long the present turn has lasted, and the longest that it can have. Clocks may differ by more than
-// is allowed for, so looks bound what the holder's entry says.
+// age returns the best guess of how long the present turn has lasted, and the longest that it can have. Clocks may
+// differ by more than is allowed for, so looks bound what the holder's entry says.
 func (p *Pace) age(rec queue.Record, middle, now time.Time) (age, most time.Duration) {
 	lasted, seen := p.Lasted(rec, middle, now), now.Sub(p.moved)
 	switch most = now.Sub(p.still); {
@@ -145,8 +146,8 @@ func (p *Pace) age(rec queue.Record, middle, now time.Time) (age, most time.Dura
 	return lasted, most
 }
 
-// Lasted returns for how long the present turn has probably lasted, by what its holder's entry says. Zero: that is not known. middle
-// is the best guess of DynamoDB's clock. A turn that was granted by name has begun when its holder saw the grant.
+// Lasted returns for how long the present turn has probably lasted, by what its holder's entry says. Zero: that is not
+// known. middle is the best guess of DynamoDB's clock. A turn that is granted by name begins when its holder sees that.
 func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
 	if len(rec.Holders) == 0 || middle.IsZero() || rec.Holders[0].Since.IsZero() {
 		return 0
@@ -161,8 +162,7 @@ func (p *Pace) Lasted(rec queue.Record, middle, now time.Time) time.Duration {
 	return lasted
 }
 
-// slowest returns the longest delay, at most limit, of a waiter that must only notice when all that is in the way
-// has expired.
+// slowest returns the longest delay, at most limit, of a waiter that must only notice when all in its way has expired.
 func (p *Pace) slowest(limit time.Duration) time.Duration {
 	if p.clearIn > 0 {
 		return min(limit, p.clearIn)
@@ -170,18 +170,18 @@ func (p *Pace) slowest(limit time.Duration) time.Duration {
 	return limit
 }
 
-// crowded returns the shortest delay of a waiter for the result of the present turn. All such waiters are next, so they must not
-// look as often as one alone would: a quarter of the turn may pass between two looks, or a sixteenth of a usual one, and more time the
-// more waiters there are.
+// crowded returns the shortest delay of a waiter for the result of the present turn. All such waiters are next, so they
+// must not look as often as one alone would: a quarter of the turn may pass between two looks, or a sixteenth of a
+// usual one, and more time the more waiters there are.
 func (p *Pace) crowded(s Schedule, v View) time.Duration {
 	if !p.once {
 		return 0
 	}
-	return min(max(v.Now.Sub(p.moved)/4, v.Record.HoldTime.Mean/16), s.SlowestNext+s.SlowestNext/4*time.Duration(v.Ahead), s.Slowest)
+	part := max(v.Now.Sub(p.moved)/4, v.Record.HoldTime.Mean/16)
+	return min(part, s.SlowestNext+s.SlowestNext/4*time.Duration(v.Ahead), s.Slowest)
 }
 
-// Lazily returns how long a waiter sleeps that looks only when one of a few slots is free, or so late that not all look at
-// once.
+// Lazily returns how long a waiter sleeps that looks when one of a few slots is free, or so late that few look at once.
 func (p *Pace) Lazily(s Schedule, d time.Duration, draw func() float64) time.Duration {
 	return max(d, around(p.slowest(s.Slowest)*2/3, draw))
 }
@@ -191,9 +191,8 @@ func around(d time.Duration, draw func() float64) time.Duration {
 	return time.Duration(float64(d) * (0.5 + draw()))
 }
 
-// MayHaveEnded reports whether a CLAIM is worth more than a look, which only shows that it is time for a CLAIM: the
-// turns are so short that a round trip matters, and this one may be over. A refused CLAIM costs a write unit, so it
-// allows two for each turn.
+// MayHaveEnded reports whether to send a CLAIM without a look before it: turns are so short that the round trip of
+// the look matters, and this turn may be over. A refused CLAIM costs a write unit, so two are allowed in each turn.
 func (p *Pace) MayHaveEnded(rec queue.Record, now time.Time) bool {
 	turn := rec.HoldTime
 	single := len(rec.Holders) == 1 && !rec.Shared

@@ -10,9 +10,9 @@ import (
 // Schedule bounds the delay between two looks.
 type Schedule struct {
 	Fastest time.Duration // the shortest delay, of the next in line. Default 1 ms.
-	// SlowestNext is the longest delay of the next in line, and of the waiters behind it in the first minute of a turn. So the
-	// lock idles no longer between two turns, unless turns of even length suddenly become short: then four times as long.
-	// Default 1 s.
+	// SlowestNext is the longest delay of the next in line, and of the waiters behind it in the first minute of a turn. So
+	// the lock idles no longer between two turns, unless turns of even length suddenly become short: then four times as
+	// long. Default 1 s.
 	SlowestNext time.Duration
 	Slowest     time.Duration // the longest delay of all. Default 15 s.
 }
@@ -44,17 +44,17 @@ func (s Schedule) Validate() error {
 type Observation struct {
 	Ahead   int  // the live rows ahead. Zero means that this one is next.
 	Serving bool // there is a holder
-	// Age is the best guess of how long the present turn has lasted, or the lock has been idle. AtMost is the longest that the
-	// turn can have lasted.
+	// Age is the best guess of how long the present turn has lasted, or the lock has been idle. AtMost is the longest that
+	// the turn can have lasted.
 	Age, AtMost     time.Duration
 	Mean, Deviation time.Duration // of recent turns, from the record
 	ClearIn         time.Duration // a lower bound of the time until all that is ahead expires without renewals
 	Trip            time.Duration // the round trip of a request
-	Bell            bool          // the waiter will probably be rung when its turn comes: looks are for a bell that is lost
+	Bell            bool          // it will probably be rung when its turn comes: looks are for a lost bell
 }
 
-// Delay returns the time until the next look. jitter is a random number in [0, 1), by which up to a fifth is taken off, so that
-// waiters do not look in step.
+// Delay returns the time until the next look. jitter is a random number in [0, 1), by which up to a fifth is taken off,
+// so that waiters do not look in step.
 func (s Schedule) Delay(o Observation, jitter float64) time.Duration {
 	if o.Bell {
 		jitter /= 4 // or the look would come before the bell
@@ -78,8 +78,8 @@ func (o Observation) usual() bool {
 	return o.Serving && o.Mean > 0 && o.Age <= 2*o.Mean+4*o.Deviation
 }
 
-// sure returns how long a turn lasts at least, if turns are even. Zero: they are not, or the present one is much longer, and nothing
-// is known of the next.
+// sure returns how long a turn lasts at least, if turns are even. Zero: they are not, or the present one is much
+// longer, and nothing is known of the next.
 func (o Observation) sure() time.Duration {
 	if o.Deviation > o.Mean/4 || o.Serving && !o.usual() {
 		return 0
@@ -95,9 +95,9 @@ func (o Observation) rest(lasted time.Duration) time.Duration {
 	return max(0, o.sure()-lasted)
 }
 
-// next returns the delay of the next in line. It sleeps through what is sure of an even turn. Then it looks more often the nearer
-// the likely end is, which is uncertain by the deviation: each twenty-fifth of a turn far from it, and at most each four hundredth.
-// A turn of any length is likely to last as long again as it has.
+// next returns the delay of the next in line. It sleeps through what is sure of an even turn. Then it looks more often
+// the nearer the likely end is: each twenty-fifth of a turn far from it, and at most each four hundredth. The deviation
+// says how uncertain that end is. A turn that may have any length is likely to last as long again as it has.
 func (s Schedule) next(o Observation) time.Duration {
 	sure, early := o.sure(), o.rest(o.AtMost+o.Trip)
 	switch {
@@ -118,10 +118,11 @@ func (s Schedule) next(o Observation) time.Duration {
 	return min(delay, s.SlowestNext)
 }
 
-// behind returns the least delay of a waiter behind others. Each turn ahead takes a round trip and more. Beyond that it sleeps for a
-// quarter of what they take on average, but no longer than the present turn has lasted: it may be that all are short now. For an
-// eighth of that it sleeps in any case. Turns of even length are slept through: half of them, as waiters ahead may leave, or most of
-// them if little time can be lost. One of them, if it is alone, is left a little earlier: its look shows when the next one begins.
+// behind returns the least delay of a waiter behind others. Each turn ahead takes a round trip and more. Beyond that
+// it sleeps for a quarter of what they take on average, but no longer than the present turn has lasted: it may be
+// that all are short now. For an eighth of that it sleeps in any case. Turns of even length are slept through: half
+// of them, as waiters ahead may leave, or most of them if little time can be lost. The sleep through a single one
+// ends a little earlier, because that look shows when the next turn begins.
 func (s Schedule) behind(o Observation) time.Duration {
 	n, mean, age, sure := float64(o.Ahead), float64(o.Mean), float64(o.Age), o.sure()
 	delay := max(min(n*mean/4, age), age/8) + n*float64(o.Trip)

@@ -1,24 +1,23 @@
-// Package waitpolicy says how long to wait for a lock, and how often to poll meanwhile.
-// Users of locks need [NoWait], [For], [Forever] and [Attempts]. It decides nothing about
-// fairness or exclusion, makes no request and reads no clock: internal/play looks, rests and claims when a [Pace] says so.
-// Pace is of the protocol, and may change in any version.
+// Package waitpolicy says how long to wait for a lock, and how often to poll meanwhile. Users of locks need [NoWait],
+// [For], [Forever] and [Attempts]. It decides nothing about fairness or exclusion, makes no request and reads no clock:
+// internal/play looks, rests and claims when a [Pace] says so. Pace is of the protocol, and may change in any version.
 //
-// A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the queue. A sleep past the end of a turn leaves
-// the lock idle, while an early look costs one read unit. Turns of even length are slept through. Others may end at any time, so each
-// sleep is a part of what the present turn has lasted: then the lock idles for no longer than that part, whatever the lengths of
-// turns are, and looks grow with the logarithm of a turn's length. Turns are even if their deviation is at most a quarter of their
-// mean, and the present one is not unusually long.
+// A [Wait] bounds a whole Acquire. A [Schedule] bounds the time between two looks at the queue. A sleep past the end of
+// a turn leaves the lock idle, while an early look costs one read unit. Turns of even length are slept through. Others
+// may end at any time, so each sleep is a part of what the present turn has lasted: then the lock idles for no longer
+// than that part, whatever the lengths of turns are, and looks grow with the logarithm of a turn's length. Turns are
+// even if their deviation is at most a quarter of their mean, and the present one is not unusually long.
 //
 //	distance  turns                         look again after
 //	next      even, before the mean less    what is left of that, at most the age of the turn, or SlowestNext
 //	          two deviations
-//	next      near the mean                 an eighth of the time to or since the likely end, and a quarter of the deviation; up
-//	                                        to a twenty-fifth of the mean, half of the age, and SlowestNext
+//	next      near the mean                 an eighth of the time to or since the likely end, and a quarter of the
+//	                                        deviation; up to a twenty-fifth of the mean, half of the age, and SlowestNext
 //	next      unknown, or long past         an eighth of the age, up to SlowestNext
 //	second    even, long before its end     shortly before the present turn is likely to end
 //	nth       even                          half of what the turns ahead take at least, up to 4 times SlowestNext
-//	nth       other                         n round trips, and n quarters of the mean, up to the age; or an eighth of the age; up to
-//	                                        SlowestNext, or a sixtieth of the age
+//	nth       other                         n round trips, and n quarters of the mean, up to the age; or an eighth of the
+//	                                        age; up to SlowestNext, or a sixtieth of the age
 //	any       –                             never later than all ahead may have expired
 package waitpolicy
 
@@ -29,8 +28,7 @@ import (
 	"time"
 )
 
-// Wait says for how long, or how often, Acquire tries. Values are comparable. The zero
-// Wait is [NoWait].
+// Wait says for how long, or how often, Acquire tries. Values are comparable. The zero Wait is [NoWait].
 //
 //	| wait              | a busy lock                              | in order |
 //	|-------------------|------------------------------------------|----------|
@@ -46,9 +44,9 @@ type Wait struct {
 }
 
 var (
-	// NoWait refuses a busy lock with one request, and takes no ticket. Two are needed where one cannot tell: of a
-	// reader while only a writer waits, and of a client that sees a lease without an end for the first time. A wider
-	// scope takes one more, and a ticket. At a table that does not answer it ends after 3 s.
+	// NoWait refuses a busy lock with one request, and takes no ticket. A reader needs two while only a writer waits,
+	// and so does a client that sees a lease without an end for the first time. A wider scope takes one more, and a
+	// ticket. At a table that does not answer it ends after 3 s.
 	NoWait = Wait{}
 	// Forever waits until the lock is served or the context ends.
 	Forever = Wait{forever: true}
@@ -58,11 +56,9 @@ var (
 // attempt is made, as with NoWait. Validate refuses a negative d.
 func For(d time.Duration) Wait { return Wait{limit: d} }
 
-// Attempts tries n times with [NoWait], and pauses between two attempts for every,
-// shortened at random by up to a fifth. Clients that wait in the queue go first, so in
-// a busy queue all attempts may fail. At a table that does not answer each attempt ends
-// after 3 s. Attempts(1, every) is NoWait. Validate refuses n below 1 and pauses below
-// a millisecond.
+// Attempts tries n times with [NoWait], and pauses between two attempts for every, shortened at random by up to a
+// fifth. Clients that wait in the queue go first, so in a busy queue all attempts may fail. At a table that does not
+// answer each attempt ends after 3 s. Attempts(1, every) is NoWait. Validate refuses n below 1 and every below 1 ms.
 func Attempts(n int, every time.Duration) Wait {
 	if n == 1 && every >= 0 {
 		return NoWait
@@ -70,8 +66,7 @@ func Attempts(n int, every time.Duration) Wait {
 	return Wait{repeated: true, attempts: n, every: every}
 }
 
-// Parse reads "forever", "0", a duration in the form of time.ParseDuration, or
-// attempts, such as "5x2s".
+// Parse reads "forever", "0", a duration in the form of time.ParseDuration, or attempts, such as "5x2s".
 func Parse(s string) (Wait, error) {
 	if s == "forever" {
 		return Forever, nil

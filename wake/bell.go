@@ -7,9 +7,9 @@ import (
 )
 
 // A bell in the table is an address, a key and a host, such as "10.0.0.5:29440 00112233445566778899aabbccddeeff
-// 0123456789abcdef". The datagram that rings it is ringing and the key. The key is the wait's own, random, and ends with the
-// wait. So it needs no signature: a copy of the datagram can do no more than the first one, and a signature without a clock
-// could not tell them apart either.
+// 0123456789abcdef". The datagram that rings it is ringing and the key. The key is the wait's own, random, and ends
+// with the wait. So it needs no signature: a copy of the datagram can do no more than the first one, and a signature
+// without a clock could not tell them apart either.
 const ringing = "queuelock bell 1"
 
 type bellKey [16]byte
@@ -38,8 +38,8 @@ func parseBell(text string) (b bell, ok bool) {
 	return bell{netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), bellKey(key), parts[2]}, true
 }
 
-// mayRing reports whether a bell is rung: one of this host at its loopback address, or one of another at an address that is
-// allowed.
+// mayRing reports whether a bell is rung: one of this host at its loopback address, or one of another at an address
+// that is allowed.
 func (n *network) mayRing(b bell) bool {
 	if b.to.Addr().IsLoopback() {
 		return b.host == thisHost() && b.to.Port() >= firstPort && b.to.Addr().Zone() == ""

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Config says where bells are rung. The zero value is for the processes of one host: a waiter is rung at a port of the loopback
-// address, and by no other host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
+// Config says where bells are rung. The zero value is for the processes of one host: a waiter is rung at a port of the
+// loopback address, and by no other host. Addresses are numeric, such as "10.0.0.5:29440" or "[fd00::5]:29440".
 type Config struct {
 	// Network lets processes on other hosts ring each other: rows show the address of this host. Default false.
 	Network bool
-	// Listen is the address at which this process is rung. Its port may be 0, which means any. Zero means any port of the address
-	// from which this host reaches other networks. It needs Network.
+	// Listen is the address at which this process is rung. Its port may be 0, which means any. Zero means any port of the
+	// address from which this host reaches other networks. It needs Network.
 	Listen string
 	// Advertise is the address that rows show in place of Listen's, as in a container whose port is mapped. Zero means
 	// Listen's. It needs Network, and a Listen with a port.
@@ -72,7 +72,8 @@ func (cfg Config) network() (n network, err error) {
 		return n, err
 	}
 	if n.advertise.IsValid() && n.listen.Port() == 0 {
-		return n, fmt.Errorf("wake: the field Advertise is %q and Listen is %q: Listen needs a port", cfg.Advertise, cfg.Listen)
+		return n, fmt.Errorf("wake: the field Advertise is %q and Listen is %q: Listen needs a port",
+			cfg.Advertise, cfg.Listen)
 	}
 	shown := n.listen
 	if n.advertise.IsValid() {
@@ -81,7 +82,8 @@ func (cfg Config) network() (n network, err error) {
 	port := cmp.Or(shown.Port(), firstPort) // 0 is any
 	found := shown.Addr().IsUnspecified() && !n.advertise.IsValid()
 	if shown.IsValid() && (port < firstPort || !found && !n.allows(netip.AddrPortFrom(shown.Addr(), port))) {
-		return n, fmt.Errorf("wake: others would not ring %v: the field Allow is %v, and the lowest port is %d", shown, n.allow, firstPort)
+		return n, fmt.Errorf("wake: others would not ring %v: the field Allow is %v, and the lowest port is %d",
+			shown, n.allow, firstPort)
 	}
 	return n, nil
 }

@@ -40,30 +40,3 @@ func ExampleNew() {
 	fmt.Println(bells.Close())
 	// Output: <nil>
 }
-
-// What clients of package queuelock do with bells: a waiter shows in its row where it can be rung.
-func ExampleUDP_Ring() {
-	bells, err := wake.New(wake.Config{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rung := make(chan bool, 1)
-	bell, stop, err := bells.Hang(func() {
-		select {
-		case rung <- true:
-		default: // it must not block
-		}
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	bells.Ring(bell) // in another process, which has read the row
-	fmt.Println("look now:", <-rung)
-	stop()
-	fmt.Println(bells.Close())
-	// Output:
-	// look now: true
-	// <nil>
-}

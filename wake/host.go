@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// thisHost names the host whose loopback address this process uses. A host that is started again has another name, and so has a
-// container with a network of its own. Where the system has neither, its host name must do.
+// thisHost names the host whose loopback address this process uses. A host that is started again has another name, and
+// so has a container with a network of its own. Where the system has neither, its host name must do.
 var thisHost = sync.OnceValue(func() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	network, _ := os.Readlink("/proc/self/ns/net")

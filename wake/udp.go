@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// UDP carries bells by UDP. The clients of a process share one. It binds a port when the first of them waits, and is closed by
-// its owner after them.
+// UDP carries bells by UDP. The clients of a process share one. It binds a port when the first of them waits, and is
+// closed by its owner after them.
 type UDP struct {
 	network network
 	find    func() []netip.Addr // this host's addresses, the best first
@@ -40,8 +40,8 @@ func New(cfg Config) (*UDP, error) {
 
 var errEnded = errors.New("wake: the UDP is closed, or was not made by New")
 
-// Hang returns what the table says of where to ring one waiter or holder. Returns an error, and no bell, if no address can be
-// bound, or this host has none in Config.Allow.
+// Hang returns what the table says of where to ring one waiter or holder. Returns an error, and no bell, if no address
+// can be bound, or this host has none in Config.Allow.
 func (u *UDP) Hang(rung func()) (text string, stop func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -89,7 +89,8 @@ func (u *UDP) Ring(text string) {
 // foundFor is how long an address of this host is used before it is looked for again.
 const foundFor = 10 * time.Second
 
-// reach binds the socket if it is not bound to the present address, and returns where this process is rung. u.mu is held.
+// reach binds the socket to the present address, if it is not yet, and returns where this process is rung. u.mu is
+// held.
 func (u *UDP) reach() (at netip.AddrPort, err error) {
 	n := &u.network
 	listen := n.listen
@@ -210,8 +211,8 @@ func (u *UDP) rung(key bellKey) {
 	}
 }
 
-// Close waits until all that was rung is sent, and closes the socket. Clients that use the UDP poll from then on. Its error is
-// always nil.
+// Close waits until all that was rung is sent, and closes the socket. Clients that use the UDP poll from then on. Its
+// error is always nil.
 func (u *UDP) Close() error {
 	u.mu.Lock()
 	if !u.closed && u.quit != nil {

@@ -1,10 +1,10 @@
-// Package wake carries bells between clients by UDP, so that a waiter need not poll to learn that its turn has come, nor a
-// holder that it was asked to give way.
+// Package wake carries bells between clients by UDP, so that a waiter need not poll to learn that its turn has come,
+// nor a holder that it was asked to give way.
 //
-// A waiter shows in its row where it can be rung: an address and a random key, which is never used again. The client that
-// releases the lock has mostly read the next row before its turn, or reads it once during the turn, and rings its waiter
-// with the release. The waiter then makes the request that it would have made later, and again a few times if it was too
-// early. A holder shows the same in its entry.
+// A waiter shows in its row where it can be rung: an address and a random key, which is never used again. The client
+// that releases the lock has mostly read the next row before its turn, or reads it once during the turn, and rings its
+// waiter with the release. The waiter then makes the request that it would have made later, and again a few times if it
+// was too early. A holder shows the same in its entry.
 //
 // # What it promises
 //
@@ -36,13 +36,14 @@ package wake
 
 import "time"
 
-// Bells wake one waiter, or one holder, by what the table says of it. The methods are safe for concurrent use. [UDP] is one.
+// Bells wake one waiter, or one holder, by what the table says of it. Methods are safe for concurrent use. [UDP] is
+// one.
 type Bells interface {
-	// Hang returns what the table says of one waiter or holder, at most 128 bytes; empty: it cannot be rung, and err says why.
-	// rung, which does not block, is called whenever that is done, until stop. No two calls return the same bell.
+	// Hang returns what the table says of one waiter or holder, at most 128 bytes; empty: it cannot be rung, and err says
+	// why. rung, which does not block, is called whenever that is done, until stop. No two calls return the same bell.
 	Hang(rung func()) (bell string, stop func(), err error)
-	// Ring rings a bell of the table, which another program may have written. It need not arrive. Ring is called in a goroutine
-	// that the client's Close waits for, so it may take MostOfRing.
+	// Ring rings a bell of the table, which another program may have written. It need not arrive. Ring is called in a
+	// goroutine that the client's Close waits for, so it may take MostOfRing.
 	Ring(bell string)
 }
 

@@ -89,7 +89,7 @@ func TestComparisonOfDefaults(t *testing.T) {
 func longestGap(db *queuelocktest.Client, lasts time.Duration) (longest time.Duration) {
 	const step = 500 * time.Millisecond
 	count, last := db.Counts()["UpdateItem"].Sent, time.Now()
-	for end := last.Add(lasts); time.Now().Before(end); time.Sleep(step / 10) {
+	for end := last.Add(lasts); time.Now().Before(end); time.Sleep(step / 2) {
 		if now := db.Counts()["UpdateItem"].Sent; now != count {
 			longest, count, last = max(longest, time.Since(last)), now, time.Now()
 		}

@@ -22,7 +22,7 @@ func TestNamedRows(t *testing.T) {
 		return queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: d, Slowest: d}}
 	}
 	for _, kind := range []struct {
-		says    string // of a waiter that is not named; empty: it may be
+		unnamed string // what keeps a waiter from being named; empty: nothing
 		config  queuelock.Config
 		options []queuelock.Option
 		undated bool
@@ -31,15 +31,15 @@ func TestNamedRows(t *testing.T) {
 		{options: []queuelock.Option{margin(leaseOfRow / 16)}},
 		{config: poll(leaseOfRow)},
 		{options: []queuelock.Option{queuelock.WithTTL(leaseOfRow)}},
-		{says: "waiters with data,", options: []queuelock.Option{queuelock.WithData([]byte("x"))}},
-		{says: "a lock delay,", options: []queuelock.Option{queuelock.LockDelay(time.Second)}},
-		{says: "`FailClosed`,", options: []queuelock.Option{queuelock.FailClosed()}},
-		{says: "`NoHeartbeat`,", options: []queuelock.Option{queuelock.NoHeartbeat()}},
-		{says: "a `TTL` below `WaiterTTL`,", options: []queuelock.Option{queuelock.WithTTL(leaseOfRow - time.Second)}},
-		{says: "or an `OnExpiring` margin above `WaiterTTL`/16.", options: []queuelock.Option{margin(leaseOfRow/16 + time.Millisecond)}},
-		{says: "shared locks,", options: []queuelock.Option{queuelock.Shared()}},
-		{says: "wider scopes,", config: queuelock.Config{Scope: ticket.ScopeTable}},
-		{says: "and engines without dates.", undated: true},
+		{unnamed: "waiters with data", options: []queuelock.Option{queuelock.WithData([]byte("x"))}},
+		{unnamed: "a lock delay", options: []queuelock.Option{queuelock.LockDelay(time.Second)}},
+		{unnamed: "`FailClosed`", options: []queuelock.Option{queuelock.FailClosed()}},
+		{unnamed: "`NoHeartbeat`", options: []queuelock.Option{queuelock.NoHeartbeat()}},
+		{unnamed: "a `TTL` below `WaiterTTL`", options: []queuelock.Option{queuelock.WithTTL(leaseOfRow - time.Second)}},
+		{unnamed: "or an `OnExpiring` margin above `WaiterTTL`/16", options: []queuelock.Option{margin(leaseOfRow/16 + time.Millisecond)}},
+		{unnamed: "shared locks", options: []queuelock.Option{queuelock.Shared()}},
+		{unnamed: "wider scopes", config: queuelock.Config{Scope: ticket.ScopeTable}},
+		{unnamed: "and engines without dates", undated: true},
 	} {
 		kind.config.WaiterTTL = leaseOfRow
 		var row av.Item
@@ -58,10 +58,9 @@ func TestNamedRows(t *testing.T) {
 			release(t, (<-waiting).Lock)
 		})
 		_, named := row[attr.EntryID]
-		if named != (kind.says == "") {
-			t.Errorf("%q, %+v: the row may be named: %v", kind.says, kind.config, named)
+		if named != (kind.unnamed == "") {
+			t.Errorf("%q, %+v: the row may be named: %v", kind.unnamed, kind.config, named)
 		}
-		says(t, protocolPage, "%s", kind.says)
 	}
 }
 
@@ -71,7 +70,7 @@ func TestNamedInTime(t *testing.T) {
 		now := time.Now()
 		says(t, protocolPage, "whose row the holder has read in the last %v s", waitpolicy.NamedWithin.Seconds())
 
-		says(t, protocolPage, "reads it once, after half of the mean turn. It does not if turns are shorter than four round trips, or if half of one is longer than 2 s and it has no bells.")
+		// Not of turns that are shorter than four round trips, and without bells not if half of one is longer than 2 s.
 		const trip = 10 * time.Millisecond
 		pace := waitpolicy.NewPace(time.Time{})
 		pace.Timed(now.Add(-trip), now)

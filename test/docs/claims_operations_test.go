@@ -130,7 +130,6 @@ func connecting(t *testing.T) time.Duration {
 
 // TestQuietLog checks that a lock without trouble leaves records at Debug alone.
 func TestQuietLog(t *testing.T) {
-	says(t, "docs/operations.md", "At Debug there is one for each step of a lock. Above it, a lock that is acquired and released without trouble leaves none.")
 	for level, want := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: false} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer

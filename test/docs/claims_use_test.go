@@ -2,10 +2,8 @@ package docs_test
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -248,35 +246,4 @@ func TestLooks(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestShortAnswers compares docs/faq.md with the tables that its answers quote.
-func TestShortAnswers(t *testing.T) {
-	const page = "docs/faq.md"
-	cases, err := csv.NewReader(strings.NewReader(read(t, "docs/benchmarks/contended.csv"))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean := func(turn, subject string) string {
-		for _, c := range cases {
-			if c[0] == turn+", 8 contenders" && c[1] == subject && cases[0][3] == "hand-over mean, ms" {
-				ms, err := strconv.ParseFloat(c[3], 64)
-				locktest.OK(t, err)
-				return fmt.Sprintf("%.0f ms", math.Round(ms))
-			}
-		}
-		t.Fatalf("no case of %s in turns of %s", subject, turn)
-		return ""
-	}
-	says(t, page, "With 8 contenders and turns of 5 ms, a hand-over took %s. With dynamolock it took %s, with etcd %s.",
-		mean("5 ms", "queuelock"), mean("5 ms", "dynamolock"), mean("5 ms", "etcd"))
-	for turn, text := range map[string]string{
-		"1000 ms": "it took %s, with the others %s and %s", "20 ms, each tenth 400 ms": "of 20 ms and each tenth of 400 ms, it took %s, with the others %s and %s",
-	} {
-		says(t, page, text, mean(turn, "queuelock"), mean(turn, "dynamolock"), mean(turn, "etcd"))
-	}
-	if row := cell(t, "docs/operations-table.md", "worker`", 3); strings.Count(row, ",") != 5 {
-		t.Errorf("%s says that a program needs six actions: %s", page, row)
-	}
-	says(t, page, "needs [six actions]")
 }

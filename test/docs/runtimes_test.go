@@ -4,20 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/signal"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/failfast"
-	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -41,18 +34,8 @@ func serveUntilSignal(db queuelock.DynamoDB, serve func(context.Context, *queuel
 
 // An SDK client for locks, and an orderly end.
 func Example_shuttingDown() {
-	server := httptest.NewServer(embedded.New(embedded.Config{}))
-	defer server.Close()
-	cfg := aws.Config{
-		Region: "local", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	}
-	db := dynamodb.NewFromConfig(failfast.Config(cfg))
-	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
-		fmt.Println(err)
-		return
-	}
 	var lock *queuelock.Lock
-	err := serveUntilSignal(db, func(ctx context.Context, locks *queuelock.Client) (err error) {
+	err := serveUntilSignal(locktest.Memory(), func(ctx context.Context, locks *queuelock.Client) (err error) {
 		lock, err = locks.Acquire(ctx, order, waitpolicy.NoWait)
 		return err
 	})
