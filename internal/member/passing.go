@@ -17,8 +17,8 @@ type passing struct {
 
 // passing decides by what a caller wants.
 //
-//   - Only one exclusive holder may pass its lock on, to the ticket after its own, and rings its waiter. In a wider scope that
-//     is of another queue, and a lock on a user's item may be released with an update.
+//   - Only one exclusive holder may pass its lock on, to the ticket after its own, and rings its waiter. In a wider
+//     scope that is of another queue, and a lock on a user's item may be released with an update.
 //   - A waiter that may be superseded looks first, and one that resumes a place has the ids of another.
 //   - A grant by name cannot have what a row does not say: data, a delay, an AtLeast, a confirmation, a whole lease.
 //   - Callers of a block are alike in all of this, and have nothing of their own.
