@@ -66,6 +66,7 @@ func (s *settings) addKeys(cmd *cobra.Command) {
 }
 
 func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
+	cmd.Flags().SortFlags = false // the first are those that most users need, and these are the last
 	cmd.Flags().StringVar(&s.endpoint, "endpoint", "", usage)
 	cmd.Flags().StringVar(&s.region, "region", "", "the AWS `REGION` (default: AWS_REGION, or that of the profile)")
 	cmd.Flags().StringVar(&s.profile, "profile", "", "the `NAME` of a profile in ~/.aws/config (default: AWS_PROFILE)")

@@ -50,7 +50,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
   130  interrupted (143: terminated)`,
 		Example: `  queuelock bench --quick --endpoint http://127.0.0.1:8000
   queuelock bench --table locks --scenarios idle,contended --yes > aws.md`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.reps == 0 && cmd.Flags().Changed("reps") {
 				return usagef("--reps 0: 1 to 100 are possible")

@@ -85,7 +85,7 @@ func TestBenchMistakes(t *testing.T) {
 		{"--scenarios processes", exitUsage, "--scenarios processes: not one of"},
 		{"--table x", exitUsage, "--table"},
 		{"--endpoint nowhere", exitUsage, "--endpoint"},
-		{"extra", exitUsage, "one argument too many"},
+		{"extra", exitUsage, `unknown command "extra"`},
 		{"--quick --table missing", exitUnavailable, "'queuelock table create --table missing'"},
 	} {
 		o := invoke(t, append([]string{"bench"}, strings.Fields(test.args)...)...)

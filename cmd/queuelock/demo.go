@@ -77,7 +77,7 @@ Exit codes:
   64   wrong usage
   69   DynamoDB cannot be used
   130  interrupted (143: terminated); no process is left`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -278,7 +278,7 @@ func newDemoWorker() *cobra.Command {
 		Use:    demoWorkerName,
 		Short:  "One worker of the demo",
 		Hidden: true,
-		Args:   noArguments,
+		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			db, err := s.connect(cmd.Context())
 			if err != nil {

@@ -63,7 +63,6 @@ Exit codes:
 		Args: f.arguments,
 		RunE: f.run,
 	}
-	cmd.Flags().SortFlags = false // the help has room for the first
 	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the `NUMBER` of the holder, also as …123456; --force needs none for the only holder")
 	cmd.Flags().BoolVar(&f.force, "force", false, "evict a holder that has a lease, too")
 	cmd.Flags().Int64Var(&f.beat, "beat", 0, "with --force: only if this is the holder's beat")

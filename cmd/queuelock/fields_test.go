@@ -43,7 +43,7 @@ func TestJSONFields(t *testing.T) {
 		if words[0] == "table" {
 			command = words[:2]
 		}
-		help := invoke(t, append(append([]string{"help"}, command...), "--all")...).stdout
+		help := invoke(t, append([]string{"help"}, command...)...).stdout
 		if strings.Contains(help, "or null; or null") {
 			t.Errorf("%s: null is named twice", args)
 		}
@@ -61,7 +61,7 @@ func TestJSONFields(t *testing.T) {
 	for _, lock := range []*queuelock.Lock{evicted, overtaken} {
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	}
-	if lock, run := invoke(t, "help", "lock", "--all").stdout, described(t, invoke(t, "help", "run", "--all").stdout); !maps.Equal(described(t, lock), run) {
+	if lock, run := invoke(t, "help", "lock").stdout, described(t, invoke(t, "help", "run").stdout); !maps.Equal(described(t, lock), run) {
 		t.Errorf("the help of lock has other fields than that of run:\n%s", lock)
 	}
 }

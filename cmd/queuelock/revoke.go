@@ -52,7 +52,6 @@ Exit codes:
 		Args: f.target.arguments,
 		RunE: f.run,
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the `NUMBER` of the holder, also as …123456; not needed for the only one")
 	cmd.Flags().StringVar(&f.why, "why", "", "a `TEXT` for people, at most 256 bytes")
 	cmd.Flags().DurationVar(&f.after, "after", 0, "by when it should have ended, from now; at most 168h")

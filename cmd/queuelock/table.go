@@ -34,14 +34,8 @@ func newTable() *cobra.Command {
 		Use:   "table COMMAND",
 		Short: "Create, describe or delete the table",
 		Long:  `Creates, describes or deletes the table that the other commands use.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return noCommand(cmd, args[0])
-			}
-			return usagef("a command is missing: create, describe or delete; see 'queuelock table --help'")
-		},
-		RunE: func(*cobra.Command, []string) error { return nil },
 	}
+	needsCommand(cmd)
 	cmd.AddCommand(newTableCreate(&cobra.Command{Use: "create", Short: "Create the table, or check the one that is there"}), newTableDescribe(), newTableDelete())
 	return cmd
 }
@@ -69,7 +63,7 @@ output says whether the table was created. A repeated call is safe.
 ` + exitCodesHelp
 	cmd.Example = `  queuelock table create
   queuelock table create --table locks --deletion-protection --tag team=ops`
-	cmd.Args = noArguments
+	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return f.create(cmd) }
 	f.addFlags(cmd)
 	cmd.Flags().BoolVar(&f.protection, "deletion-protection", false, "let AWS refuse to delete the table")
@@ -233,7 +227,7 @@ hours ago. A "?" is what these credentials may not see. "queuelock doctor" check
 
 ` + help.Fields("JSON; null: these credentials may not see it", tableReport{}) + "\n\n" + exitCodesHelp,
 		Example: `  queuelock table describe --table locks`,
-		Args:    noArguments,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			db, found, err := f.existing(cmd)
 			if err != nil {
@@ -359,7 +353,7 @@ Exit codes:
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock table delete --table old-locks
   queuelock table delete --table test-locks --yes --force`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.delete(cmd, yes, force) },
 	}
 	f.addFlags(cmd)

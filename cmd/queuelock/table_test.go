@@ -98,7 +98,7 @@ func TestTableDelete(t *testing.T) {
 	if client.Close(t.Context()) == nil {
 		t.Error("the lock was released in a table that is deleted")
 	}
-	mustBeShort(t, invoke(t, "table"), exitUsage, "a command is missing: create")
+	mustBeShort(t, invoke(t, "table"), exitUsage, "a command is missing: see 'queuelock table --help'")
 	mustBeShort(t, invoke(t, "table", "drop"), exitUsage, "did you mean 'queuelock table delete'?")
 	mustBeShort(t, invoke(t, "table", "creat"), exitUsage, "did you mean 'queuelock table create'?")
 }

@@ -46,16 +46,8 @@ Exit codes:
 		Example: `  queuelock template cloudformation --table locks > locks.yaml
   queuelock template iam --role worker --prefix ci/ --account 123456789012`,
 		ValidArgs: formats,
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return usagef("the format is missing: name one of %s", strings.Join(formats, ", "))
-			case len(args) > 1:
-				return tooMany(cmd, args[1], "")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		Args:      cobra.ExactArgs(1),
+		RunE:      func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.table, "table", defaultTable(), "the `NAME` of the table; QUEUELOCK_TABLE sets it too")

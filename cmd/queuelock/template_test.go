@@ -216,7 +216,7 @@ func TestTemplate(t *testing.T) {
 		}
 	}
 	for command, part := range map[string]string{
-		"template":                                            "the format is missing: name one of cloudformation, terraform, cdk, iam",
+		"template":                                            "received 0: see 'queuelock template --help'",
 		"template terraform --role worker":                    "--role is only for 'template iam'",
 		"template cloudformation --account 1":                 "--account is only for 'template iam'",
 		"template cdk --region eu-north-1":                    "--region is only for 'template iam'",
