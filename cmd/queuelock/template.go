@@ -97,9 +97,12 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	if c.Tags, err = parseTags(f.tags); err != nil {
 		return err
 	}
-	text, err := f.text(format, c, role)
-	if err != nil {
-		return err
+	text := template.Text(format, c)
+	if format == "iam" {
+		text = template.IAM(c, role, f.region, f.account)
+	}
+	if text == "" {
+		return usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 	return err
@@ -116,21 +119,6 @@ func forIAM(cmd *cobra.Command, format string) error {
 		}
 	}
 	return nil
-}
-
-// text returns the template in a format.
-func (f *templateFlags) text(format string, c template.Config, role template.Role) (string, error) {
-	switch format {
-	case "cloudformation":
-		return template.CloudFormation(c), nil
-	case "terraform":
-		return template.Terraform(c), nil
-	case "cdk":
-		return template.CDK(c), nil
-	case "iam":
-		return template.IAM(c, role, f.region, f.account), nil
-	}
-	return "", usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
 }
 
 // parseTags reads what --tag gives.

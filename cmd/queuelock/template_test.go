@@ -191,7 +191,7 @@ func useLibrary(t *testing.T, db *database) {
 // TestTemplate checks what the command makes of its flags.
 func TestTemplate(t *testing.T) {
 	for command, parts := range map[string][]string{
-		"template cloudformation --table locks --tag a=b":                         {"TableName: locks", "DeletionPolicy: Retain", "dynamodb:ConditionCheckItem"},
+		"template cloudformation --table locks --tag a=b":                         {`TableName: "locks"`, "DeletionPolicy: Retain", "dynamodb:ConditionCheckItem"},
 		"template terraform --deletion-protection":                                {`name         = "queuelock"`, "deletion_protection_enabled = true"},
 		"template cdk --partition-key p":                                          {`partitionKey: { name: "p"`},
 		"template iam --role observer --region eu-north-1 --account 123456789012": {`"arn:aws:dynamodb:eu-north-1:123456789012:table/queuelock"`, `"dynamodb:Query"`},
