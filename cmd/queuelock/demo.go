@@ -195,7 +195,7 @@ type scene struct {
 func (f *demoFlags) set(ctx context.Context, stderr io.Writer) (*scene, error) {
 	s := &scene{table: "queuelock-demo-" + strings.ToLower(rand.Text()[:10]), endpoint: f.endpoint, env: os.Environ()}
 	if f.endpoint != "" {
-		db, _, err := f.contact(ctx, stderr, s.table)
+		db, err := f.contact(ctx, stderr, s.table)
 		if err != nil {
 			return nil, interrupted(ctx, err)
 		}

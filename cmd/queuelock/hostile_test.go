@@ -85,7 +85,7 @@ func TestHostileTable(t *testing.T) {
 		{"sweep", "x", "--dry-run"}, {"sweep", "x", "--dry-run", "--json"}, {"sweep", "--all", "--dry-run"}, {"sweep", "--all", "--dry-run", "--json"},
 		{"evict", "x", "--ticket", "99"}, {"evict", "x", "--ticket", "1"}, {"evict", "x", "--force", "--ticket", "1"}, {"evict", "x", "--force", "--ticket", "2"},
 		{"evict", hostile, "--reason", hostile, "--ticket", "99", "--verbose"}, {"evict", "x", "--force", "--ticket", "1", "--yes", "--json"},
-		{"doctor", "--table", hostile}, {"table", "describe", "--table", hostile}, {hostile}, {"--" + hostile}, {"status", "x", "-o", hostile},
+		{"doctor", "--table", hostile}, {"table", "create", "--table", hostile}, {hostile}, {"--" + hostile}, {"status", "x", "-o", hostile},
 		{"status", "--item", hostile, "--key", hostile}, {"status", "--item", "t" + hostile, "--key", "id=" + hostile}, {"unlock", hostile}, {"--verbose", "template", "iam", "--role", hostile},
 		{"__complete", "status", ""},
 	} {

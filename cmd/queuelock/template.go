@@ -33,9 +33,9 @@ itself needs the rights of admin. "iam" prints the policy of --role as JSON.
 
 The roles:
   worker     uses locks: the library, run, lock and unlock
-  observer   looks at queues: status, ls, history, table describe
+  observer   looks at queues: status, ls, history
   operator   repairs queues: status, ls, evict, revoke, sweep
-  admin      creates and deletes the table
+  admin      creates the table
 
 --prefix restricts the policies to entities that begin with it (dynamodb:LeadingKeys). They then
 allow no scan, so no "ls" and "sweep --all". --scope table adds the counter of the table.

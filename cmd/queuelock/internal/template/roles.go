@@ -36,9 +36,9 @@ type Role struct {
 // Roles are the roles, by growing power.
 var Roles = []Role{
 	{
-		Name: "observer", Summary: "looks at queues: status, ls, history, table describe",
+		Name: "observer", Summary: "looks at queues: status, ls, history",
 		Items: []string{"Query"},
-		Table: []string{"DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "Scan"},
+		Table: []string{"DescribeTable", "Scan"},
 	},
 	{
 		Name: "worker", Summary: "uses locks: the library, run, lock and unlock",
@@ -50,10 +50,9 @@ var Roles = []Role{
 		Table: []string{"DescribeTable", "Scan"},
 	},
 	{
-		Name: "admin", Summary: "creates and deletes the table: table create, describe and delete",
+		Name: "admin", Summary: "creates the table: table create",
 		Table: []string{
-			"CreateTable", "DeleteTable", "DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "Scan", "TagResource",
-			"UpdateContinuousBackups", "UpdateTimeToLive",
+			"CreateTable", "DescribeTable", "DescribeTimeToLive", "TagResource", "UpdateContinuousBackups", "UpdateTimeToLive",
 		},
 	},
 }
