@@ -71,7 +71,7 @@ func mustBePlain(t *testing.T, name, out string) {
 // TestHostileTable checks that no command sends to a terminal what another program wrote.
 func TestHostileTable(t *testing.T) {
 	e := newEngine(t)
-	shorten(t, &evictLimit, 5*time.Second)
+	shorten(t, &actLimit, 5*time.Second)
 	e.plant(t, "x", "lock")
 	e.plant(t, hostile, hostile)
 	for _, args := range [][]string{

@@ -126,12 +126,12 @@ func TestPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if noticeAfter > 2*time.Second || evictLimit > time.Minute || answerLimit > time.Minute {
+	if noticeAfter > 2*time.Second || actLimit > time.Minute || answerLimit > time.Minute {
 		t.Error("the limits are too long")
 	}
 	shorten(t, &noticeAfter, 20*time.Millisecond)
 	shorten(t, &answerLimit, 300*time.Millisecond)
-	shorten(t, &evictLimit, 300*time.Millisecond)
+	shorten(t, &actLimit, 300*time.Millisecond)
 	shorten(t, &statusLimit, 300*time.Millisecond)
 	for _, command := range []string{"create-table", "demo", "evict x --ticket 1", "status x", "ls", "sweep x"} {
 		o := invoke(t, append(strings.Fields(command), "--endpoint", "http://"+listener.Addr().String())...)
