@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 )
 
 // deleteLimit bounds how long the demo tries to delete the table it made.
@@ -125,7 +125,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	out, stderr := cmd.OutOrStdout(), shared(direct(cmd.ErrOrStderr()))
+	out, stderr := cmd.OutOrStdout(), direct(cmd.ErrOrStderr())
 	show := func(e demo.Event) { fmt.Fprintln(out, e.Line()) }
 	if f.json {
 		show = nil
@@ -160,26 +160,6 @@ func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 		return &exitError{exitFailed, errors.New("the lock broke its promise: " + strings.Join(problems, ", "))}
 	}
 	return nil
-}
-
-// shared is a writer that all workers can be given: a file they inherit, and
-// what is none is written to by one at a time.
-func shared(w io.Writer) io.Writer {
-	if _, ok := w.(*os.File); ok {
-		return w
-	}
-	return &sharedWriter{w: w}
-}
-
-type sharedWriter struct {
-	mu sync.Mutex
-	w  io.Writer // guarded by mu
-}
-
-func (s *sharedWriter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(p)
 }
 
 // scene is where a demo is played.
@@ -285,7 +265,10 @@ func newDemoWorker() *cobra.Command {
 				return err
 			}
 			defer db.close()
-			if demo.Work(cmd.Context(), db, cmd.InOrStdin(), direct(cmd.OutOrStdout())) != nil {
+			var meter capacity.Meter
+			metered := db.another(meter.Option)
+			defer metered.close()
+			if demo.Work(cmd.Context(), metered, meter.Count, cmd.InOrStdin(), direct(cmd.OutOrStdout())) != nil {
 				return &exitError{code: exitFailed} // it was reported
 			}
 			return nil
