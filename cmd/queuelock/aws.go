@@ -56,7 +56,6 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 // addTable adds the flags of a command that uses a table with the default keys.
 func (s *settings) addTable(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.table, "table", defaultTable(), "the `NAME` or ARN of the table; QUEUELOCK_TABLE sets it too")
-	offer(cmd, "table", s.offerTables)
 	s.addEndpoint(cmd, "the `URL` of DynamoDB (default: AWS_ENDPOINT_URL_DYNAMODB, else AWS)")
 }
 

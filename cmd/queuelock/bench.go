@@ -63,7 +63,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
 	}
 	f.addTable(cmd)
 	cmd.Flags().StringSliceVar(&f.names, "scenarios", nil, "`NAMES` of "+strings.Join(benchNames(), ", ")+" (default all)")
-	offer(cmd, "scenarios", offerList(benchNames()))
+	offer(cmd, "scenarios", cobra.FixedCompletions(benchNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&f.size.Quick, "quick", false, "few cases, shorter, and once")
 	cmd.Flags().IntVar(&f.reps, "reps", 0, "how often each case is measured, 1 to 100 (default 3, and 1 with --quick)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "spend money: needed for a table on AWS")

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -35,17 +34,6 @@ func offerFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDire
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// offerList completes the last of the names in a list with commas.
-func offerList(names []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, text string) (lists []string, _ cobra.ShellCompDirective) {
-		before := text[:strings.LastIndex(text, ",")+1]
-		for _, name := range names {
-			lists = append(lists, before+name)
-		}
-		return lists, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
 // offerEntities completes an argument that may name an entity after those before it.
 func (s *settings) offerEntities(wanted func(before []string) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -69,29 +57,6 @@ func (s *settings) offerReasons(cmd *cobra.Command, entities []string, prefix st
 		}
 		return state.Reason
 	}), cobra.ShellCompDirectiveNoFileComp
-}
-
-// offerTables completes the name of a table. It fails silently, as scanned does.
-func (s *settings) offerTables(cmd *cobra.Command, _ []string, prefix string) (names []string, _ cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionLimit)
-	defer cancel()
-	db, err := s.connect(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer db.close()
-	for pages := dynamodb.NewListTablesPaginator(db, &dynamodb.ListTablesInput{}); pages.HasMorePages(); {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			break
-		}
-		for _, name := range page.TableNames {
-			if strings.HasPrefix(name, prefix) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // scanned returns what name returns for the queues of the table whose entities begin with the
