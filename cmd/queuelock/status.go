@@ -145,7 +145,7 @@ func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, 
 	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
 	item, _ := s.key.(queuelock.ItemKey)
 	if wrong, ok := errors.AsType[*queue.TableError](err); ok && missing && wrong.Table == item.Table && item.Table != s.table {
-		err = &briefError{fmt.Sprintf("there is no table %q here: check --item, --region and --endpoint", clip(item.Table, 60)), err}
+		err = &briefError{fmt.Sprintf(noTable, clip(item.Table, 60), "--item"), err}
 	}
 	return state, err
 }
