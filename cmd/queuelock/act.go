@@ -188,36 +188,30 @@ func (a *acting) unreadable(h queue.Holder) error {
 	}}
 }
 
-// refused is the line of an eviction that did nothing.
+// refused is the line of an action that did nothing.
 func (a *acting) refused(err error) error {
 	refused, ok := errors.AsType[*sweeper.EvictError](err)
 	if !ok {
 		return err
 	}
-	now, renewed := refused.Renewed()
-	renewed = renewed && !now.Closed
-	name := clip(a.name, 60)
-	text, none := "", "the lock has no holder"
+	none := "the lock has no holder"
 	if a.named {
 		none = "no holder has this ticket: " + none
 	}
+	now, renewed := refused.Renewed()
+	var text string
 	switch {
-	case renewed:
-		text = fmt.Sprintf("%s: this holder has another beat: it has renewed its lease since: see 'queuelock status -o json', and repeat the command", name)
+	case renewed && !now.Closed:
+		text = "this holder has another beat: it has renewed its lease since: see 'queuelock status -o json', and repeat the command"
 	case len(refused.Serving) == 0:
-		text = fmt.Sprintf("%s: %s: see 'queuelock status'", name, none)
+		text = none + ": see 'queuelock status'"
 	case refused.Serving[0].Problem != nil:
 		return a.unreadable(refused.Serving[0])
+	case refused.Serving[0].Closed:
+		text = fmt.Sprintf("%s: closed until %s (ticket %s)", none, display.At(refused.Serving[0].NotBefore), refused.Serving[0].Ticket.Short())
 	default:
 		first := refused.Serving[0]
-		if first.Closed {
-			text = fmt.Sprintf("%s: %s: closed until %s (ticket %s)", name, none, display.At(first.NotBefore), first.Ticket.Short())
-			break
-		}
-		text = fmt.Sprintf("%s: no holder has this ticket; %.30s holds it (ticket %s)", name, first.Owner, first.Turn().Short())
-		if more := len(refused.Serving) - 1; more > 0 {
-			text += fmt.Sprintf(", and %d more", more)
-		}
+		text = fmt.Sprintf("no holder has this ticket; %.30s holds it (ticket %s)", first.Owner, first.Turn().Short())
 	}
-	return &exitError{exitFailed, &briefError{text, err}}
+	return &exitError{exitFailed, &briefError{clip(a.name, 60) + ": " + text, err}}
 }

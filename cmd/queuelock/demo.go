@@ -8,9 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -210,46 +208,6 @@ func (s *scene) strike(ctx context.Context) error {
 		return unavailable(fmt.Errorf("the table %q could not be deleted, delete it yourself: %w", s.table, err))
 	}
 	return nil
-}
-
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ signal syscall.Signal }
-
-func (e signalError) Error() string { return e.signal.String() }
-
-// signalContext is a context that ends with SIGINT, SIGTERM or SIGHUP. The
-// cause says which.
-func signalContext(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case sig := <-signals:
-			cancel(signalError{sig.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
-}
-
-// interrupted gives an error of something that a signal cut short the signal's
-// exit code.
-func interrupted(ctx context.Context, err error) error {
-	if sig, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
-		return signalled(sig.signal, "%v", sig.signal)
-	}
-	return err
-}
-
-// isUTF8 reports whether the locale can show more than ASCII.
-func isUTF8() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := strings.ToUpper(os.Getenv(name)); value != "" {
-			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
-		}
-	}
-	return false
 }
 
 func newDemoWorker() *cobra.Command {
