@@ -134,20 +134,24 @@ func plainly(cmd *cobra.Command, err error) error {
 	if !ok {
 		return usagef("%w%s", err, see)
 	}
-	name, value := "--"+wrong.GetFlag().Name, wrong.GetValue()
-	needs := map[string]string{
-		"duration": "need a duration such as 5s", "bool": "need true or false, or the flag alone", "int": "need a whole number",
-		"reason": "name what the lock is for, or leave the flag out",
-	}[wrong.GetFlag().Value.Type()]
-	switch {
-	case needs == "":
+	name, value, kind := "--"+wrong.GetFlag().Name, wrong.GetValue(), wrong.GetFlag().Value.Type()
+	given, needs := name+" "+clip(value, 40), ""
+	switch kind {
+	case "duration":
+		needs = "need a duration such as 5s"
+		if plainSeconds.MatchString(value) {
+			needs = fmt.Sprintf("need a duration: did you mean %ss?", strings.TrimSuffix(value, "."))
+		}
+	case "bool":
+		given, needs = name+"="+clip(value, 40), "need true or false, or the flag alone"
+	case "int":
+		needs = "need a whole number"
+	case "reason":
+		given, needs = name+" is empty", "name what the lock is for, or leave the flag out"
+	default:
 		return usagef("%w%s", err, see)
-	case value == "":
-		name += " is empty"
-	case strings.HasPrefix(needs, "need a duration") && plainSeconds.MatchString(value):
-		needs = fmt.Sprintf("need a duration: did you mean %ss?", strings.TrimSuffix(value, "."))
 	}
-	return usagef("%s: %s%s", strings.TrimSpace(name+" "+clip(value, 40)), needs, see)
+	return usagef("%s: %s%s", given, needs, see)
 }
 
 // newHelp is cobra's own, but one that fails if there is nothing to tell of.

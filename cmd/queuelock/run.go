@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -45,7 +46,9 @@ func newRun() *cobra.Command {
 		Use:   "run ENTITY [flags] -- COMMAND [ARG]…",
 		Short: "Run a command while holding a lock",
 		Long: `Waits for the lock of ENTITY, runs COMMAND with its ticket in QUEUELOCK_TICKET, and releases
-the lock when all that COMMAND has started has ended. ` + process.Limits + `
+the lock when all that COMMAND has started has ended.
+
+` + ansi.Wordwrap(process.Limits, 95, "") + `
 
 The ticket is greater than that of every holder before: send it with each write, and let the
 resource refuse a ticket lower than the highest it has seen. With --shared or --permits several
