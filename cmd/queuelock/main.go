@@ -144,8 +144,10 @@ func plainly(cmd *cobra.Command, err error) error {
 		}
 	case "bool":
 		given, needs = name+"="+clip(value, 40), "need true or false, or the flag alone"
-	case "int":
+	case "int", "int64":
 		needs = "need a whole number"
+	case "float64":
+		needs = "need a number"
 	case "reason":
 		given, needs = name+" is empty", "name what the lock is for, or leave the flag out"
 	default:

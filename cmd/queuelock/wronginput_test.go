@@ -170,6 +170,8 @@ func TestWrongInput(t *testing.T) {
 		{"ls a b", "at most 1 arg", 0},
 		{"ls -o xml", "xml", 0},
 		{"ls --max-rcu -1", "--max-rcu", 0},
+		{"ls --max-rcu many", "--max-rcu many: need a number", 0},
+		{"evict x --ticket 1 --beat many", "--beat many: need a whole number", 0},
 		{"history", "ENTITY is missing", 0},
 		{"history x --for 1ms", "--for", 0},
 		{"history x --for 1s --interval 1ms", "--interval", 0},
