@@ -113,7 +113,7 @@ test('the inputs are those of action.yml, and the flags those of the program', {
   const own = ['version', 'path', 'mirror', 'entity', 'on-lost'];
   assert.deepEqual(declared.toSorted(), [...own, ...flags].sort());
 
-  const help = (await run(server, 'help', 'lock', '--all')).stdout;
+  const help = (await run(server, 'help', 'lock')).stdout;
   const known = [...help.matchAll(/^ +(?:-\w, )?--([a-z-]+)/gm)].map(([, name]) => name);
   // What the action sets itself, or does in its own way, and second names.
   const others = ['parent-pid', 'on-lost', 'env', 'export', 'progress', 'nonblock', 'quiet', 'help'];

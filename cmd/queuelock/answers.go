@@ -48,7 +48,7 @@ func (a *answers) note(err error) {
 	defer a.mu.Unlock()
 	switch {
 	case errors.Is(err, context.Canceled): // the caller did not want to know
-	case err == nil || answered && refusals[api.ErrorCode()]:
+	case err == nil || answered && expected[api.ErrorCode()]:
 		if a.told && a.tell != nil {
 			a.tell(fmt.Sprintf("DynamoDB answers again, after %v", time.Since(a.began).Round(100*time.Millisecond)), true)
 		}
@@ -61,8 +61,8 @@ func (a *answers) note(err error) {
 	}
 }
 
-// refusals are answers that a lock expects.
-var refusals = map[string]bool{"ConditionalCheckFailedException": true, "TransactionCanceledException": true, "TransactionConflictException": true}
+// expected are refusals that a lock expects.
+var expected = map[string]bool{"ConditionalCheckFailedException": true, "TransactionCanceledException": true, "TransactionConflictException": true}
 
 // listen lets a function hear of outages until stop is called.
 func (a *answers) listen(tell func(text string, over bool)) (stop func()) {

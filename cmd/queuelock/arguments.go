@@ -63,24 +63,8 @@ func checkTable(flag, name string) error {
 
 // oneEntity wants one argument, which names what is locked.
 func oneEntity(cmd *cobra.Command, args []string) error {
-	switch len(args) {
-	case 0:
+	if len(args) == 0 {
 		return usagef("ENTITY is missing: name what is locked")
-	case 1:
-		return nil
 	}
-	return tooMany(cmd, args[1], "")
-}
-
-// noArguments refuses arguments, as a usage error.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return tooMany(cmd, args[0], "")
-	}
-	return nil
-}
-
-// tooMany is the error of one argument too many, where that says where.
-func tooMany(cmd *cobra.Command, arg, where string) error {
-	return usagef("%q is one argument too many%s: see '%s --help'", arg, where, cmd.CommandPath())
+	return cobra.MaximumNArgs(1)(cmd, args)
 }

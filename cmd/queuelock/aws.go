@@ -56,7 +56,6 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 // addTable adds the flags of a command that uses a table with the default keys.
 func (s *settings) addTable(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.table, "table", defaultTable(), "the `NAME` or ARN of the table; QUEUELOCK_TABLE sets it too")
-	offer(cmd, "table", s.offerTables)
 	s.addEndpoint(cmd, "the `URL` of DynamoDB (default: AWS_ENDPOINT_URL_DYNAMODB, else AWS)")
 }
 
@@ -66,6 +65,7 @@ func (s *settings) addKeys(cmd *cobra.Command) {
 }
 
 func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
+	cmd.Flags().SortFlags = false // the first are those that most users need, and these are the last
 	cmd.Flags().StringVar(&s.endpoint, "endpoint", "", usage)
 	cmd.Flags().StringVar(&s.region, "region", "", "the AWS `REGION` (default: AWS_REGION, or that of the profile)")
 	cmd.Flags().StringVar(&s.profile, "profile", "", "the `NAME` of a profile in ~/.aws/config (default: AWS_PROFILE)")

@@ -1,9 +1,8 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -13,8 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/benchmark/library"
 	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 )
@@ -50,7 +47,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
   130  interrupted (143: terminated)`,
 		Example: `  queuelock bench --quick --endpoint http://127.0.0.1:8000
   queuelock bench --table locks --scenarios idle,contended --yes > aws.md`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.reps == 0 && cmd.Flags().Changed("reps") {
 				return usagef("--reps 0: 1 to 100 are possible")
@@ -63,7 +60,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
 	}
 	f.addTable(cmd)
 	cmd.Flags().StringSliceVar(&f.names, "scenarios", nil, "`NAMES` of "+strings.Join(benchNames(), ", ")+" (default all)")
-	offer(cmd, "scenarios", offerList(benchNames()))
+	offer(cmd, "scenarios", cobra.FixedCompletions(benchNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&f.size.Quick, "quick", false, "few cases, shorter, and once")
 	cmd.Flags().IntVar(&f.reps, "reps", 0, "how often each case is measured, 1 to 100 (default 3, and 1 with --quick)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "spend money: needed for a table on AWS")
@@ -104,130 +101,47 @@ func (f *benchFlags) check() error {
 	return err
 }
 
-const (
-	// bareRequests is how many requests measure the round trip.
-	bareRequests = 100
-	// benchReserve is added to the bound of the scenarios for the first requests, and for
-	// those that end a run that has reached it.
-	benchReserve = 1000
-)
-
-// most returns what the run may cost at most.
-func (f *benchFlags) most() capacity.Count {
-	return scenario.Most(f.scenarios, f.size, f.reps).
-		Add(capacity.Count{Requests: 2 * benchReserve, WriteUnits: benchReserve, ReadUnits: benchReserve})
-}
-
-var errBenchBound = errors.New("the run has cost what was announced, and was stopped")
-
 func (f *benchFlags) run(cmd *cobra.Command) error {
 	endpoint, err := f.address()
 	if err != nil {
 		return err
 	}
-	stderr, most := cmd.ErrOrStderr(), f.most()
-	fmt.Fprintf(stderr, "This takes at most %s.\n", costs(most))
+	stderr, alone := cmd.ErrOrStderr(), f.alone()
+	fmt.Fprintf(stderr, "This takes at most %s.\n", library.Costs(alone.Most()))
 	if isAWS(endpoint) && !f.yes {
 		return usagef("the table is on AWS, where this costs money: repeat the command with --yes")
 	}
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	db, err := f.connect(ctx)
 	if err != nil {
 		return interrupted(ctx, err)
 	}
 	defer db.close()
-	table := &library.Table{
-		Name: f.table, Prefix: "queuelock-bench-" + strings.ToLower(rand.Text()[:10]),
-		Connect: func(opts ...func(*dynamodb.Options)) (*dynamodb.Client, func()) {
-			another := db.another(opts...)
-			return another.Client, another.close
-		},
+	alone.Where = cmp.Or(endpoint, "AWS, "+db.Options().Region)
+	alone.Table.Connect = func(opts ...func(*dynamodb.Options)) (*dynamodb.Client, func()) {
+		another := db.another(opts...)
+		return another.Client, another.close
 	}
-	most.WriteUnits -= benchReserve / 2
-	most.ReadUnits -= benchReserve / 2
-	table.Meter.Limit(most, func() { cancel(errBenchBound) })
-	bare, err := table.Bare(ctx, bareRequests)
-	if err != nil {
+	text, err := alone.Measure(ctx, stderr)
+	if text == "" {
 		return interrupted(ctx, unavailable(err))
 	}
-	run := benchmark.Run{Subjects: []benchmark.Subject{library.Subject}, Scenarios: f.scenarios, Size: f.size, Repetitions: f.reps}
-	err = run.Measure(ctx, stderr, func(ctx context.Context, _ int, v scenario.Variant, repetition int) (scenario.Values, error) {
-		return table.Try(ctx, v, repetition, bare)
-	})
-	where := endpoint
-	if where == "" {
-		where = "AWS, " + db.Options().Region
-	}
-	if err := f.tell(cmd.OutOrStdout(), run, where, bare, table); err != nil {
+	if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
 		return err
 	}
-	return benchError(ctx, run, table, err)
-}
-
-// benchError is what kept the run from being complete.
-func benchError(ctx context.Context, run benchmark.Run, table *library.Table, err error) error {
-	if left := table.Left(); left > 0 {
-		err = errors.Join(err, fmt.Errorf("%d keys that begin with %q are left in the table", left, table.Prefix))
-	}
-	switch failed := slices.IndexFunc(run.Results, func(r benchmark.Result) bool { return r.Err != nil }); {
-	case errors.Is(context.Cause(ctx), errBenchBound):
-		return &exitError{exitFailed, errBenchBound}
-	case err != nil:
-		return interrupted(ctx, err)
-	case failed >= 0:
-		return &exitError{exitFailed, fmt.Errorf("%s: %w", run.Results[failed].Scenario, run.Results[failed].Err)}
+	if err != nil {
+		return interrupted(ctx, &exitError{exitFailed, err})
 	}
 	return nil
 }
 
-// tell prints the tables of what was measured.
-func (f *benchFlags) tell(out io.Writer, run benchmark.Run, where string, bare benchmark.Bare, table *library.Table) error {
-	var b strings.Builder
-	b.WriteString("# Benchmark\n\n")
-	notes := []string{
-		fmt.Sprintf("**Table.** %q at %s.", f.table, where),
-		fmt.Sprintf("**Bare requests.** %s.", bare),
-		fmt.Sprintf("**Machine.** %s.", benchmark.Here()),
-		fmt.Sprintf("**Version.** %s.", version()),
-		fmt.Sprintf("**Repetitions.** %d. %s", f.reps, benchmark.CellNote(f.reps)),
-		"**Clients** are in one process, each with connections of its own. Where a scenario has processes, a client stands for one, and a crash separates it from the table.",
-		benchmark.OrderNote(bare.Slack()),
-		fmt.Sprintf("**Cost** of this run: %s.", costs(table.Meter.Count())),
+// alone is the run that the flags ask for.
+func (f *benchFlags) alone() *library.Alone {
+	return &library.Alone{
+		Table:     &library.Table{Name: f.table, Prefix: "queuelock-bench-" + strings.ToLower(rand.Text()[:10])},
+		Scenarios: f.scenarios, Size: f.size, Repetitions: f.reps, Version: version(),
 	}
-	if table.Meter.Count().ReadUnits == 0 {
-		notes = append(notes, "This DynamoDB reports no capacity units. Those in the tables are not measured.")
-	}
-	for _, note := range notes {
-		b.WriteString(benchmark.Wrap(note, "- ", "  "))
-	}
-	for _, s := range run.Scenarios {
-		if slices.ContainsFunc(run.Results, func(r benchmark.Result) bool { return r.Scenario == s.Name }) {
-			run.Section(&b, s)
-		}
-	}
-	if made, planned := len(run.Results), plannedResults(run); made < planned {
-		fmt.Fprintf(&b, "\nThe run ended early: %d of %d measurements were made.\n", made, planned)
-	}
-	_, err := io.WriteString(out, b.String())
-	return err
-}
-
-func plannedResults(run benchmark.Run) int {
-	n := 0
-	for _, s := range run.Scenarios {
-		n += len(s.Variants(run.Size)) * run.Repetitions
-	}
-	return n
-}
-
-// costs prints a count with its price.
-func costs(c capacity.Count) string {
-	return fmt.Sprintf("%s requests, %s write units and %s read units: $%.3f at the on-demand price of %s since %s",
-		benchmark.Decimal(float64(c.Requests), 0), benchmark.Decimal(c.WriteUnits, 0), benchmark.Decimal(c.ReadUnits, 0),
-		c.Price(), capacity.PriceRegion, capacity.PriceSince)
 }
 
 // isAWS reports whether requests to the endpoint cost money. An empty one is that of AWS.

@@ -26,9 +26,10 @@ Exit codes:
   1    it is not known: no lock has this handle, or its keeper does not answer
   64   wrong usage
   70   the lock was lost, for a reason that unlock reports too`,
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: offerFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := oneHandle(cmd, args)
+			handle, err := oneHandle(args)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -23,13 +22,10 @@ import (
 
 // TestCompletion checks that each shell has a script, and that bash takes its own.
 func TestCompletion(t *testing.T) {
-	for _, shell := range shells {
-		if o := invoke(t, "completion", shell.name); o.code != 0 || o.stderr != "" || !strings.Contains(o.stdout, "queuelock") {
-			t.Errorf("%s: exit code %d, stderr %q", shell.name, o.code, o.stderr)
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if o := invoke(t, "completion", shell); o.code != 0 || o.stderr != "" || !strings.Contains(o.stdout, "queuelock") {
+			t.Errorf("%s: exit code %d, stderr %q", shell, o.code, o.stderr)
 		}
-	}
-	if o := invoke(t, "completion", "--help"); !strings.Contains(o.stdout, "For entities and reasons it scans the table, for at most 2s") {
-		t.Errorf("the help does not say what entities cost: %s", o.stdout)
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -45,16 +41,16 @@ func TestCompletion(t *testing.T) {
 // TestCompletions checks what the scripts ask for.
 func TestCompletions(t *testing.T) {
 	for line, want := range map[string]string{
-		"sta":                     "status\t",
-		"run --lock":              "--lock-delay",
-		"completion ":             "zsh",
-		"template ":               "terraform\n",
-		"bench --scenarios idle,": "idle,crash\n",
-		"run x --ttl ":            ":4\n", // no files
-		"history x --svg ":        ":0\n",
-		"unlock ":                 ":0\n",
-		"check ":                  ":0\n",
-		"run x -- sta":            ":0\n",
+		"sta":                "status\t",
+		"run --lock":         "--lock-delay",
+		"completion ":        "zsh",
+		"template ":          "terraform\n",
+		"bench --scenarios ": "crash\n",
+		"run x --ttl ":       ":4\n", // no files
+		"history x --svg ":   ":0\n",
+		"unlock ":            ":0\n",
+		"check ":             ":0\n",
+		"run x -- sta":       ":0\n",
 	} {
 		o := invoke(t, append([]string{"__complete"}, strings.Split(line, " ")...)...)
 		if !strings.Contains(o.stdout, want) || strings.HasPrefix(want, ":") && o.stdout != want {
@@ -98,7 +94,6 @@ func TestEntityCompletion(t *testing.T) {
 	for _, entity := range []string{"deploy/prod", "deploy/test", "job:7", "deploy/\x1b[2J", "deploy/a\nb", "-deploy", "_activeHelp_ deploy"} {
 		e.occupied(t, entity)
 	}
-	locktest.OK(t, createTable(t.Context(), e.db, "other-table"))
 	build := queuelock.Key{Entity: "job:7", Reason: "build"}
 	locktest.Must(e.client(t).Acquire(t.Context(), build, waitpolicy.NoWait))
 	for name, test := range map[string]struct{ args, want string }{
@@ -109,8 +104,6 @@ func TestEntityCompletion(t *testing.T) {
 		"Item":         {"status|--item|orders|", ""},
 		"AnotherTable": {"status|--table|other|", ""},
 		"WrongTable":   {"status|--table|!|", ""},
-		"Tables":       {"ls|--table|", "other-table queuelock"},
-		"Table":        {"run|x|--table|q", "queuelock"},
 		"Reasons":      {"status|--reason|", "build lock"},
 		"ReasonsOfOne": {"run|job:7|--reason|", "build lock"},
 		"ReasonOfOne":  {"lock|job:7|--reason|b", "build"},
@@ -138,41 +131,6 @@ func TestEntityCompletion(t *testing.T) {
 				t.Errorf("%+v after %v", o, took)
 			}
 		})
-	}
-}
-
-// TestBashCompletion runs the script in bash without the package bash-completion, and once
-// with a function of its name. The words are as bash splits them.
-func TestBashCompletion(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	e.occupied(t, "job:7")
-	self := locktest.Must(os.Executable())
-	dir := t.TempDir()
-	wrapper := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, self)
-	locktest.OK(t, os.WriteFile(filepath.Join(dir, "queuelock"), []byte(wrapper), 0o755))
-	script := "compopt() { return; }\nsource <(queuelock completion bash)\nCOMP_TYPE=9 COLUMNS=80\n"
-	var wants []string
-	add := func(line, words string, at int, want string) {
-		script += fmt.Sprintf("COMP_LINE='%s' COMP_WORDS=(%s) COMP_CWORD=%d COMP_POINT=%d\n"+
-			"__start_queuelock 2>&1\necho \"${COMPREPLY[*]}\"\n", line, words, at, len(line))
-		wants = append(wants, want)
-	}
-	add("queuelock stat", "queuelock stat", 1, "status")
-	add("queuelock status jo", "queuelock status jo", 2, "job:7")
-	add("queuelock status job:", "queuelock status job :", 3, "7")
-	add("queuelock status job:7", "queuelock status job : 7", 4, "7")
-	add("queuelock run job:7 --scope ", "queuelock run job : 7 --scope ''", 6, "queue entity table")
-	add("queuelock run x --scope=en", "queuelock run x --scope = en", 5, "entity")
-	add("queuelock run x --scope=", "queuelock run x --scope =", 4, "queue entity table")
-	add("queuelock  run  --scope  ta", "queuelock run --scope ta", 3, "table")
-	script += "_get_comp_words_by_ref() { words=(queuelock vers); cword=1; cur=vers; }\n"
-	add("other", "other", 0, "version")
-	bash := exec.Command("bash", "--norc", "--noprofile", "-c", script)
-	bash.Env = append(os.Environ(), append(e.env, "PATH="+dir+":"+os.Getenv("PATH"))...)
-	out, err := bash.CombinedOutput()
-	if want := strings.Join(wants, "\n") + "\n"; err != nil || string(out) != want {
-		t.Errorf("%v, output:\n%s\nwant:\n%s", err, out, want)
 	}
 }
 

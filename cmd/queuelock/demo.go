@@ -8,10 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -20,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 )
 
 // deleteLimit bounds how long the demo tries to delete the table it made.
@@ -77,7 +75,7 @@ Exit codes:
   64   wrong usage
   69   DynamoDB cannot be used
   130  interrupted (143: terminated); no process is left`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -125,7 +123,7 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	out, stderr := cmd.OutOrStdout(), shared(direct(cmd.ErrOrStderr()))
+	out, stderr := cmd.OutOrStdout(), direct(cmd.ErrOrStderr())
 	show := func(e demo.Event) { fmt.Fprintln(out, e.Line()) }
 	if f.json {
 		show = nil
@@ -162,26 +160,6 @@ func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 	return nil
 }
 
-// shared is a writer that all workers can be given: a file they inherit, and
-// what is none is written to by one at a time.
-func shared(w io.Writer) io.Writer {
-	if _, ok := w.(*os.File); ok {
-		return w
-	}
-	return &sharedWriter{w: w}
-}
-
-type sharedWriter struct {
-	mu sync.Mutex
-	w  io.Writer // guarded by mu
-}
-
-func (s *sharedWriter) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(p)
-}
-
 // scene is where a demo is played.
 type scene struct {
 	table, endpoint, where string
@@ -195,7 +173,7 @@ type scene struct {
 func (f *demoFlags) set(ctx context.Context, stderr io.Writer) (*scene, error) {
 	s := &scene{table: "queuelock-demo-" + strings.ToLower(rand.Text()[:10]), endpoint: f.endpoint, env: os.Environ()}
 	if f.endpoint != "" {
-		db, _, err := f.contact(ctx, stderr, s.table)
+		db, err := f.contact(ctx, stderr, s.table)
 		if err != nil {
 			return nil, interrupted(ctx, err)
 		}
@@ -232,60 +210,23 @@ func (s *scene) strike(ctx context.Context) error {
 	return nil
 }
 
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ signal syscall.Signal }
-
-func (e signalError) Error() string { return e.signal.String() }
-
-// signalContext is a context that ends with SIGINT, SIGTERM or SIGHUP. The
-// cause says which.
-func signalContext(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		select {
-		case sig := <-signals:
-			cancel(signalError{sig.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { signal.Stop(signals); cancel(nil) }
-}
-
-// interrupted gives an error of something that a signal cut short the signal's
-// exit code.
-func interrupted(ctx context.Context, err error) error {
-	if sig, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
-		return signalled(sig.signal, "%v", sig.signal)
-	}
-	return err
-}
-
-// isUTF8 reports whether the locale can show more than ASCII.
-func isUTF8() bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if value := strings.ToUpper(os.Getenv(name)); value != "" {
-			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
-		}
-	}
-	return false
-}
-
 func newDemoWorker() *cobra.Command {
 	var s settings
 	cmd := &cobra.Command{
 		Use:    demoWorkerName,
 		Short:  "One worker of the demo",
 		Hidden: true,
-		Args:   noArguments,
+		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			db, err := s.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer db.close()
-			if demo.Work(cmd.Context(), db, cmd.InOrStdin(), direct(cmd.OutOrStdout())) != nil {
+			var meter capacity.Meter
+			metered := db.another(meter.Option)
+			defer metered.close()
+			if demo.Work(cmd.Context(), metered, meter.Count, cmd.InOrStdin(), direct(cmd.OutOrStdout())) != nil {
 				return &exitError{code: exitFailed} // it was reported
 			}
 			return nil

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
@@ -39,8 +41,9 @@ func TestProduction(t *testing.T) {
 	if len(failed) > 0 {
 		t.Errorf("%q failed:\n%s", failed, out)
 	}
-	if o := e.execute(t, "table", "describe", "--json"); !strings.Contains(o.stdout, `"deletion_protection":true`) {
-		t.Errorf("the table has no deletion protection: %+v", o)
+	d, err := e.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("production")})
+	if err != nil || !aws.ToBool(d.Table.DeletionProtectionEnabled) {
+		t.Errorf("the table has no deletion protection: %v", err)
 	}
 	for _, part := range []string{
 		`table "production" is created`, "5 modes", "ran send-report", `"report" (lock): idle; the last ticket was 1`, "report  lock", "0 of 1 queues busy",

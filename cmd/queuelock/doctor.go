@@ -48,7 +48,7 @@ Exit codes:
   1    a check has failed, or the output cannot be written
   64   wrong usage
   69   DynamoDB cannot be used: no answer, no rights, no AWS settings`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().BoolVar(&f.deep, "deep", false, "verify the engine on scratch items as well")

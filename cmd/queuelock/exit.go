@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -65,6 +68,36 @@ func unavailable(err error) error {
 // signalled is the end by a signal: silent, as the signal was intended.
 func signalled(sig syscall.Signal, format string, args ...any) error {
 	return &exitError{exitSignal + int(sig), fmt.Errorf(format, args...)}
+}
+
+// signalError is the cause of a context that a signal ended.
+type signalError struct{ signal syscall.Signal }
+
+func (e signalError) Error() string { return e.signal.String() }
+
+// signalContext is a context that ends with SIGINT, SIGTERM or SIGHUP. The
+// cause says which.
+func signalContext(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		select {
+		case sig := <-signals:
+			cancel(signalError{sig.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); cancel(nil) }
+}
+
+// interrupted gives an error of something that a signal cut short the signal's
+// exit code.
+func interrupted(ctx context.Context, err error) error {
+	if sig, ok := errors.AsType[signalError](context.Cause(ctx)); ok {
+		return signalled(sig.signal, "%v", sig.signal)
+	}
+	return err
 }
 
 // codeOf is the exit code that an error leads to.

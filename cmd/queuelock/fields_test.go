@@ -27,7 +27,7 @@ func TestJSONFields(t *testing.T) {
 	evicted := e.failClosed(t, queuelock.Key{Entity: "payroll"})
 	for _, args := range []string{
 		"status x -o json", "ls -q -o json", "history x --for 1s --json", "sweep x --dry-run --json",
-		"table describe --json", "doctor --json", "revoke payroll --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 -- true",
+		"doctor --json", "revoke payroll --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 -- true",
 	} {
 		words := strings.Fields(args)
 		o := invoke(t, words...)
@@ -39,11 +39,7 @@ func TestJSONFields(t *testing.T) {
 				keysOf(object, "", printed)
 			}
 		}
-		command := words[:1]
-		if words[0] == "table" {
-			command = words[:2]
-		}
-		help := invoke(t, append(append([]string{"help"}, command...), "--all")...).stdout
+		help := invoke(t, "help", words[0]).stdout
 		if strings.Contains(help, "or null; or null") {
 			t.Errorf("%s: null is named twice", args)
 		}
@@ -61,7 +57,7 @@ func TestJSONFields(t *testing.T) {
 	for _, lock := range []*queuelock.Lock{evicted, overtaken} {
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	}
-	if lock, run := invoke(t, "help", "lock", "--all").stdout, described(t, invoke(t, "help", "run", "--all").stdout); !maps.Equal(described(t, lock), run) {
+	if lock, run := invoke(t, "help", "lock").stdout, described(t, invoke(t, "help", "run").stdout); !maps.Equal(described(t, lock), run) {
 		t.Errorf("the help of lock has other fields than that of run:\n%s", lock)
 	}
 }

@@ -187,7 +187,7 @@ func TestExclusive(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	e.execute(t, "unlock", strings.TrimSpace(o.stdout)).ends(t, 0)
-	if o := invoke(t, "help", "run", "--all"); strings.Contains(o.stdout, "--exclusive") {
+	if o := invoke(t, "help", "run"); strings.Contains(o.stdout, "--exclusive") {
 		t.Errorf("%s", o.stdout)
 	}
 }

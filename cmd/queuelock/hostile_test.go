@@ -71,7 +71,7 @@ func mustBePlain(t *testing.T, name, out string) {
 // TestHostileTable checks that no command sends to a terminal what another program wrote.
 func TestHostileTable(t *testing.T) {
 	e := newEngine(t)
-	shorten(t, &evictLimit, 5*time.Second)
+	shorten(t, &actLimit, 5*time.Second)
 	e.plant(t, "x", "lock")
 	e.plant(t, hostile, hostile)
 	for _, args := range [][]string{
@@ -85,7 +85,7 @@ func TestHostileTable(t *testing.T) {
 		{"sweep", "x", "--dry-run"}, {"sweep", "x", "--dry-run", "--json"}, {"sweep", "--all", "--dry-run"}, {"sweep", "--all", "--dry-run", "--json"},
 		{"evict", "x", "--ticket", "99"}, {"evict", "x", "--ticket", "1"}, {"evict", "x", "--force", "--ticket", "1"}, {"evict", "x", "--force", "--ticket", "2"},
 		{"evict", hostile, "--reason", hostile, "--ticket", "99", "--verbose"}, {"evict", "x", "--force", "--ticket", "1", "--yes", "--json"},
-		{"doctor", "--table", hostile}, {"table", "describe", "--table", hostile}, {hostile}, {"--" + hostile}, {"status", "x", "-o", hostile},
+		{"doctor", "--table", hostile}, {"table", "create", "--table", hostile}, {hostile}, {"--" + hostile}, {"status", "x", "-o", hostile},
 		{"status", "--item", hostile, "--key", hostile}, {"status", "--item", "t" + hostile, "--key", "id=" + hostile}, {"unlock", hostile}, {"--verbose", "template", "iam", "--role", hostile},
 		{"__complete", "status", ""},
 	} {

@@ -30,7 +30,7 @@ Exit codes:
   queuelock run greeting -- sleep 10
 
   queuelock local --port 0 --create-table ""     # any free port, no table`,
-		Args: noArguments,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if port < 0 || port > 65535 {
 				return usagef("--port %d: a port from 0 to 65535 is needed", port)

@@ -60,7 +60,6 @@ Exit codes:
 }
 
 func (f *keepFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().SortFlags = false
 	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
 	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "leave the queue or release when process `PID` has ended, such as $$")
 	cmd.Flags().StringVar(&f.onLost, "on-lost", "", "the `SIGNAL` for that process once the lock is lost, such as TERM")

@@ -159,6 +159,7 @@ func TestCheck(t *testing.T) {
 		handle := e.locked(t)
 		pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
 		locktest.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
+		until(t, "the keeper is stopped", func() bool { return crew.StandsStill(pid) })
 		mustBeShort(t, e.execute(t, "check", handle), exitFailed, "the keeper has not answered for 5s")
 	})
 }

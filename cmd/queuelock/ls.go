@@ -64,12 +64,7 @@ Exit codes:
 		Example: `  queuelock ls deploy/
   queuelock ls --busy -o json | jq 'select(.longest_wait_seconds>60).entity'
   queuelock ls --max-rcu 1000`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return tooMany(cmd, args[1], "")
-			}
-			return nil
-		},
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, strings.Join(args, "")) },
 	}
 	flags := cmd.Flags()

@@ -93,7 +93,7 @@ func TestLs(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"--max-rcu -1", "--max-rcu -1: a number from 0"},
 		{"-o csv", "-o csv: need table, wide, json or yaml"},
-		{"a b", `"b" is one argument too many`},
+		{"a b", "accepts at most 1 arg(s), received 2"},
 		{"--table x", "3 to 255 letters"},
 	} {
 		if o := invoke(t, append([]string{"ls"}, strings.Fields(test.args)...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {

@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 )
 
 func init() { cobra.EnableCommandSorting = false } // the first are those that most users need
@@ -40,11 +40,16 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return 0
 		}
 	}
-	if err := misplaced(root, args); err != nil {
-		fmt.Fprintln(root.ErrOrStderr(), message(err))
-		return codeOf(err)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		needsCommand(completion) // cobra would succeed, and print the help
 	}
+	begun := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	cmd, err := root.ExecuteContextC(ctx)
+	if _, ours := errors.AsType[*exitError](err); err != nil && !begun && !ours {
+		err = usagef("%w: see '%s --help'", err, cmd.CommandPath()) // cobra has refused the arguments
+	}
 	if failure := out.Err(); failure != nil && (err == nil || errors.Is(err, failure)) {
 		err = &exitError{exitFailed, fmt.Errorf("the output cannot be written: %w", failure)}
 	}
@@ -70,101 +75,113 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "queuelock",
 		Short: "Fair locks on Amazon DynamoDB: first come, first served",
-		Long: `queuelock runs commands under locks of DynamoDB: they take a ticket and are served in its
-order, one at a time, or several with run --shared or run --permits. Where one is served at a
-time, the ticket is a fencing token as well.`,
+		Long: `queuelock runs commands under locks of DynamoDB: they take a ticket and are
+served in its order, one at a time, or several with run --shared or run
+--permits. Where one is served at a time, the ticket is a fencing token as well.`,
 		Example: `  queuelock demo                             # eight processes take turns
   queuelock create-table                     # once
   queuelock run deploy/prod -- ./deploy.sh   # one at a time, in order
   queuelock status deploy/prod               # the holders and the waiters`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return noCommand(cmd, args[0])
-			}
-			return usagef("a command is missing: see 'queuelock --help'")
-		},
-		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
+	needsCommand(root)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w: see '%s --help'", plainly(cmd, err), cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(plainly)
+	// The usage is first: texts are long, as they describe exit codes and JSON as well.
+	root.SetHelpTemplate("{{.Short}}.\n\n{{.UsageString}}{{with .Long}}\n{{.}}\n{{end}}")
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 100"))
 	root.PersistentFlags().Bool("verbose", false, "print the details of an error as well")
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version") // cobra's has -v, which is --verbose of run
 	root.SetHelpCommand(newHelp())
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { fmt.Fprint(cmd.OutOrStdout(), help.Text(cmd)) })
 	root.AddCommand(newSupervise()) // hidden
 	root.AddCommand(
 		newRun(), newLock(), newUnlock(), newCheck(), newEvict(), newRevoke(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(), newTop(),
-		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newCompletion(), newVersion(), newMan(), newKeeper(), newDemoWorker(),
+		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newVersion(), newMan(), newKeeper(), newDemoWorker(),
 	)
 	root.AddCommand(newTemplate())
 	return root
 }
 
-// plainly says of a flag's value what is needed instead of it; an error of
-// another form is left as it is.
+// needsCommand makes a command that only has others below it fail without one of them.
+func needsCommand(cmd *cobra.Command) {
+	cmd.Args, cmd.RunE = noCommand, func(*cobra.Command, []string) error { return nil }
+}
+
+// noCommand is the error of a command that only has others below it.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usagef("a command is missing: see '%s --help'", cmd.CommandPath())
+	}
+	cmd.SuggestionsMinimumDistance = 2 // as cobra's own message has it
+	name, next := clip(args[0], 40), fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+		next = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), similar[0])
+	}
+	return usagef("there is no command %q: %s", name, next)
+}
+
+// plainly says of a flag's value what is needed instead of it, without the words of package strconv.
 func plainly(cmd *cobra.Command, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if before := cmd.Flags().Args(); cmd.Name() == "run" && len(before) > 1 {
-			return fmt.Errorf(`the command must be after "--", as in 'queuelock run %s -- %s …'`, clip(before[0], 40), clip(before[1], 40))
-		}
-		return noFlag(cmd, unknown)
+	see := fmt.Sprintf(": see '%s --help'", cmd.CommandPath())
+	if before := cmd.Flags().Args(); errors.As(err, new(*pflag.NotExistError)) && cmd.Name() == "run" && len(before) > 1 {
+		return usagef(`the command must be after "--", as in 'queuelock run %s -- %s …'%s`, clip(before[0], 40), clip(before[1], 40), see)
 	}
-	var value, name string
-	if n, _ := fmt.Sscanf(err.Error(), "invalid argument %q for %q flag", &value, &name); n < 2 {
-		return err
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return usagef("%w%s", err, see)
 	}
-	name = name[strings.LastIndex(name, "--"):] // without the letter, as in "-E, --conflict-exit-code"
-	flag := cmd.Flag(strings.TrimPrefix(name, "--"))
-	if flag == nil {
-		return err
-	}
-	switch flag.Value.Type() {
+	name, value, kind := "--"+wrong.GetFlag().Name, wrong.GetValue(), wrong.GetFlag().Value.Type()
+	given, needs := name+" "+clip(value, 40), ""
+	switch kind {
 	case "duration":
+		needs = "need a duration such as 5s"
 		if plainSeconds.MatchString(value) {
-			return fmt.Errorf("%s %s: need a duration: did you mean %ss?", name, value, strings.TrimSuffix(value, "."))
+			needs = fmt.Sprintf("need a duration: did you mean %ss?", strings.TrimSuffix(value, "."))
 		}
-		return fmt.Errorf("%s %s: need a duration such as 5s", name, value)
 	case "bool":
-		return fmt.Errorf("%s=%s: need true or false, or %s alone", name, value, name)
-	case "int":
-		return fmt.Errorf("%s %s: need a whole number", name, value)
+		given, needs = name+"="+clip(value, 40), "need true or false, or the flag alone"
+	case "int", "int64":
+		needs = "need a whole number"
+	case "float64":
+		needs = "need a number"
 	case "reason":
-		return fmt.Errorf("%s is empty: name what the lock is for, or leave the flag out", name)
+		given, needs = name+" is empty", "name what the lock is for, or leave the flag out"
+	default:
+		return usagef("%w%s", err, see)
 	}
-	return err
+	return usagef("%s: %s%s", given, needs, see)
 }
 
 // newHelp is cobra's own, but one that fails if there is nothing to tell of.
 func newHelp() *cobra.Command {
-	var whole bool
-	cmd := &cobra.Command{
-		Use:   "help [COMMAND | settings]",
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
 		Short: "Help about a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] == "settings" {
-				status, _, _ := cmd.Root().Find([]string{"status"}) // as it has all of them
-				_, err := fmt.Fprint(cmd.OutOrStdout(), help.Settings(status))
-				return err
-			}
 			about, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return noCommand(cmd.Root(), strings.Join(args, " "))
+				return noCommand(cmd.Root(), []string{strings.Join(args, " ")})
 			}
 			about.InitDefaultHelpFlag()
-			if whole {
-				_, err := fmt.Fprint(cmd.OutOrStdout(), help.Whole(about))
-				return err
-			}
 			return about.Help()
 		},
 	}
-	cmd.Flags().BoolVar(&whole, "all", false, "describe every flag, in more than a screen")
-	return cmd
+}
+
+// newMan makes the command that writes the manual pages, for packages of distributions.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write the manual pages into a folder",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cmd.Root().DisableAutoGenTag = true // the pages depend on the program alone
+			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Section: "1", Source: "queuelock", Manual: "queuelock"}, args[0])
+		},
+	}
 }

@@ -64,8 +64,7 @@ func remedy(err error) string {
 	if wrong, ok := errors.AsType[*queue.TableError](err); ok {
 		name := clip(wrong.Table, 40)
 		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
-			return fmt.Sprintf("there is no table %q here: check --table, --region and --endpoint, or run 'queuelock table create --table %s'",
-				name, quoted(clip(wrong.Table, 20)))
+			return fmt.Sprintf(noTable+", or run 'queuelock table create --table %s'", name, "--table", quoted(clip(wrong.Table, 20)))
 		}
 		return fmt.Sprintf("table %q has %s; needed is %s", name, clip(wrong.Found, 50), wrong.Need)
 	}
@@ -96,33 +95,41 @@ func unreleasedLine(err error) string {
 	return "not released, its lease ends it: " + cmp.Or(remedy(err), oneLine(err))
 }
 
-const notDynamoDB = "what answers is not DynamoDB: check --endpoint, AWS_ENDPOINT_URL_DYNAMODB and proxies"
+const (
+	notDynamoDB = "what answers is not DynamoDB: check --endpoint, AWS_ENDPOINT_URL_DYNAMODB and proxies"
+	noTable     = "there is no table %q here: check %s, --region and --endpoint"
+	noAnswer    = "no answer from DynamoDB %s: check the network, --endpoint and --region, and repeat the command"
+)
+
+// refusals are the lines of the answers with which DynamoDB refuses a request, by their codes. ACTION is of the request.
+var refusals = []struct{ codes, text string }{
+	{"AccessDeniedException AccessDenied", "AWS denies ACTION to these credentials: add it to their policy; 'queuelock template iam' prints policies"},
+	{"ExpiredToken ExpiredTokenException RequestExpired",
+		"the AWS credentials have expired: renew them, for example with 'aws sso login', and repeat the command"},
+	{"UnrecognizedClientException InvalidSignatureException IncompleteSignature MissingAuthenticationToken InvalidClientTokenId",
+		"DynamoDB refuses the AWS credentials: check the access key, --profile, --region and the clock of this host"},
+	{"ResourceNotFoundException", "there is no such table here: check --table, --region and --endpoint"},
+	{"ProvisionedThroughputExceededException ThrottlingException RequestLimitExceeded LimitExceededException",
+		"DynamoDB throttles the requests: repeat the command later, or raise the capacity or the limits of the table"},
+	{"InternalServerError ServiceUnavailable ServiceUnavailableException",
+		"DynamoDB fails at present (CODE): repeat the command; 'queuelock doctor' checks the table"},
+}
 
 // refusal is the line of an answer with which DynamoDB refused a request.
 func refusal(err error, api smithy.APIError) string {
-	code := api.ErrorCode()
-	is := func(codes ...string) bool { return slices.Contains(codes, code) }
-	switch {
-	case is("AccessDeniedException", "AccessDenied"):
-		action := "a request"
-		if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
-			action = "dynamodb:" + operation.Operation()
+	code, action := api.ErrorCode(), "a request"
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
+		action = "dynamodb:" + operation.Operation()
+	}
+	if limit := table.Limit(err); limit != "" {
+		return "DynamoDB throttles the requests by the limit of the " + limit
+	}
+	for _, r := range refusals {
+		if slices.Contains(strings.Fields(r.codes), code) {
+			return strings.NewReplacer("ACTION", action, "CODE", code).Replace(r.text)
 		}
-		return fmt.Sprintf("AWS denies %s to these credentials: add it to their policy; 'queuelock template iam' prints policies", action)
-	case is("ExpiredToken", "ExpiredTokenException", "RequestExpired"):
-		return "the AWS credentials have expired: renew them, for example with 'aws sso login', and repeat the command"
-	case is("UnrecognizedClientException", "InvalidSignatureException", "IncompleteSignature", "MissingAuthenticationToken", "InvalidClientTokenId"):
-		return "DynamoDB refuses the AWS credentials: check the access key, --profile, --region and the clock of this host"
-	case is("ResourceNotFoundException"):
-		return "there is no such table here: check --table, --region and --endpoint"
-	case is("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "LimitExceededException"):
-		if limit := table.Limit(err); limit != "" {
-			return "DynamoDB throttles the requests by the limit of the " + limit
-		}
-		return "DynamoDB throttles the requests: repeat the command later, or raise the capacity or the limits of the table"
-	case is("InternalServerError", "ServiceUnavailable", "ServiceUnavailableException"):
-		return "DynamoDB fails at present (" + code + "): repeat the command; 'queuelock doctor' checks the table"
-	case api.ErrorMessage() == "" || strings.HasPrefix(code, "Unknown"):
+	}
+	if api.ErrorMessage() == "" || strings.HasPrefix(code, "Unknown") {
 		return notDynamoDB
 	}
 	return fmt.Sprintf("DynamoDB refused the request: %s (%s); --verbose prints the details", clip(api.ErrorMessage(), 60), clip(code, 30))
@@ -133,40 +140,25 @@ const refusedOnWindows = syscall.Errno(10061)
 
 // unreachable is the line of a request without an answer; "" for any other failure.
 func unreachable(err error) string {
+	is := func(target any) bool { return errors.As(err, target) }
 	dns, noName := errors.AsType[*net.DNSError](err)
 	operation, onNetwork := errors.AsType[*net.OpError](err)
-	_, unreadable := errors.AsType[*smithy.DeserializationError](err)
 	request, onTable := errors.AsType[*table.Error](err)
-	timeout := errors.Is(err, context.DeadlineExceeded) || onTable && request.Timeout > 0
-	if text := insecure(err); text != "" {
-		return text
-	}
 	switch {
-	case unreadable:
+	case is(new(*tls.CertificateVerificationError)), is(new(x509.UnknownAuthorityError)):
+		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"
+	case is(new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch): // the second if the answer is of HTTP
+		return "the endpoint does not speak TLS: check whether --endpoint needs http in place of https"
+	case is(new(*smithy.DeserializationError)):
 		return notDynamoDB
 	case noName:
 		return fmt.Sprintf("the host %q is not known: check --endpoint, --region and the network", clip(dns.Name, 60))
 	case (errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, refusedOnWindows)) && onNetwork && operation.Addr != nil:
 		return fmt.Sprintf("nothing listens at %s: start DynamoDB there, or correct --endpoint or AWS_ENDPOINT_URL_DYNAMODB", operation.Addr)
-	case timeout:
-		return "no answer from DynamoDB in time: check the network, --endpoint and --region, and repeat the command"
+	case errors.Is(err, context.DeadlineExceeded), onTable && request.Timeout > 0:
+		return fmt.Sprintf(noAnswer, "in time")
 	case onNetwork || onTable || errors.Is(err, io.EOF) || errors.Is(err, queuelock.ErrUnavailable):
 		return "the connection to DynamoDB fails: check the network and --endpoint; --verbose prints the details"
-	}
-	return ""
-}
-
-// insecure is the line of a failure of TLS.
-func insecure(err error) string {
-	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unknownCA := errors.AsType[x509.UnknownAuthorityError](err)
-	_, noTLS := errors.AsType[tls.RecordHeaderError](err)
-	noTLS = noTLS || errors.Is(err, http.ErrSchemeMismatch) // which net/http makes of it if the answer is of HTTP
-	switch {
-	case badCertificate || unknownCA:
-		return "the certificate of the endpoint is not trusted: check --endpoint, or set AWS_CA_BUNDLE"
-	case noTLS:
-		return "the endpoint does not speak TLS: check whether --endpoint needs http in place of https"
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func (p *patience) end() {
 // unavailable is the failure of a request, with the limit if that has ended it.
 func (p *patience) unavailable(err error) error {
 	if errors.Is(p.ctx.Err(), context.DeadlineExceeded) {
-		err = &briefError{fmt.Sprintf("no answer from DynamoDB within %v: check the network, --endpoint and --region, and repeat the command", p.limit), err}
+		err = &briefError{fmt.Sprintf(noAnswer, fmt.Sprintf("within %v", p.limit)), err}
 	}
 	return unavailable(err)
 }

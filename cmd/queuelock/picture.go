@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,4 +73,14 @@ func (f pictureFiles) close() {
 	for _, p := range f {
 		_ = p.file.Close() // write has reported what was not written
 	}
+}
+
+// isUTF8 reports whether the locale can show more than ASCII.
+func isUTF8() bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := strings.ToUpper(os.Getenv(name)); value != "" {
+			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
+		}
+	}
+	return false
 }

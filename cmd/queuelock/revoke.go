@@ -1,8 +1,7 @@
 package main
 
 import (
-	"cmp"
-	"errors"
+	"context"
 	"fmt"
 	"time"
 
@@ -16,12 +15,10 @@ import (
 )
 
 type revokeFlags struct {
-	settings
-	target
+	holderFlags
 	bellFlags
-	ticket, why string
-	after       time.Duration
-	json        bool
+	why   string
+	after time.Duration
 }
 
 func newRevoke() *cobra.Command {
@@ -52,15 +49,11 @@ Exit codes:
 		Args: f.target.arguments,
 		RunE: f.run,
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&f.ticket, "ticket", "", "the `NUMBER` of the holder, also as …123456; not needed for the only one")
+	f.addTicket(cmd, "the `NUMBER` of the holder, also as …123456; not needed for the only one")
 	cmd.Flags().StringVar(&f.why, "why", "", "a `TEXT` for people, at most 256 bytes")
 	cmd.Flags().DurationVar(&f.after, "after", 0, "by when it should have ended, from now; at most 168h")
-	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 	f.bellFlags.addFlag(cmd.Flags())
-	f.target.addFlags(cmd.Flags())
-	f.settings.addFlags(cmd)
-	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
+	f.addFlags(cmd)
 	return cmd
 }
 
@@ -84,39 +77,21 @@ func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
 	case !display.Printable(f.why):
 		return usagef("--why has characters that cannot be printed: leave them out")
 	}
-	chosen, err := parseChoice(f.ticket)
-	if err != nil {
-		return err
-	}
-	what, err := evicteeOf(f.target, args)
-	if err != nil {
-		return err
-	}
-	e := &evicter{evictee: what, cmd: cmd, settings: &f.settings, cfg: queuelock.Config{ItemPrefix: f.itemPrefix, Owner: owner()}, named: f.ticket != ""}
-	defer f.hang(&e.cfg)()
-	defer e.close()
-	holder, err := e.find(chosen)
-	switch {
-	case err != nil:
-	case holder.Closed:
-		err = &sweeper.EvictError{Holder: holder, Serving: []queue.Holder{holder}}
-	default:
-		err = e.revoke(holder, f.why, f.after)
-	}
-	if err != nil {
-		return e.refused(err)
-	}
-	if f.json {
-		reason := cmp.Or(e.report.Reason, queuelock.DefaultReason)
-		report := revokeReport{Entity: e.report.Entity, Reason: reason, Ticket: holder.Ticket.String(), Asked: true, Bell: holder.Bell != ""}
-		if holder.TTL > 0 {
-			within := display.Seconds(holder.TTL / 2)
+	cfg := queuelock.Config{Owner: owner()}
+	defer f.hang(&cfg)()
+	return f.act(cmd, args, cfg, func(a *acting, h queue.Holder) error {
+		if h.Closed {
+			return &sweeper.EvictError{Holder: h, Serving: []queue.Holder{h}}
+		}
+		return a.request(func(ctx context.Context, o queuelock.Operator) error { return o.Revoke(ctx, a.key, h, f.why, f.after) })
+	}, func(key queuelock.Key, h queue.Holder) (any, string) {
+		report := revokeReport{Entity: key.Entity, Reason: key.Reason, Ticket: h.Ticket.String(), Asked: true, Bell: h.Bell != ""}
+		if h.TTL > 0 {
+			within := display.Seconds(h.TTL / 2)
 			report.Within = &within
 		}
-		return display.JSON(cmd.OutOrStdout(), report)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: ticket %s was asked to give way; %s\n", e.name, holder.Ticket, f.reaction(holder))
-	return err
+		return report, "was asked to give way; " + f.reaction(h)
+	})
 }
 
 // reaction says when the holder learns of the request. Whether it listens, the record does not say.
@@ -129,15 +104,4 @@ func (f *revokeFlags) reaction(h queue.Holder) string {
 		learns += ", at once on this host"
 	}
 	return learns + "; it may not react"
-}
-
-// revoke asks a holder as it was shown.
-func (e *evicter) revoke(h queue.Holder, why string, after time.Duration) error {
-	p := e.patience()
-	defer p.end()
-	err := e.client.Operator().Revoke(p.ctx, e.key, h, why, after)
-	if _, refused := errors.AsType[*sweeper.EvictError](err); err == nil || refused {
-		return err
-	}
-	return p.unavailable(err)
 }

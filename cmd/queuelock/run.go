@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -45,7 +46,9 @@ func newRun() *cobra.Command {
 		Use:   "run ENTITY [flags] -- COMMAND [ARG]…",
 		Short: "Run a command while holding a lock",
 		Long: `Waits for the lock of ENTITY, runs COMMAND with its ticket in QUEUELOCK_TICKET, and releases
-the lock when all that COMMAND has started has ended. ` + process.Limits + `
+the lock when all that COMMAND has started has ended.
+
+` + ansi.Wordwrap(process.Limits, 95, "") + `
 
 The ticket is greater than that of every holder before: send it with each write, and let the
 resource refuse a ticket lower than the highest it has seen. With --shared or --permits several
@@ -64,7 +67,6 @@ Exit codes:
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	cmd.Flags().SortFlags = false // the first are those that most users need
 	cmd.Flags().StringVarP(&f.text, "command", "c", "", "a `TEXT` for /bin/sh -c, in place of COMMAND")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	cmd.Flags().DurationVar(&f.once, "once", 0, "keep the output for `TIME`: others print it, and do not run COMMAND")
@@ -99,11 +101,7 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(entities) > 1 && !f.all {
-		where := ""
-		if dash >= 0 {
-			where = ` before "--"`
-		}
-		return tooMany(cmd, entities[1], where)
+		return usagef("%q is one ENTITY too many: write the command after \"--\", or use --all", clip(entities[1], 40))
 	}
 	for _, entity := range entities {
 		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,10 +109,11 @@ func (f *target) arguments(cmd *cobra.Command, args []string) error {
 
 // subject is the queue that the command line names.
 type subject struct {
-	key   queuelock.AnyKey
-	table string // of the queue, if it is not an item's
-	name  string
-	none  string // what is said if there is none
+	key    queuelock.AnyKey
+	report queuelock.Key // for machines
+	table  string        // of the queue, if it is not an item's
+	name   string
+	none   string // what is said if there is none
 	// evict returns the command that evicts a holder; nil: there is none.
 	evict func(ticket.Number) string
 }
@@ -124,7 +126,7 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 			return nil, usagef("--reason %s: the lock of an item is in the item: use --item TABLE --key KEY", f.reason)
 		}
 		return &subject{
-			key: key, table: table, name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
+			key: key, report: queuelock.Key{Entity: key.Entity, Reason: cmp.Or(key.Reason, queuelock.DefaultReason)}, table: table, name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
 			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name (see 'queuelock ls')", table),
 		}, nil
 	}
@@ -133,7 +135,8 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 		return nil, err
 	}
 	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
-	return &subject{key: item, table: table, name: "item " + item.String(), none: "no such item, or it was never locked"}, nil
+	report := queuelock.Key{Entity: item.String(), Reason: queuelock.ItemReason}
+	return &subject{key: item, report: report, table: table, name: "item " + item.String(), none: "no such item, or it was never locked"}, nil
 }
 
 // look reads the queue's state.
@@ -142,7 +145,7 @@ func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, 
 	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
 	item, _ := s.key.(queuelock.ItemKey)
 	if wrong, ok := errors.AsType[*queue.TableError](err); ok && missing && wrong.Table == item.Table && item.Table != s.table {
-		err = &briefError{fmt.Sprintf("there is no table %q here: check --item, --region and --endpoint", clip(item.Table, 60)), err}
+		err = &briefError{fmt.Sprintf(noTable, clip(item.Table, 60), "--item"), err}
 	}
 	return state, err
 }

@@ -157,8 +157,8 @@ func (f *sweepFlags) sweepOne(ctx context.Context, client *queuelock.Client, key
 	if err != nil {
 		return unavailable(err)
 	}
-	if display.StateOf(state) == display.Unused {
-		return &exitError{exitFailed, fmt.Errorf("%s: there is no such queue: see 'queuelock ls'", clip(key.String(), 60))}
+	if err := noQueue(key.String(), state); err != nil {
+		return err
 	}
 	return f.sweep(ctx, client, state, report)
 }

@@ -33,9 +33,9 @@ itself needs the rights of admin. "iam" prints the policy of --role as JSON.
 
 The roles:
   worker     uses locks: the library, run, lock and unlock
-  observer   looks at queues: status, ls, history, table describe
+  observer   looks at queues: status, ls, history
   operator   repairs queues: status, ls, evict, revoke, sweep
-  admin      creates and deletes the table
+  admin      creates the table
 
 --prefix restricts the policies to entities that begin with it (dynamodb:LeadingKeys). They then
 allow no scan, so no "ls" and "sweep --all". --scope table adds the counter of the table.
@@ -46,16 +46,8 @@ Exit codes:
 		Example: `  queuelock template cloudformation --table locks > locks.yaml
   queuelock template iam --role worker --prefix ci/ --account 123456789012`,
 		ValidArgs: formats,
-		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0:
-				return usagef("the format is missing: name one of %s", strings.Join(formats, ", "))
-			case len(args) > 1:
-				return tooMany(cmd, args[1], "")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+		Args:      cobra.ExactArgs(1),
+		RunE:      func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.table, "table", defaultTable(), "the `NAME` of the table; QUEUELOCK_TABLE sets it too")
@@ -105,9 +97,12 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	if c.Tags, err = parseTags(f.tags); err != nil {
 		return err
 	}
-	text, err := f.text(format, c, role)
-	if err != nil {
-		return err
+	text := template.Text(format, c)
+	if format == "iam" {
+		text = template.IAM(c, role, f.region, f.account)
+	}
+	if text == "" {
+		return usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 	return err
@@ -124,21 +119,6 @@ func forIAM(cmd *cobra.Command, format string) error {
 		}
 	}
 	return nil
-}
-
-// text returns the template in a format.
-func (f *templateFlags) text(format string, c template.Config, role template.Role) (string, error) {
-	switch format {
-	case "cloudformation":
-		return template.CloudFormation(c), nil
-	case "terraform":
-		return template.Terraform(c), nil
-	case "cdk":
-		return template.CDK(c), nil
-	case "iam":
-		return template.IAM(c, role, f.region, f.account), nil
-	}
-	return "", usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
 }
 
 // parseTags reads what --tag gives.

@@ -51,12 +51,7 @@ Exit codes:
   69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
 		Example: `  queuelock top
   queuelock top deploy/ --max-rcu 20 --interval 10s`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return tooMany(cmd, args[1], "")
-			}
-			return nil
-		},
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, strings.Join(args, "")) },
 	}
 	addRate(cmd.Flags().Float64Var, &f.rate)

@@ -50,7 +50,7 @@ func TestTopOnce(t *testing.T) {
 	}{
 		{"--max-rcu -1", exitUsage, "a number from 0"},
 		{"--interval 1ms", exitUsage, "at least 100ms"},
-		{"a b", exitUsage, "one argument too many"},
+		{"a b", exitUsage, "accepts at most 1 arg(s), received 2"},
 		{"--table missing", exitUnavailable, `there is no table "missing"`},
 	} {
 		if o := invoke(t, append([]string{"top"}, strings.Fields(test.args)...)...); o.code != test.code || !strings.Contains(o.stderr, test.want) {

@@ -31,9 +31,10 @@ Exit codes:
   69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: offerFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := oneHandle(cmd, args)
+			handle, err := oneHandle(args)
 			if err != nil {
 				return err
 			}
@@ -76,15 +77,13 @@ func unanswered(err error, limit time.Duration) error {
 // lossOf says how a lock was lost.
 func lossOf(o keeper.Outcome) error { return fmt.Errorf("the lock was lost: %s", o.Message) }
 
-// oneHandle wants at most one argument, a handle, and returns it or that of the variable.
-func oneHandle(cmd *cobra.Command, args []string) (handle string, err error) {
+// oneHandle returns the handle of the argument, or that of the variable.
+func oneHandle(args []string) (handle string, err error) {
 	handle = os.Getenv("QUEUELOCK_HANDLE")
 	if len(args) > 0 {
 		handle = args[0]
 	}
 	switch {
-	case len(args) > 1:
-		return "", tooMany(cmd, args[1], "")
 	case len(args) == 1 && handle == "":
 		return "", usagef("HANDLE is empty: give what 'queuelock lock' has printed")
 	case handle == "":

@@ -94,7 +94,7 @@ type Usage struct {
 	Requests int `json:"requests"`
 	// WriteUnits and ReadUnits are the capacity units that answers reported. A
 	// write refused by its condition reports none and counts as one unit. A
-	// request without an answer is not counted here.
+	// request without an answer counts as one unit.
 	WriteUnits float64 `json:"write_units"`
 	ReadUnits  float64 `json:"read_units"`
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/turns"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -24,11 +25,12 @@ type worker struct {
 }
 
 // Work runs a worker process. It reads its Assignment and the signal to begin from in, takes
-// its turns, and writes records to out. It ends when in does. Its error was also written.
-func Work(ctx context.Context, db queuelock.DynamoDB, in io.Reader, out io.Writer) error {
+// its turns, and writes records to out, with what it has used so far. It ends when in does.
+// Its error was also written.
+func Work(ctx context.Context, db queuelock.DynamoDB, used func() capacity.Count, in io.Reader, out io.Writer) error {
 	post := crew.NewPost(in, out)
-	w := &worker{post: post, witness: &witness{db: db, report: post.Report}}
-	post.Usage = w.witness.used
+	post.Usage = func() turns.Usage { return turns.Usage(used()) }
+	w := &worker{post: post, witness: &witness{DynamoDB: db, report: post.Report}}
 	err := w.work(ctx)
 	if err != nil {
 		post.Report(turns.Record{Kind: turns.Failed, Error: err.Error()})

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/turns"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -24,6 +25,9 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// unused is in the place of a meter.
+func unused() capacity.Count { return capacity.Count{Requests: 3, WriteUnits: 2, ReadUnits: 1} }
 
 // input is a worker's standard input: an assignment, the word to go, and no end
 // until it is closed.
@@ -61,13 +65,13 @@ func testAssignment(table string, last int) Assignment {
 	return Assignment{Table: table, Entity: "x", Owner: "worker 1", First: 1, Last: last, Hold: 700 * time.Millisecond, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second}
 }
 
-// TestWorkerReports checks that a worker reports its events and its requests.
+// TestWorkerReports checks that a worker reports its events, and what it has used.
 func TestWorkerReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		in, stop := input(t, testAssignment(table.Name(), 2))
 		var out bytes.Buffer
-		locktest.OK(t, Work(t.Context(), table.Client("worker"), in, &out))
+		locktest.OK(t, Work(t.Context(), table.Client("worker"), unused, in, &out))
 		stop.Close()
 		synctest.Wait()
 		all := records(t, &out)
@@ -75,10 +79,8 @@ func TestWorkerReports(t *testing.T) {
 		if diff := cmp.Diff(want, kinds(all)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		counts := table.Counts().Total()
-		used := all[len(all)-1].Usage
-		if used.Requests != counts.Sent || used.WriteUnits != counts.WriteUnits || used.ReadUnits != counts.ReadUnits {
-			t.Errorf("it counted %+v, the table\n%v", used, table.Counts())
+		if used := all[len(all)-1].Usage; used != turns.Usage(unused()) {
+			t.Errorf("it used %+v", used)
 		}
 	})
 }
@@ -93,7 +95,7 @@ func TestWaitingWorker(t *testing.T) {
 		var out bytes.Buffer
 		done := make(chan error)
 		client := table.Client("worker")
-		go func() { done <- Work(t.Context(), client, in, &out) }()
+		go func() { done <- Work(t.Context(), client, unused, in, &out) }()
 		time.Sleep(1500 * time.Millisecond) // in the bubble: beyond the first renewal of the row, at half its life
 		locktest.OK(t, lock.Release(t.Context()))
 		locktest.OK(t, <-done)
@@ -118,33 +120,7 @@ func TestWaitingWorker(t *testing.T) {
 		if n := len(all) - len(got); n != 1 {
 			t.Errorf("%d renewals of the row, want 1", n)
 		}
-		counts := client.Counts().Total()
-		used := all[len(all)-1].Usage
-		if used.Requests != counts.Sent || used.WriteUnits != counts.WriteUnits || used.ReadUnits != counts.ReadUnits {
-			t.Errorf("it counted %+v, the table\n%v", used, client.Counts())
-		}
 	})
-}
-
-// TestWorkerCountsRetries checks that a worker counts the retries of the SDK.
-func TestWorkerCountsRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		var seen []turns.Record
-		w := &witness{db: table.Client("w"), report: func(r turns.Record) { seen = append(seen, r) }}
-		table.Inject(queuelocktest.Refuse(queuelocktest.InternalError).Times(2))
-		locktest.Must(w.GetItem(t.Context(), getItem(table.Name())))
-		if used := w.used(); used.Requests != 3 || used.ReadUnits != 0.5 {
-			t.Errorf("used %+v, want 3 requests and half a unit", used)
-		}
-		if len(seen) != 0 {
-			t.Errorf("a read was reported: %v", seen)
-		}
-	})
-}
-
-func getItem(table string) *dynamodb.GetItemInput {
-	return &dynamodb.GetItemInput{TableName: &table, Key: key("x", "lock/0")}
 }
 
 // TestWorkerEndsWithParent checks that a worker ends with its parent.
@@ -157,7 +133,7 @@ func TestWorkerEndsWithParent(t *testing.T) {
 		var out bytes.Buffer
 		done := make(chan error)
 		client := table.Client("worker")
-		go func() { done <- Work(t.Context(), client, in, &out) }()
+		go func() { done <- Work(t.Context(), client, unused, in, &out) }()
 		time.Sleep(5*time.Minute + 123*time.Millisecond) // in the bubble: a doomed turn does not end, and keeps its lease
 		stop.Close()
 		locktest.OK(t, <-done)
@@ -183,7 +159,7 @@ func TestWorkerAfterLoss(t *testing.T) {
 		reader, writer := io.Pipe()
 		done := make(chan error)
 		go func() {
-			done <- Work(t.Context(), client, in, writer)
+			done <- Work(t.Context(), client, unused, in, writer)
 			writer.Close()
 		}()
 		go func() {
@@ -221,7 +197,7 @@ func TestFailedWorker(t *testing.T) {
 				r, w := io.Pipe()
 				in, stop = io.MultiReader(in, r), w
 			}
-			err := Work(t.Context(), broken{}, in, &out)
+			err := Work(t.Context(), broken{}, unused, in, &out)
 			stop.Close()
 			all := records(t, &out)
 			if err == nil || len(all) == 0 || all[len(all)-1].Kind != turns.Failed || !strings.Contains(all[len(all)-1].Error, tc.want) {

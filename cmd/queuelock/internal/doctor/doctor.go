@@ -31,6 +31,9 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // Status is the result of a check.
@@ -146,11 +149,11 @@ func (s Subject) table(d *types.TableDescription) (results []Result) {
 	} else {
 		add("table", Failed, fmt.Sprintf("%s is %s", s.Table, strings.ToLower(string(d.TableStatus))), "wait until it is active")
 	}
-	found, needed := keysOf(d), fmt.Sprintf("%s (S, HASH), %s (S, RANGE)", s.PartitionKey, s.SortKey)
-	if found == needed {
-		add("keys", OK, found, "")
+	layout := table.Layout{Table: s.Table, PK: s.PartitionKey, SK: s.SortKey}
+	if wrong, ok := errors.AsType[*queue.TableError](layout.CheckKeys(d)); ok {
+		add("keys", Failed, wrong.Found, "needed is "+wrong.Need+": use another table, or --partition-key and --sort-key")
 	} else {
-		add("keys", Failed, found, "needed are "+needed+": use another table, or --partition-key and --sort-key")
+		add("keys", OK, fmt.Sprintf("%q and %q", s.PartitionKey, s.SortKey), "")
 	}
 	if d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {
 		add("billing", OK, "on demand", "")
@@ -175,22 +178,6 @@ func (s Subject) table(d *types.TableDescription) (results []Result) {
 		add("indexes", Warning, fmt.Sprintf("%d", len(d.GlobalSecondaryIndexes)+len(d.LocalSecondaryIndexes)), "each costs writes, and the library uses none")
 	}
 	return results
-}
-
-// keysOf returns the key schema in one line.
-func keysOf(d *types.TableDescription) string {
-	var keys []string
-	for _, key := range d.KeySchema {
-		at := slices.IndexFunc(d.AttributeDefinitions, func(a types.AttributeDefinition) bool {
-			return aws.ToString(a.AttributeName) == aws.ToString(key.AttributeName)
-		})
-		kind := types.ScalarAttributeType("?")
-		if at >= 0 {
-			kind = d.AttributeDefinitions[at].AttributeType
-		}
-		keys = append(keys, fmt.Sprintf("%s (%s, %s)", aws.ToString(key.AttributeName), kind, key.KeyType))
-	}
-	return strings.Join(keys, ", ")
 }
 
 // expiry checks the TTL of the table.

@@ -16,10 +16,12 @@ package template
 
 import (
 	"cmp"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
 )
 
 // Role is a use of the table.
@@ -34,9 +36,9 @@ type Role struct {
 // Roles are the roles, by growing power.
 var Roles = []Role{
 	{
-		Name: "observer", Summary: "looks at queues: status, ls, history, table describe",
+		Name: "observer", Summary: "looks at queues: status, ls, history",
 		Items: []string{"Query"},
-		Table: []string{"DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "Scan"},
+		Table: []string{"DescribeTable", "Scan"},
 	},
 	{
 		Name: "worker", Summary: "uses locks: the library, run, lock and unlock",
@@ -48,10 +50,9 @@ var Roles = []Role{
 		Table: []string{"DescribeTable", "Scan"},
 	},
 	{
-		Name: "admin", Summary: "creates and deletes the table: table create, describe and delete",
+		Name: "admin", Summary: "creates the table: table create",
 		Table: []string{
-			"CreateTable", "DeleteTable", "DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "Scan", "TagResource",
-			"UpdateContinuousBackups", "UpdateTimeToLive",
+			"CreateTable", "DescribeTable", "DescribeTimeToLive", "TagResource", "UpdateContinuousBackups", "UpdateTimeToLive",
 		},
 	},
 }
@@ -147,12 +148,70 @@ func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 // IAM returns the policy of a role as JSON. Empty region and account allow all.
 func IAM(c Config, r Role, region, account string) string {
 	arn := fmt.Sprintf("arn:aws:dynamodb:%s:%s:table/%s", cmp.Or(region, "*"), cmp.Or(account, "*"), c.Table)
+	return encoded(c.policy(r, arn), "  ") + "\n"
+}
+
+//go:embed *.tmpl
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"title": title, "json": quoted, "hcl": hcl,
+	"jsons": func(texts []string) string { return list(texts, quoted) },
+	"hcls":  func(texts []string) string { return list(texts, hcl) },
+}).ParseFS(files, "*.tmpl"))
+
+// names are the files of the formats.
+var names = map[string]string{"cloudformation": "cloudformation.yaml.tmpl", "terraform": "terraform.tf.tmpl", "cdk": "cdk.ts.tmpl"}
+
+// Text returns the template in a format: cloudformation, terraform or cdk. It is empty for another one.
+func Text(format string, c Config) string {
+	name, ok := names[format]
+	if !ok {
+		return ""
+	}
+	type policy struct {
+		Role
+		Policy
+	}
+	data := struct {
+		Config
+		Roles []policy
+	}{Config: c}
+	for _, r := range Roles {
+		if r.Name != "admin" { // who applies the template is the admin
+			data.Roles = append(data.Roles, policy{r, c.policy(r, nil)})
+		}
+	}
 	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(c.policy(r, arn)); err != nil {
-		panic(err) // strings and lists of them
+	if err := templates.ExecuteTemplate(&text, name, data); err != nil {
+		panic(err) // the files have only the fields of data
 	}
 	return text.String()
+}
+
+// hcl returns a text as a string of HCL, whose templates begin with ${ and %{.
+func hcl(text string) string {
+	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(quoted(text))
+}
+
+func list(texts []string, quote func(string) string) string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, quote(text))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// quoted returns a text as a string of JSON, which is one of YAML and TypeScript as well.
+func quoted(text string) string { return encoded(text, "") }
+
+func encoded(value any, indent string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(value); err != nil {
+		panic(err) // strings and lists of them
+	}
+	return strings.TrimSpace(b.String())
 }

@@ -56,7 +56,7 @@ func TestCloudFormation(t *testing.T) {
 			} `yaml:"Resources"`
 			Outputs map[string]any `yaml:"Outputs"`
 		}
-		text := template.CloudFormation(c)
+		text := template.Text("cloudformation", c)
 		d := yaml.NewDecoder(strings.NewReader(text))
 		if err := d.Decode(&parsed); err != nil {
 			t.Fatalf("%v:\n%s", err, text)
@@ -101,7 +101,7 @@ var update = flag.Bool("update", false, "write testdata")
 // policies are those of TestCloudFormation: they come from one function.
 func TestTerraform(t *testing.T) {
 	for name, c := range map[string]template.Config{"plain": plain, "full": full} {
-		file, got := filepath.Join("testdata", name+".tf"), template.Terraform(c)
+		file, got := filepath.Join("testdata", name+".tf"), template.Text("terraform", c)
 		if *update {
 			locktest.OK(t, os.WriteFile(file, []byte(got), 0o644))
 		}
@@ -113,7 +113,7 @@ func TestTerraform(t *testing.T) {
 
 // TestCDK checks that the construct has the table, each action and each escaped text.
 func TestCDK(t *testing.T) {
-	text := template.CDK(full)
+	text := template.Text("cdk", full)
 	for _, part := range []string{
 		`tableName: "locks.v2"`, `name: "the \"key\""`, `timeToLiveAttribute: "42"`, "deletionProtection: true", "RemovalPolicy.RETAIN",
 		`.add("team", "a: b")`, `"dynamodb:ConditionCheckItem"`, `"dynamodb:LeadingKeys": ["ci/${$}{x}${*}%{y}\"*", "ticket-master"]`,

@@ -38,7 +38,7 @@ resource "aws_dynamodb_table" "queuelock" {
 
 resource "aws_iam_policy" "queuelock_observer" {
   name        = "queuelock-locks.v2-observer"
-  description = "A queuelock observer looks at queues: status, ls, history, table describe"
+  description = "A queuelock observer looks at queues: status, ls, history"
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
@@ -59,7 +59,7 @@ resource "aws_iam_policy" "queuelock_observer" {
       {
         Sid      = "QueuelockObserverTable"
         Effect   = "Allow"
-        Action   = ["dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive"]
+        Action   = ["dynamodb:DescribeTable"]
         Resource = aws_dynamodb_table.queuelock.arn
       },
     ]

@@ -27,14 +27,14 @@ resource "aws_dynamodb_table" "queuelock" {
 
 resource "aws_iam_policy" "queuelock_observer" {
   name        = "queuelock-locks-observer"
-  description = "A queuelock observer looks at queues: status, ls, history, table describe"
+  description = "A queuelock observer looks at queues: status, ls, history"
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
       {
         Sid      = "QueuelockObserver"
         Effect   = "Allow"
-        Action   = ["dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive", "dynamodb:Query", "dynamodb:Scan"]
+        Action   = ["dynamodb:DescribeTable", "dynamodb:Query", "dynamodb:Scan"]
         Resource = aws_dynamodb_table.queuelock.arn
       },
     ]
