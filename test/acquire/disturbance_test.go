@@ -118,7 +118,7 @@ func TestWaitOutlivesDisturbances(t *testing.T) {
 		}
 	}
 	order := queuelock.ItemKey{}
-	for _, wait := range []struct {
+	for _, wait := range locktest.Some([]struct {
 		name  string
 		holds func(*testing.T, *queuelocktest.Table, *queuelock.Client) (release func(context.Context) error)
 		waits func(*testing.T, *queuelocktest.Table, *queuelock.Client) error
@@ -154,7 +154,7 @@ func TestWaitOutlivesDisturbances(t *testing.T) {
 			network.Partition()
 			return released(c.Resume(t.Context(), place, waitpolicy.Forever))
 		}},
-	} {
+	}) {
 		for _, block := range []int{1, 16} {
 			locktest.InBubble(t, fmt.Sprintf("%s, blocks of %d", wait.name, block), func(t *testing.T) {
 				table, way := locktest.Watched(t), &disturbed{}

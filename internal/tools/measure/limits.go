@@ -9,7 +9,7 @@ var limits = map[string]int{
 	"fields of a struct":                            24,
 	"words of documentation per symbol, root":       43,
 	"words of documentation per symbol, all public": 26,
-	"README lines":                                  201,
+	"README lines":                                  202,
 	"banned words in code, comments and docs":       0,
 	"lines of Go in the library":                    24_149,
 	"lines of what a client does in a queue":        8_260,
