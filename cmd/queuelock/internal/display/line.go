@@ -70,8 +70,7 @@ func NewLine(s *queue.State, err error) Line {
 		l.Mode = "shared"
 	}
 	if err != nil {
-		problem := err.Error()
-		l.State, l.Problem = Unreadable, &problem
+		l.State, l.Problem = Unreadable, problem(err)
 	}
 	l.HoldTime, l.Loss, l.Units = newHoldTime(s), NewLoss(s), UnitsOf(s).rounded()
 	_, l.Full = s.Full()
@@ -80,21 +79,18 @@ func NewLine(s *queue.State, err error) Line {
 	}
 	for i, h := range turns {
 		if i == 0 {
-			number := h.Ticket.String()
-			l.Holder, l.Ticket, l.data = &h.Owner, &number, h.Data
+			l.Holder, l.Ticket, l.data = &h.Owner, new(h.Ticket.String()), h.Data
 		}
 		if !h.Since.IsZero() {
 			l.heldFor = max(l.heldFor, h.Age)
-			age := tenths(l.heldFor)
-			l.HeldFor = &age
+			l.HeldFor = new(tenths(l.heldFor))
 		}
 		l.Expired, l.Revoked = l.Expired || h.Expired(), l.Revoked || h.Revoked != nil
 	}
 	for _, w := range s.Waiting {
 		if w.Problem == nil {
 			l.longestWait = max(l.longestWait, w.Age)
-			age := tenths(l.longestWait)
-			l.LongestWait = &age
+			l.LongestWait = new(tenths(l.longestWait))
 			if w.Expired() {
 				l.ExpiredWaiting += 1 + follow(w)
 			}

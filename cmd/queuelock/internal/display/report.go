@@ -127,8 +127,7 @@ func NewReport(s *queue.State) Report {
 		Serving: []Holder{}, Waiting: []Waiter{},
 	}
 	if !s.Issued.IsZero() {
-		scope := Scope(s.Scope)
-		r.Scope, r.Permits = &scope, &s.Permits
+		r.Scope, r.Permits = new(Scope(s.Scope)), &s.Permits
 	}
 	r.HoldTime, r.Result, r.Loss = newHoldTime(s), newResult(s.Result), NewLoss(s)
 	for _, h := range s.Serving {
@@ -137,8 +136,7 @@ func NewReport(s *queue.State) Report {
 	for _, w := range s.Waiting {
 		waiter := newWaiter(w)
 		if by, ok := s.SupersededBy(w.Ticket); ok {
-			number := by.String()
-			waiter.By = &number
+			waiter.By = new(by.String())
 		}
 		r.Waiting = append(r.Waiting, waiter)
 	}
@@ -158,29 +156,30 @@ func newHoldTime(s *queue.State) *HoldTime {
 
 // newResult returns nil if there is none.
 func newResult(r queue.Result) *Result {
-	result := &Result{Ticket: r.Ticket.String(), Bytes: len(r.Value)}
+	result := &Result{Ticket: r.Ticket.String(), Bytes: len(r.Value), Problem: problem(r.Problem)}
 	switch {
 	case r.Problem != nil:
-		problem := r.Problem.Error()
-		result.Problem = &problem
 	case !r.Exists():
 		return nil
-	case !r.Until.IsZero():
-		until := r.Until.UTC()
-		result.Until = &until
+	default:
+		result.Until = known(r.Until)
 	}
 	return result
+}
+
+// problem returns the text of an error, nil if there is none.
+func problem(err error) *string {
+	if err == nil {
+		return nil
+	}
+	return new(err.Error())
 }
 
 func newHolder(h queue.Holder) Holder {
 	holder := Holder{
 		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
-		Closed: h.Closed, NotBefore: known(h.NotBefore), Revoked: newRevoked(h.Revoked),
-	}
-	if h.Problem != nil {
-		problem := h.Problem.Error()
-		holder.Problem = &problem
+		Closed: h.Closed, NotBefore: known(h.NotBefore), Revoked: newRevoked(h.Revoked), Since: known(h.Since), Problem: problem(h.Problem),
 	}
 	if h.Group != "" {
 		holder.Group = &h.Group
@@ -189,15 +188,13 @@ func newHolder(h queue.Holder) Holder {
 		holder.Beat = &h.Beat
 	}
 	if h.TTL > 0 {
-		remaining, ttl, delay := tenths(h.Remaining), Seconds(h.TTL), Seconds(h.Delay)
-		holder.Remaining, holder.TTL, holder.Delay = &remaining, &ttl, &delay
+		holder.Remaining, holder.TTL, holder.Delay = new(tenths(h.Remaining)), new(Seconds(h.TTL)), new(Seconds(h.Delay))
 	}
 	if text := string(h.Data); text != "" && utf8.ValidString(text) {
 		holder.Data = &text
 	}
 	if !h.Since.IsZero() {
-		since, age := h.Since.UTC(), tenths(h.Age)
-		holder.Since, holder.Age = &since, &age
+		holder.Age = new(tenths(h.Age))
 	}
 	return holder
 }
@@ -205,18 +202,15 @@ func newHolder(h queue.Holder) Holder {
 func newWaiter(w queue.Waiter) Waiter {
 	waiter := Waiter{
 		Position: w.Position, Ticket: w.Ticket.String(), Turns: 1 + follow(w),
-		Remaining: tenths(w.Remaining), TTL: Seconds(w.TTL), Expired: w.Remaining <= 0,
+		Remaining: tenths(w.Remaining), TTL: Seconds(w.TTL), Expired: w.Remaining <= 0, Problem: problem(w.Problem),
 	}
 	if w.Problem != nil {
-		problem := w.Problem.Error()
-		waiter.Problem = &problem
 		return waiter
 	}
 	if w.Group != "" {
 		waiter.Group = &w.Group
 	}
-	age := tenths(w.Age)
-	waiter.ID, waiter.Beat, waiter.Owner, waiter.Shared, waiter.Age = &w.ID, &w.Beat, &w.Owner, &w.Shared, &age
+	waiter.ID, waiter.Beat, waiter.Owner, waiter.Shared, waiter.Age = &w.ID, &w.Beat, &w.Owner, &w.Shared, new(tenths(w.Age))
 	return waiter
 }
 

@@ -83,15 +83,21 @@ func (t Turn) Outcome() string {
 	return "ended"
 }
 
-// Line describes the turn, once it has ended.
-func (t Turn) Line() string {
-	wait, held := "?", "-"
+// spans says how long the ticket waited, and how long it held the lock.
+func (t Turn) spans() (wait, held string) {
+	wait, held = "?", "-"
 	if d, ok := t.Wait(); ok {
 		wait = display.Duration(d)
 	}
 	if t.Held {
 		held = display.Duration(t.Until - t.Granted)
 	}
+	return wait, held
+}
+
+// Line describes the turn, once it has ended.
+func (t Turn) Line() string {
+	wait, held := t.spans()
 	line := fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
 		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
 	if data := t.data(); data != "" {
@@ -349,15 +355,10 @@ func (r *Recorder) Chart(name string) timeline.Chart {
 }
 
 func (r *Recorder) cells(t Turn, owner string) []string {
-	wait, held, from := "?", "-", t.Queued
-	if d, ok := t.Wait(); ok {
-		wait = display.Duration(d)
-	}
-	if t.Held {
-		held = display.Duration(t.Until - t.Granted)
-		if !t.Waited {
-			from = t.Granted
-		}
+	wait, held := t.spans()
+	from := t.Queued
+	if t.Held && !t.Waited {
+		from = t.Granted
 	}
 	return []string{t.tickets(ticket.Number.String), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.end(), t.data()}
 }
@@ -440,11 +441,10 @@ func (r *Recorder) Report(name string) Report {
 	for _, t := range r.Turns() {
 		line := Line{Ticket: t.Ticket.String(), Count: max(t.Turns, 1), Owner: t.Owner, Shared: t.Shared, Until: display.Seconds(t.Until), Outcome: t.Outcome()}
 		at := func(known bool, d time.Duration) *float64 {
-			s := display.Seconds(d)
 			if !known {
 				return nil
 			}
-			return &s
+			return new(display.Seconds(d))
 		}
 		line.Queued, line.Granted = at(t.Waited, t.Queued), at(t.Held, t.Granted)
 		line.Renewed, line.Expired = at(t.Held && t.last.ttl > 0, t.Renewed), at(t.Expired, t.Over)

@@ -163,12 +163,10 @@ func (v View) JSON(now time.Time) string {
 		Position: p.Position, Ahead: p.TicketsAhead, Waited: display.Seconds(v.waited(now)),
 	}
 	if left, known := v.expected(now); known {
-		expected := display.Seconds(left)
-		o.Expected = &expected
+		o.Expected = new(display.Seconds(left))
 	}
 	if !v.Deadline.IsZero() {
-		deadline := v.Deadline.UTC()
-		o.Deadline = &deadline
+		o.Deadline = new(v.Deadline.UTC())
 	}
 	if p.Serving != nil {
 		o.Holder = newHolder(*p.Serving, now.Sub(v.Seen))
@@ -179,16 +177,13 @@ func (v View) JSON(now time.Time) string {
 func newHolder(h queue.Holder, since time.Duration) *holder {
 	o := &holder{Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless(), Closed: h.Closed}
 	if !h.NotBefore.IsZero() {
-		at := display.At(h.NotBefore)
-		o.NotBefore = &at
+		o.NotBefore = new(display.At(h.NotBefore))
 	}
 	if !h.Since.IsZero() {
-		age := display.Seconds(h.Age + since)
-		o.Age = &age
+		o.Age = new(display.Seconds(h.Age + since))
 	}
 	if len(h.Data) > 0 {
-		encoded := base64.StdEncoding.EncodeToString(h.Data)
-		o.Base64 = &encoded
+		o.Base64 = new(base64.StdEncoding.EncodeToString(h.Data))
 		if text := string(h.Data); utf8.ValidString(text) {
 			o.Data = &text
 		}
