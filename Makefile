@@ -63,7 +63,7 @@ quick: ## all tests on the embedded engine alone, without the race detector
 # The packages of the library, whose tests need no Unix and no engine but the table in memory.
 .PHONY: test-library
 test-library: ## the tests of the library alone, on the embedded engine, on any system
-	QUEUELOCK_ENGINES=embedded $(GO) test ./test/properties $$($(GO) list ./... | grep -Ev '/(examples|internal/(benchmark|child|crew|turns|testbed|tools))(/|$$)')
+	QUEUELOCK_ENGINES=embedded $(GO) test ./test/properties $$($(GO) list ./... | grep -Ev '/(examples|internal/(child|testbed|tools|workload))(/|$$)')
 
 .PHONY: nightly
 nightly: ## all long checks, one after the other, with a table at the end; PARTS="fuzz sim" makes only these
@@ -76,7 +76,7 @@ load: ## what 10,000 held locks and 600 waiters cost in one process: memory, gor
 .PHONY: test-oldest
 test-oldest: ## the library's tests by the Go version that go.mod names, the oldest that users may have, on the embedded engine
 	GOTOOLCHAIN=go$$(sed -n 's/^go //p' go.mod) QUEUELOCK_ENGINES=embedded $(GO) test -count=1 -timeout 15m ./test/acquire ./test/hold ./test/modes ./test/properties \
-		$$($(GO) list ./... | grep -Ev '/(examples|internal/(benchmark|testbed|tools))(/|$$)')
+		$$($(GO) list ./... | grep -Ev '/(examples|internal/(testbed|tools|workload))(/|$$)')
 
 .PHONY: bench
 bench: ## measure the requests and capacity units of docs/costs.md

@@ -25,7 +25,7 @@ import (
 	"github.com/queuelock/queuelock/bench/internal/report"
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/bench/internal/worker"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 func main() {

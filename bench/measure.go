@@ -19,9 +19,9 @@ import (
 	"github.com/queuelock/queuelock/bench/internal/report"
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/bench/internal/worker"
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // trialLimit bounds one measurement. The longest that is meant takes two minutes.

@@ -22,10 +22,8 @@
 //	random      draws random numbers
 //	quote       quotes text of other writers
 //	child       starts processes that end with their parent: workers of the demo, of tests and of benchmarks
-//	crew        has such workers: started, followed, killed
-//	turns       has what they report of their turns, and the judge of grants
-//	benchmark   is "queuelock bench", and what it shares with the module bench
 //	embedded    is a DynamoDB in memory
 //	testbed     tests the library
+//	workload    is what the demo, the benchmarks and the chaos run do with locks: workers, their turns, scenarios
 //	tools       has the scripts and commands of the Makefile: lint, api, cross, fuzz, measure, nightly
 package internal

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
-	"github.com/queuelock/queuelock/internal/benchmark/library"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/library"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 type benchFlags struct {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
-	"github.com/queuelock/queuelock/internal/benchmark/library"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/library"
 )
 
 // leftovers returns the number of items in the engine's table.

@@ -17,7 +17,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
 // deleteLimit bounds how long the demo tries to delete the table it made.

@@ -20,8 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
-	"github.com/queuelock/queuelock/internal/crew"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/workload/crew"
 )
 
 // locked acquires the lock of x, and returns the handle. The keeper is killed at the end

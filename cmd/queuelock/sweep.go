@@ -12,7 +12,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
 )

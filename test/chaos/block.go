@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // blocks counts the blocks of two turns or more, the turns in them that followed another in memory, and the turns of the longest.

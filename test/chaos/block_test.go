@@ -3,7 +3,7 @@ package chaos
 import (
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/ticket"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 )
 

@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 	"github.com/queuelock/queuelock/test/faultproxy"
 	"github.com/queuelock/queuelock/ticket"

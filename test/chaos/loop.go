@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/crew"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/crew"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // loop is what other goroutines give to the goroutine of Run.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/faultproxy"
 )
 

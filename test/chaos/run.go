@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/crew"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/crew"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/worker"
 	"github.com/queuelock/queuelock/test/faultproxy"
 )

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/crew"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/crew"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // strike does what the plan says, or has it done to the next holder.

@@ -40,7 +40,7 @@ func TestSpecTranscript(t *testing.T) {
 func codeWords(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	outside := regexp.MustCompile(`^(bench|cmd|docs|examples|otelqueuelock|test|internal/(testbed|tools|demo|benchmark|embedded))/|_test\.go$`)
+	outside := regexp.MustCompile(`^(bench|cmd|docs|examples|otelqueuelock|test|internal/(testbed|tools|workload|embedded))/|_test\.go$`)
 	files(t, ".", ".go", func(name, text string) {
 		if !outside.MatchString(name) {
 			for _, w := range regexp.MustCompile(`\w+`).FindAllString(text, -1) {

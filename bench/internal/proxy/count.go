@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
 var tableName = regexp.MustCompile(`"TableName"\s*:\s*"([^"]*)"`)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
 // HTTP forwards DynamoDB's requests to one engine.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
 // TestCount checks that requests and units are counted for each table, from what an

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 // Names in the folder of the pages.

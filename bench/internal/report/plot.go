@@ -16,8 +16,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 // look is how a subject is drawn.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 const docs = "../../../docs"

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // Run is all that was measured, and how.

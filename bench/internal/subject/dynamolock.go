@@ -7,8 +7,8 @@ import (
 
 	"cirello.io/dynamolock/v2"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // Dynamolock is cirello.io/dynamolock/v2.

@@ -3,7 +3,7 @@ package subject
 import (
 	"context"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
 )
 
 // NPMOpen and NPMClosed are the two locks of the npm package dynamodb-lock-client. The

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // Published is the published ticket-queue pattern: a counter issues tickets, each ticket

@@ -5,9 +5,9 @@ import (
 	"sync"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/library"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/library"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 	"github.com/queuelock/queuelock/wake"
 )
 

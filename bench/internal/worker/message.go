@@ -8,7 +8,7 @@ package worker
 
 import (
 	"github.com/queuelock/queuelock/bench/internal/subject"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // The operations of a Request.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
 	"github.com/queuelock/queuelock/bench/npm"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 	"github.com/queuelock/queuelock/internal/child"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // Process is a worker, as the benchmark sees it.

@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
-	"github.com/queuelock/queuelock/internal/benchmark/library"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
-	"github.com/queuelock/queuelock/internal/crew"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/library"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/crew"
 )
 
 // Serve is the whole life of a worker whose subject is written in Go. It writes a processor profile of it to the file

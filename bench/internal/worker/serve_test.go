@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/queuelock/queuelock/bench/internal/subject"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // fake is a subject whose locks are mutexes.

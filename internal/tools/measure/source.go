@@ -25,9 +25,8 @@ type source struct {
 // fakes for tests, examples, a module of its own for OpenTelemetry, the
 // apparatus, and the packages beside the lock.
 var outsideLibrary = []string{
-	"bench", "cmd", "examples", "failfast", "httplock", "internal/benchmark", "internal/child", "internal/crew",
-	"internal/embedded", "internal/testbed", "internal/tools", "internal/turns", "optimistic", "otelqueuelock",
-	"queuelocktest", "test",
+	"bench", "cmd", "examples", "failfast", "httplock", "internal/child", "internal/embedded", "internal/testbed",
+	"internal/tools", "internal/workload", "optimistic", "otelqueuelock", "queuelocktest", "test",
 }
 
 // The product is what a user can run or import: the library, the command and

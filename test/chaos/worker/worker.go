@@ -15,8 +15,8 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/crew"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/crew"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )

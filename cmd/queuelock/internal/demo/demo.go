@@ -6,8 +6,8 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/crew"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/crew"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/ticket"
 )
 

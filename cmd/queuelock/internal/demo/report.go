@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // Report is the summary of a demo, for machines.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // Chart returns one row for each worker over the time of the demo.

@@ -17,9 +17,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )

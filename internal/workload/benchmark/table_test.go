@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 func TestCell(t *testing.T) {

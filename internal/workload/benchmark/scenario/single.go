@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 var cycleColumns = append([]Column{{"acquire", "acquire, ms", 1}, {"release", "release, ms", 1}}, costColumns...)

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/queuelock/queuelock/internal/benchmark"
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 const (

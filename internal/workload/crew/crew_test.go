@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // testLimit ends a test that waits for what does not happen.

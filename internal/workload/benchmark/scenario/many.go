@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 // manyKeys is one client with many locks that no other client wants.

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
 	"github.com/queuelock/queuelock/internal/retry"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
 // Scenario is one kind of measurement.

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
 // TestCrowd measures crowds of this library. The processes are clients of one process here.

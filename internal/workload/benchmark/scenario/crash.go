@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 // crashLease is the lease of holders that crash.

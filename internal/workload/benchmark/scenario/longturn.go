@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 // longTurn is a lock that is held for long, and then wanted by many for a short turn each.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/child"
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // Process is one worker process that takes turns, seen from its supervisor.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 var contendedColumns = append([]Column{

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
-	"github.com/queuelock/queuelock/internal/benchmark/stats"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/stats"
 )
 
 // Subject is a lock that is measured.

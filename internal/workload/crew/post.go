@@ -8,7 +8,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/queuelock/queuelock/internal/turns"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // Post is a worker process's end of the pipes.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/queuelock/queuelock/internal/benchmark/capacity"
-	"github.com/queuelock/queuelock/internal/benchmark/library"
-	"github.com/queuelock/queuelock/internal/benchmark/scenario"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/library"
+	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
