@@ -130,6 +130,9 @@ func (p *player) lock(k *Caller, e member.Give) *Lock {
 		if s := p.sights[b.N]; s != nil {
 			l.idle, l.granted = s.handover, cmp.Or(s.granted, alike)
 			l.shared = l.granted.mode.Shared
+			if s.rang { // by a release, or by who asks it to give way: it was granted on the table before
+				l.called().revoked.rung = true
+			}
 		}
 		if b.Ticket != e.Ticket && !p.ended.IsZero() && p.ended.After(e.Sent) { // in memory, after another turn
 			l.idle, l.start = max(1, now.Sub(p.ended)), now

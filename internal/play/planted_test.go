@@ -88,6 +88,16 @@ var mistakes = []struct {
 		own + "TestTurnTooLate",
 	},
 	{
+		"a bell is forgotten that was rung before the holder called Revoked", "use.go",
+		"if r.rung = r.rung || r.asked == nil; r.asked == nil ||", "if r.asked == nil ||",
+		"./test/modes TestRungBeforeRevoked",
+	},
+	{
+		"one that was rung before the holder heard of its grant is forgotten", "lock.go",
+		"			if s.rang {", "			if false {",
+		"./test/modes TestRungBeforeRevoked",
+	},
+	{
 		"a lock is on the list of Close when its holder hears of the loss", "lease.go",
 		"	l.p.c.unlist(l.Lock)\n	l.loss, l.phase,", "	defer l.p.c.unlist(l.Lock)\n	l.loss, l.phase,",
 		own + "TestLossLeavesTheList",

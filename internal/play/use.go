@@ -397,6 +397,7 @@ func (l *Lock) Get(ctx context.Context, items []types.TransactGetItem) (read []c
 type revoked struct {
 	asked chan struct{} // closed once there was one; nil before Revoked was called
 	mark  *queue.Revocation
+	rung  bool      // before Revoked was called: it may have been asked
 	read  time.Time // when the record was read last because of a bell
 }
 
@@ -404,14 +405,19 @@ type revoked struct {
 const readPause = time.Second
 
 // Revoked returns a channel that is closed once the record has shown a request to give way. From the first call on, the
-// bell makes the holder read the record.
+// bell makes the holder read the record. If it was rung before, so does the first call.
 func (l *Lock) Revoked() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &l.called().revoked
 	if r.asked == nil {
-		if r.asked = make(chan struct{}); r.mark != nil {
+		r.asked = make(chan struct{})
+		switch {
+		case r.mark != nil:
 			close(r.asked)
+		case r.rung && l.phase.Held():
+			r.read = time.Now()
+			l.p.c.Background(l.looks) // p.mu comes before l.mu
 		}
 	}
 	return r.asked
@@ -447,7 +453,7 @@ func (l *Lock) reads() (in time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := &l.called().revoked
-	if r.asked == nil || r.mark != nil || !l.phase.Held() {
+	if r.rung = r.rung || r.asked == nil; r.asked == nil || r.mark != nil || !l.phase.Held() {
 		return 0, false
 	}
 	in = max(0, readPause-time.Since(r.read))
@@ -469,10 +475,12 @@ func (p *player) reads(k *Caller) {
 	if in, ok := k.lock.reads(); ok && in <= 0 {
 		p.step(member.Uses{Caller: k.id, Use: member.Looks})
 	} else if ok {
-		id := k.id
-		time.AfterFunc(in, func() { p.happens(member.Uses{Caller: id, Use: member.Looks}) })
+		time.AfterFunc(in, k.lock.looks)
 	}
 }
+
+// looks reads the record.
+func (l *Lock) looks() { l.p.happens(member.Uses{Caller: l.k.id, Use: member.Looks}) }
 
 // calling returns the context of a request of the holder. It ends when the member does not await the answer any more:
 // see abandon and cuts.

@@ -367,3 +367,44 @@ func TestRevokeMeetsResume(t *testing.T) {
 		locktest.Release(t, next)
 	})
 }
+
+// TestRungBeforeRevoked checks that a holder which is asked to give way before it calls Revoked, or before it hears of its grant, hears of
+// it with the first call: its next heartbeat is minutes away.
+func TestRungBeforeRevoked(t *testing.T) {
+	locktest.InTable(t, "OfTheHolder", func(t *testing.T, table *queuelocktest.Table) {
+		var hub bells.Hub
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, Wake: hub.Client("b")})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
+		time.Sleep(10 * time.Second)
+		if cost := locktest.Cost(table, func() { askedWithin(t, held, time.Second) }); cost.Sent != 1 {
+			t.Errorf("%d requests, want one read", cost.Sent)
+		}
+		locktest.Release(t, held)
+	})
+	locktest.InTable(t, "OfTheGrant", func(t *testing.T, table *queuelocktest.Table) {
+		var hub bells.Hub
+		a, da := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, Wake: hub.Client("b")})
+		first := locktest.Acquire(t, b, waitpolicy.Forever)
+		waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		time.Sleep(10 * time.Second)
+		da.Inject(queuelocktest.DelayResponse(time.Second).Of("UpdateItem").Times(1)) // to CLAIM
+		locktest.Release(t, first)
+		time.Sleep(500 * time.Millisecond)
+		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
+		held := locktest.Lock(t, locktest.Within(t, "the waiter", time.Minute, waiting))
+		askedWithin(t, held, 2*time.Second)
+		locktest.Release(t, held)
+	})
+	locktest.InTable(t, "OfNone", func(t *testing.T, table *queuelocktest.Table) {
+		var hub bells.Hub
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		if cost := locktest.Cost(table, func() { held.Revoked(); time.Sleep(time.Minute) }); cost.Sent != 0 {
+			t.Errorf("%d requests of one that was not rung", cost.Sent)
+		}
+		locktest.Release(t, held)
+	})
+}
