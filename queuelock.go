@@ -404,12 +404,12 @@ func (c *Client) Close(ctx context.Context) error {
 	if err := c.functions.Wait(ctx); err != nil {
 		errs = append(errs, fmt.Errorf("queuelock: close: functions of Do still run, and their locks are released: %w", err))
 	}
-	err, end := releases.wait()
+	end, err := releases.wait()
 	defer end()
 	errs = append(errs, err)
 	left := c.locks()
 	busy = slices.DeleteFunc(busy, func(s *play.Lock) bool { return !slices.Contains(left, s) })
-	err, end = c.release(ctx, busy).wait()
+	end, err = c.release(ctx, busy).wait()
 	defer end()
 	errs = append(errs, err)
 	if err := c.background.Wait(ctx); err != nil {
@@ -478,9 +478,9 @@ func (c *Client) release(ctx context.Context, held []*play.Lock) *releases {
 }
 
 // wait waits until all have ended. end raises the panic of a request.
-func (r *releases) wait() (err error, end func()) {
+func (r *releases) wait() (end func(), err error) {
 	end = r.all.Wait()
-	return errors.Join(r.errs...), end
+	return end, errors.Join(r.errs...)
 }
 
 // errWaitOver is the cause of a context that ended because the wait is over.

@@ -76,7 +76,7 @@ func Queues(ctx context.Context, store *table.Store, cfg Config) iter.Seq2[Found
 					return
 				}
 			case <-ended:
-				if err := context.Cause(ctx); err != nil && err != errPanicked {
+				if err := context.Cause(ctx); err != nil && !errors.Is(err, errPanicked) {
 					yield(Found{}, err)
 				}
 				return
