@@ -1,5 +1,5 @@
-// Package conditions shows for each condition of each conditional write why it is there: a short story in which the
-// write goes wrong without it.
+// Package conditions says of each condition of each conditional write why it is there. If a search of members finds what breaks without
+// it, package search has the world. The others have a short story here, in which the write goes wrong without it.
 //
 // A story is played on a pure table: no engine, no clock but its own, no goroutine. Its last request is late, repeated,
 // misjudged or foreign. With all conditions it is refused, and nothing is broken. Without the one condition it is applied,
@@ -10,12 +10,19 @@
 // test/docs/testdata/writes.md takes its sentences from here.
 package conditions
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Case is why a write has a condition.
 type Case struct {
 	Write, Condition string
 	Because          string // for test/docs/testdata/writes.md
+	// World is that of package search in which a search finds that a check fails without the condition, and Steps is the length of
+	// the shortest story. Else the case has a story here.
+	World string
+	Steps int
 
 	breaks Invariant
 	kept   reason
@@ -40,17 +47,28 @@ const (
 	implied reason = "names a refusal by another condition"
 )
 
-// Keeps returns the invariant that the condition keeps, or else, in parentheses, what else it does.
+// Keeps returns the invariant that the condition keeps, with the world of the search, or else, in parentheses, what else it does.
 func (c Case) Keeps() string {
 	if c.kept != needed {
 		return "(" + string(c.kept) + ")"
 	}
+	if c.World != "" {
+		return fmt.Sprintf("%s: %s", c.breaks, c.World)
+	}
 	return string(c.breaks)
 }
+
+// Breaks returns the check of the search that fails without the condition.
+func (c Case) Breaks() string { return string(c.breaks) }
 
 // needs is a case in which an invariant is broken.
 func needs(write, condition, because string, breaks Invariant, steps ...step) Case {
 	return Case{Write: write, Condition: condition, Because: because, breaks: breaks, story: steps}
+}
+
+// searched is a case that a search finds.
+func searched(write, condition, because string, breaks Invariant, world string, steps int) Case {
+	return Case{Write: write, Condition: condition, Because: because, breaks: breaks, World: world, Steps: steps}
 }
 
 // then is what follows the write.

@@ -8,43 +8,11 @@ import (
 )
 
 var ofRelease = []Case{
-	needs("RELEASE", "holder", "The second of two copies would end the turn of the next holder.", Exclusion,
-		A.takes(),
-		B.takes(),
-		A.releases().delayed(),
-		A.handsOff(),
-		B.claims(),
-		A.arrives(),
-	).then(
-		C.takes(),
-	),
-	needs("RELEASE", "its ticket", "A release must not take the orphaned entry of a repeated TAKE for the lock.", Reported,
-		A.orphaned(),
-		A.handsOff(), // a turn that it has lost
-	),
-	needs("RELEASE", "alone", "The fast form removes all holders.", Exclusion,
-		R1.takes(),
-		R2.takes(), R2.claims(),
-		R1.releases(),
-	).then(
-		A.takes(),
-	),
-	needs("RELEASE", "none outstanding", "The fast form, and B takes 6 in between: C with 7 would be granted by TAKE before B.", Order,
-		A.takes(),
-		B.queues(),
-		A.releases(),
-	).then(
-		C.takes(),
-	),
-	needs("RELEASE", "transaction not made", "A copy of a refused transaction arrives, and would commit unnoticed while the lock is released.", Visible,
-		A.takes(),
-		B.takes(),
-		A.transacts().cancelled(), // A knows of a refusal
-		A.again("FENCE"),          // and not of the copy
-		A.handsOff(ifNotMade),
-	).then(
-		B.claims(),
-	),
+	searched("RELEASE", "holder", "The second of two copies would end the turn of the next holder.", "judged", "lost", 12),
+	searched("RELEASE", "its ticket", "A release must not take the orphaned entry of a repeated TAKE for the lock.", "reported", "operator, copied, any", 17),
+	searched("RELEASE", "alone", "The fast form removes all holders.", "judged", "readers", 7),
+	searched("RELEASE", "none outstanding", "The fast form, and B takes 6 in between: C with 7 would be granted by TAKE before B.", "overtaking", "three", 6),
+	searched("RELEASE", "transaction not made", "A copy of a refused transaction arrives, and would commit unnoticed while the lock is released.", "lost", "transaction, refused", 14),
 	needs("RELEASE", "few times", "Beside other holders: the set `unsettled` must not grow without end.", Bounded,
 		P1.takes(),
 		P2.takes(), P2.claims(),
@@ -141,15 +109,8 @@ var ofPass = []Case{
 }
 
 var ofRevoke = []Case{
-	keeps("REVOKE", "holder", "As of HEARTBEAT. Without an entry the request would be invalid.", answers,
-		A.takes(),
-		O.looks(), O.evict(A),
-		O.revokes(A),
-	),
-	keeps("REVOKE", "its ticket", "A request that arrives after the turn must not ask a later one: a repeated TAKE has put the id back.", asked,
-		A.orphaned(),
-		O.revokes(A),
-	),
+	searched("REVOKE", "holder", "As of HEARTBEAT. Without an entry the request would be invalid.", "malformed", "asked", 9),
+	searched("REVOKE", "its ticket", "A request that arrives after the turn must not ask a later one: a repeated TAKE has put the id back.", "asked", "asked, copied, any", 8),
 }
 
 var ofRetake = []Case{
@@ -176,81 +137,20 @@ var ofRetake = []Case{
 		R2.takes(), R2.claims(),
 		R2.retakesFor(N), // only an exclusive holder does
 	),
-	needs("RETAKE", "none outstanding", "B has taken a ticket in between.", Once,
-		A.takes(),
-		B.queues(),
-		A.retakesFor(N),
-	),
-	needs("RETAKE", "transaction not made", "As of RELEASE.", Visible,
-		A.takes(),
-		A.transacts().cancelled(),
-		A.again("FENCE"),
-		A.retakesFor(N, ifNotMade),
-	),
+	searched("RETAKE", "none outstanding", "B has taken a ticket in between.", "overtaking", "blocks, retakes, late of three", 8),
+	searched("RETAKE", "transaction not made", "As of RELEASE.", "lost", "blocks, retakes, transaction", 13),
 }
 
 var ofReset = []Case{
-	needs("RESET", "no holder", "A client claims in between, and would lose its entry.", Exclusion,
-		A.takes(),
-		B.takes(),
-		A.handsOff(),
-		B.claims(),
-		A.resets(),
-	).then(
-		C.takes(),
-	),
-	needs("RESET", "none outstanding", "A with 5 waits while B with 6 has given up. A RESET would raise the floor above A. So no ticket but one that was granted may be outstanding.", Order,
-		C.takes(),
-		A.queues(),
-		B.takes(),
-		C.handsOff(),
-		C.resets(),
-	).then(
-		N.takes(),
-	),
+	searched("RESET", "no holder", "A client claims in between, and would lose its entry.", "judged", "three", 16),
+	searched("RESET", "none outstanding", "A with 5 waits while B with 6 has given up. A RESET would raise the floor above A. So no ticket but one that was granted may be outstanding.", "overtaking", "two turns each", 17),
 }
 
 var ofEvict = []Case{
-	needs("EVICT", "beat as read", "B renews between A's look and A's removal.", Exclusion,
-		B.takes(),
-		wait(50*time.Second),
-		A.looks(), // B's lease ends in 10 s
-		B.beats(),
-		wait(11*time.Second),
-		A.evict(B),
-	).then(
-		C.takes(), C.claims(),
-	),
-	needs("EVICT", "ticket as read", "The mark must name the right turn, or its outcome would be misread.", Reported,
-		A.takes(),
-		O.looks(),
-		A.releases().lost(),
-		C.takes(), C.releases(),
-		A.again("TAKE"),
-		O.evict(A),
-	).then(
-		A.learns(), // and would take its release for a loss
-	),
-	needs("EVICT", "transactions as read", "The mark has the number of the holder's last transaction, which shows the outcome of one without an answer.", Reported,
-		A.takes(),
-		wait(50*time.Second),
-		B.looks(),
-		A.transacts().lost(),
-		wait(11*time.Second),
-		B.evict(A),
-	).then(
-		A.asks(),
-	),
-	needs("EVICT of a fail-closed holder", "fail closed", "The entry of another holder is evicted by its lease only. One that is gone leaves no mark of an eviction.", Reported,
-		F.takes(), F.confirms(),
-		B.takes(),
-		O.looks(),
-		F.handsOff().lost(),
-		B.claims(), B.handsOff(), // which replaces the mark of F's release
-		O.evictsFailClosed(F),
-	).then(
-		F.learns(),
-	),
+	searched("EVICT", "beat as read", "B renews between A's look and A's removal.", "judged", "copied, any, ended", 8),
+	searched("EVICT", "ticket as read", "The mark must name the right turn, or its outcome would be misread.", "reported", "transaction, evicted twice", 14),
+	searched("EVICT", "transactions as read", "The mark has the number of the holder's last transaction, which shows the outcome of one without an answer.", "reported", "transaction, evicted", 9),
+	searched("EVICT of a fail-closed holder", "fail closed", "The entry of another holder is evicted by its lease only. One that is gone leaves no mark of an eviction.", "reported", "operator, fail closed", 17),
 	keeps("EVICT of a fail-closed holder", "no lease", "A provisional grant ends by its own lease.", asked,
 		F.takes(),
 		O.looks(), O.evictsFailClosed(F),
@@ -274,16 +174,6 @@ var ofEvict = []Case{
 }
 
 var ofCleanUp = []Case{
-	keeps("CLEAN UP", "one is there", "Nothing is written if no request of unknown outcome was applied.", answers,
-		A.takes(),
-		B.takes(),
-		B.cleansUp(),
-	),
-	needs("CLEAN UP of a row", "its id", "The row of another client is not deleted.", Leases,
-		A.takes(),
-		B.queues(),
-		B.leaves().delayed(),
-		C.resumesPlace(B),
-		B.arrives(),
-	),
+	searched("CLEAN UP", "one is there", "Nothing is written if no request of unknown outcome was applied.", "malformed", "late and ended", 11),
+	searched("CLEAN UP of a row", "its id", "The row of another client is not deleted.", "judged", "resumed twice", 9),
 }

@@ -16,41 +16,31 @@ import (
 // Invariant is what is always true of a queue, whatever is late, lost or repeated.
 type Invariant string
 
-// The invariants.
+// The invariants. The first are checks of the search.
 const (
 	Exclusion Invariant = "exclusion"
-	Rise      Invariant = "rising tickets"
-	Once      Invariant = "once"
-	Order     Invariant = "order"
-	Leases    Invariant = "leases"
-	Ended     Invariant = "ends"
-	Reported  Invariant = "true answers"
-	Fenced    Invariant = "fence"
-	Visible   Invariant = "visibility"
-	Forward   Invariant = "no way back"
-	Newest    Invariant = "newest data"
-	Foreign   Invariant = "foreign items"
-	Kind      Invariant = "one kind"
-	Bounded   Invariant = "bounds"
-	Progress  Invariant = "progress"
+	Rise      Invariant = "fencing"
+	Order     Invariant = "fifo"
+	Leases    Invariant = "judged"
+	Ended     Invariant = "ended"
+	Reported  Invariant = "reported"
+	Visible   Invariant = "lost"
+
+	Once     Invariant = "once"
+	Forward  Invariant = "no way back"
+	Foreign  Invariant = "foreign items"
+	Kind     Invariant = "one kind"
+	Bounded  Invariant = "bounds"
+	Progress Invariant = "progress"
 )
 
-// Invariants are all invariants, and what they say.
+// Invariants are those that the search does not check, and what they say.
 var Invariants = []struct {
 	Invariant
 	Says string
 }{
-	{Exclusion, "No more clients believe that they hold the lock than its mode allows."},
-	{Rise, "The tickets of successive grants rise."},
 	{Once, "No number is issued twice, and no transaction is made twice."},
-	{Order, "No ticket is granted while an earlier waiter relies on its row."},
-	{Leases, "The entry or row of a client is there until the end on which the client relies."},
-	{Ended, "A turn that has ended does not begin again."},
-	{Reported, "An outcome that was reported to a client is true."},
-	{Fenced, "A protected write is made only in the turn of its holder, and beside no other holder if that is exclusive."},
-	{Visible, "At a grant, the transactions of other holders are visible, or the record says that one may not be."},
 	{Forward, "The counter, the floor, and the beats and the turn of an entry never fall."},
-	{Newest, "Data never returns to an older value."},
 	{Foreign, "An item of another program stays as it is."},
 	{Kind, "The kind and the scope of a queue never change."},
 	{Bounded, "The record does not grow without end."},
@@ -75,7 +65,6 @@ type history struct {
 	made      map[transaction]int
 	invisible map[transaction]unseen
 	reports   []verdict
-	data      map[string]int64 // the last SETDATA of an entry
 	foreign   map[string]clause.Item
 	edited    bool                 // another program has changed the record: it may be stuck
 	broken    map[Invariant]string // by what
@@ -124,14 +113,6 @@ func (w *world) check() {
 	}
 	if n := len(rec.Marks.Unsettled); n > manyTimes {
 		w.breaks(Bounded, "unsettled has %d times", n)
-	}
-	for _, h := range rec.Holders {
-		if n := h.DataSet; n > 0 {
-			if n < w.data[h.ID] {
-				w.breaks(Newest, "the data of call %d replaced that of call %d", n, w.data[h.ID])
-			}
-			w.data[h.ID] = max(n, w.data[h.ID])
-		}
 	}
 }
 
@@ -309,17 +290,6 @@ func (w *world) resumes(h holder) {
 
 // fenced judges a protected write.
 func (w *world) fenced(c *client, r request) {
-	if by := w.ended[r.turn]; by != "" {
-		w.breaks(Fenced, "%s wrote with ticket %s after its turn was ended by %s", c.name, r.turn.ticket, by)
-	}
-	if r.of.Less(c.present) && !r.of.IsZero() {
-		w.breaks(Fenced, "%s wrote in its turn of ticket %s, and that of %s has begun", c.name, r.of, c.present)
-	}
-	for _, other := range w.clients {
-		if other != c && w.believes(other) && (r.alone || most(other.mode) == 1 && !other.shares) {
-			w.breaks(Fenced, "%s wrote, and %s holds the lock", c.name, other.name)
-		}
-	}
 	if r.write.Kind == clause.Check {
 		return
 	}

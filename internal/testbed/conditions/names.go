@@ -28,8 +28,6 @@ const (
 	handOff = queue.FormHandOff
 	pass    = queue.FormPass
 
-	outcomeEvicted = machine.OutcomeEvicted
-
 	madeYes   = machine.MadeYes
 	madeNever = machine.MadeNever
 

@@ -354,11 +354,6 @@ func (a who) beats() step {
 	})
 }
 
-// skips leaves out the turn of a caller that gives up while ADVANCE is under way.
-func (a who) skips() step {
-	return a.does("the caller of the next turn gives up", func(_ *world, c *client) { c.present = c.ticket.Plus(1) })
-}
-
 // follows lets the next turn of a block begin, with ADVANCE.
 func (a who) follows() step {
 	return a.holding("ADVANCE", func(w *world, c *client) (request, func()) {
@@ -394,15 +389,6 @@ func (a who) sets() step {
 	return a.holding("SETDATA", func(_ *world, c *client) (request, func()) {
 		c.wrote++
 		return request{write: queue.SetData(c.id, c.ticket, c.wrote, strconv.AppendInt(nil, c.wrote, 10))}, nil
-	})
-}
-
-// checks is a transaction of the caller's own, with Lock.Condition.
-func (a who) checks() step {
-	return a.sends("writes with FENCE", func(w *world, c *client) request {
-		w.need(c.id != "", "it has never held the lock")
-		alone := most(c.mode) == 1
-		return request{write: c.ofTurn(queue.Fence(c.id, c.ticket, alone)), turn: c.turn(), of: c.present, alone: alone}
 	})
 }
 
@@ -452,23 +438,8 @@ func (a who) asks() step {
 	})
 }
 
-func (a who) settles() step {
-	return a.sends("SETTLE", func(w *world, c *client) request {
-		tx := transaction{c.turn(), c.tx}
-		return request{write: queue.Settle(c.id, c.ticket, c.tx), answer: func(item clause.Item, fate clause.Fate) {
-			if fate == clause.Applied {
-				w.reports = append(w.reports, verdict{tx, false})
-			} else {
-				w.judges(tx, item)
-			}
-		}}
-	})
-}
-
 // The end of a turn.
 
-// releases is RELEASE in the fast form.
-func (a who) releases() step { return a.ends("RELEASE, fast", fast) }
 func (a who) handsOff(with ...func(*world, *client, *ending)) step {
 	return a.ends("RELEASE, hand-off", handOff, with...)
 }
@@ -524,22 +495,6 @@ func (w *world) reportsEnd(c *client, released bool) {
 	}
 }
 
-// learns reads the record to learn how the turn has ended.
-func (a who) learns() step {
-	return a.does("asks how its turn has ended", func(w *world, c *client) {
-		rec, err := w.record()
-		if err != nil {
-			return
-		}
-		switch o := machine.OutcomeOf(rec, c.id, c.ticket, c.call, c.marks); {
-		case o.Released():
-			w.reportsEnd(c, true)
-		case o == outcomeEvicted:
-			w.reportsEnd(c, false)
-		}
-	})
-}
-
 func (a who) resets() step {
 	return a.sends("RESET", func(w *world, c *client) request {
 		t := c.ticket.Plus(uint64(a.turns() - 1))
@@ -567,15 +522,6 @@ func (a who) evict(of ...who) step {
 	})
 }
 
-// revokes is REVOKE of the turn of a holder, as it once was.
-func (a who) revokes(of who) step {
-	return a.sends("REVOKE of "+string(of), func(w *world, _ *client) request {
-		h := w.client(of)
-		w.need(h.id != "", "it has never held the lock")
-		return request{item: theRecord, write: queue.Revoke(h.id, h.ticket, queue.Revocation{By: string(a)})}
-	})
-}
-
 func evicts(holders ...holder) request {
 	last := holders[len(holders)-1]
 	return request{item: theRecord, write: queue.Evict(evicted{ID: last.ID, Ticket: last.Ticket, Made: last.Made}, holders...)}
@@ -588,22 +534,10 @@ func (a who) evictsFailClosed(of who) step {
 	})
 }
 
-// cleansUp removes all ids that the client has tried.
-func (a who) cleansUp() step {
-	return a.sends("CLEAN UP", func(_ *world, c *client) request { return request{write: queue.Remove(c.tried...)} })
-}
-
 // Rows.
 
 func (a who) enqueues() step {
 	return a.puts("ENQUEUE", func(_ *world, c *client) (ticket.Number, string) { return c.ticket, "" })
-}
-
-// resumesPlace is RESUME of another process's row.
-func (a who) resumesPlace(of who) step {
-	return a.puts("RESUME of the row of "+string(of), func(w *world, _ *client) (ticket.Number, string) {
-		return w.client(of).ticket, string(of)
-	})
 }
 
 func (a who) puts(what string, f func(*world, *client) (ticket.Number, string)) step {

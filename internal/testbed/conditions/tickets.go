@@ -9,13 +9,8 @@ import (
 )
 
 var ofTake = []Case{
-	needs("TAKE", "counter", "`ticketNumber` is a number from 0 to 10^38-2. Another program's item has none. DynamoDB keeps 38 digits: after the last number a ticket would be issued twice.", Foreign,
-		foreign(theRecord, clause.Item{"invoice": clause.Int(7)}),
-		A.takes(),
-	),
-	needs("TAKE", "no item", "In place of all others: the request creates the record, and never overwrites an item of another program.", Progress,
-		A.takes(),
-	),
+	searched("TAKE", "counter", "`ticketNumber` is a number from 0 to 10^38-2. Another program's item has none. DynamoDB keeps 38 digits: after the last number a ticket would be issued twice.", "malformed", "seeds", 2),
+	searched("TAKE", "no item", "In place of all others: the request creates the record, and never overwrites an item of another program.", "attempts", "two turns each", 41),
 	needs("TAKE", "no counter", "The same on the user's item, which must have none of the record's attributes.", Progress,
 		onItem(),
 		A.takes(),
@@ -49,11 +44,7 @@ var ofTake = []Case{
 	).then(
 		R1.claims(),
 	),
-	needs("TAKE", "room", "With `NoWait`: a busy lock costs one request, and no ticket. A queue that a hand-off has left is not busy.", Reported,
-		A.takes(),
-		A.handsOff(),
-		B.takesIfIdle(),
-	),
+	searched("TAKE", "room", "With `NoWait`: a busy lock costs one request, and no ticket. A queue that a hand-off has left is not busy.", "attempts", "seeds, no wait", 48),
 	keeps("TAKE", "holders share", "Of a shared ticket with `NoWait`, as of CLAIM.", saves,
 		A.takes(),
 		R1.takesIfIdle(),
@@ -63,12 +54,7 @@ var ofTake = []Case{
 		R2.takes(), R2.claims(),
 		R3.takesIfIdle(),
 	),
-	needs("TAKE that seeds", "no item", "Two clients seed one record. The second would begin it again, with the tickets of the first.", Once,
-		A.takesOnly(), // no record
-		B.takesOnly(), // no record
-		B.seeds(),
-		A.seeds(),
-	),
+	searched("TAKE that seeds", "no item", "Two clients seed one record. The second would begin it again, with the tickets of the first.", "fencing", "seeds", 8),
 	needs("TAKE that seeds", "no counter", "The same on the user's item.", Once,
 		onItem(),
 		A.takesOnly(),
@@ -103,16 +89,8 @@ var ofCounters = []Case{
 }
 
 var ofEnter = []Case{
-	needs("ENTER", "no item", "As of TAKE.", Progress,
-		A.numbers(),
-		A.enters(),
-	),
-	needs("ENTER", "first with its ticket", "A late ENTER of 5 would set `ticketNumber` back from 6. Each ENTER is applied at most once.", Rise,
-		A.numbers(),
-		A.enters(), // and holds
-		A.releases(),
-		A.again("ENTER"),
-	),
+	searched("ENTER", "no item", "As of TAKE.", "attempts", "wide", 41),
+	searched("ENTER", "first with its ticket", "A late ENTER of 5 would set `ticketNumber` back from 6. Each ENTER is applied at most once.", "malformed", "wide", 4),
 	needs("ENTER", "scope", "The tickets of another counter are in no order with this one's.", Kind,
 		A.numbers(),
 		A.enters(),
@@ -145,11 +123,7 @@ var ofEnter = []Case{
 	).then(
 		R1.claims(),
 	),
-	needs("ENTER", "room", "With `NoWait`, as of TAKE.", Reported,
-		A.numbers(), A.enters(),
-		A.handsOff(),
-		B.numbers(), B.entersIfIdle(),
-	),
+	searched("ENTER", "room", "With `NoWait`, as of TAKE.", "attempts", "wide, readers", 47),
 	keeps("ENTER", "holders share", "Of a shared ticket with `NoWait`, as of CLAIM.", saves,
 		A.numbers(), A.enters(),
 		R1.numbers(), R1.entersIfIdle(),
@@ -162,33 +136,10 @@ var ofEnter = []Case{
 }
 
 var ofClaim = []Case{
-	needs("CLAIM", "room", "Two clients that read \"no holder\" both claim, and the second must fail. An absent `holders` has no size, so an idle queue is not claimed.", Exclusion,
-		A.takes(),
-		B.takes(),
-		C.takes(),
-		A.handsOff(),
-		B.claims(),
-		C.claims(),
-	),
-	needs("CLAIM", "holders share", "Of a shared ticket: it joins holders only if they share.", Exclusion,
-		A.takes(),
-		R1.takes(),
-		R1.claims(),
-	),
-	needs("CLAIM", "few readers", "Of a shared ticket: more holders than the record sustains heartbeats for would lose their leases.", Exclusion,
-		R1.takes(),
-		R2.takes(), R2.claims(),
-		R3.takes(), R3.claims(), // two are the most here
-	),
-	needs("CLAIM", "not granted", "A with 5 pauses before its CLAIM; B with 6 is granted and leaves. A's CLAIM would make tokens fall from 6 to 5.", Rise,
-		C.takes(),
-		A.takes(), // 2, and pauses before it has a row
-		B.takes(), // 3
-		C.handsOff(),
-		B.claims(),
-		B.handsOff(),
-		A.claims(),
-	),
+	searched("CLAIM", "room", "Two clients that read \"no holder\" both claim, and the second must fail. An absent `holders` has no size, so an idle queue is not claimed.", "exclusion", "three", 15),
+	searched("CLAIM", "holders share", "Of a shared ticket: it joins holders only if they share.", "exclusion", "readers", 15),
+	searched("CLAIM", "few readers", "Of a shared ticket: more holders than the record sustains heartbeats for would lose their leases.", "exclusion", "few readers", 15),
+	searched("CLAIM", "not granted", "A with 5 pauses before its CLAIM; B with 6 is granted and leaves. A's CLAIM would make tokens fall from 6 to 5.", "fencing", "three", 17),
 	needs("CLAIM", "after the first served", "5 is granted by TAKE, which does not raise `granted`, and handed off. A late CLAIM with 5 would grant the token again.", Rise,
 		A.takes(),
 		B.takes(), // 2

@@ -53,7 +53,7 @@ func newWorld() *world {
 		names: recordNames, items: map[string]clause.Item{}, now: start, clients: map[who]*client{},
 		history: history{
 			ended: map[turn]string{}, made: map[transaction]int{}, invisible: map[transaction]unseen{},
-			issued: map[ticket.Number]bool{}, data: map[string]int64{}, foreign: map[string]clause.Item{}, broken: map[Invariant]string{},
+			issued: map[ticket.Number]bool{}, foreign: map[string]clause.Item{}, broken: map[Invariant]string{},
 		},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/plant"
 )
 
@@ -112,7 +113,7 @@ func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if *oneWorld == "" {
-		os.Exit(m.Run())
+		os.Exit(engines.Main(m).Run())
 	}
 	var r Result
 	for name := range strings.SplitSeq(*oneWorld, ";") {
