@@ -96,7 +96,7 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 		return nil, err
 	}
 	var root, fieldsOfLock, proseWords, marks, testLines, inQueue int
-	var complex, wide, rootDocs, publicDocs, lines, client, search, long, pragmas, mixing, methods []count
+	var complex, wide, rootDocs, publicDocs, lines, client, search, testbed, command, long, pragmas, mixing, methods []count
 	for _, s := range sources {
 		if s.dir() == "." {
 			root++
@@ -105,6 +105,12 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 			testLines += s.lines
 		} else if s.dir() == "internal/testbed/search" {
 			search = tally(search, s.name, s.lines)
+		}
+		if !s.isTest() && s.within([]string{"internal/testbed"}) {
+			testbed = tally(testbed, s.dir(), s.lines)
+		}
+		if !s.isTest() && s.within([]string{"cmd"}) {
+			command = tally(command, s.dir(), s.lines)
 		}
 		if s.inLibrary() {
 			lines = tally(lines, s.dir(), s.lines)
@@ -161,6 +167,8 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 		{name: "lines of tests", value: testLines}, // a limit would forbid a test
 		{name: "lines of what a client does in a queue", value: sum(client), parts: client},
 		{name: "lines of internal/testbed/search", value: sum(search), parts: search, note: "no tests"},
+		{name: "lines of internal/testbed", value: sum(testbed), parts: testbed, note: "no tests"},
+		{name: "lines of the command", value: sum(command), parts: command, note: "no tests"},
 		{name: "exported symbols of queue", value: inQueue},
 		{name: "lines above 120 columns", value: sum(long), parts: long},
 		{name: "go:noinline pragmas", value: sum(pragmas), parts: pragmas},
