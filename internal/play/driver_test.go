@@ -103,7 +103,7 @@ func TestLossIsForgotten(t *testing.T) {
 		})
 		p := &player{c: c, m: member.New(&member.Config{}, member.Queue{})}
 		k := &Caller{p: p, id: 1, wants: &Wants{Kind: member.Kind{Margin: time.Second}}}
-		l := &Lock{granted: alike, p: p, k: k, lease: lease{ends: time.Now()}}
+		l := &Lock{granted: alike, p: p, k: k, caller: 1, lease: lease{ends: time.Now()}}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		l.ctx, p.callers, c.players[[2]string{}] = lockContext{ctx, l, cancel}, []*Caller{k}, p
 		if l.Err() == nil {
@@ -160,6 +160,34 @@ func TestTurnTooLate(t *testing.T) {
 			}
 			if listed := len(p.c.Locks()) > 0; listed == late {
 				t.Errorf("late %t: Close releases it: %t", late, listed)
+			}
+		}
+	})
+}
+
+// TestLaterTurnIsKept checks that what becomes of a turn that came too late is nothing to its caller, who waits again.
+func TestLaterTurnIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, ends := range map[string]func(*Lock){
+			"Outlived": func(l *Lock) { _ = l.Err(); time.Sleep(time.Minute) },
+			"Released": func(l *Lock) { l.over(member.Report{News: member.Cleared}) },
+		} {
+			p := &player{c: New(Config{Store: new(table.Store), Lost: lost, Background: func(func()) {}, Local: handover.New(nil, nil, nil)})}
+			k := &Caller{p: p, log: new(notify.Log), wants: &Wants{}, acquire: &acquire{ctx: t.Context()}}
+			p.enters(k)
+			old := &Lock{granted: alike, p: p, k: k, caller: k.id, lease: lease{ends: time.Now()}}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			old.ctx, k.given, k.lock = lockContext{ctx, old, cancel}, old, old
+			if over, _, err := k.Next(); over || err != nil || k.id == old.caller {
+				t.Errorf("%s: it is over %t, %v, and its number is still %d", name, over, err, k.id)
+			}
+			ends(old)
+			synctest.Wait()
+			if p.caller(k.id) != k {
+				t.Errorf("%s: the caller that waits again is forgotten", name)
+			}
+			if slices.ContainsFunc(p.events, func(e member.Event) bool { return e == member.Forgets{Caller: k.id} }) {
+				t.Errorf("%s: the member forgets it", name)
 			}
 		}
 	})

@@ -58,7 +58,7 @@ func (l *Lock) Extend(ctx context.Context) error {
 	calls := l.called()
 	calls.extends = append(calls.extends, c)
 	l.mu.Unlock()
-	l.p.happens(member.Uses{Caller: l.k.id, Use: member.Extends})
+	l.p.happens(member.Uses{Caller: l.caller, Use: member.Extends})
 	var err error
 	select {
 	case err = <-c:
@@ -201,8 +201,8 @@ func (l keeper) outlived() {
 	}
 	l.mu.Unlock()
 	if gone {
-		l.p.forgets(l.k)
-		l.p.happens(member.Forgets{Caller: l.k.id})
+		l.p.forgets(l.caller)
+		l.p.happens(member.Forgets{Caller: l.caller})
 	}
 }
 

@@ -28,6 +28,7 @@ type Lock struct {
 	ctx       lockContext
 	granted   *granted // as it was
 	unsettled bool
+	caller    int32 // the number that its caller had: a caller that wants the lock again has another
 
 	mu sync.Mutex // guards the fields below
 	state
@@ -118,7 +119,7 @@ func (c lockContext) Err() error {
 func (p *player) lock(k *Caller, e member.Give) *Lock {
 	now := time.Now()
 	l := &Lock{
-		p: p, k: k, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, start: e.Sent, granted: alike,
+		p: p, k: k, caller: e.Caller, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, start: e.Sent, granted: alike,
 		state: state{since: now}, lease: lease{ends: e.Ends},
 	}
 	inner, cancel := context.WithCancelCause(k.values())

@@ -98,6 +98,11 @@ var mistakes = []struct {
 		"./test/modes TestRungBeforeRevoked",
 	},
 	{
+		"a turn that came too late ends the next wait of its caller", "lease.go",
+		"		l.p.forgets(l.caller)\n		l.p.happens(member.Forgets{Caller: l.caller})\n", "		l.p.forgets(l.k.id)\n		l.p.happens(member.Forgets{Caller: l.k.id})\n",
+		own + "TestLaterTurnIsKept",
+	},
+	{
 		"a lock is on the list of Close when its holder hears of the loss", "lease.go",
 		"	l.p.c.unlist(l.Lock)\n	l.loss, l.phase,", "	defer l.p.c.unlist(l.Lock)\n	l.loss, l.phase,",
 		own + "TestLossLeavesTheList",

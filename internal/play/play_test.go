@@ -104,7 +104,7 @@ func TestReadsForBells(t *testing.T) {
 func TestReadsNoRow(t *testing.T) {
 	for name, test := range map[string]struct {
 		scope ticket.Scope
-		opt   queuelock.Option
+		opt   queuelock.AcquireOption
 		reads int
 	}{
 		"Exclusive": {opt: queuelock.LockDelay(0), reads: 1},
@@ -139,7 +139,7 @@ func TestReadsNoRow(t *testing.T) {
 // TestLogsWhatStays checks that ids which a wait could not remove are logged, if a lease ends them. So does that of a grant which fails
 // closed, before it is confirmed.
 func TestLogsWhatStays(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+	for name, opts := range map[string][]queuelock.AcquireOption{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log locktest.Journal

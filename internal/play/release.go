@@ -62,7 +62,7 @@ func (l *Lock) over(r member.Report) {
 	log := l.k.log
 	if final {
 		l.p.c.unlist(l)
-		l.p.forgets(l.k)
+		l.p.forgets(l.caller)
 	} else {
 		l.p.c.list(l) // a loss has taken it off the list, and the client's Close tries again
 	}
@@ -85,10 +85,10 @@ var errOverwritten = errors.New("the lock is not in its record, and the mark tha
 	"or is gone with the record")
 
 // forgets forgets a caller of whose lock nothing is left.
-func (p *player) forgets(k *Caller) {
+func (p *player) forgets(caller int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.drop(k.id)
+	p.drop(caller)
 }
 
 // ends notes that a turn of the client has ended.
@@ -148,7 +148,7 @@ func (p *player) cuts(l *Lock) {
 		if r == nil {
 			continue
 		}
-		if is := p.m.For(of); is.Caller == l.k.id && (is.Purpose == member.Ending || is.Purpose == member.Transacting) {
+		if is := p.m.For(of); is.Caller == l.caller && (is.Purpose == member.Ending || is.Purpose == member.Transacting) {
 			r.cancel()
 		}
 	}
@@ -208,7 +208,7 @@ func (l ender) enter(ctx context.Context, what string) error {
 // play lets the member release the lock, and returns what has become of that.
 func (l ender) play(ctx context.Context, e member.Releases) ended {
 	defer context.AfterFunc(ctx, func() { l.p.happens(cut{l: l.Lock}) })()
-	e.Caller = l.k.id
+	e.Caller = l.caller
 	l.p.happens(e)
 	end := <-l.awaits()
 	if end.end != nil {

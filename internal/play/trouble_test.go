@@ -202,7 +202,7 @@ func (w *world) sent(name string) bool {
 }
 
 // turn begins a call that waits, uses the lock, and releases it.
-func (w *world) turn(wait time.Duration, use func(*world, context.Context, *queuelock.Lock), opts ...queuelock.Option) {
+func (w *world) turn(wait time.Duration, use func(*world, context.Context, *queuelock.Lock), opts ...queuelock.AcquireOption) {
 	w.calls.Go(func() {
 		var lock *queuelock.Lock
 		w.call("Acquire", wait, func(ctx context.Context) (err error) {

@@ -57,7 +57,7 @@ func (l user) uses(ctx context.Context, e member.Uses, u *use) member.Report {
 	l.mu.Lock()
 	c := l.called()
 	c.count++
-	u.n, e.N, e.Caller = c.count, c.count, l.k.id
+	u.n, e.N, e.Caller = c.count, c.count, l.caller
 	c.using = append(c.using, u)
 	gone := l.phase.Final() || l.gone
 	l.mu.Unlock()
@@ -67,12 +67,12 @@ func (l user) uses(ctx context.Context, e member.Uses, u *use) member.Report {
 		l.mu.Unlock()
 		return member.Report{News: member.Failed}
 	}
-	unhook := context.AfterFunc(ctx, func() { l.p.happens(member.Stops{Caller: l.k.id, N: u.n}) })
+	unhook := context.AfterFunc(ctx, func() { l.p.happens(member.Stops{Caller: l.caller, N: u.n}) })
 	defer unhook()
 	l.p.happens(e)
 	got := <-u.done
 	if got.end != nil {
-		l.p.happens(member.Stops{Caller: l.k.id, N: u.n})
+		l.p.happens(member.Stops{Caller: l.caller, N: u.n})
 		got.end()
 	}
 	return got.r
@@ -251,7 +251,7 @@ func (l user) leaves(u *use, left machine.TransactionState) {
 		l.called().last = u
 	}
 	l.mu.Unlock()
-	l.p.happens(member.Uses{Caller: l.k.id, Use: member.Leaves, Left: left})
+	l.p.happens(member.Uses{Caller: l.caller, Use: member.Leaves, Left: left})
 }
 
 // judges returns what a record that has refused such a transaction says of it, and the error of that.
@@ -480,7 +480,7 @@ func (p *player) reads(k *Caller) {
 }
 
 // looks reads the record.
-func (l *Lock) looks() { l.p.happens(member.Uses{Caller: l.k.id, Use: member.Looks}) }
+func (l *Lock) looks() { l.p.happens(member.Uses{Caller: l.caller, Use: member.Looks}) }
 
 // calling returns the context of a request of the holder. It ends when the member does not await the answer any more:
 // see abandon and cuts.
