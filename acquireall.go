@@ -31,7 +31,9 @@ import (
 //
 // With ScopeQueue, the default, it acquires the locks one after another in the order of keys. A process that
 // holds locks, and asks for more by another call, can deadlock.
-func (c *Client) AcquireAll(ctx context.Context, keys []Key, wait waitpolicy.Wait, opts ...Option) (*Locks, error) {
+func (c *Client) AcquireAll(
+	ctx context.Context, keys []Key, wait waitpolicy.Wait, opts ...AcquireOption,
+) (*Locks, error) {
 	s, err := c.prepareAll(keys, wait, opts)
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ type several struct {
 	failed int         // the queue that was in the way last
 }
 
-func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []Option) (*several, error) {
+func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []AcquireOption) (*several, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("queuelock: AcquireAll: there are no keys: name what is to be locked")
 	}

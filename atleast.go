@@ -12,14 +12,14 @@ import (
 // crash. No process is needed for it. An Operator.Evict opens the queue. A lock that was never returned to its caller
 // keeps nothing closed. Of a semaphore, the permit stays taken. d counts from the request that was granted. At most
 // 144 h, in whole milliseconds. It excludes Shared and Lock.Downgrade. The last HoldAtLeast or Every counts.
-func HoldAtLeast(d time.Duration) ItemOption {
+func HoldAtLeast(d time.Duration) Option {
 	return itemOption(func(s *settings) { s.atLeast, s.closes = d, true })
 }
 
 // Every lets the lock be granted at most once in d: it is HoldAtLeast by the name of what it is for. With Permits(n)
 // it is n times in d. If many processes call it at the same time and none shall wait, give NoWait: the others get a
 // [*NotAcquiredError] with NotBefore.
-func Every(d time.Duration) ItemOption { return HoldAtLeast(d) }
+func Every(d time.Duration) Option { return HoldAtLeast(d) }
 
 // validAtLeast checks for how long the queue stays closed.
 func (s *settings) validAtLeast() error {

@@ -111,13 +111,13 @@ func thisProcess() string {
 }
 
 // Validate returns the error that New, and Acquire or LockItem, would return for these arguments. It makes no request.
-// Without a key it checks the arguments of New alone. With an [ItemKey] each [Option] must be an [ItemOption].
-func (c Config) Validate(tableName string, key AnyKey, opts ...Option) error {
+// Without a key it checks the arguments of New alone. With an [ItemKey] each option must be an [Option].
+func (c Config) Validate(tableName string, key AnyKey, opts ...AcquireOption) error {
 	client, err := bare(nil, tableName, c)
 	if _, item := key.(ItemKey); item && err == nil {
 		for i, o := range opts {
-			if _, both := o.(ItemOption); !both {
-				const text = "queuelock: option %d of %d is for Acquire: with an ItemKey an ItemOption is needed"
+			if _, both := o.(Option); !both {
+				const text = "queuelock: option %d of %d is for Acquire alone: an ItemKey needs an Option"
 				return fmt.Errorf(text, i+1, len(opts))
 			}
 		}

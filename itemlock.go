@@ -39,7 +39,7 @@ func (l *ItemLock) Item() map[string]types.AttributeValue { return maps.Clone(l.
 //
 // Errors are those of Acquire. Returns [ErrNoItem] for a missing item unless CreateItem is given.
 func (c *Client) LockItem(ctx context.Context, item ItemKey, wait waitpolicy.Wait,
-	opts ...ItemOption) (*ItemLock, error) {
+	opts ...Option) (*ItemLock, error) {
 	cfg := with(c, opts)
 	cfg.wait = wait
 	if err := item.prepare(c, cfg); err != nil {

@@ -48,7 +48,7 @@ func (c *Client) enter(ctx context.Context, key AnyKey) (
 	if isNil(key) {
 		return nil, q, nil, errors.New("queuelock: the key is nil")
 	}
-	cfg := with[Option](c, nil)
+	cfg := with[AcquireOption](c, nil)
 	if err := key.prepare(c, cfg); err != nil {
 		return nil, q, nil, err
 	}

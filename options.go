@@ -24,13 +24,13 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// Option changes one Acquire, Do, AcquireAll or Resume. Most options are of the type [ItemOption], whose list is
-// below it. A nil Option changes nothing. Acquire returns an error and sends nothing if an option is invalid.
-type Option interface{ change(*settings) }
+// AcquireOption changes one Acquire, Do, AcquireAll or Resume. Each [Option] is one. Nil changes nothing. Acquire
+// returns an error and sends nothing if an option is invalid.
+type AcquireOption interface{ change(*settings) }
 
-// ItemOption is an [Option] that LockItem and package once take, too.
-type ItemOption interface {
-	Option
+// Option changes one Acquire, as each [AcquireOption] does, and LockItem and package once take it, too.
+type Option interface {
+	AcquireOption
 	item()
 }
 
@@ -86,18 +86,18 @@ type warning struct {
 
 // WithTTL sets Config.TTL for one lock. HeartbeatInterval stays as it was set, but is at most half of ttl, and half of
 // it if it was not set. RequestTimeout is at most a quarter of ttl.
-func WithTTL(ttl time.Duration) ItemOption {
+func WithTTL(ttl time.Duration) Option {
 	return itemOption(func(s *settings) { s.own().TTL, s.ownTTL = ttl, true })
 }
 
 // WithOwner sets Config.Owner for one lock. Empty means that of the client.
-func WithOwner(owner string) ItemOption {
+func WithOwner(owner string) Option {
 	return itemOption(func(s *settings) { s.own().Owner = cmp.Or(owner, s.Owner) })
 }
 
 // WithData publishes data of the holder while the lock is held, as Holder.Data of Inspect and
 // [*NotAcquiredError]. At most 4096 bytes, 256 with Shared, and less with many Permits. The bytes are copied.
-func WithData(data []byte) ItemOption {
+func WithData(data []byte) Option {
 	data = bytes.Clone(data)
 	return itemOption(func(s *settings) { s.data = data })
 }
@@ -106,13 +106,13 @@ func WithData(data []byte) ItemOption {
 // holds it alone. All wait in one queue, so readers never starve writers. At most 500 readers hold together,
 // about 180 at the default HeartbeatInterval. There is no upgrade to a writer. Holders of lower tickets may
 // still be there: fence readers with Lock.Condition, not by the highest ticket.
-func Shared() Option { return option(func(s *settings) { s.mode.Shared = true }) }
+func Shared() AcquireOption { return option(func(s *settings) { s.mode.Shared = true }) }
 
 // Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
 // first use of a queue fixes n, and another kind is a [*queue.MismatchError]. It excludes Shared, whose rule about
 // tickets applies. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
 // interval. docs/costs.md has the formula.
-func Permits(n int) Option {
+func Permits(n int) AcquireOption {
 	if n == 0 {
 		n = noPermits
 	}
@@ -134,7 +134,7 @@ func permitsOption(m queue.Mode) string {
 // fencing token: requests of the former holder may still be on their way. A release opens the queue at once, as
 // does Operator.Evict. Shared and Permits admit others beside the lost holder as beside a live one. At most 24 h,
 // in whole milliseconds.
-func LockDelay(d time.Duration) ItemOption { return itemOption(func(s *settings) { s.delay = d }) }
+func LockDelay(d time.Duration) Option { return itemOption(func(s *settings) { s.delay = d }) }
 
 // FailClosed takes the lock without a lease. Only Release or Operator.Evict ends it: if its holder crashes, all wait
 // until an operator has looked. Use it where two holders at once are worse than none and the resource checks no token.
@@ -142,44 +142,44 @@ func LockDelay(d time.Duration) ItemOption { return itemOption(func(s *settings)
 // The holder has no deadline, but its heartbeats report an eviction. A Release without an answer returns
 // [*UnreleasedError], and so does an Acquire that could not take back its grant. It excludes OnExpiring,
 // LockDelay and Client.Resume.
-func FailClosed() Option { return option(func(s *settings) { s.failClosed = true }) }
+func FailClosed() AcquireOption { return option(func(s *settings) { s.failClosed = true }) }
 
 // NoHeartbeat sends no heartbeats, for a process that is frozen between calls, as in AWS Lambda. The lock is lost
 // when TTL less its margin has passed, with the cause Expired, unless Lock.Extend renews it: choose a TTL longer
 // than the deadline of the work, and release before the freeze. An eviction shows only in Extend and in writes:
 // fence them, as a process that was thawed may believe that it still holds the lock. FailClosed excludes it.
-func NoHeartbeat() ItemOption { return itemOption(func(s *settings) { s.noHeartbeat = true }) }
+func NoHeartbeat() Option { return itemOption(func(s *settings) { s.noHeartbeat = true }) }
 
 // CreateItem lets LockItem create a missing item, with only its key and the lock's attributes. A late copy of
 // the request may create an item again that was deleted meanwhile.
-func CreateItem() ItemOption { return itemOption(func(s *settings) { s.createItem = true }) }
+func CreateItem() Option { return itemOption(func(s *settings) { s.createItem = true }) }
 
 // OnProgress calls f with the queue position when Acquire begins to wait, and after each look that changes what
 // [Progress] shows. NoWait and an idle lock never call f. The last OnProgress counts. One goroutine at a time
 // calls f, with the latest Progress. Acquire waits up to one second for the call under way, and Close waits for
 // it, so f must not call Close. A panic of f ends the wait and continues in the caller of Acquire.
-func OnProgress(f func(Progress)) ItemOption { return itemOption(func(s *settings) { s.progress = f }) }
+func OnProgress(f func(Progress)) Option { return itemOption(func(s *settings) { s.progress = f }) }
 
 // OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume. Acquire enters the
 // queue after f has returned. Resume does not wait for f. If the lock is idle, f is not called: save
 // Lock.Handle instead. The other rules of OnProgress apply.
-func OnHandle(f func(Handle)) Option { return option(func(s *settings) { s.placed = f }) }
+func OnHandle(f func(Handle)) AcquireOption { return option(func(s *settings) { s.placed = f }) }
 
 // OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or the process was paused.
 // The lock may still be renewed: stop long work and save results. f runs in its own goroutine, once until a
 // renewal succeeds, and may find the lock lost. Close waits for f, so f must not call Close. Each OnExpiring
 // counts. margin is more than zero and at most TTL less its own margin, and without NoHeartbeat less
 // HeartbeatInterval and RequestTimeout: 24.19 s by default.
-func OnExpiring(margin time.Duration, f func(*Lock)) ItemOption {
+func OnExpiring(margin time.Duration, f func(*Lock)) Option {
 	return itemOption(func(s *settings) { s.warnings = append(s.warnings, warning{margin, f}) })
 }
 
 // with returns the client's Config as the options change it, for a call that does not wait.
-func with[O Option](c *Client, opts []O) *settings {
+func with[O AcquireOption](c *Client, opts []O) *settings {
 	return change(&settings{Config: &c.cfg, special: ordinary}, c.interval, opts)
 }
 
-func change[O Option](s *settings, interval time.Duration, opts []O) *settings {
+func change[O AcquireOption](s *settings, interval time.Duration, opts []O) *settings {
 	s.begun = time.Now()
 	for _, opt := range opts {
 		if any(opt) != nil {

@@ -10,18 +10,18 @@ import (
 
 // TestWholeLease checks which locks may begin with the rest of a row's lease.
 func TestWholeLease(t *testing.T) {
-	warns := func(margin time.Duration) Option { return OnExpiring(margin, func(*Lock) {}) }
+	warns := func(margin time.Duration) AcquireOption { return OnExpiring(margin, func(*Lock) {}) }
 	lease := Config{}.withDefaults().WaiterTTL
 	for name, test := range map[string]struct {
-		opts []Option
+		opts []AcquireOption
 		want bool
 	}{
 		"Nothing":      {},
-		"LongLease":    {opts: []Option{WithTTL(lease)}},
-		"ShortLease":   {opts: []Option{WithTTL(lease - 1)}, want: true},
-		"LateWarning":  {opts: []Option{warns(lease / 16)}},
-		"EarlyWarning": {opts: []Option{warns(lease/16 + 1)}, want: true},
-		"NoHeartbeat":  {opts: []Option{NoHeartbeat()}, want: true},
+		"LongLease":    {opts: []AcquireOption{WithTTL(lease)}},
+		"ShortLease":   {opts: []AcquireOption{WithTTL(lease - 1)}, want: true},
+		"LateWarning":  {opts: []AcquireOption{warns(lease / 16)}},
+		"EarlyWarning": {opts: []AcquireOption{warns(lease/16 + 1)}, want: true},
+		"NoHeartbeat":  {opts: []AcquireOption{NoHeartbeat()}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Client{cfg: Config{Owner: "owner"}.withDefaults()}

@@ -25,7 +25,7 @@ var (
 //
 // MaxWaiters(0) is NoWait with ErrQueueFull for a busy lock. For other limits NoWait and Attempts, which do not queue,
 // change nothing. It excludes Supersede, Client.Resume and AcquireAll.
-func MaxWaiters(n int) ItemOption { return itemOption(func(s *settings) { s.maxWaiters = &n }) }
+func MaxWaiters(n int) Option { return itemOption(func(s *settings) { s.maxWaiters = &n }) }
 
 // Supersede lets the latest waiter of a group win: Acquire leaves the queue with [ErrSuperseded] once a look shows a
 // later waiter of the group. The latest waits for the holder, which goes on unless [CancelHolder] is given. Only a call
@@ -35,7 +35,7 @@ func MaxWaiters(n int) ItemOption { return itemOption(func(s *settings) { s.maxW
 // A waiter that a later ticket has overtaken is superseded too, unless the record shows that ticket's holder in another
 // group. NoWait and Attempts do not queue, so nothing supersedes them. It excludes MaxWaiters and AcquireAll. Give it
 // again to Client.Resume.
-func Supersede(opts ...SupersedeOption) ItemOption {
+func Supersede(opts ...SupersedeOption) Option {
 	return itemOption(func(s *settings) {
 		s.supersede = &superseding{group: defaultGroup}
 		for _, opt := range opts {

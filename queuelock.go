@@ -169,7 +169,7 @@ func bare(db DynamoDB, tableName string, cfg Config) (*Client, error) {
 //   - [ErrUnavailable] if the table did not answer.
 //   - [*NotAcquiredError], which matches [ErrNotAcquired], if the wait or ctx ended first. It matches ctx's error
 //     too if that ended the wait, and [ErrQueueFull] or [ErrSuperseded] if MaxWaiters or Supersede did.
-func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
+func (c *Client) Acquire(ctx context.Context, key Key, wait waitpolicy.Wait, opts ...AcquireOption) (*Lock, error) {
 	cfg := with(c, opts)
 	cfg.wait = wait
 	if err := key.prepare(c, cfg); err != nil {
@@ -335,7 +335,7 @@ func (m *acquiring) Log() *notify.Log { return m.cfg.log }
 //   - Acquire's error if the lock was not acquired. fn was not called.
 //   - fn's error joined with Release's, which matches [ErrLost] if the lock was lost.
 func (c *Client) Do(ctx context.Context, key Key, wait waitpolicy.Wait,
-	fn func(context.Context, *Lock) error, opts ...Option) (err error) {
+	fn func(context.Context, *Lock) error, opts ...AcquireOption) (err error) {
 	if fn == nil {
 		return errors.New("queuelock: Do: the function is nil")
 	}

@@ -42,7 +42,7 @@ func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
 // Options are those of Acquire, without FailClosed. The handle has Shared and Permits. The data stays unless
 // WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and [ErrGone] if the
 // lock or the place has ended. A failed Resume gives the lock back, or leaves it to its lease.
-func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...Option) (*Lock, error) {
+func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...AcquireOption) (*Lock, error) {
 	if h.ID == "" || h.Ticket.IsZero() {
 		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
 	}

@@ -38,7 +38,7 @@ import (
 // Config changes how requests are served. The zero value works.
 type Config struct {
 	// Options are those of each Acquire.
-	Options []queuelock.Option
+	Options []queuelock.AcquireOption
 	// Refuse answers a request that was refused with the status above, because of the error of Acquire. The header
 	// Retry-After is set. Nil writes the status and its text.
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, err error)

@@ -101,7 +101,7 @@ func TestRequests(t *testing.T) {
 	locktest.InBubble(t, "HaveTheirLocksWithTheOptions", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		locks, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		h := httplock.New(locks, customer, time.Minute, httplock.Config{Options: []queuelock.Option{queuelock.WithOwner("web")}})
+		h := httplock.New(locks, customer, time.Minute, httplock.Config{Options: []queuelock.AcquireOption{queuelock.WithOwner("web")}})
 		request(t, h(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			lock := httplock.FromContext(r.Context())
 			state := locktest.Must(locks.Viewer().Inspect(r.Context(), locktest.Order))

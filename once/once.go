@@ -78,7 +78,7 @@ type Func func(ctx context.Context, lock *queuelock.Lock) ([]byte, error)
 //   - [*queue.MalformedError] if another program wrote the result.
 //   - the errors of Acquire otherwise, and that of ctx.
 func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl time.Duration,
-	fn Func, opts ...queuelock.ItemOption) ([]byte, error) {
+	fn Func, opts ...queuelock.Option) ([]byte, error) {
 	switch {
 	case locks == nil:
 		return nil, errors.New("once: the client is nil: queuelock.New makes one")
@@ -107,9 +107,9 @@ func Do(ctx context.Context, locks *queuelock.Client, key queuelock.Key, ttl tim
 // compute returns the result that another caller has left, or computes one and leaves it. It calls failed as soon as fn
 // has ended without a result.
 func compute(ctx context.Context, failed func(), locks *queuelock.Client, key queuelock.Key, ttl time.Duration,
-	fn Func, opts []queuelock.ItemOption) (value []byte, err error) {
+	fn Func, opts []queuelock.Option) (value []byte, err error) {
 	var call oncecall.Call
-	all := []queuelock.Option{oncecall.Option(&call).(queuelock.Option)}
+	all := []queuelock.AcquireOption{oncecall.Option(&call).(queuelock.AcquireOption)}
 	for _, opt := range opts {
 		all = append(all, opt)
 	}

@@ -16,7 +16,7 @@ import (
 func TestPolicies(t *testing.T) {
 	const takes = 10 * time.Minute
 	for name, c := range map[string]struct {
-		opt   queuelock.ItemOption
+		opt   queuelock.Option
 		wants [3]error      // of the callers in their order
 		late  time.Duration // at most, after the result
 	}{

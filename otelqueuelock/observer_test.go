@@ -133,7 +133,7 @@ func (s *telemetry) want(t *testing.T, name, attributes string, n uint64, least,
 	}
 }
 
-func acquire(t *testing.T, ctx context.Context, c *queuelock.Client, opts ...queuelock.Option) *queuelock.Lock {
+func acquire(t *testing.T, ctx context.Context, c *queuelock.Client, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	t.Helper()
 	lock, err := c.Acquire(ctx, key, waitpolicy.For(time.Hour), opts...)
 	if err != nil {

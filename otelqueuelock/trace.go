@@ -15,7 +15,7 @@ const traceparent = "traceparent"
 // It is a W3C traceparent of 55 bytes, without a tracestate. It replaces WithData, and counts against the limit of
 // WithData, which is 4096 bytes, 256 with Shared, and less with many Permits. Every client that may read the table
 // sees it. Without a span in ctx it changes nothing.
-func WithTrace(ctx context.Context) queuelock.ItemOption {
+func WithTrace(ctx context.Context) queuelock.Option {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	if carrier[traceparent] == "" {

@@ -139,7 +139,7 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 // enter waits in the queues, or for a signal. After a signal it waits until it has left
 // them, but not for ever: a DynamoDB that does not answer cannot hold up a user. A
 // second signal ends it at once. The leases end what is left in the queues then.
-func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, style progress.Style, signals <-chan os.Signal, options []queuelock.Option) (*turn, error) {
+func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, style progress.Style, signals <-chan os.Signal, options []queuelock.AcquireOption) (*turn, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	type answer struct {
@@ -177,7 +177,7 @@ func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait wai
 }
 
 // take calls the library.
-func (f *lockFlags) take(ctx context.Context, client *queuelock.Client, wait waitpolicy.Wait, options []queuelock.Option) (*turn, error) {
+func (f *lockFlags) take(ctx context.Context, client *queuelock.Client, wait waitpolicy.Wait, options []queuelock.AcquireOption) (*turn, error) {
 	if len(f.keys) > 1 {
 		locks, err := client.AcquireAll(ctx, f.keys, wait, options...)
 		if err != nil {

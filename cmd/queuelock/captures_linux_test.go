@@ -95,7 +95,7 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		return c
 	}
-	hold := func(owner string, entity string, opts ...queuelock.Option) *queuelock.Lock {
+	hold := func(owner string, entity string, opts ...queuelock.AcquireOption) *queuelock.Lock {
 		lock := locktest.Must(client(owner).Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.For(testLimit), opts...))
 		return lock
 	}

@@ -102,7 +102,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 type plan struct {
 	cfg     queuelock.Config
 	wait    waitpolicy.Wait
-	options []queuelock.Option
+	options []queuelock.AcquireOption
 }
 
 // plan checks the flags. It makes no request. title is the data of the holder without
@@ -180,11 +180,11 @@ func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
 }
 
 // options are those of the acquire, without its data.
-func (f *lockFlags) options() ([]queuelock.Option, error) {
+func (f *lockFlags) options() ([]queuelock.AcquireOption, error) {
 	if err := f.checkMode(); err != nil {
 		return nil, err
 	}
-	var options []queuelock.Option
+	var options []queuelock.AcquireOption
 	if f.shared {
 		options = append(options, queuelock.Shared())
 	}

@@ -29,7 +29,7 @@ func TestLs(t *testing.T) {
 		t.Errorf("an empty table: %+v", o)
 	}
 	c := e.client(t)
-	hold := func(key queuelock.Key, opts ...queuelock.Option) *queuelock.Lock {
+	hold := func(key queuelock.Key, opts ...queuelock.AcquireOption) *queuelock.Lock {
 		lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait, opts...))
 		return lock
 	}

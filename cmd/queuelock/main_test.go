@@ -173,7 +173,7 @@ func (e *engine) state(t *testing.T, entity string) *queue.State {
 }
 
 // occupied holds an entity's lock until the end of the test, without heartbeats: no test takes twenty minutes.
-func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.Option) *queuelock.Lock {
+func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	t.Helper()
 	c, key := e.client(t), queuelock.Key{Entity: entity}
 	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // else the lease has no end, and is renewed within a second

@@ -49,9 +49,9 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	var options []queuelock.ItemOption
+	var options []queuelock.Option
 	for _, opt := range p.options {
-		options = append(options, opt.(queuelock.ItemOption)) // checkOnce refuses the others
+		options = append(options, opt.(queuelock.Option)) // checkOnce refuses the others
 	}
 	end := func() {}
 	if style != progress.None {

@@ -31,7 +31,7 @@ func (f *policyFlags) addFlags(cmd *cobra.Command) {
 }
 
 // policy returns the options that the flags ask for.
-func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.Option, err error) {
+func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.AcquireOption, err error) {
 	limited := cmd.Flags().Changed("max-waiters")
 	f.latest = f.latest || f.cancels
 	switch {

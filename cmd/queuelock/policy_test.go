@@ -12,7 +12,7 @@ import (
 )
 
 // waits lets another client wait for an entity, until the returned function is called.
-func (e *engine) waits(t *testing.T, entity string, opts ...queuelock.Option) (leave func()) {
+func (e *engine) waits(t *testing.T, entity string, opts ...queuelock.AcquireOption) (leave func()) {
 	t.Helper()
 	puts, c := e.puts(), e.client(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,7 +24,7 @@ func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
 }
 
 // use takes a lock once, and releases it.
-func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.Option) {
+func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.AcquireOption) {
 	t.Helper()
 	lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait, opts...))
 	locktest.OK(t, lock.Release(t.Context()))

@@ -97,12 +97,12 @@ func TestStatusOfSharedLock(t *testing.T) {
 func TestStatusKinds(t *testing.T) {
 	for want, test := range map[string]struct {
 		scope ticket.Scope
-		opts  []queuelock.Option
+		opts  []queuelock.AcquireOption
 	}{
 		"":                          {},
-		"semaphore, ":               {opts: []queuelock.Option{queuelock.Permits(3)}},
+		"semaphore, ":               {opts: []queuelock.AcquireOption{queuelock.Permits(3)}},
 		"scope table, ":             {scope: ticket.ScopeTable},
-		"semaphore, scope entity, ": {scope: ticket.ScopeEntity, opts: []queuelock.Option{queuelock.Permits(3)}},
+		"semaphore, scope entity, ": {scope: ticket.ScopeEntity, opts: []queuelock.AcquireOption{queuelock.Permits(3)}},
 	} {
 		e := newEngine(t)
 		var locks []*queuelock.Lock

@@ -8,8 +8,7 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// Option returns the queuelock.Option of a call. Package queuelock sets it, because this package cannot import that
-// one.
+// Option returns the option of a call. Package queuelock sets it, because this package cannot import that one.
 var Option func(*Call) any
 
 // Call is one acquire of a caller that waits for a result. The acquire fills it in.

@@ -94,7 +94,7 @@ func TestRung(t *testing.T) {
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		var all []<-chan locktest.Outcome
 		for range 5 {
-			for _, opts := range [][]queuelock.Option{{queuelock.WithData([]byte("alone"))}, nil} {
+			for _, opts := range [][]queuelock.AcquireOption{{queuelock.WithData([]byte("alone"))}, nil} {
 				all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...))
 				time.Sleep(20 * ms)
 			}

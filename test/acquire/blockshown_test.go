@@ -72,7 +72,7 @@ func inBlocks(t *testing.T, table *queuelocktest.Table, name string, o event.Obs
 }
 
 // gathered lets so many calls wait: the first with a ticket of its own, and the others as a block.
-func gathered(ctx context.Context, c *queuelock.Client, n int, opts ...queuelock.Option) (all []<-chan locktest.Outcome) {
+func gathered(ctx context.Context, c *queuelock.Client, n int, opts ...queuelock.AcquireOption) (all []<-chan locktest.Outcome) {
 	for range n {
 		all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...))
 		time.Sleep(time.Microsecond)

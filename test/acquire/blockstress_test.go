@@ -208,7 +208,7 @@ func (s *stress) close(i int) {
 }
 
 // beside returns options of a call that waits alone, or none.
-func (s *stress) beside(r *rand.Rand, wait *waitpolicy.Wait) (opts []queuelock.Option) {
+func (s *stress) beside(r *rand.Rand, wait *waitpolicy.Wait) (opts []queuelock.AcquireOption) {
 	switch r.IntN(14) {
 	case 0, 1:
 		opts = append(opts, queuelock.MaxWaiters(r.IntN(8)))
@@ -271,7 +271,7 @@ func (s *stress) turn(r *rand.Rand, c *queuelock.Client) {
 	case 2:
 		defer time.AfterFunc(time.Duration(r.IntN(20))*time.Second, cancel).Stop()
 	}
-	var opts []queuelock.Option
+	var opts []queuelock.AcquireOption
 	if r.IntN(4) == 0 {
 		opts = append(opts, queuelock.OnProgress(func(queuelock.Progress) {}))
 	}

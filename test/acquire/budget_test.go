@@ -21,7 +21,7 @@ import (
 func TestFirstUse(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		for reason, opts := range map[string][]queuelock.Option{
+		for reason, opts := range map[string][]queuelock.AcquireOption{
 			"lock": nil, "shared": {queuelock.Shared()}, "semaphore": {queuelock.Permits(2)},
 		} {
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {

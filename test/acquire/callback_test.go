@@ -23,7 +23,7 @@ func TestBlockedCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
-		blocked := func(g *locktest.Gate) queuelock.Option {
+		blocked := func(g *locktest.Gate) queuelock.AcquireOption {
 			return queuelock.OnProgress(func(queuelock.Progress) { g.Pass() })
 		}
 
@@ -203,12 +203,12 @@ func TestCallbackPanic(t *testing.T) {
 	key, whole := locktest.OrderItem()
 	boom := func() { time.Sleep(200 * time.Millisecond); panic("boom") }
 	exit := func() { time.Sleep(200 * time.Millisecond); runtime.Goexit() }
-	progress := func(f func()) queuelock.Option { return queuelock.OnProgress(func(queuelock.Progress) { f() }) }
-	handle := func(f func()) queuelock.Option { return queuelock.OnHandle(func(queuelock.Handle) { f() }) }
+	progress := func(f func()) queuelock.AcquireOption { return queuelock.OnProgress(func(queuelock.Progress) { f() }) }
+	handle := func(f func()) queuelock.AcquireOption { return queuelock.OnHandle(func(queuelock.Handle) { f() }) }
 	for _, test := range []struct {
 		name string
 		item bool
-		opt  queuelock.Option
+		opt  queuelock.AcquireOption
 		want any // nil: Goexit
 	}{
 		{"LeavesTheQueueOfAcquire", false, progress(boom), "boom"},
@@ -244,7 +244,7 @@ func TestCallbackPanic(t *testing.T) {
 				}()
 				var err error
 				if test.item {
-					_, err = b.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, test.opt.(queuelock.ItemOption))
+					_, err = b.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, test.opt.(queuelock.Option))
 				} else {
 					_, err = b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, test.opt)
 				}

@@ -112,7 +112,7 @@ const lengthOf = 3 * time.Second
 
 // TestWaitOutlivesDisturbances checks that a client which had an answer keeps its place in each kind of wait.
 func TestWaitOutlivesDisturbances(t *testing.T) {
-	acquiring := func(opts ...queuelock.Option) func(*testing.T, *queuelocktest.Table, *queuelock.Client) error {
+	acquiring := func(opts ...queuelock.AcquireOption) func(*testing.T, *queuelocktest.Table, *queuelock.Client) error {
 		return func(t *testing.T, _ *queuelocktest.Table, c *queuelock.Client) error {
 			return released(c.Acquire(t.Context(), locktest.Order, waitpolicy.For(24*time.Hour), opts...))
 		}

@@ -67,8 +67,8 @@ func TestBlockLeavesBeforeItsGrant(t *testing.T) {
 }
 
 // bothWays runs a test of calls that may wait together, and of such as wait alone.
-func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queuelock.Option)) {
-	for name, opts := range map[string][]queuelock.Option{"Together": nil, "Alone": {queuelock.WithData([]byte("x"))}} {
+func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queuelock.AcquireOption)) {
+	for name, opts := range map[string][]queuelock.AcquireOption{"Together": nil, "Alone": {queuelock.WithData([]byte("x"))}} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) { f(t, table, opts...) })
 	}
 }
@@ -78,7 +78,7 @@ func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queueloc
 func TestLeavesBeforeItsPass(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"Late": queuelocktest.DelayResponse(time.Second), "Unanswered": queuelocktest.SwallowResponse()} {
 		t.Run(name, func(t *testing.T) {
-			bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) {
+			bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) {
 				c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 				other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
 				held := locktest.Acquire(t, c, waitpolicy.Forever, opts...)
@@ -105,7 +105,7 @@ func TestLeavesBeforeItsPass(t *testing.T) {
 // before another is granted the lock.
 func TestSlowGrantEndsInTime(t *testing.T) {
 	for late := 500 * time.Millisecond; late < 5*time.Second; late += 800 * time.Millisecond {
-		bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) {
+		bothWays(t, func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) {
 			c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 			other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
 			network.Inject(queuelocktest.DelayResponse(late).Of("UpdateItem").Times(1))

@@ -75,7 +75,7 @@ func TestExitAtEachRequest(t *testing.T) {
 					other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 					var calls sync.WaitGroup
 					var inside, ended atomic.Int64
-					turn := func(c *queuelock.Client, opts ...queuelock.Option) {
+					turn := func(c *queuelock.Client, opts ...queuelock.AcquireOption) {
 						done := make(chan struct{})
 						go func() {
 							returned := false

@@ -24,7 +24,7 @@ type duel struct {
 	before queuelocktest.Counts // of the holder, until then
 }
 
-func newDuel(t *testing.T, opts ...queuelock.Option) *duel {
+func newDuel(t *testing.T, opts ...queuelock.AcquireOption) *duel {
 	t.Helper()
 	d := &duel{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))}
 	d.first, _ = locktest.OpenMet(t, d.table, "first", queuelock.Config{})

@@ -91,7 +91,7 @@ func TestKeysAndWaits(t *testing.T) {
 			name string
 			key  queuelock.Key
 			wait waitpolicy.Wait
-			opts []queuelock.Option
+			opts []queuelock.AcquireOption
 			says []string
 		}{
 			{"no entity", queuelock.Key{Reason: "r"}, waitpolicy.NoWait, nil, []string{"entity is empty"}},
@@ -101,7 +101,7 @@ func TestKeysAndWaits(t *testing.T) {
 			{"bytes in entity", queuelock.Key{Entity: "\xff"}, waitpolicy.NoWait, nil, []string{"UTF-8"}},
 			{"bytes in reason", queuelock.Key{Entity: "e", Reason: "\xff"}, waitpolicy.NoWait, nil, []string{"UTF-8"}},
 			{"negative wait", locktest.Order, waitpolicy.For(-time.Second), nil, []string{"-1s", "negative"}},
-			{"short TTL", locktest.Order, waitpolicy.NoWait, []queuelock.Option{queuelock.WithTTL(time.Millisecond)}, []string{"TTL is 1ms"}},
+			{"short TTL", locktest.Order, waitpolicy.NoWait, []queuelock.AcquireOption{queuelock.WithTTL(time.Millisecond)}, []string{"TTL is 1ms"}},
 		} {
 			_, err := c.Acquire(t.Context(), b.key, b.wait, b.opts...)
 			locktest.Says(t, err, b.says...)

@@ -32,13 +32,13 @@ type relay struct {
 	cancelThird context.CancelFunc
 }
 
-func newRelay(t *testing.T, opts ...queuelock.Option) *relay {
+func newRelay(t *testing.T, opts ...queuelock.AcquireOption) *relay {
 	t.Helper()
 	return newRelayOf(t, queuelock.Config{}, opts...)
 }
 
 // newRelayOf returns a relay whose next has that Config.
-func newRelayOf(t *testing.T, ofNext queuelock.Config, opts ...queuelock.Option) *relay {
+func newRelayOf(t *testing.T, ofNext queuelock.Config, opts ...queuelock.AcquireOption) *relay {
 	t.Helper()
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
 	open := func(name string) (*queuelock.Client, *queuelocktest.Client) {
@@ -234,7 +234,7 @@ func TestNamedTooLate(t *testing.T) {
 
 // TestNotNamed checks which rows may not be named: those of waiters that need an entry of their own.
 func TestNotNamed(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{
+	for name, opts := range map[string][]queuelock.AcquireOption{
 		"Data": {queuelock.WithData([]byte("x"))}, "LockDelay": {queuelock.LockDelay(time.Second)},
 		"FailClosed": {queuelock.FailClosed()}, "NoHeartbeat": {queuelock.NoHeartbeat()}, "Shared": {queuelock.Shared()},
 		"WideMargin": {queuelock.OnExpiring(10*time.Second, func(*queuelock.Lock) {})}, "ShorterLease": {queuelock.WithTTL(10 * time.Second)},

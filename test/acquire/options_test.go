@@ -24,15 +24,15 @@ import (
 
 // effect is what an option does to others than its caller. RETAKE is of callers of one client that gather: of options that join.
 type effect struct {
-	option   queuelock.Option
-	others   []queuelock.Option // of the other callers of the queue
-	joins    bool               // callers of one client that have it wait together, as a block with one row
-	named    bool               // a release may grant the lock to the waiter's row by its name
-	passed   bool               // a release may grant it to another waiter of the same client, in the same write
-	entry    []string           // attributes of the holder's entry that a plain one has not
-	row      []string           // the same of the row
-	bytes    int                // by which the entry is longer
-	operator bool               // a lock with it is not resumed: an operator must evict it
+	option   queuelock.AcquireOption
+	others   []queuelock.AcquireOption // of the other callers of the queue
+	joins    bool                      // callers of one client that have it wait together, as a block with one row
+	named    bool                      // a release may grant the lock to the waiter's row by its name
+	passed   bool                      // a release may grant it to another waiter of the same client, in the same write
+	entry    []string                  // attributes of the holder's entry that a plain one has not
+	row      []string                  // the same of the row
+	bytes    int                       // by which the entry is longer
+	operator bool                      // a lock with it is not resumed: an operator must evict it
 }
 
 // effects has each option of the library, without those of items alone.
@@ -42,7 +42,7 @@ var effects = map[string]effect{
 	"WithOwner":   {option: queuelock.WithOwner("someone"), joins: true, named: true, passed: true, bytes: 6},
 	"WithData":    {option: queuelock.WithData([]byte("data")), passed: true, entry: []string{"data"}, bytes: 8},
 	"Shared":      {option: queuelock.Shared(), passed: true, entry: []string{"mode"}, bytes: 10},
-	"Permits":     {option: queuelock.Permits(1), others: []queuelock.Option{queuelock.Permits(1)}},
+	"Permits":     {option: queuelock.Permits(1), others: []queuelock.AcquireOption{queuelock.Permits(1)}},
 	"LockDelay":   {option: queuelock.LockDelay(time.Minute), passed: true, entry: []string{"delay"}, bytes: 9},
 	"FailClosed":  {option: queuelock.FailClosed(), operator: true, passed: true, entry: []string{"failClosed"}, bytes: -8},
 	"NoHeartbeat": {option: queuelock.NoHeartbeat(), passed: true},
@@ -146,7 +146,7 @@ func optionsOfTheFacade(t *testing.T) (names []string) {
 				continue
 			}
 			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
-			if ok && (result.Name == "Option" || result.Name == "ItemOption") && f.Name.Name != "CreateItem" {
+			if ok && (result.Name == "Option" || result.Name == "AcquireOption") && f.Name.Name != "CreateItem" {
 				names = append(names, f.Name.Name)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // TestOwnHolder checks that a wait for a lock of the same client says so, and no other wait does.
 func TestOwnHolder(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{"Exclusive": nil, "Permits": {queuelock.Permits(2)}} {
+	for name, opts := range map[string][]queuelock.AcquireOption{"Exclusive": nil, "Permits": {queuelock.Permits(2)}} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			first := a

@@ -220,7 +220,7 @@ func TestNoPass(t *testing.T) {
 		}
 		locktest.StillWaits(t, "the writer", writer)
 	})
-	for name, opts := range map[string][2][]queuelock.Option{
+	for name, opts := range map[string][2][]queuelock.AcquireOption{
 		"Readers":         {{queuelock.Shared()}, {queuelock.Shared()}},
 		"ReaderToWriter":  {{queuelock.Shared()}, nil},
 		"WriterToReader":  {nil, {queuelock.Shared()}},

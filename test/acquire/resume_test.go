@@ -121,7 +121,7 @@ func TestResumedProcess(t *testing.T) {
 
 // queueToDie lets c wait in the queue, and returns its place a second later. It
 // must not be served: its process is about to die.
-func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) queuelock.Handle {
+func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption) queuelock.Handle {
 	t.Helper()
 	places := make(chan queuelock.Handle, 1)
 	opts = append(opts, queuelock.OnHandle(func(place queuelock.Handle) { places <- place }))
@@ -257,7 +257,7 @@ func TestResumeGone(t *testing.T) {
 // TestModeOfHandle checks that a handle contains the mode of its lock. How a lock is held
 // is in its handle: none of the options can change it unseen.
 func TestModeOfHandle(t *testing.T) {
-	modes := map[string][]queuelock.Option{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
+	modes := map[string][]queuelock.AcquireOption{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
 	for is, opts := range modes {
 		for given, others := range modes {
 			locktest.InBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {

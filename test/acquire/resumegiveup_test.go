@@ -43,8 +43,8 @@ func TestCancelledResume(t *testing.T) {
 // Resume that gives up, whichever of the two has asked for it.
 func TestResumeLeavesLockDelay(t *testing.T) {
 	const delay = 90 * time.Second
-	some, none := []queuelock.Option{queuelock.LockDelay(delay)}, []queuelock.Option(nil)
-	for what, test := range map[string]struct{ held, resumed []queuelock.Option }{
+	some, none := []queuelock.AcquireOption{queuelock.LockDelay(delay)}, []queuelock.AcquireOption(nil)
+	for what, test := range map[string]struct{ held, resumed []queuelock.AcquireOption }{
 		"of the one that died": {some, none},
 		"of the Resume":        {none, some},
 		"of both":              {some, some},
@@ -106,12 +106,12 @@ func TestResumeLeavesLockDelay(t *testing.T) {
 // TestLongerLockDelay checks that a resumed lock has the longer lock delay.
 func TestLongerLockDelay(t *testing.T) {
 	for what, test := range map[string]struct {
-		opts []queuelock.Option
+		opts []queuelock.AcquireOption
 		want time.Duration
 	}{
 		"none is given":  {nil, time.Minute},
-		"one is shorter": {[]queuelock.Option{queuelock.LockDelay(time.Second)}, time.Minute},
-		"one is longer":  {[]queuelock.Option{queuelock.LockDelay(2 * time.Minute)}, 2 * time.Minute},
+		"one is shorter": {[]queuelock.AcquireOption{queuelock.LockDelay(time.Second)}, time.Minute},
+		"one is longer":  {[]queuelock.AcquireOption{queuelock.LockDelay(2 * time.Minute)}, 2 * time.Minute},
 	} {
 		locktest.InBubble(t, what, func(t *testing.T) {
 			table := locktest.Watched(t)

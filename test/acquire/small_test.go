@@ -40,7 +40,7 @@ func TestOwnTicketOfATurn(t *testing.T) {
 // TestValidateItem checks that the options of a lock on an item are those that LockItem takes.
 func TestValidateItem(t *testing.T) {
 	item := queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "7"}}}
-	for _, option := range map[string]queuelock.Option{
+	for _, option := range map[string]queuelock.AcquireOption{
 		"Shared": queuelock.Shared(), "Permits": queuelock.Permits(2), "FailClosed": queuelock.FailClosed(), "OnHandle": queuelock.OnHandle(func(queuelock.Handle) {}),
 	} {
 		locktest.Says(t, queuelock.Config{}.Validate("queuelock", item, queuelock.CreateItem(), option), "option 2 of 2 is for Acquire")

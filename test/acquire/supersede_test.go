@@ -31,13 +31,13 @@ func TestSupersededIsNotNamed(t *testing.T) {
 // TestPolicyBudget checks what the options cost: nothing at an idle lock, and else one look, which comes before the row with a
 // limit, and is not saved for the latest, and one write to ask the holder.
 func TestPolicyBudget(t *testing.T) {
-	latest := []queuelock.Option{queuelock.Supersede()}
-	cancels := []queuelock.Option{queuelock.Supersede(queuelock.CancelHolder)}
+	latest := []queuelock.AcquireOption{queuelock.Supersede()}
+	cancels := []queuelock.AcquireOption{queuelock.Supersede(queuelock.CancelHolder)}
 	for name, c := range map[string]struct {
-		opts, holder []queuelock.Option
+		opts, holder []queuelock.AcquireOption
 		more         int
 	}{
-		"none": {nil, nil, 0}, "MaxWaiters": {[]queuelock.Option{queuelock.MaxWaiters(3)}, nil, 1}, "Supersede": {latest, latest, 1},
+		"none": {nil, nil, 0}, "MaxWaiters": {[]queuelock.AcquireOption{queuelock.MaxWaiters(3)}, nil, 1}, "Supersede": {latest, latest, 1},
 		"CancelHolder": {cancels, latest, 2}, "CancelHolder of another group": {cancels, nil, 1},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {

@@ -20,9 +20,9 @@ import (
 func TestWhoJoinsBlocks(t *testing.T) {
 	type call struct {
 		wait waitpolicy.Wait
-		opts []queuelock.Option
+		opts []queuelock.AcquireOption
 	}
-	with := func(o ...queuelock.Option) call { return call{waitpolicy.Forever, o} }
+	with := func(o ...queuelock.AcquireOption) call { return call{waitpolicy.Forever, o} }
 	progress := queuelock.OnProgress(func(queuelock.Progress) {})
 	together := map[string]call{"Forever": with(), "For": {waitpolicy.For(time.Hour), nil}, "OnProgress": with(progress),
 		"WithTTL": with(queuelock.WithTTL(time.Hour)), "WithOwner": with(queuelock.WithOwner("x"))}
@@ -37,7 +37,7 @@ func TestWhoJoinsBlocks(t *testing.T) {
 			table := newTable(t)
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
 			b, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: scope, Block: 64})
-			var mode []queuelock.Option
+			var mode []queuelock.AcquireOption
 			if name == "Permits" {
 				mode = c.opts
 			}

@@ -17,27 +17,29 @@ import (
 // TestNamedRows puts a row of each kind of waiter into the queue, and finds those that the protocol says a release never names.
 func TestNamedRows(t *testing.T) {
 	const leaseOfRow = 16 * time.Second
-	margin := func(d time.Duration) queuelock.Option { return queuelock.OnExpiring(d, func(*queuelock.Lock) {}) }
+	margin := func(d time.Duration) queuelock.AcquireOption {
+		return queuelock.OnExpiring(d, func(*queuelock.Lock) {})
+	}
 	poll := func(d time.Duration) queuelock.Config {
 		return queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: d, Slowest: d}}
 	}
 	for _, kind := range []struct {
 		unnamed string // what keeps a waiter from being named; empty: nothing
 		config  queuelock.Config
-		options []queuelock.Option
+		options []queuelock.AcquireOption
 		undated bool
 	}{
 		{},
-		{options: []queuelock.Option{margin(leaseOfRow / 16)}},
+		{options: []queuelock.AcquireOption{margin(leaseOfRow / 16)}},
 		{config: poll(leaseOfRow)},
-		{options: []queuelock.Option{queuelock.WithTTL(leaseOfRow)}},
-		{unnamed: "waiters with data", options: []queuelock.Option{queuelock.WithData([]byte("x"))}},
-		{unnamed: "a lock delay", options: []queuelock.Option{queuelock.LockDelay(time.Second)}},
-		{unnamed: "`FailClosed`", options: []queuelock.Option{queuelock.FailClosed()}},
-		{unnamed: "`NoHeartbeat`", options: []queuelock.Option{queuelock.NoHeartbeat()}},
-		{unnamed: "a `TTL` below `WaiterTTL`", options: []queuelock.Option{queuelock.WithTTL(leaseOfRow - time.Second)}},
-		{unnamed: "or an `OnExpiring` margin above `WaiterTTL`/16", options: []queuelock.Option{margin(leaseOfRow/16 + time.Millisecond)}},
-		{unnamed: "shared locks", options: []queuelock.Option{queuelock.Shared()}},
+		{options: []queuelock.AcquireOption{queuelock.WithTTL(leaseOfRow)}},
+		{unnamed: "waiters with data", options: []queuelock.AcquireOption{queuelock.WithData([]byte("x"))}},
+		{unnamed: "a lock delay", options: []queuelock.AcquireOption{queuelock.LockDelay(time.Second)}},
+		{unnamed: "`FailClosed`", options: []queuelock.AcquireOption{queuelock.FailClosed()}},
+		{unnamed: "`NoHeartbeat`", options: []queuelock.AcquireOption{queuelock.NoHeartbeat()}},
+		{unnamed: "a `TTL` below `WaiterTTL`", options: []queuelock.AcquireOption{queuelock.WithTTL(leaseOfRow - time.Second)}},
+		{unnamed: "or an `OnExpiring` margin above `WaiterTTL`/16", options: []queuelock.AcquireOption{margin(leaseOfRow/16 + time.Millisecond)}},
+		{unnamed: "shared locks", options: []queuelock.AcquireOption{queuelock.Shared()}},
 		{unnamed: "wider scopes", config: queuelock.Config{Scope: ticket.ScopeTable}},
 		{unnamed: "and engines without dates", undated: true},
 	} {

@@ -167,17 +167,17 @@ func TestBounds(t *testing.T) {
 // TestOptionBounds compares the bounds of the options with what Validate accepts.
 func TestOptionBounds(t *testing.T) {
 	key, item := queuelock.Key{Entity: "order-7"}, queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "7"}}}
-	data := func(n int) queuelock.Option { return queuelock.WithData(make([]byte, n)) }
-	expiring := func(d time.Duration) queuelock.Option {
+	data := func(n int) queuelock.AcquireOption { return queuelock.WithData(make([]byte, n)) }
+	expiring := func(d time.Duration) queuelock.AcquireOption {
 		return queuelock.OnExpiring(d, func(*queuelock.Lock) {})
 	}
 	margin := 2*time.Second + 60*time.Millisecond
 	least := time.Minute - margin - 30*time.Second - 3750*time.Millisecond
 	slow := queuelock.WithTTL(10 * time.Minute)
-	options := func(o ...queuelock.Option) []queuelock.Option { return o }
+	options := func(o ...queuelock.AcquireOption) []queuelock.AcquireOption { return o }
 	for _, b := range []struct {
 		row, text string
-		good, bad []queuelock.Option
+		good, bad []queuelock.AcquireOption
 	}{
 		{"WithTTL(", "as `TTL`", options(queuelock.WithTTL(time.Second)), options(queuelock.WithTTL(time.Second - 1))},
 		{"WithOwner(", "at most 256 bytes", options(queuelock.WithOwner(strings.Repeat("o", 256))), options(queuelock.WithOwner(strings.Repeat("o", 257)))},

@@ -29,7 +29,7 @@ func newTable(t *testing.T) *queuelocktest.Table {
 	return queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-func acquire(t *testing.T, c *queuelock.Client, key queuelock.Key, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
+func acquire(t *testing.T, c *queuelock.Client, key queuelock.Key, wait waitpolicy.Wait, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	t.Helper()
 	lock := locktest.Must(c.Acquire(t.Context(), key, wait, opts...))
 	return lock

@@ -209,7 +209,7 @@ func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client)
 
 // playModes plays shared locks, semaphores and DOWNGRADE.
 func playModes(t *testing.T, c *queuelock.Client) {
-	for reason, opt := range map[string]queuelock.Option{"read": queuelock.Shared(), "permit": queuelock.Permits(2)} {
+	for reason, opt := range map[string]queuelock.AcquireOption{"read": queuelock.Shared(), "permit": queuelock.Permits(2)} {
 		key := queuelock.Key{Entity: order.Entity, Reason: reason}
 		first := acquire(t, c, key, waitpolicy.For(time.Minute), opt)
 		second := acquire(t, c, key, waitpolicy.For(time.Minute), opt)

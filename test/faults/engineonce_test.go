@@ -30,7 +30,7 @@ func TestEngineOnce(t *testing.T) {
 				t.Error("it is computed again")
 				return nil, nil
 			}
-			check := func(c *queuelock.Client, fn once.Func, opts ...queuelock.ItemOption) {
+			check := func(c *queuelock.Client, fn once.Func, opts ...queuelock.Option) {
 				got, err := once.Do(t.Context(), c, key, time.Hour, fn, opts...)
 				if err != nil || string(got) != value {
 					t.Errorf("%s: %d bytes, %v", entity, len(got), err)

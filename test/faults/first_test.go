@@ -26,7 +26,7 @@ func job(t *testing.T, table *queuelocktest.Table, try trial) (granted bool) {
 }
 
 // by returns a try with a wait, which releases the lock.
-func by(wait waitpolicy.Wait, opts ...queuelock.Option) trial {
+func by(wait waitpolicy.Wait, opts ...queuelock.AcquireOption) trial {
 	return func(t *testing.T, c *queuelock.Client) error {
 		lock, err := c.Acquire(t.Context(), locktest.Order, wait, opts...)
 		if err != nil {
@@ -55,8 +55,8 @@ func TestCrashAfterFirstTake(t *testing.T) {
 	}
 	const holds = locktest.TTL
 	for name, test := range map[string]struct {
-		holders int                // that crash; 0: one
-		opts    []queuelock.Option // of the holders
+		holders int                       // that crash; 0: one
+		opts    []queuelock.AcquireOption // of the holders
 		lease   time.Duration
 		try     trial
 	}{
@@ -65,10 +65,10 @@ func TestCrashAfterFirstTake(t *testing.T) {
 		"a short wait": {lease: holds, try: by(waitpolicy.For(300 * time.Millisecond))},
 		"Sweep":        {lease: holds, try: sweeps},
 		"AcquireAll":   {lease: holds, try: all},
-		"lock delay":   {lease: holds + 3*time.Second, try: by(waitpolicy.NoWait), opts: []queuelock.Option{queuelock.LockDelay(3 * time.Second)}},
-		"fails closed": {lease: 6 * time.Second, try: by(waitpolicy.NoWait), opts: []queuelock.Option{queuelock.FailClosed()}},
-		"readers":      {holders: 3, lease: holds, try: by(waitpolicy.NoWait), opts: []queuelock.Option{queuelock.Shared()}},
-		"permits":      {holders: 2, lease: holds, try: by(waitpolicy.NoWait, queuelock.Permits(2)), opts: []queuelock.Option{queuelock.Permits(2)}},
+		"lock delay":   {lease: holds + 3*time.Second, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.LockDelay(3 * time.Second)}},
+		"fails closed": {lease: 6 * time.Second, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.FailClosed()}},
+		"readers":      {holders: 3, lease: holds, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.Shared()}},
+		"permits":      {holders: 2, lease: holds, try: by(waitpolicy.NoWait, queuelock.Permits(2)), opts: []queuelock.AcquireOption{queuelock.Permits(2)}},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))

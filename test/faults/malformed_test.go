@@ -93,7 +93,7 @@ var recordFields = func() map[string]field {
 // kinds are queues of each kind, in use. Each has a newcomer's options.
 var kinds = map[string]struct {
 	cfg  queuelock.Config
-	opts []queuelock.Option
+	opts []queuelock.AcquireOption
 	use  func(m *mutants) *queuelock.Lock // that is held, if there is one
 }{
 	"Idle": {use: func(m *mutants) *queuelock.Lock {
@@ -124,7 +124,7 @@ var kinds = map[string]struct {
 		m.lock(waitpolicy.NoWait, queuelock.Shared())
 		return m.lock(waitpolicy.For(time.Second), queuelock.Shared())
 	}},
-	"Permits": {opts: []queuelock.Option{queuelock.Permits(1)}, use: func(m *mutants) *queuelock.Lock {
+	"Permits": {opts: []queuelock.AcquireOption{queuelock.Permits(1)}, use: func(m *mutants) *queuelock.Lock {
 		return m.lock(waitpolicy.NoWait, queuelock.Permits(1))
 	}},
 	"WiderScope": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}, use: func(m *mutants) *queuelock.Lock {
@@ -167,14 +167,14 @@ func (m *mutants) open() (*queuelock.Client, *queuelocktest.Client) {
 	return locktest.OpenMet(m.t, m.table, fmt.Sprintf("client-%d", m.n), m.cfg)
 }
 
-func (m *mutants) lock(wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
+func (m *mutants) lock(wait waitpolicy.Wait, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	m.t.Helper()
 	c, _ := m.open()
 	return locktest.Acquire(m.t, c, wait, opts...)
 }
 
 // queueUp starts an Acquire of another client, and waits until it has a row.
-func (m *mutants) queueUp(ctx context.Context, opts ...queuelock.Option) <-chan locktest.Outcome {
+func (m *mutants) queueUp(ctx context.Context, opts ...queuelock.AcquireOption) <-chan locktest.Outcome {
 	c, _ := m.open()
 	done := locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...)
 	time.Sleep(300 * time.Millisecond)
@@ -385,7 +385,7 @@ func TestMalformed(t *testing.T) {
 }
 
 // acquire acquires the lock of a record with a number of holders.
-func (mu mutation) acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, holders int, opts []queuelock.Option) {
+func (mu mutation) acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, holders int, opts []queuelock.AcquireOption) {
 	t.Helper()
 	lock, err := c.Acquire(t.Context(), locktest.Order, wait, opts...)
 	busy := errors.Is(err, queuelock.ErrNotAcquired)
@@ -624,7 +624,7 @@ func TestReleaseOfBadEntry(t *testing.T) {
 	from := func(f queuelocktest.Fault) func(int) queuelocktest.Fault {
 		return func(before int) queuelocktest.Fault { return f.Of("UpdateItem").After(before) }
 	}
-	delay := []queuelock.Option{queuelock.LockDelay(time.Second)}
+	delay := []queuelock.AcquireOption{queuelock.LockDelay(time.Second)}
 	for how, fault := range map[string]func(before int) queuelocktest.Fault{
 		"Answered":      func(int) queuelocktest.Fault { return queuelocktest.LoseResponse().Of("UpdateItem").Nth(9) },
 		"AnswerLost":    cleanUp(queuelocktest.LoseResponse()),
@@ -635,7 +635,7 @@ func TestReleaseOfBadEntry(t *testing.T) {
 		"NoAnswers":     from(queuelocktest.LoseRequest()),
 		"NoRights":      from(queuelocktest.Refuse(queuelocktest.AccessDenied)),
 	} {
-		for name, opts := range map[string][]queuelock.Option{
+		for name, opts := range map[string][]queuelock.AcquireOption{
 			"WithALease": nil, "Lost": nil, "FailClosed": {queuelock.FailClosed()}, "WithADelay": delay, "LostWithADelay": delay,
 		} {
 			lost, failClosed, before := strings.HasPrefix(name, "Lost"), name == "FailClosed", 1 // RELEASE
@@ -710,7 +710,7 @@ func TestLockDelayOfBadEntry(t *testing.T) {
 // TestCloseRemovesBadEntry checks that Close removes an entry that cannot be read and that Release has not removed, whenever
 // it is called.
 func TestCloseRemovesBadEntry(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{
+	for name, opts := range map[string][]queuelock.AcquireOption{
 		"WithALease": nil, "Lost": nil, "WithADelay": {queuelock.LockDelay(time.Second)}, "AfterNoAnswers": nil,
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {

@@ -96,12 +96,12 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 func TestNoWaitGivesBack(t *testing.T) {
 	for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
 		for name, c := range map[string]struct {
-			opts []queuelock.Option
+			opts []queuelock.AcquireOption
 			most time.Duration
 		}{
 			"Leased":     {most: 7 * time.Second},
-			"LockDelay":  {opts: []queuelock.Option{queuelock.LockDelay(5 * time.Second)}, most: 10 * time.Second},
-			"FailClosed": {opts: []queuelock.Option{queuelock.FailClosed()}, most: 10 * time.Second},
+			"LockDelay":  {opts: []queuelock.AcquireOption{queuelock.LockDelay(5 * time.Second)}, most: 10 * time.Second},
+			"FailClosed": {opts: []queuelock.AcquireOption{queuelock.FailClosed()}, most: 10 * time.Second},
 		} {
 			for answers := range 7 {
 				locktest.InTable(t, fmt.Sprintf("%s%sAfter%d", scope, name, answers), func(t *testing.T, table *queuelocktest.Table) {

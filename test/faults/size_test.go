@@ -170,7 +170,7 @@ func TestRecordSizeFormula(t *testing.T) {
 			key := queuelock.Key{Entity: strings.Repeat("e", 200), Reason: strings.Repeat("r", 100)}
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{Owner: strings.Repeat("o", load.Owner)})
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-			options := []queuelock.Option{queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, load.Data))}
+			options := []queuelock.AcquireOption{queuelock.Permits(n), queuelock.LockDelay(time.Hour), queuelock.WithData(make([]byte, load.Data))}
 			locktest.Must(b.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(n))) // and evicted
 			locktest.OK(t, b.Close(t.Context()))
 			for i := range 2 * n {

@@ -172,14 +172,14 @@ func TestInvalidOnExpiring(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		f := func(*queuelock.Lock) {}
 		for _, test := range []struct {
-			opts []queuelock.Option
+			opts []queuelock.AcquireOption
 			says []string
 		}{
-			{[]queuelock.Option{queuelock.OnExpiring(time.Second, nil)}, []string{"OnExpiring", "function is nil"}},
-			{[]queuelock.Option{queuelock.OnExpiring(0, f)}, []string{"OnExpiring", "0s"}},
-			{[]queuelock.Option{queuelock.OnExpiring(-time.Second, f)}, []string{"OnExpiring", "-1s"}},
-			{[]queuelock.Option{queuelock.OnExpiring(time.Second, f), queuelock.OnExpiring(25*time.Second, f)}, []string{"25s", "24.19s", "TTL 1m0s", "HeartbeatInterval 30s", "RequestTimeout 3.75s"}},
-			{[]queuelock.Option{queuelock.OnExpiring(10*time.Second, f), queuelock.WithTTL(10 * time.Second)}, []string{"10s", "1.5s"}},
+			{[]queuelock.AcquireOption{queuelock.OnExpiring(time.Second, nil)}, []string{"OnExpiring", "function is nil"}},
+			{[]queuelock.AcquireOption{queuelock.OnExpiring(0, f)}, []string{"OnExpiring", "0s"}},
+			{[]queuelock.AcquireOption{queuelock.OnExpiring(-time.Second, f)}, []string{"OnExpiring", "-1s"}},
+			{[]queuelock.AcquireOption{queuelock.OnExpiring(time.Second, f), queuelock.OnExpiring(25*time.Second, f)}, []string{"25s", "24.19s", "TTL 1m0s", "HeartbeatInterval 30s", "RequestTimeout 3.75s"}},
+			{[]queuelock.AcquireOption{queuelock.OnExpiring(10*time.Second, f), queuelock.WithTTL(10 * time.Second)}, []string{"10s", "1.5s"}},
 		} {
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, test.opts...)
 			locktest.Says(t, err, test.says...)

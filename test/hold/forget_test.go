@@ -42,7 +42,7 @@ func expiry(t *testing.T, table *queuelocktest.Table) time.Time {
 
 // evictions are those after which the queue becomes idle, of a holder that has crashed.
 var evictions = map[string]struct {
-	opts  []queuelock.Option
+	opts  []queuelock.AcquireOption
 	evict func(ctx context.Context, op *queuelock.Client) error
 }{
 	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client) error {
@@ -56,7 +56,7 @@ var evictions = map[string]struct {
 		_, err := sweeper.Once(ctx, op.Operator(), locktest.Order)
 		return err
 	}},
-	"Evict":           {opts: []queuelock.Option{queuelock.FailClosed()}, evict: evict},
+	"Evict":           {opts: []queuelock.AcquireOption{queuelock.FailClosed()}, evict: evict},
 	"EvictWithALease": {evict: evict},
 }
 
@@ -79,7 +79,7 @@ func TestForget(t *testing.T) {
 	inTime("TicketsRiseOverDeletion", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day, TTL: day})
-		for _, opts := range [][]queuelock.Option{nil, {queuelock.Permits(2)}, {queuelock.Shared()}} {
+		for _, opts := range [][]queuelock.AcquireOption{nil, {queuelock.Permits(2)}, {queuelock.Shared()}} {
 			first := locktest.Acquire(t, a, waitpolicy.Forever, opts...)
 			time.Sleep(2 * day)
 			if spent := locktest.Cost(table, func() { locktest.Release(t, first) }); first.Err() == nil || spent.Sent != 1 || spent.WriteUnits != 1 {

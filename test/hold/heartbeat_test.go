@@ -15,7 +15,7 @@ import (
 
 func TestExpiredCredentials(t *testing.T) {
 	for _, code := range []queuelocktest.Code{"ExpiredTokenException", "UnrecognizedClientException"} {
-		for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+		for name, opts := range map[string][]queuelock.AcquireOption{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
 			locktest.InBubble(t, "DelayAReleaseUntilTheyAreRenewed/"+name+"/"+string(code), func(t *testing.T) {
 				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 				a, db := locktest.Open(t, table, "a", locktest.TenSeconds)

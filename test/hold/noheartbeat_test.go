@@ -18,7 +18,7 @@ import (
 func TestNoHeartbeat(t *testing.T) {
 	const left = locktest.TTL * 9 / 10 // to the owner's deadline
 	// take returns a lock without heartbeats, and its client's table.
-	take := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) (*queuelock.Lock, *queuelocktest.Client) {
+	take := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) (*queuelock.Lock, *queuelocktest.Client) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		return locktest.Acquire(t, c, waitpolicy.NoWait, append(opts, queuelock.NoHeartbeat())...), db
 	}
@@ -36,7 +36,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("%v, want a loss by %v", lock.Err(), want)
 		}
 	}
-	for name, opts := range map[string][]queuelock.Option{
+	for name, opts := range map[string][]queuelock.AcquireOption{
 		"Alone": nil, "Shared": {queuelock.Shared()}, "OfManyPermits": {queuelock.Permits(5)},
 	} {
 		locktest.InBubble(t, "SendsNothing/"+name, func(t *testing.T) {

@@ -136,7 +136,7 @@ func (h hangingTransactions) TransactWriteItems(ctx context.Context, in *dynamod
 // A lost lock has a transaction under way, which outlasts the context of Release. Its entry is back in the record. The release does
 // not wait for the transaction, which is not made afterwards.
 func TestLossBesideTransaction(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
+	for name, opts := range map[string][]queuelock.AcquireOption{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
 		for how, again := range map[string]func(t *testing.T, c *queuelock.Client, lock *queuelock.Lock){
 			"Release": func(t *testing.T, _ *queuelock.Client, lock *queuelock.Lock) {
 				for range 2 {

@@ -240,7 +240,7 @@ func TestAcquireAllModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, b, c := locktest.Three(t, table, locktest.SharedScope, "a", "b", "c")
-		take := func(c *queuelock.Client, opts ...queuelock.Option) *queuelock.Locks {
+		take := func(c *queuelock.Client, opts ...queuelock.AcquireOption) *queuelock.Locks {
 			t.Helper()
 			locks := locktest.Must(c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), opts...))
 			return locks

@@ -96,10 +96,10 @@ func TestGiveUpTime(t *testing.T) {
 	many := locktest.Scaled(100, 30)
 	for what, test := range map[string]struct {
 		held int // by another
-		opts []queuelock.Option
+		opts []queuelock.AcquireOption
 	}{
 		"all but one are had":                 {1, nil},
-		"all but one are had, without leases": {1, []queuelock.Option{queuelock.FailClosed()}},
+		"all but one are had, without leases": {1, []queuelock.AcquireOption{queuelock.FailClosed()}},
 		"half are had":                        {many / 2, nil},
 		"none is had":                         {many, nil},
 	} {

@@ -166,7 +166,7 @@ func TestClosedQueue(t *testing.T) {
 // TestAtLeastWithOthers checks what else ends, or goes on with, a turn that keeps its queue closed.
 func TestAtLeastWithOthers(t *testing.T) {
 	const d = atLeast
-	begin := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) (a, b *queuelock.Client, db *queuelocktest.Client, begun time.Time, lock *queuelock.Lock) {
+	begin := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) (a, b *queuelock.Client, db *queuelocktest.Client, begun time.Time, lock *queuelock.Lock) {
 		a, db = locktest.Open(t, table, "a", locktest.TenSeconds)
 		b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opts...))

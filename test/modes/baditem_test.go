@@ -28,7 +28,7 @@ func TestBadItems(t *testing.T) {
 			for _, bad := range []struct {
 				item queuelock.ItemKey
 				wait waitpolicy.Wait
-				opts []queuelock.ItemOption
+				opts []queuelock.Option
 				says string
 			}{
 				{queuelock.ItemKey{Key: key}, waitpolicy.NoWait, nil, "table is empty"},
@@ -50,7 +50,7 @@ func TestBadItems(t *testing.T) {
 				{u.Key(av.Item{"id": av.Num("seven")}), waitpolicy.NoWait, nil, "no number"},
 				{u.Key(av.Item{"id": av.Num("1e999999999")}), waitpolicy.NoWait, nil, "no number"},
 				{good, waitpolicy.For(-1), nil, "negative"},
-				{good, waitpolicy.NoWait, []queuelock.ItemOption{queuelock.WithTTL(1)}, "TTL"},
+				{good, waitpolicy.NoWait, []queuelock.Option{queuelock.WithTTL(1)}, "TTL"},
 			} {
 				_, err := c.LockItem(t.Context(), bad.item, bad.wait, bad.opts...)
 				locktest.Says(t, err, "queuelock: ", bad.says)
@@ -119,10 +119,10 @@ func TestUpdateOfBadEntry(t *testing.T) {
 // TestOptionsOfItems checks that LockItem does not take an option that cannot apply to an item, and that its lock has no
 // method that cannot work.
 func TestOptionsOfItems(t *testing.T) {
-	for name, opt := range map[string]queuelock.Option{
+	for name, opt := range map[string]queuelock.AcquireOption{
 		"Shared": queuelock.Shared(), "Permits": queuelock.Permits(2), "FailClosed": queuelock.FailClosed(), "OnHandle": queuelock.OnHandle(nil),
 	} {
-		if _, is := opt.(queuelock.ItemOption); is {
+		if _, is := opt.(queuelock.Option); is {
 			t.Errorf("LockItem takes %s", name)
 		}
 	}

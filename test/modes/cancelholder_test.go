@@ -66,7 +66,7 @@ func TestCancelHolder(t *testing.T) {
 			locktest.Release(t, next)
 		})
 	}
-	for name, opts := range map[string][]queuelock.Option{
+	for name, opts := range map[string][]queuelock.AcquireOption{
 		"Plain": nil, "OtherGroup": {queuelock.Supersede(queuelock.Group("other"))}, "OtherGroupThatAsks": {queuelock.Supersede(queuelock.Group("other"), queuelock.CancelHolder)},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {

@@ -13,7 +13,7 @@ import (
 
 // TestClosedAtAnUnknownTime checks what an error says of a closed queue whose opening is not known.
 func TestClosedAtAnUnknownTime(t *testing.T) {
-	refused := func(t *testing.T, c *queuelock.Client, opts []queuelock.Option, want ...string) {
+	refused := func(t *testing.T, c *queuelock.Client, opts []queuelock.AcquireOption, want ...string) {
 		t.Helper()
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
 		locktest.Says(t, err, want...)
@@ -31,6 +31,6 @@ func TestClosedAtAnUnknownTime(t *testing.T) {
 		permits := queuelock.Permits(2)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, permits, queuelock.Every(time.Hour)))
 		locktest.Acquire(t, b, waitpolicy.NoWait, permits)
-		refused(t, c, []queuelock.Option{permits}, "2 of 2 permits in use, closed until 2000-01-01T01:00:0", " by ticket 1 and 1 more")
+		refused(t, c, []queuelock.AcquireOption{permits}, "2 of 2 permits in use, closed until 2000-01-01T01:00:0", " by ticket 1 and 1 more")
 	})
 }

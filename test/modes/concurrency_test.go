@@ -28,7 +28,7 @@ import (
 // minute. want are the runs in the order in which they end, or start for those that run.
 var schedulerCases = []struct {
 	page, name string
-	runs       []queuelock.Option // of each run, in the order in which they come; nil: none
+	runs       []queuelock.AcquireOption // of each run, in the order in which they come; nil: none
 	want       string
 }{
 	{"GitHub", "one in progress, and one that is pending", latestOf("", ""), "1 runs, 2 runs"},
@@ -42,17 +42,17 @@ var schedulerCases = []struct {
 	{"GitHub", "cancel-in-progress is that of the new run", append(latestOf(""), canceling("")...), "1 runs, 1 canceled, 2 runs"},
 	{"GitHub", "and a new run without it cancels none in progress", append(canceling(""), latestOf("")...), "1 runs, 2 runs"},
 	{"Buildkite", "cancel running intermediate builds of a branch", canceling("branch-one", "main", "branch-one"), "1 runs, 1 canceled, 2 runs, 3 runs"},
-	{"Buildkite", "a concurrency group starts jobs in the order in which they were created", make([]queuelock.Option, 4), "1 runs, 2 runs, 3 runs, 4 runs"},
+	{"Buildkite", "a concurrency group starts jobs in the order in which they were created", make([]queuelock.AcquireOption, 4), "1 runs, 2 runs, 3 runs, 4 runs"},
 	{"Buildkite", "skip queued intermediate builds of a branch", latestOf("branch-one", "branch-one", "main", "branch-one"), "1 runs, 2 superseded, 3 runs, 4 runs"},
-	{"GitLab", "oldest first", make([]queuelock.Option, 3), "1 runs, 2 runs, 3 runs"},
+	{"GitLab", "oldest first", make([]queuelock.AcquireOption, 3), "1 runs, 2 runs, 3 runs"},
 	{"GitLab", "newest first, and outdated deployment jobs are prevented", latestOf("", "", "", ""), "1 runs, 2 superseded, 3 superseded, 4 runs"},
 	{"GitLab", "auto-cancel redundant pipelines, conservative: those that began go on", latestOf("", "", ""), "1 runs, 2 superseded, 3 runs"},
 	{"GitLab", "auto-cancel redundant pipelines, interruptible", canceling("", ""), "1 runs, 1 canceled, 2 runs"},
-	{"GitLab", "a job of another kind in the same resource group is not outdated", []queuelock.Option{queuelock.Supersede(), nil, queuelock.Supersede(), queuelock.Supersede()}, "1 runs, 3 superseded, 2 runs, 4 runs"},
+	{"GitLab", "a job of another kind in the same resource group is not outdated", []queuelock.AcquireOption{queuelock.Supersede(), nil, queuelock.Supersede(), queuelock.Supersede()}, "1 runs, 3 superseded, 2 runs, 4 runs"},
 }
 
 // latestOf returns Supersede with groups; empty: the default.
-func latestOf(groups ...string) (runs []queuelock.Option) {
+func latestOf(groups ...string) (runs []queuelock.AcquireOption) {
 	for _, group := range groups {
 		if group == "" {
 			runs = append(runs, queuelock.Supersede())
@@ -64,15 +64,15 @@ func latestOf(groups ...string) (runs []queuelock.Option) {
 }
 
 // canceling is latestOf with CancelHolder.
-func canceling(groups ...string) (runs []queuelock.Option) {
+func canceling(groups ...string) (runs []queuelock.AcquireOption) {
 	for _, group := range groups {
 		runs = append(runs, queuelock.Supersede(queuelock.Group(cmp.Or(group, "all")), queuelock.CancelHolder))
 	}
 	return runs
 }
 
-func limited(n, runs int) []queuelock.Option {
-	return slices.Repeat([]queuelock.Option{queuelock.MaxWaiters(n)}, runs)
+func limited(n, runs int) []queuelock.AcquireOption {
+	return slices.Repeat([]queuelock.AcquireOption{queuelock.MaxWaiters(n)}, runs)
 }
 
 // TestSchedulerCases plays schedulerCases.

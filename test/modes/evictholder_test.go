@@ -62,7 +62,7 @@ func TestEvictOutage(t *testing.T) {
 // TestEvictHolder checks that an operator ends the turn of a holder that renews its lease,
 // in each mode, and that the holder's fenced writes are refused at once.
 func TestEvictHolder(t *testing.T) {
-	for name, options := range map[string][]queuelock.Option{
+	for name, options := range map[string][]queuelock.AcquireOption{
 		"exclusive":   nil,
 		"shared":      {queuelock.Shared()},
 		"lock delay":  {queuelock.LockDelay(time.Hour)},

@@ -199,7 +199,7 @@ func TestInvalidOptions(t *testing.T) {
 
 // TestFailClosedModes checks that fail-closed holders can share a lock and count as permits.
 func TestFailClosedModes(t *testing.T) {
-	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
+	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			first := locktest.Acquire(t, c, waitpolicy.Forever, opt, queuelock.FailClosed())

@@ -138,18 +138,18 @@ func TestMaxWaiters(t *testing.T) {
 	})
 	for name, c := range map[string]struct {
 		cfg  queuelock.Config
-		opts []queuelock.Option
+		opts []queuelock.AcquireOption
 	}{
-		"Shared":      {opts: []queuelock.Option{queuelock.Shared()}},
-		"Permits":     {opts: []queuelock.Option{queuelock.Permits(2)}},
+		"Shared":      {opts: []queuelock.AcquireOption{queuelock.Shared()}},
+		"Permits":     {opts: []queuelock.AcquireOption{queuelock.Permits(2)}},
 		"ScopeTable":  {cfg: locktest.SharedScope},
 		"ScopeEntity": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}},
-		"FailClosed":  {opts: []queuelock.Option{queuelock.FailClosed()}},
+		"FailClosed":  {opts: []queuelock.AcquireOption{queuelock.FailClosed()}},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, b, d := locktest.Three(t, table, c.cfg, "a", "b", "d")
 			permits := name == "Permits"
-			var first []queuelock.Option
+			var first []queuelock.AcquireOption
 			if permits {
 				first = c.opts
 				locktest.Acquire(t, d, waitpolicy.Forever, first...)

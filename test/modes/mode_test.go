@@ -66,13 +66,13 @@ func TestSemaphore(t *testing.T) {
 func TestKindOfQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, test := range map[string]struct {
-			first, then []queuelock.Option
+			first, then []queuelock.AcquireOption
 			says        []string
 		}{
-			"another number": {[]queuelock.Option{queuelock.Permits(3)}, []queuelock.Option{queuelock.Permits(5)}, []string{"is a semaphore of 3, and a semaphore of 5 is asked for", "pass Permits(3), or use another Reason"}},
-			"a lock":         {[]queuelock.Option{queuelock.Permits(3)}, nil, []string{"is a semaphore of 3, and a lock is asked for", "pass Permits(3), or use another Reason"}},
-			"a semaphore":    {nil, []queuelock.Option{queuelock.Permits(1)}, []string{"is a lock, and a semaphore of 1 is asked for", "leave Permits out, or use another Reason"}},
-			"a reader":       {[]queuelock.Option{queuelock.Permits(2)}, []queuelock.Option{queuelock.Shared()}, []string{"a semaphore of 2", "a lock"}},
+			"another number": {[]queuelock.AcquireOption{queuelock.Permits(3)}, []queuelock.AcquireOption{queuelock.Permits(5)}, []string{"is a semaphore of 3, and a semaphore of 5 is asked for", "pass Permits(3), or use another Reason"}},
+			"a lock":         {[]queuelock.AcquireOption{queuelock.Permits(3)}, nil, []string{"is a semaphore of 3, and a lock is asked for", "pass Permits(3), or use another Reason"}},
+			"a semaphore":    {nil, []queuelock.AcquireOption{queuelock.Permits(1)}, []string{"is a lock, and a semaphore of 1 is asked for", "leave Permits out, or use another Reason"}},
+			"a reader":       {[]queuelock.AcquireOption{queuelock.Permits(2)}, []queuelock.AcquireOption{queuelock.Shared()}, []string{"a semaphore of 2", "a lock"}},
 		} {
 			table := queuelocktest.NewTable(t)
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -110,7 +110,7 @@ func TestKindOfQueue(t *testing.T) {
 func TestBadModes(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		for word, opts := range map[string][]queuelock.Option{
+		for word, opts := range map[string][]queuelock.AcquireOption{
 			"Permits(0): between 1 and 500 are": {queuelock.Permits(0)},
 			"Permits(-3): between":              {queuelock.Permits(-3)},
 			"Permits(501): between":             {queuelock.Permits(501)},
@@ -130,7 +130,7 @@ func TestBadModes(t *testing.T) {
 
 // TestSharedRequests checks that shared locks and semaphores cost the documented requests.
 func TestSharedRequests(t *testing.T) {
-	for name, opt := range map[string]queuelock.Option{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
+	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})

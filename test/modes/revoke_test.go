@@ -45,7 +45,7 @@ func askedWithin(t *testing.T, lock *queuelock.Lock, most time.Duration) {
 
 // TestRevoke checks that a holder learns by its next heartbeat that it was asked to give way, and by whom and why.
 func TestRevoke(t *testing.T) {
-	for name, opts := range map[string][]queuelock.Option{
+	for name, opts := range map[string][]queuelock.AcquireOption{
 		"exclusive": nil, "shared": {queuelock.Shared()}, "permit": {queuelock.Permits(2)}, "fail-closed": {queuelock.FailClosed()},
 		"at least": {queuelock.HoldAtLeast(time.Hour)},
 	} {

@@ -100,7 +100,7 @@ func TestNoWaitBesideReaders(t *testing.T) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
-		busy := func(what string, requests int, opts ...queuelock.Option) {
+		busy := func(what string, requests int, opts ...queuelock.AcquireOption) {
 			t.Helper()
 			spent := locktest.CostTo(dbB, func() {
 				if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...); !errors.Is(err, queuelock.ErrNotAcquired) {

@@ -121,17 +121,17 @@ func TestSupersede(t *testing.T) {
 	})
 	for name, c := range map[string]struct {
 		cfg  queuelock.Config
-		opts []queuelock.Option
+		opts []queuelock.AcquireOption
 	}{
-		"Shared":      {opts: []queuelock.Option{queuelock.Shared()}},
-		"Permits":     {opts: []queuelock.Option{queuelock.Permits(1)}},
+		"Shared":      {opts: []queuelock.AcquireOption{queuelock.Shared()}},
+		"Permits":     {opts: []queuelock.AcquireOption{queuelock.Permits(1)}},
 		"ScopeTable":  {cfg: locktest.SharedScope},
 		"ScopeEntity": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}},
-		"FailClosed":  {opts: []queuelock.Option{queuelock.FailClosed()}},
+		"FailClosed":  {opts: []queuelock.AcquireOption{queuelock.FailClosed()}},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, b, d := locktest.Three(t, table, c.cfg, "a", "b", "d")
-			var first []queuelock.Option
+			var first []queuelock.AcquireOption
 			if name == "Permits" {
 				first = c.opts
 			}
@@ -198,14 +198,14 @@ func TestSupersedeAfterPause(t *testing.T) {
 	latest := queuelock.Supersede()
 	for _, c := range []struct {
 		name  string
-		opts  []queuelock.Option // of the one that overtakes
-		holds bool               // it still does, when the waiter goes on
-		want  bool               // superseded
+		opts  []queuelock.AcquireOption // of the one that overtakes
+		holds bool                      // it still does, when the waiter goes on
+		want  bool                      // superseded
 	}{
-		{"OvertakenByItsGroup", []queuelock.Option{latest}, true, true},
-		{"WhoseTurnIsOver", []queuelock.Option{latest}, false, true},
+		{"OvertakenByItsGroup", []queuelock.AcquireOption{latest}, true, true},
+		{"WhoseTurnIsOver", []queuelock.AcquireOption{latest}, false, true},
 		{"OvertakenByAnother", nil, true, false},
-		{"OvertakenByAnotherGroup", []queuelock.Option{queuelock.Supersede(queuelock.Group("other"))}, true, false},
+		{"OvertakenByAnotherGroup", []queuelock.AcquireOption{queuelock.Supersede(queuelock.Group("other"))}, true, false},
 	} {
 		locktest.InTable(t, c.name, func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
@@ -305,8 +305,8 @@ func TestForeignGroup(t *testing.T) {
 func TestPolicyArguments(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	c, db := locktest.Open(t, table, "a", queuelock.Config{})
-	group := func(name string) queuelock.ItemOption { return queuelock.Supersede(queuelock.Group(name)) }
-	for says, opts := range map[string][]queuelock.Option{
+	group := func(name string) queuelock.Option { return queuelock.Supersede(queuelock.Group(name)) }
+	for says, opts := range map[string][]queuelock.AcquireOption{
 		"MaxWaiters(-1): 0 to 10000 are possible":          {queuelock.MaxWaiters(-1)},
 		"MaxWaiters(10001): 0 to 10000 are possible":       {queuelock.MaxWaiters(10_001)},
 		"MaxWaiters and Supersede cannot be combined":      {queuelock.MaxWaiters(1), queuelock.Supersede()},
@@ -317,7 +317,7 @@ func TestPolicyArguments(t *testing.T) {
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
 		locktest.Says(t, err, says)
 	}
-	for _, opt := range []queuelock.Option{queuelock.MaxWaiters(0), queuelock.Supersede()} {
+	for _, opt := range []queuelock.AcquireOption{queuelock.MaxWaiters(0), queuelock.Supersede()} {
 		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, opt)
 		locktest.Says(t, err, "AcquireAll: MaxWaiters and Supersede are for Acquire")
 	}

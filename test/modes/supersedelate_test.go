@@ -15,7 +15,7 @@ import (
 func TestSupersedeShownByAny(t *testing.T) {
 	latest, cancels := queuelock.Supersede(), queuelock.Supersede(queuelock.CancelHolder)
 	// pause lets a waiter be paused until the holder has released the lock and others have overtaken it.
-	pause := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.Option) (held *queuelock.Lock, waiting <-chan locktest.Outcome, goOn func()) {
+	pause := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) (held *queuelock.Lock, waiting <-chan locktest.Outcome, goOn func()) {
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		held = locktest.Acquire(t, a, waitpolicy.Forever, opts...)
 		paused, db := locktest.Open(t, table, "paused", locktest.TenSeconds)

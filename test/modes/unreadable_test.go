@@ -20,11 +20,11 @@ import (
 // TestUnreadableGrant checks that a request which is applied to a record that became malformed meanwhile grants no lock, and
 // leaves no entry: what was granted is not known.
 func TestUnreadableGrant(t *testing.T) {
-	failClosed := []queuelock.Option{queuelock.FailClosed()}
+	failClosed := []queuelock.AcquireOption{queuelock.FailClosed()}
 	for name, test := range map[string]struct {
 		request string
 		scope   ticket.Scope
-		opts    []queuelock.Option
+		opts    []queuelock.AcquireOption
 		busy    bool
 	}{
 		"TAKE":                  {request: "ticketNumber"},

@@ -30,13 +30,13 @@ type crowd struct {
 	short    func(*rand.Rand) time.Duration
 	hub      *bells.Hub
 	each     int // goroutines of each client; zero: one
-	opts     []queuelock.Option
-	last     []queuelock.Option // of the last one alone
-	crashed  int                // each so manieth loses its network as soon as it waits; zero: none
-	refused  error              // what those get that are not granted the lock
-	grants   int                // zero: all
-	gap, end time.Duration      // the longest between two turns, and from the end of the long one to the last grant
-	reads    float64            // read units in the long turn; zero: any
+	opts     []queuelock.AcquireOption
+	last     []queuelock.AcquireOption // of the last one alone
+	crashed  int                       // each so manieth loses its network as soon as it waits; zero: none
+	refused  error                     // what those get that are not granted the lock
+	grants   int                       // zero: all
+	gap, end time.Duration             // the longest between two turns, and from the end of the long one to the last grant
+	reads    float64                   // read units in the long turn; zero: any
 }
 
 // seen is what a crowd has shown.
@@ -191,10 +191,10 @@ func TestCrowd(t *testing.T) {
 		"WithCrashedWaitersOfBells": {n: 20, long: 5 * second, crashed: 4, hub: new(bells.Hub), grants: 15, gap: 16 * second, end: 20 * second},
 		"OfBlocks":                  {n: 6, each: 16, long: 5 * second, gap: second, end: 5 * second},
 		"OfBlocksWithBells":         {n: 6, each: 16, long: 5 * second, hub: new(bells.Hub), gap: 100 * ms, end: 3500 * ms},
-		"Superseded":                {n: 20, long: 5 * second, opts: []queuelock.Option{queuelock.Supersede()}, refused: queuelock.ErrSuperseded, grants: 1, gap: second, end: second},
-		"MaxWaiters":                {n: 20, long: 5 * second, opts: []queuelock.Option{queuelock.MaxWaiters(12)}, refused: queuelock.ErrQueueFull, grants: 12, gap: second, end: 2 * second},
-		"Permits":                   {n: 20, long: 5 * second, opts: []queuelock.Option{queuelock.Permits(2)}, gap: 400 * ms, end: -3 * second},
-		"Readers":                   {n: 20, long: 5 * second, opts: nil, last: []queuelock.Option{queuelock.Shared()}, gap: second, end: 2500 * ms},
+		"Superseded":                {n: 20, long: 5 * second, opts: []queuelock.AcquireOption{queuelock.Supersede()}, refused: queuelock.ErrSuperseded, grants: 1, gap: second, end: second},
+		"MaxWaiters":                {n: 20, long: 5 * second, opts: []queuelock.AcquireOption{queuelock.MaxWaiters(12)}, refused: queuelock.ErrQueueFull, grants: 12, gap: second, end: 2 * second},
+		"Permits":                   {n: 20, long: 5 * second, opts: []queuelock.AcquireOption{queuelock.Permits(2)}, gap: 400 * ms, end: -3 * second},
+		"Readers":                   {n: 20, long: 5 * second, opts: nil, last: []queuelock.AcquireOption{queuelock.Shared()}, gap: second, end: 2500 * ms},
 		"OfUnevenTurns": {n: 30, long: 5 * second, gap: 1200 * ms, end: 20 * second,
 			short: func(r *rand.Rand) time.Duration {
 				return time.Duration(50 * ms.Seconds() * 1e9 * math.Exp(1.5*r.NormFloat64()))

@@ -32,7 +32,7 @@ const blocking = 26
 func (n *node) turnAsOthers(r *rand.Rand, a *attempt, key queuelock.Key) {
 	a.plain, a.ttl = true, n.plan.TTL
 	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
-	n.attempt(r, a, key, false, nil, func(ctx context.Context, opts []queuelock.Option) (*queuelock.Lock, error) {
+	n.attempt(r, a, key, false, nil, func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
 		return n.client.Acquire(ctx, key, a.wait, opts...)
 	})
 }

@@ -201,7 +201,7 @@ var mutants = []mutant{
 	},
 	{
 		"two computations of one result at a time", "once/once.go",
-		"(queuelock.Option)}", "(queuelock.Option), queuelock.Permits(2)}",
+		"(queuelock.AcquireOption)}", "(queuelock.AcquireOption), queuelock.Permits(2)}",
 		"", 0, "./once TestWaiters", // the simulator meets a queue of another kind first
 	},
 	{

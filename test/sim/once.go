@@ -107,7 +107,7 @@ type caller struct {
 func (n *node) callOnce(r *rand.Rand, owner string, key queuelock.Key) {
 	c := &caller{attempt: n.newAttempt(r, owner), key: key}
 	c.wait, c.ttl = waitpolicy.Forever, exp(r, n.plan.Keep).Truncate(time.Millisecond)+time.Millisecond
-	opts := []queuelock.ItemOption{queuelock.WithOwner(owner), queuelock.WithTTL(c.attempt.ttl)}
+	opts := []queuelock.Option{queuelock.WithOwner(owner), queuelock.WithTTL(c.attempt.ttl)}
 	if c.least = c.atLeast(r, false); c.least > 0 {
 		opts = append(opts, queuelock.HoldAtLeast(c.least))
 	}
@@ -144,7 +144,7 @@ func (n *node) callOnce(r *rand.Rand, owner string, key queuelock.Key) {
 }
 
 // do calls once.Do. A panic of the function is its error.
-func (c *caller) do(ctx context.Context, opts []queuelock.ItemOption) (result []byte, err error) {
+func (c *caller) do(ctx context.Context, opts []queuelock.Option) (result []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			f, ok := p.(*failure)

@@ -26,7 +26,7 @@ type policy struct {
 	queue   string
 	asked   int       // requests of the audit when the turn began
 	look    []rowSeen // what its last look has shown; guarded by policies.mu
-	options []queuelock.Option
+	options []queuelock.AcquireOption
 }
 
 // newPolicy draws the policy of a turn; nil if it has none.
@@ -37,7 +37,7 @@ func (n *node) newPolicy(r *rand.Rand, owner string, key queuelock.Key) *policy 
 	p := &policy{limit: -1, queue: name(key), asked: n.audit.Requests()}
 	if r.IntN(2) == 0 && !n.plan.Cancels {
 		p.limit = r.IntN(3)
-		p.options = []queuelock.Option{queuelock.MaxWaiters(p.limit)}
+		p.options = []queuelock.AcquireOption{queuelock.MaxWaiters(p.limit)}
 	} else {
 		p.group = []string{"web", "api"}[r.IntN(2)]
 		cancels := n.chances(owner+" cancels", 0)
@@ -48,7 +48,7 @@ func (n *node) newPolicy(r *rand.Rand, owner string, key queuelock.Key) *policy 
 		if p.cancels = n.plan.Cancels && cancels.IntN(2) == 0; p.cancels {
 			group = append(group, queuelock.CancelHolder)
 		}
-		p.options = []queuelock.Option{queuelock.Supersede(group...)}
+		p.options = []queuelock.AcquireOption{queuelock.Supersede(group...)}
 	}
 	n.policies.note(owner, p)
 	return p

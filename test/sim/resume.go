@@ -79,7 +79,7 @@ func (n *node) resume(r *rand.Rand, owner string, s saved) {
 		opts = append(opts, queuelock.Shared())
 	}
 	n.add(n.name, "%s: Resume %s ticket %s of %s, %v", a.owner, s.handle.Key, s.handle.Ticket, s.owner, a)
-	n.attempt(r, a, s.handle.Key, s.shares, append(opts, a.options(r, s.handle.Key, s.shares)...), func(ctx context.Context, opts []queuelock.Option) (*queuelock.Lock, error) {
+	n.attempt(r, a, s.handle.Key, s.shares, append(opts, a.options(r, s.handle.Key, s.shares)...), func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
 		return n.client.Resume(ctx, s.handle, a.wait, opts...)
 	})
 }

@@ -93,7 +93,7 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 		opts = append(opts, a.policy.options...)
 	}
 	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
-	n.attempt(r, a, key, shares, append(opts, a.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.Option) (*queuelock.Lock, error) {
+	n.attempt(r, a, key, shares, append(opts, a.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
 		return n.client.Acquire(ctx, key, a.wait, opts...)
 	})
 }
@@ -147,8 +147,8 @@ func (n *node) newAttempt(r *rand.Rand, owner string) *attempt {
 }
 
 // options are those of one lock.
-func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuelock.Option {
-	opts := []queuelock.Option{
+func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuelock.AcquireOption {
+	opts := []queuelock.AcquireOption{
 		queuelock.WithOwner(a.owner), queuelock.WithTTL(a.ttl),
 		queuelock.OnHandle(func(h queuelock.Handle) { a.save(a.owner, h, shares, a.begun) }),
 	}
@@ -173,7 +173,7 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 }
 
 // attempt acquires a lock, and uses it.
-func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool, opts []queuelock.Option, acquire func(context.Context, []queuelock.Option) (*queuelock.Lock, error)) {
+func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool, opts []queuelock.AcquireOption, acquire func(context.Context, []queuelock.AcquireOption) (*queuelock.Lock, error)) {
 	owner := a.owner
 	n.diary.comes(key, owner)
 	ctx, cancel := context.WithTimeout(of(n.with(r), owner), a.limit)
@@ -284,15 +284,15 @@ func (n *node) judgeCleanUp(seconds int, judge func()) {
 const readerSuffix = "r"
 
 // options are those that every Acquire of such a queue needs.
-func (k Kind) options() []queuelock.Option {
+func (k Kind) options() []queuelock.AcquireOption {
 	if k.Permits > 0 {
-		return []queuelock.Option{queuelock.Permits(k.Permits)}
+		return []queuelock.AcquireOption{queuelock.Permits(k.Permits)}
 	}
 	return nil
 }
 
 // draw draws the options of one Acquire, and says whether it shares.
-func (k Kind) draw(r *rand.Rand) (opts []queuelock.Option, shares bool) {
+func (k Kind) draw(r *rand.Rand) (opts []queuelock.AcquireOption, shares bool) {
 	opts = k.options()
 	if r.Float64() < k.Readers {
 		return append(opts, queuelock.Shared()), true

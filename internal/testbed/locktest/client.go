@@ -77,7 +77,7 @@ func Three(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, 
 }
 
 // Acquire acquires [Order], which must succeed.
-func Acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.Lock {
+func Acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	t.Helper()
 	lock, err := c.Acquire(t.Context(), Order, wait, opts...)
 	if err != nil {

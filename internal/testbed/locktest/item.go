@@ -105,7 +105,7 @@ func NewOrder(t *testing.T, table *queuelocktest.Table) (u ItemTable, key, whole
 }
 
 // LockItem calls LockItem, which must succeed.
-func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.ItemOption) *queuelock.ItemLock {
+func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.ItemLock {
 	t.Helper()
 	lock, err := c.LockItem(t.Context(), key, wait, opts...)
 	if err != nil {
@@ -130,7 +130,7 @@ func AddOne() expression.UpdateBuilder {
 }
 
 // QueueUpForItem calls LockItem in the background.
-func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.ItemOption) <-chan ItemOutcome {
+func QueueUpForItem(ctx context.Context, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan ItemOutcome {
 	return Background(func() (*queuelock.ItemLock, error) { return c.LockItem(ctx, key, wait, opts...) })
 }
 

@@ -45,18 +45,18 @@ func Lock[L any](t *testing.T, of Result[L]) L {
 
 // QueueUp calls Acquire in the background. In a bubble, synctest.Wait returns once
 // it waits.
-func QueueUp(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.Option) <-chan Outcome {
+func QueueUp(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.AcquireOption) <-chan Outcome {
 	return Background(func() (*queuelock.Lock, error) { return c.Acquire(ctx, Order, wait, opts...) })
 }
 
 // LockBy calls Acquire in the background and waits without limit.
-func LockBy(t *testing.T, c *queuelock.Client, opts ...queuelock.Option) <-chan Outcome {
+func LockBy(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption) <-chan Outcome {
 	return QueueUp(t.Context(), c, waitpolicy.Forever, opts...)
 }
 
 // OnceItWaits returns an option of Acquire, and a channel that is closed once that
 // Acquire has looked at the queue and waits with its ticket.
-func OnceItWaits() (<-chan struct{}, queuelock.ItemOption) {
+func OnceItWaits() (<-chan struct{}, queuelock.Option) {
 	queued := make(chan struct{})
 	first := sync.OnceFunc(func() { close(queued) })
 	return queued, queuelock.OnProgress(func(queuelock.Progress) { first() })
@@ -100,7 +100,7 @@ func Within[L any](t *testing.T, what string, limit time.Duration, done <-chan R
 
 // Attend acquires the lock in the background and holds it for a time. The channel
 // is closed after the release.
-func Attend(t *testing.T, c *queuelock.Client, turn time.Duration, opts ...queuelock.Option) <-chan struct{} {
+func Attend(t *testing.T, c *queuelock.Client, turn time.Duration, opts ...queuelock.AcquireOption) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

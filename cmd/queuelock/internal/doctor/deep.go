@@ -312,13 +312,13 @@ func (d *deep) locks(ctx context.Context) (found string, err error) {
 	defer func() { err = closing(ctx, c, err) }()
 	modes := []struct {
 		reason string
-		opts   []queuelock.Option
+		opts   []queuelock.AcquireOption
 	}{
 		{"exclusive", nil},
-		{"shared", []queuelock.Option{queuelock.Shared()}},
-		{"permits", []queuelock.Option{queuelock.Permits(2)}},
-		{"delay", []queuelock.Option{queuelock.LockDelay(time.Second)}},
-		{"closed", []queuelock.Option{queuelock.FailClosed()}},
+		{"shared", []queuelock.AcquireOption{queuelock.Shared()}},
+		{"permits", []queuelock.AcquireOption{queuelock.Permits(2)}},
+		{"delay", []queuelock.AcquireOption{queuelock.LockDelay(time.Second)}},
+		{"closed", []queuelock.AcquireOption{queuelock.FailClosed()}},
 	}
 	for _, mode := range modes {
 		key.Reason = mode.reason
