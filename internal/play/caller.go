@@ -401,7 +401,11 @@ func (p *player) highestOf(of int) ticket.Number {
 }
 
 // Nudge ends a rest of the caller, which may look seldom no longer.
-func (k *Caller) Nudge() { k.p.happens(nudges{caller: k.id}) }
+func (k *Caller) Nudge() {
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	k.p.happened(nudges{caller: k.id})
+}
 
 // hurries lets the time of timers come early.
 func (p *player) hurries(which func(member.Timed) bool) {

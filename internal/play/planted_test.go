@@ -114,7 +114,7 @@ var mistakes = []struct {
 	},
 	{
 		"a caller whose request has panicked keeps its place", "player.go",
-		"			p.step(member.GivesUp{Caller: k.id})\n		}\n	} else", "		}\n	} else",
+		"			p.step(member.GivesUp{Caller: r.Caller})\n		}\n	} else", "		}\n	} else",
 		own + "TestTroubleAtEachRequest",
 	},
 	{

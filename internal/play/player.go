@@ -465,7 +465,7 @@ func (p wire) panicked(e panics) {
 	p.mu.Unlock()
 	if k != nil && k.raise(end) {
 		if k.lock == nil {
-			p.step(member.GivesUp{Caller: k.id})
+			p.step(member.GivesUp{Caller: r.Caller})
 		}
 	} else {
 		go end() // there is none: it ends the process, as in any goroutine

@@ -473,7 +473,7 @@ func (p *player) readsMark(b member.Block) {
 // reads lets a holder that waits to be asked read the record, soon.
 func (p *player) reads(k *Caller) {
 	if in, ok := k.lock.reads(); ok && in <= 0 {
-		p.step(member.Uses{Caller: k.id, Use: member.Looks})
+		p.step(member.Uses{Caller: k.lock.caller, Use: member.Looks})
 	} else if ok {
 		time.AfterFunc(in, k.lock.looks)
 	}
