@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -41,7 +40,7 @@ func Table(out io.Writer, s *queue.State, o Options) error {
 	}
 	if len(taken(s))+len(s.Waiting) > 0 {
 		b.WriteString("\n")
-		o.entries(&b, s)
+		fmt.Fprintln(&b, strings.Join(Entries(s, taken(s), o.Wide, 0, nil), "\n"))
 		o.notes(&b, s)
 	}
 	_, err := io.WriteString(out, b.String())
@@ -91,47 +90,49 @@ func ResultOf(s *queue.State) string {
 	}
 }
 
-// entries prints the table of the holders and the waiters.
-func (o Options) entries(out io.Writer, s *queue.State) {
-	modes := o.Wide || hasReaders(s)
-	number := ticket.Number.Short
-	if o.Wide {
+// Entries returns the table of these holders and of the waiters, in at most that width; 0: no bound. place changes the first
+// cell of each row, by its index, if it is not nil.
+func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place func(i int, text string) string) []string {
+	number, modes := ticket.Number.Short, wide || hasReaders(s)
+	if wide {
 		number = ticket.Number.String
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(place, tickets, owner, mode, age, lease string, more ...string) {
-		cells := []string{place, tickets, owner}
-		if modes {
-			cells = append(cells, mode)
+	var rows [][]string
+	row := func(first, tickets, owner, mode, age, lease, beat, since, id string) {
+		if place != nil {
+			first = place(len(rows), first)
 		}
-		cells = append(cells, age, lease)
-		if o.Wide {
-			cells = append(cells, more...)
+		if !modes {
+			mode = ""
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		if !wide {
+			beat, since, id = "", "", ""
+		}
+		rows = append(rows, []string{first, tickets, owner, mode, age, lease, beat, since, id})
 	}
-	row("", "TICKET", "OWNER", "MODE", "FOR", "LEASE LEFT", "BEAT", "SINCE", "ID")
-	for _, h := range taken(s) {
-		age, since := "?", "?"
+	for _, h := range holders {
+		age, since, first := "?", "?", "served"
 		if !h.Since.IsZero() {
 			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
 		}
-		place := "served"
 		if h.Closed {
-			place = "closed"
+			first = "closed"
 		}
-		row(place, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		row(first, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
-		place, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
+		first, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
 		if p.Problem != nil {
-			row(place, tickets, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
+			row(first, tickets, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
 			continue
 		}
 		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
-		row(place, tickets, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
+		row(first, tickets, HolderOwner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
 	}
-	_ = w.Flush() // to a Builder, which takes all
+	return Draw(2, width, []Column{
+		{}, {Heading: "TICKET"}, {Heading: "OWNER", Floor: 10}, {Heading: "MODE", Drop: 1}, {Heading: "FOR"}, {Heading: "LEASE LEFT", Floor: 24},
+		{Heading: "BEAT"}, {Heading: "SINCE"}, {Heading: "ID"},
+	}, rows)
 }
 
 // notes prints which holders have no lease, which also wait, and the holders' data.

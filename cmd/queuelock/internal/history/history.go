@@ -98,8 +98,8 @@ func (t Turn) spans() (wait, held string) {
 // Line describes the turn, once it has ended.
 func (t Turn) Line() string {
 	wait, held := t.spans()
-	line := fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
-		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
+	line := fmt.Sprintf("%9.3f s  %s  ticket %7s  waited %7s  held %7s  %s",
+		t.Until.Seconds(), display.Fit(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
 	if data := t.data(); data != "" {
 		line += "  " + data
 	}

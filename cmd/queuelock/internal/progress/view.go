@@ -19,6 +19,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
@@ -36,7 +38,7 @@ type View struct {
 func (v View) Line(now time.Time) string {
 	line := "queuelock: " + v.place()
 	if h := v.holder(now); h != "" {
-		line += ", " + clip(h, 120)
+		line += ", " + ansi.Truncate(h, 120, "…")
 	}
 	return display.Escape(line + "; " + v.times(now))
 }
@@ -49,7 +51,7 @@ func (v View) Screen(now time.Time, width int) []string {
 	}
 	lines = append(lines, "  "+v.times(now))
 	for i, line := range lines {
-		lines[i] = clip(display.Escape(line), width)
+		lines[i] = ansi.Truncate(display.Escape(line), width, "…")
 	}
 	return lines
 }
@@ -57,7 +59,7 @@ func (v View) Screen(now time.Time, width int) []string {
 // place returns the lock and the position of the waiter.
 func (v View) place() string {
 	key := v.Progress.Key
-	key.Entity, key.Reason = clip(key.Entity, 60), clip(key.Reason, 30)
+	key.Entity, key.Reason = ansi.Truncate(key.Entity, 60, "…"), ansi.Truncate(key.Reason, 30, "…")
 	text := fmt.Sprintf("waiting for %s: position %d", key, v.Progress.Position)
 	switch n := v.Progress.TicketsAhead; {
 	case n == 1:
@@ -77,7 +79,7 @@ func (v View) holder(now time.Time) string {
 	if h.Closed {
 		return "closed until " + display.At(h.NotBefore) + " by ticket " + h.Ticket.Short()
 	}
-	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), display.HolderTickets(*h, ticket.Number.Short))
+	text := fmt.Sprintf("held by %s (ticket %s", ansi.Truncate(display.Owner(h.Owner), 60, "…"), display.HolderTickets(*h, ticket.Number.Short))
 	if h.Endless() {
 		text += ", without a lease" // only an operator can end its turn
 	}
@@ -251,30 +253,6 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
-
-// clip returns the text in at most that many columns.
-func clip(text string, width int) string {
-	used, last := 0, 0 // last: where a mark still fits
-	for i, r := range text {
-		used += columns(r)
-		if used > width {
-			return text[:last] + "…"
-		}
-		if used < width {
-			last = i + utf8.RuneLen(r)
-		}
-	}
-	return text
-}
-
-// columns returns how many columns a character may take. Two is assumed of those that are
-// wide in some terminals, as a line that is too short does no harm.
-func columns(r rune) int {
-	if r >= 0x1100 && !(r >= 0x2010 && r <= 0x2027) {
-		return 2
-	}
-	return 1
 }
 
 // outage is a note for programs.

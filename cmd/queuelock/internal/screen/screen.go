@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -52,11 +53,7 @@ func (s *Screen) Draw(text string) error {
 	}
 	b.WriteString("\x1b[H")
 	for _, line := range lines {
-		line = display.Escape(line)
-		if runes := []rune(line); len(runes) > width {
-			line = string(runes[:width])
-		}
-		b.WriteString(line + "\x1b[K\n")
+		b.WriteString(ansi.Truncate(display.Escape(line), width, "") + "\x1b[K\n")
 	}
 	b.WriteString("\x1b[J")
 	_, err = io.WriteString(s.out, b.String())

@@ -307,7 +307,7 @@ func (p program) View() tea.View {
 			}
 		}
 		if selected >= 0 {
-			lines[selected] = "\x1b[7m" + colours[tones[selected]] + pad(lines[selected], width) + "\x1b[m"
+			lines[selected] = "\x1b[7m" + colours[tones[selected]] + display.Fit(lines[selected], width) + "\x1b[m"
 		}
 	}
 	view := tea.NewView(strings.Join(lines, "\n"))

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // frame is the number of lines around the rows of the list: a title, a line of messages, a
@@ -78,7 +78,7 @@ func (m Model) View() (lines []string, tones map[int]tone, selected int) {
 		selected = -1
 	}
 	for i, line := range lines {
-		lines[i] = display.Cut(line, width)
+		lines[i] = ansi.Truncate(line, width, "…")
 	}
 	return lines, tones, selected
 }
@@ -140,64 +140,16 @@ func (m Model) helpText() page {
 	}}
 }
 
-// layout is the width of the columns that a list has room for; 0: none.
-type layout struct {
-	name, owner, chart, data int
-	mode, held, waiting      bool // that they are shown
+// columns are those of the list. The narrowest keeps names, as a queue that cannot be named cannot be found.
+var columns = []display.Column{
+	{Heading: " "}, {Heading: "QUEUE", Floor: 15}, {Heading: "MODE   ", Drop: 2}, {Heading: "HOLDER", Floor: 13},
+	{Heading: "   HELD", Right: true, Drop: 3}, {Heading: strings.Repeat(" ", samples)},
+	{Heading: "WAITING", Right: true, Drop: 4}, {Heading: " LONGEST", Right: true}, {Heading: strings.Repeat(" ", samples)},
+	{Heading: "DATA", Floor: 24, Drop: 1},
 }
 
-// narrow is the room for names below which other columns give way: a queue that cannot be named cannot be found.
-const narrow = 24
-
-// layoutOf shares the width: names have what the other columns leave, charts and data need room.
-func layoutOf(width int) layout {
-	l := layout{mode: true, held: true, waiting: true}
-	rest := width - 2 - 1 - 7 - 1 - 1 - 7 - 1 - 7 - 2 - 7 // mark, mode, held, waiting, longest, and gaps
-	for _, column := range []*bool{&l.mode, &l.held, &l.waiting} {
-		if rest < narrow {
-			*column = false
-			rest += 8
-		}
-	}
-	if rest >= 20+2*(samples+1) {
-		l.chart = samples
-		rest -= 2 * (samples + 1)
-	}
-	if rest >= 72 {
-		l.data = rest / 3
-		rest -= l.data + 1
-	}
-	rest = max(8, rest)
-	l.name = rest * 9 / 16
-	l.owner = rest - l.name
-	return l
-}
-
-// row returns a line of the list.
-func (l layout) row(mark, entity, mode, holder, held, trend, waiting, longest, waits, data string) string {
-	line := mark + " " + pad(entity, l.name)
-	if l.mode {
-		line += " " + pad(mode, 7)
-	}
-	line += " " + pad(holder, l.owner)
-	if l.held {
-		line += fmt.Sprintf(" %7s", held)
-	}
-	if l.chart > 0 {
-		line += " " + pad(trend, l.chart)
-	}
-	if l.waiting {
-		line += fmt.Sprintf(" %7s", waiting)
-	}
-	line += fmt.Sprintf("  %7s", longest)
-	if l.chart > 0 {
-		line += " " + pad(waits, l.chart)
-	}
-	if l.data > 0 {
-		line += " " + pad(data, l.data)
-	}
-	return line
-}
+// chartsFrom and dataFrom are the least widths of a screen with charts and with data, so that these leave room for names.
+const chartsFrom, dataFrom = 80, 120
 
 // list returns the list of queues.
 func (m Model) list(width int) page {
@@ -207,21 +159,28 @@ func (m Model) list(width int) page {
 	if hidden := m.busy - len(list); hidden > 0 && !m.all {
 		s.title += fmt.Sprintf(", %d not shown", hidden)
 	}
-	l := layoutOf(width)
-	s.body = []string{l.row(" ", "QUEUE", "MODE", "HOLDER", "HELD", "", "WAITING", "LONGEST", "", "DATA")}
 	at := m.cursor(list)
+	var cells [][]string
+	for i, e := range list {
+		mark := " "
+		if i == at {
+			mark = ">"
+		}
+		cells = append(cells, m.row(mark, e, width))
+	}
+	lines := display.Draw(1, width, columns, cells)
+	s.body = lines[:1]
 	from := max(0, min(at-rows/2, len(list)-rows))
 	to := min(from+rows, len(list))
 	if to < len(list) && rows > 2 {
 		to-- // for how many are below
 	}
 	for i := from; i < to; i++ {
-		mark := " "
 		if i == at {
-			mark, s.selected = ">", len(s.body)
+			s.selected = len(s.body)
 		}
 		s.tones[len(s.body)] = list[i].tone()
-		s.body = append(s.body, m.entryRow(l, mark, list[i]))
+		s.body = append(s.body, lines[1+i])
 	}
 	if below := len(list) - to; below > 0 && rows > 2 {
 		s.body = append(s.body, fmt.Sprintf("  … %d more", below))
@@ -241,34 +200,32 @@ func (e entry) tone() tone {
 	return calm
 }
 
-// entryRow returns the line of a queue. That a lease is over says more than a chart.
-func (m Model) entryRow(l layout, mark string, e entry) string {
-	line := e.Line
-	line.Expired = false // so that the owner keeps its room
-	mode, holder, held, waiting, longest := line.Cells(l.owner)
-	if mode == "exclusive" {
-		mode = "lock"
-	}
-	entity := e.Name(l.name)
+// row returns the cells of a queue. That a lease is over says more than a chart.
+func (m Model) row(mark string, e entry, width int) []string {
+	mode, holder, held, waiting, longest := e.Cells(true)
+	name, trend, waits, data, charts := e.Name(), "", "", "", width >= chartsFrom
 	if e.Reason != "lock" && e.Mode != "item" {
-		entity = e.Name(max(8, l.name-len(e.Reason)-3)) + " (" + display.Owner(e.Reason) + ")"
+		name += "\t (" + display.Owner(e.Reason) + ")"
 	}
-	trend, waits := m.spark(e.held), m.spark(e.waits)
+	if charts {
+		trend, waits = m.spark(e.held), m.spark(e.waits)
+	}
+	if width >= dataFrom {
+		data = e.Data()
+	}
 	switch {
-	case e.Expired && l.chart > 0:
+	case e.Expired && charts:
 		trend = "over"
-	case e.Expired && !l.held:
-		holder = display.Cut(holder, max(1, l.owner-len(" over"))) + " over"
 	case e.Expired:
-		held = "over"
+		holder += " over"
 	}
-	switch {
-	case e.ExpiredWaiting > 0 && l.chart > 0:
-		waits = display.Cut(fmt.Sprintf("%d over", e.ExpiredWaiting), samples)
+	switch over := ansi.Truncate(fmt.Sprintf("%d over", e.ExpiredWaiting), samples, "…"); {
+	case e.ExpiredWaiting > 0 && charts:
+		waits = over
 	case e.ExpiredWaiting > 0:
-		longest = display.Cut(fmt.Sprintf("%d over", e.ExpiredWaiting), samples)
+		longest = over
 	}
-	return l.row(mark, entity, mode, holder, held, trend, waiting, longest, waits, e.Data())
+	return []string{mark, name, mode, holder, held, trend, waiting, longest, waits, data}
 }
 
 // detail returns one queue: its holders and its waiters.
@@ -289,11 +246,6 @@ func (m Model) detail(width int) page {
 	if s.HoldTime.Mean > 0 {
 		title += fmt.Sprintf("; held for about %v each", display.Duration(s.HoldTime.Mean))
 	}
-	owner := max(10, width-2-7-9-8-24-5)
-	row := func(mark, place, number, name, age, left string) string {
-		return fmt.Sprintf("%s %s %s %s %8s  %s", mark, pad(place, 7), pad(number, 9), pad(name, owner), age, left)
-	}
-	body := []string{row(" ", "", "TICKET", "OWNER", "FOR", "LEASE LEFT")}
 	var data []string // and other lines about holders
 	for _, line := range display.Policies(s) {
 		data = append(data, "  "+line)
@@ -302,15 +254,8 @@ func (m Model) detail(width int) page {
 		data = append(data, "  "+text)
 	}
 	for i, h := range s.Serving {
-		mark, age := " ", "?"
-		if i == m.holder {
-			mark, selected = ">", len(body)
-		}
-		if !h.Since.IsZero() {
-			age = display.Age(h.Age)
-		}
 		if h.Expired() {
-			tones[len(body)] = over
+			tones[1+i] = over
 		}
 		if text := display.AlsoWaits(s, h); text != "" {
 			data = append(data, "  "+text)
@@ -318,27 +263,19 @@ func (m Model) detail(width int) page {
 		if text, as := display.Data(h.Data); text != "" {
 			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Turn().Short(), as, text))
 		}
-		body = append(body, row(mark, map[bool]string{false: "served", true: "closed"}[h.Closed], display.HolderTickets(h, ticket.Number.Short), display.HolderOwner(h.Owner), age, display.LeaseLeft(h)))
 	}
-	up := "^"
-	if m.Unicode {
-		up = "↑"
-	}
-	for _, w := range s.Waiting {
+	for i, w := range s.Waiting {
 		if text := display.Superseded(s, w); text != "" {
 			data = append(data, "  "+text)
 		}
-		place := fmt.Sprint(w.Position)
-		if n := m.moved[w.ID]; n > 0 {
-			place += fmt.Sprintf(" %s%d", up, n)
-		}
-		name, age := "?", "?"
 		if w.Problem == nil {
-			name, age = display.Owner(w.Owner), display.Age(w.Age)
-			tones[len(body)] = waiterTone(w)
+			tones[1+len(s.Serving)+i] = waiterTone(w)
 		}
-		body = append(body, row(" ", place, display.WaiterTickets(w, ticket.Number.Short), name, age, display.WaiterLeft(w)))
 	}
+	if len(s.Serving) > 0 {
+		selected = 1 + m.holder
+	}
+	body := display.Entries(s, s.Serving, false, width, m.place)
 	_, height := m.size()
 	room := height - 3
 	data = data[:min(len(data), room/3)] // the rest is for the list
@@ -348,6 +285,21 @@ func (m Model) detail(width int) page {
 		body = append(body[:room-1], fmt.Sprintf("  and %d more waiters", after.Waiters()))
 	}
 	return page{title, append(body, data...), tones, selected}
+}
+
+// place marks the holder that is chosen, and says how many places a waiter has moved up.
+func (m Model) place(i int, text string) string {
+	up, waiter := "^", i-len(m.state.Serving)
+	if m.Unicode {
+		up = "↑"
+	}
+	if i == m.holder && waiter < 0 {
+		return "> " + text
+	}
+	if waiter >= 0 && m.moved[m.state.Waiting[waiter].ID] > 0 {
+		text += fmt.Sprintf(" %s%d", up, m.moved[m.state.Waiting[waiter].ID])
+	}
+	return "  " + text
 }
 
 // waiterTone returns how urgent a waiter is.
@@ -382,7 +334,7 @@ func (m Model) footer(width int) string {
 	case !m.scanned.IsZero():
 		usage += ", scan " + display.Age(max(0, m.now.Sub(m.scanned))) + " ago"
 	}
-	gap := width - utf8.RuneCountInString(keys) - utf8.RuneCountInString(usage)
+	gap := width - ansi.StringWidth(keys) - ansi.StringWidth(usage)
 	return keys + strings.Repeat(" ", max(2, gap)) + usage
 }
 
@@ -409,10 +361,4 @@ func (m Model) spark(list []time.Duration) string {
 		b.WriteRune(levels[int(d*time.Duration(len(levels)-1)/most)])
 	}
 	return b.String()
-}
-
-// pad cuts or fills a text to so many columns.
-func pad(text string, width int) string {
-	text = display.Cut(text, width)
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }

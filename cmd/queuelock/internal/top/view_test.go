@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock"
@@ -26,9 +26,9 @@ func TestList(t *testing.T) {
 	want := []string{
 		`queuelock top: table "queuelock", 2 of 3 queues busy, by wait`,
 		``,
-		`  QUEUE           MODE    HOLDER           HELD         WAITING  LONGEST`,
-		`  deploy/prod     lock    vm:1               1s =#:           1       2s -#+`,
-		`> report          lock    vm:1             1m8s %%#           0        - `,
+		`  QUEUE       MODE    HOLDER    HELD         WAITING  LONGEST`,
+		`  deploy/prod lock    vm:1        1s =#:           1       2s -#+`,
+		`> report      lock    vm:1      1m8s %%#           0        - `,
 	}
 	for len(want) < 23 {
 		want = append(want, "")
@@ -63,8 +63,8 @@ func TestExpiredWaiter(t *testing.T) {
 func TestFits(t *testing.T) {
 	var states []*queue.State
 	for i := range 200 {
-		s := held(fmt.Sprintf("%s\x1b[2J%d", strings.Repeat("ä", i), i), time.Hour, time.Minute)
-		s.Serving[0].Owner = strings.Repeat("o", i)
+		s := held(fmt.Sprintf("%s\x1b[2J%d", strings.Repeat([]string{"本", "ä"}[i/2%2], i), i), time.Hour, time.Minute)
+		s.Serving[0].Owner = strings.Repeat([]string{"o", "日"}[i%2], i)
 		states = append(states, s)
 	}
 	var waits []time.Duration
@@ -88,7 +88,7 @@ func TestFits(t *testing.T) {
 				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected)
 			}
 			for i, line := range lines {
-				if utf8.RuneCountInString(line) > width || strings.ContainsAny(line, "\x1b\n") {
+				if ansi.StringWidth(line) > width || strings.ContainsAny(line, "\x1b\n") {
 					t.Errorf("%s %v: line %d is %q", name, size, i, line)
 				}
 			}
@@ -144,7 +144,7 @@ func TestNarrow(t *testing.T) {
 	}
 	m, _ := play(Resized{40, 10}, scanned(states...))
 	text := screen(m)
-	for _, part := range []string{"> service-42/prod vm:1 over        1m20s", "\n  service-03/prod ", "\n  … 11 more\n"} {
+	for _, part := range []string{"> service-42/prod vm:1 over    1m20s", "\n  service-03/prod ", "\n  … 11 more\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
