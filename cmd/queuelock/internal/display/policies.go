@@ -1,7 +1,6 @@
 package display
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -36,19 +35,6 @@ func At(t time.Time) string {
 		return "a time that is not known"
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-// Policies returns lines about holders: until when they keep the queue closed, and who has asked them to give way.
-func Policies(s *queue.State) (lines []string) {
-	for _, h := range s.Serving {
-		if !h.Closed && h.NotBefore.After(s.ReadAt) {
-			lines = append(lines, fmt.Sprintf("%s keeps the queue closed until %s", h.Ticket.Short(), At(h.NotBefore)))
-		}
-		if r := h.Revoked; r != nil {
-			lines = append(lines, fmt.Sprintf("%s was asked to give way%s", h.Ticket.Short(), Asked(*r, s.ReadAt)))
-		}
-	}
-	return lines
 }
 
 // Asked says when, by whom, until when and why a holder was asked to give way.

@@ -31,27 +31,22 @@ type Options struct {
 
 // Table prints a queue's state for people.
 func Table(out io.Writer, s *queue.State, o Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", Escape(o.Name), o.headline(s))
-	for _, text := range []string{ResultOf(s), Lost(s)} {
-		if text != "" {
-			fmt.Fprintf(&b, "%s\n", text)
+	lines := append([]string{Escape(o.Name) + ": " + Headline(s, o.None)}, Facts(s)...)
+	if len(taken(s))+len(s.Waiting) > 0 {
+		lines = append(append(lines, ""), Entries(s, taken(s), o.Wide, 0, nil)...)
+		for _, line := range Notes(s, o.Evict) {
+			lines = append(lines, "", line)
 		}
 	}
-	if len(taken(s))+len(s.Waiting) > 0 {
-		b.WriteString("\n")
-		fmt.Fprintln(&b, strings.Join(Entries(s, taken(s), o.Wide, 0, nil), "\n"))
-		o.notes(&b, s)
-	}
-	_, err := io.WriteString(out, b.String())
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
 }
 
-// headline returns what is known of the queue as a whole.
-func (o Options) headline(s *queue.State) string {
+// Headline returns what is known of the queue as a whole. none is said of one that does not exist.
+func Headline(s *queue.State, none string) string {
 	switch StateOf(s) {
 	case Unused:
-		return o.None
+		return none
 	case Idle:
 		return fmt.Sprintf("%sidle; the last ticket was %s", kind(s), s.Issued)
 	}
@@ -63,7 +58,10 @@ func (o Options) headline(s *queue.State) string {
 	if s.Permits > 0 {
 		line += fmt.Sprintf(" of %d", s.Permits)
 	}
-	line += fmt.Sprintf(" served, %d waiting", s.Waiters()) + Full(s)
+	line += fmt.Sprintf(" served, %d waiting", s.Waiters())
+	if limit, full := s.Full(); full {
+		line += fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
+	}
 	if at, closed := ClosedUntil(s); closed {
 		line += "; closed until " + At(at)
 	}
@@ -71,6 +69,11 @@ func (o Options) headline(s *queue.State) string {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
 	}
 	return line
+}
+
+// Facts returns lines about the last result and the last loss, which stay when the queue is idle.
+func Facts(s *queue.State) []string {
+	return slices.DeleteFunc([]string{ResultOf(s), Lost(s)}, func(text string) bool { return text == "" })
 }
 
 // ResultOf returns what is known of the result that package once has left; empty if there is none.
@@ -135,51 +138,36 @@ func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place
 	}, rows)
 }
 
-// notes prints which holders have no lease, which also wait, and the holders' data.
-func (o Options) notes(out io.Writer, s *queue.State) {
+// Notes returns lines about the holders and the waiters: which holders have no lease, until when they keep the queue closed,
+// who has asked them to give way, which also wait, their data, and which waiters are superseded. evict returns the command that
+// evicts a holder; nil: there is none.
+func Notes(s *queue.State, evict func(ticket.Number) string) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, h := range s.Serving {
-		if h.Endless() && o.Evict != nil {
-			fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), o.Evict(h.Ticket))
+		if h.Endless() && evict != nil {
+			add("no lease: no other client ends the turn of %s; if its process has ended, evict with: %s", h.Ticket.Short(), evict(h.Ticket))
+		}
+		if !h.Closed && h.NotBefore.After(s.ReadAt) {
+			add("%s keeps the queue closed until %s", h.Ticket.Short(), At(h.NotBefore))
+		}
+		if r := h.Revoked; r != nil {
+			add("%s was asked to give way%s", h.Ticket.Short(), Asked(*r, s.ReadAt))
+		}
+		if text := alsoWaits(s, h); text != "" {
+			add("%s", text)
+		}
+	}
+	for _, h := range s.Serving {
+		if data, as := Data(h.Data); data != "" {
+			add("data of %s%s: %s", h.Turn().Short(), as, data)
 		}
 	}
 	for _, w := range s.Waiting {
-		if text := Superseded(s, w); text != "" {
-			fmt.Fprintf(out, "\n%s\n", text)
+		if by, ok := s.SupersededBy(w.Ticket); ok {
+			add("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
 		}
 	}
-	for _, line := range Policies(s) {
-		fmt.Fprintf(out, "\n%s\n", line)
-	}
-	for _, h := range s.Serving {
-		if text := AlsoWaits(s, h); text != "" {
-			fmt.Fprintf(out, "\n%s\n", text)
-		}
-	}
-	for _, h := range s.Serving {
-		if len(h.Data) == 0 {
-			continue
-		}
-		data, as := Data(h.Data)
-		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Turn().Short(), as, data)
-	}
-}
-
-// Full says that as many wait as the last waiter with a limit allows. It is empty if they do not.
-func Full(s *queue.State) string {
-	limit, full := s.Full()
-	if !full {
-		return ""
-	}
-	return fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
-}
-
-// Superseded says by which later waiter of its group a waiter is superseded, and will leave. It is empty if it is not.
-func Superseded(s *queue.State, w queue.Waiter) string {
-	by, ok := s.SupersededBy(w.Ticket)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
+	return lines
 }
 
 // HolderTickets returns the ticket of a holder; of a block, that of its turn, and how many follow in it, as in "12 +6".
@@ -201,9 +189,9 @@ func block(first string, follow int) string {
 	return fmt.Sprintf("%s +%d", first, follow)
 }
 
-// AlsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if
+// alsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if
 // the owner does not wait.
-func AlsoWaits(s *queue.State, h queue.Holder) string {
+func alsoWaits(s *queue.State, h queue.Holder) string {
 	text, more := "", 0
 	for _, w := range s.Waiting {
 		switch {

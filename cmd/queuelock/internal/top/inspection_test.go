@@ -39,7 +39,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	m, _ = m.Update(Inspected{Key: queuelock.Key{Entity: "other"}, State: idle("other")})
-	if strings.Contains(screen(m), "0 served") {
+	if strings.Contains(screen(m), "idle") {
 		t.Error("a late look at another queue is shown")
 	}
 	m, _ = m.Update(Inspected{Key: key, Err: errors.New("no answer")})

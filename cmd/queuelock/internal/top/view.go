@@ -236,40 +236,19 @@ func (m Model) detail(width int) page {
 		return page{title: title + ": …", selected: selected}
 	}
 	s := m.state
-	title += fmt.Sprintf(": %d served, %d waiting", len(queue.Turns(s.Serving)), s.Waiters()) + display.Full(s)
-	if at, closed := display.ClosedUntil(s); closed {
-		title += ", closed until " + display.At(at)
-	}
-	if s.Permits > 0 {
-		title += fmt.Sprintf(", %d permits", s.Permits)
-	}
-	if s.HoldTime.Mean > 0 {
-		title += fmt.Sprintf("; held for about %v each", display.Duration(s.HoldTime.Mean))
-	}
-	var data []string // and other lines about holders
-	for _, line := range display.Policies(s) {
-		data = append(data, "  "+line)
-	}
-	if text := display.Lost(s); text != "" {
-		data = append(data, "  "+text)
-	}
+	title += ": " + display.Headline(s, "no such queue")
 	for i, h := range s.Serving {
 		if h.Expired() {
 			tones[1+i] = over
 		}
-		if text := display.AlsoWaits(s, h); text != "" {
-			data = append(data, "  "+text)
-		}
-		if text, as := display.Data(h.Data); text != "" {
-			data = append(data, fmt.Sprintf("  data of %s%s: %s", h.Turn().Short(), as, text))
-		}
 	}
 	for i, w := range s.Waiting {
-		if text := display.Superseded(s, w); text != "" {
-			data = append(data, "  "+text)
-		}
-		if w.Problem == nil {
-			tones[1+len(s.Serving)+i] = waiterTone(w)
+		switch {
+		case w.Problem != nil:
+		case w.Expired():
+			tones[1+len(s.Serving)+i] = over
+		case w.Age > longWait:
+			tones[1+len(s.Serving)+i] = long
 		}
 	}
 	if len(s.Serving) > 0 {
@@ -278,13 +257,17 @@ func (m Model) detail(width int) page {
 	body := display.Entries(s, s.Serving, false, width, m.place)
 	_, height := m.size()
 	room := height - 3
+	data := append(display.Facts(s), display.Notes(s, nil)...)
 	data = data[:min(len(data), room/3)] // the rest is for the list
 	if room -= len(data); len(body) > room {
 		hidden := len(body) - room + 1
 		after := queue.State{Waiting: s.Waiting[max(0, len(s.Waiting)-hidden):]}
 		body = append(body[:room-1], fmt.Sprintf("  and %d more waiters", after.Waiters()))
 	}
-	return page{title, append(body, data...), tones, selected}
+	for _, line := range data {
+		body = append(body, "  "+line)
+	}
+	return page{title, body, tones, selected}
 }
 
 // place marks the holder that is chosen, and says how many places a waiter has moved up.
@@ -300,17 +283,6 @@ func (m Model) place(i int, text string) string {
 		text += fmt.Sprintf(" %s%d", up, m.moved[m.state.Waiting[waiter].ID])
 	}
 	return "  " + text
-}
-
-// waiterTone returns how urgent a waiter is.
-func waiterTone(w queue.Waiter) tone {
-	switch {
-	case w.Expired():
-		return over
-	case w.Age > longWait:
-		return long
-	}
-	return calm
 }
 
 // footer has the keys at the left and the capacity at the right.
