@@ -131,7 +131,7 @@ func NewReport(s *queue.State) Report {
 	}
 	r.HoldTime, r.Result, r.Loss = newHoldTime(s), newResult(s.Result), NewLoss(s)
 	for _, h := range s.Serving {
-		r.Serving = append(r.Serving, newHolder(h))
+		r.Serving = append(r.Serving, NewHolder(h))
 	}
 	for _, w := range s.Waiting {
 		waiter := newWaiter(w)
@@ -175,7 +175,8 @@ func problem(err error) *string {
 	return new(err.Error())
 }
 
-func newHolder(h queue.Holder) Holder {
+// NewHolder returns a holder for machines.
+func NewHolder(h queue.Holder) Holder {
 	holder := Holder{
 		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,

@@ -13,17 +13,13 @@
 package progress
 
 import (
-	"encoding/base64"
 	"fmt"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -130,31 +126,17 @@ func (v View) changed(before View) bool {
 
 // object is the view for programs. Unknown values are null.
 type object struct {
-	Event    string     `json:"event" help:"waiting"`
-	Time     time.Time  `json:"time" help:"when this was written"`
-	Entity   string     `json:"entity" help:"the entity"`
-	Reason   string     `json:"reason" help:"what the lock is for"`
-	Ticket   string     `json:"ticket" help:"the ticket of this waiter"`
-	Position int        `json:"position" help:"1 is the next"`
-	Ahead    int        `json:"tickets_ahead" help:"how many tickets are before it"`
-	Waited   float64    `json:"waited_seconds" help:"how long it has waited"`
-	Expected *float64   `json:"expected_seconds" help:"until its turn; 0: at any time"`
-	Deadline *time.Time `json:"deadline" help:"when the wait is given up"`
-	Holder   *holder    `json:"holder" help:"the present holder"`
-}
-
-type holder struct {
-	Ticket     string   `json:"ticket" help:"its ticket"`
-	Turn       string   `json:"turn" help:"of a block: the ticket of its turn, as the last heartbeat has shown it"`
-	Follow     int      `json:"follow" help:"how many tickets of its block come after that"`
-	Owner      string   `json:"owner" help:"the name of the process"`
-	Shared     bool     `json:"shared" help:"together with other shared holders"`
-	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
-	Closed     bool     `json:"closed" help:"it was released, and keeps the queue closed"`
-	NotBefore  *string  `json:"not_before" help:"until when it keeps the queue closed at least"`
-	Age        *float64 `json:"age_seconds" help:"how long it has held the lock"`
-	Data       *string  `json:"data" help:"what it publishes, if that is UTF-8"`
-	Base64     *string  `json:"data_base64" help:"the same as base64"`
+	Event    string          `json:"event" help:"waiting"`
+	Time     time.Time       `json:"time" help:"when this was written"`
+	Entity   string          `json:"entity" help:"the entity"`
+	Reason   string          `json:"reason" help:"what the lock is for"`
+	Ticket   string          `json:"ticket" help:"the ticket of this waiter"`
+	Position int             `json:"position" help:"1 is the next"`
+	Ahead    int             `json:"tickets_ahead" help:"how many tickets are before it"`
+	Waited   float64         `json:"waited_seconds" help:"how long it has waited"`
+	Expected *float64        `json:"expected_seconds" help:"until its turn; 0: at any time"`
+	Deadline *time.Time      `json:"deadline" help:"when the wait is given up"`
+	Holder   *display.Holder `json:"holder" help:"the present holder"`
 }
 
 // JSON returns the view as one object, in one line.
@@ -171,26 +153,11 @@ func (v View) JSON(now time.Time) string {
 		o.Deadline = new(v.Deadline.UTC())
 	}
 	if p.Serving != nil {
-		o.Holder = newHolder(*p.Serving, now.Sub(v.Seen))
+		h := *p.Serving
+		h.Age += now.Sub(v.Seen) // Remaining stays: the lease may have been renewed since
+		o.Holder = new(display.NewHolder(h))
 	}
 	return encode(o)
-}
-
-func newHolder(h queue.Holder, since time.Duration) *holder {
-	o := &holder{Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless(), Closed: h.Closed}
-	if !h.NotBefore.IsZero() {
-		o.NotBefore = new(display.At(h.NotBefore))
-	}
-	if !h.Since.IsZero() {
-		o.Age = new(display.Seconds(h.Age + since))
-	}
-	if len(h.Data) > 0 {
-		o.Base64 = new(base64.StdEncoding.EncodeToString(h.Data))
-		if text := string(h.Data); utf8.ValidString(text) {
-			o.Data = &text
-		}
-	}
-	return o
 }
 
 // outcome is the end of a wait for programs.
@@ -240,20 +207,8 @@ func encode(o any) string {
 	return string(text)
 }
 
-// span returns a duration in two units at most.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "<1s"
-	case d < time.Minute:
-		return strconv.Itoa(int(d/time.Second)) + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
+// span returns a duration in whole seconds.
+func span(d time.Duration) string { return display.Age(d.Truncate(time.Second)) }
 
 // outage is a note for programs.
 type outage struct {

@@ -46,8 +46,8 @@ func TestLine(t *testing.T) {
 			v.Progress.EstimatedWait, v.Progress.Estimated = time.Minute, true
 			v.Progress.Serving.Since, v.Progress.Serving.Age = seen, 26*time.Hour
 			v.Progress.Serving.Data, v.Deadline = []byte("make deploy"), seen.Add(3*time.Minute)
-		}), 20 * time.Second, `queuelock: waiting for "x" (lock): position 3, 2 tickets ahead, held by vm:123 (ticket 7) for 1d02h: make deploy; ` +
-			`waited 1h00m, expected in about 40s, gives up in 2m40s`},
+		}), 20 * time.Second, `queuelock: waiting for "x" (lock): position 3, 2 tickets ahead, held by vm:123 (ticket 7) for 26h0m20s: make deploy; ` +
+			`waited 1h0m20s, expected in about 40s, gives up in 2m40s`},
 		{at(2, func(v *View) { v.Progress.TicketsAhead, v.Progress.Serving.Data = 1, []byte("\x1b[2J") }), 0,
 			`queuelock: waiting for "x" (lock): position 2, 1 ticket ahead, held by vm:123 (ticket 7): "\x1b[2J"; waited <1s`},
 		{at(1, func(v *View) { v.Progress.EstimatedWait, v.Progress.Estimated = time.Second, true }), 2 * time.Second, // the guess was wrong
@@ -87,10 +87,12 @@ func TestJSON(t *testing.T) {
 		v.Progress.TicketsAhead, v.Progress.EstimatedWait, v.Progress.Estimated, v.Progress.Key.Reason = 2, time.Minute, true, "why"
 		v.Progress.Serving.Since, v.Progress.Serving.Age = seen, 90*time.Second
 		v.Progress.Serving.Data, v.Deadline = []byte("make"), seen.Add(time.Hour)
+		v.Progress.Serving.Lease, v.Progress.Serving.Remaining = queue.Lease{TTL: time.Minute}, 15*time.Second
 	})
 	want := `{"event":"waiting","time":"2026-01-02T03:04:15Z","entity":"x","reason":"why","ticket":"9","position":3,"tickets_ahead":2,` +
-		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","turn":"7","follow":0,"owner":"vm:123",` +
-		`"shared":false,"fail_closed":false,"closed":false,"not_before":null,"age_seconds":100,"data":"make","data_base64":"bWFrZQ=="}}`
+		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","turn":"7","follow":0,"id":"","beat":0,` +
+		`"owner":"vm:123","shared":false,"group":null,"since":"2026-01-02T03:04:05Z","age_seconds":100,"remaining_seconds":15,"ttl_seconds":60,"delay_seconds":0,` +
+		`"fail_closed":false,"expired":false,"closed":false,"not_before":null,"revoked":null,"data":"make","data_base64":"bWFrZQ==","problem":null}}`
 	if got := v.JSON(seen.Add(10 * time.Second)); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
