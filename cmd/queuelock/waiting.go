@@ -7,14 +7,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// defaultWidth is the width of a terminal that does not say how wide it is.
-const defaultWidth = 80
 
 // progressStyles are the styles that --progress names. The style of "auto" is found out.
 var progressStyles = map[string]progress.Style{
@@ -32,7 +29,7 @@ func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
 	case f.progress != "auto":
 		return style, nil
 	}
-	if file, ok := direct(out).(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" && inForeground(file) {
+	if file, ok := direct(out).(*os.File); ok && screen.Of(file) != nil && inForeground(file) {
 		return progress.Screen, nil
 	}
 	return progress.Plain, nil
@@ -44,17 +41,8 @@ func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style prog
 	if limit, limited := wait.Limit(); limited {
 		cfg.Deadline = time.Now().Add(limit)
 	}
-	if style == progress.Screen {
-		cfg.Out = direct(cfg.Out)
-	}
-	if file, ok := direct(cfg.Out).(*os.File); ok {
-		cfg.Visible = func() bool { return inForeground(file) }
-		cfg.Width = func() int {
-			if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-				return width
-			}
-			return defaultWidth
-		}
+	if file, ok := direct(cfg.Out).(*os.File); ok && style == progress.Screen {
+		cfg.Screen, cfg.Visible = screen.Of(file), func() bool { return inForeground(file) }
 	}
 	return progress.Start(ctx, cfg)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -23,7 +24,7 @@ func (f *statusFlags) watching(cmd *cobra.Command, client *queuelock.Client, s *
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var terminal *screen.Screen
-	if f.output == "table" || f.output == "wide" {
+	if (f.output == "table" || f.output == "wide") && runtime.GOOS != "windows" { // whose consoles need not know the sequences
 		terminal = screen.Of(direct(cmd.OutOrStdout()))
 	}
 	ticks := time.NewTicker(f.interval)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 )
 
 // Style is the form in which a Reporter writes.
@@ -47,9 +47,8 @@ type Config struct {
 	Out      io.Writer
 	Style    Style
 	Deadline time.Time // when the wait is given up; zero: never
-	// Width returns the columns of the screen, and Visible whether this process may draw on
-	// it: a process in the background may not.
-	Width   func() int
+	// Screen is drawn on in its style, if Visible says that this process may: one in the background may not.
+	Screen  *screen.Screen
 	Visible func() bool
 }
 
@@ -60,7 +59,6 @@ type Reporter struct {
 	notes chan note // of outages
 	stop  context.CancelFunc
 	done  chan struct{}
-	drawn int // how many lines are on the screen
 }
 
 // Start starts a Reporter. It is silent once the deadline is over: what happens then is no
@@ -114,7 +112,7 @@ func (r *Reporter) End() {
 // run writes a report at the first news, at each change and in intervals.
 func (r *Reporter) run(ctx context.Context) {
 	defer close(r.done)
-	defer r.erase()
+	defer r.draw("")
 	least, most := r.intervals()
 	var latest, last View
 	var written time.Time // zero: nothing was
@@ -171,13 +169,7 @@ func (r *Reporter) write(v View, now time.Time) {
 	case JSON:
 		_, _ = fmt.Fprintln(r.cfg.Out, v.JSON(now))
 	case Screen:
-		if !r.cfg.Visible() {
-			r.drawn = 0 // the shell has written below
-			return
-		}
-		lines := v.Screen(now, r.cfg.Width()-1) // in the last column some terminals wrap
-		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn)+strings.Join(lines, "\n")+"\n")
-		r.drawn = len(lines)
+		r.draw(v.Screen(now))
 	}
 }
 
@@ -187,24 +179,18 @@ func (r *Reporter) tell(n note, now time.Time) {
 	case JSON:
 		_, _ = fmt.Fprintln(r.cfg.Out, n.JSON(now))
 	case Screen, Plain:
-		r.erase()
-		r.drawn = 0
+		r.draw("")
 		_, _ = fmt.Fprintln(r.cfg.Out, display.Escape("queuelock: "+n.text))
 	}
 }
 
-// erase removes what was drawn.
-func (r *Reporter) erase() {
-	if r.drawn > 0 && r.cfg.Visible() {
-		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn))
+// draw draws a text in place of the last, an empty one to erase that. In the background nothing is: the shell writes there.
+func (r *Reporter) draw(text string) {
+	switch {
+	case r.cfg.Screen == nil:
+	case r.cfg.Visible():
+		_ = r.cfg.Screen.Draw(text)
+	default:
+		r.cfg.Screen.Leave()
 	}
-}
-
-// erasure returns the codes that go back to the first of those lines, and clear what is
-// below. https://ecma-international.org/publications-and-standards/standards/ecma-48/
-func erasure(lines int) string {
-	if lines == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines)
 }

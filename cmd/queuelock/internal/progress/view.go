@@ -39,17 +39,13 @@ func (v View) Line(now time.Time) string {
 	return display.Escape(line + "; " + v.times(now))
 }
 
-// Screen returns the view as lines of at most that many columns.
-func (v View) Screen(now time.Time, width int) []string {
-	lines := []string{"queuelock: " + v.place()}
+// Screen returns the view as up to three lines.
+func (v View) Screen(now time.Time) string {
+	text := "queuelock: " + v.place() + "\n"
 	if h := v.holder(now); h != "" {
-		lines = append(lines, "  "+h)
+		text += "  " + h + "\n"
 	}
-	lines = append(lines, "  "+v.times(now))
-	for i, line := range lines {
-		lines[i] = ansi.Truncate(display.Escape(line), width, "…")
-	}
-	return lines
+	return text + "  " + v.times(now)
 }
 
 // place returns the lock and the position of the waiter.
