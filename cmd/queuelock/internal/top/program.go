@@ -61,6 +61,14 @@ func (c Config) silence() time.Duration {
 	return silence
 }
 
+// described is an error as a person reads it.
+func (c Config) described(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(c.Describe(err))
+}
+
 // meter counts the units that were used.
 type meter struct {
 	units atomic.Int64 // in tenths
@@ -106,7 +114,7 @@ func (c Config) scan(ctx context.Context, m *meter, progress func(Progress)) Sca
 	}
 	for state, err := range c.Scan(ctx, c.scanRate(), onPage) {
 		if state == nil {
-			s.Err = errors.New(c.Describe(err))
+			s.Err = c.described(err)
 			break
 		}
 		line := display.NewLine(state, err)
@@ -152,16 +160,16 @@ func Lines(ctx context.Context, out io.Writer, c Config) error {
 func Once(ctx context.Context, out io.Writer, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode}
+	m := Model{Config: c}
 	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
-		m = m.scan(s)
+		m.take(s)
 		cancel()
 	})
 	if m.failure != "" {
 		return errors.New(m.failure)
 	}
 	m.width, m.height = 80, frame+max(1, len(m.shown()))
-	lines, _, _ := m.View()
+	lines, _, _ := m.lines()
 	var b strings.Builder
 	for _, line := range lines[:len(lines)-1] {
 		if line = strings.TrimRight(line, " "); line != "" {
@@ -174,7 +182,8 @@ func Once(ctx context.Context, out io.Writer, c Config) error {
 
 // describe prints a scan, and what of it does not change by itself.
 func describe(s Scanned) (text, essence string) {
-	m := Model{}.scan(s)
+	var m Model
+	m.take(s)
 	if s.Err != nil {
 		return m.failure + "\n", m.failure
 	}
@@ -194,24 +203,25 @@ func describe(s Scanned) (text, essence string) {
 	return b.String(), essence
 }
 
-// program is a Model for bubbletea.
-type program struct {
-	Model
-	ctx    context.Context
-	config Config
-	meter  *meter
-}
-
 // Run shows the view until the user or ctx ends it.
 func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var scanning sync.WaitGroup
 	defer func() { cancel(); scanning.Wait() }()
-	m := &meter{}
-	p := tea.NewProgram(program{
-		Model: Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode, Silence: c.silence(), now: time.Now()},
-		ctx:   ctx, config: c, meter: m,
-	}, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	m := Model{Config: c, ctx: ctx, meter: new(meter), now: time.Now()}
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	ticks := time.NewTicker(c.lookInterval())
+	defer ticks.Stop()
+	scanning.Go(func() {
+		for {
+			select {
+			case now := <-ticks.C:
+				p.Send(Tick(now))
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 	failed := make(chan error, 1) // to connect
 	scanning.Go(func() {
 		if c.Open != nil {
@@ -220,9 +230,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 				p.Quit()
 				return
 			}
-			p.Send(opened{c})
+			p.Send(c)
 		}
-		c.scans(ctx, m, func(pr Progress) { p.Send(pr) }, func(s Scanned) { p.Send(s) })
+		c.scans(ctx, m.meter, func(pr Progress) { p.Send(pr) }, func(s Scanned) { p.Send(s) })
 	})
 	unhook := context.AfterFunc(ctx, p.Quit)
 	defer unhook()
@@ -237,70 +247,14 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	return err
 }
 
-// opened is a Config with a connection.
-type opened struct{ Config }
-
-// Init implements tea.Model, as do the methods below.
-func (p program) Init() tea.Cmd { return p.tick() }
-
-func (p program) tick() tea.Cmd {
-	return tea.Tick(p.config.lookInterval(), func(now time.Time) tea.Msg { return Tick(now) })
-}
-
-func (p program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	var cmds []tea.Cmd
-	switch m := msg.(type) {
-	case opened:
-		p.config = m.Config
-		return p, nil
-	case tea.KeyPressMsg:
-		msg = Key(m.String())
-	case tea.WindowSizeMsg:
-		msg = Resized{m.Width, m.Height}
-	case Tick:
-		cmds = append(cmds, p.tick())
-	}
-	model, effects := p.Model.Update(msg)
-	p.Model = model
-	for _, e := range effects {
-		cmds = append(cmds, p.run(e))
-	}
-	return p, tea.Batch(cmds...)
-}
-
-// run returns the command of an effect.
-func (p program) run(e Effect) tea.Cmd {
-	described := func(err error) error {
-		if err == nil {
-			return nil
-		}
-		return errors.New(p.config.Describe(err))
-	}
-	switch e := e.(type) {
-	case Inspect:
-		return func() tea.Msg {
-			state, err := p.config.Inspect(p.ctx, e.Key)
-			if err == nil {
-				p.meter.add(float64(1 + len(state.Waiting)/12)) // a row has about 300 bytes
-			}
-			return Inspected{e.Key, state, described(err)}
-		}
-	case Evict:
-		return func() tea.Msg {
-			holder, err := p.config.Evict(p.ctx, e)
-			return Evicted{holder, described(err)}
-		}
-	}
-	return tea.Quit
-}
-
 // colours are what a terminal is sent before a line of that tone.
 var colours = map[tone]string{long: "\x1b[33m", over: "\x1b[31m"}
 
-func (p program) View() tea.View {
-	lines, tones, selected := p.Model.View()
-	if !p.config.Plain {
-		width, _ := p.size()
+// View draws the state.
+func (m Model) View() tea.View {
+	lines, tones, selected := m.lines()
+	if !m.Plain {
+		width, _ := m.size()
 		for i, t := range tones {
 			if i != selected {
 				lines[i] = colours[t] + lines[i] + "\x1b[m"

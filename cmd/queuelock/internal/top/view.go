@@ -49,9 +49,9 @@ type page struct {
 	selected int
 }
 
-// View returns the lines of the screen, as many as fit and as long as fit, the tones of
+// lines returns the lines of the screen, as many as fit and as long as fit, the tones of
 // those that are not calm, and the index of the line that is selected, or -1.
-func (m Model) View() (lines []string, tones map[int]tone, selected int) {
+func (m Model) lines() (lines []string, tones map[int]tone, selected int) {
 	width, height := m.size()
 	var s page
 	switch {
@@ -96,7 +96,7 @@ func (m Model) notice() string {
 		return fmt.Sprintf("! outage: what is shown is %s old: %s", display.Age(m.now.Sub(m.scanned)), m.failure)
 	case m.failure != "":
 		return "! " + m.failure
-	case !m.scanned.IsZero() && m.Silence > 0 && m.now.Sub(m.heard) > m.Silence:
+	case !m.scanned.IsZero() && m.now.Sub(m.heard) > m.silence():
 		return fmt.Sprintf("! no answer for %s: what is shown is %s old", display.Age(m.now.Sub(m.heard)), display.Age(m.now.Sub(m.scanned)))
 	case m.scanned.IsZero() && !m.inspecting:
 		return "the first scan is under way"
