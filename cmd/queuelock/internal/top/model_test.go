@@ -81,6 +81,9 @@ func play(msgs ...tea.Msg) (Model, []any) {
 }
 
 func screen(m Model) string {
-	lines, _, _ := m.lines()
-	return strings.Join(lines, "\n")
+	var texts []string
+	for _, l := range m.lines() {
+		texts = append(texts, l.text)
+	}
+	return strings.Join(texts, "\n")
 }

@@ -169,11 +169,11 @@ func Once(ctx context.Context, out io.Writer, c Config) error {
 		return errors.New(m.failure)
 	}
 	m.width, m.height = 80, frame+max(1, len(m.shown()))
-	lines, _, _ := m.lines()
+	lines := m.lines()
 	var b strings.Builder
-	for _, line := range lines[:len(lines)-1] {
-		if line = strings.TrimRight(line, " "); line != "" {
-			b.WriteString(line + "\n")
+	for _, l := range lines[:len(lines)-1] {
+		if l.text != "" {
+			b.WriteString(strings.TrimRight(l.text, " ") + "\n")
 		}
 	}
 	_, err := io.WriteString(out, b.String())
@@ -252,19 +252,19 @@ var colours = map[tone]string{long: "\x1b[33m", over: "\x1b[31m"}
 
 // View draws the state.
 func (m Model) View() tea.View {
-	lines, tones, selected := m.lines()
-	if !m.Plain {
-		width, _ := m.size()
-		for i, t := range tones {
-			if i != selected {
-				lines[i] = colours[t] + lines[i] + "\x1b[m"
-			}
+	width, _ := m.size()
+	var texts []string
+	for _, l := range m.lines() {
+		switch {
+		case m.Plain:
+		case l.selected:
+			l.text = "\x1b[7m" + colours[l.tone] + display.Fit(l.text, width) + "\x1b[m"
+		case l.tone != calm:
+			l.text = colours[l.tone] + l.text + "\x1b[m"
 		}
-		if selected >= 0 {
-			lines[selected] = "\x1b[7m" + colours[tones[selected]] + display.Fit(lines[selected], width) + "\x1b[m"
-		}
+		texts = append(texts, l.text)
 	}
-	view := tea.NewView(strings.Join(lines, "\n"))
+	view := tea.NewView(strings.Join(texts, "\n"))
 	view.AltScreen = true
 	return view
 }

@@ -41,46 +41,31 @@ const (
 // longWait is a wait that is shown in a colour.
 const longWait = time.Minute
 
-// page is a title and what is below it, with the index of the row that is selected, or -1.
-type page struct {
-	title    string
-	body     []string
-	tones    map[int]tone // by index of body
-	selected int
+// line is a line of the screen.
+type line struct {
+	text     string
+	tone     tone
+	selected bool
 }
 
-// lines returns the lines of the screen, as many as fit and as long as fit, the tones of
-// those that are not calm, and the index of the line that is selected, or -1.
-func (m Model) lines() (lines []string, tones map[int]tone, selected int) {
+// lines returns the lines of the screen, as many as fit and as long as fit.
+func (m Model) lines() []line {
 	width, height := m.size()
-	var s page
+	title, body := "queuelock top: keys", helpText
 	switch {
 	case m.help:
-		s = m.helpText()
 	case m.inspecting:
-		s = m.detail(width)
+		title, body = m.detail(width)
 	default:
-		s = m.list(width)
+		title, body = m.list(width)
 	}
-	title, body, selected := s.title, s.body, s.selected
-	tones = map[int]tone{}
-	for i, t := range s.tones {
-		if t != calm && i+2 < height-1 {
-			tones[i+2] = t
-		}
+	all := append([]line{{text: title}, {text: m.notice()}}, body...)
+	all = append(all, make([]line, height)...)
+	all = append(all[:height-1], line{text: m.footer(width)})
+	for i := range all {
+		all[i].text = ansi.Truncate(all[i].text, width, "…")
 	}
-	lines = append([]string{title, m.notice()}, body...)
-	for len(lines) < height-1 {
-		lines = append(lines, "")
-	}
-	lines = append(lines[:height-1], m.footer(width))
-	if selected += 2; selected < 2 || selected >= height-1 {
-		selected = -1
-	}
-	for i, line := range lines {
-		lines[i] = ansi.Truncate(line, width, "…")
-	}
-	return lines, tones, selected
+	return all
 }
 
 // notice is the line of messages: a question, the result of a key, or a failure.
@@ -121,23 +106,28 @@ func (e Evict) question() string {
 }
 
 // helpText lists the keys.
-func (m Model) helpText() page {
-	return page{title: "queuelock top: keys", selected: -1, body: []string{
-		"up down, pgup pgdn   choose a queue, or a holder of the inspected one",
-		"home end             the first, the last",
-		"enter                inspect: holders, waiters, data",
-		"esc                  back to the list; there, drop the filter",
-		"/                    only queues with this text in name, owner or data",
-		"o                    order by wait, by hold, by name",
-		"a                    show idle queues too",
-		"e                    evict the chosen holder, after a question",
-		"E                    while inspecting: evict the holder of the moment",
-		"q, ctrl+c            quit",
-		"",
-		"over: the lease of a holder, or of so many waiters, has ended (red)",
-		"yellow: a wait of more than a minute",
-		"any key: back",
-	}}
+var helpText = texts(
+	"up down, pgup pgdn   choose a queue, or a holder of the inspected one",
+	"home end             the first, the last",
+	"enter                inspect: holders, waiters, data",
+	"esc                  back to the list; there, drop the filter",
+	"/                    only queues with this text in name, owner or data",
+	"o                    order by wait, by hold, by name",
+	"a                    show idle queues too",
+	"e                    evict the chosen holder, after a question",
+	"E                    while inspecting: evict the holder of the moment",
+	"q, ctrl+c            quit",
+	"",
+	"over: the lease of a holder, or of so many waiters, has ended (red)",
+	"yellow: a wait of more than a minute",
+	"any key: back",
+)
+
+func texts(all ...string) (lines []line) {
+	for _, text := range all {
+		lines = append(lines, line{text: text})
+	}
+	return lines
 }
 
 // columns are those of the list. The narrowest keeps names, as a queue that cannot be named cannot be found.
@@ -152,12 +142,11 @@ var columns = []display.Column{
 const chartsFrom, dataFrom = 80, 120
 
 // list returns the list of queues.
-func (m Model) list(width int) page {
-	s := page{tones: map[int]tone{}, selected: -1}
-	s.title = fmt.Sprintf("queuelock top: table %q, %d of %d queues busy, by %v", m.Table, m.busy, m.total, m.order)
+func (m Model) list(width int) (title string, body []line) {
+	title = fmt.Sprintf("queuelock top: table %q, %d of %d queues busy, by %v", m.Table, m.busy, m.total, m.order)
 	list, rows := m.shown(), m.rows()
 	if hidden := m.busy - len(list); hidden > 0 && !m.all {
-		s.title += fmt.Sprintf(", %d not shown", hidden)
+		title += fmt.Sprintf(", %d not shown", hidden)
 	}
 	at := m.cursor(list)
 	var cells [][]string
@@ -168,33 +157,26 @@ func (m Model) list(width int) page {
 		}
 		cells = append(cells, m.row(mark, e, width))
 	}
-	lines := display.Draw(1, width, columns, cells)
-	s.body = lines[:1]
+	all := texts(display.Draw(1, width, columns, cells)...)
+	for i, e := range list {
+		_, longest := e.Times()
+		all[1+i].tone, all[1+i].selected = toneOf(e.Expired || e.ExpiredWaiting > 0, longest), i == at
+	}
 	from := max(0, min(at-rows/2, len(list)-rows))
 	to := min(from+rows, len(list))
-	if to < len(list) && rows > 2 {
-		to-- // for how many are below
+	if to == len(list) || rows <= 2 {
+		return title, append(all[:1:1], all[1+from:1+to]...)
 	}
-	for i := from; i < to; i++ {
-		if i == at {
-			s.selected = len(s.body)
-		}
-		s.tones[len(s.body)] = list[i].tone()
-		s.body = append(s.body, lines[1+i])
-	}
-	if below := len(list) - to; below > 0 && rows > 2 {
-		s.body = append(s.body, fmt.Sprintf("  … %d more", below))
-	}
-	return s
+	body = append(all[:1:1], all[1+from:to]...)
+	return title, append(body, line{text: fmt.Sprintf("  … %d more", len(list)-to+1)})
 }
 
-// tone returns how urgent a queue is.
-func (e entry) tone() tone {
-	_, longest := e.Times()
+// toneOf returns the tone of what has expired, or waits for so long.
+func toneOf(expired bool, wait time.Duration) tone {
 	switch {
-	case e.Expired || e.ExpiredWaiting > 0:
+	case expired:
 		return over
-	case longest > longWait:
+	case wait > longWait:
 		return long
 	}
 	return calm
@@ -229,45 +211,31 @@ func (m Model) row(mark string, e entry, width int) []string {
 }
 
 // detail returns one queue: its holders and its waiters.
-func (m Model) detail(width int) page {
-	title, selected := display.Owner(m.subject.String()), -1
-	tones := map[int]tone{}
-	if m.state == nil {
-		return page{title: title + ": …", selected: selected}
+func (m Model) detail(width int) (title string, body []line) {
+	title, s := display.Owner(m.subject.String())+": ", m.state
+	if s == nil {
+		return title + "…", nil
 	}
-	s := m.state
-	title += ": " + display.Headline(s, "no such queue")
+	body = texts(display.Entries(s, s.Serving, false, width, m.place)...)
 	for i, h := range s.Serving {
-		if h.Expired() {
-			tones[1+i] = over
-		}
+		body[1+i].tone, body[1+i].selected = toneOf(h.Expired(), 0), i == m.holder
 	}
 	for i, w := range s.Waiting {
-		switch {
-		case w.Problem != nil:
-		case w.Expired():
-			tones[1+len(s.Serving)+i] = over
-		case w.Age > longWait:
-			tones[1+len(s.Serving)+i] = long
-		}
+		body[1+len(s.Serving)+i].tone = toneOf(w.Expired() && w.Problem == nil, w.Age)
 	}
-	if len(s.Serving) > 0 {
-		selected = 1 + m.holder
-	}
-	body := display.Entries(s, s.Serving, false, width, m.place)
 	_, height := m.size()
 	room := height - 3
-	data := append(display.Facts(s), display.Notes(s, nil)...)
-	data = data[:min(len(data), room/3)] // the rest is for the list
-	if room -= len(data); len(body) > room {
+	notes := append(display.Facts(s), display.Notes(s, nil)...)
+	notes = notes[:min(len(notes), room/3)] // the rest is for the list
+	if room -= len(notes); len(body) > room {
 		hidden := len(body) - room + 1
 		after := queue.State{Waiting: s.Waiting[max(0, len(s.Waiting)-hidden):]}
-		body = append(body[:room-1], fmt.Sprintf("  and %d more waiters", after.Waiters()))
+		body = append(body[:room-1], line{text: fmt.Sprintf("  and %d more waiters", after.Waiters())})
 	}
-	for _, line := range data {
-		body = append(body, "  "+line)
+	for _, text := range notes {
+		body = append(body, line{text: "  " + text})
 	}
-	return page{title, body, tones, selected}
+	return title + display.Headline(s, "no such queue"), body
 }
 
 // place marks the holder that is chosen, and says how many places a waiter has moved up.

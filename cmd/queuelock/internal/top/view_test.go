@@ -3,7 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +23,7 @@ func TestList(t *testing.T) {
 		scanned(held("deploy/prod", 4*time.Second, 3*time.Second), held("report", 66*time.Second), idle("old")),
 		scanned(held("deploy/prod", time.Second, 2*time.Second), held("report", 68*time.Second), idle("old")),
 		Tick(now.Add(1500*time.Millisecond)), press("down"))
-	lines, _, selected := m.lines()
+	lines := strings.Split(screen(m), "\n")
 	want := []string{
 		`queuelock top: table "queuelock", 2 of 3 queues busy, by wait`,
 		``,
@@ -39,8 +39,8 @@ func TestList(t *testing.T) {
 		lines[i] = strings.TrimRight(lines[i], " ")
 		want[i] = strings.TrimRight(want[i], " ")
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || selected != 4 {
-		t.Errorf("line %d is selected (-want +got)\n%s", selected, diff)
+	if diff := cmp.Diff(want, lines); diff != "" || selected(m) != 4 {
+		t.Errorf("line %d is selected (-want +got)\n%s", selected(m), diff)
 	}
 }
 
@@ -84,9 +84,9 @@ func TestFits(t *testing.T) {
 			if width == 0 {
 				width, height = 80, 24
 			}
-			lines, _, selected := m.lines()
-			if len(lines) != height || selected >= height-1 || (name == "list" || name == "end") && selected < 0 {
-				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected)
+			lines := strings.Split(screen(m), "\n")
+			if len(lines) != height || selected(m) >= height-1 || (name == "list" || name == "end") && selected(m) < 0 {
+				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected(m))
 			}
 			for i, line := range lines {
 				if ansi.StringWidth(line) > width || strings.ContainsAny(line, "\x1b\n") {
@@ -166,9 +166,18 @@ func TestTones(t *testing.T) {
 	dead := held("a", time.Minute, 3*time.Second)
 	dead.Serving[0].Remaining = 0
 	m, _ := play(scanned(dead, held("b", time.Second, 2*time.Minute), held("c", time.Second, time.Second)))
-	if _, tones, _ := m.lines(); !reflect.DeepEqual(tones, map[int]tone{3: long, 4: over}) {
+	var tones []tone
+	for _, l := range m.lines() {
+		tones = append(tones, l.tone)
+	}
+	if want := append([]tone{calm, calm, calm, long, over}, make([]tone, 19)...); !slices.Equal(tones, want) {
 		t.Errorf("%v in\n%s", tones, screen(m))
 	}
+}
+
+// selected returns the index of the line that is selected; -1: none is.
+func selected(m Model) int {
+	return slices.IndexFunc(m.lines(), func(l line) bool { return l.selected })
 }
 
 // TestOutage checks that the view says how old it is, when a scan fails and when none answers.
