@@ -170,7 +170,7 @@ func (f *lsFlags) print(out io.Writer, lines []display.Line, more bool) error {
 		}
 		return nil
 	}
-	return display.Lines(out, lines, display.Columns{Wide: f.output == "wide", Units: f.units})
+	return display.Lines(out, lines, f.output == "wide", f.units)
 }
 
 func count(n int, thing string) string {

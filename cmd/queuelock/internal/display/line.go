@@ -172,30 +172,24 @@ func (l Line) Cells(live bool) (mode, holder, held, waiting, longest string) {
 	return mode, holder, held, waiting, longest
 }
 
-// Columns say which columns a list has.
-type Columns struct {
-	Wide  bool // no name is cut
-	Units bool // those in an hour
-}
-
-// Lines prints the table of a list.
-func Lines(out io.Writer, lines []Line, c Columns) error {
+// Lines prints the table of a list. If it is wide, no name is cut.
+func Lines(out io.Writer, lines []Line, wide, units bool) error {
 	name, owner := 40, 33
-	if c.Wide {
+	if wide {
 		name, owner = 0, 0
 	}
 	var rows [][]string
 	for _, l := range lines {
 		mode, holder, held, waiting, longest := l.Cells(false)
-		writes, reads := "", ""
-		if c.Units {
-			writes, reads = l.Units.cells()
-		}
+		writes, reads := l.Units.cells()
 		rows = append(rows, []string{l.Name(), Owner(l.Reason), mode, holder, held, waiting, longest, writes, reads})
 	}
 	columns := []Column{
 		{Heading: "ENTITY", Most: name}, {Heading: "REASON", Most: name}, {Heading: "MODE"}, {Heading: "HOLDER", Most: owner},
 		{Heading: "HELD FOR"}, {Heading: "WAITING"}, {Heading: "LONGEST WAIT"}, {Heading: "WRITES/H"}, {Heading: "READS/H"},
+	}
+	if !units {
+		columns = columns[:7]
 	}
 	_, err := fmt.Fprintln(out, strings.Join(Draw(2, 0, columns, rows), "\n"))
 	return err

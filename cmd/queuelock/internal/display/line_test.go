@@ -44,7 +44,7 @@ func TestClosedLine(t *testing.T) {
 				t.Errorf("held for %v, %v", held, l.HeldFor)
 			}
 			var out strings.Builder
-			if err := Lines(&out, []Line{l}, Columns{}); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
+			if err := Lines(&out, []Line{l}, false, false); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
 				t.Errorf("%v, %s", err, out.String())
 			}
 		})
@@ -140,7 +140,7 @@ func TestUnits(t *testing.T) {
 	}
 	var out strings.Builder
 	line := NewLine(&queue.State{Entity: "x", Reason: "lock", Issued: ticket.FromUint64(1), Serving: []queue.Holder{h}}, nil)
-	if err := Lines(&out, []Line{line}, Columns{Units: true}); err != nil || !strings.Contains(out.String(), "WRITES/H  READS/H\n") || !strings.HasSuffix(out.String(), " 130       0\n") {
+	if err := Lines(&out, []Line{line}, false, true); err != nil || !strings.Contains(out.String(), "WRITES/H  READS/H\n") || !strings.HasSuffix(out.String(), " 130       0\n") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

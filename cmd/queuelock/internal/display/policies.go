@@ -10,12 +10,6 @@ import (
 // Closed is the state of a queue whose last turn was released, and that stays closed.
 const Closed = "closed"
 
-// ClosedUntil returns when a queue without a holder opens; false if it has a holder, or is open.
-func ClosedUntil(s *queue.State) (at time.Time, closed bool) {
-	h, closed := closing(s)
-	return h.NotBefore, closed
-}
-
 // closing returns the first entry that keeps a queue without a holder closed.
 func closing(s *queue.State) (h queue.Holder, closed bool) {
 	if all := taken(s); len(all) > 0 && len(queue.Turns(all)) == 0 {
@@ -69,10 +63,12 @@ func newRevoked(r *queue.Revocation) *Revoked {
 }
 
 // known returns a time, nil if it is not known.
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
+func known(t time.Time) *time.Time { return orNull(t.UTC()) }
+
+// orNull returns nil for the zero value.
+func orNull[T comparable](v T) *T {
+	if v == *new(T) {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return &v
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,7 +27,7 @@ const (
 
 // StateOf returns which of the states a queue is in.
 func StateOf(s *queue.State) string {
-	switch _, closed := ClosedUntil(s); {
+	switch _, closed := closing(s); {
 	case closed:
 		return Closed
 	case len(queue.Turns(s.Serving)) > 0:
@@ -181,18 +180,13 @@ func NewHolder(h queue.Holder) Holder {
 		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
 		Closed: h.Closed, NotBefore: known(h.NotBefore), Revoked: newRevoked(h.Revoked), Since: known(h.Since), Problem: problem(h.Problem),
-	}
-	if h.Group != "" {
-		holder.Group = &h.Group
+		Group: orNull(h.Group), Data: Text(h.Data),
 	}
 	if h.TTL > 0 || h.Endless() {
 		holder.Beat = &h.Beat
 	}
 	if h.TTL > 0 {
 		holder.Remaining, holder.TTL, holder.Delay = new(tenths(h.Remaining)), new(Seconds(h.TTL)), new(Seconds(h.Delay))
-	}
-	if text := string(h.Data); text != "" && utf8.ValidString(text) {
-		holder.Data = &text
 	}
 	if !h.Since.IsZero() {
 		holder.Age = new(tenths(h.Age))
@@ -208,9 +202,7 @@ func newWaiter(w queue.Waiter) Waiter {
 	if w.Problem != nil {
 		return waiter
 	}
-	if w.Group != "" {
-		waiter.Group = &w.Group
-	}
+	waiter.Group = orNull(w.Group)
 	waiter.ID, waiter.Beat, waiter.Owner, waiter.Shared, waiter.Age = &w.ID, &w.Beat, &w.Owner, &w.Shared, new(tenths(w.Age))
 	return waiter
 }

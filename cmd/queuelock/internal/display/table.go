@@ -62,8 +62,8 @@ func Headline(s *queue.State, none string) string {
 	if limit, full := s.Full(); full {
 		line += fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
 	}
-	if at, closed := ClosedUntil(s); closed {
-		line += "; closed until " + At(at)
+	if h, closed := closing(s); closed {
+		line += "; closed until " + At(h.NotBefore)
 	}
 	if s.HoldTime.Mean > 0 {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
@@ -87,9 +87,9 @@ func ResultOf(s *queue.State) string {
 	case r.Until.IsZero():
 		return text + ", for callers that waited"
 	case !s.ReadAt.Before(r.Until):
-		return text + ", too old since " + r.Until.UTC().Format(time.RFC3339)
+		return text + ", too old since " + At(r.Until)
 	default:
-		return text + ", until " + r.Until.UTC().Format(time.RFC3339)
+		return text + ", until " + At(r.Until)
 	}
 }
 
@@ -108,15 +108,12 @@ func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place
 		if !modes {
 			mode = ""
 		}
-		if !wide {
-			beat, since, id = "", "", ""
-		}
 		rows = append(rows, []string{first, tickets, owner, mode, age, lease, beat, since, id})
 	}
 	for _, h := range holders {
 		age, since, first := "?", "?", "served"
 		if !h.Since.IsZero() {
-			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
+			age, since = Age(h.Age), At(h.Since)
 		}
 		if h.Closed {
 			first = "closed"
@@ -129,13 +126,17 @@ func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place
 			row(first, tickets, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
 			continue
 		}
-		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
+		since := At(s.ReadAt.Add(-p.Age))
 		row(first, tickets, HolderOwner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
 	}
-	return Draw(2, width, []Column{
+	columns := []Column{
 		{}, {Heading: "TICKET"}, {Heading: "OWNER", Floor: 10}, {Heading: "MODE", Drop: 1}, {Heading: "FOR"}, {Heading: "LEASE LEFT", Floor: 24},
 		{Heading: "BEAT"}, {Heading: "SINCE"}, {Heading: "ID"},
-	}, rows)
+	}
+	if !wide {
+		columns = columns[:6]
+	}
+	return Draw(2, width, columns, rows)
 }
 
 // Notes returns lines about the holders and the waiters: which holders have no lease, until when they keep the queue closed,

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -447,10 +446,7 @@ func (r *Recorder) Report(name string) Report {
 			return new(display.Seconds(d))
 		}
 		line.Queued, line.Granted = at(t.Waited, t.Queued), at(t.Held, t.Granted)
-		line.Renewed, line.Expired = at(t.Held && t.last.ttl > 0, t.Renewed), at(t.Expired, t.Over)
-		if data := string(t.Data); data != "" && utf8.ValidString(data) {
-			line.Data = &data
-		}
+		line.Data, line.Renewed, line.Expired = display.Text(t.Data), at(t.Held && t.last.ttl > 0, t.Renewed), at(t.Expired, t.Over)
 		report.Turns = append(report.Turns, line)
 	}
 	return report

@@ -198,7 +198,7 @@ func describe(s Scanned) (text, essence string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d queues busy, %s RCU/s\n", s.Busy, s.Total, units(m.used))
 	if len(busy) > 0 {
-		_ = display.Lines(&b, busy, display.Columns{}) // to a Builder, which takes all
+		_ = display.Lines(&b, busy, false, false) // to a Builder, which takes all
 	}
 	return b.String(), essence
 }
