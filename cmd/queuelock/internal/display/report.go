@@ -217,17 +217,10 @@ func Seconds(d time.Duration) float64 {
 func tenths(d time.Duration) float64 { return Seconds(d.Round(100 * time.Millisecond)) }
 
 // Scope returns a scope's name on the command line.
-func Scope(s ticket.Scope) string {
-	switch s {
-	case ticket.ScopeQueue:
-		return "queue"
-	case ticket.ScopeEntity:
-		return "entity"
-	case ticket.ScopeTable:
-		return "table"
-	}
-	return s.String()
-}
+func Scope(s ticket.Scope) string { return strings.ToLower(strings.TrimPrefix(s.String(), "Scope")) }
+
+// Machine prints values for machines, by the name of the format.
+var Machine = map[string]func(io.Writer, any) error{"json": JSON, "yaml": YAML}
 
 // JSON prints a value as one line.
 func JSON(w io.Writer, value any) error {
