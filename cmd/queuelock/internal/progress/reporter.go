@@ -56,7 +56,7 @@ type Config struct {
 type Reporter struct {
 	cfg   Config
 	news  chan View // has the latest that was not read yet
-	notes chan note // of outages
+	notes chan outage
 	stop  context.CancelFunc
 	done  chan struct{}
 }
@@ -64,7 +64,7 @@ type Reporter struct {
 // Start starts a Reporter. It is silent once the deadline is over: what happens then is no
 // waiting.
 func Start(ctx context.Context, cfg Config) *Reporter {
-	r := &Reporter{cfg: cfg, news: make(chan View, 1), notes: make(chan note, 2), done: make(chan struct{})}
+	r := &Reporter{cfg: cfg, news: make(chan View, 1), notes: make(chan outage, 2), done: make(chan struct{})}
 	if cfg.Deadline.IsZero() {
 		ctx, r.stop = context.WithCancel(ctx)
 	} else {
@@ -83,16 +83,14 @@ func (r *Reporter) Report(p queuelock.Progress) {
 	r.news <- View{Progress: p, Seen: time.Now(), Deadline: r.cfg.Deadline} // there is room: this is the only sender
 }
 
-// note says that requests fail, or that they succeed again.
-type note struct {
-	text string
-	over bool
-}
-
 // Outage reports that requests fail, or that this is over. It never waits.
 func (r *Reporter) Outage(text string, over bool) {
+	o := outage{"unavailable", time.Now().UTC(), text}
+	if over {
+		o.Event = "available"
+	}
 	select {
-	case r.notes <- note{text, over}:
+	case r.notes <- o:
 	default: // the output is not read
 	}
 }
@@ -113,7 +111,13 @@ func (r *Reporter) End() {
 func (r *Reporter) run(ctx context.Context) {
 	defer close(r.done)
 	defer r.draw("")
-	least, most := r.intervals()
+	least, most := plainInterval, repeatInterval // between two reports
+	switch r.cfg.Style {
+	case Screen:
+		least, most = drawLimit, drawInterval
+	case JSON:
+		least = jsonInterval
+	}
 	var latest, last View
 	var written time.Time // zero: nothing was
 	next := time.NewTimer(0)
@@ -125,7 +129,7 @@ func (r *Reporter) run(ctx context.Context) {
 			return
 		case latest = <-r.news:
 		case n := <-r.notes:
-			r.tell(n, time.Now())
+			r.tell(n)
 			if r.cfg.Style != Screen || written.IsZero() {
 				continue
 			}
@@ -150,17 +154,6 @@ func (r *Reporter) run(ctx context.Context) {
 	}
 }
 
-// intervals returns the least and the greatest time between two reports.
-func (r *Reporter) intervals() (least, most time.Duration) {
-	switch r.cfg.Style {
-	case Screen:
-		return drawLimit, drawInterval
-	case JSON:
-		return jsonInterval, repeatInterval
-	}
-	return plainInterval, repeatInterval
-}
-
 // write writes a report. A failure of it is worth no failure of the wait.
 func (r *Reporter) write(v View, now time.Time) {
 	switch r.cfg.Style {
@@ -173,14 +166,14 @@ func (r *Reporter) write(v View, now time.Time) {
 	}
 }
 
-// tell writes a note at once. On a screen it stays above what is drawn.
-func (r *Reporter) tell(n note, now time.Time) {
+// tell reports an outage at once. On a screen it stays above what is drawn.
+func (r *Reporter) tell(o outage) {
 	switch r.cfg.Style {
 	case JSON:
-		_, _ = fmt.Fprintln(r.cfg.Out, n.JSON(now))
+		_, _ = fmt.Fprintln(r.cfg.Out, encode(o))
 	case Screen, Plain:
 		r.draw("")
-		_, _ = fmt.Fprintln(r.cfg.Out, display.Escape("queuelock: "+n.text))
+		_, _ = fmt.Fprintln(r.cfg.Out, display.Escape("queuelock: "+o.Message))
 	}
 }
 

@@ -206,20 +206,11 @@ func encode(o any) string {
 // span returns a duration in whole seconds.
 func span(d time.Duration) string { return display.Age(d.Truncate(time.Second)) }
 
-// outage is a note for programs.
+// outage says that requests fail, or that they succeed again.
 type outage struct {
 	Event   string    `json:"event" help:"unavailable: requests fail; available: they do no more"`
 	Time    time.Time `json:"time" help:"when this was written"`
 	Message string    `json:"message" help:"what is wrong, or for how long it was"`
-}
-
-// JSON returns the note as one object, in one line.
-func (n note) JSON(now time.Time) string {
-	event := "unavailable"
-	if n.over {
-		event = "available"
-	}
-	return encode(outage{event, now.UTC(), n.text})
 }
 
 // Objects returns a zero value of each object that is written for programs: those of a wait, of an outage in it, and of its end.
