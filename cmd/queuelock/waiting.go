@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -50,18 +51,17 @@ func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style prog
 // conclude reports the end of a wait to programs. err is nil if the locks were acquired.
 func (f *lockFlags) conclude(cmd *cobra.Command, t *turn, begun time.Time, err error) {
 	now := time.Now()
+	o := progress.Outcome{Event: "acquired", Time: now.UTC(), Tickets: []string{}, Waited: display.Seconds(now.Sub(begun))}
 	if err != nil {
-		var entities []string
 		for _, key := range f.keys {
-			entities = append(entities, key.Entity)
+			o.Entities = append(o.Entities, key.Entity)
 		}
-		reason, by := why(err)
-		say(cmd, progress.NotAcquired(now, now.Sub(begun), entities, busy(err).Error(), reason, by))
-		return
+		o.Event, o.Message = "not_acquired", busy(err).Error()
+		o.Why, o.By = why(err)
+	} else {
+		for _, lock := range t.locks {
+			o.Entities, o.Tickets = append(o.Entities, lock.Key().Entity), append(o.Tickets, lock.Ticket().String())
+		}
 	}
-	var entities, tickets []string
-	for _, lock := range t.locks {
-		entities, tickets = append(entities, lock.Key().Entity), append(tickets, lock.Ticket().String())
-	}
-	say(cmd, progress.Acquired(now, now.Sub(begun), entities, tickets))
+	say(cmd, o.JSON())
 }

@@ -156,8 +156,8 @@ func (v View) JSON(now time.Time) string {
 	return encode(o)
 }
 
-// outcome is the end of a wait for programs.
-type outcome struct {
+// Outcome is the end of a wait for programs.
+type Outcome struct {
 	Event    string    `json:"event" help:"acquired or not_acquired"`
 	Time     time.Time `json:"time" help:"when this was written"`
 	Entities []string  `json:"entities" help:"the entities"`
@@ -178,22 +178,8 @@ const (
 	Superseded Why = "superseded" // a later waiter has come
 )
 
-// Acquired returns the object of a wait that ended with locks.
-func Acquired(now time.Time, waited time.Duration, entities, tickets []string) string {
-	return encode(outcome{Event: "acquired", Time: now.UTC(), Entities: entities, Tickets: tickets, Waited: display.Seconds(waited)})
-}
-
-// NotAcquired returns the object of a wait that ended without. by is the ticket of the later waiter, if that is why.
-func NotAcquired(now time.Time, waited time.Duration, entities []string, message string, why Why, by string) string {
-	o := outcome{
-		Event: "not_acquired", Time: now.UTC(), Entities: entities, Tickets: []string{}, Waited: display.Seconds(waited),
-		Why: &why, Message: message,
-	}
-	if by != "" {
-		o.By = &by
-	}
-	return encode(o)
-}
+// JSON returns the end as one object, in one line.
+func (o Outcome) JSON() string { return encode(o) }
 
 func encode(o any) string {
 	text, err := display.Marshal(o)
@@ -214,4 +200,4 @@ type outage struct {
 }
 
 // Objects returns a zero value of each object that is written for programs: those of a wait, of an outage in it, and of its end.
-func Objects() (waiting, outageOf, end any) { return object{}, outage{}, outcome{} }
+func Objects() (waiting, outageOf, end any) { return object{}, outage{}, Outcome{} }

@@ -102,11 +102,11 @@ func TestJSON(t *testing.T) {
 }
 
 func TestOutcome(t *testing.T) {
-	got := Acquired(seen, 1500*time.Millisecond, []string{"a", "b"}, []string{"1", "2"})
+	got := Outcome{Event: "acquired", Time: seen, Entities: []string{"a", "b"}, Tickets: []string{"1", "2"}, Waited: 1.5}.JSON()
 	if want := `{"event":"acquired","time":"2026-01-02T03:04:05Z","entities":["a","b"],"tickets":["1","2"],"waited_seconds":1.5,"why":null,"superseded_by":null}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	got = NotAcquired(seen, 0, []string{"a"}, "busy", Superseded, "7")
+	got = Outcome{Event: "not_acquired", Time: seen, Entities: []string{"a"}, Tickets: []string{}, Why: new(Superseded), By: new("7"), Message: "busy"}.JSON()
 	if want := `{"event":"not_acquired","time":"2026-01-02T03:04:05Z","entities":["a"],"tickets":[],"waited_seconds":0,"why":"superseded","superseded_by":"7","message":"busy"}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
