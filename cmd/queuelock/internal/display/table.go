@@ -118,16 +118,16 @@ func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place
 		if h.Closed {
 			first = "closed"
 		}
-		row(first, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		row(first, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, holderLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
 		first, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
 		if p.Problem != nil {
-			row(first, tickets, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
+			row(first, tickets, "?", "?", "?", Escape(p.Problem.Error()), "?", "?", "?")
 			continue
 		}
 		since := At(s.ReadAt.Add(-p.Age))
-		row(first, tickets, HolderOwner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
+		row(first, tickets, HolderOwner(p.Owner), modeOf(p.Shared), Age(p.Age), left(p.Remaining, p.TTL), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
 	}
 	columns := []Column{
 		{}, {Heading: "TICKET"}, {Heading: "OWNER", Floor: 10}, {Heading: "MODE", Drop: 1}, {Heading: "FOR"}, {Heading: "LEASE LEFT", Floor: 24},
@@ -252,8 +252,8 @@ func Owner(owner string) string {
 // HolderOwner is Owner, and "?" for an entry whose owner cannot be read.
 func HolderOwner(owner string) string { return cmp.Or(Owner(owner), "?") }
 
-// LeaseLeft returns what is left of a holder's lease, and of its lock delay.
-func LeaseLeft(h queue.Holder) string {
+// holderLeft returns what is left of a holder's lease, and of its lock delay.
+func holderLeft(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
 		return Escape(h.Problem.Error())
@@ -262,20 +262,11 @@ func LeaseLeft(h queue.Holder) string {
 	case h.Closed && h.Remaining > 0:
 		return "opens in " + Age(h.Remaining)
 	case h.Delay > 0 && h.Remaining > 0:
-		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))
-	}
-	if !h.NotBefore.IsZero() && h.Remaining > h.TTL {
+		return left(h.Remaining, h.TTL) + " + " + Duration(h.Delay)
+	case !h.NotBefore.IsZero() && h.Remaining > h.TTL:
 		return Age(h.Remaining)
 	}
 	return left(h.Remaining, h.TTL)
-}
-
-// WaiterLeft returns what is left of a waiter's lease, or what is wrong with its row.
-func WaiterLeft(w queue.Waiter) string {
-	if w.Problem != nil {
-		return Escape(w.Problem.Error())
-	}
-	return left(w.Remaining, w.TTL)
 }
 
 func left(remaining, ttl time.Duration) string {

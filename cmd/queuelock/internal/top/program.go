@@ -247,9 +247,6 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	return err
 }
 
-// colours are what a terminal is sent before a line of that tone.
-var colours = map[tone]string{long: "\x1b[33m", over: "\x1b[31m"}
-
 // View draws the state.
 func (m Model) View() tea.View {
 	width, _ := m.size()
@@ -258,9 +255,9 @@ func (m Model) View() tea.View {
 		switch {
 		case m.Plain:
 		case l.selected:
-			l.text = "\x1b[7m" + colours[l.tone] + display.Fit(l.text, width) + "\x1b[m"
+			l.text = "\x1b[7m" + string(l.tone) + display.Fit(l.text, width) + "\x1b[m"
 		case l.tone != calm:
-			l.text = colours[l.tone] + l.text + "\x1b[m"
+			l.text = string(l.tone) + l.text + "\x1b[m"
 		}
 		texts = append(texts, l.text)
 	}

@@ -29,13 +29,13 @@ func (m Model) rows() int {
 	return height - frame
 }
 
-// tone is how urgent a line is.
-type tone int
+// tone is how urgent a line is: what a terminal is sent before it.
+type tone string
 
 const (
-	calm tone = iota
-	long      // a wait is longer than longWait
-	over      // a lease is over
+	calm tone = ""
+	long tone = "\x1b[33m" // a wait is longer than longWait
+	over tone = "\x1b[31m" // a lease is over
 )
 
 // longWait is a wait that is shown in a colour.
