@@ -77,28 +77,26 @@ type meter struct {
 
 func (m *meter) add(units float64) { m.units.Add(int64(units*10 + 0.5)) }
 
-// scans scans again and again until ctx ends, and gives each result to report.
-func (c Config) scans(ctx context.Context, m *meter, progress func(Progress), report func(Scanned)) {
-	m.began = time.Now()
-	for ctx.Err() == nil {
-		begun := time.Now()
-		s := c.scan(ctx, m, progress)
-		if ctx.Err() != nil {
-			return
+// scans scans again and again, until ctx ends.
+func (c Config) scans(ctx context.Context, m *meter, progress func(Progress)) iter.Seq[Scanned] {
+	return func(yield func(Scanned) bool) {
+		m.began = time.Now()
+		for ctx.Err() == nil {
+			begun := time.Now()
+			s := c.scan(ctx, m, progress)
+			length := c.Interval
+			if c.Rate > 0 { // a scan does not wait for its last pages
+				length = max(length, time.Duration(s.Units/c.scanRate()*float64(time.Second)))
+			}
+			s.At, s.Passed = time.Now(), max(s.Passed, length)
+			if ctx.Err() != nil || !yield(s) {
+				return
+			}
+			select {
+			case <-time.After(time.Until(begun.Add(length))):
+			case <-ctx.Done():
+			}
 		}
-		length := c.Interval
-		if c.Rate > 0 { // a scan does not wait for its last pages
-			length = max(length, time.Duration(s.Units/c.scanRate()*float64(time.Second)))
-		}
-		s.Passed = max(s.Passed, length)
-		pause := time.NewTimer(length - time.Since(begun))
-		s.At = time.Now()
-		report(s)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		pause.Stop()
 	}
 }
 
@@ -138,33 +136,27 @@ func (c Config) scan(ctx context.Context, m *meter, progress func(Progress)) Sca
 // Lines prints the busy queues whenever they have changed, until ctx ends: top without a
 // terminal.
 func Lines(ctx context.Context, out io.Writer, c Config) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	shown, first := "", true
-	var failed error
-	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
+	for s := range c.scans(ctx, new(meter), func(Progress) {}) {
 		text, essence := describe(s)
 		if essence == shown && !first {
-			return
+			continue
 		}
 		shown, first = essence, false
-		if _, err := fmt.Fprintf(out, "%s %s", s.At.UTC().Format(time.RFC3339), text); err != nil {
-			failed = err
-			cancel(err)
+		if _, err := fmt.Fprintf(out, "%s %s", display.At(s.At), text); err != nil {
+			return err
 		}
-	})
-	return failed
+	}
+	return nil
 }
 
 // Once prints the view after one scan, 80 columns wide and as long as the list, without empty lines and the keys.
 func Once(ctx context.Context, out io.Writer, c Config) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	m := Model{Config: c}
-	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
+	for s := range c.scans(ctx, new(meter), func(Progress) {}) {
 		m.take(s)
-		cancel()
-	})
+		break
+	}
 	if m.failure != "" {
 		return errors.New(m.failure)
 	}
@@ -232,7 +224,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 			}
 			p.Send(c)
 		}
-		c.scans(ctx, m.meter, func(pr Progress) { p.Send(pr) }, func(s Scanned) { p.Send(s) })
+		for s := range c.scans(ctx, m.meter, func(pr Progress) { p.Send(pr) }) {
+			p.Send(s)
+		}
 	})
 	unhook := context.AfterFunc(ctx, p.Quit)
 	defer unhook()
