@@ -139,9 +139,8 @@ func NewReport(s *queue.State) Report {
 		}
 		r.Waiting = append(r.Waiting, waiter)
 	}
-	if limit, full := s.Full(); limit > 0 {
-		r.Limit, r.Full = &limit, full
-	}
+	limit, full := s.Full()
+	r.Limit, r.Full = orNull(limit), full
 	return r
 }
 

@@ -50,15 +50,11 @@ func Headline(s *queue.State, none string) string {
 	case Idle:
 		return fmt.Sprintf("%sidle; the last ticket was %s", kind(s), s.Issued)
 	}
-	turns := len(taken(s))
-	if s.Permits == 0 {
-		turns = len(queue.Turns(s.Serving))
-	}
-	line := kind(s) + strconv.Itoa(turns)
+	served := strconv.Itoa(len(queue.Turns(s.Serving)))
 	if s.Permits > 0 {
-		line += fmt.Sprintf(" of %d", s.Permits)
+		served = fmt.Sprintf("%d of %d", len(taken(s)), s.Permits)
 	}
-	line += fmt.Sprintf(" served, %d waiting", s.Waiters())
+	line := fmt.Sprintf("%s%s served, %d waiting", kind(s), served, s.Waiters())
 	if limit, full := s.Full(); full {
 		line += fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
 	}
@@ -96,7 +92,9 @@ func ResultOf(s *queue.State) string {
 // Entries returns the table of these holders and of the waiters, in at most that width; 0: no bound. place changes the first
 // cell of each row, by its index, if it is not nil.
 func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place func(i int, text string) string) []string {
-	number, modes := ticket.Number.Short, wide || hasReaders(s)
+	modes := wide || slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
+		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
+	number := ticket.Number.Short
 	if wide {
 		number = ticket.Number.String
 	}
@@ -224,12 +222,6 @@ func kind(s *queue.State) string {
 		words += "scope " + Scope(s.Scope) + ", "
 	}
 	return words
-}
-
-// hasReaders reports whether there is a holder or a waiter that shares the lock.
-func hasReaders(s *queue.State) bool {
-	return slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
-		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
 }
 
 func modeOf(shared bool) string {
