@@ -215,7 +215,7 @@ func busy(err error) error {
 func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 	text := name + " is busy"
 	if h := e.Serving; h != nil {
-		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(named(h.Owner), most), display.HolderTickets(*h, ticket.Number.Short))
+		text = fmt.Sprintf("%s is held by %s (ticket %s)", name, clipped(display.Owner(h.Owner), most), display.HolderTickets(*h, ticket.Number.Short))
 		if h.Endless() {
 			text += ", without a lease"
 		}

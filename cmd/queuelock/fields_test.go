@@ -23,6 +23,7 @@ func TestJSONFields(t *testing.T) {
 	invoke(t, "evict", "x", "--ticket", "2").ends(t, 0) // from now on, a loss is known
 	e.crashed(t, "x")
 	e.occupied(t, "busy")
+	invoke(t, "revoke", "busy", "--why", "all fields", "--after", "1h").ends(t, 0)
 	invoke(t, "revoke", "x", "--why", "all fields", "--after", "1h").ends(t, 0)
 	evicted := e.failClosed(t, queuelock.Key{Entity: "payroll"})
 	for _, args := range []string{

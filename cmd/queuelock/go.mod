@@ -11,7 +11,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // does not ask for credentials of EC2 where the endpoint is this host
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
 	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
-	github.com/charmbracelet/x/ansi v0.11.9 // wraps texts to the width of a terminal
+	github.com/charmbracelet/x/ansi v0.11.9 // the width of texts on a terminal: wraps and cuts them
 	github.com/creack/pty v1.1.24 // tests: a terminal for the tests of job control
 	github.com/google/go-cmp v0.7.0 // tests: differences that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library

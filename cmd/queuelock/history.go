@@ -85,9 +85,12 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 	defer closed()
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	recorder, err := f.observe(ctx, cmd, client, s)
+	recorder, last, err := f.observe(ctx, cmd, client, s)
 	if err != nil {
 		return err
+	}
+	if last != nil && display.StateOf(last) == display.Unused {
+		fmt.Fprintln(cmd.ErrOrStderr(), "queuelock:", s.none)
 	}
 	chart := recorder.Chart(s.name)
 	if err := files.write(chart); err != nil {
@@ -107,71 +110,29 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// sayUnused says at the end of an observation that there is no such queue.
-func sayUnused(stderr io.Writer, s *subject, last *queue.State) {
-	if last != nil && display.StateOf(last) == display.Unused {
-		fmt.Fprintln(stderr, "queuelock:", s.none)
-	}
-}
-
-// begin says what the observation costs, and looks once. That look is not a part of the
-// history: it may wait for credentials. The state is nil if ctx ended.
-func (f *historyFlags) begin(ctx context.Context, stderr io.Writer, client *queuelock.Client, s *subject) (*queue.State, error) {
-	reads := int(f.length/f.interval) + 1
-	fmt.Fprintf(stderr, "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
-		f.interval, f.length, count(reads, "read unit"))
-	state, err := lookOnce(ctx, client, s)
-	if ctx.Err() != nil {
-		return nil, nil
-	}
-	return state, err
-}
-
-// observe looks at the queue until the time is over. An outage after the first look is
-// reported, and the looks go on.
-func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *queuelock.Client, s *subject) (*history.Recorder, error) {
-	stderr, out := cmd.ErrOrStderr(), cmd.OutOrStdout()
+// observe looks at the queue until the time is over, and returns the last look; nil: there was none.
+func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *queuelock.Client, s *subject) (r *history.Recorder, last *queue.State, err error) {
+	fmt.Fprintf(cmd.ErrOrStderr(), "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
+		f.interval, f.length, count(int(f.length/f.interval)+1, "read unit"))
+	out := cmd.OutOrStdout()
 	if f.json {
 		out = io.Discard
 	}
-	last, err := f.begin(ctx, stderr, client, s)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { sayUnused(stderr, s, last) }()
-	recorder := history.New(time.Now())
-	see := func(state *queue.State) (err error) {
+	ctx, over := context.WithCancel(ctx)
+	defer over()
+	r = history.New(time.Now())
+	err = s.looks(ctx, client, cmd.ErrOrStderr(), f.interval, func(state *queue.State) error {
+		if last == nil { // the time begins now: this look may have waited for credentials
+			r = history.New(time.Now())
+			time.AfterFunc(f.length, over)
+		}
 		last = state
-		for _, turn := range recorder.See(state, time.Now()) {
-			if _, err = fmt.Fprintln(out, turn.Line()); err != nil {
-				break
+		for _, turn := range r.See(state, time.Now()) {
+			if _, err := fmt.Fprintln(out, turn.Line()); err != nil {
+				return err
 			}
 		}
-		return err
-	}
-	ticks, over := time.NewTicker(f.interval), time.NewTimer(f.length)
-	defer ticks.Stop()
-	defer over.Stop()
-	failed := false
-	for {
-		state, err := lookOnce(ctx, client, s)
-		switch {
-		case ctx.Err() != nil:
-			return recorder, nil
-		case err != nil && !failed:
-			fmt.Fprintln(stderr, message(err))
-		case err == nil:
-			if err := see(state); err != nil {
-				return nil, err
-			}
-		}
-		failed = err != nil
-		select {
-		case <-ticks.C:
-		case <-over.C:
-			return recorder, nil
-		case <-ctx.Done():
-			return recorder, nil
-		}
-	}
+		return nil
+	})
+	return r, last, err
 }

@@ -152,25 +152,21 @@ func (f *lsFlags) print(out io.Writer, lines []display.Line, more bool) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	switch f.output {
-	case "json", "yaml":
-		for i, l := range lines {
-			write := display.JSON
-			if f.output == "yaml" {
-				write = display.YAML
-				if i > 0 || more {
-					if _, err := io.WriteString(out, "---\n"); err != nil {
-						return err
-					}
-				}
-			}
-			if err := write(out, l); err != nil {
+	write, ok := display.Machine[f.output]
+	if !ok {
+		return display.Lines(out, lines, f.output == "wide", f.units)
+	}
+	for i, l := range lines {
+		if f.output == "yaml" && (more || i > 0) {
+			if _, err := io.WriteString(out, "---\n"); err != nil {
 				return err
 			}
 		}
-		return nil
+		if err := write(out, l); err != nil {
+			return err
+		}
 	}
-	return display.Lines(out, lines, display.Columns{Wide: f.output == "wide", Units: f.units})
+	return nil
 }
 
 func count(n int, thing string) string {

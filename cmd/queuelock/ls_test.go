@@ -131,7 +131,7 @@ func TestLsOtherItems(t *testing.T) {
 	}
 	var out strings.Builder
 	line := display.NewLine(&queue.State{Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item", Waiting: []queue.Waiter{{Remaining: time.Second}}}, nil)
-	if err := display.Lines(&out, []display.Line{line}, display.Columns{}); err != nil || !strings.Contains(out.String(), `item "orders" {id S:"7"}  item    item  in the item  ?         1        <1s`) {
+	if err := display.Lines(&out, []display.Line{line}, false, false); err != nil || !strings.Contains(out.String(), `item "orders" {id S:"7"}  item    item  in the item  ?         1        <1s`) {
 		t.Errorf("%q", out.String())
 	}
 }

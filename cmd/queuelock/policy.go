@@ -70,17 +70,17 @@ func (f *policyFlags) supersede() (options []queuelock.SupersedeOption) {
 }
 
 // why says for programs what has ended a wait, and by which ticket.
-func why(err error) (why progress.Why, by string) {
+func why(err error) (why *progress.Why, by *string) {
 	switch {
 	case errors.Is(err, queuelock.ErrQueueFull):
-		return progress.Full, ""
+		return new(progress.Full), nil
 	case errors.Is(err, queuelock.ErrSuperseded):
 		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); ok {
-			by = e.SupersededBy.String()
+			by = new(e.SupersededBy.String())
 		}
-		return progress.Superseded, by
+		return new(progress.Superseded), by
 	}
-	return progress.Busy, ""
+	return new(progress.Busy), nil
 }
 
 // policyLine says for people that a policy has ended a wait, before what is known of the holder.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
@@ -210,18 +211,13 @@ type printer func(io.Writer, *queue.State) error
 
 // printer returns the function that prints a state in the format that is asked for.
 func (f *statusFlags) printer(s *subject) (printer, error) {
-	options := display.Options{Name: s.name, None: s.none, Evict: s.evict}
-	switch f.output {
-	case "wide":
-		options.Wide = true
-	case "table":
-	case "json":
-		return func(w io.Writer, state *queue.State) error { return display.JSON(w, display.NewReport(state)) }, nil
-	case "yaml":
-		return func(w io.Writer, state *queue.State) error { return display.YAML(w, display.NewReport(state)) }, nil
-	default:
+	if !slices.Contains(outputs, f.output) {
 		return nil, usagef("-o %s: need %v", f.output, outputs)
 	}
+	if write, ok := display.Machine[f.output]; ok {
+		return func(w io.Writer, state *queue.State) error { return write(w, display.NewReport(state)) }, nil
+	}
+	options := display.Options{Name: s.name, None: s.none, Evict: s.evict, Wide: f.output == "wide"}
 	return func(w io.Writer, state *queue.State) error { return display.Table(w, state, options) }, nil
 }
 
@@ -254,6 +250,3 @@ func lookOnce(ctx context.Context, client *queuelock.Client, s *subject) (*queue
 	}
 	return state, nil
 }
-
-// named is an owner's name in one line.
-func named(owner string) string { return display.Owner(owner) }

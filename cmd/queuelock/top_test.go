@@ -31,7 +31,7 @@ func TestTopOnce(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "deploy")
 	o := invoke(t, "top", "--once")
-	if o.code != 0 || o.stderr != "" || !strings.HasPrefix(o.stdout, `queuelock top: table "queuelock", 1 of 1 queues busy`) || !strings.Contains(o.stdout, "\n> deploy  ") {
+	if o.code != 0 || o.stderr != "" || !strings.HasPrefix(o.stdout, `queuelock top: table "queuelock", 1 of 1 queues busy`) || !strings.Contains(o.stdout, "\n> deploy lock ") {
 		t.Errorf("%+v", o)
 	}
 	if strings.Contains(o.stdout, "quit") {

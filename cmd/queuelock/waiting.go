@@ -7,14 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// defaultWidth is the width of a terminal that does not say how wide it is.
-const defaultWidth = 80
 
 // progressStyles are the styles that --progress names. The style of "auto" is found out.
 var progressStyles = map[string]progress.Style{
@@ -32,7 +30,7 @@ func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
 	case f.progress != "auto":
 		return style, nil
 	}
-	if file, ok := direct(out).(*os.File); ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb" && inForeground(file) {
+	if file, ok := direct(out).(*os.File); ok && screen.Of(file) != nil && inForeground(file) {
 		return progress.Screen, nil
 	}
 	return progress.Plain, nil
@@ -44,17 +42,8 @@ func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style prog
 	if limit, limited := wait.Limit(); limited {
 		cfg.Deadline = time.Now().Add(limit)
 	}
-	if style == progress.Screen {
-		cfg.Out = direct(cfg.Out)
-	}
-	if file, ok := direct(cfg.Out).(*os.File); ok {
-		cfg.Visible = func() bool { return inForeground(file) }
-		cfg.Width = func() int {
-			if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 0 {
-				return width
-			}
-			return defaultWidth
-		}
+	if file, ok := direct(cfg.Out).(*os.File); ok && style == progress.Screen {
+		cfg.Screen, cfg.Visible = screen.Of(file), func() bool { return inForeground(file) }
 	}
 	return progress.Start(ctx, cfg)
 }
@@ -62,18 +51,17 @@ func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style prog
 // conclude reports the end of a wait to programs. err is nil if the locks were acquired.
 func (f *lockFlags) conclude(cmd *cobra.Command, t *turn, begun time.Time, err error) {
 	now := time.Now()
+	o := progress.Outcome{Event: "acquired", Time: now.UTC(), Tickets: []string{}, Waited: display.Seconds(now.Sub(begun))}
 	if err != nil {
-		var entities []string
 		for _, key := range f.keys {
-			entities = append(entities, key.Entity)
+			o.Entities = append(o.Entities, key.Entity)
 		}
-		reason, by := why(err)
-		say(cmd, progress.NotAcquired(now, now.Sub(begun), entities, busy(err).Error(), reason, by))
-		return
+		o.Event, o.Message = "not_acquired", busy(err).Error()
+		o.Why, o.By = why(err)
+	} else {
+		for _, lock := range t.locks {
+			o.Entities, o.Tickets = append(o.Entities, lock.Key().Entity), append(o.Tickets, lock.Ticket().String())
+		}
 	}
-	var entities, tickets []string
-	for _, lock := range t.locks {
-		entities, tickets = append(entities, lock.Key().Entity), append(tickets, lock.Ticket().String())
-	}
-	say(cmd, progress.Acquired(now, now.Sub(begun), entities, tickets))
+	say(cmd, o.JSON())
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -23,43 +25,51 @@ func (f *statusFlags) watching(cmd *cobra.Command, client *queuelock.Client, s *
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var terminal *screen.Screen
-	if f.output == "table" || f.output == "wide" {
+	if (f.output == "table" || f.output == "wide") && runtime.GOOS != "windows" { // whose consoles need not know the sequences
 		terminal = screen.Of(direct(cmd.OutOrStdout()))
 	}
-	ticks := time.NewTicker(f.interval)
-	defer ticks.Stop()
 	var last *queue.State
-	failed := false
-	for {
+	err := s.looks(ctx, client, cmd.ErrOrStderr(), f.interval, func(state *queue.State) error {
+		before := last
+		last = state
+		return f.show(cmd.OutOrStdout(), terminal, before, state, print)
+	})
+	if err != nil || last == nil {
+		return err
+	}
+	return f.result(last)
+}
+
+// looks looks at the queue again and again, until ctx ends. An outage after the first look may end by itself: it is reported
+// once, as is its end.
+func (s *subject) looks(ctx context.Context, client *queuelock.Client, stderr io.Writer, interval time.Duration, see func(*queue.State) error) error {
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	for first, failed := true, false; ; {
 		state, err := lookOnce(ctx, client, s)
 		switch {
-		case ctx.Err() != nil && last == nil:
-			return nil
 		case ctx.Err() != nil:
-			return f.result(last)
-		case err != nil && last == nil:
+			return nil
+		case err != nil && first:
 			return err
-		case err != nil:
-			// The next look may succeed. An outage is reported once.
-			if !failed {
-				line := strings.NewReplacer(", and repeat the command", "", ": repeat the command", ": it may end by itself").Replace(message(err))
-				const goesOn = "; still watching"
-				fmt.Fprintln(cmd.ErrOrStderr(), clip(line, maxLine-len(goesOn))+goesOn)
-			}
-			failed = true
-		default:
+		case err != nil && !failed:
+			line := strings.NewReplacer(", and repeat the command", "", ": repeat the command", ": it may end by itself").Replace(message(err))
+			const goesOn = "; still watching"
+			fmt.Fprintln(stderr, clip(line, maxLine-len(goesOn))+goesOn)
+		case err == nil:
 			if failed {
-				fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: DynamoDB answers again")
+				fmt.Fprintln(stderr, "queuelock: DynamoDB answers again")
 			}
-			failed = false
-			if err := f.show(cmd.OutOrStdout(), terminal, last, state, print); err != nil {
+			first = false
+			if err := see(state); err != nil {
 				return err
 			}
-			last = state
 		}
+		failed = err != nil
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
+			return nil
 		}
 	}
 }

@@ -16,3 +16,11 @@ func Data(data []byte) (text, as string) {
 	}
 	return base64.StdEncoding.EncodeToString(data), " (base64)"
 }
+
+// Text returns a holder's data for machines, nil if it is no text.
+func Text(data []byte) *string {
+	if !utf8.Valid(data) {
+		return nil
+	}
+	return orNull(string(data))
+}

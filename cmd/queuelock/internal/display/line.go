@@ -6,7 +6,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -113,51 +112,46 @@ func (l Line) Compare(o Line) int {
 	return cmp.Or(cmp.Compare(l.Entity, o.Entity), cmp.Compare(l.Reason, o.Reason))
 }
 
-// Name returns the entity, or the item, in at most width characters.
-func (l Line) Name(width int) string {
-	name := Owner(l.Entity)
+// Name returns the entity, or the item.
+func (l Line) Name() string {
 	if l.Mode == "item" {
-		name = Escape(queuelock.Key{Entity: l.Entity, Reason: l.Reason}.String())
+		return Escape(queuelock.Key{Entity: l.Entity, Reason: l.Reason}.String())
 	}
-	return Cut(name, width)
+	return Owner(l.Entity)
 }
 
-// Cells returns what a table shows of the queue: its mode, its holder, how long that has
-// held, how many wait, and the longest wait.
-func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
+// Cells returns what a table shows of the queue: its mode, its holder, how long that has held, how many wait, and the longest
+// wait. They are shorter in a live view, which marks leases that are over by itself.
+func (l Line) Cells(live bool) (mode, holder, held, waiting, longest string) {
 	mode, holder, held, waiting, longest = l.Mode, "-", "-", strconv.Itoa(l.Waiting), "-"
-	if l.Permits > 0 {
+	switch {
+	case l.Permits > 0:
 		mode = fmt.Sprintf("%d of %d", l.taken, l.Permits)
+	case live && mode == "exclusive":
+		mode = "lock"
 	}
 	switch {
 	case l.Problem != nil:
-		return "?", Cut("unreadable: "+Owner(*l.Problem), width), "?", "?", "?"
+		return "?", "unreadable: " + Owner(*l.Problem), "?", "?", "?"
 	case l.Mode == "item":
 		holder, held = "in the item", "?"
-	case l.State == Closed:
+	case l.State == Closed && l.ClosedUntil == nil:
 		holder = "closed"
-		if l.ClosedUntil != nil {
-			holder = "closed until " + At(*l.ClosedUntil)
-			if len(holder) > width {
-				holder = "opens in " + Age(l.opensIn)
-			}
-			if len(holder) > width {
-				holder = Cut("closed "+Age(l.opensIn), width)
-			}
-		}
+	case l.State == Closed && live:
+		holder = "opens in " + Age(l.opensIn)
+	case l.State == Closed:
+		holder = "closed until " + At(*l.ClosedUntil)
 	case l.Holder != nil:
-		holder, held = HolderOwner(*l.Holder), "?"
-		more := ""
+		holder, held = HolderOwner(*l.Holder)+"\t", "?"
 		if l.Holders > 1 {
-			more = fmt.Sprintf(" +%d", l.Holders-1)
+			holder += fmt.Sprintf(" +%d", l.Holders-1)
 		}
-		if l.Expired {
-			more += " (lease over)"
+		if l.Expired && !live {
+			holder += " (lease over)"
 		}
 		if l.Revoked {
-			more += " (asked)"
+			holder += " (asked)"
 		}
-		holder = Cut(holder, max(1, width-len(more))) + more
 		if l.HeldFor != nil {
 			held = Age(l.heldFor)
 		}
@@ -165,56 +159,38 @@ func (l Line) Cells(width int) (mode, holder, held, waiting, longest string) {
 	if l.Full {
 		waiting += " full"
 	}
+	switch {
+	case live || l.ExpiredWaiting == 0:
+	case l.ExpiredWaiting == l.Waiting:
+		waiting += " (lease over)"
+	default:
+		waiting += fmt.Sprintf(" (lease of %d over)", l.ExpiredWaiting)
+	}
 	if l.LongestWait != nil {
 		longest = Age(l.longestWait)
 	}
 	return mode, holder, held, waiting, longest
 }
 
-// Cut shortens a text to so many characters.
-func Cut(text string, width int) string {
-	if runes := []rune(text); len(runes) > width {
-		return string(runes[:max(0, width-1)]) + "…"
-	}
-	return text
-}
-
-// Columns say which columns a list has.
-type Columns struct {
-	Wide  bool // no name is cut
-	Units bool // those in an hour
-}
-
-// Lines prints the table of a list.
-func Lines(out io.Writer, lines []Line, c Columns) error {
+// Lines prints the table of a list. If it is wide, no name is cut.
+func Lines(out io.Writer, lines []Line, wide, units bool) error {
 	name, owner := 40, 33
-	if c.Wide {
-		name, owner = 1<<12, 1<<12
+	if wide {
+		name, owner = 0, 0
 	}
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	heading := "ENTITY\tREASON\tMODE\tHOLDER\tHELD FOR\tWAITING\tLONGEST WAIT"
-	if c.Units {
-		heading += "\tWRITES/H\tREADS/H"
-	}
-	fmt.Fprintln(w, heading)
+	var rows [][]string
 	for _, l := range lines {
-		mode, holder, held, waiting, longest := l.Cells(owner)
-		switch {
-		case l.Problem != nil || l.ExpiredWaiting == 0:
-		case l.ExpiredWaiting == l.Waiting:
-			waiting += " (lease over)"
-		default:
-			waiting += fmt.Sprintf(" (lease of %d over)", l.ExpiredWaiting)
-		}
-		cells := []string{l.Name(name), Cut(Owner(l.Reason), name), mode, holder, held, waiting, longest}
-		if c.Units {
-			writes, reads := l.Units.cells()
-			cells = append(cells, writes, reads)
-		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		mode, holder, held, waiting, longest := l.Cells(false)
+		writes, reads := l.Units.cells()
+		rows = append(rows, []string{l.Name(), Owner(l.Reason), mode, holder, held, waiting, longest, writes, reads})
 	}
-	_ = w.Flush() // to a Builder, which takes all
-	_, err := io.WriteString(out, b.String())
+	columns := []Column{
+		{Heading: "ENTITY", Most: name}, {Heading: "REASON", Most: name}, {Heading: "MODE"}, {Heading: "HOLDER", Most: owner},
+		{Heading: "HELD FOR"}, {Heading: "WAITING"}, {Heading: "LONGEST WAIT"}, {Heading: "WRITES/H"}, {Heading: "READS/H"},
+	}
+	if !units {
+		columns = columns[:7]
+	}
+	_, err := fmt.Fprintln(out, strings.Join(Draw(2, 0, columns, rows), "\n"))
 	return err
 }

@@ -23,21 +23,20 @@ func TestClosedLine(t *testing.T) {
 		name         string
 		serving      []queue.Holder
 		permits      int
-		width        int
+		live         bool
 		mode, holder string
 		holders      int
 		held         time.Duration // zero: null
 	}{
-		{"wide", []queue.Holder{shut}, 0, 33, "exclusive", "closed until 2026-03-01T12:00:00Z", 0, 0},
-		{"narrow", []queue.Holder{shut}, 0, 16, "exclusive", "opens in 2m0s", 0, 0},
-		{"narrower", []queue.Holder{shut}, 0, 11, "exclusive", "closed 2m0s", 0, 0},
-		{"open", []queue.Holder{open}, 0, 33, "exclusive", "-", 0, 0},
-		{"open permit", []queue.Holder{open, live}, 2, 33, "1 of 2", "live", 1, time.Minute},
-		{"permit", []queue.Holder{shut, live}, 2, 16, "2 of 2", "live", 1, time.Minute},
+		{"list", []queue.Holder{shut}, 0, false, "exclusive", "closed until 2026-03-01T12:00:00Z", 0, 0},
+		{"live", []queue.Holder{shut}, 0, true, "lock", "opens in 2m0s", 0, 0},
+		{"open", []queue.Holder{open}, 0, false, "exclusive", "-", 0, 0},
+		{"open permit", []queue.Holder{open, live}, 2, false, "1 of 2", "live\t", 1, time.Minute},
+		{"permit", []queue.Holder{shut, live}, 2, true, "2 of 2", "live\t", 1, time.Minute},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := NewLine(&queue.State{Entity: "x", Issued: ticket.FromUint64(6), Permits: test.permits, Serving: test.serving}, nil)
-			mode, holder, _, _, _ := l.Cells(test.width)
+			mode, holder, _, _, _ := l.Cells(test.live)
 			if mode != test.mode || holder != test.holder || l.Holders != test.holders {
 				t.Errorf("mode %q, holder %q, %d holders", mode, holder, l.Holders)
 			}
@@ -45,7 +44,7 @@ func TestClosedLine(t *testing.T) {
 				t.Errorf("held for %v, %v", held, l.HeldFor)
 			}
 			var out strings.Builder
-			if err := Lines(&out, []Line{l}, Columns{}); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
+			if err := Lines(&out, []Line{l}, false, false); err != nil || (l.State == Closed) != strings.Contains(out.String(), "closed until 2026-03-01T12:00:00Z ") {
 				t.Errorf("%v, %s", err, out.String())
 			}
 		})
@@ -141,7 +140,7 @@ func TestUnits(t *testing.T) {
 	}
 	var out strings.Builder
 	line := NewLine(&queue.State{Entity: "x", Reason: "lock", Issued: ticket.FromUint64(1), Serving: []queue.Holder{h}}, nil)
-	if err := Lines(&out, []Line{line}, Columns{Units: true}); err != nil || !strings.Contains(out.String(), "WRITES/H  READS/H\n") || !strings.HasSuffix(out.String(), " 130       0\n") {
+	if err := Lines(&out, []Line{line}, false, true); err != nil || !strings.Contains(out.String(), "WRITES/H  READS/H\n") || !strings.HasSuffix(out.String(), " 130       0\n") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -1,7 +1,6 @@
 package display
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,12 +9,6 @@ import (
 
 // Closed is the state of a queue whose last turn was released, and that stays closed.
 const Closed = "closed"
-
-// ClosedUntil returns when a queue without a holder opens; false if it has a holder, or is open.
-func ClosedUntil(s *queue.State) (at time.Time, closed bool) {
-	h, closed := closing(s)
-	return h.NotBefore, closed
-}
 
 // closing returns the first entry that keeps a queue without a holder closed.
 func closing(s *queue.State) (h queue.Holder, closed bool) {
@@ -36,19 +29,6 @@ func At(t time.Time) string {
 		return "a time that is not known"
 	}
 	return t.UTC().Format(time.RFC3339)
-}
-
-// Policies returns lines about holders: until when they keep the queue closed, and who has asked them to give way.
-func Policies(s *queue.State) (lines []string) {
-	for _, h := range s.Serving {
-		if !h.Closed && h.NotBefore.After(s.ReadAt) {
-			lines = append(lines, fmt.Sprintf("%s keeps the queue closed until %s", h.Ticket.Short(), At(h.NotBefore)))
-		}
-		if r := h.Revoked; r != nil {
-			lines = append(lines, fmt.Sprintf("%s was asked to give way%s", h.Ticket.Short(), Asked(*r, s.ReadAt)))
-		}
-	}
-	return lines
 }
 
 // Asked says when, by whom, until when and why a holder was asked to give way.
@@ -83,10 +63,12 @@ func newRevoked(r *queue.Revocation) *Revoked {
 }
 
 // known returns a time, nil if it is not known.
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
+func known(t time.Time) *time.Time { return orNull(t.UTC()) }
+
+// orNull returns nil for the zero value.
+func orNull[T comparable](v T) *T {
+	if v == *new(T) {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return &v
 }

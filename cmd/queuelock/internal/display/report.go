@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -28,7 +27,7 @@ const (
 
 // StateOf returns which of the states a queue is in.
 func StateOf(s *queue.State) string {
-	switch _, closed := ClosedUntil(s); {
+	switch _, closed := closing(s); {
 	case closed:
 		return Closed
 	case len(queue.Turns(s.Serving)) > 0:
@@ -131,7 +130,7 @@ func NewReport(s *queue.State) Report {
 	}
 	r.HoldTime, r.Result, r.Loss = newHoldTime(s), newResult(s.Result), NewLoss(s)
 	for _, h := range s.Serving {
-		r.Serving = append(r.Serving, newHolder(h))
+		r.Serving = append(r.Serving, NewHolder(h))
 	}
 	for _, w := range s.Waiting {
 		waiter := newWaiter(w)
@@ -140,9 +139,8 @@ func NewReport(s *queue.State) Report {
 		}
 		r.Waiting = append(r.Waiting, waiter)
 	}
-	if limit, full := s.Full(); limit > 0 {
-		r.Limit, r.Full = &limit, full
-	}
+	limit, full := s.Full()
+	r.Limit, r.Full = orNull(limit), full
 	return r
 }
 
@@ -175,23 +173,19 @@ func problem(err error) *string {
 	return new(err.Error())
 }
 
-func newHolder(h queue.Holder) Holder {
+// NewHolder returns a holder for machines.
+func NewHolder(h queue.Holder) Holder {
 	holder := Holder{
 		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
 		Closed: h.Closed, NotBefore: known(h.NotBefore), Revoked: newRevoked(h.Revoked), Since: known(h.Since), Problem: problem(h.Problem),
-	}
-	if h.Group != "" {
-		holder.Group = &h.Group
+		Group: orNull(h.Group), Data: Text(h.Data),
 	}
 	if h.TTL > 0 || h.Endless() {
 		holder.Beat = &h.Beat
 	}
 	if h.TTL > 0 {
 		holder.Remaining, holder.TTL, holder.Delay = new(tenths(h.Remaining)), new(Seconds(h.TTL)), new(Seconds(h.Delay))
-	}
-	if text := string(h.Data); text != "" && utf8.ValidString(text) {
-		holder.Data = &text
 	}
 	if !h.Since.IsZero() {
 		holder.Age = new(tenths(h.Age))
@@ -207,9 +201,7 @@ func newWaiter(w queue.Waiter) Waiter {
 	if w.Problem != nil {
 		return waiter
 	}
-	if w.Group != "" {
-		waiter.Group = &w.Group
-	}
+	waiter.Group = orNull(w.Group)
 	waiter.ID, waiter.Beat, waiter.Owner, waiter.Shared, waiter.Age = &w.ID, &w.Beat, &w.Owner, &w.Shared, new(tenths(w.Age))
 	return waiter
 }
@@ -224,17 +216,10 @@ func Seconds(d time.Duration) float64 {
 func tenths(d time.Duration) float64 { return Seconds(d.Round(100 * time.Millisecond)) }
 
 // Scope returns a scope's name on the command line.
-func Scope(s ticket.Scope) string {
-	switch s {
-	case ticket.ScopeQueue:
-		return "queue"
-	case ticket.ScopeEntity:
-		return "entity"
-	case ticket.ScopeTable:
-		return "table"
-	}
-	return s.String()
-}
+func Scope(s ticket.Scope) string { return strings.ToLower(strings.TrimPrefix(s.String(), "Scope")) }
+
+// Machine prints values for machines, by the name of the format.
+var Machine = map[string]func(io.Writer, any) error{"json": JSON, "yaml": YAML}
 
 // JSON prints a value as one line.
 func JSON(w io.Writer, value any) error {

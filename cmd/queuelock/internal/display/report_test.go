@@ -370,11 +370,11 @@ func TestSeconds(t *testing.T) {
 
 // TestUnreadableOwner checks that an entry whose owner cannot be read has no blank in its place.
 func TestUnreadableOwner(t *testing.T) {
-	s := &queue.State{Entity: "x", Issued: ticket.FromUint64(5), Serving: []queue.Holder{{Ticket: ticket.FromUint64(5), Remaining: math.MaxInt64, Problem: errors.New("no map")}}}
+	s := &queue.State{Entity: "x", Reason: "lock", Issued: ticket.FromUint64(5), Serving: []queue.Holder{{Ticket: ticket.FromUint64(5), Remaining: math.MaxInt64, Problem: errors.New("no map")}}}
 	var out strings.Builder
 	locktest.OK(t, Table(&out, s, Options{Name: "x"}))
-	locktest.OK(t, Lines(&out, []Line{NewLine(s, nil)}, Columns{}))
-	for _, line := range []string{"served  5       ?      ?    no map", "x               exclusive  ?       ?"} {
+	locktest.OK(t, Lines(&out, []Line{NewLine(s, nil)}, false, false))
+	for _, line := range []string{"served  5       ?      ?    no map", "x       lock    exclusive  ?       ?"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no %q in\n%s", line, out.String())
 		}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/queuelock/queuelock/queue"
@@ -32,46 +31,45 @@ type Options struct {
 
 // Table prints a queue's state for people.
 func Table(out io.Writer, s *queue.State, o Options) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", Escape(o.Name), o.headline(s))
-	for _, text := range []string{ResultOf(s), Lost(s)} {
-		if text != "" {
-			fmt.Fprintf(&b, "%s\n", text)
+	lines := append([]string{Escape(o.Name) + ": " + Headline(s, o.None)}, Facts(s)...)
+	if len(taken(s))+len(s.Waiting) > 0 {
+		lines = append(append(lines, ""), Entries(s, taken(s), o.Wide, 0, nil)...)
+		for _, line := range Notes(s, o.Evict) {
+			lines = append(lines, "", line)
 		}
 	}
-	if len(taken(s))+len(s.Waiting) > 0 {
-		b.WriteString("\n")
-		o.entries(&b, s)
-		o.notes(&b, s)
-	}
-	_, err := io.WriteString(out, b.String())
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
 }
 
-// headline returns what is known of the queue as a whole.
-func (o Options) headline(s *queue.State) string {
+// Headline returns what is known of the queue as a whole. none is said of one that does not exist.
+func Headline(s *queue.State, none string) string {
 	switch StateOf(s) {
 	case Unused:
-		return o.None
+		return none
 	case Idle:
 		return fmt.Sprintf("%sidle; the last ticket was %s", kind(s), s.Issued)
 	}
-	turns := len(taken(s))
-	if s.Permits == 0 {
-		turns = len(queue.Turns(s.Serving))
-	}
-	line := kind(s) + strconv.Itoa(turns)
+	served := strconv.Itoa(len(queue.Turns(s.Serving)))
 	if s.Permits > 0 {
-		line += fmt.Sprintf(" of %d", s.Permits)
+		served = fmt.Sprintf("%d of %d", len(taken(s)), s.Permits)
 	}
-	line += fmt.Sprintf(" served, %d waiting", s.Waiters()) + Full(s)
-	if at, closed := ClosedUntil(s); closed {
-		line += "; closed until " + At(at)
+	line := fmt.Sprintf("%s%s served, %d waiting", kind(s), served, s.Waiters())
+	if limit, full := s.Full(); full {
+		line += fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
+	}
+	if h, closed := closing(s); closed {
+		line += "; closed until " + At(h.NotBefore)
 	}
 	if s.HoldTime.Mean > 0 {
 		line += fmt.Sprintf("; held for about %v each", Duration(s.HoldTime.Mean))
 	}
 	return line
+}
+
+// Facts returns lines about the last result and the last loss, which stay when the queue is idle.
+func Facts(s *queue.State) []string {
+	return slices.DeleteFunc([]string{ResultOf(s), Lost(s)}, func(text string) bool { return text == "" })
 }
 
 // ResultOf returns what is known of the result that package once has left; empty if there is none.
@@ -85,100 +83,90 @@ func ResultOf(s *queue.State) string {
 	case r.Until.IsZero():
 		return text + ", for callers that waited"
 	case !s.ReadAt.Before(r.Until):
-		return text + ", too old since " + r.Until.UTC().Format(time.RFC3339)
+		return text + ", too old since " + At(r.Until)
 	default:
-		return text + ", until " + r.Until.UTC().Format(time.RFC3339)
+		return text + ", until " + At(r.Until)
 	}
 }
 
-// entries prints the table of the holders and the waiters.
-func (o Options) entries(out io.Writer, s *queue.State) {
-	modes := o.Wide || hasReaders(s)
+// Entries returns the table of these holders and of the waiters, in at most that width; 0: no bound. place changes the first
+// cell of each row, by its index, if it is not nil.
+func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place func(i int, text string) string) []string {
+	modes := wide || slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
+		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
 	number := ticket.Number.Short
-	if o.Wide {
+	if wide {
 		number = ticket.Number.String
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	row := func(place, tickets, owner, mode, age, lease string, more ...string) {
-		cells := []string{place, tickets, owner}
-		if modes {
-			cells = append(cells, mode)
+	var rows [][]string
+	row := func(first, tickets, owner, mode, age, lease, beat, since, id string) {
+		if place != nil {
+			first = place(len(rows), first)
 		}
-		cells = append(cells, age, lease)
-		if o.Wide {
-			cells = append(cells, more...)
+		if !modes {
+			mode = ""
 		}
-		fmt.Fprintln(w, strings.Join(cells, "\t"))
+		rows = append(rows, []string{first, tickets, owner, mode, age, lease, beat, since, id})
 	}
-	row("", "TICKET", "OWNER", "MODE", "FOR", "LEASE LEFT", "BEAT", "SINCE", "ID")
-	for _, h := range taken(s) {
-		age, since := "?", "?"
+	for _, h := range holders {
+		age, since, first := "?", "?", "served"
 		if !h.Since.IsZero() {
-			age, since = Age(h.Age), h.Since.UTC().Format(time.RFC3339)
+			age, since = Age(h.Age), At(h.Since)
 		}
-		place := "served"
 		if h.Closed {
-			place = "closed"
+			first = "closed"
 		}
-		row(place, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, LeaseLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
+		row(first, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, holderLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {
-		place, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
+		first, tickets := strconv.Itoa(p.Position), WaiterTickets(p, number)
 		if p.Problem != nil {
-			row(place, tickets, "?", "?", "?", WaiterLeft(p), "?", "?", "?")
+			row(first, tickets, "?", "?", "?", Escape(p.Problem.Error()), "?", "?", "?")
 			continue
 		}
-		since := s.ReadAt.Add(-p.Age).UTC().Format(time.RFC3339)
-		row(place, tickets, Owner(p.Owner), modeOf(p.Shared), Age(p.Age), WaiterLeft(p), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
+		since := At(s.ReadAt.Add(-p.Age))
+		row(first, tickets, HolderOwner(p.Owner), modeOf(p.Shared), Age(p.Age), left(p.Remaining, p.TTL), strconv.FormatInt(p.Beat, 10), since, Owner(p.ID))
 	}
-	_ = w.Flush() // to a Builder, which takes all
+	columns := []Column{
+		{}, {Heading: "TICKET"}, {Heading: "OWNER", Floor: 10}, {Heading: "MODE", Drop: 1}, {Heading: "FOR"}, {Heading: "LEASE LEFT", Floor: 24},
+		{Heading: "BEAT"}, {Heading: "SINCE"}, {Heading: "ID"},
+	}
+	if !wide {
+		columns = columns[:6]
+	}
+	return Draw(2, width, columns, rows)
 }
 
-// notes prints which holders have no lease, which also wait, and the holders' data.
-func (o Options) notes(out io.Writer, s *queue.State) {
+// Notes returns lines about the holders and the waiters: which holders have no lease, until when they keep the queue closed,
+// who has asked them to give way, which also wait, their data, and which waiters are superseded. evict returns the command that
+// evicts a holder; nil: there is none.
+func Notes(s *queue.State, evict func(ticket.Number) string) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, h := range s.Serving {
-		if h.Endless() && o.Evict != nil {
-			fmt.Fprintf(out, "\nno lease: no other client ends the turn of %s; if its process has ended, evict with: %s\n", h.Ticket.Short(), o.Evict(h.Ticket))
+		if h.Endless() && evict != nil {
+			add("no lease: no other client ends the turn of %s; if its process has ended, evict with: %s", h.Ticket.Short(), evict(h.Ticket))
+		}
+		if !h.Closed && h.NotBefore.After(s.ReadAt) {
+			add("%s keeps the queue closed until %s", h.Ticket.Short(), At(h.NotBefore))
+		}
+		if r := h.Revoked; r != nil {
+			add("%s was asked to give way%s", h.Ticket.Short(), Asked(*r, s.ReadAt))
+		}
+		if text := alsoWaits(s, h); text != "" {
+			add("%s", text)
+		}
+	}
+	for _, h := range s.Serving {
+		if data, as := Data(h.Data); data != "" {
+			add("data of %s%s: %s", h.Turn().Short(), as, data)
 		}
 	}
 	for _, w := range s.Waiting {
-		if text := Superseded(s, w); text != "" {
-			fmt.Fprintf(out, "\n%s\n", text)
+		if by, ok := s.SupersededBy(w.Ticket); ok {
+			add("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
 		}
 	}
-	for _, line := range Policies(s) {
-		fmt.Fprintf(out, "\n%s\n", line)
-	}
-	for _, h := range s.Serving {
-		if text := AlsoWaits(s, h); text != "" {
-			fmt.Fprintf(out, "\n%s\n", text)
-		}
-	}
-	for _, h := range s.Serving {
-		if len(h.Data) == 0 {
-			continue
-		}
-		data, as := Data(h.Data)
-		fmt.Fprintf(out, "\ndata of %s%s: %s\n", h.Turn().Short(), as, data)
-	}
-}
-
-// Full says that as many wait as the last waiter with a limit allows. It is empty if they do not.
-func Full(s *queue.State) string {
-	limit, full := s.Full()
-	if !full {
-		return ""
-	}
-	return fmt.Sprintf(", full %d of %d", s.Waiters(), limit)
-}
-
-// Superseded says by which later waiter of its group a waiter is superseded, and will leave. It is empty if it is not.
-func Superseded(s *queue.State, w queue.Waiter) string {
-	by, ok := s.SupersededBy(w.Ticket)
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
+	return lines
 }
 
 // HolderTickets returns the ticket of a holder; of a block, that of its turn, and how many follow in it, as in "12 +6".
@@ -200,9 +188,9 @@ func block(first string, follow int) string {
 	return fmt.Sprintf("%s +%d", first, follow)
 }
 
-// AlsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if
+// alsoWaits says that the owner of a holder waits for the same lock: a process may be waiting for itself. It is empty if
 // the owner does not wait.
-func AlsoWaits(s *queue.State, h queue.Holder) string {
+func alsoWaits(s *queue.State, h queue.Holder) string {
 	text, more := "", 0
 	for _, w := range s.Waiting {
 		switch {
@@ -236,12 +224,6 @@ func kind(s *queue.State) string {
 	return words
 }
 
-// hasReaders reports whether there is a holder or a waiter that shares the lock.
-func hasReaders(s *queue.State) bool {
-	return slices.ContainsFunc(s.Serving, func(h queue.Holder) bool { return h.Shared }) ||
-		slices.ContainsFunc(s.Waiting, func(w queue.Waiter) bool { return w.Shared })
-}
-
 func modeOf(shared bool) string {
 	if shared {
 		return "shared"
@@ -262,8 +244,8 @@ func Owner(owner string) string {
 // HolderOwner is Owner, and "?" for an entry whose owner cannot be read.
 func HolderOwner(owner string) string { return cmp.Or(Owner(owner), "?") }
 
-// LeaseLeft returns what is left of a holder's lease, and of its lock delay.
-func LeaseLeft(h queue.Holder) string {
+// holderLeft returns what is left of a holder's lease, and of its lock delay.
+func holderLeft(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
 		return Escape(h.Problem.Error())
@@ -272,20 +254,11 @@ func LeaseLeft(h queue.Holder) string {
 	case h.Closed && h.Remaining > 0:
 		return "opens in " + Age(h.Remaining)
 	case h.Delay > 0 && h.Remaining > 0:
-		return fmt.Sprintf("%s of %s + %s", Age(h.Remaining), Duration(h.TTL), Duration(h.Delay))
-	}
-	if !h.NotBefore.IsZero() && h.Remaining > h.TTL {
+		return left(h.Remaining, h.TTL) + " + " + Duration(h.Delay)
+	case !h.NotBefore.IsZero() && h.Remaining > h.TTL:
 		return Age(h.Remaining)
 	}
 	return left(h.Remaining, h.TTL)
-}
-
-// WaiterLeft returns what is left of a waiter's lease, or what is wrong with its row.
-func WaiterLeft(w queue.Waiter) string {
-	if w.Problem != nil {
-		return Escape(w.Problem.Error())
-	}
-	return left(w.Remaining, w.TTL)
 }
 
 func left(remaining, ttl time.Duration) string {

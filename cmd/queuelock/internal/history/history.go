@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -98,8 +97,8 @@ func (t Turn) spans() (wait, held string) {
 // Line describes the turn, once it has ended.
 func (t Turn) Line() string {
 	wait, held := t.spans()
-	line := fmt.Sprintf("%9.3f s  %-24s  ticket %7s  waited %7s  held %7s  %s",
-		t.Until.Seconds(), display.Cut(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
+	line := fmt.Sprintf("%9.3f s  %s  ticket %7s  waited %7s  held %7s  %s",
+		t.Until.Seconds(), display.Fit(display.Owner(t.Owner), 24), t.tickets(ticket.Number.Short), wait, held, t.end())
 	if data := t.data(); data != "" {
 		line += "  " + data
 	}
@@ -447,10 +446,7 @@ func (r *Recorder) Report(name string) Report {
 			return new(display.Seconds(d))
 		}
 		line.Queued, line.Granted = at(t.Waited, t.Queued), at(t.Held, t.Granted)
-		line.Renewed, line.Expired = at(t.Held && t.last.ttl > 0, t.Renewed), at(t.Expired, t.Over)
-		if data := string(t.Data); data != "" && utf8.ValidString(data) {
-			line.Data = &data
-		}
+		line.Data, line.Renewed, line.Expired = display.Text(t.Data), at(t.Held && t.last.ttl > 0, t.Renewed), at(t.Expired, t.Over)
 		report.Turns = append(report.Turns, line)
 	}
 	return report

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 )
 
 // Style is the form in which a Reporter writes.
@@ -47,9 +47,8 @@ type Config struct {
 	Out      io.Writer
 	Style    Style
 	Deadline time.Time // when the wait is given up; zero: never
-	// Width returns the columns of the screen, and Visible whether this process may draw on
-	// it: a process in the background may not.
-	Width   func() int
+	// Screen is drawn on in its style, if Visible says that this process may: one in the background may not.
+	Screen  *screen.Screen
 	Visible func() bool
 }
 
@@ -57,16 +56,15 @@ type Config struct {
 type Reporter struct {
 	cfg   Config
 	news  chan View // has the latest that was not read yet
-	notes chan note // of outages
+	notes chan outage
 	stop  context.CancelFunc
 	done  chan struct{}
-	drawn int // how many lines are on the screen
 }
 
 // Start starts a Reporter. It is silent once the deadline is over: what happens then is no
 // waiting.
 func Start(ctx context.Context, cfg Config) *Reporter {
-	r := &Reporter{cfg: cfg, news: make(chan View, 1), notes: make(chan note, 2), done: make(chan struct{})}
+	r := &Reporter{cfg: cfg, news: make(chan View, 1), notes: make(chan outage, 2), done: make(chan struct{})}
 	if cfg.Deadline.IsZero() {
 		ctx, r.stop = context.WithCancel(ctx)
 	} else {
@@ -85,16 +83,14 @@ func (r *Reporter) Report(p queuelock.Progress) {
 	r.news <- View{Progress: p, Seen: time.Now(), Deadline: r.cfg.Deadline} // there is room: this is the only sender
 }
 
-// note says that requests fail, or that they succeed again.
-type note struct {
-	text string
-	over bool
-}
-
 // Outage reports that requests fail, or that this is over. It never waits.
 func (r *Reporter) Outage(text string, over bool) {
+	o := outage{"unavailable", time.Now().UTC(), text}
+	if over {
+		o.Event = "available"
+	}
 	select {
-	case r.notes <- note{text, over}:
+	case r.notes <- o:
 	default: // the output is not read
 	}
 }
@@ -114,8 +110,14 @@ func (r *Reporter) End() {
 // run writes a report at the first news, at each change and in intervals.
 func (r *Reporter) run(ctx context.Context) {
 	defer close(r.done)
-	defer r.erase()
-	least, most := r.intervals()
+	defer r.draw("")
+	least, most := plainInterval, repeatInterval // between two reports
+	switch r.cfg.Style {
+	case Screen:
+		least, most = drawLimit, drawInterval
+	case JSON:
+		least = jsonInterval
+	}
 	var latest, last View
 	var written time.Time // zero: nothing was
 	next := time.NewTimer(0)
@@ -127,7 +129,7 @@ func (r *Reporter) run(ctx context.Context) {
 			return
 		case latest = <-r.news:
 		case n := <-r.notes:
-			r.tell(n, time.Now())
+			r.tell(n)
 			if r.cfg.Style != Screen || written.IsZero() {
 				continue
 			}
@@ -152,17 +154,6 @@ func (r *Reporter) run(ctx context.Context) {
 	}
 }
 
-// intervals returns the least and the greatest time between two reports.
-func (r *Reporter) intervals() (least, most time.Duration) {
-	switch r.cfg.Style {
-	case Screen:
-		return drawLimit, drawInterval
-	case JSON:
-		return jsonInterval, repeatInterval
-	}
-	return plainInterval, repeatInterval
-}
-
 // write writes a report. A failure of it is worth no failure of the wait.
 func (r *Reporter) write(v View, now time.Time) {
 	switch r.cfg.Style {
@@ -171,40 +162,28 @@ func (r *Reporter) write(v View, now time.Time) {
 	case JSON:
 		_, _ = fmt.Fprintln(r.cfg.Out, v.JSON(now))
 	case Screen:
-		if !r.cfg.Visible() {
-			r.drawn = 0 // the shell has written below
-			return
-		}
-		lines := v.Screen(now, r.cfg.Width()-1) // in the last column some terminals wrap
-		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn)+strings.Join(lines, "\n")+"\n")
-		r.drawn = len(lines)
+		r.draw(v.Screen(now))
 	}
 }
 
-// tell writes a note at once. On a screen it stays above what is drawn.
-func (r *Reporter) tell(n note, now time.Time) {
+// tell reports an outage at once. On a screen it stays above what is drawn.
+func (r *Reporter) tell(o outage) {
 	switch r.cfg.Style {
 	case JSON:
-		_, _ = fmt.Fprintln(r.cfg.Out, n.JSON(now))
+		_, _ = fmt.Fprintln(r.cfg.Out, encode(o))
 	case Screen, Plain:
-		r.erase()
-		r.drawn = 0
-		_, _ = fmt.Fprintln(r.cfg.Out, display.Escape("queuelock: "+n.text))
+		r.draw("")
+		_, _ = fmt.Fprintln(r.cfg.Out, display.Escape("queuelock: "+o.Message))
 	}
 }
 
-// erase removes what was drawn.
-func (r *Reporter) erase() {
-	if r.drawn > 0 && r.cfg.Visible() {
-		_, _ = io.WriteString(r.cfg.Out, erasure(r.drawn))
+// draw draws a text in place of the last, an empty one to erase that. In the background nothing is: the shell writes there.
+func (r *Reporter) draw(text string) {
+	switch {
+	case r.cfg.Screen == nil:
+	case r.cfg.Visible():
+		_ = r.cfg.Screen.Draw(text)
+	default:
+		r.cfg.Screen.Leave()
 	}
-}
-
-// erasure returns the codes that go back to the first of those lines, and clear what is
-// below. https://ecma-international.org/publications-and-standards/standards/ecma-48/
-func erasure(lines int) string {
-	if lines == 0 {
-		return ""
-	}
-	return fmt.Sprintf("\r\x1b[%dA\x1b[J", lines)
 }

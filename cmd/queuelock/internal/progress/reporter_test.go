@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,7 +110,9 @@ func TestRedraw(t *testing.T) {
 		var out written
 		var visible atomic.Bool
 		visible.Store(true)
-		r := Start(t.Context(), Config{Out: &out, Style: Screen, Width: func() int { return 80 }, Visible: visible.Load})
+		r := Start(t.Context(), Config{
+			Style: Screen, Visible: visible.Load, Screen: &screen.Screen{Out: &out, Size: func() (int, int, error) { return 80, 24, nil }},
+		})
 		before := 0
 		step := func(d time.Duration, want string) {
 			t.Helper()

@@ -13,15 +13,13 @@
 package progress
 
 import (
-	"encoding/base64"
 	"fmt"
-	"strconv"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -36,28 +34,24 @@ type View struct {
 func (v View) Line(now time.Time) string {
 	line := "queuelock: " + v.place()
 	if h := v.holder(now); h != "" {
-		line += ", " + clip(h, 120)
+		line += ", " + ansi.Truncate(h, 120, "…")
 	}
 	return display.Escape(line + "; " + v.times(now))
 }
 
-// Screen returns the view as lines of at most that many columns.
-func (v View) Screen(now time.Time, width int) []string {
-	lines := []string{"queuelock: " + v.place()}
+// Screen returns the view as up to three lines.
+func (v View) Screen(now time.Time) string {
+	text := "queuelock: " + v.place() + "\n"
 	if h := v.holder(now); h != "" {
-		lines = append(lines, "  "+h)
+		text += "  " + h + "\n"
 	}
-	lines = append(lines, "  "+v.times(now))
-	for i, line := range lines {
-		lines[i] = clip(display.Escape(line), width)
-	}
-	return lines
+	return text + "  " + v.times(now)
 }
 
 // place returns the lock and the position of the waiter.
 func (v View) place() string {
 	key := v.Progress.Key
-	key.Entity, key.Reason = clip(key.Entity, 60), clip(key.Reason, 30)
+	key.Entity, key.Reason = ansi.Truncate(key.Entity, 60, "…"), ansi.Truncate(key.Reason, 30, "…")
 	text := fmt.Sprintf("waiting for %s: position %d", key, v.Progress.Position)
 	switch n := v.Progress.TicketsAhead; {
 	case n == 1:
@@ -77,7 +71,7 @@ func (v View) holder(now time.Time) string {
 	if h.Closed {
 		return "closed until " + display.At(h.NotBefore) + " by ticket " + h.Ticket.Short()
 	}
-	text := fmt.Sprintf("held by %s (ticket %s", clip(display.Owner(h.Owner), 60), display.HolderTickets(*h, ticket.Number.Short))
+	text := fmt.Sprintf("held by %s (ticket %s", ansi.Truncate(display.Owner(h.Owner), 60, "…"), display.HolderTickets(*h, ticket.Number.Short))
 	if h.Endless() {
 		text += ", without a lease" // only an operator can end its turn
 	}
@@ -128,31 +122,17 @@ func (v View) changed(before View) bool {
 
 // object is the view for programs. Unknown values are null.
 type object struct {
-	Event    string     `json:"event" help:"waiting"`
-	Time     time.Time  `json:"time" help:"when this was written"`
-	Entity   string     `json:"entity" help:"the entity"`
-	Reason   string     `json:"reason" help:"what the lock is for"`
-	Ticket   string     `json:"ticket" help:"the ticket of this waiter"`
-	Position int        `json:"position" help:"1 is the next"`
-	Ahead    int        `json:"tickets_ahead" help:"how many tickets are before it"`
-	Waited   float64    `json:"waited_seconds" help:"how long it has waited"`
-	Expected *float64   `json:"expected_seconds" help:"until its turn; 0: at any time"`
-	Deadline *time.Time `json:"deadline" help:"when the wait is given up"`
-	Holder   *holder    `json:"holder" help:"the present holder"`
-}
-
-type holder struct {
-	Ticket     string   `json:"ticket" help:"its ticket"`
-	Turn       string   `json:"turn" help:"of a block: the ticket of its turn, as the last heartbeat has shown it"`
-	Follow     int      `json:"follow" help:"how many tickets of its block come after that"`
-	Owner      string   `json:"owner" help:"the name of the process"`
-	Shared     bool     `json:"shared" help:"together with other shared holders"`
-	FailClosed bool     `json:"fail_closed" help:"it has no lease"`
-	Closed     bool     `json:"closed" help:"it was released, and keeps the queue closed"`
-	NotBefore  *string  `json:"not_before" help:"until when it keeps the queue closed at least"`
-	Age        *float64 `json:"age_seconds" help:"how long it has held the lock"`
-	Data       *string  `json:"data" help:"what it publishes, if that is UTF-8"`
-	Base64     *string  `json:"data_base64" help:"the same as base64"`
+	Event    string          `json:"event" help:"waiting"`
+	Time     time.Time       `json:"time" help:"when this was written"`
+	Entity   string          `json:"entity" help:"the entity"`
+	Reason   string          `json:"reason" help:"what the lock is for"`
+	Ticket   string          `json:"ticket" help:"the ticket of this waiter"`
+	Position int             `json:"position" help:"1 is the next"`
+	Ahead    int             `json:"tickets_ahead" help:"how many tickets are before it"`
+	Waited   float64         `json:"waited_seconds" help:"how long it has waited"`
+	Expected *float64        `json:"expected_seconds" help:"until its turn; 0: at any time"`
+	Deadline *time.Time      `json:"deadline" help:"when the wait is given up"`
+	Holder   *display.Holder `json:"holder" help:"the present holder"`
 }
 
 // JSON returns the view as one object, in one line.
@@ -169,30 +149,15 @@ func (v View) JSON(now time.Time) string {
 		o.Deadline = new(v.Deadline.UTC())
 	}
 	if p.Serving != nil {
-		o.Holder = newHolder(*p.Serving, now.Sub(v.Seen))
+		h := *p.Serving
+		h.Age += now.Sub(v.Seen) // Remaining stays: the lease may have been renewed since
+		o.Holder = new(display.NewHolder(h))
 	}
 	return encode(o)
 }
 
-func newHolder(h queue.Holder, since time.Duration) *holder {
-	o := &holder{Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), Owner: h.Owner, Shared: h.Shared, FailClosed: h.Endless(), Closed: h.Closed}
-	if !h.NotBefore.IsZero() {
-		o.NotBefore = new(display.At(h.NotBefore))
-	}
-	if !h.Since.IsZero() {
-		o.Age = new(display.Seconds(h.Age + since))
-	}
-	if len(h.Data) > 0 {
-		o.Base64 = new(base64.StdEncoding.EncodeToString(h.Data))
-		if text := string(h.Data); utf8.ValidString(text) {
-			o.Data = &text
-		}
-	}
-	return o
-}
-
-// outcome is the end of a wait for programs.
-type outcome struct {
+// Outcome is the end of a wait for programs.
+type Outcome struct {
 	Event    string    `json:"event" help:"acquired or not_acquired"`
 	Time     time.Time `json:"time" help:"when this was written"`
 	Entities []string  `json:"entities" help:"the entities"`
@@ -213,22 +178,8 @@ const (
 	Superseded Why = "superseded" // a later waiter has come
 )
 
-// Acquired returns the object of a wait that ended with locks.
-func Acquired(now time.Time, waited time.Duration, entities, tickets []string) string {
-	return encode(outcome{Event: "acquired", Time: now.UTC(), Entities: entities, Tickets: tickets, Waited: display.Seconds(waited)})
-}
-
-// NotAcquired returns the object of a wait that ended without. by is the ticket of the later waiter, if that is why.
-func NotAcquired(now time.Time, waited time.Duration, entities []string, message string, why Why, by string) string {
-	o := outcome{
-		Event: "not_acquired", Time: now.UTC(), Entities: entities, Tickets: []string{}, Waited: display.Seconds(waited),
-		Why: &why, Message: message,
-	}
-	if by != "" {
-		o.By = &by
-	}
-	return encode(o)
-}
+// JSON returns the end as one object, in one line.
+func (o Outcome) JSON() string { return encode(o) }
 
 func encode(o any) string {
 	text, err := display.Marshal(o)
@@ -238,60 +189,15 @@ func encode(o any) string {
 	return string(text)
 }
 
-// span returns a duration in two units at most.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return "<1s"
-	case d < time.Minute:
-		return strconv.Itoa(int(d/time.Second)) + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%02dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
-}
+// span returns a duration in whole seconds.
+func span(d time.Duration) string { return display.Age(d.Truncate(time.Second)) }
 
-// clip returns the text in at most that many columns.
-func clip(text string, width int) string {
-	used, last := 0, 0 // last: where a mark still fits
-	for i, r := range text {
-		used += columns(r)
-		if used > width {
-			return text[:last] + "…"
-		}
-		if used < width {
-			last = i + utf8.RuneLen(r)
-		}
-	}
-	return text
-}
-
-// columns returns how many columns a character may take. Two is assumed of those that are
-// wide in some terminals, as a line that is too short does no harm.
-func columns(r rune) int {
-	if r >= 0x1100 && !(r >= 0x2010 && r <= 0x2027) {
-		return 2
-	}
-	return 1
-}
-
-// outage is a note for programs.
+// outage says that requests fail, or that they succeed again.
 type outage struct {
 	Event   string    `json:"event" help:"unavailable: requests fail; available: they do no more"`
 	Time    time.Time `json:"time" help:"when this was written"`
 	Message string    `json:"message" help:"what is wrong, or for how long it was"`
 }
 
-// JSON returns the note as one object, in one line.
-func (n note) JSON(now time.Time) string {
-	event := "unavailable"
-	if n.over {
-		event = "available"
-	}
-	return encode(outage{event, now.UTC(), n.text})
-}
-
 // Objects returns a zero value of each object that is written for programs: those of a wait, of an outage in it, and of its end.
-func Objects() (waiting, outageOf, end any) { return object{}, outage{}, outcome{} }
+func Objects() (waiting, outageOf, end any) { return object{}, outage{}, Outcome{} }

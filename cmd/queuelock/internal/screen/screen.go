@@ -1,5 +1,4 @@
-// Package screen draws texts over each other on a terminal, each in place of the one
-// before.
+// Package screen draws texts on a terminal, each in place of the one before.
 //
 // A text that does not fit is cut at the right and at the bottom, so that no line wraps and
 // nothing scrolls away. What is not printable is escaped.
@@ -9,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -19,24 +18,23 @@ import (
 
 // Screen is a terminal to draw on.
 type Screen struct {
-	out   io.Writer
-	size  func() (width, height int, err error)
-	drawn bool
+	Out   io.Writer
+	Size  func() (width, height int, err error)
+	drawn int // how many lines are in place of which the next are drawn
 }
 
-// Of returns the screen that an output is, or nil. Consoles of Windows need not know the
-// sequences, and are none.
+// Of returns the screen that an output is, or nil.
 func Of(out io.Writer) *Screen {
 	file, ok := out.(*os.File)
-	if !ok || runtime.GOOS == "windows" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
+	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
 		return nil
 	}
-	return &Screen{out: file, size: func() (int, int, error) { return term.GetSize(int(file.Fd())) }}
+	return &Screen{Out: file, Size: func() (int, int, error) { return term.GetSize(int(file.Fd())) }}
 }
 
-// Draw draws a text.
+// Draw draws a text. An empty one erases what was drawn.
 func (s *Screen) Draw(text string) error {
-	width, height, err := s.size()
+	width, height, err := s.Size()
 	if err != nil || width < 1 || height < 2 {
 		width, height = 80, 24
 	}
@@ -46,19 +44,18 @@ func (s *Screen) Draw(text string) error {
 		lines = append(lines[:room-1:room-1], fmt.Sprintf("… %d more lines", hidden))
 	}
 	var b strings.Builder
-	if !s.drawn {
-		b.WriteString("\x1b[2J") // what was there before stays in the terminal's history
-		s.drawn = true
+	if s.drawn > 0 { // back to the first line, and clear all below: ECMA-48
+		fmt.Fprintf(&b, "\r\x1b[%dA\x1b[J", s.drawn)
 	}
-	b.WriteString("\x1b[H")
-	for _, line := range lines {
-		line = display.Escape(line)
-		if runes := []rune(line); len(runes) > width {
-			line = string(runes[:width])
+	if s.drawn = 0; text != "" {
+		s.drawn = len(lines)
+		for _, line := range lines { // in the last column some terminals wrap
+			b.WriteString(ansi.Truncate(display.Escape(line), width-1, "…") + "\n")
 		}
-		b.WriteString(line + "\x1b[K\n")
 	}
-	b.WriteString("\x1b[J")
-	_, err = io.WriteString(s.out, b.String())
+	_, err = io.WriteString(s.Out, b.String())
 	return err
 }
+
+// Leave leaves what was drawn: the next text is drawn below.
+func (s *Screen) Leave() { s.drawn = 0 }

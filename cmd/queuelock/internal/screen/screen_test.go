@@ -7,7 +7,7 @@ import (
 
 func TestDraw(t *testing.T) {
 	var out strings.Builder
-	s := &Screen{out: &out, size: func() (int, int, error) { return 5, 4, nil }}
+	s := &Screen{Out: &out, Size: func() (int, int, error) { return 6, 4, nil }}
 	draw := func(text, want string) {
 		t.Helper()
 		out.Reset()
@@ -15,9 +15,14 @@ func TestDraw(t *testing.T) {
 			t.Errorf("%q is drawn as %q, %v; want %q", text, out.String(), err, want)
 		}
 	}
-	draw("a\nb\n", "\x1b[2J\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J")
-	draw("äbcdefgh\n", "\x1b[Häbcde\x1b[K\n\x1b[J")
-	draw("1\n2\n3\n4\n5\n", "\x1b[H1\x1b[K\n2\x1b[K\n… 3 m\x1b[K\n\x1b[J")
+	draw("", "")
+	draw("a\nb\n", "a\nb\n")
+	draw("日本語\x1b[2J\n", "\r\x1b[2A\x1b[J日本…\n")
+	draw("1\n2\n3\n4\n5\n", "\r\x1b[1A\x1b[J1\n2\n… 3 …\n")
+	s.Leave()
+	draw("a", "a\n")
+	draw("", "\r\x1b[1A\x1b[J")
+	draw("", "")
 }
 
 func TestOf(t *testing.T) {

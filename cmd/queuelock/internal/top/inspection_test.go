@@ -15,38 +15,38 @@ import (
 // that waiters are shown to move up.
 func TestInspect(t *testing.T) {
 	key := queuelock.Key{Entity: "a", Reason: "lock"}
-	look := []Effect{Inspect{key}}
-	m, effects := play(scanned(held("a", 1, 2)), Key("enter"))
-	if !reflect.DeepEqual(effects, look) {
-		t.Fatalf("effects %v", effects)
+	look := []any{key}
+	m, sent := play(scanned(held("a", 1, 2)), press("enter"))
+	if !reflect.DeepEqual(sent, look) {
+		t.Fatalf("sent %v", sent)
 	}
-	if _, effects = m.Update(Tick(now)); effects != nil {
-		t.Errorf("a second look at a time: %v", effects)
+	if _, sent = update(m, Tick(now)); sent != nil {
+		t.Errorf("a second look at a time: %v", sent)
 	}
-	m, _ = m.Update(Inspected{Key: key, State: held("a", 0, time.Second, time.Second, time.Second)})
-	m, effects = m.Update(Tick(now))
-	if !reflect.DeepEqual(effects, look) {
-		t.Fatalf("effects %v", effects)
+	m, _ = update(m, Inspected{Key: key, State: held("a", 0, time.Second, time.Second, time.Second)})
+	m, sent = update(m, Tick(now))
+	if !reflect.DeepEqual(sent, look) {
+		t.Fatalf("sent %v", sent)
 	}
 	next := held("a", time.Second, 2*time.Second, 2*time.Second, 2*time.Second)
 	next.Serving[0].Ticket, next.Waiting = n(13), next.Waiting[1:]
 	next.Waiting[0].Position, next.Waiting[1].Position = 1, 2
-	m, _ = m.Update(Inspected{Key: key, State: next})
+	m, _ = update(m, Inspected{Key: key, State: next})
 	text := screen(m)
 	for _, part := range []string{`"a" (lock): 1 served, 2 waiting`, "> served  13 ", "  1 ^1    14 ", "  2 ^1    15 ", "esc back"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
-	m, _ = m.Update(Inspected{Key: queuelock.Key{Entity: "other"}, State: idle("other")})
-	if strings.Contains(screen(m), "0 served") {
+	m, _ = update(m, Inspected{Key: queuelock.Key{Entity: "other"}, State: idle("other")})
+	if strings.Contains(screen(m), "idle") {
 		t.Error("a late look at another queue is shown")
 	}
-	m, _ = m.Update(Inspected{Key: key, Err: errors.New("no answer")})
+	m, _ = update(m, Inspected{Key: key, Err: errors.New("no answer")})
 	if !strings.Contains(screen(m), "! no answer") {
 		t.Errorf("no error in\n%s", screen(m))
 	}
-	if m, _ = m.Update(Key("esc")); !strings.Contains(screen(m), "queuelock top") {
+	if m, _ = update(m, press("esc")); !strings.Contains(screen(m), "queuelock top") {
 		t.Errorf("the list is not back:\n%s", screen(m))
 	}
 }
@@ -55,50 +55,50 @@ func TestInspect(t *testing.T) {
 func TestEvict(t *testing.T) {
 	key := queuelock.Key{Entity: "a", Reason: "lock"}
 	shown := held("a", time.Second)
-	m, effects := play(scanned(shown), Key("e"))
-	if !reflect.DeepEqual(effects, []Effect{Inspect{key}}) {
-		t.Fatalf("the holder is not looked at first: %v", effects)
+	m, sent := play(scanned(shown), press("e"))
+	if !reflect.DeepEqual(sent, []any{key}) {
+		t.Fatalf("the holder is not looked at first: %v", sent)
 	}
-	if m, effects = m.Update(Inspected{Key: key, State: shown}); effects != nil || !strings.Contains(screen(m), "evict ticket 12? It may run") {
-		t.Fatalf("effects %v\n%s", effects, screen(m))
+	if m, sent = update(m, Inspected{Key: key, State: shown}); sent != nil || !strings.Contains(screen(m), "evict ticket 12? It may run") {
+		t.Fatalf("sent %v\n%s", sent, screen(m))
 	}
 	for _, no := range []string{"n", "enter", "esc", "q", "e"} {
-		if refused, effects := m.Update(Key(no)); effects != nil || !strings.Contains(screen(refused), "nothing was evicted") {
-			t.Errorf("after %s: %v\n%s", no, effects, screen(refused))
+		if refused, sent := update(m, press(no)); sent != nil || !strings.Contains(screen(refused), "nothing was evicted") {
+			t.Errorf("after %s: %v\n%s", no, sent, screen(refused))
 		}
 	}
-	m, effects = m.Update(Key("y"))
-	if !reflect.DeepEqual(effects, []Effect{Evict{Key: key, Holder: shown.Serving[0]}}) {
-		t.Fatalf("effects %v", effects)
+	m, sent = update(m, press("y"))
+	if !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: shown.Serving[0]}}) {
+		t.Fatalf("sent %v", sent)
 	}
-	done, effects := m.Update(Evicted{Holder: shown.Serving[0]})
-	if !reflect.DeepEqual(effects, []Effect{Inspect{key}}) || !strings.Contains(screen(done), "ticket 12 is evicted") {
-		t.Errorf("effects %v\n%s", effects, screen(done))
+	done, sent := update(m, Evicted{Holder: shown.Serving[0]})
+	if !reflect.DeepEqual(sent, []any{key}) || !strings.Contains(screen(done), "ticket 12 is evicted") {
+		t.Errorf("sent %v\n%s", sent, screen(done))
 	}
-	failed, _ := m.Update(Evicted{Holder: shown.Serving[0], Err: errors.New("it has renewed its lease")})
+	failed, _ := update(m, Evicted{Holder: shown.Serving[0], Err: errors.New("it has renewed its lease")})
 	if !strings.Contains(screen(failed), "it has renewed its lease") {
 		t.Errorf("%s", screen(failed))
 	}
-	m, _ = play(scanned(shown), Key("enter"), Inspected{Key: key, State: shown}, Key("E"))
+	m, _ = play(scanned(shown), press("enter"), Inspected{Key: key, State: shown}, press("E"))
 	if !strings.Contains(screen(m), "evict the holder of the moment") {
 		t.Errorf("%s", screen(m))
 	}
-	if _, effects = m.Update(Key("y")); !reflect.DeepEqual(effects, []Effect{Evict{Key: key, Holder: shown.Serving[0], Present: true}}) {
-		t.Errorf("effects %v", effects)
+	if _, sent = update(m, press("y")); !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: shown.Serving[0], Present: true}}) {
+		t.Errorf("sent %v", sent)
 	}
-	m, _ = play(scanned(idle("a")), Key("a"), Key("e"), Inspected{Key: key, State: idle("a")})
+	m, _ = play(scanned(idle("a")), press("a"), press("e"), Inspected{Key: key, State: idle("a")})
 	if !strings.Contains(screen(m), "there is no holder to evict") {
 		t.Errorf("%s", screen(m))
 	}
 	fails := held("a", time.Second)
 	fails.Serving[0].Lease = queue.Lease{FailClosed: true}
 	fails.Serving = append(fails.Serving, held("b", 0).Serving...)
-	m, _ = play(scanned(fails), Key("enter"), Inspected{Key: key, State: fails}, Key("e"))
+	m, _ = play(scanned(fails), press("enter"), Inspected{Key: key, State: fails}, press("e"))
 	if !strings.Contains(screen(m), "It has no lease: its process must have ended") {
 		t.Errorf("%s", screen(m))
 	}
-	_, effects = play(scanned(fails), Key("enter"), Inspected{Key: key, State: fails}, Key("down"), Key("e"), Key("y"))
-	if !reflect.DeepEqual(effects, []Effect{Evict{Key: key, Holder: fails.Serving[1]}}) {
-		t.Errorf("effects %v, want the second holder", effects)
+	_, sent = play(scanned(fails), press("enter"), Inspected{Key: key, State: fails}, press("down"), press("e"), press("y"))
+	if !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: fails.Serving[1]}}) {
+		t.Errorf("sent %v, want the second holder", sent)
 	}
 }

@@ -4,44 +4,42 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // press reacts to a key.
-func (m Model) press(key string) (Model, []Effect) {
+func (m *Model) press(key string) tea.Cmd {
 	m.message = ""
 	switch {
 	case key == "ctrl+c":
-		return m, []Effect{Quit{}}
+		return tea.Quit
 	case m.confirm != nil:
 		return m.answer(key)
 	case m.help:
 		m.help = false
-		return m, nil
 	case m.typing:
-		return m.typed(key), nil
-	}
-	switch key {
-	case "?":
+		m.typed(key)
+	case key == "?":
 		m.help = true
-		return m, nil
-	case "q":
-		return m, []Effect{Quit{}}
-	case "e":
-		if m.inspecting {
-			return m.ask(), nil
-		}
+	case key == "q":
+		return tea.Quit
+	case key == "e" && m.inspecting:
+		m.ask()
+	case key == "e":
 		m.evicting = true
 		return m.open()
+	case m.inspecting:
+		m.pressInspecting(key)
+	default:
+		return m.pressList(key)
 	}
-	if m.inspecting {
-		return m.pressInspecting(key), nil
-	}
-	return m.pressList(key)
+	return nil
 }
 
 // pressList reacts to a key of the list.
-func (m Model) pressList(key string) (Model, []Effect) {
+func (m *Model) pressList(key string) tea.Cmd {
 	shown := m.shown()
 	at := m.cursor(shown)
 	switch key {
@@ -59,46 +57,50 @@ func (m Model) pressList(key string) (Model, []Effect) {
 		at = len(shown)
 	case "a":
 		m.all = !m.all
-		return m, nil
+		return nil
 	case "o":
 		m.order = (m.order + 1) % orders
-		return m.sort(), nil
+		m.sort()
+		return nil
 	case "/":
 		m.typing = true
-		return m, nil
+		return nil
 	case "esc":
 		m.filter = ""
-		return m, nil
+		return nil
 	case "enter":
 		return m.open()
 	}
 	if len(shown) > 0 {
 		m.selected = shown[min(max(at, 0), len(shown)-1)].key()
 	}
-	return m, nil
+	return nil
 }
 
 // answer is the answer to the question whether a holder is to be evicted.
-func (m Model) answer(key string) (Model, []Effect) {
-	eviction := *m.confirm
+func (m *Model) answer(key string) tea.Cmd {
+	ctx, c, eviction := m.ctx, m.Config, *m.confirm
 	m.confirm = nil
-	if key == "y" || key == "Y" {
-		m.message = fmt.Sprintf("evicting ticket %s …", eviction.Holder.Turn().Short())
-		if eviction.Present {
-			m.message = "evicting the present holder …"
-		}
-		return m, []Effect{eviction}
+	if key != "y" && key != "Y" {
+		m.message = "nothing was evicted"
+		return nil
 	}
-	m.message = "nothing was evicted"
-	return m, nil
+	m.message = fmt.Sprintf("evicting ticket %s …", eviction.Holder.Turn().Short())
+	if eviction.Present {
+		m.message = "evicting the present holder …"
+	}
+	return func() tea.Msg {
+		holder, err := c.Evict(ctx, eviction)
+		return Evicted{holder, c.described(err)}
+	}
 }
 
-func (m Model) pressInspecting(key string) Model {
+func (m *Model) pressInspecting(key string) {
 	switch key {
 	case "esc", "backspace", "left", "h":
-		m.inspecting, m.looking, m.state, m.moved, m.evicting = false, false, nil, nil, false
+		m.inspection = inspection{}
 	case "E":
-		if m = m.ask(); m.confirm != nil {
+		if m.ask(); m.confirm != nil {
 			m.confirm.Present = true
 		}
 	case "up", "k":
@@ -108,11 +110,10 @@ func (m Model) pressInspecting(key string) Model {
 			m.holder = min(m.holder+1, max(0, len(m.state.Serving)-1))
 		}
 	}
-	return m
 }
 
 // typed adds a key to the filter.
-func (m Model) typed(key string) Model {
+func (m *Model) typed(key string) {
 	runes := []rune(m.filter)
 	switch {
 	case key == "enter":
@@ -126,18 +127,17 @@ func (m Model) typed(key string) Model {
 	case utf8.RuneCountInString(key) == 1 && display.Printable(key):
 		m.filter += key
 	}
-	return m
 }
 
 // open inspects the selected queue.
-func (m Model) open() (Model, []Effect) {
+func (m *Model) open() tea.Cmd {
 	list := m.shown()
 	if len(list) == 0 {
 		m.evicting = false
 		m.message = "there is no queue to choose"
-		return m, nil
+		return nil
 	}
 	m.selected = list[m.cursor(list)].key()
-	m.inspecting, m.looking, m.subject, m.state, m.moved, m.holder = true, false, m.selected, nil, nil, 0
+	m.inspection = inspection{inspecting: true, subject: m.selected, evicting: m.evicting}
 	return m.look()
 }

@@ -1,17 +1,19 @@
 // Package top is the live view of a table's queues.
 //
-// Model is the state, and Update and View are functions of it: they send nothing and know no
-// terminal. Update returns the requests that are to be sent as effects. Run connects a Model
-// to a terminal and to a Source, scans without a pause beyond the interval, and keeps to a
-// rate of read units: nine tenths are for scans, one tenth for the queue that is inspected.
+// Model is the state of the view, and a tea.Model: Update and View are functions of it, and requests are sent by the commands
+// that Update returns. Run connects it to a terminal, scans without a pause beyond the interval, and keeps to a rate of read
+// units: nine tenths are for scans, one tenth for the queue that is inspected.
 package top
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	tea "charm.land/bubbletea/v2"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -20,10 +22,6 @@ import (
 
 // The messages that Update takes, beside those of the terminal.
 type (
-	// Key is a key that was pressed, by its name.
-	Key string
-	// Resized is the size of the terminal.
-	Resized struct{ Width, Height int }
 	// Tick is the time.
 	Tick time.Time
 	// Progress is what the scan under way has used of about Of units.
@@ -51,26 +49,13 @@ type (
 	}
 )
 
-// The effects that Update returns.
-type (
-	// Effect is something to do.
-	Effect interface{ effect() }
-	// Quit ends the program.
-	Quit struct{}
-	// Inspect looks at a queue.
-	Inspect struct{ Key queuelock.Key }
-	// Evict evicts a holder that was shown.
-	// Of a Present eviction, it is the one that holds the lock when the request is made.
-	Evict struct {
-		Key     queuelock.Key
-		Holder  queue.Holder
-		Present bool
-	}
-)
-
-func (Quit) effect()    {}
-func (Inspect) effect() {}
-func (Evict) effect()   {}
+// Evict is a request to evict a holder that was shown.
+// If it is Present, it is the one that holds the lock when the request is made.
+type Evict struct {
+	Key     queuelock.Key
+	Holder  queue.Holder
+	Present bool
+}
 
 const (
 	// maxQueues bounds the list.
@@ -89,11 +74,9 @@ func (e entry) key() queuelock.Key { return queuelock.Key{Entity: e.Entity, Reas
 
 // Model is the state of the view.
 type Model struct {
-	Table   string
-	Rate    float64 // the read units that are allowed in a second; zero: no bound
-	Unicode bool
-	// Silence is how long no page of a scan may come before the view says that it is old.
-	Silence time.Duration
+	Config
+	ctx   context.Context
+	meter *meter
 
 	width, height int
 	now           time.Time
@@ -132,34 +115,48 @@ type inspection struct {
 	confirm    *Evict         // the eviction about which the user is asked
 }
 
-// Update returns the state after a message, and what is to be done.
-func (m Model) Update(msg any) (Model, []Effect) {
+// Init implements tea.Model, as do Update and View.
+func (m Model) Init() tea.Cmd { return nil }
+
+func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.update(msg)
+	return m, cmd
+}
+
+// update takes a message, and returns what is to be done.
+func (m *Model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case Resized:
+	case Config: // with a connection
+		m.Config = msg
+	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case Progress:
 		m.progress, m.heard = msg, m.now
 	case Scanned:
-		return m.scan(msg), nil
+		m.take(msg)
 	case Inspected:
-		return m.inspected(msg), nil
+		m.inspected(msg)
 	case Evicted:
-		return m.evicted(msg)
+		m.message = fmt.Sprintf("ticket %s is evicted", msg.Holder.Turn().Short())
+		if msg.Err != nil {
+			m.message = msg.Err.Error()
+		}
+		return m.look()
 	case Tick:
 		m.now = time.Time(msg)
 		return m.look()
-	case Key:
-		return m.press(string(msg))
+	case tea.KeyPressMsg:
+		return m.press(msg.String())
 	}
-	return m, nil
+	return nil
 }
 
-// scan takes the result of a scan.
-func (m Model) scan(s Scanned) Model {
+// take takes the result of a scan.
+func (m *Model) take(s Scanned) {
 	m.progress = Progress{}
 	if m.failure = ""; s.Err != nil {
 		m.failure = s.Err.Error()
-		return m
+		return
 	}
 	before := map[queuelock.Key]entry{}
 	for _, e := range m.entries {
@@ -173,12 +170,11 @@ func (m Model) scan(s Scanned) Model {
 		e.held, e.waits = push(old.held, held), push(old.waits, longest)
 		m.entries = append(m.entries, e)
 	}
-	m = m.sort()
+	m.sort()
 	m.total, m.busy, m.scanned, m.now, m.heard = s.Total, s.Busy, s.At, s.At, s.At
 	if s.Passed > 0 {
 		m.used = s.Units / s.Passed.Seconds()
 	}
-	return m
 }
 
 // push adds a sample, in a list of its own.
@@ -202,7 +198,7 @@ const (
 func (o order) String() string { return [orders]string{"wait", "hold", "name"}[o] }
 
 // sort sorts the entries.
-func (m Model) sort() Model {
+func (m *Model) sort() {
 	m.entries = slices.Clone(m.entries)
 	slices.SortFunc(m.entries, func(a, b entry) int {
 		held, wait := a.Times()
@@ -216,7 +212,6 @@ func (m Model) sort() Model {
 		}
 		return cmp.Or(byTime, a.Compare(b.Line))
 	})
-	return m
 }
 
 // shown returns the entries of the list.
@@ -244,23 +239,30 @@ func (m Model) cursor(list []entry) int {
 }
 
 // look asks for a look at the queue that is inspected, unless one is under way.
-func (m Model) look() (Model, []Effect) {
+func (m *Model) look() tea.Cmd {
 	if !m.inspecting || m.looking {
-		return m, nil
+		return nil
 	}
 	m.looking = true
-	return m, []Effect{Inspect{m.subject}}
+	ctx, c, meter, key := m.ctx, m.Config, m.meter, m.subject
+	return func() tea.Msg {
+		state, err := c.Inspect(ctx, key)
+		if err == nil {
+			meter.add(float64(1 + len(state.Waiting)/12)) // a row has about 300 bytes
+		}
+		return Inspected{key, state, c.described(err)}
+	}
 }
 
 // inspected takes a look.
-func (m Model) inspected(s Inspected) Model {
+func (m *Model) inspected(s Inspected) {
 	m.looking = false
 	if !m.inspecting || s.Key != m.subject {
-		return m
+		return
 	}
 	if m.failure = ""; s.Err != nil {
 		m.failure = s.Err.Error()
-		return m
+		return
 	}
 	places := map[string]int{}
 	if m.state != nil {
@@ -278,13 +280,12 @@ func (m Model) inspected(s Inspected) Model {
 	m.holder = min(m.holder, max(0, len(s.State.Serving)-1))
 	if m.evicting {
 		m.evicting = false
-		m = m.ask()
+		m.ask()
 	}
-	return m
 }
 
 // ask asks whether to evict the chosen holder.
-func (m Model) ask() Model {
+func (m *Model) ask() {
 	switch {
 	case m.subject.Reason == queuelock.ItemReason:
 		m.message = "the holder is in the item: evict it with 'queuelock evict --item'"
@@ -295,14 +296,4 @@ func (m Model) ask() Model {
 	default:
 		m.confirm = &Evict{Key: m.subject, Holder: m.state.Serving[m.holder]}
 	}
-	return m
-}
-
-// evicted takes the result of an eviction, and looks at the queue again.
-func (m Model) evicted(e Evicted) (Model, []Effect) {
-	m.message = fmt.Sprintf("ticket %s is evicted", e.Holder.Turn().Short())
-	if e.Err != nil {
-		m.message = e.Err.Error()
-	}
-	return m.look()
 }

@@ -1,10 +1,14 @@
 package top
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -43,17 +47,43 @@ func scanned(states ...*queue.State) Scanned {
 	return s
 }
 
-// play applies messages to a new model of 80 by 24, and returns the effects of the last.
-func play(msgs ...any) (Model, []Effect) {
-	m := Model{Table: "queuelock", Rate: 100, now: now}
-	var effects []Effect
-	for _, msg := range append([]any{Resized{80, 24}}, msgs...) {
-		m, effects = m.Update(msg)
+// press is the message of a key.
+func press(name string) tea.Msg { return tea.KeyPressMsg{Text: name} }
+
+// update applies a message, and returns what was then sent: a key is looked at, an eviction, or tea.QuitMsg.
+func update(m Model, msg tea.Msg) (Model, []any) {
+	var sent []any
+	m.Inspect = func(_ context.Context, key queuelock.Key) (*queue.State, error) {
+		sent = append(sent, key)
+		return idle(key.Entity), nil
 	}
-	return m, effects
+	m.Evict = func(_ context.Context, e Evict) (queue.Holder, error) {
+		sent = append(sent, e)
+		return e.Holder, nil
+	}
+	next, cmd := m.Update(msg)
+	if cmd != nil {
+		if quit, ok := cmd().(tea.QuitMsg); ok {
+			sent = append(sent, quit)
+		}
+	}
+	return next.(Model), sent
+}
+
+// play applies messages to a new model of 80 by 24, and returns what was sent after the last.
+func play(msgs ...tea.Msg) (Model, []any) {
+	m := Model{Config: Config{Table: "queuelock", Rate: 100}, now: now, meter: new(meter)}
+	var sent []any
+	for _, msg := range append([]tea.Msg{tea.WindowSizeMsg{Width: 80, Height: 24}}, msgs...) {
+		m, sent = update(m, msg)
+	}
+	return m, sent
 }
 
 func screen(m Model) string {
-	lines, _, _ := m.View()
-	return strings.Join(lines, "\n")
+	var texts []string
+	for _, l := range m.lines() {
+		texts = append(texts, l.text)
+	}
+	return strings.Join(texts, "\n")
 }

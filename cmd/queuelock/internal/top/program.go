@@ -61,6 +61,14 @@ func (c Config) silence() time.Duration {
 	return silence
 }
 
+// described is an error as a person reads it.
+func (c Config) described(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(c.Describe(err))
+}
+
 // meter counts the units that were used.
 type meter struct {
 	units atomic.Int64 // in tenths
@@ -69,28 +77,26 @@ type meter struct {
 
 func (m *meter) add(units float64) { m.units.Add(int64(units*10 + 0.5)) }
 
-// scans scans again and again until ctx ends, and gives each result to report.
-func (c Config) scans(ctx context.Context, m *meter, progress func(Progress), report func(Scanned)) {
-	m.began = time.Now()
-	for ctx.Err() == nil {
-		begun := time.Now()
-		s := c.scan(ctx, m, progress)
-		if ctx.Err() != nil {
-			return
+// scans scans again and again, until ctx ends.
+func (c Config) scans(ctx context.Context, m *meter, progress func(Progress)) iter.Seq[Scanned] {
+	return func(yield func(Scanned) bool) {
+		m.began = time.Now()
+		for ctx.Err() == nil {
+			begun := time.Now()
+			s := c.scan(ctx, m, progress)
+			length := c.Interval
+			if c.Rate > 0 { // a scan does not wait for its last pages
+				length = max(length, time.Duration(s.Units/c.scanRate()*float64(time.Second)))
+			}
+			s.At, s.Passed = time.Now(), max(s.Passed, length)
+			if ctx.Err() != nil || !yield(s) {
+				return
+			}
+			select {
+			case <-time.After(time.Until(begun.Add(length))):
+			case <-ctx.Done():
+			}
 		}
-		length := c.Interval
-		if c.Rate > 0 { // a scan does not wait for its last pages
-			length = max(length, time.Duration(s.Units/c.scanRate()*float64(time.Second)))
-		}
-		s.Passed = max(s.Passed, length)
-		pause := time.NewTimer(length - time.Since(begun))
-		s.At = time.Now()
-		report(s)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-		}
-		pause.Stop()
 	}
 }
 
@@ -106,7 +112,7 @@ func (c Config) scan(ctx context.Context, m *meter, progress func(Progress)) Sca
 	}
 	for state, err := range c.Scan(ctx, c.scanRate(), onPage) {
 		if state == nil {
-			s.Err = errors.New(c.Describe(err))
+			s.Err = c.described(err)
 			break
 		}
 		line := display.NewLine(state, err)
@@ -130,42 +136,36 @@ func (c Config) scan(ctx context.Context, m *meter, progress func(Progress)) Sca
 // Lines prints the busy queues whenever they have changed, until ctx ends: top without a
 // terminal.
 func Lines(ctx context.Context, out io.Writer, c Config) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	shown, first := "", true
-	var failed error
-	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
+	for s := range c.scans(ctx, new(meter), func(Progress) {}) {
 		text, essence := describe(s)
 		if essence == shown && !first {
-			return
+			continue
 		}
 		shown, first = essence, false
-		if _, err := fmt.Fprintf(out, "%s %s", s.At.UTC().Format(time.RFC3339), text); err != nil {
-			failed = err
-			cancel(err)
+		if _, err := fmt.Fprintf(out, "%s %s", display.At(s.At), text); err != nil {
+			return err
 		}
-	})
-	return failed
+	}
+	return nil
 }
 
 // Once prints the view after one scan, 80 columns wide and as long as the list, without empty lines and the keys.
 func Once(ctx context.Context, out io.Writer, c Config) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	m := Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode}
-	c.scans(ctx, new(meter), func(Progress) {}, func(s Scanned) {
-		m = m.scan(s)
-		cancel()
-	})
+	m := Model{Config: c}
+	for s := range c.scans(ctx, new(meter), func(Progress) {}) {
+		m.take(s)
+		break
+	}
 	if m.failure != "" {
 		return errors.New(m.failure)
 	}
 	m.width, m.height = 80, frame+max(1, len(m.shown()))
-	lines, _, _ := m.View()
+	lines := m.lines()
 	var b strings.Builder
-	for _, line := range lines[:len(lines)-1] {
-		if line = strings.TrimRight(line, " "); line != "" {
-			b.WriteString(line + "\n")
+	for _, l := range lines[:len(lines)-1] {
+		if l.text != "" {
+			b.WriteString(strings.TrimRight(l.text, " ") + "\n")
 		}
 	}
 	_, err := io.WriteString(out, b.String())
@@ -174,7 +174,8 @@ func Once(ctx context.Context, out io.Writer, c Config) error {
 
 // describe prints a scan, and what of it does not change by itself.
 func describe(s Scanned) (text, essence string) {
-	m := Model{}.scan(s)
+	var m Model
+	m.take(s)
 	if s.Err != nil {
 		return m.failure + "\n", m.failure
 	}
@@ -189,17 +190,9 @@ func describe(s Scanned) (text, essence string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d of %d queues busy, %s RCU/s\n", s.Busy, s.Total, units(m.used))
 	if len(busy) > 0 {
-		_ = display.Lines(&b, busy, display.Columns{}) // to a Builder, which takes all
+		_ = display.Lines(&b, busy, false, false) // to a Builder, which takes all
 	}
 	return b.String(), essence
-}
-
-// program is a Model for bubbletea.
-type program struct {
-	Model
-	ctx    context.Context
-	config Config
-	meter  *meter
 }
 
 // Run shows the view until the user or ctx ends it.
@@ -207,11 +200,20 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var scanning sync.WaitGroup
 	defer func() { cancel(); scanning.Wait() }()
-	m := &meter{}
-	p := tea.NewProgram(program{
-		Model: Model{Table: c.Table, Rate: c.Rate, Unicode: c.Unicode, Silence: c.silence(), now: time.Now()},
-		ctx:   ctx, config: c, meter: m,
-	}, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	m := Model{Config: c, ctx: ctx, meter: new(meter), now: time.Now()}
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler(), tea.WithEnvironment(os.Environ()))
+	ticks := time.NewTicker(c.lookInterval())
+	defer ticks.Stop()
+	scanning.Go(func() {
+		for {
+			select {
+			case now := <-ticks.C:
+				p.Send(Tick(now))
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
 	failed := make(chan error, 1) // to connect
 	scanning.Go(func() {
 		if c.Open != nil {
@@ -220,9 +222,11 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 				p.Quit()
 				return
 			}
-			p.Send(opened{c})
+			p.Send(c)
 		}
-		c.scans(ctx, m, func(pr Progress) { p.Send(pr) }, func(s Scanned) { p.Send(s) })
+		for s := range c.scans(ctx, m.meter, func(pr Progress) { p.Send(pr) }) {
+			p.Send(s)
+		}
 	})
 	unhook := context.AfterFunc(ctx, p.Quit)
 	defer unhook()
@@ -237,80 +241,21 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	return err
 }
 
-// opened is a Config with a connection.
-type opened struct{ Config }
-
-// Init implements tea.Model, as do the methods below.
-func (p program) Init() tea.Cmd { return p.tick() }
-
-func (p program) tick() tea.Cmd {
-	return tea.Tick(p.config.lookInterval(), func(now time.Time) tea.Msg { return Tick(now) })
-}
-
-func (p program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	var cmds []tea.Cmd
-	switch m := msg.(type) {
-	case opened:
-		p.config = m.Config
-		return p, nil
-	case tea.KeyPressMsg:
-		msg = Key(m.String())
-	case tea.WindowSizeMsg:
-		msg = Resized{m.Width, m.Height}
-	case Tick:
-		cmds = append(cmds, p.tick())
-	}
-	model, effects := p.Model.Update(msg)
-	p.Model = model
-	for _, e := range effects {
-		cmds = append(cmds, p.run(e))
-	}
-	return p, tea.Batch(cmds...)
-}
-
-// run returns the command of an effect.
-func (p program) run(e Effect) tea.Cmd {
-	described := func(err error) error {
-		if err == nil {
-			return nil
+// View draws the state.
+func (m Model) View() tea.View {
+	width, _ := m.size()
+	var texts []string
+	for _, l := range m.lines() {
+		switch {
+		case m.Plain:
+		case l.selected:
+			l.text = "\x1b[7m" + string(l.tone) + display.Fit(l.text, width) + "\x1b[m"
+		case l.tone != calm:
+			l.text = string(l.tone) + l.text + "\x1b[m"
 		}
-		return errors.New(p.config.Describe(err))
+		texts = append(texts, l.text)
 	}
-	switch e := e.(type) {
-	case Inspect:
-		return func() tea.Msg {
-			state, err := p.config.Inspect(p.ctx, e.Key)
-			if err == nil {
-				p.meter.add(float64(1 + len(state.Waiting)/12)) // a row has about 300 bytes
-			}
-			return Inspected{e.Key, state, described(err)}
-		}
-	case Evict:
-		return func() tea.Msg {
-			holder, err := p.config.Evict(p.ctx, e)
-			return Evicted{holder, described(err)}
-		}
-	}
-	return tea.Quit
-}
-
-// colours are what a terminal is sent before a line of that tone.
-var colours = map[tone]string{long: "\x1b[33m", over: "\x1b[31m"}
-
-func (p program) View() tea.View {
-	lines, tones, selected := p.Model.View()
-	if !p.config.Plain {
-		width, _ := p.size()
-		for i, t := range tones {
-			if i != selected {
-				lines[i] = colours[t] + lines[i] + "\x1b[m"
-			}
-		}
-		if selected >= 0 {
-			lines[selected] = "\x1b[7m" + colours[tones[selected]] + pad(lines[selected], width) + "\x1b[m"
-		}
-	}
-	view := tea.NewView(strings.Join(lines, "\n"))
+	view := tea.NewView(strings.Join(texts, "\n"))
 	view.AltScreen = true
 	return view
 }

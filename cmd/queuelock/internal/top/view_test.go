@@ -3,12 +3,13 @@ package top
 import (
 	"errors"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock"
@@ -21,14 +22,14 @@ func TestList(t *testing.T) {
 		scanned(held("deploy/prod", 2*time.Second, time.Second), held("report", 64*time.Second)),
 		scanned(held("deploy/prod", 4*time.Second, 3*time.Second), held("report", 66*time.Second), idle("old")),
 		scanned(held("deploy/prod", time.Second, 2*time.Second), held("report", 68*time.Second), idle("old")),
-		Tick(now.Add(1500*time.Millisecond)), Key("down"))
-	lines, _, selected := m.View()
+		Tick(now.Add(1500*time.Millisecond)), press("down"))
+	lines := strings.Split(screen(m), "\n")
 	want := []string{
 		`queuelock top: table "queuelock", 2 of 3 queues busy, by wait`,
 		``,
-		`  QUEUE           MODE    HOLDER           HELD         WAITING  LONGEST`,
-		`  deploy/prod     lock    vm:1               1s =#:           1       2s -#+`,
-		`> report          lock    vm:1             1m8s %%#           0        - `,
+		`  QUEUE       MODE    HOLDER    HELD         WAITING  LONGEST`,
+		`  deploy/prod lock    vm:1        1s =#:           1       2s -#+`,
+		`> report      lock    vm:1      1m8s %%#           0        - `,
 	}
 	for len(want) < 23 {
 		want = append(want, "")
@@ -38,8 +39,8 @@ func TestList(t *testing.T) {
 		lines[i] = strings.TrimRight(lines[i], " ")
 		want[i] = strings.TrimRight(want[i], " ")
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || selected != 4 {
-		t.Errorf("line %d is selected (-want +got)\n%s", selected, diff)
+	if diff := cmp.Diff(want, lines); diff != "" || selected(m) != 4 {
+		t.Errorf("line %d is selected (-want +got)\n%s", selected(m), diff)
 	}
 }
 
@@ -63,32 +64,32 @@ func TestExpiredWaiter(t *testing.T) {
 func TestFits(t *testing.T) {
 	var states []*queue.State
 	for i := range 200 {
-		s := held(fmt.Sprintf("%s\x1b[2J%d", strings.Repeat("ä", i), i), time.Hour, time.Minute)
-		s.Serving[0].Owner = strings.Repeat("o", i)
+		s := held(fmt.Sprintf("%s\x1b[2J%d", strings.Repeat([]string{"本", "ä"}[i/2%2], i), i), time.Hour, time.Minute)
+		s.Serving[0].Owner = strings.Repeat([]string{"o", "日"}[i%2], i)
 		states = append(states, s)
 	}
 	var waits []time.Duration
 	for range 100 {
 		waits = append(waits, time.Hour)
 	}
-	for _, size := range []Resized{{80, 24}, {60, 12}, {140, 30}, {200, 60}, {40, 10}, {20, 5}, {0, 0}} {
-		for name, msgs := range map[string][]any{
+	for _, size := range [][2]int{{80, 24}, {60, 12}, {140, 30}, {200, 60}, {40, 10}, {20, 5}, {0, 0}} {
+		for name, msgs := range map[string][]tea.Msg{
 			"list":    {scanned(states...)},
-			"end":     {scanned(states...), Key("end")},
-			"inspect": {scanned(states...), Key("enter"), Inspected{Key: queuelock.Key{Entity: states[0].Entity, Reason: "lock"}, State: held("x", 0, waits...)}},
+			"end":     {scanned(states...), press("end")},
+			"inspect": {scanned(states...), press("enter"), Inspected{Key: queuelock.Key{Entity: states[0].Entity, Reason: "lock"}, State: held("x", 0, waits...)}},
 			"error":   {Scanned{Err: errors.New(strings.Repeat("e", 300))}},
 		} {
-			m, _ := play(append(msgs, size)...)
-			width, height := size.Width, size.Height
+			m, _ := play(append(msgs, tea.WindowSizeMsg{Width: size[0], Height: size[1]})...)
+			width, height := size[0], size[1]
 			if width == 0 {
 				width, height = 80, 24
 			}
-			lines, _, selected := m.View()
-			if len(lines) != height || selected >= height-1 || (name == "list" || name == "end") && selected < 0 {
-				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected)
+			lines := strings.Split(screen(m), "\n")
+			if len(lines) != height || selected(m) >= height-1 || (name == "list" || name == "end") && selected(m) < 0 {
+				t.Errorf("%s %v: %d lines, %d is selected", name, size, len(lines), selected(m))
 			}
 			for i, line := range lines {
-				if utf8.RuneCountInString(line) > width || strings.ContainsAny(line, "\x1b\n") {
+				if ansi.StringWidth(line) > width || strings.ContainsAny(line, "\x1b\n") {
 					t.Errorf("%s %v: line %d is %q", name, size, i, line)
 				}
 			}
@@ -106,7 +107,7 @@ func TestColumns(t *testing.T) {
 		80:  {"WAITING  LONGEST", "build-host-17", "   1m20s"},
 		140: {"DATA", "build-host-17", "release 1.42"},
 	} {
-		m, _ := play(Resized{width, 12}, scanned(s))
+		m, _ := play(tea.WindowSizeMsg{Width: width, Height: 12}, scanned(s))
 		for _, part := range parts {
 			if !strings.Contains(screen(m), part) {
 				t.Errorf("%d columns: no %q in\n%s", width, part, screen(m))
@@ -118,14 +119,14 @@ func TestColumns(t *testing.T) {
 	if text := screen(m); !strings.Contains(text, "build-host-17") || !strings.Contains(text, "1m30s over") {
 		t.Errorf("%s", text)
 	}
-	m, _ = m.Update(Key("enter"))
-	m, _ = m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: s})
+	m, _ = update(m, press("enter"))
+	m, _ = update(m, Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: s})
 	if text := screen(m); strings.Contains(text, "also waits") {
 		t.Errorf("%s", text)
 	}
 	own := held("deploy", time.Second, time.Second)
 	own.Waiting[0].Owner = own.Serving[0].Owner
-	again, _ := m.Update(Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: own})
+	again, _ := update(m, Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: own})
 	if text := screen(again); !strings.Contains(text, "  the owner of 12 also waits, with 13") {
 		t.Errorf("%s", text)
 	}
@@ -142,9 +143,9 @@ func TestNarrow(t *testing.T) {
 	for i := range 15 {
 		states = append(states, held(fmt.Sprintf("service-%02d/prod", i), time.Minute, time.Second))
 	}
-	m, _ := play(Resized{40, 10}, scanned(states...))
+	m, _ := play(tea.WindowSizeMsg{Width: 40, Height: 10}, scanned(states...))
 	text := screen(m)
-	for _, part := range []string{"> service-42/prod vm:1 over        1m20s", "\n  service-03/prod ", "\n  … 11 more\n"} {
+	for _, part := range []string{"> service-42/prod vm:1 over    1m20s", "\n  service-03/prod ", "\n  … 11 more\n"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, text)
 		}
@@ -154,7 +155,7 @@ func TestNarrow(t *testing.T) {
 			t.Errorf("%q in\n%s", part, text)
 		}
 	}
-	m, _ = m.Update(Key("end"))
+	m, _ = update(m, press("end"))
 	if text := screen(m); strings.Contains(text, "more") || !strings.Contains(text, "\n> service-14/prod ") {
 		t.Errorf("at the end:\n%s", text)
 	}
@@ -165,27 +166,35 @@ func TestTones(t *testing.T) {
 	dead := held("a", time.Minute, 3*time.Second)
 	dead.Serving[0].Remaining = 0
 	m, _ := play(scanned(dead, held("b", time.Second, 2*time.Minute), held("c", time.Second, time.Second)))
-	if _, tones, _ := m.View(); !reflect.DeepEqual(tones, map[int]tone{3: long, 4: over}) {
+	var tones []tone
+	for _, l := range m.lines() {
+		tones = append(tones, l.tone)
+	}
+	if want := append([]tone{calm, calm, calm, long, over}, make([]tone, 19)...); !slices.Equal(tones, want) {
 		t.Errorf("%v in\n%s", tones, screen(m))
 	}
+}
+
+// selected returns the index of the line that is selected; -1: none is.
+func selected(m Model) int {
+	return slices.IndexFunc(m.lines(), func(l line) bool { return l.selected })
 }
 
 // TestOutage checks that the view says how old it is, when a scan fails and when none answers.
 func TestOutage(t *testing.T) {
 	m, _ := play(scanned(held("a", 1)))
-	m.Silence = 10 * time.Second
-	if m, _ = m.Update(Tick(now.Add(9 * time.Second))); strings.Contains(screen(m), "no answer") {
+	if m, _ = update(m, Tick(now.Add(9*time.Second))); strings.Contains(screen(m), "no answer") {
 		t.Errorf("too early:\n%s", screen(m))
 	}
-	m, _ = m.Update(Tick(now.Add(13 * time.Second)))
+	m, _ = update(m, Tick(now.Add(13*time.Second)))
 	if text := screen(m); !strings.Contains(text, "! no answer for 13s: what is shown is 13s old") || !strings.Contains(text, "> a") {
 		t.Errorf("%s", text)
 	}
-	failed, _ := m.Update(Scanned{Err: errors.New("no such host")})
+	failed, _ := update(m, Scanned{Err: errors.New("no such host")})
 	if text := screen(failed); !strings.Contains(text, "! outage: what is shown is 13s old: no such host") {
 		t.Errorf("%s", text)
 	}
-	m, _ = m.Update(Progress{Units: 1})
+	m, _ = update(m, Progress{Units: 1})
 	if strings.Contains(screen(m), "no answer") {
 		t.Errorf("after a page:\n%s", screen(m))
 	}
