@@ -36,6 +36,15 @@ var looks = []look{
 	{color.RGBA{0x88, 0x88, 0x88, 0xff}, draw.PlusGlyph{}},
 	{color.RGBA{0xc2, 0x18, 0x5b, 0xff}, draw.PyramidGlyph{}},
 	{color.RGBA{0x00, 0x96, 0x88, 0xff}, draw.BoxGlyph{}},
+	{color.RGBA{0x33, 0x33, 0x33, 0xff}, bar{}},
+}
+
+// bar is a marker: a vertical stroke.
+type bar struct{}
+
+// DrawGlyph draws the marker.
+func (bar) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: vg.Points(2)}, at.X, at.Y-style.Radius, at.X, at.Y+style.Radius)
 }
 
 // figure is a picture: one line for each subject, by number of contenders, with turns of one length.

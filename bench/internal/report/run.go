@@ -50,6 +50,8 @@ func (r Run) Replace(other Run) Run {
 	for _, of := range other.Subjects {
 		if i := slices.IndexFunc(r.Subjects, func(s benchmark.Subject) bool { return s.Name == of.Name }); i >= 0 {
 			maps.Copy(r.Subjects[i].Skips, of.Skips)
+		} else {
+			r.Subjects = append(r.Subjects, of)
 		}
 	}
 	names := map[string]bool{}
