@@ -28,6 +28,9 @@ import (
 	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
 
+// commit is that of the source. The Makefile sets it.
+var commit = "unknown"
+
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -41,7 +41,7 @@ type site struct {
 func measure(ctx context.Context, s settings) (report.Run, error) {
 	run := report.Run{
 		Run:       benchmark.Run{Scenarios: s.scenarios, Size: s.size, Repetitions: s.reps},
-		RoundTrip: s.roundTrip, Command: s.command,
+		RoundTrip: s.roundTrip, Command: s.command, Commit: commit,
 		Machine: benchmark.Here(), Engine: strings.ReplaceAll(filepath.Base(filepath.Dir(s.dynoxide)), "-", " "),
 	}
 	if s.subjects = present(s.subjects, os.Stderr); len(s.subjects) == 0 {
@@ -65,9 +65,13 @@ func measure(ctx context.Context, s settings) (report.Run, error) {
 		}
 	}
 	at.slack = run.Slack
-	return run, run.Measure(ctx, os.Stderr, func(ctx context.Context, subject int, variant scenario.Variant, repetition int) (scenario.Values, error) {
+	err = run.Measure(ctx, os.Stderr, func(ctx context.Context, subject int, variant scenario.Variant, repetition int) (scenario.Values, error) {
 		return at.try(ctx, s.subjects[subject], variant, repetition)
 	})
+	for i := range run.Results {
+		run.Results[i].Commit = commit
+	}
+	return run, err
 }
 
 // present returns the subjects without those whose server is not installed, and says why. Those that stay name the server's version.

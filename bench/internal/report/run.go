@@ -19,6 +19,7 @@ import (
 type Run struct {
 	benchmark.Run
 	Command   string
+	Commit    string        // of the program that measured
 	Engine    string        // of the locks in DynamoDB
 	RoundTrip time.Duration // that the proxies add
 	Machine   benchmark.Machine
