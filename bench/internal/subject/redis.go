@@ -17,7 +17,7 @@ import (
 var Redis = Subject{
 	Subject: benchmark.Subject{
 		Name:   "redis",
-		Title:  "rueidislock 1.0.79",
+		Title:  "Redis (rueidislock 1.0.79)",
 		Config: "one server of Redis, which writes nothing to its disk; `KeyMajority` of 1 and `NoLoopTracking`, as its documentation recommends for one server, `KeyValidity`, and `TryNextAfter` of 1 s (its default, 20 ms, is too short on a busy machine); it has no order and no fencing token, and a waiter can miss a release, which fails a measurement",
 	},
 	Server: &Server{

@@ -16,7 +16,7 @@ import (
 var ZooKeeper = Subject{
 	Subject: benchmark.Subject{
 		Name:   "zookeeper",
-		Title:  "ZooKeeper, zk 1.0.4",
+		Title:  "ZooKeeper (zk 1.0.4)",
 		Config: "one server that does not wait for its disk (`forceSync=no`), with ticks of 1 s, which round the end of a session up; 2,000 cycles warm each server up; one session for a client; its lock has no fencing token",
 		Skips:  map[string]string{"nowait": "its lock cannot ask without a node in the queue"},
 	},
