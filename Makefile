@@ -258,7 +258,7 @@ bin/chaos:
 .PHONY: bin/bench
 bin/bench:
 	@mkdir -p bin
-	GOWORK=off $(GO) build -C bench -o ../$@ .
+	GOWORK=off $(GO) build -C bench -ldflags "-X main.commit=$$(git describe --tags --always --dirty)" -o ../$@ .
 
 .PHONY: clean
 clean: ## remove what was built; .tools/ stays

@@ -11,7 +11,9 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.48.0 // the clients of the DynamoDB locks
 	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // fixed credentials for a local engine
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
+	github.com/go-zookeeper/zk v1.0.4 // a lock that is measured beside this one
 	github.com/queuelock/queuelock v0.1.0 // this library
+	github.com/redis/rueidis v1.0.79 // a lock that is measured beside this one
 	go.etcd.io/etcd/client/v3 v3.7.3 // a lock that is measured beside this one
 	go.etcd.io/etcd/server/v3 v3.7.3 // a server for it, in a process of the run
 	go.uber.org/zap v1.28.0 // the logger of etcd, to silence it

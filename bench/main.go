@@ -1,8 +1,8 @@
 // Command bench measures this library beside other locks, whose dependencies stay in this module.
 // `make bench-peers` runs it. The command `queuelock bench` measures this library alone.
 //
-//	main ── proxies (delay, count) ── dynoxide, etcd       a process each
-//	  └─ pipes ── workers, which run the clients ──┘       a process each
+//	main ── proxies (delay, count) ── dynoxide, servers of others       a process each
+//	  └─ pipes ── workers, which run the clients ──┘                    a process each
 //
 // The package scenario has what is measured, and the package subject what it is measured
 // of. Subjects are measured one after the other, never at the same time.
@@ -27,6 +27,9 @@ import (
 	"github.com/queuelock/queuelock/bench/internal/worker"
 	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
+
+// commit is that of the source. The Makefile sets it.
+var commit = "unknown"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {

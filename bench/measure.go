@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,9 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"github.com/queuelock/queuelock/bench/internal/engine"
 	"github.com/queuelock/queuelock/bench/internal/proxy"
@@ -31,9 +29,9 @@ const trialLimit = 4 * time.Minute
 type site struct {
 	settings
 	dynamo    *engine.Engine
-	etcd      *engine.Engine
 	dynamoFar *proxy.HTTP
-	etcdFar   *proxy.TCP
+	server    *engine.Engine // of the subject that is measured, if it has one
+	serverFar *proxy.TCP
 	tables    int
 	workers   int // that were profiled
 	folder    string
@@ -43,8 +41,11 @@ type site struct {
 func measure(ctx context.Context, s settings) (report.Run, error) {
 	run := report.Run{
 		Run:       benchmark.Run{Scenarios: s.scenarios, Size: s.size, Repetitions: s.reps},
-		RoundTrip: s.roundTrip, Command: s.command,
+		RoundTrip: s.roundTrip, Command: s.command, Commit: commit,
 		Machine: benchmark.Here(), Engine: strings.ReplaceAll(filepath.Base(filepath.Dir(s.dynoxide)), "-", " "),
+	}
+	if s.subjects = present(s.subjects, os.Stderr); len(s.subjects) == 0 {
+		return run, errors.New("no subject is left")
 	}
 	for _, of := range s.subjects {
 		run.Subjects = append(run.Subjects, of.Subject)
@@ -64,9 +65,29 @@ func measure(ctx context.Context, s settings) (report.Run, error) {
 		}
 	}
 	at.slack = run.Slack
-	return run, run.Measure(ctx, os.Stderr, func(ctx context.Context, subject int, variant scenario.Variant, repetition int) (scenario.Values, error) {
+	err = run.Measure(ctx, os.Stderr, func(ctx context.Context, subject int, variant scenario.Variant, repetition int) (scenario.Values, error) {
 		return at.try(ctx, s.subjects[subject], variant, repetition)
 	})
+	for i := range run.Results {
+		run.Results[i].Commit = commit
+	}
+	return run, err
+}
+
+// present returns the subjects without those whose server is not installed, and says why. Those that stay name the server's version.
+func present(all []subject.Subject, missing io.Writer) (found []subject.Subject) {
+	for _, of := range all {
+		if of.Server != nil && of.Server.Find != nil {
+			version, err := of.Server.Find()
+			if err != nil {
+				fmt.Fprintf(missing, "bench: %s is left out: %v\n", of.Name, err)
+				continue
+			}
+			of.Config += "; " + version
+		}
+		found = append(found, of)
+	}
+	return found
 }
 
 // try measures one subject once.
@@ -75,31 +96,30 @@ func (a *site) try(ctx context.Context, of subject.Subject, variant scenario.Var
 	defer cancel()
 	a.tables++
 	here := subject.Site{DynamoDB: "http://" + a.dynamo.Address, Table: fmt.Sprintf("bench-%d", a.tables)}
-	if of.Create != nil {
-		if err := of.Create(ctx, here); err != nil {
-			return nil, fmt.Errorf("create the table: %w", err)
-		}
-	}
 	far := here
 	far.DynamoDB = a.dynamoFar.URL()
-	if of.Name == subject.Etcd.Name {
-		// etcd has no tables: locks of killed clients end with their leases, so each
-		// measurement gets an empty server.
-		if err := a.startEtcd(ctx); err != nil {
+	if of.Server != nil {
+		// It has no tables, and locks of killed clients stay for their leases: each measurement gets an empty server.
+		if err := a.startServer(ctx, of); err != nil {
 			return nil, err
 		}
-		far.Etcd = a.etcdFar.Address()
+		here.Server, far.Server = a.server.Address, a.serverFar.Address()
+	}
+	if of.Create != nil {
+		if err := of.Create(ctx, here); err != nil {
+			return nil, fmt.Errorf("prepare the table or server: %w", err)
+		}
 	}
 	trial := &scenario.Trial{
 		Start:     func() (scenario.Process, error) { return worker.Start(of, far, a.modules, a.profile(of, variant)) },
 		RoundTrip: a.roundTrip, Slack: a.slack,
 		Random: rand.New(rand.NewPCG(uint64(repetition), 10)),
 	}
-	if of.OnDynamoDB() {
+	if of.Server == nil {
 		trial.Count = func() capacity.Count { return a.dynamoFar.Count(far.Table) }
 		trial.Engine = a.dynamo.ProcessorSeconds
 	} else {
-		trial.Engine = a.etcd.ProcessorSeconds
+		trial.Engine = a.server.ProcessorSeconds
 	}
 	defer trial.Close()
 	return variant.Measure(ctx, trial)
@@ -126,35 +146,35 @@ func (a *site) start(ctx context.Context) error {
 	return nil
 }
 
-// startEtcd replaces the server of etcd by an empty one.
-func (a *site) startEtcd(ctx context.Context) error {
-	a.stopEtcd()
+// startServer replaces the server by an empty one of the subject.
+func (a *site) startServer(ctx context.Context, of subject.Subject) error {
+	a.stopServer()
 	var err error
-	if a.folder, err = os.MkdirTemp("", "queuelock-bench-etcd-"); err != nil {
+	if a.folder, err = os.MkdirTemp("", "queuelock-bench-"); err != nil {
 		return err
 	}
-	if a.etcd, err = engine.StartEtcd(ctx, a.folder); err != nil {
-		return fmt.Errorf("etcd: %w", err)
+	if a.server, err = of.Server.Start(ctx, a.folder); err != nil {
+		return fmt.Errorf("%s: %w", of.Server.Name, err)
 	}
-	a.etcdFar, err = proxy.StartTCP(a.etcd.Address, a.roundTrip)
+	a.serverFar, err = proxy.StartTCP(a.server.Address, a.roundTrip)
 	return err
 }
 
-func (a *site) stopEtcd() {
-	if a.etcdFar != nil {
-		a.etcdFar.Close()
+func (a *site) stopServer() {
+	if a.serverFar != nil {
+		a.serverFar.Close()
 	}
-	if a.etcd != nil {
-		a.etcd.Stop()
+	if a.server != nil {
+		a.server.Stop()
 	}
 	if a.folder != "" {
 		_ = os.RemoveAll(a.folder)
 	}
-	a.etcdFar, a.etcd, a.folder = nil, nil, ""
+	a.serverFar, a.server, a.folder = nil, nil, ""
 }
 
 func (a *site) stop() {
-	a.stopEtcd()
+	a.stopServer()
 	if a.dynamoFar != nil {
 		a.dynamoFar.Close()
 	}
@@ -198,17 +218,23 @@ func (a *site) bare(ctx context.Context) ([]benchmark.Bare, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.startEtcd(ctx); err != nil {
-		return nil, err
+	all := []benchmark.Bare{dynamo}
+	for _, of := range a.subjects {
+		if of.Server == nil {
+			continue
+		}
+		if err := a.startServer(ctx, of); err != nil {
+			return nil, err
+		}
+		read, err := of.Server.Bare(ctx, subject.Site{Server: a.serverFar.Address()})
+		if err != nil {
+			return nil, err
+		}
+		bare, err := benchmark.MeasureBare("a read of "+of.Server.Name, bareRequests, func() error { return read(ctx) })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, bare)
 	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{a.etcdFar.Address()}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	etcd, err := benchmark.MeasureBare("a read of etcd", bareRequests, func() error {
-		_, err := client.Get(ctx, "a")
-		return err
-	})
-	return []benchmark.Bare{dynamo, etcd}, err
+	return all, nil
 }

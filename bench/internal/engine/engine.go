@@ -1,6 +1,6 @@
 // Package engine starts the servers that subjects use: dynoxide, which speaks DynamoDB's
-// protocol, and etcd. Each is a process of its own, bound to the loopback address, and
-// ends with the benchmark.
+// protocol, and each [Server]. Each is a process of its own, bound to the loopback address,
+// and ends with the benchmark.
 package engine
 
 import (

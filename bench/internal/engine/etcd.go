@@ -1,40 +1,23 @@
 package engine
 
 import (
-	"context"
 	"errors"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
-	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// StartEtcd starts this program again, to call ServeEtcd. dir is an empty folder.
-func StartEtcd(ctx context.Context, dir string) (*Engine, error) {
-	client, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
+// Etcd is this program, started again to call ServeEtcd.
+var Etcd = Server{command: func(dir, address string) (*exec.Cmd, error) {
 	peer, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	// It listens before it serves, but a connection waits until then.
-	return start(ctx, exec.Command(self, "etcd-server", dir, client, peer), client, func() error {
-		conn, err := net.DialTimeout("tcp", client, time.Second)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
-}
+	return exec.Command(self, "etcd-server", dir, address, peer), err
+}}
 
 // ServeEtcd runs a server of etcd until its process is killed.
 func ServeEtcd(dir, client, peer string) error {

@@ -38,7 +38,7 @@ type fact struct {
 
 func (r *Run) facts() []fact {
 	return []fact{
-		{"command", &r.Command}, {"engine", &r.Engine}, {"round trip that proxies add", &r.RoundTrip},
+		{"command", &r.Command}, {"commit", &r.Commit}, {"engine", &r.Engine}, {"round trip that proxies add", &r.RoundTrip},
 		{"cores", &r.Machine.Cores}, {"platform", &r.Machine.Platform}, {"go", &r.Machine.Go}, {"date", &r.Machine.Date},
 		{"repetitions", &r.Repetitions}, {"calls that count as simultaneous", &r.Slack}, {"note", &r.Note},
 	}
@@ -81,13 +81,13 @@ func (r Run) Save(dir string) error {
 	for _, f := range r.facts() {
 		run = append(run, []string{f.name, f.text()})
 	}
-	bare := [][]string{{"request", "mean, ms", "p99, ms"}}
+	bare := [][]string{{"commit", "request", "mean, ms", "p99, ms"}}
 	for _, b := range r.Bare {
-		bare = append(bare, []string{b.What, number(b.Mean, 1), number(b.P99, 1)})
+		bare = append(bare, []string{r.Commit, b.What, number(b.Mean, 1), number(b.P99, 1)})
 	}
-	subjects := [][]string{{"name", "title", "configuration"}}
+	subjects := [][]string{{"commit", "name", "title", "configuration"}}
 	for _, s := range r.Subjects {
-		subjects = append(subjects, []string{s.Name, s.Title, s.Config})
+		subjects = append(subjects, []string{r.Commit, s.Name, s.Title, s.Config})
 	}
 	tables := map[string][][]string{runTable: run, bareTable: bare, subjectsTable: subjects}
 	for _, s := range r.Scenarios {
@@ -119,7 +119,7 @@ func write(name string, rows [][]string) error {
 }
 
 func header(s scenario.Scenario) []string {
-	titles := []string{"case", "subject", "repetition"}
+	titles := []string{"commit", "case", "subject", "repetition"}
 	for _, c := range s.Columns {
 		titles = append(titles, c.Title)
 	}
@@ -133,7 +133,7 @@ func (r Run) table(s scenario.Scenario) [][]string {
 		if result.Scenario != s.Name {
 			continue
 		}
-		row := []string{result.Variant, result.Subject, strconv.Itoa(result.Repetition + 1)}
+		row := []string{result.Commit, result.Variant, result.Subject, strconv.Itoa(result.Repetition + 1)}
 		for _, c := range s.Columns {
 			text := ""
 			if v, ok := result.Values[c.Name]; ok && !math.IsNaN(v) {
@@ -150,7 +150,7 @@ func (r Run) table(s scenario.Scenario) [][]string {
 	}
 	for _, subject := range r.Subjects {
 		if why := subject.Skips[s.Name]; why != "" {
-			row := append([]string{"", subject.Name}, make([]string, len(s.Columns)+1)...)
+			row := append([]string{r.Commit, "", subject.Name}, make([]string, len(s.Columns)+1)...)
 			rows = append(rows, append(row, leftOut+why))
 		}
 	}
@@ -178,10 +178,10 @@ func Load(dir string) (Run, error) {
 		return r, err
 	}
 	for _, row := range bare {
-		b := benchmark.Bare{What: row[0]}
+		b := benchmark.Bare{What: row[1]}
 		var wrong [2]error
-		b.Mean, wrong[0] = strconv.ParseFloat(row[1], 64)
-		b.P99, wrong[1] = strconv.ParseFloat(row[2], 64)
+		b.Mean, wrong[0] = strconv.ParseFloat(row[2], 64)
+		b.P99, wrong[1] = strconv.ParseFloat(row[3], 64)
 		if err := errors.Join(wrong[:]...); err != nil {
 			return r, err
 		}
@@ -192,7 +192,7 @@ func Load(dir string) (Run, error) {
 		return r, err
 	}
 	for _, row := range subjects {
-		r.Subjects = append(r.Subjects, benchmark.Subject{Name: row[0], Title: row[1], Config: row[2], Skips: map[string]string{}})
+		r.Subjects = append(r.Subjects, benchmark.Subject{Name: row[1], Title: row[2], Config: row[3], Skips: map[string]string{}})
 	}
 	for _, s := range scenario.All {
 		rows, err := read(dir, s.Name, header(s))
@@ -233,7 +233,7 @@ func read(dir, name string, header []string) ([][]string, error) {
 
 // add adds a row of the table of a scenario.
 func (r *Run) add(s scenario.Scenario, row []string) error {
-	variant, subject, note := row[0], row[1], row[len(row)-1]
+	commit, variant, subject, note := row[0], row[1], row[2], row[len(row)-1]
 	at := slices.IndexFunc(r.Subjects, func(of benchmark.Subject) bool { return of.Name == subject })
 	if at < 0 {
 		return fmt.Errorf("there is no subject %q", subject)
@@ -242,8 +242,8 @@ func (r *Run) add(s scenario.Scenario, row []string) error {
 		r.Subjects[at].Skips[s.Name] = why
 		return nil
 	}
-	result := benchmark.Result{Scenario: s.Name, Variant: variant, Subject: subject, Values: scenario.Values{}}
-	repetition, err := strconv.Atoi(row[2])
+	result := benchmark.Result{Commit: commit, Scenario: s.Name, Variant: variant, Subject: subject, Values: scenario.Values{}}
+	repetition, err := strconv.Atoi(row[3])
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (r *Run) add(s scenario.Scenario, row []string) error {
 		result.Err = errors.New(why)
 	}
 	for i, c := range s.Columns {
-		if text := row[3+i]; text != "" {
+		if text := row[4+i]; text != "" {
 			if result.Values[c.Name], err = strconv.ParseFloat(text, 64); err != nil {
 				return err
 			}

@@ -98,9 +98,9 @@ func (r Run) page(pictures string) string {
 	r.loadTable(&b)
 	b.WriteString("\n## How it was measured\n\n")
 	for _, line := range []string{
-		fmt.Sprintf("**Engine.** %s, with all tables in memory, is DynamoDB here. A proxy in front of it adds %v ms to each request, half of it in each direction, and counts requests and units. etcd has the same delay. %s.", r.Engine, float64(r.RoundTrip.Microseconds())/1000, r.bare()),
-		fmt.Sprintf("**Machine.** %s. Clients, engines and proxies share the cores.", r.Machine),
-		fmt.Sprintf("**Subjects** are configured as their documentation suggests for short waits: see [subjects](%s). Leases are 60 s, except where a table names another. The published pattern, a counter with a row for each ticket, is here for its speed only: it can grant a lock twice, as `test/faults` shows.", tableLink(subjectsTable)),
+		fmt.Sprintf("**Engine.** %s, with all tables in memory, is DynamoDB here. A proxy in front of it adds %v ms to each request, half of it in each direction, and counts requests and units. The servers of other locks have the same delay. %s.", r.Engine, float64(r.RoundTrip.Microseconds())/1000, r.bare()),
+		fmt.Sprintf("**Machine.** %s. Clients, engines and proxies share the cores. The commit was %s; each row of the tables names its own.", r.Machine, r.Commit),
+		fmt.Sprintf("**Subjects** are configured as their documentation suggests for short waits: see [subjects](%s). Leases are 60 s, except where a table names another. The published pattern, a counter with a row for each ticket, is here for its speed only: it can grant a lock twice, as `test/faults` shows. Where Debian's packages `zookeeper` and `redis-server` are installed, the program measures ZooKeeper's lock recipe and Redis with rueidislock too; without one it says so.", tableLink(subjectsTable)),
 		"**Clients** run in worker processes, which the benchmark calls over pipes. That adds about 0.1 ms to each time.",
 		fmt.Sprintf("**Repetitions.** %d. Each measures all subjects one after the other, each with a table and processes of its own.", r.Repetitions),
 	} {

@@ -36,6 +36,15 @@ var looks = []look{
 	{color.RGBA{0x88, 0x88, 0x88, 0xff}, draw.PlusGlyph{}},
 	{color.RGBA{0xc2, 0x18, 0x5b, 0xff}, draw.PyramidGlyph{}},
 	{color.RGBA{0x00, 0x96, 0x88, 0xff}, draw.BoxGlyph{}},
+	{color.RGBA{0x33, 0x33, 0x33, 0xff}, bar{}},
+}
+
+// bar is a marker: a vertical stroke.
+type bar struct{}
+
+// DrawGlyph draws the marker.
+func (bar) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: vg.Points(2)}, at.X, at.Y-style.Radius, at.X, at.Y+style.Radius)
 }
 
 // figure is a picture: one line for each subject, by number of contenders, with turns of one length.
@@ -65,10 +74,13 @@ func (r Run) draw(f figure) ([]byte, error) {
 		return nil, fmt.Errorf("%d subjects, and %d looks to draw them in: add one", len(r.Subjects), len(looks))
 	}
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Mono"}
-	p, legend := plot.New(), plot.NewLegend()
+	p, legends := plot.New(), make([]plot.Legend, 3)
 	p.Title.Text = f.title()
 	p.X.Label.Text, p.Y.Label.Text = "contenders", f.axis
-	legend.Left, legend.Top, legend.Padding, legend.ThumbnailWidth = true, true, vg.Points(3), vg.Points(24)
+	for i := range legends {
+		legends[i] = plot.NewLegend()
+		legends[i].Left, legends[i].Top, legends[i].Padding, legends[i].ThumbnailWidth = true, true, vg.Points(3), vg.Points(24)
+	}
 	var ticks []plot.Tick
 	for _, v := range r.contended() {
 		if v.Group == f.group {
@@ -79,7 +91,7 @@ func (r Run) draw(f figure) ([]byte, error) {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xcc}, color.Gray{0xcc}
 	p.Add(grid)
-	low, high := math.Inf(1), 0.0
+	low, high, drawn := math.Inf(1), 0.0, 0
 	for i, subject := range r.Subjects {
 		points := r.points(f, subject.Name)
 		if len(points.XYs) == 0 {
@@ -99,7 +111,8 @@ func (r Run) draw(f figure) ([]byte, error) {
 		if r.Repetitions > 1 {
 			p.Add(bars)
 		}
-		legend.Add(subject.Title, line, dots)
+		legends[drawn%len(legends)].Add(subject.Title, line, dots)
+		drawn++
 		for n, at := range points.XYs {
 			low, high = min(low, at.Y-points.YErrors[n].Low), max(high, at.Y+points.YErrors[n].High)
 		}
@@ -111,18 +124,21 @@ func (r Run) draw(f figure) ([]byte, error) {
 	p.Y.Min, p.Y.Max = logRange(low, high)
 	outside := func(t plot.Tick) bool { return t.Value < p.Y.Min || t.Value > p.Y.Max } // their labels would need room
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(slices.DeleteFunc(slices.Clone(logTicks), outside))
-	return save(p, legend)
+	return save(p, legends)
 }
 
-// save draws the plot at the left, and what its lines are at the right.
-func save(p *plot.Plot, legend plot.Legend) ([]byte, error) {
-	const width, height, right = 25 * vg.Centimeter, 9.5 * vg.Centimeter, 9.5 * vg.Centimeter
+// save draws the plot, and below it what its lines are, in columns: beside it they would leave a third of the width empty.
+func save(p *plot.Plot, legends []plot.Legend) ([]byte, error) {
+	const width, height, below = 25 * vg.Centimeter, 10.2 * vg.Centimeter, 1.7 * vg.Centimeter
 	picture := vgsvg.New(width, height)
 	canvas := draw.New(picture)
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
-	p.Draw(draw.Crop(canvas, vg.Points(6), -right, vg.Points(4), -vg.Points(8)))
-	legend.Draw(draw.Crop(canvas, width-right+vg.Points(8), 0, 0, -vg.Points(24)))
+	p.Draw(draw.Crop(canvas, vg.Points(6), -vg.Points(6), below, -vg.Points(8)))
+	for i := range legends {
+		left := width * vg.Length(i) / vg.Length(len(legends))
+		legends[i].Draw(draw.Crop(canvas, left+vg.Points(12), 0, 0, below-height-vg.Points(4)))
+	}
 	var b bytes.Buffer
 	if _, err := picture.WriteTo(&b); err != nil {
 		return nil, err

@@ -164,6 +164,9 @@ func TestReplace(t *testing.T) {
 	before := load(t, filepath.Join(docs, Folder))
 	again := made("crash", "lease of 3 s, 8 locks", scenario.Values{"median": 7}, scenario.Values{"median": 8})
 	again.Results = append(again.Results, made("idle", "another case", scenario.Values{"acquire": 9}).Results...)
+	again.Results[0].Commit = "again"
+	again.Subjects = append(again.Subjects, benchmark.Subject{Name: "new"})
+	again.Results = append(again.Results, benchmark.Result{Scenario: "idle", Subject: "new"})
 	after, dir := before.Replace(again), t.TempDir()
 	if err := after.Save(dir); err != nil {
 		t.Fatal(err)
@@ -175,7 +178,10 @@ func TestReplace(t *testing.T) {
 	if got := after.values("idle", "another case", "queuelock", of("acquire")); !reflect.DeepEqual(got, []float64{9}) {
 		t.Errorf("a new case: %v", got)
 	}
-	if got, want := len(after.Results), len(before.Results)+2; got != want {
+	if got := after.Of("crash", "lease of 3 s, 8 locks", "queuelock")[0].Commit; got != "again" || after.Commit != before.Commit {
+		t.Errorf("the commit is %q, in a run of %q", got, after.Commit)
+	}
+	if got, want := len(after.Results), len(before.Results)+3; got != want {
 		t.Errorf("%d results, want %d", got, want)
 	}
 	if len(after.Scenarios) != len(before.Scenarios) || after.Command != before.Command || after.Repetitions != before.Repetitions {

@@ -19,6 +19,7 @@ import (
 type Run struct {
 	benchmark.Run
 	Command   string
+	Commit    string        // of the program that measured
 	Engine    string        // of the locks in DynamoDB
 	RoundTrip time.Duration // that the proxies add
 	Machine   benchmark.Machine
@@ -50,6 +51,8 @@ func (r Run) Replace(other Run) Run {
 	for _, of := range other.Subjects {
 		if i := slices.IndexFunc(r.Subjects, func(s benchmark.Subject) bool { return s.Name == of.Name }); i >= 0 {
 			maps.Copy(r.Subjects[i].Skips, of.Skips)
+		} else {
+			r.Subjects = append(r.Subjects, of)
 		}
 	}
 	names := map[string]bool{}

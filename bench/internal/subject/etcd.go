@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
 
+	"github.com/queuelock/queuelock/bench/internal/engine"
 	"github.com/queuelock/queuelock/internal/workload/benchmark"
 	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
@@ -22,10 +23,18 @@ var Etcd = Subject{
 		Title:  "etcd 3.7.3",
 		Config: "one embedded server that does not wait for its disk (`UnsafeNoFsync`), as the DynamoDB engine keeps everything in memory; one session for a client, and one more for each further waiter of the same key",
 	},
+	Server: &Server{
+		Server: engine.Etcd, Name: "etcd",
+		Bare: func(_ context.Context, site Site) (func(context.Context) error, error) {
+			client, err := connectEtcd(site)
+			return func(ctx context.Context) error {
+				_, err := client.Get(ctx, "a")
+				return err
+			}, err
+		},
+	},
 	Open: func(_ context.Context, site Site) (scenario.Locker, error) {
-		client, err := clientv3.New(clientv3.Config{
-			Endpoints: []string{site.Etcd}, DialTimeout: 10 * time.Second, Logger: zap.NewNop(),
-		})
+		client, err := connectEtcd(site)
 		if err != nil {
 			return nil, err
 		}
@@ -33,6 +42,10 @@ var Etcd = Subject{
 		_, err = e.another()
 		return e, err
 	},
+}
+
+func connectEtcd(site Site) (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{site.Server}, DialTimeout: 10 * time.Second, Logger: zap.NewNop()})
 }
 
 // etcd shares sessions among keys. A session that asks for a lock which it has gets it

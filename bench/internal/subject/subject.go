@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/bench/internal/engine"
 	"github.com/queuelock/queuelock/internal/workload/benchmark"
 	"github.com/queuelock/queuelock/internal/workload/benchmark/scenario"
 )
@@ -21,8 +22,8 @@ import (
 // Site is where a client works.
 type Site struct {
 	DynamoDB string        `json:"dynamodb"` // URL
-	Etcd     string        `json:"etcd"`     // host:port
 	Table    string        `json:"table"`
+	Server   string        `json:"server"` // host:port, for a subject that has one
 	Lease    time.Duration `json:"lease"`
 }
 
@@ -30,17 +31,25 @@ type Site struct {
 type Subject struct {
 	benchmark.Subject
 
-	// Create makes the table, through a connection without delay. Nil if there is none.
+	// Server is where the locks are. Nil: in DynamoDB.
+	Server *Server
+	// Create makes the table, or makes a server ready, through a connection without delay. May be nil.
 	Create func(context.Context, Site) error
 	// Open makes a client. Nil if clients run in another language: see package worker.
 	Open func(context.Context, Site) (scenario.Locker, error)
 }
 
-// OnDynamoDB reports whether the subject's requests pass the counting proxy.
-func (s Subject) OnDynamoDB() bool { return s.Create != nil }
+// Server is the server of a subject whose locks are not in DynamoDB.
+type Server struct {
+	engine.Server
+
+	Name string // of its kind
+	// Bare opens a client, which ends with its process, and returns a read without a lock.
+	Bare func(context.Context, Site) (func(context.Context) error, error)
+}
 
 // All lists the subjects in the order of the tables.
-var All = []Subject{Queuelock, Rung, Dynamolock, Published, NPMOpen, NPMClosed, Etcd}
+var All = []Subject{Queuelock, Rung, Dynamolock, Published, NPMOpen, NPMClosed, Etcd, ZooKeeper, Redis}
 
 // Named returns the subject of that name.
 func Named(name string) (Subject, bool) {

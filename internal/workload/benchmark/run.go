@@ -40,6 +40,7 @@ func (s Subject) measured(scenario string) bool {
 type Result struct {
 	Scenario, Variant, Subject string
 	Repetition                 int
+	Commit                     string // of the program that measured it; may be empty
 	Values                     scenario.Values
 	Err                        error
 }
