@@ -38,7 +38,7 @@
 //
 // A timer for each queue fires when the first of the member's is due (player.arm), and only adds an event. So a caller
 // that waits, and a lock that is held, have no goroutine of their own. Mutexes are locked in the order Client.mu,
-// player.mu, Lock.mu.
+// player.mu, Lock.mu, Client.listing.
 //
 // # Files
 //
