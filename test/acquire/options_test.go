@@ -98,8 +98,8 @@ func TestOptions(t *testing.T) {
 			if slices.Sort(without); !slices.Equal(without, e.row) && len(without)+len(e.row) > 0 {
 				t.Errorf("its row has %v as well, want %v", without, e.row)
 			}
-			for _, how := range []string{"TAKE", "another client", "its own client", "Resume"} {
-				if how == "Resume" && e.operator {
+			for _, how := range []string{"TAKE", "another client", "its own client", "by name", "Resume"} {
+				if how == "Resume" && e.operator || how == "by name" && !e.named {
 					continue
 				}
 				entry := entryOf(t, e, how)
@@ -109,6 +109,9 @@ func TestOptions(t *testing.T) {
 				})
 				if !slices.Equal(more, e.entry) && len(more)+len(e.entry) > 0 {
 					t.Errorf("granted by %s its entry has %v as well, want %v", how, more, e.entry)
+				}
+				if _, named := entry["named"]; how == "by name" && !named {
+					t.Error("the lock was not granted by name")
 				}
 				if how == "TAKE" && size(entry)-size(plain) != e.bytes {
 					t.Errorf("its entry has %d bytes more, want %d", size(entry)-size(plain), e.bytes)
@@ -223,6 +226,18 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 		switch how {
 		case "TAKE", "Resume":
 			lock = locktest.Acquire(t, c, waitpolicy.NoWait, e.option)
+		case "by name": // by a holder that has waited, and so has read the row
+			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+			first := locktest.Acquire(t, a, waitpolicy.Forever, e.others...)
+			second := locktest.LockBy(t, b, e.others...)
+			time.Sleep(300 * time.Millisecond)
+			next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
+			time.Sleep(300 * time.Millisecond)
+			locktest.Release(t, first)
+			locktest.Release(t, locktest.Within(t, "the second", time.Minute, second).Lock)
+			entry = locktest.Entries(table)[0]
+			locktest.Release(t, locktest.Within(t, how, time.Minute, next).Lock)
+			return
 		default:
 			holder := c
 			if how == "another client" {

@@ -186,7 +186,7 @@ func compile(t reflect.Type) codec {
 			}
 		}
 	default:
-		panic(fmt.Sprintf("search: a machine has a field of type %s", t))
+		panic(fmt.Sprintf("search: a machine has a field of type %s: it needs numbers, strings, structs, slices or pointers", t))
 	}
 	return c
 }
