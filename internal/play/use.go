@@ -415,7 +415,7 @@ func (l *Lock) Revoked() <-chan struct{} {
 		switch {
 		case r.mark != nil:
 			close(r.asked)
-		case r.rung && l.phase.Held():
+		case r.rung: // of a lock that has ended the member reads nothing
 			r.read = time.Now()
 			l.p.c.Background(l.looks) // p.mu comes before l.mu
 		}

@@ -392,6 +392,18 @@ func TestRungBeforeRevoked(t *testing.T) {
 		askedWithin(t, held, 2*time.Second)
 		locktest.Release(t, held)
 	})
+	locktest.InTable(t, "OfOneThatHasReleased", func(t *testing.T, table *queuelocktest.Table) {
+		var hub bells.Hub
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, Wake: hub.Client("b")})
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		if cost := locktest.Cost(table, func() { held.Revoked(); time.Sleep(time.Minute) }); cost.Sent != 0 {
+			t.Errorf("%d requests of one that has released the lock", cost.Sent)
+		}
+	})
 	locktest.InTable(t, "OfNone", func(t *testing.T, table *queuelocktest.Table) {
 		var hub bells.Hub
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{TTL: time.Hour, Wake: hub.Client("a")})
