@@ -92,6 +92,11 @@ bench-quick: tools bin/bench ## the same in about two minutes, with few cases, p
 	sh bench/npm/install.sh
 	bin/bench --quick $(BENCH)
 
+.PHONY: bench-compare
+bench-compare: tools bin/bench ## what can be counted of this library beside docs/benchmarks: requests, capacity units and memory, in about three minutes
+	bin/bench --compare docs --subjects queuelock --reps 1 --scenarios idle,first-of-process,first-of-key,nowait,processes,goroutines,held,waiting
+	bin/bench --compare docs --subjects queuelock --reps 1 --scenarios contended --case "50 ms, 8"
+
 .PHONY: bench-test
 bench-test: ## vet and test the benchmark, which is a module of its own
 	export GOWORK=off && cd bench && $(GO) vet ./... && $(GO) test ./...

@@ -63,15 +63,32 @@ func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	results, err := measure(ctx, s)
-	if err != nil {
+	switch interrupted := ctx.Err() != nil; {
+	case interrupted && s.compare == "":
+		fmt.Fprintln(os.Stderr, "bench: interrupted: what is kept are the cases that are complete")
+		if results = results.Complete(); s.out != "" {
+			s.into = s.out
+		}
+	case err != nil:
 		return err
 	}
-	if s.into != "" {
-		before, err := report.Load(filepath.Join(s.into, report.Folder))
+	return errors.Join(err, keep(results, s))
+}
+
+// keep writes, prints or compares what was measured.
+func keep(results report.Run, s settings) error {
+	if folder := s.into + s.compare; folder != "" {
+		before, err := report.Load(filepath.Join(folder, report.Folder))
 		if err != nil {
 			return err
 		}
-		return write(before.Replace(results), s.into)
+		if s.compare == "" {
+			return write(before.Replace(results), s.into)
+		}
+		if n := results.Compare(before, os.Stdout); n > 0 {
+			return fmt.Errorf("%d values differ from those of %s: measure them again, or find out why", n, folder)
+		}
+		return nil
 	}
 	return write(results, s.out)
 }
@@ -85,6 +102,7 @@ type settings struct {
 	reps      int
 	out       string
 	into      string
+	compare   string
 	render    string
 	dynoxide  string
 	modules   string
@@ -104,6 +122,7 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")
 	flags.StringVar(&s.out, "out", "", "the `FOLDER` to write benchmarks.md and benchmarks/ to (default: print the tables)")
 	flags.StringVar(&s.into, "into", "", "the `FOLDER` with the tables of an earlier run, in which to replace the results of what is measured")
+	flags.StringVar(&s.compare, "compare", "", "the `FOLDER` with the tables of an earlier run, with whose requests, capacity units and memory to compare what is measured, of the same cases")
 	flags.StringVar(&s.render, "render", "", "measure nothing, and write the page and the pictures of that `FOLDER` again, from its tables")
 	flags.StringVar(&s.dynoxide, "dynoxide", filepath.Join(".tools", "dynoxide-1.2.1", "dynoxide"), "the engine")
 	flags.StringVar(&s.profiles, "profiles", "", "a `FOLDER` for a processor profile of each process of a subject in Go")
@@ -126,6 +145,8 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case s.out != "" && s.into != "":
 		return s, errors.New("--out and --into exclude each other")
+	case s.compare != "" && s.out+s.into != "":
+		return s, errors.New("--compare excludes --out and --into")
 	case s.roundTrip < 0:
 		return s, fmt.Errorf("--rtt is %v: at least 0 is needed", s.roundTrip)
 	case s.reps < 0:
@@ -153,7 +174,7 @@ func command(flags *flag.FlagSet) string {
 	var set []string
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "out", "into", "dynoxide", "modules", "profiles":
+		case "out", "into", "compare", "dynoxide", "modules", "profiles":
 		case "quick":
 			target = "make bench-quick"
 		case "most":

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.."
 since=$(git describe --tags --abbrev=0 --match "v*" 2>/dev/null || echo HEAD)
 parts="
 api SINCE=$since
+bench-compare
 bench-quick
 bench-test
 chaos CHAOS=10m

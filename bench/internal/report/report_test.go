@@ -159,6 +159,35 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
+// TestCompare finds a request more, and does not mind a look more in a few turns, nor times.
+func TestCompare(t *testing.T) {
+	before := made("idle", "a cycle", scenario.Values{"acquire": 5, "requests": 2, "write units": 2})
+	for name, test := range map[string]struct {
+		now       scenario.Values
+		different int
+	}{
+		"the same":        {scenario.Values{"acquire": 50, "requests": 2, "write units": 2}, 0},
+		"a request more":  {scenario.Values{"acquire": 5, "requests": 3, "write units": 3}, 2},
+		"a request less":  {scenario.Values{"acquire": 5, "requests": 1, "write units": 2}, 1},
+		"now and then":    {scenario.Values{"acquire": 5, "requests": 2.3, "write units": 2}, 0},
+		"not counted now": {scenario.Values{"acquire": 5}, 0},
+	} {
+		var b strings.Builder
+		if n := made("idle", "a cycle", test.now).Compare(before, &b); n != test.different || strings.Count(b.String(), "differs") != n {
+			t.Errorf("%s: %d differ, want %d:\n%s", name, n, test.different, &b)
+		}
+	}
+}
+
+// TestComplete leaves out the case in which a run was interrupted.
+func TestComplete(t *testing.T) {
+	r := made("idle", "a cycle", scenario.Values{"acquire": 5})
+	r.Results = append(r.Results, made("crash", "lease of 3 s, 8 locks", scenario.Values{"median": 7}, scenario.Values{"median": 8}).Results...)
+	if r = r.Complete(); len(r.Results) != 1 || r.Results[0].Scenario != "idle" || len(r.Complete().Results) != 0 {
+		t.Errorf("%v", r.Results)
+	}
+}
+
 // TestReplace replaces the results of the cases and subjects that were measured again, and no others.
 func TestReplace(t *testing.T) {
 	before := load(t, filepath.Join(docs, Folder))
