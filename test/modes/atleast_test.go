@@ -20,77 +20,69 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-const atLeast = 5 * time.Minute
+const (
+	atLeast = 5 * time.Minute
+	soon    = 3 * time.Second // after the time at which a queue opens
+)
 
-// The bounds of a grant at a queue that opens by a time: without dates others see it by observation, from when they saw the
-// queue closed.
-func opensWithin(how string) time.Duration {
-	if how == "by the clock" {
-		return 3 * time.Second
-	}
-	return time.Minute
-}
-
-// taken checks when a waiter was granted a lock that was closed since begun.
-func taken(t *testing.T, how string, waiting <-chan locktest.Outcome, begun time.Time, d time.Duration) *queuelock.Lock {
+// taken checks when a waiter was granted a lock that was closed since begun, and releases it.
+func taken(t *testing.T, waiting <-chan locktest.Outcome, begun time.Time, late time.Duration) *queuelock.Lock {
 	t.Helper()
 	got := <-waiting
-	if took := got.At.Sub(begun); got.Err != nil || took < d || took > d+opensWithin(how) {
-		t.Errorf("granted %v after the grant before (%v), want %v", took, got.Err, d)
-	}
-	if got.Err != nil {
-		t.FailNow()
+	locktest.OK(t, got.Err)
+	if took := got.At.Sub(begun); took < atLeast || took > atLeast+late {
+		t.Errorf("granted %v after the grant before, want %v", took, atLeast)
 	}
 	locktest.Release(t, got.Lock)
 	return got.Lock
 }
 
-// TestHoldAtLeast checks that a queue opens at its time, however the turn ends.
+// heard is a configuration whose client keeps the events of one kind.
+func heard[E event.Event](all *[]E) queuelock.Config {
+	cfg := locktest.TenSeconds
+	cfg.Observer = event.Func(func(e event.Event) {
+		if e, ok := e.(E); ok {
+			*all = append(*all, e)
+		}
+	})
+	return cfg
+}
+
+// TestHoldAtLeast checks that a queue opens at its time, however the turn ends. Without dates others see it by
+// observation, from when they saw the queue closed.
 func TestHoldAtLeast(t *testing.T) {
-	type world struct {
-		a, b *queuelock.Client
-		db   *queuelocktest.Client
-		lock *queuelock.Lock
-	}
-	for name, end := range map[string]func(t *testing.T, w world){
-		"released":       func(t *testing.T, w world) { locktest.Release(t, w.lock) },
-		"released later": func(t *testing.T, w world) { time.Sleep(atLeast / 2); locktest.Release(t, w.lock) },
-		"crashed":        func(_ *testing.T, w world) { w.db.Partition() },
-		"closed":         func(t *testing.T, w world) { locktest.Check(t, w.a.Close(t.Context())) },
-		"answer lost": func(t *testing.T, w world) {
-			w.db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
-			locktest.Release(t, w.lock)
-		},
-		"request late": func(t *testing.T, w world) {
-			w.db.Inject(queuelocktest.Duplicate(time.Minute).Of("UpdateItem").Times(1))
-			locktest.Release(t, w.lock)
-		},
-		"lost, and released later": func(t *testing.T, w world) {
-			w.db.Partition()
-			<-w.lock.Context().Done()
-			w.db.Heal()
-			locktest.Is(t, w.lock.Release(t.Context()), queuelock.ErrLost)
-		},
-	} {
-		for how := range locktest.Judged {
-			locktest.InBubble(t, name+", "+how, func(t *testing.T) {
-				table := locktest.WatchedAs(t, how)
-				w := world{}
-				w.a, w.db = locktest.Open(t, table, "a", locktest.TenSeconds)
-				w.b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
-				locktest.Release(t, locktest.Acquire(t, w.a, waitpolicy.NoWait))
-				begun := time.Now()
-				w.lock = locktest.Acquire(t, w.a, waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
+	for _, end := range []string{"released", "crashed", "closed"} {
+		for how, late := range map[string]time.Duration{"by the clock": soon, "by observation": time.Minute} {
+			locktest.InBubble(t, end+", "+how, func(t *testing.T) {
+				a, b, db, begun, lock := begin(t, locktest.WatchedAs(t, how))
 				time.Sleep(time.Second)
-				waiting := locktest.QueueUp(t.Context(), w.b, waitpolicy.Forever)
+				waiting := locktest.LockBy(t, b)
 				time.Sleep(time.Second)
-				end(t, w)
-				if next := taken(t, how, waiting, begun, atLeast); next.Unsettled() != (name == "crashed") {
+				switch end {
+				case "released":
+					locktest.Release(t, lock)
+				case "crashed":
+					db.Partition()
+				case "closed":
+					locktest.Check(t, a.Close(t.Context()))
+				}
+				if next := taken(t, waiting, begun, late); next.Unsettled() != (end == "crashed") {
 					t.Errorf("Unsettled of the next is %t", next.Unsettled())
 				}
 			})
 		}
 	}
+}
+
+// begin acquires a lock that keeps its queue closed.
+func begin(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) (
+	a, b *queuelock.Client, db *queuelocktest.Client, begun time.Time, lock *queuelock.Lock,
+) {
+	a, db = locktest.Open(t, table, "a", locktest.TenSeconds)
+	b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
+	locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opts...))
+	begun = time.Now()
+	return a, b, db, begun, locktest.Acquire(t, a, waitpolicy.NoWait, append(opts, queuelock.HoldAtLeast(atLeast))...)
 }
 
 // watched runs a subtest with a table whose changes are judged.
@@ -102,14 +94,7 @@ func watched(t *testing.T, name string, f func(t *testing.T, table *queuelocktes
 func TestClosedQueue(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var evicted []event.Evicted
-		cfg := locktest.TenSeconds
-		cfg.Observer = event.Func(func(e event.Event) {
-			if e, ok := e.(event.Evicted); ok {
-				evicted = append(evicted, e)
-			}
-		})
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, _ := locktest.Open(t, table, "b", cfg)
+		a, b := locktest.Two(t, table, heard(&evicted), "a", "b")
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		begun := time.Now()
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Every(time.Hour))
@@ -165,54 +150,11 @@ func TestClosedQueue(t *testing.T) {
 
 // TestAtLeastWithOthers checks what else ends, or goes on with, a turn that keeps its queue closed.
 func TestAtLeastWithOthers(t *testing.T) {
-	const d = atLeast
-	begin := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) (a, b *queuelock.Client, db *queuelocktest.Client, begun time.Time, lock *queuelock.Lock) {
-		a, db = locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ = locktest.Open(t, table, "b", locktest.TenSeconds)
-		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opts...))
-		begun = time.Now()
-		return a, b, db, begun, locktest.Acquire(t, a, waitpolicy.NoWait, append(opts, queuelock.HoldAtLeast(d))...)
-	}
-	const clock = "by the clock"
-	watched(t, "TimeHasPassed", func(t *testing.T, table *queuelocktest.Table) {
-		_, b, _, _, lock := begin(t, table)
-		waiting := locktest.LockBy(t, b)
-		time.Sleep(d + time.Second)
-		released := time.Now()
-		locktest.Release(t, lock)
-		if got := <-waiting; got.Err != nil || got.At.Sub(released) > 3*time.Second {
-			t.Errorf("granted %v after the release, %v", got.At.Sub(released), got.Err)
-		}
-	})
 	watched(t, "OperatorOpens", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, _, lock := begin(t, table)
 		locktest.Release(t, lock)
-		h := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
-		locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, h))
+		locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, shown(t, b)))
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
-	})
-	watched(t, "FailClosed", func(t *testing.T, table *queuelocktest.Table) {
-		_, b, _, begun, lock := begin(t, table, queuelock.FailClosed())
-		time.Sleep(time.Minute)
-		locktest.Release(t, lock)
-		taken(t, clock, locktest.LockBy(t, b), begun, d)
-	})
-	watched(t, "LockDelay", func(t *testing.T, table *queuelocktest.Table) {
-		_, b, db, begun, lock := begin(t, table, queuelock.LockDelay(time.Second))
-		db.Partition()
-		<-lock.Context().Done()
-		db.Heal()
-		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
-		taken(t, clock, locktest.LockBy(t, b), begun, d)
-	})
-	watched(t, "LongerLockDelay", func(t *testing.T, table *queuelocktest.Table) {
-		_, b, db, begun, _ := begin(t, table, queuelock.LockDelay(2*d))
-		db.Partition()
-		taken(t, clock, locktest.LockBy(t, b), begun, locktest.TTL+2*d)
-	})
-	watched(t, "NoHeartbeat", func(t *testing.T, table *queuelocktest.Table) {
-		_, b, _, begun, _ := begin(t, table, queuelock.NoHeartbeat())
-		taken(t, clock, locktest.LockBy(t, b), begun, d)
 	})
 	watched(t, "ResumedLock", func(t *testing.T, table *queuelocktest.Table) {
 		a, b, db, begun, lock := begin(t, table)
@@ -224,21 +166,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		if _, err := b.Resume(t.Context(), next.Handle(), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) || !strings.Contains(err.Error(), "it was released") {
 			t.Errorf("a lock that was released is resumed: %v", err)
 		}
-		taken(t, clock, locktest.LockBy(t, a), begun, d)
-	})
-	watched(t, "ResumeGivesUp", func(t *testing.T, table *queuelocktest.Table) {
-		_, b, db, begun, lock := begin(t, table)
-		db.Partition()
-		time.Sleep(time.Second)
-		c, other := locktest.Open(t, table, "new", locktest.TenSeconds)
-		ctx, cancel := context.WithCancel(t.Context())
-		held := other.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
-		given := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, lock.Handle(), waitpolicy.Forever) })
-		<-held.Reached()
-		cancel()
-		held.Release()
-		locktest.Is(t, (<-given).Err, context.Canceled)
-		taken(t, clock, locktest.LockBy(t, b), begun, d)
+		taken(t, locktest.LockBy(t, a), begun, soon)
 	})
 	watched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
 		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -247,32 +175,26 @@ func TestAtLeastWithOthers(t *testing.T) {
 		h := lock.Handle()
 		locktest.OK(t, lock.Downgrade(t.Context()))
 		da.Partition()
-		next := locktest.Must(b.Resume(t.Context(), h, waitpolicy.NoWait, queuelock.HoldAtLeast(d)))
+		next := locktest.Must(b.Resume(t.Context(), h, waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast)))
 		locktest.Release(t, next)
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 	})
 	watched(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, begun, lock := begin(t, table, queuelock.Permits(2))
 		locktest.Release(t, lock)
-		second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(d))
+		second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(atLeast))
 		locktest.Release(t, second)
 		_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.Permits(2))
 		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || e.Holders != 2 || e.NotBefore.IsZero() {
 			t.Errorf("%+v", err)
 		}
-		taken(t, clock, locktest.LockBy(t, b, queuelock.Permits(2)), begun, d)
+		taken(t, locktest.LockBy(t, b, queuelock.Permits(2)), begun, soon)
 	})
 	watched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
 		var evicted []event.Evicted
-		cfg := locktest.TenSeconds
-		cfg.Observer = event.Func(func(e event.Event) {
-			if e, ok := e.(event.Evicted); ok {
-				evicted = append(evicted, e)
-			}
-		})
 		x, dx := locktest.Open(t, table, "x", locktest.TenSeconds)
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		c, _ := locktest.Open(t, table, "c", cfg)
+		c, _ := locktest.Open(t, table, "c", heard(&evicted))
 		locktest.Release(t, locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2)))
 		crashed := locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2))
 		dx.Partition()
@@ -293,24 +215,12 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
 		ctx, cancel := context.WithCancel(t.Context())
-		given := locktest.QueueUp(ctx, a, waitpolicy.Forever, queuelock.HoldAtLeast(d))
+		given := locktest.QueueUp(ctx, a, waitpolicy.Forever, queuelock.HoldAtLeast(atLeast))
 		<-held.Reached()
 		cancel()
 		held.Release()
 		locktest.Is(t, (<-given).Err, context.Canceled)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
-	})
-	watched(t, "PassedInOneClient", func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		first := locktest.Acquire(t, a, waitpolicy.NoWait)
-		second := locktest.LockBy(t, a, queuelock.HoldAtLeast(d))
-		time.Sleep(time.Second)
-		third := locktest.LockBy(t, a)
-		time.Sleep(time.Second)
-		begun := time.Now()
-		locktest.Release(t, first)
-		locktest.Release(t, (<-second).Lock)
-		taken(t, clock, third, begun, d)
 	})
 	watched(t, "AcquireAll", func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
@@ -318,11 +228,11 @@ func TestAtLeastWithOthers(t *testing.T) {
 			cfg := queuelock.Config{TTL: locktest.TTL, Scope: scope}
 			a, _ := locktest.Open(t, table, "a", cfg)
 			begun := time.Now()
-			all := locktest.Must(a.AcquireAll(t.Context(), locktest.KeysOf(name+"1", name+"2"), waitpolicy.NoWait, queuelock.HoldAtLeast(d)))
+			all := locktest.Must(a.AcquireAll(t.Context(), locktest.KeysOf(name+"1", name+"2"), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast)))
 			locktest.ReleaseAll(t, all)
 			for _, key := range locktest.KeysOf(name+"1", name+"2") {
 				h := locktest.Must(a.Viewer().Inspect(t.Context(), key)).Serving
-				if len(h) != 1 || !h[0].Closed || h[0].NotBefore.Before(begun.Add(d)) {
+				if len(h) != 1 || !h[0].Closed || h[0].NotBefore.Before(begun.Add(atLeast)) {
 					t.Errorf("%v: %+v", key, h)
 				}
 			}
@@ -339,7 +249,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.HoldAtLeast(d))
 			locktest.Says(t, err, words...)
 		}
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.HoldAtLeast(d), queuelock.Shared())
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast), queuelock.Shared())
 		locktest.Says(t, err, "Shared", "HoldAtLeast")
 		locktest.SentNothing(t, db)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.HoldAtLeast(queue.MaxAtLeast))
@@ -352,30 +262,22 @@ func TestAtLeastWithOthers(t *testing.T) {
 	})
 }
 
-// TestItemAtLeast checks that an item stays locked, also after UpdateAndRelease.
+// TestItemAtLeast checks that an item stays locked after UpdateAndRelease.
 func TestItemAtLeast(t *testing.T) {
-	for name, updates := range map[string]bool{"released": false, "updated": true} {
-		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			u, key, whole := locktest.NewOrder(t, table)
-			c, _ := locktest.Open(t, table, "c", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
-			begun := time.Now()
-			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
-			if updates {
-				none := expression.Name("amount").LessThan(expression.Value(0))
-				if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), none); err == nil || lock.Err() != nil {
-					t.Errorf("an update that is refused: %v, and %v", err, lock.Err())
-				}
-				after := locktest.Updated(t, lock, locktest.AddOne())
-				locktest.EqualItems(t, "the item", after, av.With(whole, av.Item{"amount": av.Num(101)}))
-			} else {
-				locktest.Check(t, lock.Release(t.Context()))
-			}
-			got := <-locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
-			if took := got.At.Sub(begun); got.Err != nil || took < atLeast || took > atLeast+3*time.Second {
-				t.Errorf("granted after %v, %v", took, got.Err)
-			}
-			locktest.Check(t, got.Lock.Release(t.Context()))
-		})
-	}
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		u, key, whole := locktest.NewOrder(t, table)
+		c, other := locktest.Two(t, table, locktest.TenSeconds, "c", "other")
+		begun := time.Now()
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
+		none := expression.Name("amount").LessThan(expression.Value(0))
+		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), none); err == nil || lock.Err() != nil {
+			t.Errorf("an update that is refused: %v, and %v", err, lock.Err())
+		}
+		locktest.EqualItems(t, "the item", locktest.Updated(t, lock, locktest.AddOne()), av.With(whole, av.Item{"amount": av.Num(101)}))
+		got := <-locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
+		if took := got.At.Sub(begun); got.Err != nil || took < atLeast || took > atLeast+soon {
+			t.Errorf("granted after %v, %v", took, got.Err)
+		}
+		locktest.Check(t, got.Lock.Release(t.Context()))
+	})
 }
