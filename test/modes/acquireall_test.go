@@ -71,8 +71,6 @@ func TestAcquireAllArguments(t *testing.T) {
 		if _, err := c.AcquireAll(t.Context(), test.keys, waitpolicy.Forever); err == nil || !strings.Contains(err.Error(), test.say) {
 			t.Errorf("%v of %v: %v, want that %s", test.scope, test.keys, err, test.say)
 		}
-		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a"), waitpolicy.NoWait, queuelock.OnHandle(func(queuelock.Handle) {}))
-		locktest.Says(t, err, "queuelock: AcquireAll: OnHandle is for Acquire")
 	}
 	locktest.SentNothing(t, table)
 }

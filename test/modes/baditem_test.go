@@ -60,8 +60,6 @@ func TestBadItems(t *testing.T) {
 					locktest.Says(t, err, bad.says)
 				}
 			}
-			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.CreateItem())
-			locktest.Says(t, err, "CreateItem is for LockItem")
 			for prefix, want := range map[string]string{strings.Repeat("x", 201): "201 bytes", "\xff": "UTF-8", "l[0]": "bracket"} {
 				_, err := queuelock.New(u.DB, table.Name(), queuelock.Config{ItemPrefix: prefix})
 				locktest.Says(t, err, "ItemPrefix", want)

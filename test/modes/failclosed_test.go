@@ -60,7 +60,7 @@ func TestNoDeadline(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		var lock *queuelock.Lock
-		if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed()) }); spent.Sent != 2 || spent.WriteUnits != 2 {
+		if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed(), queuelock.LockDelay(0)) }); spent.Sent != 2 || spent.WriteUnits != 2 {
 			t.Errorf("an idle lock cost %+v, want two requests", spent)
 		}
 		confirmed(t, table)
@@ -179,24 +179,6 @@ func TestEvictedHolder(t *testing.T) {
 	})
 }
 
-// TestInvalidOptions checks that options with a deadline are refused together with
-// FailClosed.
-func TestInvalidOptions(t *testing.T) {
-	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}))
-		locktest.Says(t, err, "FailClosed", "OnExpiring", "no deadline")
-		_, err = c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.LockDelay(time.Second), queuelock.FailClosed())
-		locktest.Says(t, err, "FailClosed", "LockDelay")
-		locktest.SentNothing(t, db)
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.LockDelay(0), queuelock.WithTTL(20*time.Second))
-		if beats := locktest.Cost(table, func() { time.Sleep(101 * time.Second) }); beats.Sent < 10 || beats.Sent > 11 { // none late, each up to a second early
-			t.Errorf("%d heartbeats in 101 s, want one each ten", beats.Sent)
-		}
-		locktest.Release(t, lock)
-	})
-}
-
 // TestFailClosedModes checks that fail-closed holders can share a lock and count as permits.
 func TestFailClosedModes(t *testing.T) {
 	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
@@ -226,9 +208,7 @@ func TestFailClosedResume(t *testing.T) {
 		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		db.Partition()
-		_, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.NoWait, queuelock.FailClosed())
-		locktest.Says(t, err, "Resume", "FailClosed")
-		_, err = other.Resume(t.Context(), lock.Handle(), waitpolicy.Forever)
+		_, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.Forever)
 		locktest.Says(t, err, "ticket 1", "without a lease", "evict")
 		confirmed(t, table)
 		db.Heal()

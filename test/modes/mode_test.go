@@ -106,28 +106,6 @@ func TestKindOfQueue(t *testing.T) {
 	})
 }
 
-// TestBadModes checks that bad modes are refused without a request.
-func TestBadModes(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		for word, opts := range map[string][]queuelock.AcquireOption{
-			"Permits(0): between 1 and 500 are": {queuelock.Permits(0)},
-			"Permits(-3): between":              {queuelock.Permits(-3)},
-			"Permits(501): between":             {queuelock.Permits(501)},
-			"cannot be combined":                {queuelock.Permits(2), queuelock.Shared()},
-			"semaphore has no write":            {queuelock.Shared(), queuelock.Permits(1)},
-		} {
-			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
-			if word != "at" {
-				locktest.Says(t, err, word)
-			} else if err == nil {
-				t.Error("Permits(-3) is taken")
-			}
-		}
-		locktest.SentNothing(t, db)
-	})
-}
-
 // TestSharedRequests checks that shared locks and semaphores cost the documented requests.
 func TestSharedRequests(t *testing.T) {
 	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {

@@ -2,7 +2,6 @@ package modes_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -299,30 +298,4 @@ func TestForeignGroup(t *testing.T) {
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Within(t, "the waiter", time.Minute, waiting).Lock)
 	})
-}
-
-// TestPolicyArguments checks that wrong bounds, and options that cannot be combined, are one error, and send nothing.
-func TestPolicyArguments(t *testing.T) {
-	table := queuelocktest.NewTable(t)
-	c, db := locktest.Open(t, table, "a", queuelock.Config{})
-	group := func(name string) queuelock.Option { return queuelock.Supersede(queuelock.Group(name)) }
-	for says, opts := range map[string][]queuelock.AcquireOption{
-		"MaxWaiters(-1): 0 to 10000 are possible":          {queuelock.MaxWaiters(-1)},
-		"MaxWaiters(10001): 0 to 10000 are possible":       {queuelock.MaxWaiters(10_001)},
-		"MaxWaiters and Supersede cannot be combined":      {queuelock.MaxWaiters(1), queuelock.Supersede()},
-		"Group of Supersede has 0 bytes: 1 to 256":         {group("")},
-		"Group of Supersede has 257 bytes: 1 to 256":       {group(strings.Repeat("x", 257))},
-		`Group of Supersede contains "\n": only printable`: {group("a\nb")},
-	} {
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...)
-		locktest.Says(t, err, says)
-	}
-	for _, opt := range []queuelock.AcquireOption{queuelock.MaxWaiters(0), queuelock.Supersede()} {
-		_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, opt)
-		locktest.Says(t, err, "AcquireAll: MaxWaiters and Supersede are for Acquire")
-	}
-	handle := queuelock.Handle{Key: locktest.Order, Ticket: ticket.FromUint64(1), ID: "x"}
-	_, err := c.Resume(t.Context(), handle, waitpolicy.Forever, queuelock.MaxWaiters(1))
-	locktest.Says(t, err, "Resume and MaxWaiters cannot be combined")
-	locktest.SentNothing(t, db)
 }
