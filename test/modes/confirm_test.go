@@ -21,8 +21,7 @@ const (
 	grace = 4 * time.Second
 )
 
-// TestConfirmation checks that a confirmation gets through. Every grant is confirmed,
-// whatever becomes of the requests and answers.
+// TestConfirmation checks that every grant is confirmed, whatever becomes of the requests and answers.
 func TestConfirmation(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{
 		"no fault":             queuelocktest.DelayRequest(0),
@@ -45,19 +44,12 @@ func TestConfirmation(t *testing.T) {
 					locktest.Release(t, first)
 				}
 				injected := db.Inject(fault.Mentioning(locktest.Confirmation))
-				done := make(chan *queuelock.Lock, 1)
-				go func() {
-					lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.FailClosed())
-					if err != nil {
-						t.Error(err)
-					}
-					done <- lock
-				}()
+				done := locktest.LockBy(t, c, queuelock.FailClosed())
 				time.Sleep(time.Second)
 				if queued {
 					locktest.Release(t, first)
 				}
-				lock := <-done
+				lock := locktest.Lock(t, <-done)
 				if injected.Fired() == 0 {
 					t.Error("no confirmation met the fault")
 				}
@@ -72,54 +64,8 @@ func TestConfirmation(t *testing.T) {
 	}
 }
 
-// TestUnconfirmedGrant checks that a grant that is not confirmed ends by its lease. A
-// client that crashes or is partitioned between its grant and its confirmation delays
-// others by the grant's short lease. Then it takes a new number.
-func TestUnconfirmedGrant(t *testing.T) {
-	for how, options := range locktest.Judged {
-		for _, late := range []bool{false, true} {
-			locktest.InBubble(t, fmt.Sprint(how, ", the confirmation lands late: ", late), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, options...)
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
-				locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-				lost := queuelocktest.SwallowRequest()
-				if late {
-					lost = queuelocktest.HoldRequest().LandingAnyway()
-				}
-				held := db.Inject(lost.Mentioning(locktest.Confirmation))
-				waiting := locktest.LockBy(t, c, queuelock.FailClosed())
-				<-held.Reached()
-				begun := time.Now()
-				lock := locktest.Acquire(t, other, waitpolicy.Forever)
-				if took := time.Since(begun); took > grace+1500*time.Millisecond || took < grace-time.Second {
-					t.Errorf("served %v after the grant, want %v", took, grace)
-				}
-				held.Release()
-				held.Remove()
-				time.Sleep(3 * time.Second)
-				if err := lock.Err(); err != nil || len(holderEntries(t, table)) != 1 {
-					t.Errorf("%v; %v", err, holderEntries(t, table))
-				}
-				locktest.Release(t, lock)
-				got := <-waiting
-				if got.Err != nil || !lock.Ticket().Less(got.Lock.Ticket()) {
-					t.Fatalf("%+v, want a ticket after %s", got, lock.Ticket())
-				}
-				confirmed(t, table)
-				locktest.Release(t, got.Lock)
-				locktest.Check(t, c.Close(t.Context()))
-				if rows, holders := locktest.RowsAndHolders(t, other); rows != 0 || holders != 0 {
-					t.Errorf("%d rows and %d holders are left", rows, holders)
-				}
-			})
-		}
-	}
-}
-
-// TestWaiterThatGaveUp checks that a waiter that gave up leaves nothing that an operator
-// must remove. Whenever a waiter gives up, and whatever of its requests lands after that,
-// no holder without a lease is left.
+// TestWaiterThatGaveUp checks that no holder without a lease is left, whenever a waiter gives up, and whatever of its
+// requests lands after that.
 func TestWaiterThatGaveUp(t *testing.T) {
 	for _, what := range []struct{ name, part string }{{"TAKE", "SET ticketNumber"}, {"CLAIM", claimed}, {"CONFIRM", locktest.Confirmation}} {
 		for name, fault := range map[string]queuelocktest.Fault{
@@ -163,7 +109,7 @@ func TestWaiterThatGaveUp(t *testing.T) {
 				takenWithin(t, other, grace+1500*time.Millisecond)
 				time.Sleep(time.Minute)
 				takenWithin(t, other, grace+1500*time.Millisecond)
-				if all := holderEntries(t, table); len(all) != 0 {
+				if all := locktest.Entries(table); len(all) != 0 {
 					t.Errorf("left %v", all)
 				}
 			})
@@ -187,7 +133,7 @@ func TestDuplicateConfirmation(t *testing.T) {
 		takes.Release()
 		synctest.Wait()
 		time.Sleep(100 * time.Millisecond)
-		if n := len(holderEntries(t, table)); n != 1 {
+		if n := len(locktest.Entries(table)); n != 1 {
 			t.Fatalf("%d holders: want the orphaned entry", n)
 		}
 		confirms.Release()

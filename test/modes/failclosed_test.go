@@ -1,44 +1,34 @@
 package modes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// holderEntries are the entries of holders, as they are in the table.
-func holderEntries(t *testing.T, table *queuelocktest.Table) []av.Item {
-	t.Helper()
-	var all []av.Item
-	for _, record := range table.Items() {
-		if holders, ok := record["holders"].(*types.AttributeValueMemberM); ok {
-			for _, entry := range holders.Value {
-				all = append(all, entry.(*types.AttributeValueMemberM).Value)
-			}
-		}
-	}
-	return all
-}
-
 // confirmed checks that there is one holder, which has no lease.
-func confirmed(t *testing.T, table *queuelocktest.Table) {
+func confirmed(t *testing.T, table *queuelocktest.Table) { t.Helper(); leaseless(t, table, 1) }
+
+// leaseless checks that there are so many holders, which have no lease.
+func leaseless(t *testing.T, table *queuelocktest.Table, want int) {
 	t.Helper()
-	all := holderEntries(t, table)
-	if len(all) != 1 || all[0]["failClosed"] == nil || all[0]["ttl"] != nil || all[0]["until"] != nil {
-		t.Errorf("holders %v, want one without a lease", all)
+	all := locktest.Entries(table)
+	if len(all) != want {
+		t.Errorf("%d holders, want %d", len(all), want)
+	}
+	for _, e := range all {
+		if e["failClosed"] == nil || e["ttl"] != nil || e["until"] != nil {
+			t.Errorf("%v, want an entry without a lease", e)
+		}
 	}
 }
 
@@ -60,7 +50,8 @@ func TestNoDeadline(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		var lock *queuelock.Lock
-		if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed(), queuelock.LockDelay(0)) }); spent.Sent != 2 || spent.WriteUnits != 2 {
+		closed := []queuelock.AcquireOption{queuelock.FailClosed(), queuelock.LockDelay(0)}
+		if spent := locktest.Cost(table, func() { lock = locktest.Acquire(t, c, waitpolicy.Forever, closed...) }); spent.Sent != 2 || spent.WriteUnits != 2 {
 			t.Errorf("an idle lock cost %+v, want two requests", spent)
 		}
 		confirmed(t, table)
@@ -113,14 +104,8 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			select {
-			case got := <-waiting:
-				t.Fatalf("the waiter came back with %v", got.Err)
-			default:
-			}
-			if err := lock.Err(); err != nil {
-				t.Errorf("the holder lost it: %v", err)
-			}
+			locktest.StillWaits(t, "the waiter", waiting)
+			locktest.Check(t, lock.Err())
 			evicted := time.Now()
 			locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
 			got := <-waiting
@@ -138,33 +123,9 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 	}
 }
 
-// TestEvictedHolder checks that a fail-closed holder that is alive learns of its
-// eviction.
-func TestEvictedHolder(t *testing.T) {
-	locktest.InTable(t, "by its next heartbeat", func(t *testing.T, table *queuelocktest.Table) {
-		c, operator := locktest.Two(t, table, locktest.TenSeconds, "a", "operator")
-		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		time.Sleep(time.Minute + time.Second)
-		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
-		evicted := time.Now()
-		<-lock.Context().Done()
-		if took := time.Since(evicted); took > locktest.TTL/2 {
-			t.Errorf("it learned of it after %v", took)
-		}
-		if loss, ok := errors.AsType[*queuelock.LostError](context.Cause(lock.Context())); !ok || loss.Cause != heartbeat.Evicted {
-			t.Errorf("%v", context.Cause(lock.Context()))
-		}
-	})
-	locktest.InTable(t, "by a protected write", func(t *testing.T, table *queuelocktest.Table) {
-		c, operator := locktest.Two(t, table, locktest.TenSeconds, "a", "operator")
-		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
-		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
-		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "1" {
-			t.Errorf("after the eviction: %v, and the account holds %s", err, locktest.Balance(table))
-		}
-	})
-	locktest.InTable(t, "by its release", func(t *testing.T, table *queuelocktest.Table) {
+// TestEvictedAsItReleases checks that a fail-closed holder that is alive learns of its eviction by its release.
+func TestEvictedAsItReleases(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
@@ -186,11 +147,7 @@ func TestFailClosedModes(t *testing.T) {
 			c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			first := locktest.Acquire(t, c, waitpolicy.Forever, opt, queuelock.FailClosed())
 			second := locktest.Acquire(t, other, waitpolicy.Forever, opt, queuelock.FailClosed())
-			for _, e := range holderEntries(t, table) {
-				if e["ttl"] != nil || e["until"] != nil {
-					t.Errorf("%v has a lease", e)
-				}
-			}
+			leaseless(t, table, 2)
 			locktest.Check(t, c.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, c, second.Ticket())))
 			time.Sleep(time.Minute)
 			if first.Err() != nil || !errors.Is(second.Err(), queuelock.ErrLost) {
@@ -219,8 +176,7 @@ func TestFailClosedResume(t *testing.T) {
 	})
 }
 
-// TestFailClosedSeveral checks that several fail-closed locks are all confirmed. Several locks of
-// one call are confirmed each.
+// TestFailClosedSeveral checks that several fail-closed locks of one call are all confirmed.
 func TestFailClosedSeveral(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 		locktest.InBubble(t, fmt.Sprint("scope ", scope), func(t *testing.T) {
@@ -232,28 +188,15 @@ func TestFailClosedSeveral(t *testing.T) {
 			keys := []queuelock.Key{{Entity: "x"}, {Entity: "y"}, {Entity: "z"}}
 			busy := locktest.Must(other.Acquire(t.Context(), keys[1], waitpolicy.NoWait))
 			db.Inject(queuelocktest.LoseResponse().Mentioning(locktest.Confirmation).Times(2))
-			done := make(chan *queuelock.Locks, 1)
-			go func() {
-				locks, err := c.AcquireAll(t.Context(), keys, waitpolicy.Forever, queuelock.FailClosed())
-				if err != nil {
-					t.Error(err)
-				}
-				done <- locks
-			}()
+			done := locktest.Background(func() (*queuelock.Locks, error) {
+				return c.AcquireAll(t.Context(), keys, waitpolicy.Forever, queuelock.FailClosed())
+			})
 			time.Sleep(time.Minute)
 			locktest.Release(t, busy)
-			locks := <-done
+			locks := locktest.Lock(t, <-done)
 			db.Partition()
 			time.Sleep(time.Minute)
-			all := holderEntries(t, table)
-			for _, e := range all {
-				if e["ttl"] != nil || e["until"] != nil {
-					t.Errorf("%v has a lease", e)
-				}
-			}
-			if len(all) != 3 {
-				t.Errorf("%d holders, want three", len(all))
-			}
+			leaseless(t, table, 3)
 			db.Heal()
 			locktest.Check(t, locks.Release(t.Context()))
 		})

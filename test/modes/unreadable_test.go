@@ -58,7 +58,7 @@ func TestUnreadableGrant(t *testing.T) {
 			if malformed, ok := errors.AsType[*queue.MalformedError](got.Err); !ok || malformed.Attribute != "permits" {
 				t.Errorf("%+v, want that the record is malformed", got)
 			}
-			if left := holderEntries(t, table); len(left) > 0 {
+			if left := locktest.Entries(table); len(left) > 0 {
 				t.Errorf("left %v", left)
 			}
 		})
