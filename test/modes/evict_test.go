@@ -15,7 +15,7 @@ import (
 
 // TestEvictRefusals checks that Evict returns an error that says why it did nothing.
 func TestEvictRefusals(t *testing.T) {
-	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		refused := func(h queue.Holder, renewed bool, words ...string) {
@@ -63,28 +63,18 @@ func TestEvictRefusals(t *testing.T) {
 
 		// Before it is confirmed it has a lease.
 		held := db.Inject(queuelocktest.HoldRequest().Mentioning(locktest.Confirmation))
-		acquiring := make(chan *queuelock.Lock, 1)
-		go func() {
-			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed())
-			if err != nil {
-				t.Error(err)
-			}
-			acquiring <- lock
-		}()
+		acquiring := locktest.LockBy(t, c, queuelock.FailClosed())
 		<-held.Reached()
 		unconfirmed := shown(t, operator)
 		if unconfirmed.Endless() || unconfirmed.TTL != grace {
 			t.Fatalf("%+v", unconfirmed)
 		}
 		held.Release()
-		lock = <-acquiring
+		lock = locktest.Lock(t, <-acquiring)
 		refused(unconfirmed, true)
 
-		if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); err == nil {
-			t.Error("two holders")
-		} else {
-			locktest.Says(t, err, "without a lease")
-		}
+		_, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+		locktest.Says(t, err, "without a lease")
 		locktest.Check(t, operator.Close(t.Context()))
 		stuck = shown(t, c)
 		locktest.Is(t, operator.Operator().Evict(t.Context(), locktest.Order, stuck), queuelock.ErrClosed)

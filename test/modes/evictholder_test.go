@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -41,7 +38,7 @@ func renewed(t *testing.T, err error) bool {
 
 // TestEvictOutage checks that the time for which failures are repeated is that of each request.
 func TestEvictOutage(t *testing.T) {
-	locktest.InTable(t, "reads, then writes", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "stuck", locktest.TenSeconds)
 		operator, db := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
@@ -112,19 +109,19 @@ func TestEvictHolder(t *testing.T) {
 
 // TestEvictHolderSpares checks that a holder that is not as it was shown is spared.
 func TestEvictHolderSpares(t *testing.T) {
-	refused := func(t *testing.T, operator *queuelock.Client, h queue.Holder, want bool) {
-		t.Helper()
-		if got := renewed(t, operator.Operator().Evict(t.Context(), locktest.Order, h)); got != want {
-			t.Errorf("renewed: %t, want %t", got, want)
-		}
-	}
-	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		refused := func(h queue.Holder, want bool) {
+			t.Helper()
+			if got := renewed(t, operator.Operator().Evict(t.Context(), locktest.Order, h)); got != want {
+				t.Errorf("renewed: %t, want %t", got, want)
+			}
+		}
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		before := shown(t, operator)
 		time.Sleep(locktest.TTL)
-		refused(t, operator, before, true)
+		refused(before, true)
 		before = shown(t, operator)
 
 		db.Partition() // a process that continues the lock has the same ticket
@@ -133,39 +130,42 @@ func TestEvictHolderSpares(t *testing.T) {
 		if err != nil || resumed.Ticket() != before.Ticket {
 			t.Fatal(err)
 		}
-		refused(t, operator, before, false)
+		refused(before, false)
 		before = shown(t, operator)
 		locktest.Release(t, resumed)
 		next := locktest.Acquire(t, other, waitpolicy.Forever)
-		refused(t, operator, before, false)
+		refused(before, false)
 		locktest.Check(t, next.Extend(t.Context()))
 		locktest.Release(t, next)
-		refused(t, operator, before, false)
+		refused(before, false)
 	})
 }
 
-// TestEvictHolderFaults checks that an Evict that arrives late spares a holder that has renewed its lease, and that one
-// without answers ends.
-func TestEvictHolderFaults(t *testing.T) {
-	locktest.InTable(t, "late, after a renewal", func(t *testing.T, table *queuelocktest.Table) {
+// TestLateEvict checks that an Evict that arrives late spares a holder that has renewed its lease.
+func TestLateEvict(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "hangs", locktest.TenSeconds)
 		operator, db := locktest.Open(t, table, "operator", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
-		result := make(chan error, 1)
 		h := shown(t, operator)
-		go func() { result <- operator.Operator().Evict(t.Context(), locktest.Order, h) }()
+		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
+		evict := locktest.Background(func() (any, error) {
+			return nil, operator.Operator().Evict(t.Context(), locktest.Order, h)
+		})
 		<-held.Reached()
 		time.Sleep(locktest.TTL)
 		held.Release()
-		if !renewed(t, <-result) {
+		if !renewed(t, (<-evict).Err) {
 			t.Error("it has renewed its lease")
 		}
-		time.Sleep(locktest.TTL)
 		locktest.Check(t, lock.Extend(t.Context()))
 		locktest.Release(t, lock)
 	})
-	locktest.InTable(t, "no table", func(t *testing.T, table *queuelocktest.Table) {
+}
+
+// TestEvictWithoutAnswers checks that an Evict without answers ends.
+func TestEvictWithoutAnswers(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "hangs", queuelock.Config{})
 		operator, db := locktest.Open(t, table, "operator", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -182,30 +182,22 @@ func TestEvictHolderFaults(t *testing.T) {
 // TestEvictOfItem checks that an operator ends the turn of an item's holder, whose
 // updates are refused then.
 func TestEvictOfItem(t *testing.T) {
-	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, operator := locktest.Two(t, table, locktest.TenSeconds, "hangs", "operator")
-		item := queuelock.ItemKey{Table: table.Name(), Key: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"},
-		}}
-		lock := locktest.Must(c.LockItem(t.Context(), item, waitpolicy.Forever, queuelock.CreateItem()))
-		next := make(chan *queuelock.ItemLock, 1)
-		go func() {
-			lock, err := operator.LockItem(t.Context(), item, waitpolicy.Forever)
-			if err != nil {
-				t.Error(err)
-			}
-			next <- lock
-		}()
+		u, key, _ := locktest.NewOrder(t, table)
+		item := u.Key(key)
+		lock := locktest.LockItem(t, c, item, waitpolicy.Forever)
+		next := locktest.QueueUpForItem(t.Context(), operator, item, waitpolicy.Forever)
 		time.Sleep(time.Minute + time.Second)
-		before := locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
+		holder := func() queue.Holder { return locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0] }
+		before := holder()
 		time.Sleep(locktest.TTL)
 		if !renewed(t, operator.Operator().Evict(t.Context(), item, before)) {
 			t.Error("it has renewed its lease")
 		}
-		before = locktest.Must(operator.Viewer().Inspect(t.Context(), item)).Serving[0]
-		locktest.OK(t, operator.Operator().Evict(t.Context(), item, before))
-		got := <-next
-		if _, err := lock.UpdateAndRelease(t.Context(), expression.Set(expression.Name("a"), expression.Value(1))); !errors.Is(err, queuelock.ErrLost) {
+		locktest.OK(t, operator.Operator().Evict(t.Context(), item, holder()))
+		got := locktest.Lock(t, <-next)
+		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("the update of the evicted holder: %v", err)
 		}
 		locktest.Check(t, got.Release(t.Context()))
