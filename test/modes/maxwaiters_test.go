@@ -60,68 +60,6 @@ func TestMaxWaiters(t *testing.T) {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
 	})
-	locktest.InTable(t, "WaitersOfOneClient", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		results := make(chan error, 5)
-		for range 5 { // at once
-			go func() {
-				results <- b.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error { return nil }, two)
-			}()
-		}
-		time.Sleep(3 * time.Second)
-		if rows, _ := locktest.RowsAndHolders(t, a); rows != 2 {
-			t.Errorf("%d rows, want 2", rows)
-		}
-		locktest.Release(t, held)
-		served := 0
-		for range 5 {
-			if err := <-results; err == nil {
-				served++
-			} else if !errors.Is(err, queuelock.ErrQueueFull) {
-				t.Error(err)
-			}
-		}
-		if served != 2 {
-			t.Errorf("%d of 5 were served, want 2", served)
-		}
-	})
-	for name, clients := range map[string]int{"RowsOfOneClientInReverse": 1, "RowsInReverse": 5} {
-		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-			held := locktest.Acquire(t, holder, waitpolicy.Forever)
-			var callers []*queuelock.Client
-			var waits []<-chan locktest.Outcome
-			for i := range 5 {
-				if i < clients {
-					c, _ := locktest.Open(t, table, fmt.Sprint("c", i), queuelock.Config{})
-					callers = append(callers, c)
-				}
-				// The row of a later ticket comes first, and no look before it shows another.
-				table.Inject(queuelocktest.DelayRequest(time.Duration(5-i) * 100 * time.Millisecond).Of("PutItem").Times(1))
-				waits = append(waits, locktest.LockBy(t, callers[i%clients], two))
-				synctest.Wait()
-			}
-			time.Sleep(3 * time.Second)
-			if rows, _ := locktest.RowsAndHolders(t, holder); rows != 2 {
-				t.Errorf("%d rows, want 2", rows)
-			}
-			locktest.Release(t, held)
-			for _, w := range waits[:2] {
-				time.Sleep(time.Minute)
-				locktest.Release(t, locktest.Granted(t, "one of the first two", w))
-			}
-		})
-	}
-	locktest.InTable(t, "CountsOthersWithoutTheOption", func(t *testing.T, table *queuelocktest.Table) {
-		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
-		locktest.Acquire(t, a, waitpolicy.Forever)
-		other := locktest.LockBy(t, b)
-		time.Sleep(time.Second)
-		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.MaxWaiters(1))
-		refused(t, err, 1, 2)
-		locktest.StillWaits(t, "the other", other)
-	})
 	locktest.InTable(t, "NotTheCrashed", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Acquire(t, a, waitpolicy.Forever)
@@ -136,47 +74,52 @@ func TestMaxWaiters(t *testing.T) {
 		time.Sleep(time.Second)
 		locktest.StillWaits(t, "the only one alive", waiting)
 	})
+}
+
+// TestPoliciesOfModes checks both policies with other kinds of locks: a waiter is refused, and another supersedes the first.
+func TestPoliciesOfModes(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  queuelock.Config
 		opts []queuelock.AcquireOption
 	}{
 		"Shared":      {opts: []queuelock.AcquireOption{queuelock.Shared()}},
-		"Permits":     {opts: []queuelock.AcquireOption{queuelock.Permits(2)}},
+		"Permits":     {opts: []queuelock.AcquireOption{queuelock.Permits(1)}},
 		"ScopeTable":  {cfg: locktest.SharedScope},
 		"ScopeEntity": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}},
 		"FailClosed":  {opts: []queuelock.AcquireOption{queuelock.FailClosed()}},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, b, d := locktest.Three(t, table, c.cfg, "a", "b", "d")
-			permits := name == "Permits"
 			var first []queuelock.AcquireOption
-			if permits {
+			if name == "Permits" {
 				first = c.opts
-				locktest.Acquire(t, d, waitpolicy.Forever, first...)
 			}
 			held := locktest.Acquire(t, a, waitpolicy.Forever, first...)
-			opts := append(c.opts, queuelock.MaxWaiters(1))
-			waiting := locktest.LockBy(t, b, opts...)
+			latest := append(c.opts, queuelock.Supersede())
+			old := locktest.LockBy(t, b, latest...)
 			time.Sleep(time.Second)
-			_, err := d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, opts...)
+			_, err := d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, append(c.opts, queuelock.MaxWaiters(1))...)
 			refused(t, err, 1, 2)
+			waiting := locktest.LockBy(t, d, latest...)
+			superseded(t, "the first", old)
 			locktest.Release(t, held)
 			time.Sleep(time.Minute)
-			locktest.Release(t, locktest.Granted(t, "the waiter", waiting))
+			locktest.Release(t, locktest.Granted(t, "the latest", waiting))
 		})
 	}
 	locktest.InTable(t, "LockItem", func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		held := locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever)
-		one := queuelock.MaxWaiters(1)
-		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever, one)
+		old := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever, queuelock.Supersede())
 		time.Sleep(time.Second)
-		_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, one)
+		_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, queuelock.MaxWaiters(1))
 		refused(t, err, 1, 2)
+		waiting := locktest.QueueUpForItem(t.Context(), c, u.Key(key), waitpolicy.Forever, queuelock.Supersede())
+		locktest.Is(t, locktest.Within(t, "the first", 30*time.Second, old).Err, queuelock.ErrSuperseded)
 		locktest.Release(t, held)
 		time.Sleep(time.Minute)
-		locktest.Release(t, locktest.Granted(t, "the waiter", waiting))
+		locktest.Release(t, locktest.Granted(t, "the latest", waiting))
 	})
 }
 

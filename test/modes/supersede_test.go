@@ -13,7 +13,6 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -88,19 +87,6 @@ func TestSupersede(t *testing.T) {
 		superseded(t, "the one that is not first", waiting)
 		locktest.StillWaits(t, "the first", plain)
 	})
-	locktest.InTable(t, "OnlyItsGroup", func(t *testing.T, table *queuelocktest.Table) {
-		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
-		locktest.Acquire(t, a, waitpolicy.Forever)
-		web := locktest.LockBy(t, b, queuelock.Supersede(queuelock.Group("web")))
-		time.Sleep(time.Second)
-		locktest.LockBy(t, c, queuelock.Supersede(queuelock.Group("api")))
-		locktest.LockBy(t, c, latest)
-		locktest.LockBy(t, c)
-		time.Sleep(30 * time.Second)
-		locktest.StillWaits(t, "the only one of its group", web)
-		locktest.LockBy(t, c, queuelock.Supersede(queuelock.Group("web")))
-		superseded(t, "the first of its group", web)
-	})
 	locktest.InTable(t, "NotByTheCrashed", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Acquire(t, a, waitpolicy.Forever)
@@ -118,47 +104,6 @@ func TestSupersede(t *testing.T) {
 		locktest.StillWaits(t, "the first", first)
 		locktest.StillWaits(t, "the partitioned", later)
 	})
-	for name, c := range map[string]struct {
-		cfg  queuelock.Config
-		opts []queuelock.AcquireOption
-	}{
-		"Shared":      {opts: []queuelock.AcquireOption{queuelock.Shared()}},
-		"Permits":     {opts: []queuelock.AcquireOption{queuelock.Permits(1)}},
-		"ScopeTable":  {cfg: locktest.SharedScope},
-		"ScopeEntity": {cfg: queuelock.Config{Scope: ticket.ScopeEntity}},
-		"FailClosed":  {opts: []queuelock.AcquireOption{queuelock.FailClosed()}},
-	} {
-		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			a, b, d := locktest.Three(t, table, c.cfg, "a", "b", "d")
-			var first []queuelock.AcquireOption
-			if name == "Permits" {
-				first = c.opts
-			}
-			held := locktest.Acquire(t, a, waitpolicy.Forever, first...)
-			opts := append(c.opts, latest)
-			old := locktest.LockBy(t, b, opts...)
-			time.Sleep(time.Second)
-			waiting := locktest.LockBy(t, d, opts...)
-			superseded(t, "the first", old)
-			locktest.Release(t, held)
-			time.Sleep(time.Minute)
-			locktest.Release(t, locktest.Granted(t, "the latest", waiting))
-		})
-	}
-	locktest.InTable(t, "LockItem", func(t *testing.T, table *queuelocktest.Table) {
-		u, key, _ := locktest.NewOrder(t, table)
-		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
-		held := locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever)
-		old := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever, latest)
-		time.Sleep(time.Second)
-		waiting := locktest.QueueUpForItem(t.Context(), c, u.Key(key), waitpolicy.Forever, latest)
-		if got := locktest.Within(t, "the first", 30*time.Second, old); !errors.Is(got.Err, queuelock.ErrSuperseded) {
-			t.Error(got.Err)
-		}
-		locktest.Release(t, held)
-		time.Sleep(time.Minute)
-		locktest.Release(t, locktest.Granted(t, "the latest", waiting))
-	})
 	locktest.InTable(t, "NoWait", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		locktest.Acquire(t, a, waitpolicy.NoWait, latest)
@@ -166,30 +111,6 @@ func TestSupersede(t *testing.T) {
 			t.Errorf("%v, want that the lock is busy", err)
 		}
 	})
-}
-
-// TestSupersedeBeforeTheTurn checks that a waiter which has not looked since a later one came is not granted the lock as the
-// holder releases it, by that release or by a claim without a look.
-func TestSupersedeBeforeTheTurn(t *testing.T) {
-	for name, same := range map[string]bool{"OneClient": true, "Clients": false} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
-			a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
-			if same {
-				b, c = a, a
-			}
-			for range 20 { // short turns: releases pass the lock on
-				held := locktest.Acquire(t, a, waitpolicy.Forever)
-				old := locktest.LockBy(t, b, queuelock.Supersede())
-				time.Sleep(300 * time.Millisecond)
-				later := locktest.LockBy(t, c, queuelock.Supersede())
-				time.Sleep(35 * time.Millisecond) // its row is in the table
-				locktest.Release(t, held)
-				superseded(t, "the first", old)
-				locktest.Release(t, locktest.Within(t, "the later", time.Minute, later).Lock)
-			}
-		})
-	}
 }
 
 // TestSupersedeAfterPause checks a waiter that was paused while later ones came and went. A new ticket would make it the latest.
