@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,46 +18,6 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// TestSemaphore checks that a semaphore admits as many holders as it has permits, in
-// order.
-func TestSemaphore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
-		var now, most, done atomic.Int64
-		var mu sync.Mutex
-		var tickets []string // guarded by mu
-		for i := range 10 {
-			c, _ := locktest.Open(t, table, fmt.Sprint("p", i), queuelock.Config{})
-			go func() {
-				err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(_ context.Context, l *queuelock.Lock) error {
-					mu.Lock()
-					tickets = append(tickets, l.Ticket().Padded())
-					mu.Unlock()
-					n := now.Add(1)
-					if m := most.Load(); n > m {
-						most.Store(n)
-					}
-					time.Sleep(5 * time.Second)
-					now.Add(-1)
-					done.Add(1)
-					return nil
-				}, queuelock.Permits(3))
-				if err != nil {
-					t.Error(err)
-				}
-			}()
-			time.Sleep(100 * time.Millisecond)
-		}
-		time.Sleep(2 * time.Minute)
-		if most.Load() != 3 || done.Load() != 10 {
-			t.Errorf("at most %d at once, %d turns; want 3 and 10", most.Load(), done.Load())
-		}
-		if !slices.IsSorted(tickets) {
-			t.Errorf("tickets in the order %q", tickets)
-		}
-	})
-}
 
 // TestKindOfQueue checks that a queue remains a lock or a semaphore.
 func TestKindOfQueue(t *testing.T) {
