@@ -75,25 +75,8 @@ func TestAcquireAllArguments(t *testing.T) {
 	locktest.SentNothing(t, table)
 }
 
-// TestSeveralReasons checks that several reasons of an entity are locked with its ticket.
-func TestSeveralReasons(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: ticket.ScopeEntity})
-		for i := range uint64(3) {
-			locks := locktest.Must(c.AcquireAll(t.Context(), []queuelock.Key{{Entity: "e", Reason: "b"}, {Entity: "e", Reason: "a"}}, waitpolicy.Forever))
-			if got, ok := locks.Ticket(); !ok || got != ticket.FromUint64(i+1) {
-				t.Errorf("ticket %s, %v", got, ok)
-			}
-			locktest.ReleaseAll(t, locks)
-		}
-		locktest.NothingLeft(t, table)
-	})
-}
-
-// TestOvertaken checks that a caller that is overtaken in one queue gives all back and
-// takes a new number. The registration of its number is held up until a client with a
-// later one is served. Its number is worth nothing then, and its places elsewhere are
-// given back.
+// TestOvertaken checks that a caller that is overtaken in one queue gives all back and takes a new number. The
+// registration of its number is held up until a client with a later one is served.
 func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -114,13 +97,8 @@ func TestOvertaken(t *testing.T) {
 		locktest.ReleaseAll(t, free)
 		both := locktest.QueueUpAll(t.Context(), fast, waitpolicy.For(time.Hour), "a") // ticket 6: behind the new number, 4
 		time.Sleep(time.Second)
-		select {
-		case got := <-waiting:
-			t.Fatalf("served past the holder of b: %+v", got)
-		case got := <-both:
-			t.Fatalf("served past the holder of a: %+v", got)
-		default:
-		}
+		locktest.StillWaits(t, "the one that was overtaken", waiting)
+		locktest.StillWaits(t, "the last", both)
 		locktest.ReleaseAll(t, later)
 		got := locktest.Lock(t, <-waiting)
 		if n, _ := got.Ticket(); n != ticket.FromUint64(4) {
@@ -130,18 +108,13 @@ func TestOvertaken(t *testing.T) {
 			t.Errorf("%d rows were put, want none with the ticket that was overtaken", n)
 		}
 		locktest.ReleaseAll(t, got)
-		next := <-both
-		if next.Err != nil {
-			t.Fatal(next.Err)
-		}
-		locktest.ReleaseAll(t, next.Lock)
+		locktest.ReleaseAll(t, locktest.Lock(t, <-both))
 		locktest.NothingLeft(t, table)
 	})
 }
 
-// TestWithoutCommonTicket checks that without a common ticket each lock is taken soon
-// after it is free. Without a common ticket it waits in one queue after the other.
-// However many those are, it looks in each as often as an Acquire.
+// TestWithoutCommonTicket checks that without a common ticket, in one queue after the other, each lock is taken soon
+// after it is free, however many they are.
 func TestWithoutCommonTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -160,8 +133,7 @@ func TestWithoutCommonTicket(t *testing.T) {
 				t.Errorf("lock %d is idle, 2 s after its release", i+1)
 			}
 		}
-		got := locktest.Lock(t, <-waiting)
-		locktest.ReleaseAll(t, got)
+		locktest.ReleaseAll(t, locktest.Lock(t, <-waiting))
 	})
 }
 
@@ -226,8 +198,7 @@ func TestNextQueue(t *testing.T) {
 			t.Error("b was not gone to")
 		}
 		locktest.ReleaseAll(t, held)
-		got := locktest.Lock(t, <-waiting)
-		locktest.ReleaseAll(t, got)
+		locktest.ReleaseAll(t, locktest.Lock(t, <-waiting))
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
 	})
@@ -238,12 +209,10 @@ func TestAcquireAllModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		a, b, c := locktest.Three(t, table, locktest.SharedScope, "a", "b", "c")
-		take := func(c *queuelock.Client, opts ...queuelock.AcquireOption) *queuelock.Locks {
-			t.Helper()
-			locks := locktest.Must(c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), opts...))
-			return locks
+		read := func(c *queuelock.Client) *queuelock.Locks {
+			return locktest.Must(c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), queuelock.Shared()))
 		}
-		first, second := take(a, queuelock.Shared()), take(b, queuelock.Shared())
+		first, second := read(a), read(b)
 		writer := locktest.QueueUpAll(t.Context(), c, waitpolicy.For(time.Hour), "b", "a")
 		time.Sleep(time.Second)
 		if _, err := a.AcquireAll(t.Context(), locktest.KeysOf("b"), waitpolicy.NoWait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
@@ -251,29 +220,21 @@ func TestAcquireAllModes(t *testing.T) {
 		}
 		locktest.ReleaseAll(t, first)
 		time.Sleep(time.Second)
-		select {
-		case <-writer:
-			t.Fatal("a writer was served beside a reader")
-		default:
-		}
+		locktest.StillWaits(t, "the writer", writer)
 		locktest.ReleaseAll(t, second)
-		got := locktest.Lock(t, <-writer)
-		locktest.ReleaseAll(t, got)
+		locktest.ReleaseAll(t, locktest.Lock(t, <-writer))
 		time.Sleep(time.Second)
 
 		pool := func(c *queuelock.Client, n int) (*queuelock.Locks, error) {
 			return c.AcquireAll(t.Context(), locktest.KeysOf("pool-1", "pool-2"), waitpolicy.For(time.Minute), queuelock.Permits(n))
 		}
-		var held []*queuelock.Locks
-		for _, c := range []*queuelock.Client{a, b} {
-			locks := locktest.Must(pool(c, 2))
-			held = append(held, locks)
-		}
+		held := []*queuelock.Locks{locktest.Must(pool(a, 2)), locktest.Must(pool(b, 2))}
 		if _, err := pool(c, 2); !errors.Is(err, queuelock.ErrNotAcquired) {
 			t.Errorf("a third of two: %v", err)
 		}
-		if mismatch, ok := errors.AsType[*queue.MismatchError](func() error { _, err := pool(c, 3); return err }()); !ok || !strings.Contains(mismatch.Is, "2") {
-			t.Errorf("another number of permits: %v", mismatch)
+		_, err := pool(c, 3)
+		if mismatch, ok := errors.AsType[*queue.MismatchError](err); !ok || !strings.Contains(mismatch.Is, "2") {
+			t.Errorf("another number of permits: %v", err)
 		}
 		for _, locks := range held {
 			locktest.ReleaseAll(t, locks)

@@ -10,77 +10,46 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestNoDeadlock checks that processes that take several locks in any order never
-// deadlock. Two that want the same locks, named in different orders, while others take
-// single ones of them.
+// TestNoDeadlock checks that processes that take several locks in any order never deadlock.
 func TestNoDeadlock(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for seed := range locktest.Scaled[uint64](12, 1) {
 			locktest.InBubble(t, fmt.Sprint(scope, "/", seed), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 7))
-				watch := audit.New(embedded.Config{}, "queuelock", time.Now)
-				table := queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(2*time.Millisecond))
+				table := locktest.Watched(t) // it judges who holds the locks, and their tickets
 				table.Inject(queuelocktest.DelayRequest(9*time.Millisecond).WithProbability(0.3, seed))
 				table.Inject(queuelocktest.DelayResponse(7*time.Millisecond).WithProbability(0.3, seed+1))
 				entities := []string{"a", "b", "c", "d", "e"}
-				use := map[string]string{}
-				last := map[string]ticket.Number{}
-				var mu sync.Mutex
-				var wg sync.WaitGroup
+				var all sync.WaitGroup
 				for p := range 5 {
-					name := fmt.Sprint("p", p)
-					c, _ := locktest.Open(t, table, name, queuelock.Config{Scope: scope})
+					c, _ := locktest.Open(t, table, fmt.Sprint("p", p), queuelock.Config{Scope: scope})
 					var turns [][]string
 					for range 6 {
 						mine := slices.Clone(entities)
 						random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 						turns = append(turns, mine[:1+random.IntN(4)])
 					}
-					wg.Go(func() {
+					all.Go(func() {
 						for _, mine := range turns {
 							locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(mine...), waitpolicy.For(10*time.Minute))
 							if err != nil {
-								t.Errorf("%s: %v", name, err)
+								t.Errorf("p%d: %v", p, err)
 								return
 							}
-							mu.Lock()
-							for _, lock := range locks.All() {
-								entity := lock.Key().Entity
-								if other := use[entity]; other != "" {
-									t.Errorf("%s and %s hold %s", name, other, entity)
-								}
-								if !last[entity].Less(lock.Ticket()) {
-									t.Errorf("%s: ticket %s after %s", entity, lock.Ticket(), last[entity])
-								}
-								use[entity], last[entity] = name, lock.Ticket()
-							}
-							mu.Unlock()
 							time.Sleep(time.Duration(len(mine)) * 5 * time.Millisecond)
-							mu.Lock()
-							for _, entity := range mine {
-								use[entity] = ""
-							}
-							mu.Unlock()
-							if err := locks.Release(t.Context()); err != nil {
-								t.Errorf("%s: %v", name, err)
-							}
+							locktest.Check(t, locks.Release(t.Context()))
 						}
 					})
 				}
-				wg.Wait()
+				all.Wait()
 				time.Sleep(time.Second)
 				locktest.NothingLeft(t, table)
-				for _, v := range watch.Violations() {
-					t.Error(v)
-				}
 			})
 		}
 	}
@@ -113,9 +82,7 @@ func TestManyLocks(t *testing.T) {
 			t.Errorf("the release of %d locks took %d requests", count, n)
 		}
 		got := <-waiting
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
+		locktest.OK(t, got.Err)
 		if took := got.At.Sub(released); took > 5*time.Second {
 			t.Errorf("handed over in %v", took)
 		}

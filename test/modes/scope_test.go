@@ -30,9 +30,8 @@ func TestRequestsOfScopes(t *testing.T) {
 				var lock *queuelock.Lock
 				spent := locktest.Cost(table, func() {
 					var err error
-					if lock, err = c.Acquire(t.Context(), key(reason), wait); err != nil {
-						t.Fatal(err)
-					}
+					lock, err = c.Acquire(t.Context(), key(reason), wait)
+					locktest.OK(t, err)
 				})
 				if spent.Sent != want {
 					t.Errorf("%v, %s: %d requests, want %d", scope, what, spent.Sent, want)
@@ -62,12 +61,11 @@ func TestRequestsOfScopes(t *testing.T) {
 			var locks *queuelock.Locks
 			spent = locktest.Cost(table, func() {
 				var err error
-				if locks, err = c.AcquireAll(t.Context(), []queuelock.Key{key("b"), key("a"), key("c")}, waitpolicy.Forever); err != nil {
-					t.Fatal(err)
-				}
+				locks, err = c.AcquireAll(t.Context(), []queuelock.Key{key("b"), key("a"), key("c")}, waitpolicy.Forever)
+				locktest.OK(t, err)
 			})
-			if spent.Sent != 4 {
-				t.Errorf("%v: three idle locks took %d requests, want 4", scope, spent.Sent)
+			if common, ok := locks.Ticket(); spent.Sent != 4 || !ok || common != ticket.FromUint64(6) {
+				t.Errorf("%v: three idle locks took %d requests, want 4, and have ticket %s", scope, spent.Sent, common)
 			}
 			if spent := locktest.Cost(table, func() { locktest.ReleaseAll(t, locks) }); spent.Sent != 3 {
 				t.Errorf("%v: their release took %d requests, want 3", scope, spent.Sent)
