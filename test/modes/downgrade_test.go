@@ -9,75 +9,62 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestDowngrade checks that a downgrade lets readers join, and lets no writer in between.
 func TestDowngrade(t *testing.T) {
-	for name, fault := range map[string]*queuelocktest.Fault{
-		"no fault":      nil,
-		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
-		"response lost": locktest.Ptr(queuelocktest.LoseResponse().Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
-		"it comes late": locktest.Ptr(queuelocktest.Duplicate(30 * time.Second).Mentioning(`"shared"`).Of("UpdateItem").Times(1)),
-	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
-			w, dbW := locktest.Open(t, table, "w", queuelock.Config{})
-			lock := locktest.Acquire(t, w, waitpolicy.NoWait)
-			var readers []<-chan locktest.Outcome
-			for i := range 2 {
-				c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
-				readers = append(readers, locktest.LockBy(t, c, queuelock.Shared()))
-				time.Sleep(time.Second)
-			}
-			c, _ := locktest.Open(t, table, "w2", queuelock.Config{})
-			writer := locktest.LockBy(t, c)
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		w, dbW := locktest.Open(t, table, "w", queuelock.Config{})
+		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
+		var readers []<-chan locktest.Outcome
+		for i := range 2 {
+			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
+			readers = append(readers, locktest.LockBy(t, c, queuelock.Shared()))
 			time.Sleep(time.Second)
-			last, _ := locktest.Open(t, table, "r9", queuelock.Config{})
-			behind := locktest.LockBy(t, last, queuelock.Shared())
-			time.Sleep(5 * time.Second)
-			exclusive := lock.Condition()
-			if fault != nil {
-				dbW.Inject(*fault)
+		}
+		c, _ := locktest.Open(t, table, "w2", queuelock.Config{})
+		writer := locktest.LockBy(t, c)
+		time.Sleep(time.Second)
+		last, _ := locktest.Open(t, table, "r9", queuelock.Config{})
+		behind := locktest.LockBy(t, last, queuelock.Shared())
+		time.Sleep(5 * time.Second)
+		exclusive := lock.Condition()
+		spent := locktest.CostTo(dbW, func() { locktest.OK(t, lock.Downgrade(t.Context())) })
+		if spent.Sent != 1 {
+			t.Errorf("%+v, want one request", spent)
+		}
+		if spent := locktest.CostTo(dbW, func() {
+			if err := lock.Downgrade(t.Context()); err != nil || !lock.Shared() {
+				t.Errorf("the second time: %v, shared %v", err, lock.Shared())
 			}
-			spent := locktest.CostTo(dbW, func() {
-				locktest.OK(t, lock.Downgrade(t.Context()))
-			})
-			if fault == nil && spent.Sent != 1 {
-				t.Errorf("%+v, want one request", spent)
+		}); spent.Sent != 0 {
+			t.Errorf("the second time: %+v, want no request", spent)
+		}
+		time.Sleep(5 * time.Second)
+		for i, done := range readers {
+			if got := locktest.Granted(t, fmt.Sprint("reader ", i), done); !got.Shared() {
+				t.Error("a reader does not share")
 			}
-			if spent := locktest.CostTo(dbW, func() {
-				if err := lock.Downgrade(t.Context()); err != nil || !lock.Shared() {
-					t.Errorf("the second time: %v, shared %v", err, lock.Shared())
-				}
-			}); spent.Sent != 0 {
-				t.Errorf("the second time: %+v, want no request", spent)
-			}
-			time.Sleep(5 * time.Second)
-			for i, done := range readers {
-				if got := locktest.Granted(t, fmt.Sprint("reader ", i), done); !got.Shared() {
-					t.Error("a reader does not share")
-				}
-			}
-			locktest.StillWaits(t, "a writer", writer)
-			locktest.StillWaits(t, "a reader behind a writer", behind)
-			// The downgraded lock can still write, but what it sent before cannot come now.
-			if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-				t.Errorf("a write after the downgrade: %v", err)
-			}
-			if err := locktest.WithCondition(t, table, exclusive); err == nil {
-				t.Error("a write of before the downgrade was made beside readers")
-			}
-			time.Sleep(2 * time.Minute) // heartbeats go on
-			if err := lock.Err(); err != nil {
-				t.Errorf("the downgraded lock: %v", err)
-			}
-			locktest.Release(t, lock)
-			time.Sleep(5 * time.Second)
-			locktest.StillWaits(t, "a writer beside two readers", writer)
-		})
-	}
+		}
+		locktest.StillWaits(t, "a writer", writer)
+		locktest.StillWaits(t, "a reader behind a writer", behind)
+		// The downgraded lock can still write, but what it sent before cannot come now.
+		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Errorf("a write after the downgrade: %v", err)
+		}
+		if err := locktest.WithCondition(t, table, exclusive); err == nil {
+			t.Error("a write of before the downgrade was made beside readers")
+		}
+		time.Sleep(2 * time.Minute) // heartbeats go on
+		if err := lock.Err(); err != nil {
+			t.Errorf("the downgraded lock: %v", err)
+		}
+		locktest.Release(t, lock)
+		time.Sleep(5 * time.Second)
+		locktest.StillWaits(t, "a writer beside two readers", writer)
+	})
 }
 
 // TestDowngradeRefusals checks that a downgrade of a lock that is not held is refused.

@@ -67,42 +67,27 @@ func TestUnknownUpdate(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "the deadline passes before the refusal", func(t *testing.T) {
-		_, _, db, lock, _ := prepare(t, queuelock.Config{TTL: 10 * time.Second, RequestTimeout: 2 * time.Second})
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		db.Inject(queuelocktest.LoseRequest().After(0))
-		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
-			t.Errorf("got %v", err)
-		}
-	})
 	locktest.InTable(t, "Close", func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		stuck := db.Inject(locktest.UpdatesOfItems(queuelocktest.SwallowResponse()))
-		done := make(chan error, 1)
-		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-			done <- err
-		}()
+		done := locktest.Background(func() (av.Item, error) { return lock.UpdateAndRelease(t.Context(), locktest.AddOne()) })
 		<-stuck.Reached()
 		begun := time.Now()
 		if err := c.Close(t.Context()); err != nil || time.Since(begun) > time.Second {
 			t.Errorf("Close took %v: %v", time.Since(begun), err)
 		}
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
+		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError]((<-done).Err); !unknown {
 			t.Error("the call that Close cut short was to have an unknown outcome")
 		}
 	})
 }
 
-// TestUpdateBesideOrphan checks that an update belongs to its ticket, and an orphaned
-// entry does not admit it. An update was made, its answer lost, and before it is sent
-// again a TAKE arrives once more and puts the id back that it names: it is not made
-// twice.
+// TestUpdateBesideOrphan checks that an orphaned entry admits no update. One was made, its answer lost, and before it is
+// sent again a TAKE arrives once more and puts the id back that it names: it is not made twice.
 func TestUpdateBesideOrphan(t *testing.T) {
-	locktest.InTable(t, "a TAKE arrives again", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)) // the record is there
@@ -110,11 +95,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
 		second := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		done := make(chan error, 1)
-		go func() {
-			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
-			done <- err
-		}()
+		done := locktest.Background(func() (av.Item, error) { return lock.UpdateAndRelease(t.Context(), locktest.AddOne()) })
 		<-second.Reached()
 		again.Release()
 		synctest.Wait()
@@ -122,7 +103,7 @@ func TestUpdateBesideOrphan(t *testing.T) {
 			t.Fatalf("%+v: want the orphaned entry of ticket %s", state, lock.Ticket())
 		}
 		second.Release()
-		locktest.Check(t, <-done)
+		locktest.Check(t, (<-done).Err)
 		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v, after one update", got)
 		}

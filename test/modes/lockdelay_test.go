@@ -1,7 +1,6 @@
 package modes_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -60,7 +59,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 
 // TestLockDelayAfterRelease checks that a released lock has no delay.
 func TestLockDelayAfterRelease(t *testing.T) {
-	locktest.InBubble(t, "at once", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)))
@@ -74,28 +73,10 @@ func TestLockDelayAfterRelease(t *testing.T) {
 			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
 		}
 	})
-	locktest.InTable(t, "ReleasedAfterEndOfContext", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
-		ctx, cancel := context.WithCancel(t.Context())
-		given := make(chan error, 1)
-		go func() {
-			_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.LockDelay(time.Hour))
-			given <- err
-		}()
-		<-held.Reached()
-		cancel()
-		held.Release()
-		locktest.Is(t, <-given, context.Canceled)
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-	})
 }
 
-// TestLockDelayBeforeReturn checks that a lock that was never returned has no delay. A lock
-// that is lost while an AcquireAll waits for the others was never returned, and so
-// nothing was done under it: its queue is opened, or its own AcquireAll would wait for
-// it.
+// TestLockDelayBeforeReturn checks that a lock that was never returned has no delay: one that is lost while its AcquireAll
+// waits for the others, and would wait for it.
 func TestLockDelayBeforeReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -113,9 +94,7 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 		locktest.ReleaseAll(t, held)
 		free := time.Now()
 		got := <-done
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
+		locktest.OK(t, got.Err)
 		if took := got.At.Sub(free); took > time.Minute {
 			t.Errorf("all were free, and it took %v", took)
 		}
@@ -123,8 +102,7 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 	})
 }
 
-// TestLockDelayAfterLateRelease checks that a Release that did not get through in time leaves the
-// delay. A Release that came too late is a loss.
+// TestLockDelayAfterLateRelease checks that a Release that did not get through in time leaves the delay.
 func TestLockDelayAfterLateRelease(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {
