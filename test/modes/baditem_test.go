@@ -18,7 +18,7 @@ import (
 
 // TestBadItems checks that bad items are refused without a request.
 func TestBadItems(t *testing.T) {
-	locktest.InTable(t, "arguments", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		key, _ := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -88,7 +88,7 @@ func TestBadItems(t *testing.T) {
 // TestUpdateOfBadEntry checks that no update is made if the ticket of the holder's entry cannot be read, and that the error
 // says so. Release removes the entry.
 func TestUpdateOfBadEntry(t *testing.T) {
-	locktest.InTable(t, "a bad ticket", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)

@@ -160,7 +160,7 @@ func TestFailClosedModes(t *testing.T) {
 
 // TestFailClosedResume checks that a fail-closed lock is not resumed.
 func TestFailClosedResume(t *testing.T) {
-	locktest.InTable(t, "all", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())

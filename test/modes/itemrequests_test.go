@@ -22,8 +22,9 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// TestRequestsOfItemLocks checks that locks of items cost the documented requests.
 func TestRequestsOfItemLocks(t *testing.T) {
-	locktest.InBubble(t, "budget", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		u, key, _ := locktest.NewOrder(t, table)
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
@@ -39,19 +40,21 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		spends("a release", 1, 1, func() { locktest.Release(t, lock) })
 		spends("an idle lock", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 		spends("a busy item", 1, 1, func() {
-			if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Error(err)
-			}
+			_, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)
+			locktest.Is(t, err, queuelock.ErrNotAcquired)
 		})
 		spends("an update and release", 1, 1, func() { locktest.Updated(t, lock, locktest.AddOne()) })
 		spends("read, modify, write", 2, 2, func() {
 			locktest.Updated(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever), locktest.AddOne(), expression.AttributeExists(expression.Name("amount")))
 		})
 		spends("a missing item", 1, 1, func() {
-			if _, err := b.LockItem(t.Context(), u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever); !errors.Is(err, queuelock.ErrNoItem) {
-				t.Error(err)
-			}
+			_, err := b.LockItem(t.Context(), u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever)
+			locktest.Is(t, err, queuelock.ErrNoItem)
+			locktest.Says(t, err, "no such item", "none", u.Name)
 		})
+		if len(u.Get(av.Item{"id": av.Str("none")}))+len(table.Items()) != 0 {
+			t.Error("something was created")
+		}
 		spends("a missing item that is created", 1, 1, func() {
 			lock = locktest.LockItem(t, b, u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
 		})
@@ -74,30 +77,11 @@ func TestRequestsOfItemLocks(t *testing.T) {
 		}
 		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
 	})
-	locktest.InTable(t, "ProcessNotRefusedBefore", func(t *testing.T, table *queuelocktest.Table) {
-		key, _ := locktest.OrderItem()
-		u := locktest.NewItemTable(t, table, key)
-		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
-		spent := locktest.Cost(table, func() {
-			_, err := c.LockItem(t.Context(), u.Key(key), waitpolicy.Forever)
-			if !errors.Is(err, queuelock.ErrNoItem) {
-				t.Error(err)
-			}
-			locktest.Says(t, err, "no such item", "order-7", u.Name)
-		})
-		if spent.Sent != 1 || spent.WriteUnits != 1 {
-			t.Errorf("a missing item: %+v", spent)
-		}
-		if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
-			t.Error("something was created")
-		}
-	})
 }
 
-// TestLookAtItem checks that a look at an item is one read or two. The record is the
-// item, so the rows are read beside it. A waiter with no ticket ahead reads no rows.
+// TestLookAtItem checks that a look at an item is one read, and another of the rows if a ticket is ahead.
 func TestLookAtItem(t *testing.T) {
-	locktest.InBubble(t, "three who wait", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		u, key, _ := locktest.NewOrder(t, table)
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -118,19 +102,13 @@ func TestLookAtItem(t *testing.T) {
 	})
 }
 
-// TestQueueOfItem checks that each item has a queue of its own. The queue of an item is
-// found by every way of writing its key, and by no other item's.
+// TestQueueOfItem checks that an item's queue is found by every way of writing its key, and by no other item's.
 func TestQueueOfItem(t *testing.T) {
-	locktest.InTable(t, "entities", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		prefixed, _ := locktest.Open(t, table, "prefixed", queuelock.Config{ItemPrefix: "l_"})
 		entity := func(c *queuelock.Client, name string, key av.Item) string {
-			state, err := c.Viewer().Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})
-			if err != nil {
-				t.Error(err)
-				return ""
-			}
-			return state.Entity
+			return locktest.Must(c.Viewer().Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})).Entity
 		}
 		long := strings.Repeat("ä", 1000)
 		keys := []av.Item{
@@ -176,19 +154,14 @@ func TestQueueOfItem(t *testing.T) {
 
 // TestInspectItem checks that Inspect shows the holder and the waiters of an item.
 func TestInspectItem(t *testing.T) {
-	locktest.InTable(t, "state", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		inspect := func() *queue.State {
 			t.Helper()
 			var state *queue.State
-			spent := locktest.Cost(table, func() {
-				var err error
-				if state, err = a.Viewer().Inspect(t.Context(), u.Key(key)); err != nil {
-					t.Fatal(err)
-				}
-			})
+			spent := locktest.Cost(table, func() { state = locktest.Must(a.Viewer().Inspect(t.Context(), u.Key(key))) })
 			if spent.Sent != 2 || spent.WriteUnits != 0 {
 				t.Errorf("it took %+v", spent)
 			}

@@ -61,7 +61,7 @@ func TestRefusedUpdate(t *testing.T) {
 // TestProtectedAttributes checks that an update leaves the key and the attributes of the
 // lock alone.
 func TestProtectedAttributes(t *testing.T) {
-	locktest.InTable(t, "names", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		u, key, whole := locktest.NewOrder(t, table)
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{ItemPrefix: "l.k_"})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
@@ -136,8 +136,7 @@ func TestProtectedAttributes(t *testing.T) {
 	})
 }
 
-// TestOwnAttributes checks that the item's own attributes change by its update alone. Any
-// update that a user may write changes the item as it would without the lock, and leaves
+// TestOwnAttributes checks that any update that a user may write changes the item as it would without the lock, and leaves
 // the lock's own attributes to it.
 func TestOwnAttributes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
