@@ -11,7 +11,7 @@ import (
 func TestMachine(t *testing.T) {
 	start := time.Now()
 	failed := errors.New("failed")
-	const second = time.Second
+	const second, margin = time.Second, 3 * time.Second // of the warning
 	walk := 0
 	type state struct {
 		machine
@@ -54,13 +54,20 @@ func TestMachine(t *testing.T) {
 			if do.lost != (n.loss != nil && s.loss == nil) {
 				wrong("the loss is reported: %v", do.lost)
 			}
-			if len(do.warn) > 0 && s.stopped || len(do.warn) > 1 {
+			if len(do.warn) > 0 && (s.stopped || n.now.Before(before.Add(-margin))) || len(do.warn) > 1 {
 				wrong("%d warnings", len(do.warn))
 			}
 			if len(do.warn) > 0 {
 				if n.deadlines[before]++; n.deadlines[before] > 1 {
 					wrong("warned twice of one deadline")
 				}
+			}
+			danger := do.lost && n.loss.Cause != Evicted || !n.over() && !n.now.Before(n.machine.deadline.Add(-margin))
+			if danger && !s.stopped && n.deadlines[n.machine.deadline] == 0 {
+				wrong("not warned of a deadline")
+			}
+			if s.stopped && do.lost && n.loss.Cause == Evicted {
+				wrong("an eviction is reported after Stop")
 			}
 			if do.renew {
 				if n.sending++; n.sending > 1 || over || n.loss != nil {
@@ -91,7 +98,7 @@ func TestMachine(t *testing.T) {
 		}
 	}
 	for _, interval := range []time.Duration{0, 4 * second} {
-		c := Config{TTL: 10 * second, Margin: 2 * second, Interval: interval, First: interval, Warnings: []Warning{{Margin: 3 * second}}}
+		c := Config{TTL: 10 * second, Margin: 2 * second, Interval: interval, First: interval, Warnings: []Warning{{Margin: margin}}}
 		s := state{machine: begin(start, c, func() float64 { return 0 }), now: start, confirmed: start}
 		visit("", s, 8)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -41,18 +40,8 @@ func warned(margins ...time.Duration) (heartbeat.Config, *bell) {
 	return c, b
 }
 
-// TestWarning checks that a warning is given once before the deadline, and never while
-// renewals succeed.
+// TestWarning checks that each warning is given before the deadline. TestMachine has when it is given, and when not.
 func TestWarning(t *testing.T) {
-	bubble("in health", t, func(t *testing.T) {
-		c, b := warned(27*time.Second, time.Second)
-		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(nil).renew)
-		time.Sleep(time.Hour)
-		k.Stop()
-		if b.times() != "[]" {
-			t.Errorf("rung at %s", b.times())
-		}
-	})
 	for name, fail := range map[string]func(ctx context.Context, n int) error{
 		"renewals fail": func(context.Context, int) error { return errNetwork },
 		"renewals hang": func(ctx context.Context, n int) error { <-ctx.Done(); return ctx.Err() },
@@ -68,53 +57,6 @@ func TestWarning(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestEachDanger checks that each danger has its own warning.
-func TestEachDanger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, b := warned(10 * time.Second)
-		tb := newTable(func(ctx context.Context, n int) error {
-			// Down from 0 to 50 s and from 120 to 165 s.
-			if now := time.Since(b.start); now < 50*time.Second || now > 120*time.Second && now < 165*time.Second {
-				return errNetwork
-			}
-			return nil
-		})
-		k := heartbeat.Start(t.Context(), time.Now(), c, tb.renew)
-		time.Sleep(5 * time.Minute)
-		wantKept(t, k)
-		k.Stop()
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if len(b.rung) != 2 || b.rung[0] != 48*time.Second || b.rung[1] < 155*time.Second || b.rung[1] > 164*time.Second {
-			t.Errorf("rung at %v, want once in each outage", b.rung)
-		}
-	})
-}
-
-// TestNoWarning checks that a warning is not given after Stop, nor for an eviction.
-func TestNoWarning(t *testing.T) {
-	bubble("stopped", t, func(t *testing.T) {
-		c, b := warned(10 * time.Second)
-		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return errNetwork }).renew)
-		time.Sleep(40 * time.Second)
-		k.Stop()
-		time.Sleep(time.Hour)
-		if k.Check() == nil || b.times() != "[]" {
-			t.Errorf("rung at %s", b.times())
-		}
-	})
-	bubble("evicted", t, func(t *testing.T) {
-		c, b := warned(10 * time.Second)
-		k := heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return heartbeat.ErrEvicted }).renew)
-		wantLoss(t, k, b.start, 30*time.Second, heartbeat.Evicted)
-		time.Sleep(time.Hour)
-		k.Stop()
-		if b.times() != "[]" {
-			t.Errorf("rung at %s", b.times())
-		}
-	})
 }
 
 // TestLateWarning checks that a warning is given late rather than not at all. A process
