@@ -29,9 +29,29 @@ func bubble(t *testing.T, name string, f func(t *testing.T, table *queuelocktest
 	t.Run(name, func(t *testing.T) { inBubble(t, f) })
 }
 
-// TestLostAnswer checks that the outcome of a write whose answer was lost is found among
-// later writes. A write whose answer was lost is found although others have written
-// since, and one that was never made is a conflict.
+// interrupted makes a call whose first request, or its answer, is lost, and lets others write before the second.
+func interrupted(db *queuelocktest.Client, fault queuelocktest.Fault, operation string, call func() (optimistic.Item, error), meanwhile func()) (optimistic.Item, error) {
+	db.Inject(fault.Of(operation).Times(1))
+	gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
+	done := locktest.Background(call)
+	<-gate.Reached()
+	meanwhile()
+	gate.Release()
+	got := <-done
+	return got.Lock, got.Err
+}
+
+// saving and deleting are calls of an item.
+func saving(t *testing.T, items *optimistic.Table, item optimistic.Item) func() (optimistic.Item, error) {
+	return func() (optimistic.Item, error) { return items.Save(t.Context(), item) }
+}
+
+func deleting(t *testing.T, items *optimistic.Table, item optimistic.Item) func() (optimistic.Item, error) {
+	return func() (optimistic.Item, error) { return item, items.Delete(t.Context(), item) }
+}
+
+// TestLostAnswer checks that a write whose answer was lost is found although others have
+// written since, and that one that was never made is a conflict.
 func TestLostAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -54,105 +74,68 @@ func TestLostAnswer(t *testing.T) {
 				for range written {
 					item = save(t, items, item)
 				}
-				db.Inject(c.fault.Of("PutItem").Times(1))
-				gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
 				item.Attributes["n"] = num(1)
-				type result struct {
-					item optimistic.Item
-					err  error
-				}
-				done := make(chan result, 1)
-				go func() {
-					got, err := items.Save(t.Context(), item)
-					done <- result{got, err}
-				}()
-				<-gate.Reached() // the repetition
-				for range c.others {
-					if _, err := other.Update(t.Context(), order, increment, optimistic.OrCreate()); err != nil {
-						t.Error(err)
+				got, err := interrupted(db, c.fault, "PutItem", saving(t, items, item), func() {
+					for range c.others {
+						locktest.Must(other.Update(t.Context(), order, increment, optimistic.OrCreate()))
 					}
-				}
-				gate.Release()
-				got, want := <-done, c.want
+				})
+				want := c.want
 				if written == 0 && want != nil {
 					want = optimistic.ErrUnknown // it may have been created, deleted, and created by another
 				}
-				if !errors.Is(got.err, want) {
-					t.Fatalf("%v, want %v", got.err, want)
+				if !errors.Is(err, want) {
+					t.Fatalf("%v, want %v", err, want)
 				}
-				if want == nil && (counter(got.item) != 1+c.others || got.item.Tag() != load(t, items).Tag()) {
-					t.Errorf("%+v, want the item as it is now", got.item)
+				if want == nil && (counter(got) != 1+c.others || got.Tag() != load(t, items).Tag()) {
+					t.Errorf("%+v, want the item as it is now", got)
 				}
 			})
 		}
 	}
 }
 
-// TestLostAnswerAfterDelete checks that the outcome of a write is unknown when its
-// answer was lost and the item is gone. An item that was deleted meanwhile does not show
-// the outcome.
+// TestLostAnswerAfterDelete checks that the outcome of a save is unknown if its answer was lost and the item was deleted
+// meanwhile. A delete has done what it should if nothing is there.
 func TestLostAnswerAfterDelete(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.LoseResponse(), "not made": queuelocktest.LoseRequest()} {
 		for _, remade := range []bool{false, true} {
 			bubble(t, fmt.Sprintf("%s, made again: %v", name, remade), func(t *testing.T, table *queuelocktest.Table) {
 				items, db := open(t, table, "a", optimistic.Config{})
 				other, _ := open(t, table, "b", optimistic.Config{})
-				item := save(t, items, fresh(1))
-				db.Inject(fault.Of("PutItem", "DeleteItem").Times(1))
-				gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
-				done := make(chan error, 1)
-				go func() { _, err := items.Save(t.Context(), item); done <- err }()
-				<-gate.Reached()
-				locktest.Check(t, other.Delete(t.Context(), load(t, other)))
-				if remade {
-					save(t, other, save(t, other, save(t, other, fresh(5))))
-				}
-				gate.Release()
-				if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+				_, err := interrupted(db, fault, "PutItem", saving(t, items, save(t, items, fresh(1))), func() {
+					locktest.Check(t, other.Delete(t.Context(), load(t, other)))
+					if remade {
+						save(t, other, save(t, other, save(t, other, fresh(5))))
+					}
+				})
+				if !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("save: %v, want ErrUnknown", err)
 				}
 			})
 		}
 	}
-	// A delete has done what it should if nothing is there.
-	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
-		items, db := open(t, table, "a", optimistic.Config{})
-		other, _ := open(t, table, "b", optimistic.Config{})
-		for _, then := range []string{"gone", "made again", "changed"} {
-			item := save(t, items, fresh(1))
-			fault := queuelocktest.LoseResponse()
-			if then == "changed" {
-				fault = queuelocktest.LoseRequest()
-			}
-			db.Inject(fault.Of("DeleteItem").Times(1))
-			gate := db.Inject(queuelocktest.HoldRequest().Of("DeleteItem").Times(1))
-			done := make(chan error, 1)
-			go func() { done <- items.Delete(t.Context(), item) }()
-			<-gate.Reached()
-			var want error
-			switch then {
-			case "made again":
-				want = optimistic.ErrUnknown
-				save(t, other, fresh(2))
-			case "changed":
-				want = optimistic.ErrConflict
-				save(t, other, load(t, other))
-			}
-			gate.Release()
-			if err := <-done; !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", then, err, want)
-			}
-			if want != nil {
-				locktest.Check(t, items.Delete(t.Context(), load(t, items)))
-			}
-		}
-	})
+	for then, c := range map[string]struct {
+		fault queuelocktest.Fault
+		again func(t *testing.T, other *optimistic.Table)
+		want  error
+	}{
+		"gone":       {queuelocktest.LoseResponse(), func(*testing.T, *optimistic.Table) {}, nil},
+		"made again": {queuelocktest.LoseResponse(), func(t *testing.T, other *optimistic.Table) { save(t, other, fresh(2)) }, optimistic.ErrUnknown},
+		"changed":    {queuelocktest.LoseRequest(), func(t *testing.T, other *optimistic.Table) { save(t, other, load(t, other)) }, optimistic.ErrConflict},
+	} {
+		bubble(t, then, func(t *testing.T, table *queuelocktest.Table) {
+			items, db := open(t, table, "a", optimistic.Config{})
+			other, _ := open(t, table, "b", optimistic.Config{})
+			_, err := interrupted(db, c.fault, "DeleteItem", deleting(t, items, save(t, items, fresh(1))), func() { c.again(t, other) })
+			locktest.Is(t, err, c.want)
+		})
+	}
 }
 
-// TestLostAnswerOfAnotherItem checks that the outcome is unknown if the item was deleted
-// and made again. Another item can have the token of the last write to the one that was
-// loaded: all attempts of an Update have one token, and a create of it can come late; and
-// an Update can be repeated with its token. Of an item without tokens nothing shows that.
+// TestLostAnswerOfAnotherItem checks that the outcome is unknown if the item was deleted and made again. Another item can
+// have the token of the last write to the one that was loaded: a create of an Update can come late, and an Update can be
+// repeated with its token. Of an item without tokens nothing shows that.
 func TestLostAnswerOfAnotherItem(t *testing.T) {
 	update := optimistic.WithToken("update")
 	plain := func(version int) func(*testing.T, *queuelocktest.Table, *optimistic.Table) optimistic.Item {
@@ -202,27 +185,20 @@ func TestLostAnswerOfAnotherItem(t *testing.T) {
 					items, db := open(t, table, "a", optimistic.Config{})
 					other, _ := open(t, table, "b", optimistic.Config{})
 					item := c.loaded(t, table, items)
-					db.Inject(queuelocktest.LoseResponse().Of(operation).Times(1))
-					gate := db.Inject(queuelocktest.HoldRequest().Of(operation).Times(1))
-					done := make(chan error, 1)
-					go func() {
-						if operation == "DeleteItem" {
-							done <- items.Delete(t.Context(), item)
-							return
+					call := saving(t, items, item)
+					if operation == "DeleteItem" {
+						call = deleting(t, items, item)
+					}
+					_, err := interrupted(db, queuelocktest.LoseResponse(), operation, call, func() {
+						if operation == "PutItem" {
+							locktest.Check(t, other.Delete(t.Context(), load(t, other)))
 						}
-						_, err := items.Save(t.Context(), item)
-						done <- err
-					}()
-					<-gate.Reached()
-					if operation == "PutItem" {
-						locktest.Check(t, other.Delete(t.Context(), load(t, other)))
-					}
-					c.again(t, table, other)
-					for range later {
-						save(t, other, load(t, other))
-					}
-					gate.Release()
-					if err := <-done; !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
+						c.again(t, table, other)
+						for range later {
+							save(t, other, load(t, other))
+						}
+					})
+					if !errors.Is(err, optimistic.ErrUnknown) || errors.Is(err, optimistic.ErrConflict) {
 						t.Errorf("%v, want ErrUnknown", err)
 					}
 				})
@@ -253,23 +229,17 @@ func TestLostAnswerBesideOtherWriters(t *testing.T) {
 				put(attributes{"version": num(6)})
 				item = load(t, items)
 			}
-			db.Inject(c.fault.Of("PutItem").Times(1))
-			gate := db.Inject(queuelocktest.HoldRequest().Of("PutItem").Times(1))
-			done := make(chan error, 1)
-			go func() { _, err := items.Save(t.Context(), item); done <- err }()
-			<-gate.Reached()
-			if c.item != nil {
-				put(c.item)
-			} else if _, err := table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-				TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
-				ExpressionAttributeValues: attributes{":one": num(1)},
-			}); err != nil {
-				t.Fatal(err)
-			}
-			gate.Release()
-			if err := <-done; !errors.Is(err, c.want) {
-				t.Errorf("%v, want %v", err, c.want)
-			}
+			_, err := interrupted(db, c.fault, "PutItem", saving(t, items, item), func() {
+				if c.item != nil {
+					put(c.item)
+					return
+				}
+				locktest.Must(table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+					TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
+					ExpressionAttributeValues: attributes{":one": num(1)},
+				}))
+			})
+			locktest.Is(t, err, c.want)
 		})
 	}
 }
@@ -400,8 +370,7 @@ func TestUpdateAttempts(t *testing.T) {
 	})
 }
 
-// TestUpdateWithToken checks that an update with a token is made once. The caller's token
-// lets a program that got no answer repeat its Update.
+// TestUpdateWithToken checks that an update with a token is made once: a program that got no answer may repeat it.
 func TestUpdateWithToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", optimistic.Config{Tries: 1})
@@ -440,9 +409,8 @@ func TestUpdateWithToken(t *testing.T) {
 	})
 }
 
-// TestCreateAfterDelete checks that a create that arrives after a delete restores the
-// item. The package's description says so: nothing refuses a create that comes when the
-// item is absent again.
+// TestCreateAfterDelete checks that a create that arrives after a delete restores the item, as the package's description
+// says.
 func TestCreateAfterDelete(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", optimistic.Config{})
@@ -464,14 +432,10 @@ func TestTransaction(t *testing.T) {
 		transact := func(item optimistic.Item, opts ...optimistic.Option) (optimistic.Item, error) {
 			t.Helper()
 			put, saved, err := items.SaveItem(item, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, err)
 			outbox := optimistic.Item{Attributes: attributes{"pk": str("outbox"), "sk": str(saved.Tag())}}
 			row, _, err := items.SaveItem(outbox)
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, err)
 			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(row, put)})
 			return saved, items.Outcome(err, 1, saved)
 		}
@@ -496,9 +460,7 @@ func TestTransaction(t *testing.T) {
 		}
 		// The same write again, by a program that does not know of it.
 		put, saved, err := items.SaveItem(first, optimistic.WithToken("charge-9"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, err)
 		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(put)})
 		if conflict != nil && conflict.Current != nil { // an engine that returns it
 			if err := items.Outcome(err, 0, saved); err != nil {
@@ -509,20 +471,12 @@ func TestTransaction(t *testing.T) {
 			t.Errorf("%v, want the error itself for a part that is not there", got)
 		}
 
-		check, err := items.CheckItem(second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check := locktest.Must(items.CheckItem(second))
 		if _, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(check)}); err != nil {
 			t.Errorf("check of an item that has not changed: %v", err)
 		}
-		remove, err := items.DeleteItem(second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(remove)}); err != nil {
-			t.Error(err)
-		}
+		remove := locktest.Must(items.DeleteItem(second))
+		locktest.Must(db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(remove)}))
 		if _, err := items.Load(t.Context(), order); !errors.Is(err, optimistic.ErrNotFound) {
 			t.Errorf("%v, want that it was deleted", err)
 		}

@@ -36,8 +36,7 @@ func open(t *testing.T, table *queuelocktest.Table, name string, cfg optimistic.
 	if cfg.SortKey == "" {
 		cfg.SortKey = "sk"
 	}
-	items := locktest.Must(optimistic.New(db, table.Name(), "pk", cfg))
-	return items, db
+	return locktest.Must(optimistic.New(db, table.Name(), "pk", cfg)), db
 }
 
 // fresh is an item that is not in the table, with a counter.
@@ -47,14 +46,12 @@ func fresh(n int) optimistic.Item {
 
 func save(t *testing.T, items *optimistic.Table, item optimistic.Item, opts ...optimistic.Option) optimistic.Item {
 	t.Helper()
-	saved := locktest.Must(items.Save(t.Context(), item, opts...))
-	return saved
+	return locktest.Must(items.Save(t.Context(), item, opts...))
 }
 
 func load(t *testing.T, items *optimistic.Table) optimistic.Item {
 	t.Helper()
-	item := locktest.Must(items.Load(t.Context(), order))
-	return item
+	return locktest.Must(items.Load(t.Context(), order))
 }
 
 // counter is n of the item; 0 if it has none.
@@ -63,11 +60,7 @@ func counter(item optimistic.Item) int {
 	if !ok {
 		return 0
 	}
-	value, err := strconv.Atoi(n.Value)
-	if err != nil {
-		panic(err)
-	}
-	return value
+	return locktest.Must(strconv.Atoi(n.Value))
 }
 
 // increment is a change for Update.
@@ -80,13 +73,6 @@ func increment(item optimistic.Item) (optimistic.Item, error) {
 func write(t *testing.T, table *queuelocktest.Table, item attributes) {
 	t.Helper()
 	locktest.Must(table.Client("other program").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: new(table.Name()), Item: item}))
-}
-
-// cost is what f cost the whole table.
-func cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
-	before := table.Counts()
-	f()
-	return table.Counts().Sub(before).Total()
 }
 
 // onEveryEngine runs f with a new table on each engine, in real time. The table
