@@ -20,9 +20,8 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// TestFaults checks that every fault does what its name says. Every fault, as one attempt
-// of a client sees it: whether it gets an answer and when, how often its write is
-// applied, at once and in the end.
+// TestFaults checks every fault, as one attempt of a client sees it: whether it gets an answer and when, how often its
+// write is applied, at once and in the end.
 func TestFaults(t *testing.T) {
 	const minute, second = time.Minute, time.Second
 	for _, test := range []struct {
@@ -44,47 +43,50 @@ func TestFaults(t *testing.T) {
 		{queuelocktest.LandLate(minute), true, 0, 0, 1},
 		{queuelocktest.Refuse(queuelocktest.Throttling), true, 0, 0, 0},
 	} {
-		t.Run(test.fault.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				alice := table.Client("alice", once)
-				injection := table.Inject(test.fault.Of("UpdateItem").Times(1))
-				ctx, cancel := context.WithTimeout(t.Context(), minute)
-				defer cancel()
-				start := time.Now()
-				_, err := alice.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-					TableName:                 aws.String(table.Name()),
-					Key:                       key("e", "s"),
-					UpdateExpression:          aws.String("ADD ticketNumber :one"),
-					ExpressionAttributeValues: item{":one": num(1)},
-				})
-				if (err != nil) != test.err {
-					t.Errorf("got error %v, want one: %v", err, test.err)
-				}
-				if got := time.Since(start); got != test.answered {
-					t.Errorf("answered after %v, want %v", got, test.answered)
-				}
-				if got := counter(table); got != test.applied {
-					t.Errorf("applied %d times when answered, want %d", got, test.applied)
-				}
-				locktest.Check(t, table.Settle(t.Context()))
-				if got := counter(table); got != test.late {
-					t.Errorf("applied %d times in the end, want %d", got, test.late)
-				}
-				select {
-				case <-injection.Reached():
-				default:
-					t.Error("the fault was never reached")
-				}
-				if injection.Fired() != 1 || !strings.Contains(table.Log(), test.fault.String()) {
-					t.Errorf("fired %d times, want once and in the log:\n%s", injection.Fired(), table.Log())
-				}
-				if _, err := count(t, alice, "e", "s"); err != nil {
-					t.Errorf("after the fault: %v", err)
-				}
+		locktest.InBubble(t, test.fault.String(), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			alice := table.Client("alice", once)
+			injection := table.Inject(test.fault.Of("UpdateItem").Times(1))
+			ctx, cancel := context.WithTimeout(t.Context(), minute)
+			defer cancel()
+			start := time.Now()
+			_, err := alice.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+				TableName:                 aws.String(table.Name()),
+				Key:                       key("e", "s"),
+				UpdateExpression:          aws.String("ADD ticketNumber :one"),
+				ExpressionAttributeValues: item{":one": num(1)},
 			})
+			if (err != nil) != test.err {
+				t.Errorf("got error %v, want one: %v", err, test.err)
+			}
+			if got := time.Since(start); got != test.answered {
+				t.Errorf("answered after %v, want %v", got, test.answered)
+			}
+			if got := counter(table); got != test.applied {
+				t.Errorf("applied %d times when answered, want %d", got, test.applied)
+			}
+			locktest.Check(t, table.Settle(t.Context()))
+			if got := counter(table); got != test.late {
+				t.Errorf("applied %d times in the end, want %d", got, test.late)
+			}
+			<-injection.Reached()
+			if injection.Fired() != 1 || !strings.Contains(table.Log(), test.fault.String()) {
+				t.Errorf("fired %d times, want once and in the log:\n%s", injection.Fired(), table.Log())
+			}
+			if _, err := count(t, alice, "e", "s"); err != nil {
+				t.Errorf("after the fault: %v", err)
+			}
 		})
 	}
+}
+
+// codeOf is the code of an error of the table, or its text.
+func codeOf(err error) string {
+	var apiErr smithy.APIError
+	if errors.As(err, &apiErr) {
+		return apiErr.ErrorCode()
+	}
+	return fmt.Sprint(err)
 }
 
 // TestRefusals checks that the caller receives refusals with their codes.
@@ -99,8 +101,7 @@ func TestRefusals(t *testing.T) {
 			alice := table.Client("alice")
 			injection := alice.Inject(queuelocktest.Refuse(code))
 			err := put(t, alice, "e", "s")
-			var apiErr smithy.APIError
-			if !errors.As(err, &apiErr) || apiErr.ErrorCode() != string(code) {
+			if got := codeOf(err); got != string(code) {
 				t.Errorf("got %v, want %s", err, code)
 			}
 			attempts := alice.Options().Retryer.MaxAttempts()
@@ -132,8 +133,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestHeldRequestArrivesLate checks that a held request may arrive after its caller has
-// left.
+// TestHeldRequestArrivesLate checks that a held request may arrive after its caller has left.
 func TestHeldRequestArrivesLate(t *testing.T) {
 	for _, anyway := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -148,9 +148,7 @@ func TestHeldRequestArrivesLate(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := alice.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")})
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v, want the context's error", err)
-			}
+			locktest.Is(t, err, context.DeadlineExceeded)
 			gate.Release()
 			locktest.Check(t, table.Settle(t.Context()))
 			if landed := len(table.Items()) == 0; landed != anyway {
@@ -160,9 +158,8 @@ func TestHeldRequestArrivesLate(t *testing.T) {
 	}
 }
 
-// TestNarrowedFaults checks that narrowed faults affect only the matching requests. Which
-// of ten requests a fault meets, by the number of the request. Even ones are PutItem, odd
-// ones UpdateItem; the first five are on e0, the others on e1.
+// TestNarrowedFaults checks which of ten requests a narrowed fault meets. Even ones are PutItem, odd ones UpdateItem; the
+// first five are on e0, the others on e1.
 func TestNarrowedFaults(t *testing.T) {
 	lose := queuelocktest.LoseRequest()
 	for _, test := range []struct {
@@ -187,14 +184,12 @@ func TestNarrowedFaults(t *testing.T) {
 		{"always", lose.WithProbability(1, 1), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		{"never", lose.WithProbability(0, 1), nil},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				table.Inject(test.fault)
-				if got := tenRequests(t, table); !slices.Equal(got, test.want) {
-					t.Errorf("met %v, want %v", got, test.want)
-				}
-			})
+		locktest.InBubble(t, test.name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			table.Inject(test.fault)
+			if got := tenRequests(t, table); !slices.Equal(got, test.want) {
+				t.Errorf("met %v, want %v", got, test.want)
+			}
 		})
 	}
 }
@@ -263,13 +258,6 @@ func TestFirstMatchingFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice, bob := table.Client("alice", once), table.Client("bob", once)
-		code := func(err error) string {
-			var apiErr smithy.APIError
-			if errors.As(err, &apiErr) {
-				return apiErr.ErrorCode()
-			}
-			return fmt.Sprint(err)
-		}
 		shared := table.Inject(queuelocktest.Refuse("First"))
 		unseen := table.Inject(queuelocktest.Refuse("Second").Times(1))
 		own := alice.Inject(queuelocktest.Refuse("Own").Times(1))
@@ -277,7 +265,7 @@ func TestFirstMatchingFault(t *testing.T) {
 			client *queuelocktest.Client
 			want   string
 		}{{bob, "First"}, {alice, "Own"}, {alice, "First"}} {
-			if got := code(put(t, step.client, "e", "s")); got != step.want {
+			if got := codeOf(put(t, step.client, "e", "s")); got != step.want {
 				t.Errorf("request %d: %s, want %s", i, got, step.want)
 			}
 		}
@@ -285,7 +273,7 @@ func TestFirstMatchingFault(t *testing.T) {
 			t.Errorf("fired %d, %d and %d times", own.Fired(), shared.Fired(), unseen.Fired())
 		}
 		shared.Remove()
-		if got := code(put(t, bob, "e", "s")); got != "Second" {
+		if got := codeOf(put(t, bob, "e", "s")); got != "Second" {
 			t.Errorf("after removing the first: %s, want Second", got)
 		}
 		if err := put(t, bob, "e", "s"); err != nil {

@@ -2,7 +2,6 @@ package queuelocktest_test
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -58,10 +57,8 @@ func appearances(t *testing.T, table *queuelocktest.Table, c *queuelocktest.Clie
 	}
 }
 
+// TestSplitTransactionFaults checks when each item of a split transaction is visible, and when its client is answered.
 func TestSplitTransactionFaults(t *testing.T) {
-	run := func(name string, f func(t *testing.T)) {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
-	}
 	same := func(t *testing.T, want, got any) {
 		t.Helper()
 		if !reflect.DeepEqual(got, want) {
@@ -69,7 +66,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		}
 	}
 
-	run("EachItemHasItsDelay", func(t *testing.T) {
+	locktest.InBubble(t, "EachItemHasItsDelay", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
 		injection := alice.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 10*time.Millisecond))
@@ -80,7 +77,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		same(t, 1, injection.Fired()) // it splits nothing but transactions
 	})
 
-	run("ItemWithoutDelayIsVisibleAtOnce", func(t *testing.T) {
+	locktest.InBubble(t, "ItemWithoutDelayIsVisibleAtOnce", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice")
 		alice.Inject(queuelocktest.SplitTransaction(5 * time.Millisecond))
@@ -89,7 +86,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		same(t, []int64{0, 5, 5}, at)
 	})
 
-	run("SameSeedGivesTheSameDelays", func(t *testing.T) {
+	locktest.InBubble(t, "SameSeedGivesTheSameDelays", func(t *testing.T) {
 		orders := map[string]bool{}
 		for seed := range uint64(8) {
 			var first []int64
@@ -113,16 +110,14 @@ func TestSplitTransactionFaults(t *testing.T) {
 		}
 	})
 
-	run("CommitsWithoutItsClient", func(t *testing.T) {
+	locktest.InBubble(t, "CommitsWithoutItsClient", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		alice := table.Client("alice", once)
 		alice.Inject(queuelocktest.SplitTransaction(time.Second, time.Hour))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		if err := putBoth(ctx, alice); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the client got %v", err)
-		}
+		locktest.Is(t, putBoth(ctx, alice), context.DeadlineExceeded)
 		same(t, time.Minute, time.Since(start))
 		same(t, "a", sorts(table))
 		locktest.OK(t, table.Settle(t.Context()))
@@ -130,7 +125,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		same(t, "ab", sorts(table))
 	})
 
-	run("OptionActsBesideOtherFaults", func(t *testing.T) {
+	locktest.InBubble(t, "OptionActsBesideOtherFaults", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithSplitTransactions(time.Second, 1, 1))
 		alice := table.Client("alice", once)
 		alice.Inject(queuelocktest.LoseResponse())
@@ -142,22 +137,5 @@ func TestSplitTransactionFaults(t *testing.T) {
 			t.Errorf("a late transaction took %v", took)
 		}
 		same(t, "ab", sorts(table))
-	})
-
-	run("EndOfTheTestDropsTheWait", func(t *testing.T) {
-		fake := &fakeTB{TB: t}
-		table := queuelocktest.NewTable(fake)
-		alice := table.Client("alice", once)
-		alice.Inject(queuelocktest.SplitTransaction(0, time.Hour))
-		start, done := time.Now(), make(chan error)
-		go func() { done <- putBoth(t.Context(), alice) }()
-		synctest.Wait()
-		fake.end()
-		if err := <-done; err == nil {
-			t.Error("a pending transaction was answered as complete")
-		}
-		if took := time.Since(start); took != 0 || fake.failed {
-			t.Errorf("took %v, failed = %v: %s", took, fake.failed, fake.printed.String())
-		}
 	})
 }
