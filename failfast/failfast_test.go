@@ -155,27 +155,25 @@ func TestDroppedConnections(t *testing.T) {
 		"LosesLockWithSDKDefaults": {func(cfg aws.Config) aws.Config { return cfg }, false},
 		"KeepsLockWithConfig":      {failfast.Config, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := newHost(t)
-				db := dynamodb.NewFromConfig(c.settings(h.config("http")))
-				locktest.OK(t, queuelock.CreateTable(t.Context(), db, "locks", queuelock.Config{}))
-				locks := locktest.Must(queuelock.New(db, "locks", queuelock.Config{}))
-				lock := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait))
-				time.Sleep(2 * time.Second) // until after the first heartbeat, which comes early
-				h.fill(t, db)
-				if n := h.cut(); n < pool {
-					t.Fatalf("%d connections were dropped, want at least %d", n, pool)
-				}
-				select {
-				case <-lock.Context().Done():
-				case <-time.After(3 * time.Minute):
-				}
-				if err := lock.Err(); (err == nil) != c.kept || err != nil && !errors.Is(err, queuelock.ErrLost) {
-					t.Errorf("the lock reports %v, want it to be kept: %v", err, c.kept)
-				}
-				_ = locks.Close(t.Context())
-			})
+		locktest.InBubble(t, name, func(t *testing.T) {
+			h := newHost(t)
+			db := dynamodb.NewFromConfig(c.settings(h.config("http")))
+			locktest.OK(t, queuelock.CreateTable(t.Context(), db, "locks", queuelock.Config{}))
+			locks := locktest.Must(queuelock.New(db, "locks", queuelock.Config{}))
+			lock := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait))
+			time.Sleep(2 * time.Second) // until after the first heartbeat, which comes early
+			h.fill(t, db)
+			if n := h.cut(); n < pool {
+				t.Fatalf("%d connections were dropped, want at least %d", n, pool)
+			}
+			select {
+			case <-lock.Context().Done():
+			case <-time.After(3 * time.Minute):
+			}
+			if err := lock.Err(); (err == nil) != c.kept || err != nil && !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("the lock reports %v, want it to be kept: %v", err, c.kept)
+			}
+			_ = locks.Close(t.Context())
 		})
 	}
 }
@@ -189,9 +187,8 @@ func (h *host) fill(t *testing.T, db *dynamodb.Client) {
 	var all sync.WaitGroup
 	for range pool {
 		all.Go(func() {
-			if _, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("locks")}); err != nil {
-				t.Error(err)
-			}
+			_, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("locks")})
+			locktest.Check(t, err)
 		})
 	}
 	synctest.Wait()
@@ -205,21 +202,16 @@ func (h *host) fill(t *testing.T, db *dynamodb.Client) {
 	all.Wait()
 }
 
-// silent is a connection whose other end reads and never answers.
-func silent(t *testing.T) func(context.Context) net.Conn {
-	return func(context.Context) net.Conn {
-		near, far := net.Pipe()
-		go func() { _, _ = io.Copy(io.Discard, far) }()
-		t.Cleanup(func() { _ = near.Close() })
-		return near
-	}
-}
-
 // TestFaults measures a call of the library whose first connection fails. It succeeds on the next one, well
 // within RequestTimeout, or fails when its limit has passed.
 func TestFaults(t *testing.T) {
 	hanging := func(ctx context.Context) net.Conn { <-ctx.Done(); return nil }
 	refused := func(context.Context) net.Conn { return nil }
+	silent := func(context.Context) net.Conn { // its other end reads and never answers
+		near, far := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, far) }()
+		return near
+	}
 	closed := func(context.Context) net.Conn {
 		near, far := net.Pipe()
 		go func() { _, _ = far.Read(make([]byte, 1)); _ = far.Close() }()
@@ -227,38 +219,33 @@ func TestFaults(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		scheme      string
-		fault       func(*testing.T) func(context.Context) net.Conn
+		fault       func(context.Context) net.Conn
 		attempts    int
 		most, least time.Duration
 		works       bool
 	}{
-		"ConnectsAgainAfterHang":    {"http", func(*testing.T) func(context.Context) net.Conn { return hanging }, 0, 1250 * time.Millisecond, 1100 * time.Millisecond, true},
-		"ConnectsAgainAfterRefusal": {"http", func(*testing.T) func(context.Context) net.Conn { return refused }, 0, 150 * time.Millisecond, 0, true},
+		"ConnectsAgainAfterHang":    {"http", hanging, 0, 1250 * time.Millisecond, 1100 * time.Millisecond, true},
+		"ConnectsAgainAfterRefusal": {"http", refused, 0, 150 * time.Millisecond, 0, true},
 		"AsksAgainAfterSilence":     {"http", silent, 0, 1650 * time.Millisecond, 1500 * time.Millisecond, true},
-		"AsksAgainAfterClose":       {"http", func(*testing.T) func(context.Context) net.Conn { return closed }, 0, 150 * time.Millisecond, 0, true},
+		"AsksAgainAfterClose":       {"http", closed, 0, 150 * time.Millisecond, 0, true},
 		"EndsSilentHandshake":       {"https", silent, 1, 1100 * time.Millisecond, 1100 * time.Millisecond, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := newHost(t)
-				setup := dynamodb.NewFromConfig(h.config("http"))
-				locktest.OK(t, queuelock.CreateTable(t.Context(), setup, "locks", queuelock.Config{}))
-				h.faults = []func(context.Context) net.Conn{c.fault(t)}
-				cfg := h.config(c.scheme)
-				cfg.RetryMaxAttempts = c.attempts
-				locks, err := queuelock.New(dynamodb.NewFromConfig(failfast.Config(cfg)), "locks", queuelock.Config{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				begun := time.Now()
-				_, err = locks.IsLocked(t.Context(), queuelock.Key{Entity: "order-7"})
-				if took := time.Since(begun); took < c.least || took > c.most {
-					t.Errorf("took %v, want %v to %v", took, c.least, c.most)
-				}
-				if (err == nil) != c.works {
-					t.Errorf("error %v, want success: %v", err, c.works)
-				}
-			})
+		locktest.InBubble(t, name, func(t *testing.T) {
+			h := newHost(t)
+			setup := dynamodb.NewFromConfig(h.config("http"))
+			locktest.OK(t, queuelock.CreateTable(t.Context(), setup, "locks", queuelock.Config{}))
+			h.faults = []func(context.Context) net.Conn{c.fault}
+			cfg := h.config(c.scheme)
+			cfg.RetryMaxAttempts = c.attempts
+			locks := locktest.Must(queuelock.New(dynamodb.NewFromConfig(failfast.Config(cfg)), "locks", queuelock.Config{}))
+			begun := time.Now()
+			_, err := locks.IsLocked(t.Context(), queuelock.Key{Entity: "order-7"})
+			if took := time.Since(begun); took < c.least || took > c.most {
+				t.Errorf("took %v, want %v to %v", took, c.least, c.most)
+			}
+			if (err == nil) != c.works {
+				t.Errorf("error %v, want success: %v", err, c.works)
+			}
 		})
 	}
 }
@@ -305,23 +292,21 @@ func TestPauses(t *testing.T) {
 		"AreShortAfterReset":       {queuelocktest.LoseRequest(), 0, 300 * time.Millisecond},
 		"AreTheSDKsAfterThrottles": {queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 400 * time.Millisecond, 3750 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				db := queuelocktest.NewTable(t)
-				locks := locktest.Must(queuelock.New(db.Client("c", configured), db.Name(), queuelock.Config{}))
-				longest := time.Duration(0)
-				for range 30 {
-					lock := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait))
-					db.Inject(c.fault.Times(1))
-					begun := time.Now()
-					locktest.OK(t, lock.Extend(t.Context()))
-					longest = max(longest, time.Since(begun))
-					locktest.OK(t, lock.Release(t.Context()))
-				}
-				if longest < c.least || longest > c.most {
-					t.Errorf("the longest pause is %v, want %v to %v", longest, c.least, c.most)
-				}
-			})
+		locktest.InBubble(t, name, func(t *testing.T) {
+			db := queuelocktest.NewTable(t)
+			locks := locktest.Must(queuelock.New(db.Client("c", configured), db.Name(), queuelock.Config{}))
+			longest := time.Duration(0)
+			for range 30 {
+				lock := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait))
+				db.Inject(c.fault.Times(1))
+				begun := time.Now()
+				locktest.OK(t, lock.Extend(t.Context()))
+				longest = max(longest, time.Since(begun))
+				locktest.OK(t, lock.Release(t.Context()))
+			}
+			if longest < c.least || longest > c.most {
+				t.Errorf("the longest pause is %v, want %v to %v", longest, c.least, c.most)
+			}
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -78,45 +77,43 @@ func limited(n, runs int) []queuelock.AcquireOption {
 // TestSchedulerCases plays schedulerCases.
 func TestSchedulerCases(t *testing.T) {
 	for _, c := range schedulerCases {
-		t.Run(c.page+"/"+strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				var mu sync.Mutex
-				var got []string
-				note := func(run int, what string) {
-					mu.Lock()
-					defer mu.Unlock()
-					got = append(got, fmt.Sprintf("%d %s", run, what))
-				}
-				var runs sync.WaitGroup
-				for i, option := range c.runs {
-					client, _ := locktest.Open(t, table, fmt.Sprint("run ", i+1), queuelock.Config{})
-					runs.Go(func() {
-						err := client.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
-							note(i+1, "runs")
-							select {
-							case <-lock.Revoked():
-								note(i+1, "canceled")
-							case <-time.After(time.Minute):
-							}
-							return nil
-						}, option)
-						switch {
-						case errors.Is(err, queuelock.ErrSuperseded):
-							note(i+1, "superseded")
-						case errors.Is(err, queuelock.ErrQueueFull):
-							note(i+1, "full")
-						case err != nil:
-							t.Errorf("run %d: %v", i+1, err)
+		locktest.InBubble(t, c.page+"/"+strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			var mu sync.Mutex
+			var got []string
+			note := func(run int, what string) {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, fmt.Sprintf("%d %s", run, what))
+			}
+			var runs sync.WaitGroup
+			for i, option := range c.runs {
+				client, _ := locktest.Open(t, table, fmt.Sprint("run ", i+1), queuelock.Config{})
+				runs.Go(func() {
+					err := client.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(_ context.Context, lock *queuelock.Lock) error {
+						note(i+1, "runs")
+						select {
+						case <-lock.Revoked():
+							note(i+1, "canceled")
+						case <-time.After(time.Minute):
 						}
-					})
-					time.Sleep(10 * time.Second)
-				}
-				runs.Wait()
-				if said := strings.Join(got, ", "); said != c.want {
-					t.Errorf("got  %s\nwant %s", said, c.want)
-				}
-			})
+						return nil
+					}, option)
+					switch {
+					case errors.Is(err, queuelock.ErrSuperseded):
+						note(i+1, "superseded")
+					case errors.Is(err, queuelock.ErrQueueFull):
+						note(i+1, "full")
+					case err != nil:
+						t.Errorf("run %d: %v", i+1, err)
+					}
+				})
+				time.Sleep(10 * time.Second)
+			}
+			runs.Wait()
+			if said := strings.Join(got, ", "); said != c.want {
+				t.Errorf("got  %s\nwant %s", said, c.want)
+			}
 		})
 	}
 }
