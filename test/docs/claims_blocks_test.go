@@ -41,13 +41,13 @@ func TestWhoJoinsBlocks(t *testing.T) {
 			if name == "Permits" {
 				mode = c.opts
 			}
-			held := acquire(t, a, order, waitpolicy.NoWait, mode...)
+			held := locktest.Acquire(t, a, waitpolicy.NoWait, mode...)
 			ctx, cancel := context.WithCancel(t.Context())
 			var all sync.WaitGroup
 			for range 4 { // the first takes a ticket, and the others gather
 				all.Go(func() {
 					if lock, err := b.Acquire(ctx, order, c.wait, c.opts...); err == nil {
-						release(t, lock)
+						locktest.Release(t, lock)
 					}
 				})
 				time.Sleep(time.Microsecond)
@@ -58,7 +58,7 @@ func TestWhoJoinsBlocks(t *testing.T) {
 			}
 			cancel()
 			all.Wait()
-			release(t, held)
+			locktest.Release(t, held)
 		})
 		return turns
 	}
@@ -89,7 +89,7 @@ func TestCostOfBlocks(t *testing.T) {
 			for range goroutines {
 				all.Go(func() {
 					for range turns {
-						release(t, acquire(t, c, order, waitpolicy.Forever))
+						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
 					}
 				})
 			}

@@ -33,7 +33,7 @@ func TestLimitsOfOneQueue(t *testing.T) {
 			if err != nil {
 				break
 			}
-			release(t, lock)
+			locktest.Release(t, lock)
 			permits = n
 		}
 		var held []*queuelock.Lock
@@ -49,7 +49,7 @@ func TestLimitsOfOneQueue(t *testing.T) {
 		}
 		readers = len(held)
 		for _, lock := range held {
-			release(t, lock)
+			locktest.Release(t, lock)
 		}
 	})
 	says(t, page, "With defaults and no data that is about %s permits, and about %s readers with `Shared`",
@@ -65,16 +65,16 @@ func TestComparisonOfDefaults(t *testing.T) {
 		table := newTable(t)
 		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
-		release(t, acquire(t, a, order, waitpolicy.Forever))
-		idle = locktest.Cost(table, func() { release(t, acquire(t, a, order, waitpolicy.Forever)) })
-		held := acquire(t, a, order, waitpolicy.Forever)
-		waiting := queueUp(t.Context(), b)
+		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
+		idle = locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever)) })
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		waiting := locktest.LockBy(t, b)
 		time.Sleep(time.Second)
 		state := locktest.Must(a.Viewer().Inspect(t.Context(), order))
 		lease, row = state.Serving[0].TTL, state.Waiting[0].TTL
 		holds, waits = longestGap(dbA, time.Hour), longestGap(dbB, 10*time.Minute)
-		release(t, held)
-		release(t, (<-waiting).must(t))
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 	})
 	says(t, page, "| after its lease, %.0f s |", lease.Seconds())
 	says(t, page, "Others wait for up to %.0f s", lease.Seconds())

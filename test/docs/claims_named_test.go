@@ -52,12 +52,12 @@ func TestNamedRows(t *testing.T) {
 			}
 			table := queuelocktest.NewTable(t, options...)
 			a, b := locktest.Two(t, table, kind.config, "a", "b")
-			held := acquire(t, a, order, waitpolicy.NoWait)
+			held := locktest.Acquire(t, a, waitpolicy.NoWait)
 			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever, kind.options...)
 			time.Sleep(time.Second)
 			row = rowOf(t, table.Items())
-			release(t, held)
-			release(t, (<-waiting).Lock)
+			locktest.Release(t, held)
+			locktest.Release(t, (<-waiting).Lock)
 		})
 		_, named := row[attr.EntryID]
 		if named != (kind.unnamed == "") {

@@ -37,7 +37,7 @@ func TestChosenLeases(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := newTable(t)
 			c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: ttl})
-			held := acquire(t, c, order, waitpolicy.NoWait)
+			held := locktest.Acquire(t, c, waitpolicy.NoWait)
 			granted := table.Counts()
 			time.Sleep(ttl/2 - ttl/20 - time.Second/10)
 			if sent := table.Counts().Sub(granted)["UpdateItem"].Sent; sent != 0 {
@@ -47,7 +47,7 @@ func TestChosenLeases(t *testing.T) {
 			if sent := table.Counts().Sub(granted)["UpdateItem"].Sent; sent != 1 {
 				t.Errorf("%v: %d heartbeats after half the lease, want 1", ttl, sent)
 			}
-			release(t, held)
+			locktest.Release(t, held)
 		})
 	}
 }
@@ -63,8 +63,8 @@ func TestOutage(t *testing.T) {
 			table := newTable(t)
 			holds, _ := locktest.Open(t, table, "holds", queuelock.Config{})
 			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: ttl})
-			held := acquire(t, holds, order, waitpolicy.NoWait)
-			defer release(t, held)
+			held := locktest.Acquire(t, holds, waitpolicy.NoWait)
+			defer locktest.Release(t, held)
 			faults := make(chan *queuelocktest.Injection, 1)
 			silent := func() { faults <- db.Inject(queuelocktest.SwallowRequest()) }
 			if wait == waitpolicy.NoWait {
@@ -134,9 +134,9 @@ func TestQuietLog(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			c, _ := locktest.Open(t, newTable(t), "c", queuelock.Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))})
-			held := acquire(t, c, order, waitpolicy.NoWait)
+			held := locktest.Acquire(t, c, waitpolicy.NoWait)
 			time.Sleep(time.Minute)
-			release(t, held)
+			locktest.Release(t, held)
 			locktest.OK(t, c.Close(t.Context()))
 			synctest.Wait()
 			if wrote := log.Len() > 0; wrote != want {

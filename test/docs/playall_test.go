@@ -13,10 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -25,6 +23,14 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
+
+// order is the key that these tests lock.
+var order = locktest.Order
+
+func newTable(t *testing.T) *queuelocktest.Table {
+	t.Helper()
+	return queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+}
 
 // request is what was sent, with the names of the documentation.
 type request struct{ operation, expression string }
@@ -90,23 +96,23 @@ func playAll(t *testing.T) []request {
 // playHolder plays the first use of a key, HEARTBEAT, SETDATA, FENCE, SETTLE and
 // the fast RELEASE.
 func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) {
-	held := acquire(t, c, order, waitpolicy.Forever)
+	held := locktest.Acquire(t, c, waitpolicy.Forever)
 	time.Sleep(2 * time.Second)
 	for _, data := range []string{"half", ""} {
 		locktest.Check(t, held.SetData(t.Context(), []byte(data)))
 	}
-	locktest.Check(t, held.Transact(t.Context(), deposit(table)))
+	locktest.Check(t, held.Transact(t.Context(), locktest.Deposit(table, nil)))
 	brief, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	unanswered := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
-	if err := held.Transact(brief, deposit(table)); err == nil {
+	if err := held.Transact(brief, locktest.Deposit(table, nil)); err == nil {
 		t.Error("a transaction that was lost was made")
 	}
 	unanswered.Remove()
-	release(t, held)
-	release(t, acquire(t, c, order, waitpolicy.NoWait))
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	forgets, _ := locktest.Open(t, table, "forgets", queuelock.Config{Forget: 24 * time.Hour})
-	release(t, acquire(t, forgets, order, waitpolicy.NoWait))
+	locktest.Release(t, locktest.Acquire(t, forgets, waitpolicy.NoWait))
 }
 
 // playOnce plays RELEASE with a result, without a waiter and with one.
@@ -132,10 +138,10 @@ func playOnce(t *testing.T, a, b *queuelock.Client) {
 func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), locktest.WithoutNesting())
 	c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-	release(t, acquire(t, c, queuelock.Key{Entity: "another"}, waitpolicy.Forever))
+	locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: "another"}, waitpolicy.Forever)))
 	table.Inject(queuelocktest.DelayRequest(0).Where(record))
-	release(t, acquire(t, c, order, waitpolicy.Forever))
-	release(t, acquire(t, c, order, waitpolicy.NoWait))
+	locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+	locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 }
 
 // playUndated plays HEARTBEAT of grants that had no date yet, by a client whose first answers have none.
@@ -143,13 +149,13 @@ func playUndated(t *testing.T, record func(queuelocktest.Request) bool) {
 	table, answers := newTable(t), &undated{}
 	db := table.Client("c", func(o *dynamodb.Options) { answers.HTTPClient, o.HTTPClient = o.HTTPClient, answers })
 	c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
-	held := acquire(t, c, order, waitpolicy.NoWait)
-	endless := acquire(t, c, queuelock.Key{Entity: "another"}, waitpolicy.NoWait, queuelock.FailClosed())
+	held := locktest.Acquire(t, c, waitpolicy.NoWait)
+	endless := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: "another"}, waitpolicy.NoWait, queuelock.FailClosed()))
 	answers.over.Store(true)
 	table.Inject(queuelocktest.DelayRequest(0).Where(record))
 	time.Sleep(3 * time.Minute)
-	release(t, held)
-	release(t, endless)
+	locktest.Release(t, held)
+	locktest.Release(t, endless)
 }
 
 // undated takes the dates out of answers until it is over.
@@ -169,41 +175,34 @@ func (u *undated) Do(r *http.Request) (*http.Response, error) {
 // playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,
 // CLEAN UP, RESET and PASS.
 func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest.Client) {
-	held := acquire(t, a, order, waitpolicy.Forever)
+	held := locktest.Acquire(t, a, waitpolicy.Forever)
 	leaving, leave := context.WithCancel(t.Context())
-	queueUp(leaving, dead)
+	locktest.QueueUp(leaving, dead, waitpolicy.Forever)
 	time.Sleep(100 * time.Millisecond)
-	waiting := queueUp(t.Context(), b)
+	waiting := locktest.LockBy(t, b)
 	time.Sleep(8 * time.Second)
 	dbDead.Partition()
 	leave()
 	time.Sleep(time.Minute)
-	release(t, held)
-	release(t, (<-waiting).must(t))
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Lock(t, <-waiting))
 	time.Sleep(time.Second)
-	held = acquire(t, a, order, waitpolicy.Forever)
-	waiting = queueUp(t.Context(), a)
+	held = locktest.Acquire(t, a, waitpolicy.Forever)
+	waiting = locktest.LockBy(t, a)
 	time.Sleep(100 * time.Millisecond) // it sleeps until its first look, as PASS requires
-	release(t, held)
-	release(t, (<-waiting).must(t))
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Lock(t, <-waiting))
 }
 
 // playItems plays the operations on the user's item that differ from those on a
 // record of the library's own.
 func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client) {
-	key := newOrder(t, table)
-	lock := lockItem(t, a, key)
-	waiting := make(chan *queuelock.ItemLock, 1)
-	go func() {
-		lock, err := b.LockItem(t.Context(), key, waitpolicy.Forever)
-		if err != nil {
-			t.Error(err)
-		}
-		waiting <- lock
-	}()
+	u, id, _ := locktest.NewOrder(t, table)
+	lock := locktest.LockItem(t, a, u.Key(id), waitpolicy.Forever)
+	waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(id), waitpolicy.Forever)
 	time.Sleep(100 * time.Millisecond)
-	updateAndRelease(t, lock, expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
-	release(t, <-waiting)
+	locktest.Updated(t, lock, locktest.AddOne(), expression.AttributeExists(expression.Name("amount"))) // refused, then the hand-off
+	locktest.Release(t, locktest.Lock(t, <-waiting))
 	time.Sleep(time.Second)
 }
 
@@ -211,20 +210,20 @@ func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client)
 func playModes(t *testing.T, c *queuelock.Client) {
 	for reason, opt := range map[string]queuelock.AcquireOption{"read": queuelock.Shared(), "permit": queuelock.Permits(2)} {
 		key := queuelock.Key{Entity: order.Entity, Reason: reason}
-		first := acquire(t, c, key, waitpolicy.For(time.Minute), opt)
-		second := acquire(t, c, key, waitpolicy.For(time.Minute), opt)
-		release(t, first)
-		release(t, second)
+		first := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.For(time.Minute), opt))
+		second := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.For(time.Minute), opt))
+		locktest.Release(t, first)
+		locktest.Release(t, second)
 	}
-	held := acquire(t, c, order, waitpolicy.NoWait)
+	held := locktest.Acquire(t, c, waitpolicy.NoWait)
 	locktest.Check(t, held.Downgrade(t.Context()))
-	release(t, held)
+	locktest.Release(t, held)
 }
 
 // playResume resumes a lock and a place of a process that has crashed.
 func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 	crashes, db := locktest.Open(t, table, "crashes", queuelock.Config{})
-	held := acquire(t, crashes, order, waitpolicy.NoWait)
+	held := locktest.Acquire(t, crashes, waitpolicy.NoWait)
 	places := make(chan queuelock.Handle, 10)
 	go func() {
 		if _, err := crashes.Acquire(t.Context(), order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { places <- h })); err == nil {
@@ -234,14 +233,13 @@ func playResume(t *testing.T, table *queuelocktest.Table, c *queuelock.Client) {
 	time.Sleep(time.Second)
 	db.Partition()
 	for _, handle := range []queuelock.Handle{held.Handle(), <-places} {
-		lock := locktest.Must(c.Resume(t.Context(), handle, waitpolicy.For(time.Minute)))
-		release(t, lock)
+		locktest.Release(t, locktest.Must(c.Resume(t.Context(), handle, waitpolicy.For(time.Minute))))
 	}
 }
 
 // playFailClosed plays CONFIRM, its HEARTBEAT, and both kinds of EVICT by an operator.
 func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
-	held := acquire(t, holder, order, waitpolicy.NoWait, queuelock.FailClosed())
+	held := locktest.Acquire(t, holder, waitpolicy.NoWait, queuelock.FailClosed())
 	time.Sleep(31 * time.Second)
 	evict := func() {
 		state := locktest.Must(operator.Viewer().Inspect(t.Context(), order))
@@ -249,15 +247,15 @@ func playFailClosed(t *testing.T, holder, operator *queuelock.Client) {
 		<-held.Context().Done()
 	}
 	evict()
-	held = acquire(t, holder, order, waitpolicy.NoWait)
+	held = locktest.Acquire(t, holder, waitpolicy.NoWait)
 	evict()
 }
 
 // playEviction plays EVICT, and CLEAN UP after a TAKE without an answer.
 func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest.Client) {
-	acquire(t, dead, order, waitpolicy.NoWait)
+	locktest.Acquire(t, dead, waitpolicy.NoWait)
 	dbDead.Partition()
-	held := acquire(t, c, order, waitpolicy.Forever)
+	held := locktest.Acquire(t, c, waitpolicy.Forever)
 	lost := dbDead.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))
 	dbDead.Heal()
 	if _, err := dead.Acquire(t.Context(), order, waitpolicy.For(10*time.Millisecond)); !errors.Is(err, queuelock.ErrUnavailable) {
@@ -266,20 +264,14 @@ func playEviction(t *testing.T, c, dead *queuelock.Client, dbDead *queuelocktest
 	if lost.Fired() != 1 {
 		t.Error("no answer of a TAKE was lost")
 	}
-	release(t, held)
+	locktest.Release(t, held)
 }
 
 // playScopes plays NUMBER, ENTER and RAISE.
 func playScopes(t *testing.T, table *queuelocktest.Table) {
 	c, db := locktest.Open(t, table, "wide", queuelock.Config{Scope: ticket.ScopeTable})
-	release(t, acquireAll(t, c, waitpolicy.NoWait, "x", "y"))
-	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
-	for _, item := range table.Items() { // deletes the counter
-		if sk := item["sk"].(*types.AttributeValueMemberS).Value; sk != "current" {
-			continue
-		}
-		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
-		locktest.Must(db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}))
-	}
-	release(t, acquireAll(t, c, waitpolicy.Forever, "x", "y"))
+	locktest.Release(t, locktest.AcquireAll(t, c, waitpolicy.NoWait, "x", "y"))
+	locktest.Release(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "x", "y"))
+	locktest.ForgetCounters(t, table, db)
+	locktest.Release(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "x", "y"))
 }

@@ -30,23 +30,18 @@ func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newDatedTable(t)
 		before, db := locktest.Open(t, table, "before", queuelock.Config{})
-		write := func(item map[string]types.AttributeValue) {
-			locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
-		}
-		release(t, acquire(t, before, order, waitpolicy.NoWait))
+		locktest.Release(t, locktest.Acquire(t, before, waitpolicy.NoWait))
 		backup := table.Items()
-		held := acquire(t, before, order, waitpolicy.NoWait)
+		held := locktest.Acquire(t, before, waitpolicy.NoWait)
 		handle, highest := held.Handle(), held.Ticket()
-		release(t, held)
+		locktest.Release(t, held)
 
-		for _, item := range backup {
-			write(item)
-		}
-		again := acquire(t, before, order, waitpolicy.NoWait)
+		locktest.Write(t, table, backup...)
+		again := locktest.Acquire(t, before, waitpolicy.NoWait)
 		if again.Ticket() != highest {
 			t.Errorf("after a restore the ticket is %s, want %s a second time", again.Ticket(), highest)
 		}
-		release(t, again)
+		locktest.Release(t, again)
 
 		time.Sleep(time.Minute)
 		for _, item := range table.Items() {
@@ -57,11 +52,11 @@ func TestRestore(t *testing.T) {
 		if _, err := after.Resume(t.Context(), handle, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrGone) {
 			t.Errorf("Resume in an empty table: %v, want ErrGone", err)
 		}
-		first := acquire(t, after, order, waitpolicy.NoWait)
+		first := locktest.Acquire(t, after, waitpolicy.NoWait)
 		if !highest.Less(first.Ticket()) {
 			t.Errorf("the first ticket in an empty table is %s, after %s", first.Ticket(), highest)
 		}
-		release(t, first)
+		locktest.Release(t, first)
 	})
 }
 
@@ -70,18 +65,17 @@ func TestRestore(t *testing.T) {
 func TestRestoredItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newDatedTable(t)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		key := newOrder(t, table)
-		lock := lockItem(t, c, key)
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		u, key, whole := locktest.NewOrder(t, table)
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.Forever)
 		highest := lock.Ticket()
-		release(t, lock)
+		locktest.Release(t, lock)
 		time.Sleep(time.Minute)
-		whole := map[string]types.AttributeValue{"id": text("order-7"), "amount": number("100")}
-		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &key.Table, Item: whole}))
-		lock = lockItem(t, c, key)
+		u.Put(whole)
+		lock = locktest.LockItem(t, c, u.Key(key), waitpolicy.Forever)
 		if !highest.Less(lock.Ticket()) {
 			t.Errorf("the ticket of an item without attributes is %s, after %s", lock.Ticket(), highest)
 		}
-		release(t, lock)
+		locktest.Release(t, lock)
 	})
 }

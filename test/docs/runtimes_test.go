@@ -86,7 +86,7 @@ func TestReserve(t *testing.T) {
 			}}
 			f.locks, db = locktest.Open(t, table, "function", queuelock.Config{})
 			if c.busy {
-				defer release(t, acquire(t, other, order, waitpolicy.NoWait))
+				defer locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()

@@ -10,11 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/planted"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -134,27 +133,25 @@ func changesOf(write string, changes []string) string {
 func playSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newTable(t)
-		var clients []*queuelock.Client
-		for _, name := range []string{"a", "b", "c"} {
-			c, _ := locktest.OpenMet(t, table, name, queuelock.Config{})
-			clients = append(clients, c)
-		}
-		first := acquire(t, clients[0], order, waitpolicy.Forever)
-		second := queueUp(t.Context(), clients[1])
+		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
+		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		first := locktest.Acquire(t, a, waitpolicy.Forever)
+		second := locktest.LockBy(t, b)
 		time.Sleep(300 * time.Millisecond)
-		third := queueUp(t.Context(), clients[2])
+		third := locktest.LockBy(t, c)
 		time.Sleep(300 * time.Millisecond)
-		release(t, first)
-		release(t, (<-second).must(t))
-		named := (<-third).must(t)
+		locktest.Release(t, first)
+		locktest.Release(t, locktest.Lock(t, <-second))
+		named := locktest.Lock(t, <-third)
 		time.Sleep(5 * time.Second)
-		release(t, named)
+		locktest.Release(t, named)
 
 		wide, _ := locktest.OpenMet(t, table, "wide", queuelock.Config{Scope: ticket.ScopeEntity})
 		key := queuelock.Key{Entity: "wide"}
-		reader := acquire(t, wide, key, waitpolicy.NoWait, queuelock.Shared())
-		release(t, acquire(t, wide, key, waitpolicy.NoWait, queuelock.Shared()))
-		release(t, reader)
+		reader := locktest.Must(wide.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Shared()))
+		locktest.Release(t, locktest.Must(wide.Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Shared())))
+		locktest.Release(t, reader)
 
 		playUnsettled(t)
 	})
@@ -167,15 +164,15 @@ func playUnsettled(t *testing.T) {
 	db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0))
 	var locks []*queuelock.Lock
 	for range many {
-		locks = append(locks, acquire(t, c, order, waitpolicy.Forever, queuelock.Permits(2*many)))
+		locks = append(locks, locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Permits(2*many)))
 	}
 	var all sync.WaitGroup
 	for i, lock := range locks {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			item := deposit(table)
-			item.Update.Key = map[string]types.AttributeValue{"pk": text("account"), "sk": text(fmt.Sprint(i))}
+			item := locktest.Deposit(table, nil)
+			item.Update.Key = av.Item{"pk": av.Str("account"), "sk": av.Str(fmt.Sprint(i))}
 			if err := lock.Transact(ctx, item); err == nil {
 				t.Error("a transaction was visible at once")
 			}
@@ -183,10 +180,10 @@ func playUnsettled(t *testing.T) {
 	}
 	all.Wait()
 	for _, lock := range locks {
-		release(t, lock)
+		locktest.Release(t, lock)
 		time.Sleep(5 * time.Millisecond)
 	}
-	later := acquire(t, c, order, waitpolicy.Forever, queuelock.Permits(2*many))
+	later := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.Permits(2*many))
 	time.Sleep(time.Hour)
-	release(t, later)
+	locktest.Release(t, later)
 }
