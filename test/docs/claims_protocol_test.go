@@ -116,28 +116,17 @@ func TestSentOnce(t *testing.T) {
 	}
 }
 
-// leases returns the default leases of a holder and of a waiter, as they are in the table.
+// leases returns the default leases of a holder and of a waiter.
 func leases(t *testing.T) (holder, waits time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable(t)
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		held := locktest.Acquire(t, a, waitpolicy.NoWait)
-		waiting := locktest.LockBy(t, b)
+		a, b := locktest.Two(t, newTable(t), queuelock.Config{}, "a", "b")
+		locktest.Acquire(t, a, waitpolicy.NoWait)
+		locktest.LockBy(t, b)
 		time.Sleep(time.Second)
-		holder = length(t, locktest.Entries(table)[0])
-		waits = length(t, rowOf(t, table.Items()))
-		locktest.Release(t, held)
-		locktest.Release(t, locktest.Lock(t, <-waiting))
+		state := locktest.Must(a.Viewer().Inspect(t.Context(), order))
+		holder, waits = state.Serving[0].TTL, state.Waiting[0].TTL
 	})
 	return holder, waits
-}
-
-func length(t *testing.T, item av.Item) time.Duration {
-	t.Helper()
-	r := clause.Reader{Item: item}
-	ttl := time.Duration(r.Int(attr.TTL)) * time.Millisecond
-	locktest.OK(t, r.Err)
-	return ttl
 }
 
 // rowOf returns the one row among items.

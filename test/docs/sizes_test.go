@@ -1,9 +1,13 @@
 package docs_test
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/tools/words"
 )
 
 const (
@@ -103,4 +107,13 @@ func wordsOf(text string) []string {
 		}
 	}
 	return all
+}
+
+// TestWords finds no banned phrase in the pages, nor in comments and string literals of
+// Go files.
+func TestWords(t *testing.T) {
+	hits := locktest.Must(words.Tree(os.DirFS(root)))
+	for _, hit := range hits {
+		t.Error(hit)
+	}
 }
