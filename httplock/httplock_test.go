@@ -46,8 +46,7 @@ func lasting(d time.Duration) http.Handler {
 var order = "/" + locktest.Order.Entity
 
 func TestRequests(t *testing.T) {
-	locktest.InBubble(t, "OfOneKeyTakeTurnsInOrder", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "OfOneKeyTakeTurnsInOrder", func(t *testing.T, table *queuelocktest.Table) {
 		var served []string
 		running := 0
 		work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -74,8 +73,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("served %v in %v", served, time.Since(begun))
 		}
 	})
-	locktest.InBubble(t, "OfTwoKeysRunAtOnce", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "OfTwoKeysRunAtOnce", func(t *testing.T, table *queuelocktest.Table) {
 		locks, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		h := httplock.New(locks, customer, time.Minute, httplock.Config{})(lasting(time.Minute))
 		begun, done := time.Now(), make(chan int)
@@ -86,8 +84,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("answers %d and %d, took %v", a, b, time.Since(begun))
 		}
 	})
-	locktest.InBubble(t, "WithoutKeyNeedNoLock", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "WithoutKeyNeedNoLock", func(t *testing.T, table *queuelocktest.Table) {
 		locks, db := locktest.Open(t, table, "a", queuelock.Config{})
 		h := httplock.New(locks, customer, time.Minute, httplock.Config{})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if lock := httplock.FromContext(r.Context()); lock != nil {
@@ -98,8 +95,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("status %d after %d requests to the table", code, db.Counts().Total().Sent)
 		}
 	})
-	locktest.InBubble(t, "HaveTheirLocksWithTheOptions", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "HaveTheirLocksWithTheOptions", func(t *testing.T, table *queuelocktest.Table) {
 		locks, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		h := httplock.New(locks, customer, time.Minute, httplock.Config{Options: []queuelock.AcquireOption{queuelock.WithOwner("web")}})
 		request(t, h(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -130,8 +126,7 @@ func TestRefusals(t *testing.T) {
 			status: http.StatusServiceUnavailable, retry: []string{"1"}, is: queuelock.ErrClosed},
 		"InvalidKey": {path: "/" + strings.Repeat("x", 3000), status: http.StatusInternalServerError, retry: []string{""}},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			locks, db := locktest.Open(t, table, "web", queuelock.Config{})
 			if c.prepare != nil {
 				c.prepare(t, locks, db)

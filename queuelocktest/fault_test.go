@@ -43,8 +43,7 @@ func TestFaults(t *testing.T) {
 		{queuelocktest.LandLate(minute), true, 0, 0, 1},
 		{queuelocktest.Refuse(queuelocktest.Throttling), true, 0, 0, 0},
 	} {
-		locktest.InBubble(t, test.fault.String(), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, test.fault.String(), func(t *testing.T, table *queuelocktest.Table) {
 			alice := table.Client("alice", once)
 			injection := table.Inject(test.fault.Of("UpdateItem").Times(1))
 			ctx, cancel := context.WithTimeout(t.Context(), minute)
@@ -96,8 +95,7 @@ func TestRefusals(t *testing.T) {
 		queuelocktest.InternalError, queuelocktest.Unavailable,
 		queuelocktest.TransactionConflict, queuelocktest.AccessDenied,
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			alice := table.Client("alice")
 			injection := alice.Inject(queuelocktest.Refuse(code))
 			err := put(t, alice, "e", "s")
@@ -136,8 +134,7 @@ func TestThrottle(t *testing.T) {
 // TestHeldRequestArrivesLate checks that a held request may arrive after its caller has left.
 func TestHeldRequestArrivesLate(t *testing.T) {
 	for _, anyway := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			alice := table.Client("alice")
 			fault := queuelocktest.HoldRequest().Of("DeleteItem")
 			if anyway {
@@ -184,8 +181,7 @@ func TestNarrowedFaults(t *testing.T) {
 		{"always", lose.WithProbability(1, 1), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		{"never", lose.WithProbability(0, 1), nil},
 	} {
-		locktest.InBubble(t, test.name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, test.name, func(t *testing.T, table *queuelocktest.Table) {
 			table.Inject(test.fault)
 			if got := tenRequests(t, table); !slices.Equal(got, test.want) {
 				t.Errorf("met %v, want %v", got, test.want)
@@ -223,8 +219,7 @@ func TestNarrowingCopies(t *testing.T) {
 		fault queuelocktest.Fault
 		want  []int
 	}{{puts, []int{0, 2, 4, 6, 8}}, {first, []int{0, 2, 4}}, {second, []int{6}}} {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			table.Inject(test.fault)
 			if got := tenRequests(t, table); !slices.Equal(got, test.want) {
 				t.Errorf("met %v, want %v", got, test.want)
@@ -236,8 +231,7 @@ func TestNarrowingCopies(t *testing.T) {
 // TestSeed checks that the seed decides which requests a fault affects.
 func TestSeed(t *testing.T) {
 	run := func(seed uint64) (met string) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			table.Inject(queuelocktest.LoseRequest().WithProbability(0.5, seed))
 			for range 10 {
 				met += fmt.Sprint(tenRequests(t, table))
@@ -255,8 +249,7 @@ func TestSeed(t *testing.T) {
 
 // TestFirstMatchingFault checks that the first matching fault is used.
 func TestFirstMatchingFault(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		alice, bob := table.Client("alice", once), table.Client("bob", once)
 		shared := table.Inject(queuelocktest.Refuse("First"))
 		unseen := table.Inject(queuelocktest.Refuse("Second").Times(1))
@@ -284,8 +277,7 @@ func TestFirstMatchingFault(t *testing.T) {
 
 // TestRetries checks that the retries of one call are distinguishable.
 func TestRetries(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		alice := table.Client("alice")
 		table.Inject(queuelocktest.LoseRequest().Where(func(r queuelocktest.Request) bool { return r.Attempt < 3 }))
 		locktest.Check(t, put(t, alice, "e", "s"))

@@ -66,8 +66,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		}
 	}
 
-	locktest.InBubble(t, "EachItemHasItsDelay", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "EachItemHasItsDelay", func(t *testing.T, table *queuelocktest.Table) {
 		alice := table.Client("alice")
 		injection := alice.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 10*time.Millisecond))
 		seen, at := appearances(t, table, alice)
@@ -77,8 +76,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		same(t, 1, injection.Fired()) // it splits nothing but transactions
 	})
 
-	locktest.InBubble(t, "ItemWithoutDelayIsVisibleAtOnce", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ItemWithoutDelayIsVisibleAtOnce", func(t *testing.T, table *queuelocktest.Table) {
 		alice := table.Client("alice")
 		alice.Inject(queuelocktest.SplitTransaction(5 * time.Millisecond))
 		seen, at := appearances(t, table, alice)
@@ -110,8 +108,7 @@ func TestSplitTransactionFaults(t *testing.T) {
 		}
 	})
 
-	locktest.InBubble(t, "CommitsWithoutItsClient", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "CommitsWithoutItsClient", func(t *testing.T, table *queuelocktest.Table) {
 		alice := table.Client("alice", once)
 		alice.Inject(queuelocktest.SplitTransaction(time.Second, time.Hour))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -77,8 +77,7 @@ func limited(n, runs int) []queuelock.AcquireOption {
 // TestSchedulerCases plays schedulerCases.
 func TestSchedulerCases(t *testing.T) {
 	for _, c := range schedulerCases {
-		locktest.InBubble(t, c.page+"/"+strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, c.page+"/"+strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T, table *queuelocktest.Table) {
 			var mu sync.Mutex
 			var got []string
 			note := func(run int, what string) {

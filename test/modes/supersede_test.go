@@ -3,7 +3,6 @@ package modes_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -160,8 +159,7 @@ func TestSupersedeAfterPause(t *testing.T) {
 // TestSupersedeAndResume checks that a resumed place is in the group again.
 func TestSupersedeAndResume(t *testing.T) {
 	latest := queuelock.Supersede()
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		old, db := locktest.Open(t, table, "old", queuelock.Config{})
