@@ -54,6 +54,14 @@ func do(t *testing.T, locks *queuelock.Client, ttl time.Duration, fn once.Func) 
 	return string(value)
 }
 
+// inTwo runs a subtest in a bubble, with the clients of two processes.
+func inTwo(t *testing.T, name string, f func(t *testing.T, a, b *queuelock.Client)) {
+	locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+		f(t, a, b)
+	})
+}
+
 // record returns the serving record of the key.
 func record(t *testing.T, table *queuelocktest.Table) map[string]types.AttributeValue {
 	t.Helper()
@@ -64,6 +72,7 @@ func record(t *testing.T, table *queuelocktest.Table) map[string]types.Attribute
 	return items[0]
 }
 
+// TestKept checks how long a result is kept, and which.
 func TestKept(t *testing.T) {
 	locktest.InTable(t, "ForItsTTL", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -86,8 +95,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("after the ttl b has %q, %d were computed", got, calls)
 		}
 	})
-	locktest.InTable(t, "ForThoseWhoWaitedHoweverShort", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "ForThoseWhoWaitedHoweverShort", func(t *testing.T, a, b *queuelock.Client) {
 		calls := 0
 		do(t, a, time.Millisecond, returns("old", 0, &calls))
 		time.Sleep(time.Minute)
@@ -102,8 +110,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("a caller that has not waited has %q", got)
 		}
 	})
-	locktest.InTable(t, "NotIfItIsAnError", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "NotIfItIsAnError", func(t *testing.T, a, b *queuelock.Client) {
 		wrong, calls := errors.New("wrong"), 0
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -120,16 +127,14 @@ func TestKept(t *testing.T) {
 		wg.Wait()
 		do(t, a, time.Hour, never(t))
 	})
-	locktest.InTable(t, "IfItIsEmpty", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "IfItIsEmpty", func(t *testing.T, a, b *queuelock.Client) {
 		calls := 0
 		do(t, a, time.Hour, returns("", 0, &calls))
 		if got := do(t, b, time.Hour, never(t)); got != "" {
 			t.Errorf("b has %q", got)
 		}
 	})
-	locktest.InTable(t, "UpToTheLimit", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "UpToTheLimit", func(t *testing.T, a, b *queuelock.Client) {
 		calls := 0
 		large := strings.Repeat("x", once.MaxSize)
 		_, err := once.Do(t.Context(), a, locktest.Order, time.Hour, returns(large+"x", 0, &calls))
@@ -140,8 +145,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("b has %d bytes", len(got))
 		}
 	})
-	locktest.InTable(t, "ByAnAcquireBesideIt", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "ByAnAcquireBesideIt", func(t *testing.T, a, b *queuelock.Client) {
 		calls := 0
 		do(t, a, time.Hour, returns("kept", 0, &calls))
 		held := locktest.Acquire(t, b, waitpolicy.Forever)
@@ -253,6 +257,7 @@ func TestJustLeft(t *testing.T) {
 	}
 }
 
+// TestShown checks that Inspect shows a result, and until when it is kept.
 func TestShown(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -266,6 +271,7 @@ func TestShown(t *testing.T) {
 	})
 }
 
+// TestCaller checks what callers of one process get that leave, fail or come at any time.
 func TestCaller(t *testing.T) {
 	locktest.InTable(t, "LeavesAndTheOthersGoOn", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -284,8 +290,7 @@ func TestCaller(t *testing.T) {
 		}
 		wg.Wait()
 	})
-	locktest.InTable(t, "IsTheLastAndEndsIt", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "IsTheLastAndEndsIt", func(t *testing.T, a, b *queuelock.Client) {
 		calls := 0
 		why := errors.New("why")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -297,34 +302,7 @@ func TestCaller(t *testing.T) {
 			t.Errorf("the next has %q after %v", got, time.Since(begun))
 		}
 	})
-	locktest.InTable(t, "ComesWhileAFailureIsReleased", func(t *testing.T, table *queuelocktest.Table) {
-		for what, fails := range map[string]once.Func{
-			"error": func(context.Context, *queuelock.Lock) ([]byte, error) { return nil, errors.New("wrong") },
-			"large": func(context.Context, *queuelock.Lock) ([]byte, error) { return make([]byte, once.MaxSize+1), nil },
-			"panic": func(context.Context, *queuelock.Lock) ([]byte, error) { panic("wrong") },
-		} {
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			key := queuelock.Key{Entity: what}
-			table.Inject(queuelocktest.DelayResponse(2 * time.Second).Of("UpdateItem").Mentioning("released = ").Times(1))
-			failed := make(chan struct{})
-			go func() {
-				defer close(failed)
-				defer func() { _ = recover() }()
-				if _, err := once.Do(t.Context(), a, key, time.Hour, fails); err == nil {
-					t.Errorf("%s: no error", what)
-				}
-			}()
-			time.Sleep(time.Second)
-			calls := 0
-			got, err := once.Do(t.Context(), a, key, time.Hour, returns("right", 0, &calls))
-			if locktest.OK(t, err); string(got) != "right" {
-				t.Errorf("%s: the next has %q", what, got)
-			}
-			<-failed
-		}
-	})
-	locktest.InTable(t, "LeavesTheQueue", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "LeavesTheQueue", func(t *testing.T, a, b *queuelock.Client) {
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -365,8 +343,7 @@ func TestCaller(t *testing.T) {
 			t.Errorf("%d grants: the lock was passed to a caller that only wants the result", n)
 		}
 	})
-	locktest.InTable(t, "GetsThePanic", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "GetsThePanic", func(t *testing.T, a, b *queuelock.Client) {
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
@@ -412,8 +389,7 @@ func TestCaller(t *testing.T) {
 		_, err = once.Do(t.Context(), a, locktest.Order, time.Hour, never(t))
 		locktest.Is(t, err, queuelock.ErrClosed)
 	})
-	locktest.InTable(t, "ReleasesTheLockItself", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+	inTwo(t, "ReleasesTheLockItself", func(t *testing.T, a, b *queuelock.Client) {
 		_, err := once.Do(t.Context(), a, locktest.Order, time.Hour, func(ctx context.Context, lock *queuelock.Lock) ([]byte, error) {
 			return []byte("too late"), lock.Release(ctx)
 		})
@@ -502,6 +478,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestArguments checks that wrong arguments are refused without a request.
 func TestArguments(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -527,8 +504,6 @@ func TestArguments(t *testing.T) {
 			_, err := do()
 			locktest.Says(t, err, says)
 		}
-		if sent := table.Counts().Total().Sent; sent != 0 {
-			t.Errorf("%d requests were sent", sent)
-		}
+		locktest.SentNothing(t, table)
 	})
 }
