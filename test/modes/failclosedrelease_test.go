@@ -3,7 +3,6 @@ package modes_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -13,8 +12,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestReleaseUntilAnswered checks that the release of a fail-closed lock is tried until
-// it is answered.
+// TestReleaseUntilAnswered checks that the release of a fail-closed lock is tried until it is answered.
 func TestReleaseUntilAnswered(t *testing.T) {
 	const releasing = "turn ="
 	for name, test := range map[string]struct {
@@ -26,44 +24,30 @@ func TestReleaseUntilAnswered(t *testing.T) {
 		"for minutes":          {queuelocktest.LoseRequest(), true},
 		"unheard for minutes":  {queuelocktest.LoseResponse(), true},
 	} {
-		for _, queued := range []bool{false, true} {
-			locktest.InBubble(t, fmt.Sprint(name, ", others wait: ", queued), func(t *testing.T) {
-				table := locktest.Watched(t)
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
-				lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-				var waiting <-chan locktest.Outcome
-				if queued {
-					waiting = locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-					time.Sleep(time.Minute)
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
+			injected := db.Inject(test.fault.Mentioning(releasing))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			begun := time.Now()
+			err := lock.Release(ctx)
+			if test.err {
+				unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err)
+				if took := time.Since(begun); !ok || unreleased.Ticket != lock.Ticket() || took < 5*time.Minute || took > 5*time.Minute+2*time.Second {
+					t.Fatalf("after %v: %v", took, err)
 				}
-				injected := db.Inject(test.fault.Mentioning(releasing))
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-				defer cancel()
-				begun := time.Now()
-				err := lock.Release(ctx)
-				if test.err {
-					unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err)
-					if took := time.Since(begun); !ok || unreleased.Ticket != lock.Ticket() || took < 5*time.Minute || took > 5*time.Minute+2*time.Second {
-						t.Fatalf("after %v: %v", took, err)
-					}
-					locktest.Says(t, err, "order-7", "release it again", "evict it")
-					if !errors.Is(lock.Err(), queuelock.ErrReleased) {
-						t.Errorf("%v", lock.Err())
-					}
-					injected.Remove()
-					err = c.Close(t.Context()) // which tries it again
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				locktest.Release(t, lock)
-				if queued {
-					locktest.Release(t, locktest.Lock(t, <-waiting))
-				}
-				takenWithin(t, other, time.Second)
-			})
-		}
+				locktest.Says(t, err, "order-7", "release it again", "evict it")
+				locktest.Is(t, lock.Err(), queuelock.ErrReleased)
+				injected.Remove()
+				err = c.Close(t.Context()) // which tries it again
+			}
+			locktest.Check(t, err)
+			locktest.Release(t, lock)
+			takenWithin(t, other, time.Second)
+		})
 	}
 	locktest.InTable(t, "the context has ended", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -80,10 +64,8 @@ func TestReleaseUntilAnswered(t *testing.T) {
 	})
 }
 
-// TestLostLockNotRemoved checks that a lost fail-closed lock that could not be removed is
-// reported. A lock that was lost, and could not be removed, may still be there: a
-// late TAKE brings an id back. That is said beside the loss, and Release may be called
-// again.
+// TestLostLockNotRemoved checks that a fail-closed lock that was lost, and could not be removed, is reported: a late TAKE
+// may bring its id back. Release may be called again.
 func TestLostLockNotRemoved(t *testing.T) {
 	locktest.InTable(t, "by its Release", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", locktest.TenSeconds)
@@ -109,15 +91,13 @@ func TestLostLockNotRemoved(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
 		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := make(chan error, 1)
-		go func() {
-			_, err := c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())
-			done <- err
-		}()
+		done := locktest.Background(func() (*queuelock.Locks, error) {
+			return c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())
+		})
 		time.Sleep(time.Second)
 		locktest.Evict(t, table, "a")
 		db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("REMOVE").Times(db.Options().Retryer.MaxAttempts()))
-		err := <-done
+		err := (<-done).Err
 		if unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || unreleased.Key.Entity != "a" {
 			t.Errorf("%v", err)
 		}

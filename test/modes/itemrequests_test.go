@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -22,60 +21,29 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestRequestsOfItemLocks checks that locks of items cost the documented requests.
-func TestRequestsOfItemLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		u, key, _ := locktest.NewOrder(t, table)
-		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
-		spends := func(what string, requests int, units float64, f func()) {
-			t.Helper()
-			if spent := locktest.Cost(table, func() { f(); time.Sleep(100 * time.Millisecond) }); spent.Sent != requests || spent.WriteUnits != units || spent.ReadUnits != 0 {
-				t.Errorf("%s: %+v, want %d requests, %g WCU, 0 RCU", what, spent, requests, units)
-			}
-		}
-		var lock *queuelock.ItemLock
-		spends("the first lock of an item", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) })
-		spends("a release", 1, 1, func() { locktest.Release(t, lock) })
-		spends("an idle lock", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
-		spends("a busy item", 1, 1, func() {
-			_, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)
-			locktest.Is(t, err, queuelock.ErrNotAcquired)
-		})
-		spends("an update and release", 1, 1, func() { locktest.Updated(t, lock, locktest.AddOne()) })
-		spends("read, modify, write", 2, 2, func() {
-			locktest.Updated(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever), locktest.AddOne(), expression.AttributeExists(expression.Name("amount")))
-		})
-		spends("a missing item", 1, 1, func() {
-			_, err := b.LockItem(t.Context(), u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever)
+// TestMissingItem checks that a missing item is an error by one request, or is created by one.
+func TestMissingItem(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		u, _, _ := locktest.NewOrder(t, table)
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		none := av.Item{"id": av.Str("none")}
+		spent := locktest.Cost(table, func() {
+			_, err := c.LockItem(t.Context(), u.Key(none), waitpolicy.Forever)
 			locktest.Is(t, err, queuelock.ErrNoItem)
 			locktest.Says(t, err, "no such item", "none", u.Name)
 		})
-		if len(u.Get(av.Item{"id": av.Str("none")}))+len(table.Items()) != 0 {
-			t.Error("something was created")
+		if spent.Sent != 1 || len(u.Get(none))+len(table.Items()) != 0 {
+			t.Errorf("%+v, and now there is %v", spent, u.Get(none))
 		}
-		spends("a missing item that is created", 1, 1, func() {
-			lock = locktest.LockItem(t, b, u.Key(av.Item{"id": av.Str("none")}), waitpolicy.Forever, queuelock.CreateItem())
+		var lock *queuelock.ItemLock
+		spent = locktest.Cost(table, func() {
+			lock = locktest.LockItem(t, c, u.Key(none), waitpolicy.Forever, queuelock.CreateItem())
 		})
-		locktest.EqualItems(t, "the created item", lock.Item(), av.Item{"id": av.Str("none")})
-		locktest.Release(t, lock)
-
-		// A waiter, without its polls.
-		lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-		before := dbB.Counts()
-		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
-		time.Sleep(time.Second)
-		locktest.Updated(t, lock, locktest.AddOne())
-		got := locktest.Lock(t, <-waiting)
-		locktest.Updated(t, got, locktest.AddOne())
-		time.Sleep(time.Second)
-		spent := dbB.Counts().Sub(before)
-		all, polls := spent.Total(), spent["GetItem"].Sent+spent["Query"].Sent
-		if all.Sent-polls != 6 || all.WriteUnits != 6 {
-			t.Errorf("a turn of a waiter took %d requests beside polls, and %g write units", all.Sent-polls, all.WriteUnits)
+		if spent.Sent != 1 {
+			t.Errorf("%+v, want one request", spent)
 		}
-		spends("and then", 1, 1, func() { lock = locktest.LockItem(t, a, u.Key(key), waitpolicy.Forever) })
+		locktest.EqualItems(t, "the created item", lock.Item(), none)
+		locktest.Release(t, lock)
 	})
 }
 

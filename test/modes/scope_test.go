@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -17,62 +16,48 @@ import (
 
 var widerScopes = []ticket.Scope{ticket.ScopeEntity, ticket.ScopeTable}
 
-// TestRequestsOfScopes checks that the wider scopes cost the documented requests.
+// TestRequestsOfScopes checks that a wider scope costs one more request for each call, and that a call has one ticket.
 func TestRequestsOfScopes(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range widerScopes {
-			c, other := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
+			c, _ := locktest.Open(t, table, "a", queuelock.Config{Scope: scope})
+			other, _ := locktest.OpenMet(t, table, "b", queuelock.Config{Scope: scope})
 			key := func(reason string) queuelock.Key {
 				return queuelock.Key{Entity: "order-" + scope.String(), Reason: reason}
 			}
-			take := func(want int, what, reason string, wait waitpolicy.Wait) *queuelock.Lock {
+			costs := func(what string, want int, f func()) {
 				t.Helper()
-				var lock *queuelock.Lock
-				spent := locktest.Cost(table, func() {
-					var err error
-					lock, err = c.Acquire(t.Context(), key(reason), wait)
-					locktest.OK(t, err)
-				})
-				if spent.Sent != want {
+				if spent := locktest.Cost(table, f); spent.Sent != want {
 					t.Errorf("%v, %s: %d requests, want %d", scope, what, spent.Sent, want)
 				}
-				return lock
 			}
-			free := func(lock *queuelock.Lock) {
+			var lock *queuelock.Lock
+			take := func(what string, want int, reason string, wait waitpolicy.Wait) {
 				t.Helper()
-				if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
-					t.Errorf("%v: release: %d requests, want 1", scope, spent.Sent)
-				}
+				costs(what, want, func() { lock = locktest.Must(c.Acquire(t.Context(), key(reason), wait)) })
 			}
-			free(take(3, "first use of the counter", "a", waitpolicy.Forever))
-			free(take(2, "first use of a key", "b", waitpolicy.Forever))
-			free(take(2, "idle", "a", waitpolicy.Forever))
-			held := take(2, "idle, NoWait", "b", waitpolicy.NoWait)
-			spent := locktest.Cost(table, func() {
-				if _, err := other.Acquire(t.Context(), key("b"), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-					t.Errorf("%v", err)
-				}
+			free := func() { t.Helper(); costs("release", 1, func() { locktest.Release(t, lock) }) }
+			take("first use of the counter", 3, "a", waitpolicy.Forever)
+			free()
+			take("first use of a key", 2, "b", waitpolicy.Forever)
+			free()
+			take("idle, NoWait", 2, "b", waitpolicy.NoWait)
+			costs("busy, NoWait", 2, func() {
+				_, err := other.Acquire(t.Context(), key("b"), waitpolicy.NoWait)
+				locktest.Is(t, err, queuelock.ErrNotAcquired)
 			})
-			// An engine that sends no item with a refusal has it read.
-			if spent.Sent != 2 && spent.Sent != 3 {
-				t.Errorf("%v, busy, NoWait: %d requests, want 2", scope, spent.Sent)
-			}
-			free(held)
+			free()
 			var locks *queuelock.Locks
-			spent = locktest.Cost(table, func() {
-				var err error
-				locks, err = c.AcquireAll(t.Context(), []queuelock.Key{key("b"), key("a"), key("c")}, waitpolicy.Forever)
-				locktest.OK(t, err)
+			costs("three", 4, func() {
+				locks = locktest.Must(c.AcquireAll(t.Context(), []queuelock.Key{key("b"), key("a"), key("c")}, waitpolicy.Forever))
 			})
-			if common, ok := locks.Ticket(); spent.Sent != 4 || !ok || common != ticket.FromUint64(6) {
-				t.Errorf("%v: three idle locks took %d requests, want 4, and have ticket %s", scope, spent.Sent, common)
+			if common, ok := locks.Ticket(); !ok || common != ticket.FromUint64(5) {
+				t.Errorf("%v: ticket %s of several", scope, common)
 			}
-			if spent := locktest.Cost(table, func() { locktest.ReleaseAll(t, locks) }); spent.Sent != 3 {
-				t.Errorf("%v: their release took %d requests, want 3", scope, spent.Sent)
-			}
-			state, err := c.Viewer().Inspect(t.Context(), key("a"))
-			if err != nil || state.Scope != scope || state.Issued != ticket.FromUint64(6) {
-				t.Errorf("%v: inspected %+v, %v", scope, state, err)
+			costs("release of three", 3, func() { locktest.ReleaseAll(t, locks) })
+			state := locktest.Must(c.Viewer().Inspect(t.Context(), key("a")))
+			if state.Scope != scope || state.Issued != ticket.FromUint64(5) {
+				t.Errorf("%v: inspected %+v", scope, state)
 			}
 		}
 		for _, item := range locktest.Counters(table) {
@@ -82,30 +67,6 @@ func TestRequestsOfScopes(t *testing.T) {
 		}
 		if n := len(locktest.Counters(table)); n != 2 {
 			t.Errorf("%d counters, want one of the entity and the shared one", n)
-		}
-	})
-}
-
-// TestQueuedCycleOfScope checks that a queued cycle of a wider scope is seven requests besides
-// its polls.
-func TestQueuedCycleOfScope(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		b, db := locktest.Open(t, table, "b", locktest.SharedScope)
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		locktest.Release(t, held)
-		locktest.Release(t, locktest.Lock(t, <-waiting))
-		time.Sleep(time.Second)
-		counts := db.Counts()
-		polls := counts["Query"].Sent + counts["GetItem"].Sent
-		if spent := counts.Total(); spent.Sent-polls != 7 || spent.WriteUnits != 7 {
-			t.Errorf("%d requests and %v WCU beside %d polls, want 7 and 7\n%s", spent.Sent-polls, spent.WriteUnits, polls, table.Log())
-		}
-		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever)) }); spent.Sent != 3 {
-			t.Errorf("the next cycle: %d requests, want 3", spent.Sent)
 		}
 	})
 }
