@@ -80,8 +80,7 @@ func TestAcquireAllArguments(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		slow, dbSlow := locktest.Open(t, table, "slow", locktest.SharedScope)
-		fast, _ := locktest.Open(t, table, "fast", locktest.SharedScope)
+		slow, dbSlow, fast := pair(t, table, locktest.SharedScope, "slow", "fast")
 		locktest.ReleaseAll(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
 
 		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
@@ -181,8 +180,7 @@ func TestAcquireAllProgress(t *testing.T) {
 func TestNextQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+		b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a")
 		gate := db.Inject(queuelocktest.HoldResponse().Of("PutItem").On("a", ""))
 		next := db.Inject(queuelocktest.DelayRequest(0).Of("UpdateItem").On("b", ""))

@@ -105,8 +105,7 @@ func TestGiveUpTime(t *testing.T) {
 	} {
 		locktest.InBubble(t, what, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-			b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+			b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
 			var entities []string
 			for i := range many {
 				entities = append(entities, fmt.Sprintf("k%02d", i))

@@ -169,8 +169,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		taken(t, locktest.LockBy(t, a), begun, soon)
 	})
 	watched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
-		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		a, da, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
 		locktest.OK(t, lock.Downgrade(t.Context()))
@@ -192,8 +191,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 	})
 	watched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
 		var evicted []event.Evicted
-		x, dx := locktest.Open(t, table, "x", locktest.TenSeconds)
-		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
+		x, dx, a := pair(t, table, locktest.TenSeconds, "x", "a")
 		c, _ := locktest.Open(t, table, "c", heard(&evicted))
 		locktest.Release(t, locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2)))
 		crashed := locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2))

@@ -40,8 +40,7 @@ func TestCancelHolder(t *testing.T) {
 		"comes too late": {locktest.Ptr(queuelocktest.LandLate(2 * time.Minute).Mentioning("revoked").Times(attempts)), 2},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
+			b, db, a := pair(t, table, locktest.TenSeconds, "b", "a")
 			held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
 			sent := asking(db)
 			if c.fault != nil {

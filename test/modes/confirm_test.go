@@ -37,8 +37,7 @@ func TestConfirmation(t *testing.T) {
 		for _, queued := range []bool{false, true} {
 			locktest.InBubble(t, fmt.Sprint(name, ", queued: ", queued), func(t *testing.T) {
 				table := locktest.Watched(t)
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 				first := locktest.Acquire(t, other, waitpolicy.NoWait)
 				if !queued {
 					locktest.Release(t, first)
@@ -78,8 +77,7 @@ func TestWaiterThatGaveUp(t *testing.T) {
 		} {
 			locktest.InBubble(t, what.name+" "+name, func(t *testing.T) {
 				table := locktest.Watched(t)
-				c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 				first := locktest.Acquire(t, other, waitpolicy.NoWait)
 				if what.name != "CLAIM" {
 					locktest.Release(t, first)
@@ -123,8 +121,7 @@ func TestWaiterThatGaveUp(t *testing.T) {
 func TestDuplicateConfirmation(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := locktest.Watched(t)
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+		c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		takes := db.Inject(queuelocktest.HoldDuplicate().Mentioning("SET ticketNumber").Times(1))
 		confirms := db.Inject(queuelocktest.HoldDuplicate().Mentioning(locktest.Confirmation).Times(1))
@@ -150,8 +147,7 @@ func TestUnknownConfirmation(t *testing.T) {
 		"no wait": waitpolicy.NoWait, "attempts": waitpolicy.Attempts(20, time.Second), "a time": waitpolicy.For(20 * time.Second), "for ever": waitpolicy.Forever,
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+			c, db, operator := pair(t, table, locktest.TenSeconds, "a", "operator")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation))
 			db.Inject(queuelocktest.LoseRequest().Mentioning("REMOVE holders"))

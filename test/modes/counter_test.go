@@ -110,8 +110,7 @@ func TestEnterBeforeRow(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-			b, db := locktest.Open(t, table, "b", locktest.SharedScope)
+			b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
 			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			db.Inject(fault.Of("UpdateItem").On(locktest.Order.Entity, "").Times(3))
 			var mu sync.Mutex

@@ -71,8 +71,7 @@ func TestDowngrade(t *testing.T) {
 func TestDowngradeRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
-		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		a, dbA, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		released := locktest.Acquire(t, a, waitpolicy.NoWait)
 		locktest.Release(t, released)
 		if err := released.Downgrade(t.Context()); !errors.Is(err, queuelock.ErrReleased) {

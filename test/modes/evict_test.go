@@ -16,8 +16,7 @@ import (
 // TestEvictRefusals checks that Evict returns an error that says why it did nothing.
 func TestEvictRefusals(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		operator, _ := locktest.Open(t, table, "operator", locktest.TenSeconds)
+		c, db, operator := pair(t, table, locktest.TenSeconds, "a", "operator")
 		refused := func(h queue.Holder, renewed bool, words ...string) {
 			t.Helper()
 			spent := locktest.Cost(table, func() {

@@ -26,8 +26,7 @@ func TestReleaseUntilAnswered(t *testing.T) {
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := locktest.Watched(t)
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 			injected := db.Inject(test.fault.Mentioning(releasing))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -88,8 +87,7 @@ func TestLostLockNotRemoved(t *testing.T) {
 		}
 	})
 	locktest.InTable(t, "ByWaitingAcquireAll", func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.Open(t, table, "a", locktest.SharedScope)
-		c, db := locktest.Open(t, table, "c", locktest.SharedScope)
+		c, db, a := pair(t, table, locktest.SharedScope, "c", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 		done := locktest.Background(func() (*queuelock.Locks, error) {
 			return c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())

@@ -76,8 +76,7 @@ func TestDeletedItem(t *testing.T) {
 		locktest.InTable(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T, table *queuelocktest.Table) {
 			u, key, whole := locktest.NewOrder(t, table)
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, dbB := locktest.Open(t, table, "b", queuelock.Config{})
-			c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+			b, dbB, c := pair(t, table, queuelock.Config{}, "b", "c")
 			for range 9 {
 				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
 			}

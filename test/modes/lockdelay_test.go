@@ -20,8 +20,7 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, options...)
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
 			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
@@ -81,8 +80,7 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
-		a, _ := locktest.Open(t, table, "a", cfg)
-		b, db := locktest.Open(t, table, "b", cfg)
+		b, db, a := pair(t, table, cfg, "b", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 		done := locktest.Background(func() (*queuelock.Locks, error) {
 			return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
@@ -107,8 +105,7 @@ func TestLockDelayAfterLateRelease(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, options...)
-			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			granted := time.Now()
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))

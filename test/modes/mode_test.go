@@ -68,8 +68,7 @@ func TestSharedRequests(t *testing.T) {
 	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
 		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, db := locktest.Open(t, table, "b", queuelock.Config{})
+			b, db, a := pair(t, table, queuelock.Config{}, "b", "a")
 			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt))
 			var held *queuelock.Lock
 			if spent := locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.NoWait, opt) }); spent.Sent != 1 {

@@ -116,8 +116,7 @@ func TestRevoke(t *testing.T) {
 // TestRevokeNeverLaterOfRepeatedTake checks that the entry which a late copy of a TAKE leaves is not marked.
 func TestRevokeNeverLaterOfRepeatedTake(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, da := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		a, da, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		da.Inject(queuelocktest.Duplicate(5 * time.Second).Of("UpdateItem").Times(1))
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -206,8 +205,7 @@ func TestRevokeBellAfterRead(t *testing.T) {
 // TestRevokeResumed checks that who resumes a lock is asked as well, and NoHeartbeat learns by Extend.
 func TestRevokeResumed(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		a, db, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.NoHeartbeat())
 		lock.Revoked()

@@ -56,8 +56,7 @@ func TestSupersedeShownByAny(t *testing.T) {
 		superseded(t, "the paused", waiting)
 	})
 	locktest.InTable(t, "NotConfirmed", func(t *testing.T, table *queuelocktest.Table) {
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		paused, db := locktest.Open(t, table, "paused", locktest.TenSeconds)
+		paused, db, b := pair(t, table, locktest.TenSeconds, "paused", "b")
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		confirm := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning(locktest.Confirmation))
 		waiting := locktest.LockBy(t, paused, queuelock.FailClosed(), latest)
