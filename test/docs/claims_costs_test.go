@@ -3,6 +3,8 @@ package docs_test
 import (
 	"errors"
 	"fmt"
+	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,4 +97,28 @@ func longestGap(db *queuelocktest.Client, lasts time.Duration) (longest time.Dur
 		}
 	}
 	return (longest + step - 1).Truncate(step)
+}
+
+// TestCostOfBlocks measures the writes of a turn inside one client. TestBlocks of package acquire has the other figure.
+func TestCostOfBlocks(t *testing.T) {
+	const claimed, goroutines, turns = 0.15, 8, 100
+	says(t, "docs/costs.md", "%d goroutines of one client that take turns without a pause need about %g writes a turn", goroutines, claimed)
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4600*time.Microsecond))
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{Block: 64})
+		spent := locktest.Cost(table, func() {
+			var all sync.WaitGroup
+			for range goroutines {
+				all.Go(func() {
+					for range turns {
+						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
+					}
+				})
+			}
+			all.Wait()
+		})
+		if got := spent.WriteUnits / (goroutines * turns); math.Abs(got-claimed) > claimed/5 {
+			t.Errorf("%.3f write units a turn, the page has %g", got, claimed)
+		}
+	})
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestNamedRows puts a row of each kind of waiter into the queue, and finds those that the protocol says a release never names.
+// TestNamedRows finds the bounds at which the protocol says that a release never names a row. TestNotNamed of package acquire and
+// TestPassing of package member have the kinds of waiters.
 func TestNamedRows(t *testing.T) {
 	const leaseOfRow = 16 * time.Second
 	margin := func(d time.Duration) queuelock.AcquireOption {
@@ -33,14 +33,8 @@ func TestNamedRows(t *testing.T) {
 		{options: []queuelock.AcquireOption{margin(leaseOfRow / 16)}},
 		{config: poll(leaseOfRow)},
 		{options: []queuelock.AcquireOption{queuelock.WithTTL(leaseOfRow)}},
-		{unnamed: "waiters with data", options: []queuelock.AcquireOption{queuelock.WithData([]byte("x"))}},
-		{unnamed: "a lock delay", options: []queuelock.AcquireOption{queuelock.LockDelay(time.Second)}},
-		{unnamed: "`FailClosed`", options: []queuelock.AcquireOption{queuelock.FailClosed()}},
-		{unnamed: "`NoHeartbeat`", options: []queuelock.AcquireOption{queuelock.NoHeartbeat()}},
 		{unnamed: "a `TTL` below `WaiterTTL`", options: []queuelock.AcquireOption{queuelock.WithTTL(leaseOfRow - time.Second)}},
 		{unnamed: "or an `OnExpiring` margin above `WaiterTTL`/16", options: []queuelock.AcquireOption{margin(leaseOfRow/16 + time.Millisecond)}},
-		{unnamed: "shared locks", options: []queuelock.AcquireOption{queuelock.Shared()}},
-		{unnamed: "wider scopes", config: queuelock.Config{Scope: ticket.ScopeTable}},
 		{unnamed: "and engines without dates", undated: true},
 	} {
 		kind.config.WaiterTTL = leaseOfRow
@@ -64,27 +58,4 @@ func TestNamedRows(t *testing.T) {
 			t.Errorf("%q, %+v: the row may be named: %v", kind.unnamed, kind.config, named)
 		}
 	}
-}
-
-// TestNamedInTime checks which rows a release names that it has read, and when it reads them.
-func TestNamedInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		now := time.Now()
-		says(t, protocolPage, "whose row the holder has read in the last %v s", waitpolicy.NamedWithin.Seconds())
-
-		// Not of turns that are shorter than four round trips, and without bells not if half of one is longer than 2 s.
-		const trip = 10 * time.Millisecond
-		pace := waitpolicy.NewPace(time.Time{})
-		pace.Timed(now.Add(-trip), now)
-		for _, c := range []struct {
-			mean  time.Duration
-			bells bool
-			reads bool
-		}{{4*trip - 1, true, false}, {4 * trip, false, true}, {4 * time.Second, false, true}, {4*time.Second + 2, false, false}, {time.Minute, true, true}} {
-			after, reads := pace.ReadsNext(c.mean, c.bells)
-			if reads != c.reads || reads && after != c.mean/2 {
-				t.Errorf("turns of %v: a holder reads the next row: %v, after %v", c.mean, reads, after)
-			}
-		}
-	})
 }
