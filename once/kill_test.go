@@ -1,9 +1,12 @@
 package once_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +15,10 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/once"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -235,4 +241,67 @@ func TestKilledInTurn(t *testing.T) {
 			t.Errorf("%q were computed", f.computed)
 		}
 	})
+}
+
+type bodyKey struct{}
+
+// judgedTable is a table whose changes are judged: by the rules of the protocol, and each as one of its writes.
+func judgedTable(t *testing.T, opts ...queuelocktest.Option) *queuelocktest.Table {
+	writes := transition.New("queuelock")
+	watch := audit.New(embedded.Config{Applied: func(by *http.Request, changes []embedded.Change) {
+		body, _ := by.Context().Value(bodyKey{}).([]byte)
+		for _, problem := range writes.Judge(body, changes) {
+			t.Error(problem)
+		}
+	}}, "queuelock", time.Now)
+	t.Cleanup(func() {
+		for _, violation := range watch.Violations() {
+			t.Error(violation)
+		}
+		if writes.Made["RELEASE"] == 0 && !t.Failed() {
+			t.Error("no RELEASE was judged")
+		}
+	})
+	engine := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		watch.ServeHTTP(w, r)
+	})
+	return queuelocktest.NewTable(t, append(opts, queuelocktest.WithEngine(engine))...)
+}
+
+// TestBudget bounds the requests of 200 callers in 20 processes, and the time to the last answer. As locks that are taken one after
+// the other they would cost six requests for each caller, and looks. The first time waiters do not know how long it takes.
+func TestBudget(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		takes, late  time.Duration
+		first, later int
+	}{
+		{"Second", time.Second, 500 * time.Millisecond, 400, 300},
+		{"FiveSeconds", 5 * time.Second, 2 * time.Second, 600, 360},
+		{"Minute", time.Minute, 6 * time.Second, 1300, 900},
+	} {
+		locktest.InBubble(t, c.name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			f := newFleet(t, table, c.takes)
+			all := f.startAll(20)
+			for round, most := range []int{c.first, c.later, c.later} {
+				begun := time.Now()
+				spent := locktest.Cost(table, func() { f.judge(f.run(all, 10)) })
+				late := time.Since(begun) - c.takes
+				if len(f.computed) != 1 || spent.Sent > most || late > c.late {
+					t.Errorf("round %d: %d computed, %+v, the last answer %v late", round, len(f.computed), spent, late)
+				}
+				t.Logf("%+v, the last answer %v late", spent, late)
+				f.computed = nil
+				time.Sleep(2 * time.Hour)
+			}
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/once"
 	"github.com/queuelock/queuelock/queue"
@@ -507,3 +509,5 @@ func TestArguments(t *testing.T) {
 		locktest.SentNothing(t, table)
 	})
 }
+
+func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
