@@ -44,9 +44,7 @@ func TestPolicies(t *testing.T) {
 				time.Sleep(5 * time.Second)
 			}
 			for range c.wants {
-				if err := <-done; err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, <-done)
 			}
 			if calls != 1 {
 				t.Errorf("%d computed", calls)

@@ -45,9 +45,7 @@ func TestEngineKeys(t *testing.T) {
 				if _, err := items.Save(t.Context(), optimistic.Item{Attributes: key}); !errors.Is(err, optimistic.ErrConflict) {
 					t.Errorf("create: %v, want a conflict", err)
 				}
-				if err := items.Delete(t.Context(), made); !errors.Is(err, optimistic.ErrConflict) {
-					t.Errorf("delete of what was changed: %v, want a conflict", err)
-				}
+				locktest.Is(t, items.Delete(t.Context(), made), optimistic.ErrConflict)
 				locktest.Check(t, items.Delete(t.Context(), again))
 			})
 		})

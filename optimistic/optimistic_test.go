@@ -117,9 +117,7 @@ func TestConflict(t *testing.T) {
 	if conflict, ok = errors.AsType[*optimistic.ConflictError](err); !ok || conflict.Current != nil || !strings.Contains(err.Error(), "not there") {
 		t.Errorf("save of what was deleted: %v, want a conflict without an item", err)
 	}
-	if err := items.Delete(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
-		t.Errorf("delete of what was deleted: %v", err)
-	}
+	locktest.Is(t, items.Delete(t.Context(), old), optimistic.ErrConflict)
 }
 
 // TestRecreatedItem checks that an item that was created again is not taken for the old
@@ -136,14 +134,10 @@ func TestRecreatedItem(t *testing.T) {
 	if _, err := items.Save(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
 		t.Errorf("save of what was loaded before: %v, want a conflict", err)
 	}
-	if err := items.Delete(t.Context(), old); !errors.Is(err, optimistic.ErrConflict) {
-		t.Errorf("delete of what was loaded before: %v, want a conflict", err)
-	}
+	locktest.Is(t, items.Delete(t.Context(), old), optimistic.ErrConflict)
 	check := locktest.Must(items.CheckItem(old))
 	_, err := table.Client("b").TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{check}})
-	if err := items.Outcome(err, 0, old); !errors.Is(err, optimistic.ErrConflict) {
-		t.Errorf("check of what was loaded before: %v, want a conflict", err)
-	}
+	locktest.Is(t, items.Outcome(err, 0, old), optimistic.ErrConflict)
 }
 
 // TestMissingItem checks that a missing item is reported or created.
@@ -196,9 +190,7 @@ func TestItemsWithoutVersion(t *testing.T) {
 			if _, err := items.Save(t.Context(), second); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("the second save: %v, want a conflict", err)
 			}
-			if err := items.Delete(t.Context(), second); !errors.Is(err, optimistic.ErrConflict) {
-				t.Errorf("delete: %v, want a conflict", err)
-			}
+			locktest.Is(t, items.Delete(t.Context(), second), optimistic.ErrConflict)
 			locktest.Check(t, items.Delete(t.Context(), saved))
 			if _, err := items.Save(t.Context(), first); !errors.Is(err, optimistic.ErrConflict) {
 				t.Errorf("save of what was deleted: %v, want a conflict", err)
@@ -424,9 +416,7 @@ func TestWrongTable(t *testing.T) {
 // TestNilOptions checks that options that are nil are left out.
 func TestNilOptions(t *testing.T) {
 	items, _ := open(t, queuelocktest.NewTable(t), "a", optimistic.Config{})
-	if _, err := items.Save(t.Context(), fresh(1), nil, optimistic.WithToken("one"), nil); err != nil {
-		t.Error(err)
-	}
+	locktest.Must(items.Save(t.Context(), fresh(1), nil, optimistic.WithToken("one"), nil))
 	if item, err := items.Update(t.Context(), order, increment, nil); err != nil || !item.Wrote("one") || counter(item) != 2 {
 		t.Errorf("%+v: %v", item, err)
 	}

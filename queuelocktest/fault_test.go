@@ -72,9 +72,7 @@ func TestFaults(t *testing.T) {
 			if injection.Fired() != 1 || !strings.Contains(table.Log(), test.fault.String()) {
 				t.Errorf("fired %d times, want once and in the log:\n%s", injection.Fired(), table.Log())
 			}
-			if _, err := count(t, alice, "e", "s"); err != nil {
-				t.Errorf("after the fault: %v", err)
-			}
+			locktest.Must(count(t, alice, "e", "s"))
 		})
 	}
 }
@@ -269,9 +267,7 @@ func TestFirstMatchingFault(t *testing.T) {
 		if got := codeOf(put(t, bob, "e", "s")); got != "Second" {
 			t.Errorf("after removing the first: %s, want Second", got)
 		}
-		if err := put(t, bob, "e", "s"); err != nil {
-			t.Errorf("all faults used up or removed: %v", err)
-		}
+		locktest.Check(t, put(t, bob, "e", "s"))
 	})
 }
 

@@ -3,7 +3,6 @@ package docs_test
 import (
 	"regexp"
 	"strings"
-	"testing"
 )
 
 // layOut prints an expression with one action, and one part of the condition, a
@@ -165,17 +164,4 @@ func closes(s string, i int) int {
 		}
 	}
 	return -1
-}
-
-func TestLayOut(t *testing.T) {
-	for _, c := range []struct{ expression, want string }{
-		{"IF attribute_not_exists (pk)", "  IF attribute_not_exists(pk)"},
-		{"REMOVE a, b SET c = if_not_exists(c, d), e = 1 IF (a = 1) AND ((b BETWEEN 0 AND 2) OR (c = 1))",
-			"  REMOVE a,\n         b\n  SET c = if_not_exists(c, d),\n      e = 1\n  IF a = 1 AND (b BETWEEN 0 AND 2 OR c = 1)"},
-		{"IF ((a = 1) AND (b = 2)) AND ((c = 3) AND ((d = 4) OR (e = 5)))", "  IF a = 1 AND b = 2 AND c = 3 AND (d = 4 OR e = 5)"},
-	} {
-		if got := layOut(c.expression); got != c.want {
-			t.Errorf("%s is laid out as %q, want %q", c.expression, got, c.want)
-		}
-	}
 }

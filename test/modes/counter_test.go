@@ -55,9 +55,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 			}
 			locktest.Release(t, lock)
 		}
-		if _, err := c.Operator().Sweep(t.Context(), keys[0]); err != nil {
-			t.Error(err)
-		}
+		locktest.Must(c.Operator().Sweep(t.Context(), keys[0]))
 		if n := len(locktest.Counters(table)); n != 2 {
 			t.Errorf("%d counters, want 2", n)
 		}

@@ -51,16 +51,12 @@ func TestDowngrade(t *testing.T) {
 		locktest.StillWaits(t, "a writer", writer)
 		locktest.StillWaits(t, "a reader behind a writer", behind)
 		// The downgraded lock can still write, but what it sent before cannot come now.
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Errorf("a write after the downgrade: %v", err)
-		}
+		locktest.Check(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 		if err := locktest.WithCondition(t, table, exclusive); err == nil {
 			t.Error("a write of before the downgrade was made beside readers")
 		}
 		time.Sleep(2 * time.Minute) // heartbeats go on
-		if err := lock.Err(); err != nil {
-			t.Errorf("the downgraded lock: %v", err)
-		}
+		locktest.Check(t, lock.Err())
 		locktest.Release(t, lock)
 		time.Sleep(5 * time.Second)
 		locktest.StillWaits(t, "a writer beside two readers", writer)
@@ -74,16 +70,12 @@ func TestDowngradeRefusals(t *testing.T) {
 		a, dbA, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		released := locktest.Acquire(t, a, waitpolicy.NoWait)
 		locktest.Release(t, released)
-		if err := released.Downgrade(t.Context()); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("after the release: %v", err)
-		}
+		locktest.Is(t, released.Downgrade(t.Context()), queuelock.ErrReleased)
 		lost := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		next := locktest.Acquire(t, b, waitpolicy.For(time.Minute))
 		dbA.Heal()
-		if err := lost.Downgrade(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("after the loss: %v", err)
-		}
+		locktest.Is(t, lost.Downgrade(t.Context()), queuelock.ErrLost)
 		if next.Shared() {
 			t.Error("the next holder shares")
 		}

@@ -37,9 +37,7 @@ func TestDeletedItem(t *testing.T) {
 		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("UpdateAndRelease gave %v", err)
 		}
-		if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("Release gave %v", err)
-		}
+		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 		time.Sleep(time.Minute)
 		if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
 			t.Errorf("it was made again, or rows are left: %v, %v", u.Get(key), table.Items())
@@ -100,9 +98,7 @@ func TestDeletedItem(t *testing.T) {
 				case got = <-waiting:
 				case got = <-third:
 				}
-				if got.Err != nil {
-					t.Fatal(got.Err)
-				}
+				locktest.OK(t, got.Err)
 				if !held.Ticket().Less(got.Lock.Ticket()) {
 					t.Errorf("ticket %s after %s of the same item", got.Lock.Ticket(), held.Ticket())
 				}

@@ -66,9 +66,7 @@ func TestItemLock(t *testing.T) {
 					want["amount"] = av.Num(101 + 2*turn)
 					locktest.EqualItems(t, "what UpdateAndRelease returned", locktest.Updated(t, lock, locktest.AddOne()), want)
 					next := <-waiting
-					if next.Err != nil {
-						t.Fatal(next.Err)
-					}
+					locktest.OK(t, next.Err)
 					locktest.EqualItems(t, "the item at the next lock", next.Lock.Item(), want)
 					if !lock.Ticket().Less(next.Lock.Ticket()) {
 						t.Errorf("ticket %s after %s", next.Lock.Ticket(), lock.Ticket())

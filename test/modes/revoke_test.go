@@ -38,9 +38,7 @@ func askedWithin(t *testing.T, lock *queuelock.Lock, most time.Duration) {
 	if took := time.Since(begun); took > most {
 		t.Errorf("asked after %v, want %v at most", took, most)
 	}
-	if err := lock.Err(); err != nil {
-		t.Errorf("it is not held any more: %v", err)
-	}
+	locktest.Check(t, lock.Err())
 }
 
 // notAsked checks that a holder has not heard that it was asked.

@@ -32,9 +32,7 @@ func TestConsecutiveReaders(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		for i, done := range waiting {
 			got := <-done
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
+			locktest.OK(t, got.Err)
 			if took := got.At.Sub(begun); took > 5*time.Second {
 				t.Errorf("reader %d was admitted after %v", i, took)
 			}
