@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
@@ -59,15 +60,11 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestLateWarning checks that a warning is given late rather than not at all. A process
-// that was paused past a margin, or past the deadline, is warned before the loss is
-// reported. The first warning holds the keeper up here, as a pause would.
+// TestLateWarning checks that a process that was paused past the deadline is warned before the loss is reported. The first
+// warning holds the keeper up here, as a pause would. TestMachine has an answer that comes after a pause.
 func TestLateWarning(t *testing.T) {
-	stall := func(c *heartbeat.Config, margin, stands time.Duration) {
-		c.Warnings = append(c.Warnings, heartbeat.Warning{Margin: margin, Func: func() { time.Sleep(stands) }})
-	}
-	bubble("past the deadline", t, func(t *testing.T) {
-		for range 50 {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
 			c, b := warned(10 * time.Second)
 			c.First = 2 * time.Hour // no renewal waits for the keeper
 			var k *heartbeat.Keeper
@@ -81,7 +78,7 @@ func TestLateWarning(t *testing.T) {
 					told = false
 				}
 			}
-			stall(&c, 20*time.Second, time.Hour)
+			c.Warnings = append(c.Warnings, heartbeat.Warning{Margin: 20 * time.Second, Func: func() { time.Sleep(time.Hour) }})
 			k = heartbeat.Start(t.Context(), time.Now(), c, newTable(func(context.Context, int) error { return errNetwork }).renew)
 			close(started)
 			<-k.Lost()
@@ -89,35 +86,6 @@ func TestLateWarning(t *testing.T) {
 				t.Errorf("rung at %v, with the loss reported before: %v", b.rung, told)
 			}
 			k.Stop()
-		}
-	})
-	// The answer that ends the danger comes when the process wakes.
-	bubble("past the margin, and renewed", t, func(t *testing.T) {
-		for range 50 {
-			c, b := warned(10 * time.Second)
-			stall(&c, 20*time.Second, 15*time.Second) // from 38 s to 53 s
-			tb := newTable(func(context.Context, int) error {
-				time.Sleep(23 * time.Second) // from 30 s to 53 s
-				return nil
-			})
-			k := heartbeat.Start(t.Context(), time.Now(), c, tb.renew)
-			time.Sleep(54 * time.Second)
-			wantKept(t, k)
-			if b.times() != "[53s]" {
-				t.Errorf("rung at %s, want when the process woke", b.times())
-			}
-			k.Stop()
-		}
-	})
-	bubble("found out by Check", t, func(t *testing.T) {
-		for range 50 {
-			c, b := warned(10 * time.Second)
-			c.First = 2 * time.Hour
-			k := heartbeat.Start(t.Context(), time.Now().Add(-time.Hour), c, newTable(nil).renew)
-			if k.Check() == nil || b.times() != "[0s]" {
-				t.Errorf("%v, rung at %s", k.Check(), b.times())
-			}
-			k.Stop()
-		}
-	})
+		})
+	}
 }
