@@ -2,8 +2,6 @@ package modes_test
 
 import (
 	"errors"
-	"fmt"
-	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
-	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -68,53 +65,4 @@ func TestDeletedItem(t *testing.T) {
 			t.Error("the update made it again")
 		}
 	})
-	// A new item counts from 1 again. Tickets of the old one must not be claimed
-	// of it.
-	for _, turns := range []int{0, 3} {
-		locktest.InTable(t, fmt.Sprint("and created again, with turns: ", turns), func(t *testing.T, table *queuelocktest.Table) {
-			u, key, whole := locktest.NewOrder(t, table)
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, dbB, c := pair(t, table, queuelock.Config{}, "b", "c")
-			for range 9 {
-				locktest.Release(t, locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait))
-			}
-			old := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait) // ticket 10
-			waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.Forever)
-			synctest.Wait()
-			dbB.Partition() // it does not see what happens now
-			u.Delete(key)
-			u.Put(whole)
-			for range turns {
-				locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait))
-			}
-			held := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-			dbB.Heal()
-			third := locktest.QueueUpForItem(t.Context(), a, u.Key(key), waitpolicy.Forever)
-			time.Sleep(2 * time.Second)
-			locktest.Updated(t, held, locktest.AddOne())
-			for range 2 {
-				var got locktest.ItemOutcome
-				select {
-				case got = <-waiting:
-				case got = <-third:
-				}
-				locktest.OK(t, got.Err)
-				if !held.Ticket().Less(got.Lock.Ticket()) {
-					t.Errorf("ticket %s after %s of the same item", got.Lock.Ticket(), held.Ticket())
-				}
-				held = got.Lock
-				locktest.Updated(t, held, locktest.AddOne())
-			}
-			if !errors.Is(old.Err(), queuelock.ErrLost) {
-				<-old.Context().Done()
-			}
-			if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(103)) {
-				t.Errorf("the amount is %v", got)
-			}
-			time.Sleep(time.Minute)
-			if rows := table.Items(); len(rows) != 0 {
-				t.Errorf("rows are left: %v", rows)
-			}
-		})
-	}
 }

@@ -3,17 +3,15 @@ package modes_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/itemkey"
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
@@ -72,52 +70,29 @@ func TestLookAtItem(t *testing.T) {
 
 // TestQueueOfItem checks that an item's queue is found by every way of writing its key, and by no other item's.
 func TestQueueOfItem(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		prefixed, _ := locktest.Open(t, table, "prefixed", queuelock.Config{ItemPrefix: "l_"})
-		entity := func(c *queuelock.Client, name string, key av.Item) string {
-			return locktest.Must(c.Viewer().Inspect(t.Context(), queuelock.ItemKey{Table: name, Key: key})).Entity
+	entity := func(prefix string, key av.Item) string {
+		return itemkey.Entity(&queue.Home{Table: "orders", Prefix: prefix, Key: key})
+	}
+	long := strings.Repeat("ä", 1000)
+	seen := map[string]av.Item{}
+	for _, key := range []av.Item{
+		{"id": av.Str("a")}, {"id": av.Str(`a" "sort" S:"b`)}, {"id": av.Str("a"), "sort": av.Str("b")}, {"id": av.Num(1)}, {"id": av.Str("1")}, {"id": av.Bin('1')},
+		{"id": av.Num(10)}, {"id": av.Num(-1)}, {"id": av.Str("a"), "sort": av.Num(1)}, {"sort": av.Str("a")},
+		{"id": av.Str(long)}, {"id": av.Str(long + "x")}, {"id": av.Str(long), "sort": av.Str(long[:1000])}, {"id": av.Str(long), "sort": av.Str(long[:998])},
+	} {
+		got := entity("", key)
+		if other, ok := seen[got]; ok || got == "" || len(got) > 2048 || entity("l_", key) == got {
+			t.Errorf("%s has the queue %q of %s", locktest.PlainItem(key), got, locktest.PlainItem(other))
 		}
-		long := strings.Repeat("ä", 1000)
-		keys := []av.Item{
-			{"id": av.Str("a")}, {"id": av.Str(`a" "sort" S:"b`)}, {"id": av.Str("a"), "sort": av.Str("b")}, {"id": av.Num(1)}, {"id": av.Str("1")}, {"id": av.Bin('1')},
-			{"id": av.Num(10)}, {"id": av.Num(-1)}, {"id": av.Str("a"), "sort": av.Num(1)}, {"sort": av.Str("a")},
-			{"id": av.Str(long)}, {"id": av.Str(long + "x")}, {"id": av.Str(long), "sort": av.Str(long[:1000])}, {"id": av.Str(long), "sort": av.Str(long[:998])},
-		}
-		seen := map[string]av.Item{}
-		for _, key := range keys {
-			u := locktest.ItemTable{T: t, Name: "orders", DB: table.Client("user")}
-			in := &dynamodb.CreateTableInput{TableName: &u.Name, BillingMode: types.BillingModePayPerRequest}
-			for _, attribute := range []string{"id", "sort"} {
-				if v := key[attribute]; v != nil {
-					kind := types.KeyTypeHash
-					if len(in.KeySchema) > 0 {
-						kind = types.KeyTypeRange
-					}
-					scalar := map[string]types.ScalarAttributeType{"*types.AttributeValueMemberS": "S", "*types.AttributeValueMemberN": "N", "*types.AttributeValueMemberB": "B"}[fmt.Sprintf("%T", v)]
-					in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(attribute), KeyType: kind})
-					in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(attribute), AttributeType: scalar})
+		seen[got] = key
+		if n, ok := key["id"].(*types.AttributeValueMemberN); ok {
+			for _, same := range []string{n.Value + ".0", n.Value + "0e-1", n.Value + ".00E+0"} {
+				if again := entity("", av.With(key, av.Item{"id": av.Num(same)})); again != got {
+					t.Errorf("%s has the queue %q, and %s %q", n.Value, got, same, again)
 				}
 			}
-			locktest.Must(u.DB.CreateTable(t.Context(), in))
-			got := entity(c, "orders", key)
-			if other, ok := seen[got]; ok || got == "" || len(got) > 2048 {
-				t.Errorf("%s has the queue %q of %s", locktest.PlainItem(key), got, locktest.PlainItem(other))
-			}
-			seen[got] = key
-			if entity(prefixed, "orders", key) == got {
-				t.Errorf("another prefix has the same queue")
-			}
-			if n, ok := key["id"].(*types.AttributeValueMemberN); ok {
-				for _, same := range []string{n.Value + ".0", n.Value + "0e-1", n.Value + ".00E+0"} {
-					if again := entity(c, "orders", av.With(key, av.Item{"id": av.Num(same)})); again != got {
-						t.Errorf("%s has the queue %q, and %s %q", n.Value, got, same, again)
-					}
-				}
-			}
-			locktest.Must(u.DB.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &u.Name}))
 		}
-	})
+	}
 }
 
 // TestInspectItem checks that Inspect shows the holder and the waiters of an item.
