@@ -35,31 +35,6 @@ func TestExtend(t *testing.T) {
 	})
 }
 
-// TestExtendWithoutInterval checks that a lease without an interval is renewed by Extend
-// alone, and that a failure is not retried.
-func TestExtendWithoutInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		tb := newTable(func(_ context.Context, n int) error {
-			if n == 2 {
-				return errNetwork
-			}
-			return nil
-		})
-		k := heartbeat.Start(t.Context(), start, heartbeat.Config{TTL: time.Minute, Margin: 2 * time.Second}, tb.renew)
-		for _, want := range []error{nil, errNetwork} {
-			time.Sleep(10 * time.Second)
-			if err := k.Extend(t.Context()); !errors.Is(err, want) {
-				t.Errorf("%v, want %v", err, want)
-			}
-		}
-		wantLoss(t, k, start, 68*time.Second, heartbeat.Unreachable)
-		if sent, _, _ := tb.seen(); fmt.Sprint(sent) != "[10s 20s]" {
-			t.Errorf("renewals were sent at %v", sent)
-		}
-	})
-}
-
 // TestExtendDuringRenewal checks that Extend waits for the renewal under way and sends
 // one of its own. A renewal sent before the call says nothing of a lease that runs from
 // now. The calls that wait for it share the next.
