@@ -2,7 +2,6 @@ package modes_test
 
 import (
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -110,21 +109,4 @@ func TestUpdateOfBadEntry(t *testing.T) {
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 		locktest.Updated(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), locktest.AddOne())
 	})
-}
-
-// TestOptionsOfItems checks that LockItem does not take an option that cannot apply to an item, and that its lock has no
-// method that cannot work.
-func TestOptionsOfItems(t *testing.T) {
-	for name, opt := range map[string]queuelock.AcquireOption{
-		"Shared": queuelock.Shared(), "Permits": queuelock.Permits(2), "FailClosed": queuelock.FailClosed(), "OnHandle": queuelock.OnHandle(nil),
-	} {
-		if _, is := opt.(queuelock.Option); is {
-			t.Errorf("LockItem takes %s", name)
-		}
-	}
-	for _, name := range []string{"Downgrade", "Handle", "Key", "Shared"} {
-		if _, has := reflect.TypeFor[*queuelock.ItemLock]().MethodByName(name); has {
-			t.Errorf("an ItemLock has the method %s", name)
-		}
-	}
 }

@@ -63,33 +63,6 @@ func TestKindOfQueue(t *testing.T) {
 	})
 }
 
-// TestSharedRequests checks that shared locks and semaphores cost the documented requests.
-func TestSharedRequests(t *testing.T) {
-	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "semaphore": queuelock.Permits(2)} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
-			b, db, a := pair(t, table, queuelock.Config{}, "b", "a")
-			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt))
-			var held *queuelock.Lock
-			if spent := locktest.Cost(table, func() { held = locktest.Acquire(t, a, waitpolicy.NoWait, opt) }); spent.Sent != 1 {
-				t.Errorf("idle: %+v, want one request", spent)
-			}
-			second := locktest.Acquire(t, b, waitpolicy.Forever, opt)
-			locktest.Release(t, held)
-			locktest.Release(t, second)
-			time.Sleep(time.Second)
-			counts := db.Counts()
-			polls := counts["Query"].Sent + counts["GetItem"].Sent
-			if spent := counts.Total(); spent.Sent-polls > 6 || polls > 1 {
-				t.Errorf("joining and leaving took %d requests and %d polls, want at most 6 and 1\n%s", spent.Sent-polls, polls, table.Log())
-			}
-			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait, opt)) }); spent.Sent != 2 {
-				t.Errorf("idle again: %+v, want two requests", spent)
-			}
-		})
-	}
-}
-
 // TestRecordWithoutMode checks that a reader gets an error that names a record without
 // the mode of its holders. Such a record refuses readers permanently. They get this error
 // in every scope, and do not ask again.
