@@ -87,12 +87,15 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestImportDirection checks that packages import only packages below them.
+// TestImportDirection checks that packages import only packages below them, and that internal/retry alone has pauses.
 func TestImportDirection(t *testing.T) {
 	t.Chdir(root)
 	for i, floor := range floors {
 		for _, file := range sourcesOf(t, floor) {
 			for _, path := range importsOf(t, file) {
+				if strings.HasPrefix(path, "github.com/cenkalti/backoff") && floor != "internal/retry" {
+					t.Errorf("%s has pauses of its own: it imports %s", file, path)
+				}
 				rest, ours := strings.CutPrefix(path, module)
 				if !ours {
 					continue
@@ -102,24 +105,6 @@ func TestImportDirection(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestOneRetryPolicy checks that internal/retry alone has pauses of backoff's.
-func TestOneRetryPolicy(t *testing.T) {
-	t.Chdir(root)
-	var found []string
-	for _, floor := range floors {
-		for _, file := range sourcesOf(t, floor) {
-			for _, path := range importsOf(t, file) {
-				if strings.HasPrefix(path, "github.com/cenkalti/backoff") {
-					found = append(found, floor)
-				}
-			}
-		}
-	}
-	if !slices.Equal(found, []string{"internal/retry"}) {
-		t.Errorf("backoff is imported by %q", found)
 	}
 }
 

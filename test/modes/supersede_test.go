@@ -50,31 +50,6 @@ func TestSupersede(t *testing.T) {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
 	})
-	locktest.InTable(t, "OfOneClient", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
-		var all []<-chan locktest.Outcome
-		for range 10 { // at once: ten pushes
-			all = append(all, locktest.LockBy(t, b, latest))
-		}
-		time.Sleep(30 * time.Second)
-		waits := 0
-		for _, done := range all {
-			select {
-			case got := <-done:
-				if !errors.Is(got.Err, queuelock.ErrSuperseded) {
-					t.Error(got.Err)
-				}
-			default:
-				waits++
-				defer func() { locktest.Release(t, locktest.Within(t, "the latest", time.Minute, done).Lock) }()
-			}
-		}
-		if waits != 1 {
-			t.Errorf("%d wait, want one", waits)
-		}
-		locktest.Release(t, held)
-	})
 	locktest.InTable(t, "BehindAnotherOfItsClient", func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		locktest.Acquire(t, a, waitpolicy.Forever)
