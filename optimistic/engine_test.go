@@ -12,8 +12,7 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// What the tests in bubbles show of the embedded engine must be true of the
-// others as well.
+// What the tests in bubbles show of the embedded engine must be true of the others as well.
 
 // TestEngineKeys checks that tables may have any key. Any key schema, and names that are
 // reserved words.
@@ -52,39 +51,68 @@ func TestEngineKeys(t *testing.T) {
 	}
 }
 
-func TestEngineConflictsAndTransactions(t *testing.T) {
+// TestEngineTransactions checks that a transaction saves an item together with others, and what conflicts with it.
+func TestEngineTransactions(t *testing.T) {
 	onEveryEngine(t, keyed([2]string{"pk", "S"}, [2]string{"sk", "S"}), func(t *testing.T, table *queuelocktest.Table) {
 		items, db := open(t, table, "a", optimistic.Config{})
-		transact := func(item optimistic.Item) (optimistic.Item, error) {
+		transact := func(item optimistic.Item, opts ...optimistic.Option) (optimistic.Item, error) {
 			t.Helper()
-			put, saved, err := items.SaveItem(item)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(put)})
-			return saved, items.Outcome(err, 0, saved)
+			put, saved, err := items.SaveItem(item, opts...)
+			locktest.OK(t, err)
+			outbox := optimistic.Item{Attributes: attributes{"pk": str("outbox"), "sk": str(saved.Tag())}}
+			row, _, err := items.SaveItem(outbox)
+			locktest.OK(t, err)
+			_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(row, put)})
+			return saved, items.Outcome(err, 1, saved)
 		}
-		old := locktest.Must(transact(fresh(1)))
-		now := save(t, items, old)
-		_, transactErr := transact(old)
-		_, saveErr := items.Save(t.Context(), old)
-		for _, err := range []error{transactErr, saveErr} {
-			var conflict *optimistic.ConflictError
-			if !errors.As(err, &conflict) {
-				t.Errorf("%v, want a conflict", err)
-			} else if conflict.Current != nil && conflict.Current.Tag() != now.Tag() || err == saveErr && conflict.Current == nil {
-				t.Errorf("current is %+v, want tag %s", conflict.Current, now.Tag())
-			}
+		first := locktest.Must(transact(fresh(1)))
+		if got := load(t, items); got.Tag() != first.Tag() || got.Version() != 1 {
+			t.Errorf("%+v, want what SaveItem returned", got)
 		}
-		locktest.OK(t, items.Delete(t.Context(), now))
-		if _, err := items.Save(t.Context(), now); !errors.Is(err, optimistic.ErrConflict) {
-			t.Errorf("save of what was deleted: %v", err)
+		lost := db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
+		second, err := transact(first, optimistic.WithToken("charge-9"))
+		if err != nil || lost.Fired() != 1 {
+			t.Errorf("a lost answer: %v", err)
 		}
-		write(t, table, attributes{"pk": order["pk"], "sk": order["sk"]})
+		_, err = transact(first)
+		var conflict *optimistic.ConflictError
+		if !errors.As(err, &conflict) || !errors.Is(err, optimistic.ErrConflict) {
+			t.Errorf("%v, want a conflict", err)
+		} else if conflict.Current != nil && conflict.Current.Tag() != second.Tag() {
+			t.Errorf("current is %+v", conflict.Current)
+		}
+		_, err = items.Save(t.Context(), first)
+		if c, ok := errors.AsType[*optimistic.ConflictError](err); !ok || c.Current == nil || c.Current.Tag() != second.Tag() {
+			t.Errorf("save: %v, want a conflict with tag %s", err, second.Tag())
+		}
+		if n := len(table.Items()); n != 3 {
+			t.Errorf("%d items, want the order and two rows of the outbox", n)
+		}
+		// The same write again, by a program that does not know of it.
+		put, saved, err := items.SaveItem(first, optimistic.WithToken("charge-9"))
+		locktest.OK(t, err)
+		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(put)})
+		if conflict != nil && conflict.Current != nil { // an engine that returns it
+			locktest.Check(t, items.Outcome(err, 0, saved))
+		}
+		if got := items.Outcome(err, 7, saved); got != err {
+			t.Errorf("%v, want the error itself for a part that is not there", got)
+		}
+
+		check := locktest.Must(items.CheckItem(second))
+		locktest.Must(db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(check)}))
+		remove := locktest.Must(items.DeleteItem(second))
+		locktest.Must(db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: parts(remove)}))
+		if _, err := items.Load(t.Context(), order); !errors.Is(err, optimistic.ErrNotFound) {
+			t.Errorf("%v, want that it was deleted", err)
+		}
+		_, err = items.Save(t.Context(), second)
+		locktest.Is(t, err, optimistic.ErrConflict)
+
+		write(t, table, attributes{"pk": order["pk"], "sk": order["sk"]}) // without a version
 		taken := load(t, items)
 		save(t, items, taken)
-		if _, err := items.Save(t.Context(), taken); !errors.Is(err, optimistic.ErrConflict) {
-			t.Errorf("second save of an item without a version: %v", err)
-		}
+		_, err = items.Save(t.Context(), taken)
+		locktest.Is(t, err, optimistic.ErrConflict)
 	})
 }
