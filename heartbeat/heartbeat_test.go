@@ -450,3 +450,37 @@ func TestCauseOfLoss(t *testing.T) {
 		})
 	}
 }
+
+var endless = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, First: 30 * time.Second, Endless: true}
+
+// TestEndlessLease checks that a lease without an end has no deadline.
+func TestEndlessLease(t *testing.T) {
+	for name, answer := range map[string]func(context.Context, int) error{
+		"renewals fail":   func(context.Context, int) error { return errNetwork },
+		"a renewal hangs": func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() },
+		"renewals succeed": func(ctx context.Context, _ int) error {
+			if _, bounded := ctx.Deadline(); bounded {
+				t.Error("a renewal has a deadline")
+			}
+			return nil
+		},
+	} {
+		bubble(name, t, func(t *testing.T) {
+			c := endless
+			c.Warnings = []heartbeat.Warning{{Margin: time.Minute, Func: func() { t.Error("warned of a deadline") }}}
+			tb := newTable(answer)
+			k := heartbeat.Start(t.Context(), time.Now(), c, tb.renew)
+			if !k.Deadline().IsZero() {
+				t.Errorf("its deadline is %v", k.Deadline())
+			}
+			time.Sleep(24 * time.Hour)
+			wantKept(t, k)
+			k.Stop()
+			wantKept(t, k)
+			sent, underWay, most := tb.seen()
+			if name != "a renewal hangs" && (len(sent) < 24*120-150 || len(sent) > 25*120) || most != 1 || underWay != 0 {
+				t.Errorf("%d renewals in a day, %d at one time, %d under way after Stop", len(sent), most, underWay)
+			}
+		})
+	}
+}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestMachine checks a machine after all sequences of up to eight events, with and without renewals of its own.
+// TestMachine checks a machine after all sequences of up to six to eight events, with and without renewals of its own, and of a
+// lease without an end.
 func TestMachine(t *testing.T) {
 	start := time.Now()
 	failed := errors.New("failed")
@@ -27,12 +28,13 @@ func TestMachine(t *testing.T) {
 		wrong := func(format string, args ...any) { t.Fatalf("%s: %s", story, fmt.Sprintf(format, args...)) }
 		if at := s.wake(); !at.IsZero() && !at.After(s.now) {
 			wrong("the next step is due in the past")
-		} else if at.IsZero() != s.over() {
+		} else if at.IsZero() != (s.over() || s.config.Endless && s.sending > 0) {
 			wrong("over %v, but the next step is at %v", s.over(), at)
 		}
-		if s.loss != nil && s.loss.Cause != Evicted && s.now.Before(s.confirmed.Add(8*second)) {
+		expired := !s.config.Endless && !s.now.Before(s.confirmed.Add(8*second))
+		if s.loss != nil && s.loss.Cause != Evicted && !expired {
 			wrong("lost before its deadline")
-		} else if s.loss == nil && !s.stopped && !s.now.Before(s.confirmed.Add(8*second)) {
+		} else if s.loss == nil && !s.stopped && expired {
 			wrong("not lost at its deadline")
 		}
 		if s.wait && !s.over() && s.sending == 0 {
@@ -59,11 +61,11 @@ func TestMachine(t *testing.T) {
 				if k < len(do.warn)-1 {
 					at = before // an answer that comes late has changed it
 				}
-				if n.deadlines[at]++; s.stopped || n.deadlines[at] > 1 || n.now.Before(at.Add(-margin)) {
+				if n.deadlines[at]++; s.stopped || at.IsZero() || n.deadlines[at] > 1 || n.now.Before(at.Add(-margin)) {
 					wrong("%d warnings of the deadline %v", n.deadlines[at], at)
 				}
 			}
-			danger := func(at time.Time) bool { return n.deadlines[at] == 0 && !n.now.Before(at.Add(-margin)) }
+			danger := func(at time.Time) bool { return !at.IsZero() && n.deadlines[at] == 0 && !n.now.Before(at.Add(-margin)) }
 			if !n.stopped && (!over && danger(before) || !n.over() && danger(n.machine.deadline)) {
 				wrong("not warned of a deadline")
 			}
@@ -95,16 +97,21 @@ func TestMachine(t *testing.T) {
 						if err == nil && !s.over() {
 							s.confirmed = s.sent
 						}
-						return s.answer(s.now, err, func() float64 { return 0.5 })
+						over := s.over()
+						do := s.answer(s.now, err, func() float64 { return 0.5 })
+						if err == ErrEvicted && !over && s.loss == nil {
+							wrong("an eviction is no loss")
+						}
+						return do
 					})
 				}
 			}
 		}
 	}
-	for _, interval := range []time.Duration{0, 4 * second} {
-		c := Config{TTL: 10 * second, Margin: 2 * second, Interval: interval, First: interval, Warnings: []Warning{{Margin: margin}}}
+	for depth, c := range map[int]Config{8: {Interval: 4 * second}, 7: {}, 6: {Interval: 4 * second, Endless: true}} {
+		c.TTL, c.Margin, c.First, c.Warnings = 10*second, 2*second, c.Interval, []Warning{{Margin: margin}}
 		s := state{machine: begin(start, c, func() float64 { return 0 }), now: start, confirmed: start}
-		visit("", s, 8)
+		visit("", s, depth)
 	}
 	t.Logf("%d states", walk)
 }
