@@ -19,6 +19,7 @@ func TestMachine(t *testing.T) {
 		now       time.Time
 		confirmed time.Time // when the last renewal that succeeded was sent
 		sending   int
+		failing   bool              // the last renewal has failed
 		deadlines map[time.Time]int // warnings of each
 		wait      bool              // Extend waits for a renewal that is sent from now on
 	}
@@ -69,6 +70,9 @@ func TestMachine(t *testing.T) {
 			if !n.stopped && (!over && danger(before) || !n.over() && danger(n.machine.deadline)) {
 				wrong("not warned of a deadline")
 			}
+			if do.lost && n.loss.Cause != Evicted && (n.loss.Cause == Unreachable) != (n.failing || n.sending > 0) {
+				wrong("lost by %v, of a renewal that fails: %v, %d under way", n.loss, n.failing, n.sending)
+			}
 			if s.stopped && do.lost && n.loss.Cause == Evicted {
 				wrong("an eviction is reported after Stop")
 			}
@@ -94,10 +98,13 @@ func TestMachine(t *testing.T) {
 					event(fmt.Sprint("answer ", err, pause), func(s *state) todo {
 						s.now = s.now.Add(pause)
 						s.sending--
-						if err == nil && !s.over() {
+						over := s.over()
+						if !over {
+							s.failing = err != nil
+						}
+						if err == nil && !over {
 							s.confirmed = s.sent
 						}
-						over := s.over()
 						do := s.answer(s.now, err, func() float64 { return 0.5 })
 						if err == ErrEvicted && !over && s.loss == nil {
 							wrong("an eviction is no loss")
