@@ -123,8 +123,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 }
 
-// cut makes all connections dead, as a firewall does that forgets them. It returns how many
-// there were.
+// cut makes all connections dead, as a firewall does that forgets them. It returns how many there were.
 func (h *host) cut() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

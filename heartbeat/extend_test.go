@@ -35,9 +35,8 @@ func TestExtend(t *testing.T) {
 	})
 }
 
-// TestExtendDuringRenewal checks that Extend waits for the renewal under way and sends
-// one of its own. A renewal sent before the call says nothing of a lease that runs from
-// now. The calls that wait for it share the next.
+// TestExtendDuringRenewal checks that Extend waits for the renewal under way, which says nothing of a lease that runs
+// from now, and sends one of its own. Calls that wait share it.
 func TestExtendDuringRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -67,8 +66,7 @@ func TestExtendDuringRenewal(t *testing.T) {
 	})
 }
 
-// TestFailedExtend checks that an Extend that fails returns the error, and the renewal is
-// tried again.
+// TestFailedExtend checks that an Extend that fails returns the error, and the renewal is tried again.
 func TestFailedExtend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -16,8 +16,7 @@ import (
 
 var rhythm = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: 2 * time.Second, First: 30 * time.Second}
 
-// bubble runs a test in a synctest bubble that ends only when every goroutine
-// of it has.
+// bubble runs a test in a synctest bubble that ends only when every goroutine of it has.
 func bubble(name string, t *testing.T, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
@@ -225,8 +224,7 @@ func TestLossString(t *testing.T) {
 	}
 }
 
-// TestStop checks that Stop waits for the renewal under way, and that nothing is sent
-// after it.
+// TestStop checks that Stop waits for the renewal under way, and that nothing is sent after it.
 func TestStop(t *testing.T) {
 	for name, stubborn := range map[string]bool{"renewal that ends with its context": false, "renewal that does not": true} {
 		bubble(name, t, func(t *testing.T) {
@@ -308,8 +306,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCancelledContext checks that a cancelled context of the caller does not end the
-// lease.
+// TestCancelledContext checks that a cancelled context of the caller does not end the lease.
 func TestCancelledContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type key struct{}

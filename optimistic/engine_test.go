@@ -14,8 +14,7 @@ import (
 
 // What the tests in bubbles show of the embedded engine must be true of the others as well.
 
-// TestEngineKeys checks that tables may have any key. Any key schema, and names that are
-// reserved words.
+// TestEngineKeys checks that tables may have any key, also with names that are reserved words.
 func TestEngineKeys(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys   [][2]string

@@ -244,8 +244,7 @@ func TestLostAnswerBesideOtherWriters(t *testing.T) {
 	}
 }
 
-// TestPermanentFaults checks that a permanent fault ends the call with the outcome as far
-// as it is known.
+// TestPermanentFaults checks that a permanent fault ends the call with the outcome as far as it is known.
 func TestPermanentFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   queuelocktest.Fault
@@ -288,8 +287,7 @@ func TestPermanentFaults(t *testing.T) {
 	}
 }
 
-// TestContextDuringWrite checks that a context that ends during a write leaves its
-// outcome unknown.
+// TestContextDuringWrite checks that a context that ends during a write leaves its outcome unknown.
 func TestContextDuringWrite(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.SwallowResponse(), "not made": queuelocktest.SwallowRequest()} {
 		bubble(t, name, func(t *testing.T, table *queuelocktest.Table) {

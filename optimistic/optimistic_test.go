@@ -53,8 +53,7 @@ func TestRequests(t *testing.T) {
 	}, 1, 1, 0)
 }
 
-// TestRequestsOfConflict checks that an update that meets a conflict costs two more
-// requests.
+// TestRequestsOfConflict checks that an update that meets a conflict costs two more requests.
 func TestRequestsOfConflict(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", optimistic.Config{})
@@ -120,8 +119,7 @@ func TestConflict(t *testing.T) {
 	locktest.Is(t, items.Delete(t.Context(), old), optimistic.ErrConflict)
 }
 
-// TestRecreatedItem checks that an item that was created again is not taken for the old
-// one.
+// TestRecreatedItem checks that an item that was created again is not taken for the old one.
 func TestRecreatedItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", optimistic.Config{})
@@ -165,8 +163,7 @@ func TestMissingItem(t *testing.T) {
 	}
 }
 
-// TestItemsWithoutVersion checks that items without a version can be updated. Items of
-// before, and those of other implementations, have no version or no tokens.
+// TestItemsWithoutVersion checks that items without a version, or without tokens, can be updated.
 func TestItemsWithoutVersion(t *testing.T) {
 	for name, extra := range map[string]attributes{
 		"no version": {}, "no tokens": {"version": num(6)},
@@ -359,8 +356,7 @@ func TestSavedItemIsCopied(t *testing.T) {
 	}
 }
 
-// TestDeadline checks that a deadline of the caller is distinguished from the timeout of
-// a request.
+// TestDeadline checks that a deadline of the caller is distinguished from the timeout of a request.
 func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

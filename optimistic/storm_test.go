@@ -14,9 +14,8 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// TestConflictStorm checks that under many conflicts no write is lost or made twice. Many
-// processes count in one item over networks that fail in all ways. What the calls said is
-// what the item shows: no update is lost and none is made twice.
+// TestConflictStorm lets many processes count in one item over networks that fail in all ways: no update is lost, and
+// none is made twice.
 func TestConflictStorm(t *testing.T) {
 	for seed := range locktest.Scaled[uint64](24, 6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

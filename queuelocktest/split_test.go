@@ -35,8 +35,7 @@ func sorts(table *queuelocktest.Table) string {
 	return all
 }
 
-// appearances are the instants at which items become visible during putBoth, and
-// that of its answer, in milliseconds.
+// appearances are the instants at which items become visible during putBoth, and that of its answer, in milliseconds.
 func appearances(t *testing.T, table *queuelocktest.Table, c *queuelocktest.Client) (seen []string, at []int64) {
 	start, done := time.Now(), make(chan error)
 	go func() { done <- putBoth(t.Context(), c) }()

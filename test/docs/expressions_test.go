@@ -86,8 +86,7 @@ expression that is not listed, or when a listed one is not sent.
   for the item as it was if it is refused.
 `
 
-// TestExpressions plays each operation, and compares what was sent with
-// testdata/expressions.md.
+// TestExpressions plays each operation, and compares what was sent with testdata/expressions.md.
 func TestExpressions(t *testing.T) {
 	sent := playAll(t)
 	found := make([][]request, len(operations))

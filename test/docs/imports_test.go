@@ -136,10 +136,8 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// TestFacade checks that the facade contains no expressions. The facade composes, and
-// holds no expression of DynamoDB's. The types of transactions are part of its interface.
-// So are the SDK client's methods, in table.go, and the builders of its expressions,
-// which UpdateAndRelease takes.
+// TestFacade checks that the facade has no expressions of DynamoDB's. The types of transactions are part of its
+// interface, as are the SDK client's methods, in table.go, and the builders that UpdateAndRelease takes.
 func TestFacade(t *testing.T) {
 	t.Chdir(root)
 	files, err := filepath.Glob("*.go")

@@ -90,8 +90,7 @@ func snippets(t *testing.T) []snippet {
 	return all
 }
 
-// files visits the module's files with the suffix, except those of hidden
-// directories.
+// files visits the module's files with the suffix, except those of hidden directories.
 func files(t *testing.T, under, suffix string, visit func(name, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(root, under), func(path string, entry fs.DirEntry, err error) error {

@@ -56,8 +56,7 @@ func (r *recorder) record(q queuelocktest.Request) bool {
 	return false
 }
 
-// playAll plays what leads to each operation of the protocol, and returns the
-// requests that were sent.
+// playAll plays what leads to each operation of the protocol, and returns the requests that were sent.
 func playAll(t *testing.T) []request {
 	r := recorder{sent: map[string][]string{}}
 	synctest.Test(t, func(t *testing.T) {
@@ -93,8 +92,7 @@ func playAll(t *testing.T) []request {
 	return all
 }
 
-// playHolder plays the first use of a key, HEARTBEAT, SETDATA, FENCE, SETTLE and
-// the fast RELEASE.
+// playHolder plays the first use of a key, HEARTBEAT, SETDATA, FENCE, SETTLE and the fast RELEASE.
 func playHolder(t *testing.T, table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) {
 	held := locktest.Acquire(t, c, waitpolicy.Forever)
 	time.Sleep(2 * time.Second)
@@ -133,8 +131,7 @@ func playOnce(t *testing.T, a, b *queuelock.Client) {
 	}
 }
 
-// playWithoutNesting plays TAKE and the seed by a client whose engine refuses a function
-// within a function.
+// playWithoutNesting plays TAKE and the seed by a client whose engine refuses a function within a function.
 func playWithoutNesting(t *testing.T, record func(queuelocktest.Request) bool) {
 	table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), locktest.WithoutNesting())
 	c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -172,8 +169,7 @@ func (u *undated) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM,
-// CLEAN UP, RESET and PASS.
+// playQueue plays TAKE, ENQUEUE, HEARTBEAT of a row, SWEEP, the hand-off, CLAIM, CLEAN UP, RESET and PASS.
 func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest.Client) {
 	held := locktest.Acquire(t, a, waitpolicy.Forever)
 	leaving, leave := context.WithCancel(t.Context())
@@ -194,8 +190,7 @@ func playQueue(t *testing.T, a, b, dead *queuelock.Client, dbDead *queuelocktest
 	locktest.Release(t, locktest.Lock(t, <-waiting))
 }
 
-// playItems plays the operations on the user's item that differ from those on a
-// record of the library's own.
+// playItems plays the operations on the user's item that differ from those on a record of the library's own.
 func playItems(t *testing.T, table *queuelocktest.Table, a, b *queuelock.Client) {
 	u, id, _ := locktest.NewOrder(t, table)
 	lock := locktest.LockItem(t, a, u.Key(id), waitpolicy.Forever)

@@ -16,8 +16,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// TestQuickStart runs the README's program as a process, with the settings that
-// "queuelock local" prints.
+// TestQuickStart runs the README's program as a process, with the settings that "queuelock local" prints.
 func TestQuickStart(t *testing.T) {
 	server := httptest.NewServer(embedded.New(embedded.Config{}))
 	defer server.Close()

@@ -16,16 +16,14 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// newDatedTable makes a table whose time is after the beginning of 2026, as that of a bubble
-// is not.
+// newDatedTable makes a table whose time is after the beginning of 2026, as that of a bubble is not.
 func newDatedTable(t *testing.T) *queuelocktest.Table {
 	now := func() time.Time { return time.Now().AddDate(27, 0, 0) }
 	return queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), queuelocktest.WithClock(now))
 }
 
-// TestRestore checks what docs/operations-table.md says of backups. A record that is
-// restored issues tickets again. In an empty table tickets are above the earlier ones, and
-// saved handles are gone.
+// TestRestore checks what docs/operations-table.md says of backups: a record that is restored issues tickets again, and
+// in an empty table tickets are above the earlier ones, and saved handles are gone.
 func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newDatedTable(t)

@@ -109,8 +109,7 @@ func wordsOf(text string) []string {
 	return all
 }
 
-// TestWords finds no banned phrase in the pages, nor in comments and string literals of
-// Go files.
+// TestWords finds no banned phrase in the pages, nor in comments and string literals of Go files.
 func TestWords(t *testing.T) {
 	hits := locktest.Must(words.Tree(os.DirFS(root)))
 	for _, hit := range hits {

@@ -179,8 +179,7 @@ func testsOf(t *testing.T, words []string) string {
 	return all.String()
 }
 
-// TestLinks follows each link to a file, and to a heading in it, and checks that
-// the tests that the pages name exist.
+// TestLinks follows each link to a file, and to a heading in it, and checks that the tests that the pages name exist.
 func TestLinks(t *testing.T) {
 	tests := sources(t, ".", "_test.go")
 	for _, p := range pages(t) {

@@ -53,8 +53,7 @@ func TestAcquireAll(t *testing.T) {
 	})
 }
 
-// TestAcquireAllArguments checks that AcquireAll refuses keys without a common ticket,
-// and calls without a key.
+// TestAcquireAllArguments checks that AcquireAll refuses keys without a common ticket, and calls without a key.
 func TestAcquireAllArguments(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	for _, test := range []struct {
@@ -136,8 +135,7 @@ func TestWithoutCommonTicket(t *testing.T) {
 	})
 }
 
-// TestAcquireAllProgress checks that AcquireAll reports its progress for each queue in its caller's
-// goroutine.
+// TestAcquireAllProgress checks that AcquireAll reports its progress for each queue in its caller's goroutine.
 func TestAcquireAllProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -175,8 +173,7 @@ func TestAcquireAllProgress(t *testing.T) {
 	})
 }
 
-// TestNextQueue checks that the next queue is entered when the row in the one before is
-// written.
+// TestNextQueue checks that the next queue is entered when the row in the one before is written.
 func TestNextQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))

@@ -89,9 +89,7 @@ func TestAcquireAllGivesUp(t *testing.T) {
 	}
 }
 
-// TestGiveUpTime checks that AcquireAll takes as long to give up many locks as few. A
-// table that does not answer takes each of the locks its whole time. Those are given back
-// side by side, however many.
+// TestGiveUpTime checks that AcquireAll takes as long to give up many locks as few: they are given back side by side.
 func TestGiveUpTime(t *testing.T) {
 	many := locktest.Scaled(100, 30)
 	for what, test := range map[string]struct {

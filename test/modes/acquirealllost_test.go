@@ -17,8 +17,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it
-// waits for the others.
+// TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it waits for the others.
 func TestLossWhileWaiting(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		locktest.InBubble(t, scope.String(), func(t *testing.T) {
@@ -43,8 +42,7 @@ func TestLossWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestContextEndsWithLoss checks that the context of several locks ends with the first
-// lock that is lost.
+// TestContextEndsWithLoss checks that the context of several locks ends with the first lock that is lost.
 func TestContextEndsWithLoss(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -110,8 +108,7 @@ func TestExtendAll(t *testing.T) {
 	})
 }
 
-// TestReleaseTriesEach checks that Release tries each of several locks. What cannot be
-// released does not keep the others from it.
+// TestReleaseTriesEach checks that Release tries each of several locks, also beside one that cannot be released.
 func TestReleaseTriesEach(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)

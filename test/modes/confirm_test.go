@@ -115,9 +115,8 @@ func TestWaiterThatGaveUp(t *testing.T) {
 	}
 }
 
-// TestDuplicateConfirmation checks that a confirmation that arrives twice confirms no
-// orphaned entry. An id that a duplicate TAKE writes again has no owner, and a duplicate
-// confirmation must not make it a permanent holder.
+// TestDuplicateConfirmation checks that a confirmation that arrives twice makes no permanent holder of an id without an
+// owner, which a duplicate TAKE has written again.
 func TestDuplicateConfirmation(t *testing.T) {
 	locktest.InBubble(t, "all", func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -139,9 +138,8 @@ func TestDuplicateConfirmation(t *testing.T) {
 	})
 }
 
-// TestUnknownConfirmation checks that a confirmation of unknown outcome that cannot be
-// undone is reported. The confirmation was made, its answer was lost, and the table is
-// gone: nothing but an operator is left.
+// TestUnknownConfirmation checks that a confirmation whose answer was lost, and which cannot be undone, is reported:
+// nothing but an operator is left.
 func TestUnknownConfirmation(t *testing.T) {
 	for name, wait := range map[string]waitpolicy.Wait{
 		"no wait": waitpolicy.NoWait, "attempts": waitpolicy.Attempts(20, time.Second), "a time": waitpolicy.For(20 * time.Second), "for ever": waitpolicy.Forever,

@@ -29,8 +29,7 @@ func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 	}
 }
 
-// TestEntityNamedAsCounter checks that an entity may have the name of a counter. The
-// counter of all queues has the partition key of an entity that may exist.
+// TestEntityNamedAsCounter checks that an entity may have the name of a counter.
 func TestEntityNamedAsCounter(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		keys := []queuelock.Key{{Entity: "ticket-master", Reason: "current"}, {Entity: "ticket-master", Reason: "ticket-master"}, {Entity: "current", Reason: "ticket-master"}}
@@ -62,8 +61,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 	})
 }
 
-// TestLostCounter checks that a counter that was lost is raised above the tickets of the
-// queue.
+// TestLostCounter checks that a counter that was lost is raised above the tickets of the queue.
 func TestLostCounter(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)
@@ -137,8 +135,7 @@ func TestEnterBeforeRow(t *testing.T) {
 	}
 }
 
-// TestLostAnswerOfEnter checks that an ENTER whose answer was lost is found by its
-// id. The answer of an ENTER that was served is lost: its id is found.
+// TestLostAnswerOfEnter checks that an ENTER whose answer was lost is found by its id.
 func TestLostAnswerOfEnter(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.SharedScope)

@@ -175,8 +175,7 @@ func TestEvictWithoutAnswers(t *testing.T) {
 	})
 }
 
-// TestEvictOfItem checks that an operator ends the turn of an item's holder, whose
-// updates are refused then.
+// TestEvictOfItem checks that an operator ends the turn of an item's holder, whose updates are refused then.
 func TestEvictOfItem(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, operator := locktest.Two(t, table, locktest.TenSeconds, "hangs", "operator")

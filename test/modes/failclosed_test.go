@@ -84,8 +84,7 @@ func TestNoDeadline(t *testing.T) {
 	})
 }
 
-// TestCrashedFailClosedHolder checks that waiters wait for a crashed fail-closed holder until it is
-// evicted.
+// TestCrashedFailClosedHolder checks that waiters wait for a crashed fail-closed holder until it is evicted.
 func TestCrashedFailClosedHolder(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InBubble(t, how, func(t *testing.T) {

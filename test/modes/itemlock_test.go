@@ -94,8 +94,7 @@ func TestItemLock(t *testing.T) {
 	}
 }
 
-// TestReservedNames checks that the attribute names of the lock are not overwritten on an
-// item.
+// TestReservedNames checks that the attribute names of the lock are not overwritten on an item.
 func TestReservedNames(t *testing.T) {
 	for name, value := range map[string]types.AttributeValue{
 		"lock_granted": av.Str("x"), "lock_holders": av.Num(1), "lock_servingAfter": av.Num(1), "lock_ticketNumber": av.Str("seven"), "lock_holdMode": av.Num(3), "lock_permits": av.Num(3), "lock_scope": av.Str("x"),

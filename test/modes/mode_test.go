@@ -63,9 +63,8 @@ func TestKindOfQueue(t *testing.T) {
 	})
 }
 
-// TestRecordWithoutMode checks that a reader gets an error that names a record without
-// the mode of its holders. Such a record refuses readers permanently. They get this error
-// in every scope, and do not ask again.
+// TestRecordWithoutMode checks that a reader gets an error that names a record without the mode of its holders, in
+// every scope, and does not ask again.
 func TestRecordWithoutMode(t *testing.T) {
 	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
 		for _, entries := range []av.Item{{}, {"old-0": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(60000), "owner": av.Str("old")})}} {

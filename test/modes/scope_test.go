@@ -71,8 +71,7 @@ func TestRequestsOfScopes(t *testing.T) {
 	})
 }
 
-// TestScopeMismatch checks that a scope other than that of the queue is refused both
-// ways.
+// TestScopeMismatch checks that a scope other than that of the queue is refused both ways.
 func TestScopeMismatch(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		scopes := append([]ticket.Scope{ticket.ScopeQueue}, widerScopes...)

@@ -57,8 +57,7 @@ func TestRefusedUpdate(t *testing.T) {
 	}
 }
 
-// TestProtectedAttributes checks that an update leaves the key and the attributes of the
-// lock alone.
+// TestProtectedAttributes checks that an update leaves the key and the attributes of the lock alone.
 func TestProtectedAttributes(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		u, key, whole := locktest.NewOrder(t, table)
