@@ -21,6 +21,5 @@
 //
 //	sim          whole clusters in a synctest bubble, from a seed ("make sim")
 //	chaos        real processes, sockets and an engine that fail ("make chaos")
-//	faultproxy   plays faults over TCP, for chaos
 //	conformance  the suite that compares the engines
 package test

@@ -4,14 +4,14 @@
 // whether the locks did what they promise. It is test apparatus: "make chaos" runs
 // it, and no package of the library imports it.
 //
-//	worker processes ─► faultproxy ─► dynoxide on its database file
+//	worker processes ─► proxy ─► dynoxide on its database file
 //	    │ records                          ▲
 //	    ▼                                  │ what is left, and the ledgers
 //	   run: Plan ─► strikes                │
 //	    └── History ───────────────────► Judge ─► Report
 //
 // Its neighbours in testbed are crew (the processes), turns (their records and the
-// judge of grants), fault and faultproxy (what happens to requests). Its own parts
+// judge of grants), fault and faultnet (what happens to requests). Its own parts
 // are worker (one process), ledger (what turns write), and cmd (the command).
 //
 // # Checks

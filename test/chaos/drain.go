@@ -22,14 +22,14 @@ const slack = 1500 * time.Millisecond
 // drain looks at what is left in the table once all workers have gone: a
 // newcomer must be served, and must be able to clean up, within a lease.
 func (r *run) drain(ctx context.Context) error {
-	if err := r.proxy.Settle(ctx); err != nil {
+	if err := r.proxy.net.Settle(ctx); err != nil {
 		return err
 	}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	// Its own leases are of the usual length, and so is the time that its requests
 	// have: with the workers' a busy machine would fail the run.
-	newcomer, err := queuelock.New(client(r.proxy.URL(), transport), tableName, queuelock.Config{Owner: "newcomer"})
+	newcomer, err := queuelock.New(client(r.proxy.url, transport), tableName, queuelock.Config{Owner: "newcomer"})
 	if err != nil {
 		return err
 	}

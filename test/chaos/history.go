@@ -3,10 +3,10 @@ package chaos
 import (
 	"time"
 
+	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/workload/crew"
 	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
-	"github.com/queuelock/queuelock/test/faultproxy"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -31,9 +31,11 @@ type Span struct {
 
 // Fault is what was done to a request.
 type Fault struct {
-	At     Instant
-	Entity string // that it was about
-	Entry  faultproxy.Entry
+	At        Instant
+	Entity    string // that it was about
+	Operation string
+	Kind      fault.Kind
+	Late      bool // of a copy: it is forwarded now
 }
 
 // Error is an error that no fault explains.

@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
-	"github.com/queuelock/queuelock/test/faultproxy"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -212,7 +211,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			h.Turns[4].Asked = at(6000)
 		},
 		"a slow recovery of a partitioned waiter": func(h *History) {
-			h.Faults = []Fault{{at(5000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "Query"}}}
+			h.Faults = []Fault{{at(5000), "e", "Query", fault.SwallowRequest, false}}
 			h.Turns[4].Granted = at(9000)
 		},
 		"a slow recovery behind a dead waiter": func(h *History) {
@@ -243,10 +242,10 @@ func TestNoFalseAlarm(t *testing.T) {
 func TestFaultOfAnotherLock(t *testing.T) {
 	h := honest()
 	h.Faults = []Fault{
-		{at(5000), "other", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},
-		{at(5000), "e", faultproxy.Entry{Fate: fault.Duplicate, Operation: "UpdateItem"}},
-		{at(5000), "e", faultproxy.Entry{Fate: fault.Duplicate, Operation: "Query", Late: true}},
-		{at(3000), "e", faultproxy.Entry{Fate: fault.SwallowRequest, Operation: "UpdateItem"}},
+		{at(5000), "other", "UpdateItem", fault.SwallowRequest, false},
+		{at(5000), "e", "UpdateItem", fault.Duplicate, false},
+		{at(5000), "e", "Query", fault.Duplicate, true},
+		{at(3000), "e", "UpdateItem", fault.SwallowRequest, false},
 	}
 	if v := Judge(h); len(v.Recoveries) != 1 {
 		t.Errorf("%v", v.Disturbed)

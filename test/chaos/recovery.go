@@ -7,7 +7,6 @@ import (
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/workload/turns"
-	"github.com/queuelock/queuelock/test/faultproxy"
 )
 
 // recoveries judges how long it takes from the kill of a holder, or from when a
@@ -64,8 +63,8 @@ func (h *History) disturbed(dead turns.Turn, until Instant) (by string) {
 		return "engine down"
 	}
 	for _, f := range h.Faults {
-		if f.Entity == dead.Entity && f.At >= dead.KilledAt && f.At <= until && delays(f.Entry) {
-			return "a request met " + f.Entry.Fate.String()
+		if f.Entity == dead.Entity && f.At >= dead.KilledAt && f.At <= until && f.delays() {
+			return "a request met " + f.Kind.String()
 		}
 	}
 	rows := dead.KilledAt.Add(-h.WaiterTTL - slack)
@@ -93,11 +92,11 @@ func killedWaiting(t turns.Turn) bool { return t.KilledAt != 0 && t.Over() >= t.
 
 // delays reports whether a fault may delay a grant. What comes late does when
 // it comes, if it writes, and a duplicate only then.
-func delays(e faultproxy.Entry) bool {
-	if e.Late {
-		return e.Operation != "GetItem" && e.Operation != "Query"
+func (f Fault) delays() bool {
+	if f.Late {
+		return f.Operation != "GetItem" && f.Operation != "Query"
 	}
-	return e.Fate != fault.Duplicate
+	return f.Kind != fault.Duplicate
 }
 
 // droughts judges how long a worker waits while no turn at its lock is granted.

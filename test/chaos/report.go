@@ -94,7 +94,8 @@ func newResult(r *run) *Result {
 	for kind, n := range r.count {
 		report.Strikes[kind.String()] = n
 	}
-	for fate, n := range r.proxy.Counts() {
+	counts, _ := r.proxy.met()
+	for fate, n := range counts {
 		if report.Requests += n; fate != fault.None {
 			report.RequestFaults[fate.String()] = n
 		}

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/queuelock/queuelock/internal/workload/crew"
 	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/worker"
-	"github.com/queuelock/queuelock/test/faultproxy"
 )
 
 const (
@@ -53,7 +51,7 @@ type run struct {
 	Config
 	History
 	engine *engine
-	proxy  *faultproxy.Proxy
+	proxy  *proxy
 	crew   *crew.Crew
 	loop
 
@@ -64,21 +62,6 @@ type run struct {
 	alone  map[string]int  // by entity: how often it was left alone
 	quiet  map[string]bool // by entity: it is
 	burst  int             // number of the burst that is on
-
-	faults faults
-}
-
-// faults are what the proxy has done to requests.
-type faults struct {
-	mu  sync.Mutex
-	all []Fault // guarded by mu
-}
-
-// add takes note of a fault.
-func (f *faults) add(e faultproxy.Entry) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = append(f.all, Fault{turns.Now(), e.Label, e})
 }
 
 // Run lets workers take turns while it breaks things, and judges what they did.
@@ -120,18 +103,15 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 
 // open starts what a run needs beside the engine.
 func (r *run) open(ctx context.Context) (err error) {
-	r.proxy, err = faultproxy.Start(faultproxy.Config{
-		Upstream: r.engine.url(), Seed: r.Seed, LateMax: r.Late, Label: r.label, Log: r.faults.add,
-	})
-	if err != nil {
+	if r.proxy, err = startProxy(r.engine.url(), r.Seed, r.Late, r.label); err != nil {
 		return err
 	}
-	r.crew = crew.New(func() *exec.Cmd { return r.Command(r.proxy.URL()) })
+	r.crew = crew.New(func() *exec.Cmd { return r.Command(r.proxy.url) })
 	return queuelock.CreateTable(ctx, r.engine.db, tableName, queuelock.Config{})
 }
 
 // label is the entity that a request is about.
-func (r *run) label(_ string, body []byte) string {
+func (r *run) label(body []byte) string {
 	for _, entity := range r.History.Entities {
 		if strings.Contains(string(body), `"`+entity+`"`) {
 			return entity
@@ -153,7 +133,7 @@ func (r *run) play(ctx context.Context) error {
 		return err
 	}
 	r.Began = turns.Now()
-	r.proxy.SetMix(calm)
+	r.proxy.setMix(calm)
 	for _, s := range Plan(r.Seed, r.Duration, r.History.TTL, r.Workers, r.Config.Entities) {
 		r.after(s.At, func() { r.strike(s) })
 	}
@@ -173,7 +153,7 @@ func (r *run) play(ctx context.Context) error {
 // dismiss has all workers end, once nothing is broken any more.
 func (r *run) dismiss(ctx context.Context) error {
 	r.ending = true
-	r.proxy.SetMix(nil)
+	r.proxy.setMix(nil)
 	for _, entity := range r.History.Entities {
 		r.spare(entity, false) // duplicates that waited come now
 	}
@@ -204,8 +184,9 @@ func (r *run) close(orderly bool) error {
 	r.helper.Wait()
 	addresses := []string{r.engine.address()}
 	if r.proxy != nil {
-		r.proxy.Close()
-		addresses = append(addresses, strings.TrimPrefix(r.proxy.URL(), "http://"))
+		r.proxy.close()
+		_, r.Faults = r.proxy.met()
+		addresses = append(addresses, strings.TrimPrefix(r.proxy.url, "http://"))
 	}
 	errs = append(errs, r.engine.close())
 	for _, address := range addresses {
@@ -213,7 +194,6 @@ func (r *run) close(orderly bool) error {
 			errs = append(errs, fmt.Errorf("a process still listens at %s", address), conn.Close())
 		}
 	}
-	r.Faults = r.faults.all
 	return errors.Join(errs...)
 }
 

@@ -103,7 +103,7 @@ func (r *run) leaveAlone(entity string) {
 
 func (r *run) spare(entity string, spared bool) {
 	r.quiet[entity] = spared
-	r.proxy.Spare(entity, spared)
+	r.proxy.spare(entity, spared)
 }
 
 // spared reports whether a process waits for a lock that is left alone.
@@ -184,11 +184,11 @@ func (r *run) strikeRequests(s Strike) {
 	r.count[s.Kind]++
 	r.burst++
 	burst := r.burst
-	r.proxy.SetMix(bursts[s.Kind])
+	r.proxy.setMix(bursts[s.Kind])
 	r.show(fmt.Sprintf("%v, for %v", s.Kind, s.Length.Round(time.Millisecond)))
 	r.after(s.Length, func() {
 		if r.burst == burst && !r.ending {
-			r.proxy.SetMix(calm)
+			r.proxy.setMix(calm)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 // Package faultnet is a network inside the process: it carries the requests of a
 // real DynamoDB client to an [net/http.Handler] and plays a [fault.Fate] on each of
-// them. It is test apparatus: queuelocktest and test/sim decide the fates. The
-// carrier over TCP is its neighbour faultproxy.
+// them. It is test apparatus: queuelocktest, test/sim and test/chaos decide the fates.
 //
 // A [Network] has one engine. Each client gets its own [Connection], which is an
 // [net/http.RoundTripper] and asks its decide function for a fate for each request.
