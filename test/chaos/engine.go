@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/internal/child"
+	"github.com/queuelock/queuelock/test/chaos/worker"
 )
 
 // engineLimit bounds how long an engine may take until it answers.
@@ -76,6 +78,18 @@ func client(url string, transport *http.Transport) *dynamodb.Client {
 		Region: "local", BaseEndpoint: aws.String(url), HTTPClient: &http.Client{Transport: transport},
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
+}
+
+// Worker is the life of a worker process at an endpoint. It ends by SIGTERM, and returns its exit code.
+func Worker(endpoint string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	if worker.Work(ctx, client(endpoint, transport), os.Stdin, os.Stdout) != nil {
+		return 1 // it was reported
+	}
+	return 0
 }
 
 func (e *engine) url() string { return "http://" + e.address() }

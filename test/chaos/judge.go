@@ -10,32 +10,24 @@ import (
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 )
 
-// Verdict is what a history shows. Problems describes each violation, and the
-// numbers up to Errors count them.
+// Verdict is what a history shows.
 type Verdict struct {
-	Problems []string
+	Problems   []string       `json:"problems"`   // describes each violation. Empty: all is well
+	Violations map[string]int `json:"violations"` // counts them, by their names in the package's description
 
-	Overlaps      int // pairs of turns that intersect
-	LostUpdates   int // turns whose number another has as well, and numbers short of the writes
-	Regressions   int // tokens that are not greater than the one before, in grants and in the ledger
-	Missing       int // turns that were answered for, and are not in the ledger
-	Phantoms      int // turns that were refused, and are in it
-	Doubled       int // transactions applied twice, by no restart of the engine
-	Believers     int // stops longer than the lease after which the lock said that it was held
-	StaleAccepted int // writes of a lost or released lock that were made although a later one was granted
-	Slow          int // undisturbed recoveries beyond the lease and slack
-	Stuck         int // waits in which no client was served for longer than stuckLimit
-	Orphans       int // what is left when all have left
-	Errors        int // errors that no fault explains
+	Stops        int             `json:"holders_stopped"`                // longer than the lease, and judged
+	StaleRefused int             `json:"stale_writes_refused"`           // writes of a lost lock that the fence refused
+	LateRefused  int             `json:"late_writes_refused"`            // writes after a release that the fence refused
+	StaleAlone   int             `json:"stale_writes_with_nobody_after"` // both, that were made: no client had been served since
+	Repeated     int             `json:"repeated_by_a_restarted_engine"` // transactions that it applied twice
+	Recoveries   []time.Duration `json:"-"`
+	Disturbed    map[string]int  `json:"recoveries_disturbed"` // by something else, by what
+	Drought      time.Duration   `json:"-"`                    // the longest time in which a client waited and none was served
+}
 
-	Stops        int // longer than the lease, of a holder, and judged
-	StaleRefused int // writes of a lost lock that the fence refused
-	LateRefused  int // writes after a release that the fence refused
-	StaleAlone   int // both, that were made: no client had been served since
-	Repeated     int // transactions that a restarted engine applied twice
-	Recoveries   []time.Duration
-	Disturbed    map[string]int // recoveries that something else touched, by what
-	Drought      time.Duration  // the longest time in which a client waited and none was served
+// violations are the names of what must not happen.
+var violations = []string{
+	"overlap", "lost update", "regression", "missing", "phantom", "doubled", "believer", "stale accepted", "slow", "stuck", "orphan", "unexplained",
 }
 
 // stuckLimit bounds how long a worker that is neither killed nor stopped waits
@@ -43,19 +35,22 @@ type Verdict struct {
 // the engine.
 const stuckLimit = 25 * time.Second
 
-func (v *Verdict) wrong(count *int, format string, args ...any) {
-	*count++
+func (v *Verdict) wrong(what, format string, args ...any) {
+	v.Violations[what]++
 	v.Problems = append(v.Problems, fmt.Sprintf(format, args...))
 }
 
 // Judge judges a history. It is a pure function.
 func Judge(h *History) Verdict {
-	v := Verdict{Disturbed: map[string]int{}}
+	v := Verdict{Problems: []string{}, Violations: map[string]int{}, Disturbed: map[string]int{}}
 	for _, entity := range h.Entities {
 		own := slices.DeleteFunc(slices.Clone(h.Turns), func(t turns.Turn) bool { return t.Entity != entity })
 		judged := turns.Judge(own)
-		v.Overlaps += judged.Overlaps
-		v.Regressions += judged.Regressions
+		for what, n := range map[string]int{"overlap": judged.Overlaps, "regression": judged.Regressions} {
+			if n > 0 {
+				v.Violations[what] += n
+			}
+		}
 		v.Problems = append(v.Problems, judged.Problems...)
 		v.recoveries(h, judged.Recoveries)
 		v.droughts(h, own)
@@ -66,10 +61,10 @@ func Judge(h *History) Verdict {
 	v.stops(h)
 	v.stale(h)
 	for _, orphan := range h.Orphans {
-		v.wrong(&v.Orphans, "left behind: %s", orphan)
+		v.wrong("orphan", "left behind: %s", orphan)
 	}
 	for _, e := range h.Errors {
-		v.wrong(&v.Errors, "unexplained: %s: %s", e.Worker, e.What)
+		v.wrong("unexplained", "unexplained: %s: %s", e.Worker, e.What)
 	}
 	return v
 }
@@ -86,24 +81,24 @@ func (v *Verdict) ledger(entity string, c ledger.Contents) {
 		times += row.Times
 		switch {
 		case row.Seq == last.Seq:
-			v.wrong(&v.LostUpdates, "%s: turn %d was written by %s with token %d and by %s with token %d: one of them is lost",
+			v.wrong("lost update", "%s: turn %d was written by %s with token %d and by %s with token %d: one of them is lost",
 				entity, row.Seq, last.Worker, last.Token, row.Worker, row.Token)
 		case row.Seq != last.Seq+1:
-			v.wrong(&v.LostUpdates, "%s: turn %d follows turn %d", entity, row.Seq, last.Seq)
+			v.wrong("lost update", "%s: turn %d follows turn %d", entity, row.Seq, last.Seq)
 		case row.After != last.Token:
-			v.wrong(&v.LostUpdates, "%s: turn %d by %s had read token %d, but that before it has %d", entity, row.Seq, row.Worker, row.After, last.Token)
+			v.wrong("lost update", "%s: turn %d by %s had read token %d, but that before it has %d", entity, row.Seq, row.Worker, row.After, last.Token)
 		}
 		if row.Token <= last.Token && row.Seq != last.Seq {
-			v.wrong(&v.Regressions, "%s: turn %d by %s has token %d, after turn %d by %s with %d",
+			v.wrong("regression", "%s: turn %d by %s has token %d, after turn %d by %s with %d",
 				entity, row.Seq, row.Worker, row.Token, last.Seq, last.Worker, last.Token)
 		}
 		last = row
 	}
 	if c.Head.Writes != times {
-		v.wrong(&v.LostUpdates, "%s: %d transactions were applied to the head, and %d to turns", entity, c.Head.Writes, times)
+		v.wrong("lost update", "%s: %d transactions were applied to the head, and %d to turns", entity, c.Head.Writes, times)
 	}
 	if c.Head.N != len(rows) || c.Head.Token != last.Token {
-		v.wrong(&v.LostUpdates, "%s: the head is at turn %d with token %d, of %d turns with %d the last token",
+		v.wrong("lost update", "%s: the head is at turn %d with token %d, of %d turns with %d the last token",
 			entity, c.Head.N, c.Head.Token, len(rows), last.Token)
 	}
 }
@@ -129,17 +124,17 @@ func (v *Verdict) writes(h *History) {
 		forgot := h.restarted(w.Sent, w.Answered.Add(h.Late))
 		switch {
 		case w.Outcome == turns.Applied && !there:
-			v.wrong(&v.Missing, "%s: the write of %s with ticket %s was answered, and is not there", w.Entity, w.Worker, w.Ticket)
+			v.wrong("missing", "%s: the write of %s with ticket %s was answered, and is not there", w.Entity, w.Worker, w.Ticket)
 		case w.Outcome == turns.Refused && there && !forgot:
-			v.wrong(&v.Phantoms, "%s: the write of %s with ticket %s was refused, and is there", w.Entity, w.Worker, w.Ticket)
+			v.wrong("phantom", "%s: the write of %s with ticket %s was refused, and is there", w.Entity, w.Worker, w.Ticket)
 		case row.Times > 1 && forgot:
 			v.Repeated++
 		case row.Times > 1:
-			v.wrong(&v.Doubled, "%s: the write of %s with ticket %s was made %d times", w.Entity, w.Worker, w.Ticket, row.Times)
+			v.wrong("doubled", "%s: the write of %s with ticket %s was made %d times", w.Entity, w.Worker, w.Ticket, row.Times)
 		}
 	}
 	for k, row := range rows {
-		v.wrong(&v.Phantoms, "%s: no worker knows of the write of %s with token %d", k.entity, row.Worker, row.Token)
+		v.wrong("phantom", "%s: no worker knows of the write of %s with token %d", k.entity, row.Worker, row.Token)
 	}
 }
 
@@ -164,7 +159,7 @@ func (v *Verdict) stops(h *History) {
 			}
 			switch {
 			case t.Until > s.To:
-				v.wrong(&v.Believers, "%s: %s was paused for %v with ticket %s, and its lock said %v afterwards that it is held",
+				v.wrong("believer", "%s: %s was paused for %v with ticket %s, and its lock said %v afterwards that it is held",
 					t.Entity, t.Worker, s.To.Sub(s.From).Round(time.Millisecond), t.Ticket, t.Until.Sub(s.To))
 			case t.Doubted > s.From:
 				v.Stops++
@@ -197,7 +192,7 @@ func (v *Verdict) stale(h *History) {
 				v.StaleAlone++
 				continue
 			}
-			v.wrong(&v.StaleAccepted, "%s: the write of %s with ticket %s was made %v after ticket %s was granted to %s",
+			v.wrong("stale accepted", "%s: the write of %s with ticket %s was made %v after ticket %s was granted to %s",
 				w.Entity, w.Worker, w.Ticket, w.Sent.Sub(h.Turns[i].Granted), h.Turns[i].Ticket, h.Turns[i].Worker)
 		}
 	}

@@ -30,7 +30,7 @@ func (v *Verdict) recoveries(h *History, all []turns.Recovery) {
 		default:
 			v.Recoveries = append(v.Recoveries, took)
 			if took > bound {
-				v.wrong(&v.Slow, "%s: %v from the kill of %s, which held ticket %s, to the next grant: more than %v",
+				v.wrong("slow", "%s: %v from the kill of %s, which held ticket %s, to the next grant: more than %v",
 					dead.Entity, took.Round(time.Millisecond), dead.Worker, dead.Ticket, bound)
 			}
 		}
@@ -123,7 +123,7 @@ func (v *Verdict) droughts(h *History, own []turns.Turn) {
 		longest = max(longest, over.Sub(from))
 		v.Drought = max(v.Drought, longest)
 		if longest > stuckLimit {
-			v.wrong(&v.Stuck, "%s: no worker was served for %v while %s waited", t.Entity, longest.Round(time.Millisecond), t.Worker)
+			v.wrong("stuck", "%s: no worker was served for %v while %s waited", t.Entity, longest.Round(time.Millisecond), t.Worker)
 		}
 	}
 }

@@ -35,32 +35,10 @@ type Report struct {
 	Strikes         map[string]int `json:"strikes"`        // on processes and many requests
 	RequestFaults   map[string]int `json:"request_faults"` // requests that met each fate
 	HoldersKilled   int            `json:"holders_killed"` // whose recovery was judged
-	Disturbed       map[string]int `json:"recoveries_disturbed"`
 	RecoveryMedian  float64        `json:"recovery_median_seconds"`
 	RecoveryLongest float64        `json:"recovery_longest_seconds"`
 	LongestDrought  float64        `json:"longest_wait_without_a_grant_seconds"`
-
-	HoldersStopped int `json:"holders_stopped"` // longer than the lease
-	StaleRefused   int `json:"stale_writes_refused"`
-	LateRefused    int `json:"late_writes_refused"`
-	StaleAlone     int `json:"stale_writes_with_nobody_after"`
-	Repeated       int `json:"repeated_by_a_restarted_engine"`
-
-	Overlaps      int `json:"overlaps"`
-	LostUpdates   int `json:"lost_updates"`
-	Regressions   int `json:"token_regressions"`
-	Missing       int `json:"writes_missing"`
-	Phantoms      int `json:"writes_refused_but_there"`
-	Doubled       int `json:"writes_made_twice"`
-	Believers     int `json:"held_after_a_stop"`
-	StaleAccepted int `json:"stale_writes_accepted"`
-	Slow          int `json:"slow_recoveries"`
-	Stuck         int `json:"stuck_queues"`
-	Orphans       int `json:"orphans"`
-	Errors        int `json:"unexplained_errors"`
-
-	// Problems says each thing that is wrong. Empty: all is well.
-	Problems []string `json:"problems"`
+	Verdict
 }
 
 // newResult judges a run that is over.
@@ -70,12 +48,8 @@ func newResult(r *run) *Result {
 	report := Report{
 		Seed: r.Seed, Seconds: h.Ended.Sub(h.Began).Seconds(), Workers: r.Workers, Entities: r.Config.Entities,
 		LeaseSeconds: h.TTL.Seconds(), Processes: len(r.crew.Processes), TurnsPerEntity: map[string]int{},
-		Strikes: map[string]int{}, RequestFaults: map[string]int{}, HoldersKilled: len(v.Recoveries), Disturbed: v.Disturbed,
-		LongestDrought: v.Drought.Seconds(), HoldersStopped: v.Stops, StaleRefused: v.StaleRefused, LateRefused: v.LateRefused,
-		StaleAlone: v.StaleAlone, Repeated: v.Repeated, Overlaps: v.Overlaps, LostUpdates: v.LostUpdates,
-		Regressions: v.Regressions, Missing: v.Missing, Phantoms: v.Phantoms, Doubled: v.Doubled,
-		Believers: v.Believers, StaleAccepted: v.StaleAccepted, Slow: v.Slow, Stuck: v.Stuck, Orphans: v.Orphans,
-		Errors: v.Errors, Problems: append([]string{}, v.Problems...),
+		Strikes: map[string]int{}, RequestFaults: map[string]int{}, HoldersKilled: len(v.Recoveries),
+		LongestDrought: v.Drought.Seconds(), Verdict: v,
 	}
 	if n := len(v.Recoveries); n > 0 {
 		report.RecoveryMedian, report.RecoveryLongest = v.Recoveries[n/2].Seconds(), v.Recoveries[n-1].Seconds()
@@ -176,22 +150,14 @@ func (r Report) Print(w io.Writer) error {
 		line("  "+by, "%d", r.Disturbed[by])
 	}
 	line("longest drought", "%.2f s in which a worker waited and none was served", r.LongestDrought)
-	line("stopped holders", "%d for longer than the lease; each knew when it asked", r.HoldersStopped)
+	line("stopped holders", "%d for longer than the lease; each knew when it asked", r.Stops)
 	line("stale writes", "%d after a loss and %d after a release refused by the fence; %d made, as no worker had been served since",
 		r.StaleRefused, r.LateRefused, r.StaleAlone)
 	if r.Repeated > 0 {
 		line("repeated", "%d transactions by an engine that had forgotten their tokens in a restart", r.Repeated)
 	}
-	for _, count := range []struct {
-		name string
-		n    int
-	}{
-		{"overlaps", r.Overlaps}, {"lost updates", r.LostUpdates}, {"token regressions", r.Regressions},
-		{"writes missing", r.Missing}, {"refused but there", r.Phantoms}, {"made twice", r.Doubled},
-		{"held after a stop", r.Believers}, {"stale writes accepted", r.StaleAccepted},
-		{"slow recoveries", r.Slow}, {"stuck queues", r.Stuck}, {"orphaned entries", r.Orphans}, {"unexplained errors", r.Errors},
-	} {
-		line(count.name, "%d", count.n)
+	for _, what := range violations {
+		line(what, "%d", r.Violations[what])
 	}
 	for _, p := range r.Problems[:min(len(r.Problems), shown)] {
 		line("FAILED", "%s", p)

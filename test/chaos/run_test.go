@@ -3,14 +3,11 @@ package chaos
 import (
 	"context"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,23 +16,15 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
-	"github.com/queuelock/queuelock/test/chaos/worker"
 )
 
 // roleVariable makes this test binary a worker, of the engine at that address.
 const roleVariable = "QUEUELOCK_CHAOS_TEST_WORKER"
 
 func init() {
-	endpoint := os.Getenv(roleVariable)
-	if endpoint == "" {
-		return
+	if endpoint := os.Getenv(roleVariable); endpoint != "" {
+		os.Exit(Worker(endpoint))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if worker.Work(ctx, client(endpoint, &http.Transport{}), os.Stdin, os.Stdout) != nil {
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
 
 // dynoxide is the engine's binary; a test without it is left out, unless all

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,10 +16,6 @@ import (
 	"slices"
 	"syscall"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/test/chaos"
 	"github.com/queuelock/queuelock/test/chaos/worker"
@@ -39,7 +34,7 @@ const workerName = "worker"
 
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[0] == workerName {
-		return work(args[1])
+		return chaos.Worker(args[1])
 	}
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -99,41 +94,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "chaos:", err)
 		return exitFailed
 	}
-	err = show(result, *asJSON, stdout)
+	if *asJSON {
+		err = result.JSON(stdout)
+	} else {
+		fmt.Fprintln(stdout)
+		err = result.Print(stdout)
+	}
 	failed := len(result.Problems) > 0
 	switch {
 	case err != nil:
 		fmt.Fprintln(stderr, "chaos:", err)
 		return exitFailed
-	case *expect && result.LostUpdates+result.Regressions == 0, failed && !*expect:
+	case *expect && result.Violations["lost update"]+result.Violations["regression"] == 0, failed && !*expect:
 		return exitFailed
 	}
 	return 0
-}
-
-// work is one worker process. It ends by SIGTERM, with exit code 0.
-func work(endpoint string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	defer transport.CloseIdleConnections()
-	db := dynamodb.New(dynamodb.Options{
-		Region: "local", BaseEndpoint: aws.String(endpoint), HTTPClient: &http.Client{Transport: transport},
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-	if worker.Work(ctx, db, os.Stdin, os.Stdout) != nil {
-		return exitFailed // it was reported
-	}
-	return 0
-}
-
-// show prints a result.
-func show(result *chaos.Result, asJSON bool, stdout io.Writer) error {
-	if asJSON {
-		return result.JSON(stdout)
-	}
-	fmt.Fprintln(stdout)
-	return result.Print(stdout)
 }
 
 // newestEngine is the newest dynoxide that `make tools` has installed: versions are
