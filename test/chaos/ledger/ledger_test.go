@@ -4,12 +4,12 @@ import (
 	"context"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 )
 
@@ -19,7 +19,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
 func TestLedger(t *testing.T) {
 	engines.Each(t, func(t *testing.T, e engines.Engine) {
 		db, l := e.Client(t), Ledger{Table: "ledger-test", Entity: "e"}
-		create(t, db, l.Table)
+		if err := queuelock.CreateTable(t.Context(), db, l.Table, queuelock.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_, _ = db.DeleteTable(context.WithoutCancel(t.Context()), &dynamodb.DeleteTableInput{TableName: &l.Table})
+		})
 		write := func(items []types.TransactWriteItem) {
 			t.Helper()
 			if _, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: items}); err != nil {
@@ -55,33 +60,5 @@ func TestLedger(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-	})
-}
-
-// TestMalformedLedger checks that an item that is not a ledger is an error.
-func TestMalformedLedger(t *testing.T) {
-	var c Contents
-	if err := c.add(map[string]types.AttributeValue{
-		"sk": &types.AttributeValueMemberS{Value: "head"}, "n": &types.AttributeValueMemberN{Value: "-1"},
-	}); err == nil {
-		t.Error("no error")
-	}
-}
-
-func create(t *testing.T, db *dynamodb.Client, table string) {
-	t.Helper()
-	if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: &table, BillingMode: types.BillingModePayPerRequest,
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
-		},
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}, {AttributeName: aws.String("sk"), AttributeType: types.ScalarAttributeTypeS},
-		},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, _ = db.DeleteTable(context.WithoutCancel(t.Context()), &dynamodb.DeleteTableInput{TableName: &table})
 	})
 }
