@@ -132,7 +132,7 @@ func (w *world) judgeMarks(queue string, record value.Item) {
 				w.violate("%s was asked to give way, which was not meant", what)
 			}
 		default:
-			w.tally.asked.Add(1)
+			w.did("asked")
 			w.judgeMark(queue, what, last, entry.Fields["group"].Text, m)
 		}
 	}

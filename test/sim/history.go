@@ -17,12 +17,13 @@ type history struct {
 	lines      []string       // guarded by mu
 	violations []string       // guarded by mu
 	faults     map[string]int // guarded by mu; by kind
+	tally      map[string]int // guarded by mu; what workers did
 	peak       int            // guarded by mu; most requests of one process within a second
 	disturbed  int64          // guarded by mu; when the last fault began that may delay a turn; zero: none did
 }
 
 func newHistory() *history {
-	return &history{start: time.Now(), faults: map[string]int{}}
+	return &history{start: time.Now(), faults: map[string]int{}, tally: map[string]int{}}
 }
 
 func (h *history) add(who, format string, args ...any) {
@@ -50,6 +51,13 @@ func (h *history) harm(kind string) {
 	if !harmless[kind] {
 		h.disturbed = h.now()
 	}
+}
+
+// did counts what a worker did.
+func (h *history) did(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tally[what]++
 }
 
 // harmless are the faults that delay no turn.

@@ -36,10 +36,10 @@ func (n *node) turnAtItem(r *rand.Rand, owner string) {
 	}
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
-		n.tally.refused.Add(1)
+		n.did("refused")
 		return
 	}
-	n.tally.acquired.Add(1)
+	n.did("acquired")
 	before := amount(lock.Item())
 	n.add(n.name, "%s: holds the item with ticket %s and amount %d", owner, lock.Ticket(), before)
 	n.sleep(r, exp(r, n.plan.Hold))
@@ -56,10 +56,10 @@ func (n *node) turnAtItem(r *rand.Rand, owner string) {
 		return
 	case said == saidMade:
 		n.judgeRelease("UpdateAndRelease", owner, id, err, false)
-		n.tally.writes.Add(1)
+		n.did("writes")
 		return
 	case said == saidNotMade:
-		n.tally.fenced.Add(1)
+		n.did("fenced")
 	}
 	held = held && lock.Err() == nil
 	err = lock.Release(n.with(r))

@@ -333,7 +333,7 @@ func (n *node) pause(ctx context.Context, d time.Duration) {
 // count names a request, and counts how many there are in a second.
 func (n *node) count(req *http.Request) string {
 	name := n.nameOf(req)
-	n.tally.requests.Add(1)
+	n.did("requests")
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.turnOver()

@@ -130,11 +130,11 @@ func (n *node) callOnce(r *rand.Rand, owner string, key queuelock.Key) {
 		n.leaves(key)
 	}
 	if err != nil {
-		n.tally.refused.Add(1)
+		n.did("refused")
 		c.judgeError(ctx, took, err)
 		return
 	}
-	n.tally.answered.Add(1)
+	n.did("answered")
 	n.judgeResult(owner, name(key), string(result), since)
 	n.judgeCleanUp(20, func() {
 		if n.heard() == loose && n.failed.Load() == failed {
@@ -162,7 +162,7 @@ func (c *caller) compute(ctx context.Context, lock *queuelock.Lock) ([]byte, err
 	r := c.chances(c.owner+" computes", int64(c.begun))
 	c.begun++
 	made := &computation{owner: c.owner, queue: name(c.key), value: fmt.Sprintf("%d of %s", c.begun, c.owner), token: lock.Ticket().String(), ttl: c.ttl}
-	c.tally.computed.Add(1)
+	c.did("computed")
 	c.add(c.name, "%s: computes %q with ticket %s", c.owner, made.value, made.token)
 	c.diary.hear(c.key, c.owner, story.Holds.Of("%s", made.token))
 	c.closes(c.key, c.real, c.least)

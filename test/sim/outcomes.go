@@ -228,7 +228,7 @@ func (n *node) judgeWrite(what, owner, value string, err error) outcome {
 	if n.isDead() {
 		return said
 	}
-	n.tally.outcomes.Add(1)
+	n.did("outcomes")
 	n.world.mu.Lock()
 	made := n.values[value]
 	n.world.mu.Unlock()
@@ -242,7 +242,7 @@ func (n *node) judgeWrite(what, owner, value string, err error) outcome {
 		n.notMade[value] = fmt.Sprintf("%s: %s of %s returned: %v", owner, what, value, err)
 		n.world.mu.Unlock()
 	case said == saidUnknown:
-		n.tally.unknown.Add(1)
+		n.did("unknown")
 		if n.plan.calm() {
 			n.violate("%s: the outcome of %s is unknown although nothing was lost: %v", owner, what, err)
 		}
@@ -256,7 +256,7 @@ func (n *node) judgeRelease(what, owner string, id grantID, err error, inBlock b
 	if n.isDead() {
 		return
 	}
-	n.tally.outcomes.Add(1)
+	n.did("outcomes")
 	n.world.mu.Lock()
 	by, gone := n.removals[id]
 	n.world.mu.Unlock()
@@ -272,7 +272,7 @@ func (n *node) judgeRelease(what, owner string, id grantID, err error, inBlock b
 	case lost && mine:
 		n.violate("%s: %s released the lock, and returned: %v", owner, what, err)
 	case outcomeOf(err) == saidUnknown:
-		n.tally.unknown.Add(1)
+		n.did("unknown")
 		if n.plan.calm() {
 			n.violate("%s: the outcome of %s is unknown although nothing was lost: %v", owner, what, err)
 		}

@@ -71,7 +71,7 @@ func (p *policy) judge(a *attempt, err error) {
 		if most := a.audit.Most(p.queue, p.asked); most < p.limit || p.limit < 0 {
 			a.violate("%s: the queue is full, it says, with a limit of %d, and %d have waited at most: %v", a.owner, p.limit, most, err)
 		}
-		a.tally.full.Add(1)
+		a.did("full")
 	case refused.Policy == queuelock.ErrSuperseded:
 		group, seen := a.audit.Group(p.queue, refused.SupersededBy.String())
 		by, _ := new(big.Int).SetString(refused.SupersededBy.String(), 10)
@@ -79,6 +79,6 @@ func (p *policy) judge(a *attempt, err error) {
 		if p.group == "" || (!seen || group != p.group) && !overtaken {
 			a.violate("%s: of the group %q, and superseded by ticket %s of the group %q", a.owner, p.group, refused.SupersededBy, group)
 		}
-		a.tally.superseded.Add(1)
+		a.did("superseded")
 	}
 }

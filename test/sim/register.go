@@ -110,9 +110,9 @@ func (h *hold) wrote(value string, begun int64, err error, refused bool) {
 	case h.isDead():
 		op.kind, op.ret = opWriteUnknown, never
 	case err == nil:
-		h.tally.writes.Add(1)
+		h.did("writes")
 	case refused:
-		h.tally.fenced.Add(1)
+		h.did("fenced")
 		op.kind = opWriteRefused
 	default:
 		op.kind, op.ret = opWriteUnknown, never

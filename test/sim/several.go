@@ -42,7 +42,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 		for _, key := range keys {
 			n.diary.end(key, owner, string(story.NotServed))
 		}
-		n.tally.refused.Add(1)
+		n.did("refused")
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		// Of a lock that was lost while others were waited for, one request to remove
 		// what is left of it may have failed: its lease ends it.
@@ -56,7 +56,7 @@ func (n *node) severalTurns(r *rand.Rand, owner string) {
 	}
 	var holds []*hold
 	for i, lock := range locks.All() {
-		n.tally.acquired.Add(1)
+		n.did("acquired")
 		h := &hold{node: n, owner: fmt.Sprintf("%s+%d", owner, i), key: lock.Key(), lock: lock, token: lock.Ticket().String(), lease: a.ttl, begun: a.begun, id: grantID{name(lock.Key()), lock.Ticket().String(), owner}, watched: make(chan struct{})}
 		n.add(n.name, "%s: holds %s with ticket %s", owner, h.key, h.token)
 		n.diary.hear(h.key, owner, story.Holds.Of("%s", h.token))
@@ -127,7 +127,7 @@ func (n *node) releaseAll(r *rand.Rand, locks *queuelock.Locks, holds []*hold) {
 		}
 		n.visible.add(h.key, op)
 		if errors.Is(err, queuelock.ErrLost) {
-			n.tally.lost.Add(1)
+			n.did("lost")
 		}
 	}
 }

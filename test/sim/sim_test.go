@@ -43,19 +43,20 @@ func TestSim(t *testing.T) {
 		}
 	}
 	total.print(t, time.Since(begun))
-	if 100*total.unchecked > total.runs {
-		t.Errorf("%d histories were too wide to be checked", total.unchecked)
+	if 100*total.tally["unchecked histories"] > total.runs {
+		t.Error("too many histories were too wide to be checked")
 	}
 	if total.runs >= 200 {
-		if total.named == 0 || total.abandoned == 0 {
-			t.Errorf("%d grants by name, %d of them to waiters that had left: want some of both", total.named, total.abandoned)
+		for _, what := range []string{"by name", "to waiters that had left", "full", "superseded", "asked", "computed"} {
+			if total.tally[what] == 0 {
+				t.Errorf("in %d runs there was none of %q", total.runs, what)
+			}
 		}
-		if share := percent(total.contestedNamed, total.contested); share < 40 {
+		if share := total.share(total.contests); share < 40 {
 			t.Errorf("%.1f %% of the grants in contests are by name, want 40 %% at least", share)
 		}
-		if total.full == 0 || total.superseded == 0 || total.asked == 0 || total.answered <= total.computed {
-			t.Errorf("%d times full, %d waiters superseded, %d holders asked, %d results of %d computations: want some of each, and more results than computations",
-				total.full, total.superseded, total.asked, total.answered, total.computed)
+		if total.tally["answered"] <= total.tally["computed"] {
+			t.Error("want more results than computations")
 		}
 		for _, w := range conditions.Shapes() {
 			if *judged && !rare.MatchString(w.Name) && total.changes[w.Name] == 0 {
@@ -125,69 +126,47 @@ func fail(t *testing.T, report sim.Report) {
 
 // sum is what many runs have seen.
 type sum struct {
-	runs, grants, named, abandoned, acquired, refused, lost, writes, fenced, requests, unchecked, peak, faultsSum, outcomes, unknown int
-	contests, contested, contestedNamed                                                                                              int // runs that are contests, and their grants
-	handOvers, full, superseded, asked, computed, answered                                                                           int
-	idle                                                                                                                             float64
-	simulated                                                                                                                        time.Duration
-	faults, operations, changes                                                                                                      map[string]int
+	runs, peak                                   int
+	idle                                         float64
+	simulated                                    time.Duration
+	tally, contests, faults, operations, changes map[string]int // contests: the tally of the runs that are
 }
 
 func (s *sum) add(r sim.Report) {
-	if s.faults == nil {
-		s.faults, s.operations, s.changes = map[string]int{}, map[string]int{}, map[string]int{}
-	}
 	s.runs++
 	s.simulated += r.Plan.Length
-	s.grants += r.Grants
-	s.named += r.Named
-	s.abandoned += r.Abandoned
+	s.peak, s.idle = max(s.peak, r.Peak), max(s.idle, r.Idle)
+	merge(&s.tally, r.Tally)
+	merge(&s.faults, r.Faults)
+	merge(&s.operations, r.Operations)
+	merge(&s.changes, r.Changes)
 	if r.Plan.Contest {
-		s.contests, s.contested, s.contestedNamed = s.contests+1, s.contested+r.Grants, s.contestedNamed+r.Named
+		merge(&s.contests, r.Tally)
 	}
-	s.acquired += r.Acquired
-	s.refused += r.Refused
-	s.handOvers += r.HandOvers
-	s.idle = max(s.idle, r.Idle)
-	s.full += r.Full
-	s.superseded += r.Superseded
-	s.asked += r.Asked
-	s.computed += r.Computed
-	s.answered += r.Answered
-	s.lost += r.Lost
-	s.writes += r.Writes
-	s.fenced += r.Fenced
-	s.requests += r.Requests
-	s.unchecked += r.Unchecked
-	s.outcomes += r.Outcomes
-	s.unknown += r.Unknown
-	s.peak = max(s.peak, r.Peak)
-	for operation, n := range r.Operations {
-		s.operations[operation] += n
+}
+
+func merge(into *map[string]int, from map[string]int) {
+	if *into == nil {
+		*into = map[string]int{}
 	}
-	for write, n := range r.Changes {
-		s.changes[write] += n
-	}
-	for kind, n := range r.Faults {
-		s.faults[kind] += n
-		s.faultsSum += n
+	for what, n := range from {
+		(*into)[what] += n
 	}
 }
 
 func (s *sum) print(t *testing.T, took time.Duration) {
-	t.Logf("%d runs, %.0f simulated hours in %v: %d requests, %d grants, %d of them by name, %d of these to waiters that had left, %d acquired, %d not acquired, %d lost; protected writes: %d made, %d refused; outcomes: %d judged, %d unknown; histories too wide to check: %d",
-		s.runs, s.simulated.Hours(), took.Round(time.Second), s.requests, s.grants, s.named, s.abandoned, s.acquired, s.refused, s.lost, s.writes, s.fenced, s.outcomes, s.unknown, s.unchecked)
-	t.Logf("grants by name: %.1f %% of all; of %d in %d contests %.1f %%",
-		percent(s.named, s.grants), s.contested, s.contests, percent(s.contestedNamed, s.contested))
-	t.Logf("%d times without a fault before, in which a lock was free, were judged; the longest was %.0f %% of what is allowed", s.handOvers, 100*s.idle)
-	t.Logf("queues with a policy: %d times full, %d waiters superseded, %d holders asked by waiters; %d callers had a result of %d computations",
-		s.full, s.superseded, s.asked, s.answered, s.computed)
+	t.Logf("%d runs, %.0f simulated hours in %v: %v", s.runs, s.simulated.Hours(), took.Round(time.Second), s.tally)
+	t.Logf("grants by name: %.1f %%, in contests %.1f %%", s.share(s.tally), s.share(s.contests))
+	t.Logf("the longest time for which a lock was free, without a fault before, was %.0f %% of what is allowed", 100*s.idle)
 	t.Logf("requests: %v; of one process within a second at most %d", s.operations, s.peak)
 	t.Logf("changes of the items of locks: %v", s.changes)
-	t.Logf("%d faults: %v", s.faultsSum, s.faults)
+	t.Logf("faults: %v", s.faults)
 }
 
-func percent(part, whole int) float64 { return 100 * float64(part) / float64(max(1, whole)) }
+// share is how many percent of the grants are by name.
+func (*sum) share(of map[string]int) float64 {
+	return 100 * float64(of["by name"]) / float64(max(1, of["grants"]))
+}
 
 // TestReplay checks that one seed always gives the same run, so that a failure can be
 // examined again. Runs that take several locks at once are left out: the goroutines of

@@ -188,7 +188,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 	if err != nil {
 		n.add(n.name, "%s: %v", owner, err)
 		n.diary.end(key, owner, string(story.NotServed))
-		n.tally.refused.Add(1)
+		n.did("refused")
 		n.leaves(key)
 		n.judgeRefusal(owner, a.wait, a.limit, took, err)
 		a.policy.judge(a, err)
@@ -208,7 +208,7 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		}
 		return
 	}
-	n.tally.acquired.Add(1)
+	n.did("acquired")
 	n.closes(key, a.real, a.least)
 	token := lock.Ticket().String()
 	n.add(n.name, "%s: holds %s with ticket %s", owner, key, token)
@@ -388,7 +388,7 @@ func (h *hold) watch() {
 		h.visible.add(h.key, operation{node: h.name, kind: opEnd, token: h.token, call: h.endFrom(h.now()), ret: never})
 		return
 	}
-	h.tally.lost.Add(1)
+	h.did("lost")
 	h.add(h.name, "%s: %v", h.owner, err)
 	h.diary.hear(h.key, h.owner, string(story.HasLost))
 	h.judgeLoss(err)
@@ -516,7 +516,7 @@ func (h *hold) release(r *rand.Rand, loose int64) {
 	case err == nil && !h.plain && h.heard() == loose:
 		h.judgeTracesOfHolder()
 	case errors.Is(err, queuelock.ErrLost) && held:
-		h.tally.lost.Add(1) // noticed by Release
+		h.did("lost") // noticed by Release
 	}
 	if r.IntN(8) == 0 && err == nil && held {
 		if err := h.lock.Release(ctx); err != nil {

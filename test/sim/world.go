@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -33,29 +34,12 @@ import (
 type Report struct {
 	Plan       Plan
 	Violations []string
-	Grants     int            // holders that got into records
-	Named      int            // of these, by name
-	Abandoned  int            // of these, whose waiters had left
-	Acquired   int            // Acquire that returned a lock
-	Refused    int            // Acquire that returned an error, and said why
-	Full       int            // of these, because the queue was full
-	Superseded int            // and because a later waiter came
-	Asked      int            // holders that were asked to give way by a later waiter
-	Computed   int            // calls of a function by package once
-	Answered   int            // callers of package once that were given a result
-	Lost       int            // locks lost
-	Writes     int            // protected writes that committed
-	Fenced     int            // protected writes that were refused
-	Outcomes   int            // calls whose outcome was compared with what the engine did
-	Unknown    int            // of these, those that did not know it
-	Requests   int            // that reached the engine
+	Tally      map[string]int // what workers and the audit have counted
 	Operations map[string]int // requests, by operation
 	Changes    map[string]int // of the items of locks, by the write that describes them
 	Faults     map[string]int // by kind
 	Peak       int            // most requests of one process within a second
-	HandOvers  int            // whose idle time was judged
-	Idle       float64        // the longest of these, as a part of what was allowed
-	Unchecked  int            // queues whose history was too wide to be searched in time
+	Idle       float64        // the longest time for which a lock was free, as a part of what was allowed
 	History    string
 	Network    string // the latest requests
 	Story      string // of the queue with the first violation, as a transcript of package search
@@ -83,7 +67,6 @@ type world struct {
 	results  results
 	visible  visible
 	idle     idle
-	tally    tally
 
 	mu          sync.Mutex
 	nodes       []*node             // guarded by mu; of the present generation
@@ -102,14 +85,6 @@ type world struct {
 	sleeps      map[string][]int64  // guarded by mu; when they were
 }
 
-// tally counts what workers did.
-type tally struct {
-	acquired, refused, lost, writes, fenced, requests atomic.Int64
-	outcomes, unknown                                 atomic.Int64 // of writes and releases
-	full, superseded                                  atomic.Int64 // of the refused
-	asked, computed, answered                         atomic.Int64
-}
-
 // Run plays a plan and judges it.
 func Run(t *testing.T, plan Plan) (report Report) {
 	var w *world
@@ -117,34 +92,24 @@ func Run(t *testing.T, plan Plan) (report Report) {
 		w = newWorld(plan)
 		w.run()
 	})
-	report = Report{
-		Plan: plan, Violations: append(w.audit.Violations(), w.violations...), Grants: w.audit.Grants(),
-		Acquired: int(w.tally.acquired.Load()), Refused: int(w.tally.refused.Load()), Lost: int(w.tally.lost.Load()),
-		Writes: int(w.tally.writes.Load()), Fenced: int(w.tally.fenced.Load()),
-		Outcomes: int(w.tally.outcomes.Load()), Unknown: int(w.tally.unknown.Load()), Requests: int(w.tally.requests.Load()),
-		Operations: w.operations(), Changes: w.writes.Made, Peak: w.peak, Faults: w.faults, History: w.text(), Network: w.net.Log(),
-	}
-	report.Named, report.Abandoned = w.audit.Named()
-	report.Full, report.Superseded = int(w.tally.full.Load()), int(w.tally.superseded.Load())
-	report.Asked, report.Computed, report.Answered = int(w.tally.asked.Load()), int(w.tally.computed.Load()), int(w.tally.answered.Load())
-	report.HandOvers, report.Idle = w.idle.judged, w.idle.most
 	bad, unchecked := w.visible.check()
+	report = Report{
+		Plan: plan, Violations: slices.Concat(w.audit.Violations(), w.violations, bad), Tally: w.tally, Operations: map[string]int{},
+		Changes: w.writes.Made, Faults: w.faults, Peak: w.peak, Idle: w.idle.most, History: w.text(), Network: w.net.Log(),
+	}
+	named, abandoned := w.audit.Named()
+	maps.Copy(w.tally, map[string]int{
+		"grants": w.audit.Grants(), "by name": named, "to waiters that had left": abandoned,
+		"free times judged": w.idle.judged, "unchecked histories": unchecked,
+	})
+	for operation, tally := range w.net.Counts("") {
+		report.Operations[operation] = tally.Sent
+	}
 	for _, violation := range bad {
 		w.diary.violated(violation)
 	}
 	report.Story = w.diary.tell()
-	report.Violations = append(report.Violations, bad...)
-	report.Unchecked = unchecked
 	return report
-}
-
-// operations counts the requests of each kind.
-func (w *world) operations() map[string]int {
-	operations := map[string]int{}
-	for operation, tally := range w.net.Counts("") {
-		operations[operation] = tally.Sent
-	}
-	return operations
 }
 
 func newWorld(plan Plan) *world {
