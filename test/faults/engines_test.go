@@ -3,7 +3,6 @@ package faults_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -27,7 +25,7 @@ import (
 // protocol: what the tests in bubbles show of the embedded engine must be true
 // of the others as well.
 
-// TestEngineIdleCycle checks that a cycle without waiters is two requests, but for the first of a new client at a new key.
+// TestEngineIdleCycle checks that a cycle without waiters is two requests, but for the first of a new client.
 func TestEngineIdleCycle(t *testing.T) {
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -46,19 +44,6 @@ func TestEngineIdleCycle(t *testing.T) {
 		}
 		if n := len(table.Items()); n != 1 {
 			t.Errorf("%d items, want the record", n)
-		}
-		cycle := func(c *queuelock.Client, key queuelock.Key) func() {
-			return func() {
-				lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.Forever))
-				locktest.Release(t, lock)
-			}
-		}
-		if spent := locktest.Cost(table, cycle(c, queuelock.Key{Entity: "another"})); spent.Sent != 2 {
-			t.Errorf("the first cycle of a key: %d requests, want 2", spent.Sent)
-		}
-		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		if spent := locktest.Cost(table, cycle(other, locktest.Order)); spent.Sent != 3 {
-			t.Errorf("the first cycle of a process: %d requests, want 3", spent.Sent)
 		}
 	})
 }
@@ -112,59 +97,6 @@ func TestEngineManyClients(t *testing.T) {
 	})
 }
 
-// TestEngineTickets checks that tickets are exact to the last digit.
-func TestEngineTickets(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		start := strings.Repeat("12345678", 5)[:37]
-		item := locktest.RecordKey()
-		item["ticketNumber"] = &types.AttributeValueMemberN{Value: start}
-		item["granted"] = &types.AttributeValueMemberN{Value: start}
-		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
-		before := locktest.Must(ticket.Parse(start))
-		held := locktest.Acquire(t, c, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		if held.Ticket().After(before) != 1 {
-			t.Errorf("ticket %s after %s", held.Ticket(), before)
-		}
-		locktest.Release(t, held)
-		got := <-waiting
-		if got.Err != nil || got.Lock.Ticket().After(before) != 2 {
-			t.Fatalf("%+v after %s", got, before)
-		}
-		locktest.Release(t, got.Lock)
-	})
-}
-
-// TestEngineReasons checks that reasons are independent of each other, and malformed
-// items are refused.
-func TestEngineReasons(t *testing.T) {
-	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		var held []*queuelock.Lock
-		for _, reason := range []string{"", "loc", "lock2", "ship", "lock."} {
-			lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: locktest.Order.Entity, Reason: reason}, waitpolicy.NoWait)
-			if err != nil {
-				t.Fatalf("reason %q: %v", reason, err)
-			}
-			held = append(held, lock)
-		}
-		for _, lock := range held {
-			locktest.Release(t, lock)
-		}
-		item := locktest.RecordKey()
-		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
-		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
-		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(5 * time.Second)} {
-			_, err := c.Acquire(t.Context(), locktest.Order, wait)
-			if _, ok := errors.AsType[*queue.MalformedError](err); !ok {
-				t.Errorf("%v: %v", wait, err)
-			}
-		}
-	})
-}
-
 // TestEngineWrongTables checks that the error for a wrong table names what is wrong.
 func TestEngineWrongTables(t *testing.T) {
 	t.Parallel()
@@ -192,5 +124,26 @@ func TestEngineWrongTables(t *testing.T) {
 		locktest.Says(t, err, name, `partition key "id" (S) and no sort key`, `sort key "sk"`)
 		locktest.Says(t, queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}), name, `partition key "id" (S) and no sort key`)
 		locktest.Check(t, c.Close(t.Context()))
+	})
+}
+
+// TestEngineQueues checks that a scan finds a table's queues.
+func TestEngineQueues(t *testing.T) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		for _, entity := range []string{"scan/a", "scan/b", "other"} {
+			locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.Forever))
+		}
+		found, units := map[string]int{}, 0.0
+		for state, err := range c.Viewer().Queues(t.Context(), queuelock.ScanConfig{Prefix: "scan/", OnPage: func(u float64) { units += u }}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[state.Entity] += len(state.Serving)
+		}
+		if len(found) != 2 || found["scan/a"] != 1 || found["scan/b"] != 1 {
+			t.Errorf("found %v", found)
+		}
+		t.Log(units, "units")
 	})
 }
