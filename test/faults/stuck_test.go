@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,68 +24,18 @@ import (
 // as stuck: twice the slowest poll and a request.
 const attention = 2 * (15*time.Second + 3750*time.Millisecond)
 
-// hanging is an SDK client whose looks hang, whatever becomes of their context.
-type hanging struct {
-	*dynamodb.Client
-	looks func() *locktest.Gate // nil: they do not hang
-}
-
-func (h hanging) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	if g := h.looks(); g != nil {
-		g.Pass()
-	}
-	return h.Client.Query(ctx, in, opts...)
-}
-
-func (h hanging) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if g := h.looks(); g != nil {
-		g.Pass()
-	}
-	return h.Client.GetItem(ctx, in, opts...)
-}
-
-// hangingUpdates is an SDK client whose updates hang while the gate is set,
-// whatever becomes of their context.
-type hangingUpdates struct {
-	*dynamodb.Client
-	current *atomic.Pointer[locktest.Gate]
-}
-
-func (h hangingUpdates) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if g := h.current.Load(); g != nil {
-		g.Pass()
-	}
-	return h.Client.UpdateItem(ctx, in, opts...)
-}
-
-// openHanging is open of a client whose looks pass the gate that is set.
-func openHanging(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (c *queuelock.Client, hang func(*locktest.Gate)) {
+// openHanging opens a client whose requests of some operations pass the gate that is set.
+func openHanging(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, operations ...string) (c *queuelock.Client, hang func(*locktest.Gate)) {
 	t.Helper()
-	var mu sync.Mutex
-	var current *locktest.Gate
-	cfg.Owner = name
-	c = locktest.Must(queuelock.New(hanging{table.Client(name).Client, func() *locktest.Gate {
-		mu.Lock()
-		defer mu.Unlock()
-		return current
-	}}, table.Name(), cfg))
+	var current atomic.Pointer[locktest.Gate]
+	c = locktest.Must(queuelock.New(around(table, "hangs", func(operation string, _ any, send func() error) error {
+		if g := current.Load(); g != nil && slices.Contains(operations, operation) {
+			g.Pass()
+		}
+		return send()
+	}), table.Name(), cfg))
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return c, func(g *locktest.Gate) {
-		mu.Lock()
-		defer mu.Unlock()
-		current = g
-	}
-}
-
-// notYet fails the test if the Acquire has returned.
-func notYet(t *testing.T, what string, done <-chan locktest.Outcome) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case got := <-done:
-		t.Errorf("%s returned: %+v", what, got)
-	default:
-	}
+	return c, current.Store
 }
 
 func TestStuckWaiter(t *testing.T) {
@@ -103,7 +52,7 @@ func TestStuckWaiter(t *testing.T) {
 	setUp := func(t *testing.T, wait waitpolicy.Wait) *scene {
 		s := &scene{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), g: locktest.NewGate(t)}
 		s.a, _ = locktest.Open(t, s.table, "a", queuelock.Config{})
-		s.b, s.hang = openHanging(t, s.table, "b", queuelock.Config{})
+		s.b, s.hang = openHanging(t, s.table, queuelock.Config{}, "Query", "GetItem")
 		s.c, _ = locktest.Open(t, s.table, "c", queuelock.Config{})
 		s.held = locktest.Acquire(t, s.a, waitpolicy.NoWait)
 		s.stuck = locktest.QueueUp(t.Context(), s.b, wait)
@@ -163,12 +112,10 @@ func TestStuckWaiter(t *testing.T) {
 		if took := got.At.Sub(s.since); got.Err != nil || took > 10*time.Second {
 			t.Fatalf("served after %v: %v", took, got.Err)
 		}
-		notYet(t, "the stuck Acquire", s.stuck)
+		locktest.StillWaits(t, "the stuck Acquire", s.stuck)
 		s.hang(nil)
 		s.g.Open()
-		if got := <-s.stuck; !errors.Is(got.Err, queuelock.ErrUnavailable) {
-			t.Error(got.Err)
-		}
+		locktest.Is(t, (<-s.stuck).Err, queuelock.ErrUnavailable)
 	})
 	locktest.InBubble(t, "LooksAgain", func(t *testing.T) {
 		s := setUp(t, waitpolicy.Forever)
@@ -192,7 +139,7 @@ func TestStuckWaiter(t *testing.T) {
 // one without an answer after a while, as others do.
 func TestStuckDate(t *testing.T) {
 	setUp := func(t *testing.T) (c *queuelock.Client, g *locktest.Gate, hang func(*locktest.Gate)) {
-		c, hang = openHanging(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), "c", queuelock.Config{})
+		c, hang = openHanging(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), queuelock.Config{}, "Query", "GetItem")
 		g = locktest.NewGate(t)
 		hang(g)
 		return c, g, hang
@@ -224,20 +171,18 @@ func TestStuckDate(t *testing.T) {
 	})
 }
 
-// hungClaim is an SDK client that hangs once after the answer to a CLAIM, whatever becomes of its context.
-type hungClaim struct {
-	*dynamodb.Client
-	gate *locktest.Gate
-	hung *atomic.Bool
-}
-
-func (h hungClaim) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	out, err := h.Client.UpdateItem(ctx, in, opts...)
-	claims := in.ConditionExpression != nil && strings.Contains(*in.ConditionExpression, "size") && !strings.Contains(*in.UpdateExpression, "REMOVE")
-	if claims && !h.hung.Swap(true) {
-		h.gate.Pass()
-	}
-	return out, err
+// afterClaim returns a client that calls do once, after the answer to a CLAIM.
+func afterClaim(table *queuelocktest.Table, do func()) *queuelocktest.Client {
+	var done atomic.Bool
+	return around(table, "c", func(_ string, in any, send func() error) error {
+		err := send()
+		u, ok := in.(*dynamodb.UpdateItemInput)
+		claims := ok && u.ConditionExpression != nil && strings.Contains(*u.ConditionExpression, "size") && !strings.Contains(*u.UpdateExpression, "REMOVE")
+		if claims && !done.Swap(true) {
+			do()
+		}
+		return err
+	})
 }
 
 // TestHungClaim checks that a CLAIM of which the answer hangs counts as one that may have been applied. It was: the waiter has the lock as
@@ -246,8 +191,8 @@ func TestHungClaim(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		locktest.InTable(t, fmt.Sprint("Leaves", leaves), func(t *testing.T, table *queuelocktest.Table) {
 			holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-			gate, hung := locktest.NewGate(t), new(atomic.Bool)
-			c := locktest.Must(queuelock.New(hungClaim{table.Client("c").Client, gate, hung}, table.Name(), queuelock.Config{}))
+			gate := locktest.NewGate(t)
+			c := locktest.Must(queuelock.New(afterClaim(table, gate.Pass), table.Name(), queuelock.Config{}))
 			held := locktest.Acquire(t, holder, waitpolicy.Forever)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
@@ -273,25 +218,11 @@ func TestHungClaim(t *testing.T) {
 	}
 }
 
-// panicsAtClaim is an SDK client that panics once after the answer to a CLAIM.
-type panicsAtClaim struct{ hungClaim }
-
-func (p panicsAtClaim) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	out, err := p.hungClaim.UpdateItem(ctx, in, opts...)
-	if p.hung.CompareAndSwap(true, false) {
-		panic("after the answer")
-	}
-	return out, err
-}
-
 // TestPanicAfterClaim checks that a CLAIM whose request panics counts as one that may have been applied: the lock is free afterwards.
 func TestPanicAfterClaim(t *testing.T) {
-	locktest.InTable(t, "", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		gate := locktest.NewGate(t)
-		gate.Open()
-		db := panicsAtClaim{hungClaim{table.Client("c").Client, gate, new(atomic.Bool)}}
-		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
+		c := locktest.Must(queuelock.New(afterClaim(table, func() { panic("after the answer") }), table.Name(), queuelock.Config{}))
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		panicked := locktest.Background(func() (value any, _ error) {
 			defer func() { value = recover() }()
@@ -308,23 +239,19 @@ func TestPanicAfterClaim(t *testing.T) {
 	})
 }
 
+// TestStuckHeartbeat checks that a release which waits for a heartbeat reports the loss, also if its context ends meanwhile.
 func TestStuckHeartbeat(t *testing.T) {
-	// Release waits for the heartbeat, and its context ends meanwhile.
-	locktest.InTable(t, "LetsReleaseReportTheLoss", func(t *testing.T, table *queuelocktest.Table) {
-		var current atomic.Pointer[locktest.Gate]
-		c := locktest.Must(queuelock.New(hangingUpdates{table.Client("a").Client, &current}, table.Name(), queuelock.Config{}))
-		defer func() { _ = c.Close(context.Background()) }()
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, hang := openHanging(t, table, queuelock.Config{}, "UpdateItem")
 		for i := range 20 {
 			lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait))
 			g := locktest.NewGate(t)
-			current.Store(g)
+			hang(g)
 			<-lock.Context().Done()
-			current.Store(nil)
+			hang(nil)
 			time.AfterFunc(time.Minute, g.Open)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := lock.Release(ctx); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("released: %v, want a loss", err)
-			}
+			locktest.Is(t, lock.Release(ctx), queuelock.ErrLost)
 			cancel()
 		}
 	})
@@ -388,7 +315,7 @@ func hangAll(t *testing.T, cfg queuelock.Config, wait waitpolicy.Wait) hangingAl
 	t.Helper()
 	h := hangingAll{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))}
 	h.a, _ = locktest.Open(t, h.table, "a", cfg)
-	b, hang := openHanging(t, h.table, "b", cfg)
+	b, hang := openHanging(t, h.table, cfg, "Query", "GetItem")
 	h.held = locktest.AcquireAll(t, h.a, waitpolicy.NoWait, "b")
 	g := locktest.NewGate(t)
 	h.done = locktest.QueueUpAll(t.Context(), b, wait, "a", "b")
@@ -423,41 +350,29 @@ func TestStuckAcquireAll(t *testing.T) {
 			locktest.ReleaseAll(t, held)
 			locktest.NothingLeft(t, table)
 		})
-		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenALookHangs/", scope), func(t *testing.T) {
-			h := hangAll(t, cfg, waitpolicy.For(20*time.Second))
-			time.Sleep(18 * time.Second)
-			if n := len(h.holders(t)); n != 1 {
-				t.Errorf("%d hold a before the limit, want the AcquireAll", n)
-			}
-			time.Sleep(4 * time.Second)
-			if n := len(h.holders(t)); n != 0 {
-				t.Errorf("%d hold a after the limit", n)
-			}
-			h.goOn()
-			if got := <-h.done; !errors.Is(got.Err, queuelock.ErrUnavailable) {
-				t.Errorf("%+v", got)
-			}
-			locktest.ReleaseAll(t, h.held)
-			locktest.NothingLeft(t, h.table)
-		})
-		// Without a limit it gives a back once its request for b counts as hung.
-		locktest.InBubble(t, fmt.Sprint("GivesBackWithoutALimit/", scope), func(t *testing.T) {
-			h := hangAll(t, cfg, waitpolicy.Forever)
-			time.Sleep(30 * time.Second)
-			if n := len(h.holders(t)); n != 1 {
-				t.Errorf("%d hold a after 30 s, want the AcquireAll", n)
-			}
-			time.Sleep(10 * time.Second)
-			if n := len(h.holders(t)); n != 0 {
-				t.Errorf("%d hold a after 40 s", n)
-			}
-			h.goOn()
-			locktest.ReleaseAll(t, h.held)
-			if got := <-h.done; !errors.Is(got.Err, queuelock.ErrUnavailable) {
-				t.Errorf("%+v", got)
-			}
-			locktest.NothingLeft(t, h.table)
-		})
+		for name, c := range map[string]struct {
+			wait             waitpolicy.Wait
+			holds, givesBack time.Duration // after the look began to hang
+		}{
+			"GivesAllBackWhenALookHangs": {waitpolicy.For(20 * time.Second), 18 * time.Second, 22 * time.Second},
+			"GivesBackWithoutALimit":     {waitpolicy.Forever, 30 * time.Second, 40 * time.Second}, // once its request for b counts as hung
+		} {
+			locktest.InBubble(t, fmt.Sprint(name, "/", scope), func(t *testing.T) {
+				h := hangAll(t, cfg, c.wait)
+				time.Sleep(c.holds)
+				if n := len(h.holders(t)); n != 1 {
+					t.Errorf("%d hold a after %v, want the AcquireAll", n, c.holds)
+				}
+				time.Sleep(c.givesBack - c.holds)
+				if n := len(h.holders(t)); n != 0 {
+					t.Errorf("%d hold a after %v", n, c.givesBack)
+				}
+				h.goOn()
+				locktest.ReleaseAll(t, h.held)
+				locktest.Is(t, (<-h.done).Err, queuelock.ErrUnavailable)
+				locktest.NothingLeft(t, h.table)
+			})
+		}
 		// A stall that ends before the row does is no reason.
 		locktest.InBubble(t, fmt.Sprint("KeepsAllIfItGoesOnSoon/", scope), func(t *testing.T) {
 			h := hangAll(t, cfg, waitpolicy.Forever)

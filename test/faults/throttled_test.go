@@ -17,39 +17,30 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// copied is a client whose transport sends each TAKE twice: one is applied, and the answer is that of the other, which was
-// throttled.
-type copied struct {
-	queuelock.DynamoDB
-	answered func()
-}
-
-func (c copied) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	out, err := c.DynamoDB.UpdateItem(ctx, in, o...)
-	if err != nil || !strings.Contains(*in.UpdateExpression, "if_not_exists") {
-		return out, err
-	}
-	c.answered()
-	answer := &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}}
-	return nil, &smithyhttp.ResponseError{Response: answer, Err: &types.ThrottlingException{}}
-}
-
-// TestThrottledCopy checks that a TAKE which was throttled counts as one that may have been applied: what it may have left is
-// removed when the caller gives up.
+// TestThrottledCopy checks that a TAKE which was throttled counts as one that may have been applied, as a transport may send
+// it twice: what it may have left is removed when the caller gives up.
 func TestThrottledCopy(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 		ctx, giveUp := context.WithCancel(t.Context())
-		a := newClient(t, copied{table.Client("a"), giveUp}, table.Name(), queuelock.Config{})
+		a := newClient(t, around(table, "a", func(_ string, in any, send func() error) error {
+			err := send()
+			if u, ok := in.(*dynamodb.UpdateItemInput); err != nil || !ok || !strings.Contains(*u.UpdateExpression, "if_not_exists") {
+				return err
+			}
+			giveUp()
+			answer := &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}}
+			return &smithyhttp.ResponseError{Response: answer, Err: &types.ThrottlingException{}}
+		}), table.Name(), queuelock.Config{})
 		if _, err := a.Acquire(ctx, locktest.Order, waitpolicy.Forever); err == nil {
 			t.Fatal("granted after the caller had given up")
 		}
 		asked := time.Now()
-		lock := locktest.Must(b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute)))
+		lock := locktest.Acquire(t, b, waitpolicy.For(2*time.Minute))
 		if w := time.Since(asked); w > time.Second {
 			t.Errorf("the next lock took %v", w)
 		}
-		_ = lock.Release(t.Context())
+		locktest.Release(t, lock)
 	})
 }
