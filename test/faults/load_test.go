@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,45 +14,6 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// BenchmarkKeys measures acquires and releases of idle locks, by 16 goroutines on 200 keys.
-func BenchmarkKeys(b *testing.B) {
-	engines := map[string]func(b *testing.B) (queuelock.DynamoDB, string){
-		"Engine": func(b *testing.B) (queuelock.DynamoDB, string) {
-			table := queuelocktest.NewTable(b)
-			return table.Client("a"), table.Name()
-		},
-		"Stub": func(*testing.B) (queuelock.DynamoDB, string) { return (&stub{}).client(), "queuelock" },
-	}
-	for name, open := range engines {
-		b.Run(name, func(b *testing.B) {
-			db, table := open(b)
-			c := newClient(b, db, table, queuelock.Config{})
-			const goroutines, keys = 16, 200
-			var next atomic.Int64
-			var wg sync.WaitGroup
-			b.ReportAllocs()
-			b.ResetTimer()
-			begun := cpu()
-			for range goroutines {
-				wg.Go(func() {
-					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						lock, err := c.Acquire(b.Context(), queuelock.Key{Entity: fmt.Sprint("key-", i%keys)}, waitpolicy.Forever)
-						if err == nil {
-							err = lock.Release(b.Context())
-						}
-						if err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			wg.Wait()
-			b.ReportMetric(float64((cpu()-begun).Microseconds())/float64(b.N), "cpu-ms/1000cycles")
-		})
-	}
-}
 
 // TestHeld checks what a lock costs that is held, and that no heartbeat comes late when many
 // are taken at once.
@@ -202,11 +161,4 @@ func use() func() usage {
 		now := measure()
 		return usage{now.bytes - before.bytes, now.stacks - before.stacks, now.goroutines - before.goroutines}
 	}
-}
-
-// cpu returns the CPU time of the process so far.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
