@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -25,8 +24,7 @@ func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map
 	}))
 }
 
-// In a rolling upgrade each version meets attributes that it does not know, and
-// lacks those that it does.
+// TestRecordFormat checks that turns go on beside attributes that the client does not know, which stay.
 func TestRecordFormat(t *testing.T) {
 	mark := func(ticket int) types.AttributeValue {
 		return av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(ticket)})
@@ -35,7 +33,7 @@ func TestRecordFormat(t *testing.T) {
 		"ANewersMarks":      {"released": av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(1), "call": av.Num(1)}), "evicted": mark(0)},
 		"AttributesOfNoOne": {"future": av.Object(av.Item{"x": av.Num(1)}), "formatVersion": av.Num(9)},
 	} {
-		locktest.InBubble(t, "KeepsTurnsGoingWith"+name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 			sk := av.Text(locktest.RecordKey()["sk"])
 			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
@@ -71,56 +69,4 @@ func TestRecordFormat(t *testing.T) {
 			}
 		})
 	}
-
-	// An older client's writes are those of its version, by hand: its entry and
-	// its release have no marks.
-	locktest.InBubble(t, "TakesTurnsWithAnOlderClient", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-		sk := av.Text(locktest.RecordKey()["sk"])
-		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{
-			"ticketNumber": av.Num(1), "granted": av.Num(0), "servingAfter": av.Num(0), "holdMode": av.Str("exclusive"),
-			"holders": av.Object(av.Item{"old-0": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("older")})}),
-		}))
-		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
-		for range 10 {
-			time.Sleep(locktest.TTL / 2)
-			edit(t, table, sk, "SET holders.#id.beat = holders.#id.beat + :one, holders.#id.#until = :until", map[string]string{"#id": "old-0", "#until": "until"},
-				av.Item{":one": av.Num(1), ":until": ms(time.Now().Add(locktest.TTL + time.Second))})
-		}
-		if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Owner != "older" {
-			t.Fatalf("the older client was evicted: %+v", state.Serving)
-		}
-		edit(t, table, sk, "REMOVE holders.#id", map[string]string{"#id": "old-0"}, nil)
-		got := <-queued
-		if got.Err != nil || got.Lock.Ticket() != ticket.FromUint64(2) {
-			t.Fatalf("%+v", got)
-		}
-		// The older client evicts no holder, and takes a number behind.
-		edit(t, table, sk, "SET ticketNumber = ticketNumber + :one", nil, av.Item{":one": av.Num(1)})
-		time.Sleep(3 * locktest.TTL)
-		locktest.Release(t, got.Lock)
-		// It claims, and releases by the fast form.
-		edit(t, table, sk, "SET holders.#id = :e, granted = :t, holdMode = :m", map[string]string{"#id": "old-1"},
-			av.Item{":t": av.Num(3), ":m": av.Str("exclusive"), ":e": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("older"), "ticket": av.Num(3)})})
-		if !locktest.Locked(t, a) {
-			t.Error("the older client's lock is not seen")
-		}
-		edit(t, table, sk, "REMOVE holders, servingAfter, holdMode SET granted = ticketNumber", nil, nil)
-		next := locktest.Acquire(t, a, waitpolicy.NoWait)
-		if next.Ticket() != ticket.FromUint64(4) {
-			t.Errorf("ticket %s, want 4", next.Ticket())
-		}
-		locktest.Release(t, next)
-		// It takes a number, is served, and dies.
-		edit(t, table, sk, "SET servingAfter = ticketNumber, holders = :h, holdMode = :m, ticketNumber = ticketNumber + :one", nil,
-			av.Item{":one": av.Num(1), ":m": av.Str("exclusive"), ":h": av.Object(av.Item{"old-2": av.Object(av.Item{
-				"beat": av.Num(0), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("older"), "until": ms(time.Now().Add(locktest.TTL)),
-			})})})
-		last := locktest.Acquire(t, a, waitpolicy.For(2*locktest.TTL))
-		if last.Ticket() != ticket.FromUint64(6) {
-			t.Errorf("ticket %s, want 6", last.Ticket())
-		}
-		locktest.Release(t, last)
-	})
 }

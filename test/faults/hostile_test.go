@@ -22,8 +22,6 @@ import (
 // written. It slows a queue until it is swept. It never causes a panic, and never decides
 // which client is served.
 
-func ms(t time.Time) types.AttributeValue { return av.Num(t.UnixMilli()) }
-
 // abandoned leaves a queue with these items, in which ticket 1 was served and the tickets
 // up to n were issued to clients that have crashed.
 func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...av.Item) {
