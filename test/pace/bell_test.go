@@ -2,7 +2,6 @@ package pace_test
 
 import (
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,36 +76,6 @@ func TestBellsAreNoSlower(t *testing.T) {
 				t.Errorf("%d contenders, turns of %v: %v with bells, and %v without", contenders, turn, with, without)
 			}
 		}
-	}
-}
-
-// TestLostBells checks that waiters poll soon after bells are not rung any more.
-func TestLostBells(t *testing.T) {
-	var sent atomic.Int64
-	got := contest{contenders: 4, cycles: 12, hold: always(time.Second), hub: &bells.Hub{
-		Fate: func(string, string, int64) []time.Duration {
-			if sent.Add(1) > 16 {
-				return nil
-			}
-			return []time.Duration{ms}
-		},
-	}}.run(t)
-	t.Log(got)
-	if late := got.handOvers[len(got.handOvers)-12:]; got.p99() > 270*ms || late[len(late)-1] > 100*ms {
-		t.Errorf("the last hand-overs took %v, want at most a quarter of a turn, and then polls", late)
-	}
-}
-
-// TestNoBellArrives checks that with bells that never arrive all is as without bells.
-func TestNoBellArrives(t *testing.T) {
-	hub := &bells.Hub{Fate: func(string, string, int64) []time.Duration { return nil }}
-	got := contest{contenders: 8, cycles: 6, hold: always(50 * ms), hub: hub}.run(t)
-	t.Log(got)
-	if write, read := got.units(); got.mean() > 14*ms || got.p99() > 80*ms || write > 8 || read > 14 {
-		t.Error("want at most the times and costs of TestHandOver")
-	}
-	if len(hub.Rung()) == 0 {
-		t.Error("no bell was rung")
 	}
 }
 

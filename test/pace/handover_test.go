@@ -188,20 +188,23 @@ func TestHandOver(t *testing.T) {
 		hold        func(*rand.Rand) time.Duration
 		mean, p99   time.Duration
 		write, read float64
+		hub         *bells.Hub
 	}
+	noneArrives := &bells.Hub{Fate: func(string, string, int64) []time.Duration { return nil }}
 	for _, test := range locktest.Some([]measured{
-		{"2Of0ms", 2, always(0), 8 * ms, 30 * ms, 6.5, 3},
-		{"2Of5ms", 2, always(5 * ms), 6 * ms, 30 * ms, 6.5, 3},
-		{"8Of5ms", 8, always(5 * ms), 7 * ms, 40 * ms, 7, 8},
-		{"32Of5ms", 32, always(5 * ms), 8 * ms, 60 * ms, 7.5, 12},
-		{"2Of50ms", 2, always(50 * ms), 10 * ms, 80 * ms, 7, 10},
-		{"2Of1s", 2, always(time.Second), 8 * ms, 200 * ms, 4.5, 7.5},
-		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14},
-		{"8Of1s", 8, always(time.Second), 16 * ms, 200 * ms, 7.5, 25},
-		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25},
+		{"2Of0ms", 2, always(0), 8 * ms, 30 * ms, 6.5, 3, nil},
+		{"2Of5ms", 2, always(5 * ms), 6 * ms, 30 * ms, 6.5, 3, nil},
+		{"8Of5ms", 8, always(5 * ms), 7 * ms, 40 * ms, 7, 8, nil},
+		{"32Of5ms", 32, always(5 * ms), 8 * ms, 60 * ms, 7.5, 12, nil},
+		{"2Of50ms", 2, always(50 * ms), 10 * ms, 80 * ms, 7, 10, nil},
+		{"2Of1s", 2, always(time.Second), 8 * ms, 200 * ms, 4.5, 7.5, nil},
+		{"8Of50ms", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14, nil},
+		{"8Of50msNoBellArrives", 8, always(50 * ms), 14 * ms, 80 * ms, 8, 14, noneArrives},
+		{"8Of1s", 8, always(time.Second), 16 * ms, 200 * ms, 7.5, 25, nil},
+		{"8Of20msAtRandom", 8, exponential(20 * ms), 18 * ms, 150 * ms, 8.5, 25, nil},
 	}) {
 		t.Run(test.name, func(t *testing.T) {
-			got := contest{contenders: test.contenders, cycles: max(2, cycles/test.contenders), hold: test.hold}.run(t)
+			got := contest{contenders: test.contenders, cycles: max(2, cycles/test.contenders), hold: test.hold, hub: test.hub}.run(t)
 			t.Log(got)
 			write, read := got.units()
 			if got.mean() > test.mean || got.p99() > test.p99 || write > test.write || read > test.read {
