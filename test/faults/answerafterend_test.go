@@ -22,7 +22,7 @@ func TestAnswerAfterEnd(t *testing.T) {
 		"Failed":    {code: queuelocktest.InternalError, unavailable: true},
 		"Refused":   {code: "ValidationException"},
 	} {
-		for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
+		for scope, cfg := range scopes {
 			locktest.InTable(t, name+"/"+scope, func(t *testing.T, table *queuelocktest.Table) {
 				a, _ := locktest.OpenMet(t, table, "a", cfg)
 				ctx, cancel := context.WithCancel(t.Context())

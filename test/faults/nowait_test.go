@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,16 +56,8 @@ func TestNoWaitCleansUp(t *testing.T) {
 
 // TestAttemptAfterLostAnswer checks that an attempt is not refused by what the one before has left.
 func TestAttemptAfterLostAnswer(t *testing.T) {
-	type releaser interface{ Release(context.Context) error }
-	for call, acquire := range map[string]func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error){
-		"Acquire": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
-			return c.Acquire(ctx, locktest.Order, wait)
-		},
-		"AcquireAll": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
-			return c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
-		},
-	} {
-		for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
+	for call, acquire := range acquiring {
+		for scope, cfg := range scopes {
 			for nth := range 4 {
 				locktest.InTable(t, fmt.Sprintf("%s/%s/%d", call, scope, nth), func(t *testing.T, table *queuelocktest.Table) {
 					a, _ := locktest.Open(t, table, "a", cfg)
@@ -94,7 +85,7 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 // TestNoWaitGivesBack checks an AcquireAll that will not wait and was granted some of its locks when the table falls
 // silent: it gives them back or reports them within a bound, and Close gives back what is left.
 func TestNoWaitGivesBack(t *testing.T) {
-	for scope, cfg := range map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope} {
+	for scope, cfg := range scopes {
 		for name, c := range map[string]struct {
 			opts []queuelock.AcquireOption
 			most time.Duration

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -17,36 +18,39 @@ import (
 // attempting is one call that acquires a lock that another client holds.
 type attempting func(ctx context.Context, wait waitpolicy.Wait) error
 
+type releaser interface{ Release(context.Context) error }
+
+// acquiring are calls for the lock of Order; of several locks, with another one.
+var acquiring = map[string]func(context.Context, *queuelock.Client, waitpolicy.Wait) (releaser, error){
+	"Acquire": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
+		return c.Acquire(ctx, locktest.Order, wait)
+	},
+	"AcquireAll": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
+		return c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
+	},
+}
+
+// scopes are the configurations with a counter for each queue, and with one for the table.
+var scopes = map[string]queuelock.Config{"Queue": {}, "Table": locktest.SharedScope}
+
 // callsThatAcquire make calls by a client named a, for locks that client b holds.
-var callsThatAcquire = map[string]func(*testing.T, *queuelocktest.Table) attempting{
-	"Acquire": func(t *testing.T, table *queuelocktest.Table) attempting {
-		c := another(t, table, queuelock.Config{})
-		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.Acquire(ctx, locktest.Order, wait)
-			return err
+var callsThatAcquire = func() map[string]func(*testing.T, *queuelocktest.Table) attempting {
+	calls := maps.Clone(otherCalls)
+	for call, acquire := range acquiring {
+		for scope, cfg := range scopes {
+			calls[call+scope] = func(t *testing.T, table *queuelocktest.Table) attempting {
+				c := another(t, table, cfg)
+				return func(ctx context.Context, wait waitpolicy.Wait) error {
+					_, err := acquire(ctx, c, wait)
+					return err
+				}
+			}
 		}
-	},
-	"AcquireOfOneTable": func(t *testing.T, table *queuelocktest.Table) attempting {
-		c := another(t, table, locktest.SharedScope)
-		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.Acquire(ctx, locktest.Order, wait)
-			return err
-		}
-	},
-	"AcquireAll": func(t *testing.T, table *queuelocktest.Table) attempting {
-		c := another(t, table, queuelock.Config{})
-		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
-			return err
-		}
-	},
-	"AcquireAllOfOneTable": func(t *testing.T, table *queuelocktest.Table) attempting {
-		c := another(t, table, locktest.SharedScope)
-		return func(ctx context.Context, wait waitpolicy.Wait) error {
-			_, err := c.AcquireAll(ctx, []queuelock.Key{{Entity: "idle"}, locktest.Order}, wait)
-			return err
-		}
-	},
+	}
+	return calls
+}()
+
+var otherCalls = map[string]func(*testing.T, *queuelocktest.Table) attempting{
 	"LockItem": func(t *testing.T, table *queuelocktest.Table) attempting {
 		u, key, _ := locktest.NewOrder(t, table)
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
@@ -144,7 +148,7 @@ func TestErrUnavailable(t *testing.T) {
 		for wait, w := range allWaits {
 			for call, calls := range callsThatAcquire {
 				tries, every := w.wait.Tries()
-				if outage != "NothingAnswers" && tries == 0 && (call != "Acquire" || wait != "For") {
+				if outage != "NothingAnswers" && tries == 0 && (call != "AcquireQueue" || wait != "For") {
 					continue // the one that is the hardest to find out
 				}
 				for when, after := range map[string]time.Duration{"FromTheStart": 0, "WhileWaiting": 100 * time.Millisecond} {
