@@ -10,6 +10,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.48.0 // the SDK: aws.Config, retries, the HTTP client
 	github.com/aws/aws-sdk-go-v2/config v1.33.18 // tests: settings from the environment, as programs read them
 	github.com/aws/aws-sdk-go-v2/credentials v1.21.0 // tests: fixed credentials
+	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue v1.21.21 // tests: items as structures
 	github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression v1.10.9 // builds conditions and updates without mistakes of quoting; UpdateAndRelease takes its builder
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
 	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
@@ -22,7 +23,6 @@ require (
 require go.yaml.in/yaml/v3 v3.0.6 // the workflows, and the rules of alerts
 
 require (
-	github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue v1.21.21 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.9 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.12 // indirect
 	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.12 // indirect

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -108,19 +109,7 @@ func (r *run) remains(ctx context.Context, entity string) (left []string, err er
 }
 
 // plain is an item without its types, for people.
-func plain(m map[string]types.AttributeValue) map[string]any {
-	out := map[string]any{}
-	for name, value := range m {
-		switch v := value.(type) {
-		case *types.AttributeValueMemberS:
-			out[name] = v.Value
-		case *types.AttributeValueMemberN:
-			out[name] = v.Value
-		case *types.AttributeValueMemberM:
-			out[name] = plain(v.Value)
-		default:
-			out[name] = value
-		}
-	}
+func plain(item map[string]types.AttributeValue) (out map[string]any) {
+	_ = attributevalue.UnmarshalMap(item, &out) // else it is shown as far as that goes
 	return out
 }

@@ -30,12 +30,15 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/testbed/av"
 )
 
 const (
@@ -49,20 +52,20 @@ type Ledger struct{ Table, Entity string }
 
 // Head is what a turn reads before it begins.
 type Head struct {
-	N      int    // turns so far
-	Token  uint64 // of the last one
-	Writes int    // transactions applied
+	N      int    `dynamodbav:"n"`      // turns so far
+	Token  uint64 `dynamodbav:"token"`  // of the last one
+	Writes int    `dynamodbav:"writes"` // transactions applied
 }
 
 // Row is a turn that was written, or a probe.
 type Row struct {
-	ID     string
-	Probe  bool
-	Seq    int
-	Token  uint64
-	After  uint64
-	Worker string
-	Times  int
+	ID     string `dynamodbav:"sk"`
+	Probe  bool   `dynamodbav:"-"`
+	Seq    int    `dynamodbav:"seq"`
+	Token  uint64 `dynamodbav:"token"`
+	After  uint64 `dynamodbav:"after"`
+	Worker string `dynamodbav:"worker"`
+	Times  int    `dynamodbav:"times"`
 }
 
 // Contents is all of a ledger.
@@ -77,65 +80,47 @@ type Reader interface {
 }
 
 // Read reads the head, consistently: one request. No head is the zero Head.
-func (l Ledger) Read(ctx context.Context, db Reader) (Head, error) {
+func (l Ledger) Read(ctx context.Context, db Reader) (h Head, err error) {
 	out, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.Table, Key: l.key(head), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return Head{}, err
+	if err == nil {
+		err = attributevalue.UnmarshalMap(out.Item, &h)
 	}
-	return decodeHead(out.Item)
+	return h, err
 }
 
 // Turn is the writes of a turn that had read that head.
 func (l Ledger) Turn(id string, read Head, token uint64, worker string) []types.TransactWriteItem {
 	seq := read.N + 1
 	return []types.TransactWriteItem{
-		l.update(head, "SET n = :seq, #token = :token ADD writes :one", item{":seq": seq, ":token": token, ":one": 1}, "token"),
-		l.update(turn+id, "SET seq = :seq, #token = :token, #after = :after, worker = :worker ADD times :one",
-			item{":seq": seq, ":token": token, ":after": read.Token, ":worker": worker, ":one": 1}, "token", "after"),
+		l.update(head, map[string]any{"n": seq, "token": token}, "writes"),
+		l.update(turn+id, map[string]any{"seq": seq, "token": token, "after": read.Token, "worker": worker}, "times"),
 	}
 }
 
 // Probe is a write that changes no turn.
 func (l Ledger) Probe(id string, token uint64, worker string) []types.TransactWriteItem {
-	return []types.TransactWriteItem{
-		l.update(probe+id, "SET #token = :token, worker = :worker ADD times :one",
-			item{":token": token, ":worker": worker, ":one": 1}, "token"),
-	}
+	return []types.TransactWriteItem{l.update(probe+id, map[string]any{"token": token, "worker": worker}, "times")}
 }
 
-type item map[string]any
-
-// update is an update without a condition. Names are those that DynamoDB
-// reserves.
-func (l Ledger) update(sk, expression string, values item, names ...string) types.TransactWriteItem {
-	u := &types.Update{
-		TableName: &l.Table, Key: l.key(sk), UpdateExpression: &expression,
-		ExpressionAttributeValues: map[string]types.AttributeValue{},
+// update sets attributes and counts, without a condition.
+func (l Ledger) update(sk string, values map[string]any, counter string) types.TransactWriteItem {
+	update := expression.Add(expression.Name(counter), expression.Value(1))
+	for name, v := range values {
+		update = update.Set(expression.Name(name), expression.Value(v))
 	}
-	for name, value := range values {
-		if s, ok := value.(string); ok {
-			u.ExpressionAttributeValues[name] = &types.AttributeValueMemberS{Value: s}
-		} else {
-			u.ExpressionAttributeValues[name] = &types.AttributeValueMemberN{Value: fmt.Sprint(value)}
-		}
+	e, err := expression.NewBuilder().WithUpdate(update).Build()
+	if err != nil {
+		panic(err) // only of names and values that it cannot have
 	}
-	for _, name := range names {
-		if u.ExpressionAttributeNames == nil {
-			u.ExpressionAttributeNames = map[string]string{}
-		}
-		u.ExpressionAttributeNames["#"+name] = name
-	}
-	return types.TransactWriteItem{Update: u}
+	return types.TransactWriteItem{Update: &types.Update{
+		TableName: &l.Table, Key: l.key(sk), UpdateExpression: e.Update(),
+		ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
+	}}
 }
 
 func (l Ledger) partition() string { return "ledger/" + l.Entity }
 
-func (l Ledger) key(sk string) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: l.partition()},
-		"sk": &types.AttributeValueMemberS{Value: sk},
-	}
-}
+func (l Ledger) key(sk string) av.Item { return av.Item{"pk": av.Str(l.partition()), "sk": av.Str(sk)} }
 
 // ReadAll reads a whole ledger, consistently.
 func (l Ledger) ReadAll(ctx context.Context, db dynamodb.QueryAPIClient) (Contents, error) {
@@ -143,7 +128,7 @@ func (l Ledger) ReadAll(ctx context.Context, db dynamodb.QueryAPIClient) (Conten
 	pages := dynamodb.NewQueryPaginator(db, &dynamodb.QueryInput{
 		TableName: &l.Table, ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("pk = :pk"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: l.partition()}},
+		ExpressionAttributeValues: av.Item{":pk": av.Str(l.partition())},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -159,57 +144,15 @@ func (l Ledger) ReadAll(ctx context.Context, db dynamodb.QueryAPIClient) (Conten
 	return all, nil
 }
 
-func (c *Contents) add(found map[string]types.AttributeValue) (err error) {
-	sk := text(found, "sk")
-	if sk == head {
-		c.Head, err = decodeHead(found)
-		return err
+func (c *Contents) add(found av.Item) error {
+	if av.Text(found["sk"]) == head {
+		return attributevalue.UnmarshalMap(found, &c.Head)
 	}
-	row := Row{Worker: text(found, "worker")}
-	if row.ID, row.Probe = strings.CutPrefix(sk, probe); !row.Probe {
-		row.ID = strings.TrimPrefix(sk, turn)
+	var row Row
+	err := attributevalue.UnmarshalMap(found, &row)
+	if row.ID, row.Probe = strings.CutPrefix(row.ID, probe); !row.Probe {
+		row.ID = strings.TrimPrefix(row.ID, turn)
 	}
-	var seq, times uint64
-	for name, into := range map[string]*uint64{"seq": &seq, "times": &times, "token": &row.Token, "after": &row.After} {
-		if *into, err = number(found, name); err != nil {
-			return err
-		}
-	}
-	row.Seq, row.Times = int(seq), int(times)
 	c.Rows = append(c.Rows, row)
-	return nil
-}
-
-func decodeHead(found map[string]types.AttributeValue) (h Head, err error) {
-	n, err := number(found, "n")
-	if err != nil {
-		return h, err
-	}
-	writes, err := number(found, "writes")
-	if err != nil {
-		return h, err
-	}
-	h.N, h.Writes = int(n), int(writes)
-	h.Token, err = number(found, "token")
-	return h, err
-}
-
-// number is zero where the attribute is missing.
-func number(found map[string]types.AttributeValue, name string) (uint64, error) {
-	n, ok := found[name].(*types.AttributeValueMemberN)
-	if !ok {
-		return 0, nil
-	}
-	v, err := strconv.ParseUint(n.Value, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s of %s: %w", name, text(found, "sk"), err)
-	}
-	return v, nil
-}
-
-func text(found map[string]types.AttributeValue, name string) string {
-	if s, ok := found[name].(*types.AttributeValueMemberS); ok {
-		return s.Value
-	}
-	return ""
+	return err
 }
