@@ -12,9 +12,6 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// cancelling is the stream that chooses the runs in which waiters ask holders to give way, as variation does.
-const cancelling = 27084
-
 // supersede draws whether most turns wait to be the latest, and for turns that take long enough for that.
 func (p *Plan) supersede(r *rand.Rand) {
 	if r.IntN(8) > 0 || p.Contest || p.Several > 0 || p.Forget > 0 {

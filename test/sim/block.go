@@ -12,7 +12,7 @@ import (
 // Block lets several workers of each process want the same lock at the same time, most of them without options, so that they
 // wait in blocks of tickets.
 func (p *Plan) Block() {
-	r := rand.New(rand.NewPCG(p.Seed, blocking))
+	r := p.stream(blocking)
 	if !p.Contest { // else it is
 		p.Length /= 8 // they have more turns than others
 	}
@@ -24,9 +24,6 @@ func (p *Plan) Block() {
 		*mean /= 4
 	}
 }
-
-// blocking is the stream of the choices of Block.
-const blocking = 26
 
 // turnAsOthers is one Acquire without options, and what follows it.
 func (n *node) turnAsOthers(r *rand.Rand, a *attempt, key queuelock.Key) {

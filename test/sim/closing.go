@@ -7,9 +7,6 @@ import (
 	"github.com/queuelock/queuelock"
 )
 
-// closing is the stream that chooses the runs with closed queues, as variation does.
-const closing = 1256
-
 // close lets turns keep their queue closed, and operators ask holders to give way. A suspended process would move times
 // that are judged.
 func (p *Plan) close() {

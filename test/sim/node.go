@@ -381,14 +381,9 @@ func (n *node) begin() {
 // that are sent at the same instant, which is first is up to the goroutine scheduler, and
 // no chance may depend on it.
 func (n *node) nameOf(req *http.Request) string {
-	raw, err := io.ReadAll(req.Body)
-	if err != nil {
-		panic(err) // it is in memory
-	}
-	req.Body = io.NopCloser(bytes.NewReader(raw))
 	var body map[string]any
-	if err := json.Unmarshal(raw, &body); err != nil {
-		panic(fmt.Sprintf("%v: %s", err, raw)) // the SDK wrote it
+	if err := json.Unmarshal(read(req), &body); err != nil {
+		panic(err) // the SDK wrote it
 	}
 	return n.nameOfBody(req.Header.Get("X-Amz-Target"), "sent", body)
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// computing is the stream that chooses the runs with results of package once, as variation does.
-const computing = 28533
-
 // compute draws whether some turns want a result.
 func (p *Plan) compute(r *rand.Rand) {
 	if r.IntN(6) == 0 && !p.Contest {

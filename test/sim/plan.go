@@ -128,6 +128,13 @@ type Means struct {
 	Freeze, Cut, Kill, Retire, Throttle, Outage, TTL, Suspend, Stick time.Duration
 }
 
+// rarer lets what harms happen a third as often.
+func (m *Means) rarer() {
+	for _, mean := range []*time.Duration{&m.Freeze, &m.Cut, &m.Kill, &m.Outage, &m.Throttle, &m.Suspend, &m.Stick} {
+		*mean *= 3
+	}
+}
+
 // NewPlan draws a plan.
 func NewPlan(seed uint64, length time.Duration) Plan {
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -193,30 +200,44 @@ func NewPlan(seed uint64, length time.Duration) Plan {
 	if !p.Observe && !p.Dateless {
 		p.Means.Suspend = every(30*time.Second + p.TTL)
 	}
-	p.vary(rand.New(rand.NewPCG(seed, variation)), severity)
-	p.varyProcesses(rand.New(rand.NewPCG(seed, variation+1)), severity)
-	if rand.New(rand.NewPCG(seed, forgetting)).IntN(8) == 0 {
+	p.vary(p.stream(variation), severity)
+	p.varyProcesses(p.stream(variation+1), severity)
+	if p.stream(forgetting).IntN(8) == 0 {
 		p.forget()
 	}
-	if r := rand.New(rand.NewPCG(seed, crowding)); r.IntN(3) == 0 {
+	if r := p.stream(crowding); r.IntN(3) == 0 {
 		p.crowd(r)
 	}
-	p.Bells = rand.New(rand.NewPCG(seed, ringing)).IntN(4) == 0
-	if r := rand.New(rand.NewPCG(seed, contesting)); r.IntN(3) == 0 {
+	p.Bells = p.stream(ringing).IntN(4) == 0
+	if r := p.stream(contesting); r.IntN(3) == 0 {
 		p.contest(r)
 	}
-	p.police(rand.New(rand.NewPCG(seed, policing)))
-	if rand.New(rand.NewPCG(seed, closing)).IntN(5) == 0 {
+	p.police(p.stream(policing))
+	if p.stream(closing).IntN(5) == 0 {
 		p.close()
 	}
-	p.supersede(rand.New(rand.NewPCG(seed, cancelling)))
-	p.compute(rand.New(rand.NewPCG(seed, computing)))
+	p.supersede(p.stream(cancelling))
+	p.compute(p.stream(computing))
 	return p
 }
 
-// variation is the stream of the choices of vary. It is one in which the seeds of
-// the older mutants are not varied, so that they still find their mistakes.
-const variation = 268
+// The streams of some choices. Each is one in which the seeds of older mutants are as they were, so that they still find
+// their mistakes.
+const (
+	blocking   = 26
+	uneven     = 35
+	variation  = 268 // and the next one
+	forgetting = 281
+	ringing    = 1047
+	closing    = 1256
+	policing   = 27026
+	cancelling = 27084
+	computing  = 28533
+	crowding   = 55426
+	contesting = 146991
+)
+
+func (p *Plan) stream(of uint64) *rand.Rand { return rand.New(rand.NewPCG(p.Seed, of)) }
 
 // varyProcesses draws what only some processes are, from a source of its own as well.
 func (p *Plan) varyProcesses(r *rand.Rand, severity float64) {
@@ -227,18 +248,6 @@ func (p *Plan) varyProcesses(r *rand.Rand, severity float64) {
 		p.Chances.Undated = r.Float64()
 	}
 }
-
-// forgetting is the stream that chooses the runs that forget records, as variation does.
-const forgetting = 281
-
-// ringing is the stream that chooses the runs with bells, as variation does.
-const ringing = 1047
-
-// crowding is the stream that chooses the runs with long queues, as variation does.
-const crowding = 55426
-
-// contesting is the stream that chooses the contests, as variation does.
-const contesting = 146991
 
 // contest makes most grants hand-overs by name: many processes want one lock all the time, for turns that are short
 // beside leases. Some waiters leave, also when they are named. Contests are shorter than other runs: they have more turns.
@@ -253,9 +262,7 @@ func (p *Plan) contest(r *rand.Rand) {
 		p.meet(r)
 	}
 	p.Length /= 8
-	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
-		*mean *= 3
-	}
+	p.Means.rarer()
 }
 
 // meet lets several waiters of one process meet in a short queue, while answers overtake each other: one waiter takes a
@@ -277,9 +284,7 @@ func (p *Plan) crowd(r *rand.Rand) {
 	p.Think = p.Hold * time.Duration(1+r.IntN(4))
 	p.Queues, p.Kinds = 1, make([]Kind, 1)
 	p.Jobs, p.Chances.Stall = 0, p.Chances.Stall/8
-	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
-		*mean *= 3
-	}
+	p.Means.rarer()
 }
 
 // forget lets the table delete idle records. Leases are short and turns rare, so that

@@ -8,9 +8,6 @@ import (
 	"github.com/queuelock/queuelock"
 )
 
-// policing is the stream that chooses the runs in which some turns have a policy, as variation does.
-const policing = 27026
-
 // police draws whether turns have a policy.
 func (p *Plan) police(r *rand.Rand) {
 	if r.IntN(6) == 0 && !p.Contest {

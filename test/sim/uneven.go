@@ -19,13 +19,9 @@ const (
 	Crowds      Lengths = "one turn of forty lasts 200 times as long as the others" // while most wait
 )
 
-// uneven is the stream of the choices of Uneven.
-const uneven = 35
-
 // Uneven lets turns be of lengths that the ones before do not show.
 func (p *Plan) Uneven() {
-	r := rand.New(rand.NewPCG(p.Seed, uneven))
-	p.Lengths = []Lengths{Exponential, Bimodal, LogNormal, Crowds}[r.IntN(4)]
+	p.Lengths = []Lengths{Exponential, Bimodal, LogNormal, Crowds}[p.stream(uneven).IntN(4)]
 }
 
 // schedule returns how often waiters look. Looks are most of a run's work, so it is less often than by default.
