@@ -2,10 +2,12 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -84,4 +86,153 @@ func TestCrashedHolder(t *testing.T) {
 			}
 		}
 	}
+}
+
+type trial func(*testing.T, *queuelock.Client) error
+
+// job tries the lock once, as a new process, and reports whether it was granted.
+func job(t *testing.T, table *queuelocktest.Table, try trial) (granted bool) {
+	t.Helper()
+	c, _ := locktest.Open(t, table, "job", locktest.TenSeconds)
+	err := try(t, c)
+	if err != nil && !errors.Is(err, queuelock.ErrNotAcquired) {
+		t.Error(err)
+	}
+	locktest.Check(t, c.Close(t.Context()))
+	return err == nil
+}
+
+// by returns a try with a wait, which releases the lock.
+func by(wait waitpolicy.Wait, opts ...queuelock.AcquireOption) trial {
+	return func(t *testing.T, c *queuelock.Client) error {
+		lock, err := c.Acquire(t.Context(), locktest.Order, wait, opts...)
+		if err != nil {
+			return err
+		}
+		return lock.Release(t.Context())
+	}
+}
+
+// TestCrashAfterFirstTake checks that clients which give up early get past a process that
+// crashed right after its first TAKE. None of them lives as long as its lease.
+func TestCrashAfterFirstTake(t *testing.T) {
+	sweeps := func(t *testing.T, c *queuelock.Client) error {
+		swept, err := c.Operator().Sweep(t.Context(), locktest.Order)
+		if err == nil && swept.Holders == 0 {
+			err = queuelock.ErrNotAcquired
+		}
+		return err
+	}
+	all := func(t *testing.T, c *queuelock.Client) error {
+		locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(locktest.Order.Entity, "z"), waitpolicy.For(200*time.Millisecond))
+		if err != nil {
+			return err
+		}
+		return locks.Release(t.Context())
+	}
+	const holds = locktest.TTL
+	for name, test := range map[string]struct {
+		holders int                       // that crash; 0: one
+		opts    []queuelock.AcquireOption // of the holders
+		lease   time.Duration
+		try     trial
+	}{
+		"NoWait":       {lease: holds, try: by(waitpolicy.NoWait)},
+		"Attempts":     {lease: holds, try: by(waitpolicy.Attempts(2, 100*time.Millisecond))},
+		"a short wait": {lease: holds, try: by(waitpolicy.For(300 * time.Millisecond))},
+		"Sweep":        {lease: holds, try: sweeps},
+		"AcquireAll":   {lease: holds, try: all},
+		"lock delay":   {lease: holds + 3*time.Second, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.LockDelay(3 * time.Second)}},
+		"fails closed": {lease: 6 * time.Second, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.FailClosed()}},
+		"readers":      {holders: 3, lease: holds, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.Shared()}},
+		"permits":      {holders: 2, lease: holds, try: by(waitpolicy.NoWait, queuelock.Permits(2)), opts: []queuelock.AcquireOption{queuelock.Permits(2)}},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			seed, _ := locktest.Open(t, table, "seed", locktest.TenSeconds)
+			for range max(1, test.holders) {
+				crashes, db := locktest.Open(t, table, "crashes", locktest.TenSeconds)
+				if name == "fails closed" {
+					db.Inject(queuelocktest.LoseRequest().Mentioning("REMOVE holders")) // CONFIRM
+					go func() { _, _ = crashes.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, test.opts...) }()
+					time.Sleep(10 * time.Millisecond)
+				} else {
+					locktest.Acquire(t, crashes, waitpolicy.For(time.Second), test.opts...)
+				}
+				db.Partition()
+			}
+			crashed := time.Now()
+			for {
+				granted, after := job(t, table, test.try), time.Since(crashed)
+				if granted && after < test.lease {
+					t.Fatalf("granted %v after the crash, before the lease of %v had ended", after, test.lease)
+				}
+				if granted {
+					break
+				}
+				if after > test.lease+2*time.Second+locktest.TakenOverWithin {
+					t.Fatalf("refused %v after the crash, with a lease of %v\n%v", after, test.lease, locktest.Entries(table))
+				}
+				time.Sleep(time.Second)
+			}
+			_ = seed.Close(t.Context())
+		})
+	}
+}
+
+// TestDate checks that a process has its first lock although the read of DynamoDB's time
+// fails, that the lease of that lock has an end, and that no read is made in vain.
+func TestDate(t *testing.T) {
+	refuses := func(code queuelocktest.Code) queuelocktest.Fault { return queuelocktest.Refuse(code).Of("GetItem") }
+	for name, test := range map[string]struct {
+		options []queuelocktest.Option
+		fault   queuelocktest.Fault
+		reads   int
+		endless int // the first locks, which have no end
+	}{
+		"the request is lost": {fault: queuelocktest.LoseRequest().Of("GetItem").Times(2), reads: 3},
+		"the answer is lost":  {fault: queuelocktest.LoseResponse().Of("GetItem").Times(1), reads: 2},
+		"it never comes":      {fault: queuelocktest.SwallowResponse().Of("GetItem").Times(1), reads: 2},
+		"twice":               {fault: queuelocktest.Duplicate(time.Second).Of("GetItem").Times(1), reads: 1},
+		"access is denied":    {fault: refuses(queuelocktest.AccessDenied), reads: 1, endless: 1},
+		"it is throttled":     {fault: refuses(queuelocktest.Throttling).Times(2), reads: 3},
+		"it has no date":      {options: []queuelocktest.Option{queuelocktest.WithoutDate()}, fault: queuelocktest.DelayRequest(0).Of("GetItem"), reads: 1, endless: 3},
+	} {
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+			locktest.InBubble(t, name+" "+wait.String(), func(t *testing.T) {
+				table := queuelocktest.NewTable(t, test.options...)
+				c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
+				fault := db.Inject(test.fault)
+				begun := time.Now()
+				for i := range 3 {
+					lock := locktest.Acquire(t, c, wait)
+					if _, ends := locktest.Entries(table)[0]["until"]; ends != (i >= test.endless) {
+						t.Errorf("lock %d has an end: %v", i, ends)
+					}
+					locktest.Release(t, lock)
+				}
+				if took := time.Since(begun); took > 3*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if n := db.Counts()["GetItem"].Sent; n != test.reads || fault.Fired() == 0 {
+					t.Errorf("%d reads, want %d; %d faults", n, test.reads, fault.Fired())
+				}
+			})
+		}
+	}
+}
+
+// TestWaitOverDuringRead checks that a wait that ends during the first read, which fails, is not followed by a try
+// without waiting, as a wait is that was over before the first request.
+func TestWaitOverDuringRead(t *testing.T) {
+	locktest.InBubble(t, "", func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(100*time.Millisecond))
+		c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
+		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
+		begun := time.Now()
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(20*time.Millisecond))
+		if took := time.Since(begun); err == nil || took > time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
 }

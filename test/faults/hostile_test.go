@@ -1,6 +1,9 @@
 package faults_test
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -145,4 +148,160 @@ func TestRowsAboveCounter(t *testing.T) {
 		}
 		t.Logf("served with ticket %s after %v, with\n%s", lock.Ticket(), took, counts)
 	})
+}
+
+// TestHostileHolder checks that a well-formed entry of another program is outwaited. See TestMalformed for others.
+func TestHostileHolder(t *testing.T) {
+	entry := av.Item{"beat": av.Num(3), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("owner"), "ticket": av.Num(1)}
+	type row struct {
+		name  string
+		id    string
+		entry av.Item
+		delay time.Duration
+	}
+	for _, h := range locktest.Some([]row{
+		{"alive until 9999", "h", av.With(entry, av.Item{"until": av.Num(253402300799000)}), locktest.TTL},
+		{"alive for all time", "h", av.With(entry, av.Item{"until": av.Num(int64(math.MaxInt64))}), locktest.TTL},
+		{"dead before the epoch", "h", av.With(entry, av.Item{"until": av.Num(-1)}), 0},
+		{"with the last beat", "h", av.With(entry, av.Item{"beat": av.Num(int64(math.MaxInt64))}), locktest.TTL},
+		{"of a delay", "h", av.With(entry, av.Item{"delay": av.Num(5000)}), locktest.TTL + 5*time.Second},
+		{"of a delay until the end of time, by the clock", "h", av.With(entry, av.Item{"until": av.Num(int64(math.MaxInt64)), "delay": av.Num(5000)}), locktest.TTL + 5*time.Second},
+		{"since 9999", "h", av.With(entry, av.Item{"since": av.Num(253402300799000)}), locktest.TTL},
+		{"with a ticket that was never issued", "h", av.With(entry, av.Item{"ticket": av.Num(strings.Repeat("9", 38))}), locktest.TTL},
+		{"of an owner of 300 KB", "h", av.With(entry, av.Item{"owner": av.Str(strings.Repeat("o", locktest.Scaled(300<<10, 30<<10)))}), locktest.TTL},
+		{"with unknown attributes", "h", av.With(entry, av.Item{"data": av.Object(av.Item{"x": av.Num(1)})}), locktest.TTL},
+		{"by an id with dots", "h.1.x", entry, locktest.TTL},
+		{"by an id with a hash", "#0", entry, locktest.TTL},
+		{"by an id of 1 KB", strings.Repeat("é", 512), entry, locktest.TTL},
+		{"by an id of control characters", "\x00\n", entry, locktest.TTL},
+	}) {
+		locktest.InBubble(t, h.name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			if strings.Contains(h.name, "never issued") {
+				table = queuelocktest.NewTable(t) // to an audit it was granted
+			}
+			locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{
+				"ticketNumber": av.Num(1), "granted": av.Num(1), "servingAfter": av.Num(0), "note": av.Str("of another program"),
+				"holders": av.Object(av.Item{h.id: av.Object(h.entry)}),
+			}))
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			if h.delay > 0 {
+				_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+				if !errors.Is(err, queuelock.ErrNotAcquired) {
+					t.Fatal(err)
+				}
+				if n := len(err.Error()); n > 2000 {
+					t.Errorf("an error of %d bytes", n)
+				}
+			}
+			begun := time.Now()
+			lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
+			if took := time.Since(begun); took > h.delay+locktest.TakenOverWithin || took < h.delay-2*time.Second {
+				t.Errorf("served after %v, want %v", took, h.delay)
+			}
+			locktest.Release(t, lock)
+			time.Sleep(time.Second)
+			items := table.Items()
+			if len(items) != 1 || av.Text(items[0]["note"]) != "of another program" {
+				t.Errorf("left %v", items)
+			}
+			if n := db.Counts()["DeleteItem"].Sent; n > 2 {
+				t.Errorf("%d deletes", n)
+			}
+		})
+	}
+}
+
+// TestThousandExpiredHolders checks that a thousand expired holders are evicted in groups
+// of forty. A thousand dead holders are evicted by forty, and named by none.
+func TestThousandExpiredHolders(t *testing.T) {
+	for name, until := range map[string]av.Item{"by the clock": {"until": av.Num(1)}, "by observation": {}} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			n := locktest.Scaled(1000, 200)
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			holders := av.Item{}
+			for i := range n {
+				holders[fmt.Sprintf("holder-%d", i)] = av.Object(av.With(av.Item{"beat": av.Num(i), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("owner"), "ticket": av.Num(i + 1)}, until))
+			}
+			locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(n), "granted": av.Num(n), "servingAfter": av.Num(0), "holders": av.Object(holders)}))
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			begun := time.Now()
+			lock := locktest.Acquire(t, c, waitpolicy.For(10*time.Minute))
+			took, counts := time.Since(begun), db.Counts()
+			most := time.Duration(0)
+			if len(until) == 0 {
+				most = locktest.TTL
+			}
+			if took > most+locktest.TakenOverWithin || took < most {
+				t.Errorf("served after %v", took)
+			}
+			// TAKE, the evictions, CLAIM, and what is renewed meanwhile.
+			evictions := (n + 39) / 40
+			if got := counts["UpdateItem"].Sent; got < evictions+2 || got > evictions+2+int(took/(2*time.Second)) {
+				t.Errorf("%d updates, want a TAKE, %d evictions and a CLAIM:\n%s", got, evictions, counts)
+			}
+			if _, holders := locktest.RowsAndHolders(t, c); holders != 1 {
+				t.Errorf("%d holders are left", holders)
+			}
+			locktest.Release(t, lock)
+			t.Logf("served after %v, with\n%s", took, counts)
+		})
+	}
+}
+
+// edit changes the item of the queue with that sort key, as an operator or
+// another version does.
+func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map[string]string, values av.Item) {
+	t.Helper()
+	locktest.Must(table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: aws.String(table.Name()), Key: av.Item{"pk": av.Str(locktest.Order.Entity), "sk": av.Str(sk)},
+		UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+	}))
+}
+
+// TestRecordFormat checks that turns go on beside attributes that the client does not know, which stay.
+func TestRecordFormat(t *testing.T) {
+	mark := func(ticket int) types.AttributeValue {
+		return av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(ticket)})
+	}
+	for name, unknown := range map[string]av.Item{
+		"ANewersMarks":      {"released": av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(1), "call": av.Num(1)}), "evicted": mark(0)},
+		"AttributesOfNoOne": {"future": av.Object(av.Item{"x": av.Num(1)}), "formatVersion": av.Num(9)},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+			sk := av.Text(locktest.RecordKey()["sk"])
+			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
+			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			queued := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			for attribute, v := range unknown {
+				edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, av.Item{":v": v})
+			}
+			_, holders := locktest.Record(t, table)
+			for id := range holders {
+				edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, av.Item{":n": av.Num(7)})
+			}
+			edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, av.Item{":v": av.Object(av.Item{})})
+			time.Sleep(5 * locktest.TTL)
+			if lock.Err() != nil {
+				t.Errorf("lost: %v", lock.Err())
+			}
+			if state := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); len(state.Serving) != 1 || state.Serving[0].Problem != nil || len(state.Waiting) != 1 || state.Waiting[0].Problem != nil {
+				t.Errorf("%+v", state)
+			}
+			locktest.Release(t, lock)
+			locktest.Release(t, locktest.Lock(t, <-queued))
+			time.Sleep(time.Second)
+			rec, holders := locktest.Record(t, table)
+			for attribute := range unknown {
+				if rec[attribute] == nil {
+					t.Errorf("%s is gone: %v", attribute, rec)
+				}
+			}
+			if len(holders) > 0 || len(table.Items()) != 1 {
+				t.Errorf("left %v", table.Items())
+			}
+		})
+	}
 }
