@@ -198,17 +198,3 @@ func dollars(v float64) string {
 	}
 	return "$" + benchmark.Decimal(v, decimals)
 }
-
-// TestRounding checks how numbers are printed.
-func TestRounding(t *testing.T) {
-	for v, want := range map[float64]string{0: "$0.00", 3.24: "$3.24", 0.000821: "$0.00082", 0.05: "$0.050", 0.3: "$0.30", 12.6: "$12.60"} {
-		if got := dollars(v); got != want {
-			t.Errorf("%v is printed %s, want %s", v, got, want)
-		}
-	}
-	for v, want := range map[float64]string{0: "0", 7: "7", 129: "130", 4035: "4,000", 5184000: "5,200,000"} {
-		if got := whole(benchmark.TwoDigits(v)); got != want {
-			t.Errorf("%v is printed %s, want %s", v, got, want)
-		}
-	}
-}
