@@ -135,17 +135,13 @@ func TestStuckWaiter(t *testing.T) {
 	})
 }
 
-// TestStuckDate checks that the request for DynamoDB's time, which comes before the first ticket of a client, hangs no call: it counts as
-// one without an answer after a while, as others do.
+// TestStuckDate checks that the request for DynamoDB's time, which comes before the first ticket of a client, does not hang a caller
+// that will not wait: it counts as one without an answer after a while, as others do.
 func TestStuckDate(t *testing.T) {
-	setUp := func(t *testing.T) (c *queuelock.Client, g *locktest.Gate, hang func(*locktest.Gate)) {
-		c, hang = openHanging(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond)), queuelock.Config{}, "Query", "GetItem")
-		g = locktest.NewGate(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, hang := openHanging(t, table, queuelock.Config{}, "GetItem")
+		g := locktest.NewGate(t)
 		hang(g)
-		return c, g, hang
-	}
-	locktest.InBubble(t, "EndsNoWait", func(t *testing.T) {
-		c, g, hang := setUp(t)
 		begun := time.Now()
 		got := locktest.Within(t, "the stuck Acquire", attention+time.Second, locktest.QueueUp(t.Context(), c, waitpolicy.NoWait))
 		locktest.Is(t, got.Err, queuelock.ErrUnavailable)
@@ -154,34 +150,6 @@ func TestStuckDate(t *testing.T) {
 		}
 		hang(nil)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-		g.Open()
-	})
-	locktest.InBubble(t, "IsRepeated", func(t *testing.T) {
-		c, g, hang := setUp(t)
-		waits := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		<-g.Entered
-		hang(nil) // the first alone hangs
-		got := locktest.Within(t, "the stuck Acquire", attention+time.Second, waits)
-		second := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		g.Open() // and has its answer
-		time.Sleep(time.Second)
-		locktest.Release(t, locktest.Lock(t, got))
-		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the next", time.Minute, second)))
-	})
-}
-
-// afterClaim returns a client that calls do once, after the answer to a CLAIM.
-func afterClaim(table *queuelocktest.Table, do func()) *queuelocktest.Client {
-	var done atomic.Bool
-	return around(table, "c", func(_ string, in any, send func() error) error {
-		err := send()
-		u, ok := in.(*dynamodb.UpdateItemInput)
-		claims := ok && u.ConditionExpression != nil && strings.Contains(*u.ConditionExpression, "size") && !strings.Contains(*u.UpdateExpression, "REMOVE")
-		if claims && !done.Swap(true) {
-			do()
-		}
-		return err
 	})
 }
 
@@ -191,8 +159,16 @@ func TestHungClaim(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		locktest.InTable(t, fmt.Sprint("Leaves", leaves), func(t *testing.T, table *queuelocktest.Table) {
 			holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-			gate := locktest.NewGate(t)
-			c := locktest.Must(queuelock.New(afterClaim(table, gate.Pass), table.Name(), queuelock.Config{}))
+			gate, hung := locktest.NewGate(t), new(atomic.Bool)
+			c := locktest.Must(queuelock.New(around(table, "c", func(_ string, in any, send func() error) error {
+				err := send()
+				u, ok := in.(*dynamodb.UpdateItemInput)
+				claims := ok && u.ConditionExpression != nil && strings.Contains(*u.ConditionExpression, "size") && !strings.Contains(*u.UpdateExpression, "REMOVE")
+				if claims && !hung.Swap(true) {
+					gate.Pass()
+				}
+				return err
+			}), table.Name(), queuelock.Config{}))
 			held := locktest.Acquire(t, holder, waitpolicy.Forever)
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
@@ -216,27 +192,6 @@ func TestHungClaim(t *testing.T) {
 			locktest.Check(t, c.Close(context.Background()))
 		})
 	}
-}
-
-// TestPanicAfterClaim checks that a CLAIM whose request panics counts as one that may have been applied: the lock is free afterwards.
-func TestPanicAfterClaim(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		c := locktest.Must(queuelock.New(afterClaim(table, func() { panic("after the answer") }), table.Name(), queuelock.Config{}))
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		panicked := locktest.Background(func() (value any, _ error) {
-			defer func() { value = recover() }()
-			return c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-		})
-		time.Sleep(5 * time.Second)
-		locktest.Release(t, held)
-		if got := <-panicked; got.Lock != "after the answer" {
-			t.Errorf("the call ends with %v", got.Lock)
-		}
-		time.Sleep(5 * time.Second)
-		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.For(5*time.Second)))
-		locktest.Check(t, c.Close(context.Background()))
-	})
 }
 
 // TestStuckHeartbeat checks that a release which waits for a heartbeat reports the loss, also if its context ends meanwhile.
