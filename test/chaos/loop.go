@@ -12,13 +12,14 @@ import (
 
 // loop is what other goroutines give to the goroutine of Run.
 type loop struct {
+	ctx    context.Context // ends when nothing is taken from todo any more
+	end    context.CancelFunc
 	todo   chan func()
-	over   chan struct{}  // closed when nothing is taken from todo any more
 	helper sync.WaitGroup // goroutines that send to todo
 }
 
 // until takes events, and what is to be done, until so holds.
-func (r *run) until(ctx context.Context, limit time.Duration, what string, so func() bool) error {
+func (r *run) until(limit time.Duration, what string, so func() bool) error {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for !so() {
@@ -30,8 +31,8 @@ func (r *run) until(ctx context.Context, limit time.Duration, what string, so fu
 			do()
 		case <-timer.C:
 			err = fmt.Errorf("waited for %v until %s", limit, what)
-		case <-ctx.Done():
-			err = context.Cause(ctx)
+		case <-r.ctx.Done():
+			err = context.Cause(r.ctx)
 		}
 		if err != nil {
 			return err
@@ -43,12 +44,10 @@ func (r *run) until(ctx context.Context, limit time.Duration, what string, so fu
 // after calls do on the goroutine of Run, after d.
 func (l *loop) after(d time.Duration, do func()) {
 	l.helper.Go(func() {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(d):
 			l.do(do)
-		case <-l.over:
+		case <-l.ctx.Done():
 		}
 	})
 }
@@ -57,7 +56,7 @@ func (l *loop) after(d time.Duration, do func()) {
 func (l *loop) do(do func()) {
 	select {
 	case l.todo <- do:
-	case <-l.over:
+	case <-l.ctx.Done():
 	}
 }
 

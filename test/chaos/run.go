@@ -73,7 +73,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the run has not ended within %v", limit))
 	defer cancel()
 	r := &run{
-		Config: cfg, loop: loop{todo: make(chan func()), over: make(chan struct{})},
+		Config: cfg, loop: loop{ctx: ctx, end: cancel, todo: make(chan func())},
 		armed: map[int][]Strike{}, alone: map[string]int{}, quiet: map[string]bool{}, count: map[Kind]int{},
 	}
 	if r.Show == nil {
@@ -91,8 +91,8 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 	if r.engine, err = openEngine(ctx, cfg.Engine, dir); err != nil {
 		return nil, err
 	}
-	if err = r.open(ctx); err == nil {
-		err = r.play(ctx)
+	if err = r.open(); err == nil {
+		err = r.play()
 	}
 	left := r.close(err == nil)
 	if err = errors.Join(err, left); err != nil {
@@ -102,12 +102,12 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 }
 
 // open starts what a run needs beside the engine.
-func (r *run) open(ctx context.Context) (err error) {
+func (r *run) open() (err error) {
 	if r.proxy, err = startProxy(r.engine.url(), r.Seed, r.Late, r.label); err != nil {
 		return err
 	}
 	r.crew = crew.New(func() *exec.Cmd { return r.Command(r.proxy.url) })
-	return queuelock.CreateTable(ctx, r.engine.db, tableName, queuelock.Config{})
+	return queuelock.CreateTable(r.ctx, r.engine.db, tableName, queuelock.Config{})
 }
 
 // label is the entity that a request is about.
@@ -121,13 +121,13 @@ func (r *run) label(body []byte) string {
 }
 
 // play is the run itself.
-func (r *run) play(ctx context.Context) error {
+func (r *run) play() error {
 	for number := range r.Workers {
 		if err := r.hire(number); err != nil {
 			return err
 		}
 	}
-	if err := r.until(ctx, readyLimit, "all workers are ready", func() bool {
+	if err := r.until(readyLimit, "all workers are ready", func() bool {
 		return !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ready })
 	}); err != nil {
 		return err
@@ -139,25 +139,25 @@ func (r *run) play(ctx context.Context) error {
 	}
 	finished := false
 	r.after(r.Duration, func() { finished = true })
-	if err := r.until(ctx, r.Duration+time.Minute, "the time is over", func() bool { return finished }); err != nil {
+	if err := r.until(r.Duration+time.Minute, "the time is over", func() bool { return finished }); err != nil {
 		return err
 	}
 	r.Ended = turns.Now()
 	r.show("the faults are over")
-	if err := r.dismiss(ctx); err != nil {
+	if err := r.dismiss(); err != nil {
 		return err
 	}
-	return r.drain(ctx)
+	return r.drain(r.ctx)
 }
 
 // dismiss has all workers end, once nothing is broken any more.
-func (r *run) dismiss(ctx context.Context) error {
+func (r *run) dismiss() error {
 	r.ending = true
 	r.proxy.setMix(nil)
 	for _, entity := range r.History.Entities {
 		r.spare(entity, false) // duplicates that waited come now
 	}
-	if err := r.until(ctx, engineLimit, "everything runs again", func() bool {
+	if err := r.until(engineLimit, "everything runs again", func() bool {
 		return !r.down && !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ended && !p.Free() })
 	}); err != nil {
 		return err
@@ -167,7 +167,7 @@ func (r *run) dismiss(ctx context.Context) error {
 			_ = p.Signal(syscall.SIGTERM)
 		}
 	}
-	return r.until(ctx, endLimit, "all workers have ended", func() bool {
+	return r.until(endLimit, "all workers have ended", func() bool {
 		return !slices.ContainsFunc(r.crew.Processes, func(p *crew.Process) bool { return !p.Ended })
 	})
 }
@@ -175,7 +175,7 @@ func (r *run) dismiss(ctx context.Context) error {
 // close takes everything down, and is an error if something is left. After an
 // orderly end no worker may be there any more.
 func (r *run) close(orderly bool) error {
-	close(r.over)
+	r.end()
 	var errs []error
 	if r.crew != nil {
 		errs = append(errs, r.crew.Stop(orderly))

@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"syscall"
@@ -150,25 +149,12 @@ func (r *run) strikeEngine(length time.Duration) {
 	r.show(fmt.Sprintf("the engine killed, for %v", length.Round(time.Millisecond)))
 	r.helper.Go(func() {
 		r.engine.kill()
-		timer := time.NewTimer(length)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
-		case <-r.over:
+		case <-time.After(length):
+		case <-r.ctx.Done():
 			return
 		}
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		stop := make(chan struct{})
-		defer close(stop)
-		go func() {
-			select {
-			case <-r.over:
-				cancel()
-			case <-stop:
-			}
-		}()
-		err := r.engine.start(ctx)
+		err := r.engine.start(r.ctx)
 		r.do(func() {
 			r.Downs[outage].To = turns.Now()
 			r.down = false
