@@ -19,42 +19,16 @@
 // (package story). A diary keeps what happens to each queue, and a tale words it. Its steps are those of
 // search/testdata. A run has more than they can play, so a story that is pasted there may have to be cut down.
 //
-// Turns are drawn exponentially, or, in some runs, so that the ones before say little of the next: nine short ones and
-// a long one, log-normal, or a crowd behind a very long one. Waiters look as often there as by default, or nearly.
+// The faults and kinds of runs, with their shares, are in docs/testing.md and in Plan. Of these
 //
-// # Faults
-//
-// The network loses, delays, repeats, refuses and swallows requests and answers. A
-// request may be applied after its caller has given up. A process may be
-// partitioned, pause for up to three leases before or after a request, die there,
-// and be replaced. The table may be throttled, or one operation of one process may
-// fail for longer than the library's patience. The table's TTL removes rows late, or
-// early. The engine's clock drifts from that of the hosts, and its dates vary or are
-// missing.
-//
-//   - Disturbances. In some runs DynamoDB refuses credentials, rights and clocks as well, for as long as an outage.
-//   - Suspends. The monotonic clock of a suspended host stops while the table's
-//     continues. The bubble has one clock, so the simulator moves the table's times
-//     instead. See suspend.go for what this covers.
-//   - Clients that retry on their own. The HTTP client of some processes sends a
-//     request again after a broken connection or a server error, up to three times
-//     and up to several leases later. The SDK does not learn of it.
-//   - Split transactions. In some runs the items of a transaction become
-//     visible one after another, in random order, some of them seconds later.
-//     Turns read by a plain consistent read, or by Lock.Get where Lock.Unsettled
-//     asks for it.
-//   - Stalled goroutines. In some runs a single request pauses before or
-//     after it is sent, for up to three leases, while the rest of its process
-//     continues. Copies arrive up to 15 seconds late there, many short leases later.
-//   - Jobs. In some runs some hosts run processes that take one turn and end.
-//     Some crash right after a request, often their first TAKE.
-//   - Missing dates. In some runs a proxy removes the dates of the answers to
-//     some processes.
-//   - Bells. In some runs processes ring each other. Bells are lost, late and repeated,
-//     and others are forged.
-//   - Stuck reads. A read hangs for one to three minutes and ignores its context,
-//     so its waiter does not continue, while the driver renews the row until
-//     the read counts as hung.
+//   - Suspends move the table's times, as the bubble has one clock: see suspend.go.
+//   - An HTTP client that repeats requests does so up to three times, and up to several
+//     leases later. The SDK does not learn of it.
+//   - Turns read by a plain consistent read, or by Lock.Get where Lock.Unsettled asks for
+//     it: items of transactions become visible one by one.
+//   - A read that hangs ignores its context for one to three minutes, while the driver
+//     renews the row until the read counts as hung.
+//   - Where single requests pause, copies arrive up to 15 seconds late: many leases.
 //
 // # Checks
 //
@@ -93,20 +67,8 @@
 //   - In the end the table is clean, no queue has a holder or a waiter, and an idle
 //     lock costs one request to acquire and one to release.
 //
-// In some runs the table's TTL deletes idle records as if Config.Forget were a minute:
-// soon after that time, later, or never. Tickets must rise all the same.
-//
-// Some runs are contests: many processes want one lock all the time, for turns
-// that are short beside leases, so that most grants are by name, and some waiters leave
-// as they are named. In some of these several waiters of one process meet in a short
-// queue, and answers overtake each other by up to two seconds.
-//
-// In some runs some or most turns have limits of waiters or groups, and the latest waiter may ask the holder to give way.
-// In others some turns want a result of package once, whose functions fail, panic, and die.
-//
-// In some runs most turns take one to five of five locks at once, in
-// three entities, with tickets of the table's or of each queue. A newcomer then takes
-// all of them.
+// In some runs the table's TTL deletes idle records as if Config.Forget were a minute. Tickets
+// must rise all the same.
 //
 // # Limits
 //
