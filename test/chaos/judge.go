@@ -12,17 +12,17 @@ import (
 
 // Verdict is what a history shows.
 type Verdict struct {
-	Problems   []string       `json:"problems"`   // describes each violation. Empty: all is well
-	Violations map[string]int `json:"violations"` // counts them, by their names in the package's description
+	Problems   []string       // describes each violation. Empty: all is well
+	Violations map[string]int // counts them, by their names in the package's description
 
-	Stops        int             `json:"holders_stopped"`                // longer than the lease, and judged
-	StaleRefused int             `json:"stale_writes_refused"`           // writes of a lost lock that the fence refused
-	LateRefused  int             `json:"late_writes_refused"`            // writes after a release that the fence refused
-	StaleAlone   int             `json:"stale_writes_with_nobody_after"` // both, that were made: no client had been served since
-	Repeated     int             `json:"repeated_by_a_restarted_engine"` // transactions that it applied twice
-	Recoveries   []time.Duration `json:"-"`
-	Disturbed    map[string]int  `json:"recoveries_disturbed"` // by something else, by what
-	Drought      time.Duration   `json:"-"`                    // the longest time in which a client waited and none was served
+	Stops        int // longer than the lease, of a holder, and judged
+	StaleRefused int // writes of a lost lock that the fence refused
+	LateRefused  int // writes after a release that the fence refused
+	StaleAlone   int // both, that were made: no client had been served since
+	Repeated     int // transactions that a restarted engine applied twice
+	Recoveries   []time.Duration
+	Disturbed    map[string]int // recoveries that something else touched, by what
+	Drought      time.Duration  // the longest time in which a client waited and none was served
 }
 
 // violations are the names of what must not happen.
@@ -42,7 +42,7 @@ func (v *Verdict) wrong(what, format string, args ...any) {
 
 // Judge judges a history. It is a pure function.
 func Judge(h *History) Verdict {
-	v := Verdict{Problems: []string{}, Violations: map[string]int{}, Disturbed: map[string]int{}}
+	v := Verdict{Violations: map[string]int{}, Disturbed: map[string]int{}}
 	for _, entity := range h.Entities {
 		own := slices.DeleteFunc(slices.Clone(h.Turns), func(t turns.Turn) bool { return t.Entity != entity })
 		judged := turns.Judge(own)
