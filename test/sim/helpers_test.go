@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"cmp"
 	"flag"
 	"regexp"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/planted"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 func TestMain(m *testing.M) {
@@ -21,6 +23,8 @@ func TestMain(m *testing.M) {
 	// cannot choose. On one core it is the same each time.
 	runtime.GOMAXPROCS(1)
 	flag.Parse()
+	// "make sim" runs more.
+	*seeds, *replays, *minutes = cmp.Or(*seeds, locktest.Scaled(6, 2)), cmp.Or(*replays, locktest.Scaled(4, 1)), cmp.Or(*minutes, locktest.Scaled(10, 1))
 	planted.Leave = leaves(*left)
 	goleak.VerifyTestMain(m)
 }

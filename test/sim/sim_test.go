@@ -16,16 +16,16 @@ import (
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", usualSeeds, "how many `runs`, each of another seed")
+	seeds   = flag.Int("sim.seeds", 0, "how many `runs`, each of another seed; 0: few")
 	first   = flag.Uint64("sim.seed", 1, "the first `seed`; the others follow it; 0: a random one")
-	replays = flag.Int("sim.replays", usualReplays, "how many seeds are run twice and compared, by their `number`")
+	replays = flag.Int("sim.replays", 0, "how many seeds are run twice and compared, by their `number`; 0: few")
 	kept    = flag.String("sim.histories", os.TempDir(), "the `folder` for the histories of runs that failed")
 	left    = flag.String("sim.leave", "", "`conditions` of the library's writes that are left out, as \"CLAIM: room; SWEEP: *\"")
 	judged  = flag.Bool("sim.writes", true, "judge whether a write of package queue describes each change")
 	blocks  = flag.String("sim.blocks", "half", "in `which` runs workers wait in blocks of tickets: half, all or none")
 	lengths = flag.String("sim.uneven", "half", "in `which` runs turns may be of any lengths: half, all or none")
 	refused = flag.String("sim.disturbed", "half", "in `which` runs DynamoDB refuses credentials, rights and clocks: half, all or none")
-	minutes = flag.Int("sim.minutes", usualMinutes, "simulated `minutes` of each run")
+	minutes = flag.Int("sim.minutes", 0, "simulated `minutes` of each run; 0: 10, or 1 under the race detector")
 )
 
 // TestSim runs seeds, and prints them.
