@@ -51,7 +51,7 @@ func (n *node) fate(req faultnet.Request) fault.Fate {
 	case n.isThrottled() && r.IntN(5) > 0:
 		n.refuse(&fate, "throttled", "ProvisionedThroughputExceededException")
 	default:
-		n.harmOne(&fate, req, r)
+		n.harmOne(&fate, r)
 	}
 	return fate
 }
@@ -71,7 +71,7 @@ func (w *world) way(r *rand.Rand) time.Duration {
 }
 
 // harmOne plays at most one fault on a request.
-func (n *node) harmOne(fate *fault.Fate, req faultnet.Request, r *rand.Rand) {
+func (n *node) harmOne(fate *fault.Fate, r *rand.Rand) {
 	c := n.plan.Chances
 	kind, d := c.mix().Pick(r.Float64()), time.Duration(0)
 	switch kind {

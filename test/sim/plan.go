@@ -258,18 +258,12 @@ func (p *Plan) contest(r *rand.Rand) {
 	p.TTL, p.Latency = 10*time.Second, min(p.Latency, 10*time.Millisecond)
 	p.Chances.Stall, p.Chances.Undated, p.Split = p.Chances.Stall/8, 0, embedded.Splitting{}
 	p.Chances.Stale /= 16 // its worker does not queue for a lease
-	if r.IntN(4) == 0 {
-		p.meet(r)
+	if r.IntN(4) == 0 {   // several waiters of one process meet in a short queue: one takes a ticket while another's CLAIM is answered
+		p.Nodes, p.Waiters, p.Chances.Overtake = 3, 5, 0.4
+		p.Hold, p.Think = 300*time.Millisecond, 2*time.Second
 	}
 	p.Length /= 8
 	p.Means.rarer()
-}
-
-// meet lets several waiters of one process meet in a short queue, while answers overtake each other: one waiter takes a
-// ticket while the answer to the CLAIM of another one is on its way.
-func (p *Plan) meet(r *rand.Rand) {
-	p.Nodes, p.Waiters, p.Chances.Overtake = 3, 5, 0.4
-	p.Hold, p.Think = 300*time.Millisecond, 2*time.Second
 }
 
 // crowd makes queues long, so that holders see who comes next and hand over by name.
