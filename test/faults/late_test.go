@@ -9,71 +9,32 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestLateRow plays a row that arrives late: A takes a ticket and stalls, B takes the next one and is served, and
-// then A's row arrives.
+// TestLateRow shows that the published ticket queue, where the first row is the lock, has two holders if a row arrives late: A takes
+// a ticket and stalls, B takes the next one and is served, and then A's row arrives.
 func TestLateRow(t *testing.T) {
-	// The published ticket queue, where the first row is the lock, has two holders.
-	t.Run("PublishedPattern", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		db, name := table.Client("a"), table.Name()
-		entity := &types.AttributeValueMemberS{Value: "order-7"}
-		row := func(ticket int) types.AttributeValue {
-			return &types.AttributeValueMemberS{Value: fmt.Sprintf("lock/%03d", ticket)}
-		}
-		holds := func(ticket int) bool {
-			locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{
-				TableName: &name, Item: map[string]types.AttributeValue{"pk": entity, "sk": row(ticket)},
-			}))
-			rows := locktest.Must(db.Query(t.Context(), &dynamodb.QueryInput{
-				TableName: &name, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
-				ExpressionAttributeValues: map[string]types.AttributeValue{":pk": entity},
-			}))
-			return rows.Items[0]["sk"].(*types.AttributeValueMemberS).Value == row(ticket).(*types.AttributeValueMemberS).Value
-		}
-		if b, a := holds(2), holds(1); !b || !a {
-			t.Errorf("A holds %v, B holds %v, want that both do", a, b)
-		}
-	})
-	locktest.InTable(t, "Queuelock", func(t *testing.T, table *queuelocktest.Table) {
-		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
-		a, dbA := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		held := locktest.Acquire(t, first, waitpolicy.Forever)
-
-		row := dbA.Inject(queuelocktest.HoldRequest().Of("PutItem").LandingAnyway())
-		look := dbA.Inject(queuelocktest.HoldRequest().Of("Query", "GetItem"))
-		claim := dbA.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("granted = 2"))
-		waitingA := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
-		<-row.Reached()
-		locktest.Release(t, held)
-		lockB := locktest.Acquire(t, b, waitpolicy.Forever)
-		row.Release()
-		look.Release()
-		claim.Release()
-		time.Sleep(10 * time.Second)
-		select {
-		case got := <-waitingA:
-			t.Fatalf("A was served (%v) beside B", got)
-		default:
-		}
-		if err := lockB.Err(); err != nil {
-			t.Fatalf("B lost its lock: %v", err)
-		}
-		locktest.Release(t, lockB)
-		got := <-waitingA
-		if got.Err != nil || !lockB.Ticket().Less(got.Lock.Ticket()) {
-			t.Errorf("A after B (ticket %s): %v", lockB.Ticket(), got)
-		}
-	})
+	table := queuelocktest.NewTable(t)
+	db, name := table.Client("a"), table.Name()
+	holds := func(ticket int) bool {
+		sk := fmt.Sprintf("lock/%03d", ticket)
+		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: av.Item{"pk": av.Str("order-7"), "sk": av.Str(sk)}}))
+		rows := locktest.Must(db.Query(t.Context(), &dynamodb.QueryInput{
+			TableName: &name, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
+			ExpressionAttributeValues: av.Item{":pk": av.Str("order-7")},
+		}))
+		return av.Text(rows.Items[0]["sk"]) == sk
+	}
+	if b, a := holds(2), holds(1); !b || !a {
+		t.Errorf("A holds %v, B holds %v, want that both do", a, b)
+	}
 }
 
 // TestLostAnswerOfEach checks that a waiter is served once although the answer to one of its requests is lost.

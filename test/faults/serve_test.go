@@ -8,12 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -50,16 +48,6 @@ func TestServe(t *testing.T) {
 		}
 		if sent := client.Counts().Total().Sent; lost.Fired() != 2 || refused.Fired() != 1 || sent < 4+3 {
 			t.Errorf("%d answers lost, %d requests refused, %d sent", lost.Fired(), refused.Fired(), sent)
-		}
-	})
-	t.Run("ReadsReturnCapacity", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		db := over(t, table.Client("program"))
-		out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{
-			TableName: aws.String(table.Name()), Key: av.Item{"pk": av.Str("e"), "sk": av.Str("s")}, ReturnConsumedCapacity: "TOTAL",
-		})
-		if err != nil || out.Item != nil || out.ConsumedCapacity == nil {
-			t.Errorf("%v, %v, %v", out.Item, out.ConsumedCapacity, err)
 		}
 	})
 	t.Run("LostRequestHasNoAnswer", func(t *testing.T) {
