@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
+	"github.com/queuelock/queuelock/internal/workload/crew"
 	"github.com/queuelock/queuelock/internal/workload/turns"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 	"github.com/queuelock/queuelock/ticket"
@@ -230,5 +231,84 @@ func TestFaultOfAnotherLock(t *testing.T) {
 	}
 	if v := Judge(h); len(v.Recoveries) != 1 {
 		t.Errorf("%v", v.Disturbed)
+	}
+}
+
+func TestBlocks(t *testing.T) {
+	turn := func(w string, number uint64, followed bool) turns.Turn {
+		return turns.Turn{Worker: w, Entity: "e", Ticket: ticket.FromUint64(number), Granted: at(int(number)), Followed: followed}
+	}
+	n, followed, longest := blocks([]turns.Turn{
+		turn("a", 3, false), turn("a", 1, true), turn("a", 2, true), // of three
+		turn("b", 4, false),
+		turn("a", 5, true), turn("a", 6, false), // of two
+		{Worker: "a", Entity: "e", Asked: at(7)},
+	})
+	if n != 2 || followed != 3 || longest != 3 {
+		t.Errorf("%d blocks, %d turns followed, the longest is of %d", n, followed, longest)
+	}
+}
+
+func TestHistoryAdd(t *testing.T) {
+	h, p, nine := &History{}, &crew.Process{Track: turns.NewTrack("w", 0)}, ticket.FromUint64(9)
+	for _, r := range []turns.Record{
+		{Kind: turns.Writing, At: 6, Entity: "e", Ticket: nine, Write: &turns.Write{ID: "x", Seq: 2}},
+		{Kind: turns.Wrote, At: 8, Entity: "e", Ticket: nine, Write: &turns.Write{ID: "x", Seq: 2, Outcome: turns.Applied}},
+		{Kind: turns.Wrote, At: 8, Entity: "e", Error: "read the ledger: nonsense", Odd: true},
+		{Kind: turns.Writing, At: 9, Entity: "e", Ticket: nine, Write: &turns.Write{ID: "y"}},
+		{Kind: turns.Ended, At: 10, Entity: "e", Ticket: nine},
+	} {
+		h.add(p, r)
+	}
+	if w := h.Writes; len(w) != 2 || w[0].Outcome != turns.Applied || w[0].Sent != 6 || w[0].Answered != 8 || w[0].Worker != "w" || w[0].Ticket != nine ||
+		w[1].Outcome != turns.Unknown || w[1].Answered != 0 {
+		t.Errorf("writes %+v", w)
+	}
+	if len(h.Errors) != 1 || h.Errors[0] != (Error{"w", "wrote: read the ledger: nonsense"}) {
+		t.Errorf("errors %v", h.Errors)
+	}
+}
+
+const ttl = 2 * time.Second
+
+// TestPlanOfSeed checks that a plan is a function of its seed.
+func TestPlanOfSeed(t *testing.T) {
+	a, b := Plan(1, time.Minute, ttl, 16, 4), Plan(1, time.Minute, ttl, 16, 4)
+	if !slices.Equal(a, b) {
+		t.Error("one seed, two plans")
+	}
+	if slices.Equal(a, Plan(2, time.Minute, ttl, 16, 4)) {
+		t.Error("two seeds, one plan")
+	}
+	longer := Plan(1, 2*time.Minute, ttl, 16, 4)
+	if len(longer) <= len(a) || !slices.Equal(a, longer[:len(a)]) {
+		t.Error("a longer plan does not begin like a shorter one")
+	}
+}
+
+// TestPlan checks that a plan has every kind and keeps its bounds.
+func TestPlan(t *testing.T) {
+	for seed := range uint64(100) {
+		seen := map[Kind]int{}
+		last := time.Duration(0)
+		for _, s := range Plan(seed, 45*time.Second, ttl, 16, 4) {
+			seen[s.Kind]++
+			switch {
+			case s.At < last, s.At >= 45*time.Second:
+				t.Errorf("seed %d: out of order or time: %+v", seed, s)
+			case s.Kind == StopWorker && s.Length <= ttl:
+				t.Errorf("seed %d: a stop within the lease: %+v", seed, s)
+			case s.Follows && !s.Holder:
+				t.Errorf("seed %d: a turn that follows, of no holder: %+v", seed, s)
+			case s.Worker < 0 || s.Worker >= 16 || s.Entity < 0 || s.Entity >= 4:
+				t.Errorf("seed %d: no worker there: %+v", seed, s)
+			}
+			last = s.At
+		}
+		for kind := range kindNames {
+			if seen[Kind(kind)] == 0 {
+				t.Errorf("seed %d: no %v", seed, Kind(kind))
+			}
+		}
 	}
 }

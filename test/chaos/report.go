@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
 // Result is what a run has shown.
@@ -129,4 +131,26 @@ func (r *run) untried(v Verdict) (missing []string) {
 		}
 	}
 	return missing
+}
+
+// blocks counts the blocks of two turns or more, the turns in them that followed another in memory, and the turns of the longest.
+func blocks(all []turns.Turn) (n, followed, longest int) {
+	all = slices.DeleteFunc(slices.Clone(all), func(t turns.Turn) bool { return t.Granted == 0 })
+	slices.SortFunc(all, func(a, b turns.Turn) int {
+		return cmp.Or(cmp.Compare(a.Entity, b.Entity), cmp.Compare(a.Worker, b.Worker), a.Ticket.Compare(b.Ticket))
+	})
+	length := 1
+	for _, t := range all {
+		if !t.Followed {
+			length = 1
+			continue
+		}
+		if length == 1 {
+			n++
+		}
+		followed++
+		length++
+		longest = max(longest, length)
+	}
+	return n, followed, longest
 }
