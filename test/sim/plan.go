@@ -1,13 +1,16 @@
 package sim
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/ticket"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // Plan is one run. All of it is drawn from the seed.
@@ -304,4 +307,84 @@ func (p *Plan) vary(r *rand.Rand, severity float64) {
 		p.Queues, p.Kinds = 5, make([]Kind, 5)
 		p.Scope = []ticket.Scope{ticket.ScopeTable, ticket.ScopeTable, ticket.ScopeQueue}[r.IntN(3)]
 	}
+}
+
+// Lengths says how the lengths of turns are distributed, about their mean, which is Plan.Hold.
+type Lengths string
+
+// Of the others most processes have some kind.
+const (
+	Exponential Lengths = ""
+	Bimodal     Lengths = "one turn of ten lasts 20 times as long as the others"
+	LogNormal   Lengths = "log-normal"
+	Crowds      Lengths = "one turn of forty lasts 200 times as long as the others" // while most wait
+)
+
+// Uneven lets turns be of lengths that the ones before do not show.
+func (p *Plan) Uneven() {
+	p.Lengths = []Lengths{Exponential, Bimodal, LogNormal, Crowds}[p.stream(uneven).IntN(4)]
+}
+
+// schedule returns how often waiters look. Looks are most of a run's work, so it is less often than by default.
+func (p Plan) schedule() waitpolicy.Schedule {
+	s := waitpolicy.Schedule{Fastest: 400 * time.Millisecond, SlowestNext: time.Second}
+	if p.Lengths != Exponential {
+		s.Fastest = 10 * time.Millisecond
+	}
+	return s.WithDefaults()
+}
+
+// longest is the longest turn that is drawn, but for few that outlast their lease.
+func (p Plan) longest() time.Duration {
+	return map[Lengths]time.Duration{
+		Exponential: 6 * p.Hold, Bimodal: 7 * p.Hold, LogNormal: 12 * p.Hold, Crowds: min(40*p.Hold, 40*time.Second),
+	}[p.Lengths]
+}
+
+// lasts draws the length of a turn.
+func (p Plan) lasts(r *rand.Rand) time.Duration {
+	switch {
+	case p.Lengths == LogNormal:
+		return min(time.Duration(float64(p.Hold)*math.Exp(r.NormFloat64()-0.5)), p.longest())
+	case p.Lengths == Bimodal && r.IntN(10) > 0:
+		return p.longest() / 20
+	case p.Lengths == Crowds && r.IntN(40) > 0:
+		return p.longest() / 200
+	case p.Lengths == Exponential:
+		return exp(r, p.Hold)
+	}
+	return p.longest()
+}
+
+// Block lets several workers of each process want the same lock at the same time, most of them without options, so that they
+// wait in blocks of tickets.
+func (p *Plan) Block() {
+	r := p.stream(blocking)
+	if !p.Contest { // else it is
+		p.Length /= 8 // they have more turns than others
+	}
+	p.Blocks, p.Contest, p.Crowded = true, false, true // most wait until they have the lock
+	p.Scope, p.Queues, p.Kinds, p.Jobs, p.Several, p.Forget = ticket.ScopeQueue, 1, make([]Kind, 1), 0, 0, 0
+	p.Nodes, p.Workers, p.Waiters = 2+r.IntN(2), 3+r.IntN(4), 0
+	p.Hold, p.Think = min(p.Hold, 100*time.Millisecond), time.Duration(r.IntN(3))*20*time.Millisecond
+	for _, mean := range []*time.Duration{&p.Means.Freeze, &p.Means.Cut, &p.Means.Kill, &p.Means.Retire, &p.Means.Outage, &p.Means.Throttle, &p.Means.Suspend, &p.Means.Stick} {
+		*mean /= 4
+	}
+}
+
+// turnAsOthers is one Acquire without options, and what follows it.
+func (n *node) turnAsOthers(r *rand.Rand, a *attempt, key queuelock.Key) {
+	a.plain, a.ttl = true, n.plan.TTL
+	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
+	n.attempt(r, a, key, false, nil, func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
+		return n.client.Acquire(ctx, key, a.wait, opts...)
+	})
+}
+
+// inTable is the owner of the attempt's entry.
+func (a *attempt) inTable() string {
+	if a.plain {
+		return a.name
+	}
+	return a.owner
 }
