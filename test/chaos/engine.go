@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -39,6 +40,15 @@ type engine struct {
 	output      *os.File
 	transport   *http.Transport
 	db          *dynamodb.Client // past the proxy
+}
+
+// Installed is the newest dynoxide that `make tools` has installed in a checkout: versions are in the names. Empty: none.
+func Installed(checkout string) string {
+	found, err := filepath.Glob(filepath.Join(checkout, ".tools/dynoxide-*/dynoxide"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return slices.Max(found)
 }
 
 // openEngine starts an engine on a new file in dir, at a free port.

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,14 +29,14 @@ func init() {
 // engines are asked for.
 func dynoxide(t *testing.T) string {
 	t.Helper()
-	found := locktest.Must(filepath.Glob("../../.tools/dynoxide-*/dynoxide"))
-	if len(found) == 0 {
+	binary := Installed("../..")
+	if binary == "" {
 		if strings.Contains(os.Getenv("QUEUELOCK_ENGINES"), "dynoxide") {
 			t.Fatal("dynoxide is not installed: run make tools")
 		}
 		t.Skip("dynoxide is not installed: run make tools")
 	}
-	return slices.Max(found)
+	return binary
 }
 
 func testConfig(t *testing.T) Config {

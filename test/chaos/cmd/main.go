@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -60,7 +59,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		*seed = uint64(rand.Uint32())
 	}
 	if *engine == "" {
-		if *engine = newestEngine(); *engine == "" {
+		if *engine = chaos.Installed("."); *engine == "" {
 			fmt.Fprintln(stderr, "chaos: dynoxide is not installed: run make tools")
 			return exitFailed
 		}
@@ -100,16 +99,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	return 0
-}
-
-// newestEngine is the newest dynoxide that `make tools` has installed: versions are
-// in the names. Empty: there is none.
-func newestEngine() string {
-	found, err := filepath.Glob(".tools/dynoxide-*/dynoxide")
-	if err != nil || len(found) == 0 {
-		return ""
-	}
-	return slices.Max(found)
 }
 
 // save writes a history, to look for the cause of a failure.
