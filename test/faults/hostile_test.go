@@ -50,9 +50,8 @@ func wrongTypes() map[string]types.AttributeValue {
 	}
 }
 
-// TestInvalidSortKeys checks that rows whose sort key is not a number delay no waiter,
-// and are swept. Such a row has no ticket, and is removed once a client has observed it
-// for a minute.
+// TestInvalidSortKeys checks that rows whose sort key is not a number delay no waiter, and are swept once a client has
+// observed them for a minute.
 func TestInvalidSortKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -122,9 +121,8 @@ func TestLeftoverRows(t *testing.T) {
 	})
 }
 
-// TestRowsAboveCounter checks that rows above the counter cost one number each. Such rows
-// have numbers that are yet to be issued, as after a record was deleted. Each costs its
-// number, and the next client gets past them.
+// TestRowsAboveCounter checks that rows with numbers that are yet to be issued, as after a record was deleted, cost one
+// number each.
 func TestRowsAboveCounter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 200

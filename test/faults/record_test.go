@@ -22,9 +22,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestLastTicket checks that the client with the last number is served, and no client
-// after it. The last number is issued like any other; after it there is one clear error,
-// for who comes, and who was there before is served all the same.
+// TestLastTicket checks that the client with the last number is served, and that those after it get one clear error.
 func TestLastTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
@@ -135,10 +133,8 @@ func filler(size int) av.Item {
 	return av.Item{"filler": av.Str(strings.Repeat("x", size-len("filler")))}
 }
 
-// TestFullRecord checks that a full record is served or refused with nothing left behind.
-// A record that is nearly full of what some other program put there works for as long as
-// the lock's own attributes fit. Where they do not, the error is the table's own, the
-// first time and at once, and nothing is left behind.
+// TestFullRecord checks that a record which another program has filled works for as long as the lock's own attributes fit.
+// Else the error is the table's own, at once, and nothing is left behind.
 func TestFullRecord(t *testing.T) {
 	const limit = 400 << 10
 	type record struct {

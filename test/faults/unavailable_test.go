@@ -290,8 +290,7 @@ func TestAnswerAfterEnd(t *testing.T) {
 }
 
 // TestNoWaitCleansUp checks that what a TAKE without an answer has left is removed after the return, and that Close waits
-// for that. A TAKE that is applied after its removal was refused
-// twice ends with its lease.
+// for that. A TAKE that is applied after its removal was refused twice ends with its lease.
 func TestNoWaitCleansUp(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault queuelocktest.Fault
