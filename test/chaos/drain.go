@@ -6,11 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -66,50 +61,25 @@ func (r *run) drain(ctx context.Context) error {
 	return nil
 }
 
-// sweep cleans a queue up until nothing is left but the record, or time is
-// over. It returns what is left.
+// sweep cleans a queue up until nothing is left but the record, or time is over. It returns what is left.
 func (r *run) sweep(ctx context.Context, newcomer *queuelock.Client, entity string, deadline time.Time) (left []string, err error) {
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
-	for {
-		if _, err := newcomer.Operator().Sweep(ctx, queuelock.Key{Entity: entity}); err != nil {
+	for key := (queuelock.Key{Entity: entity}); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := newcomer.Operator().Sweep(ctx, key); err != nil {
 			return nil, err
 		}
-		if left, err = r.remains(ctx, entity); err != nil || len(left) == 0 || time.Now().After(deadline) {
-			return left, err
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// remains returns what is left in a queue's partition beside an idle record.
-func (r *run) remains(ctx context.Context, entity string) (left []string, err error) {
-	pages := dynamodb.NewQueryPaginator(r.engine.db, &dynamodb.QueryInput{
-		TableName: aws.String(tableName), ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("pk = :pk"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: entity}},
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		state, err := newcomer.Viewer().Inspect(ctx, key)
 		if err != nil {
 			return nil, err
 		}
-		for _, found := range page.Items {
-			if _, record := found["ticketNumber"]; !record {
-				left = append(left, fmt.Sprintf("a row is left: %v", plain(found)))
-			} else if holders, ok := found["holders"].(*types.AttributeValueMemberM); ok && len(holders.Value) > 0 {
-				left = append(left, fmt.Sprintf("a holder is left: %v", plain(holders.Value)))
-			}
+		if len(state.Serving)+len(state.Waiting) > 0 && time.Now().Before(deadline) {
+			continue
 		}
+		for _, h := range state.Serving {
+			left = append(left, fmt.Sprintf("a holder is left: %+v", h))
+		}
+		for _, w := range state.Waiting {
+			left = append(left, fmt.Sprintf("a row is left: %+v", w))
+		}
+		return left, nil
 	}
-	return left, nil
-}
-
-// plain is an item without its types, for people.
-func plain(item map[string]types.AttributeValue) (out map[string]any) {
-	_ = attributevalue.UnmarshalMap(item, &out) // else it is shown as far as that goes
-	return out
 }
