@@ -75,6 +75,12 @@ func TestEachViolation(t *testing.T) {
 		change(&c)
 		h.Ledgers["e"] = c
 	}
+	probe := func(h *History, o turns.Outcome) {
+		h.Writes[1].Outcome, h.Writes[1].Probe = o, true
+		edit(h, func(c *ledger.Contents) {
+			c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
+		})
+	}
 	for name, tc := range map[string]struct {
 		forge func(h *History)
 		want  string // the counts that are not zero
@@ -119,18 +125,8 @@ func TestEachViolation(t *testing.T) {
 		"it believes after a stop, and is killed": {func(h *History) {
 			h.Turns[1].Until, h.Turns[1].Doubted, h.Turns[1].Ended, h.Turns[1].Gone = at(5002), 0, 0, at(5005)
 		}, "believer, overlap"},
-		"a stale probe is made": {func(h *History) {
-			h.Writes[1].Outcome, h.Writes[1].Probe = turns.Applied, true
-			edit(h, func(c *ledger.Contents) {
-				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
-			})
-		}, "stale accepted"},
-		"a stale probe is made, and not answered": {func(h *History) {
-			h.Writes[1].Outcome, h.Writes[1].Probe = turns.Unknown, true
-			edit(h, func(c *ledger.Contents) {
-				c.Rows = append(c.Rows, ledger.Row{ID: "w2", Probe: true, Token: 2, Times: 1})
-			})
-		}, "stale accepted"},
+		"a stale probe is made":                   {func(h *History) { probe(h, turns.Applied) }, "stale accepted"},
+		"a stale probe is made, and not answered": {func(h *History) { probe(h, turns.Unknown) }, "stale accepted"},
 		"a late write is made in a later turn of the block": {func(h *History) {
 			h.Turns[2].Worker, h.Turns[3].Worker, h.Turns[2].Followed = "d", "d", true
 			h.Writes = append(h.Writes, Write{Write: turns.Write{ID: "w6", Late: true, Seq: 3, Outcome: turns.Applied}, Worker: "d", Entity: "e", Ticket: ticket.FromUint64(4), Sent: at(4110), Answered: at(4115)})
