@@ -1,11 +1,13 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,16 +32,43 @@ func Deep(ctx context.Context, s Subject, report func(Result)) error {
 	s, throttled := s.counting()
 	defer throttled.report(report)
 	d := &deep{Subject: s, entity: scratchEntity + "/" + strings.ToLower(rand.Text()[:12])}
+	form := func(condition string, refused bool) write {
+		w := write{"conditions", "SET x = :x", condition, ":x=0 :one=1", "", refused}
+		if !strings.Contains(condition, ":one") {
+			w.values = ":x=0" // a value that no expression uses is an error
+		}
+		return w
+	}
+	count := func(want string) write {
+		return write{"numbers", "SET n = if_not_exists(n, :n) + :one", "", ":n=99999999999999998 :one=1", want, false}
+	}
 	for _, check := range []struct {
 		name   string
 		run    func(context.Context) (string, error)
 		advice string
 	}{
 		{"consistent reads", d.reads, "the library must not be used: a read must show each write that was answered before"},
-		{"conditions", d.conditions, "the library must not be used: a write whose condition is false must change nothing"},
-		{"returned items", d.returned, "the library does not work: a write must return its item (ReturnValues ALL_NEW)"},
-		{"refusals", d.refusals, "the library does not work: a refused write must return the item that is there (ReturnValuesOnConditionCheckFailure), as DynamoDB does since June 2023; update the local engine, or the proxy that removes it"},
-		{"numbers", d.numbers, "the library must not be used: tickets need whole numbers of 17 digits"},
+		{"conditions", d.writes("6 forms",
+			write{"conditions", "SET n = :n, m = :m", "attribute_not_exists(n)", ":n=1 :m=1", "", false},
+			form("attribute_not_exists(n)", true),
+			form("n = :one AND attribute_exists(m.a)", false),
+			form("n > :one", true),
+			form("size(m) = :one", false),
+			form("size(m) > :one OR NOT attribute_exists(m.a)", true),
+			form("attribute_not_exists(m.b) AND n <= :one", false),
+		), "the library must not be used: a write whose condition is false must change nothing"},
+		{"returned items", d.writes("ALL_NEW",
+			write{"returned", "SET n = if_not_exists(n, if_not_exists(o, :z)) + :one, w = :one", "", ":z=4 :one=1", "n=5 w=1", false},
+		), "the library does not work: a write must return its item (ReturnValues ALL_NEW)"},
+		{"refusals", d.writes("they return the item",
+			write{"refusals", "SET n = :n", "", ":n=5", "", false},
+			write{"refusals", "SET n = :z", "n = :z", ":z=4", "n=5", true},
+			write{"no refusals", "SET n = :z", "n = :z", ":z=4", none, true},
+		), "the library does not work: a refused write must return the item that is there (ReturnValuesOnConditionCheckFailure), " +
+			"as DynamoDB does since June 2023; update the local engine, or the proxy that removes it"},
+		{"numbers", d.writes("exact above 10^17",
+			count("n=99999999999999999"), count("n=100000000000000000"), count("n=100000000000000001"),
+		), "the library must not be used: tickets need whole numbers of 17 digits"},
 		{"queries", d.queries, "the library must not be used: rows must come in the order of their sort keys, on all pages"},
 		{"transactions", d.transactions, "do not use Transact and Get"},
 		{"locks", d.locks, "the library does not work on this table"},
@@ -69,7 +98,18 @@ func (d *deep) key(name string) map[string]types.AttributeValue {
 	}
 }
 
-func number(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+// write is an update of a scratch item, and what its answer must be.
+type write struct {
+	item, set, condition string
+	values               string // "name=number …"; :m is a map with the number as "a"
+	want                 string // of the item that is returned, likewise; empty: anything
+	refused              bool   // the condition is false
+}
+
+// none is what a refused write returns where no item is.
+const none = "none"
+
+func number(n any) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 
 // equals reports whether an attribute is that number.
 func equals(v types.AttributeValue, text string) bool {
@@ -77,137 +117,80 @@ func equals(v types.AttributeValue, text string) bool {
 	return ok && n.Value == text
 }
 
-// update sends SET n = value, if the condition holds.
-func (d *deep) update(ctx context.Context, name, set, condition string, values map[string]types.AttributeValue) (map[string]types.AttributeValue, error) {
-	in := &dynamodb.UpdateItemInput{
-		TableName: &d.Table, Key: d.key(name), UpdateExpression: &set, ExpressionAttributeValues: values,
-		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+// writes makes writes, and checks their answers.
+func (d *deep) writes(found string, all ...write) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		for _, w := range all {
+			if err := d.write(ctx, w); err != nil {
+				return "", err
+			}
+		}
+		return found, nil
 	}
-	if condition != "" {
-		in.ConditionExpression = &condition
-	}
-	out, err := d.DB.UpdateItem(ctx, in)
-	if err != nil {
-		return nil, err
-	}
-	return out.Attributes, nil
 }
 
-func (d *deep) get(ctx context.Context, name string) (map[string]types.AttributeValue, error) {
-	out, err := d.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.Table, Key: d.key(name), ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		return nil, err
+func (d *deep) write(ctx context.Context, w write) error {
+	in := &dynamodb.UpdateItemInput{
+		TableName: &d.Table, Key: d.key(w.item), UpdateExpression: &w.set, ExpressionAttributeValues: map[string]types.AttributeValue{},
+		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
-	return out.Item, nil
+	if w.condition != "" {
+		in.ConditionExpression = &w.condition
+	}
+	for _, field := range strings.Fields(w.values) {
+		name, value, _ := strings.Cut(field, "=")
+		in.ExpressionAttributeValues[name] = number(value)
+		if name == ":m" {
+			in.ExpressionAttributeValues[name] = &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"a": number(value)}}
+		}
+	}
+	var item map[string]types.AttributeValue
+	out, err := d.DB.UpdateItem(ctx, in)
+	failed, refused := errors.AsType[*types.ConditionalCheckFailedException](err)
+	switch {
+	case refused != w.refused && err == nil:
+		return fmt.Errorf("%s is false, and the write was made", w.condition)
+	case refused != w.refused || err != nil && !refused:
+		return fmt.Errorf("%s: %w", cmp.Or(w.condition, w.set), err)
+	case refused:
+		item = failed.Item
+	default:
+		item = out.Attributes
+	}
+	if w.want == none && item != nil {
+		return fmt.Errorf("a write without an item returned one of %d attributes", len(item))
+	}
+	for _, field := range strings.Fields(w.want) {
+		if name, value, ok := strings.Cut(field, "="); ok && (!equals(item[name], value) || item[d.PartitionKey] == nil) {
+			return fmt.Errorf("%s did not return the item with %s", cmp.Or(w.condition, w.set), field)
+		}
+	}
+	return nil
 }
 
 // reads writes and reads in turn.
 func (d *deep) reads(ctx context.Context) (string, error) {
 	const times = 20
 	for i := range times {
-		if _, err := d.update(ctx, "reads", "SET n = :n", "", map[string]types.AttributeValue{":n": number(i)}); err != nil {
+		if err := d.write(ctx, write{item: "reads", set: "SET n = :n", values: fmt.Sprint(":n=", i)}); err != nil {
 			return "", err
 		}
-		item, err := d.get(ctx, "reads")
+		out, err := d.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &d.Table, Key: d.key("reads"), ConsistentRead: aws.Bool(true)})
 		if err != nil {
 			return "", err
 		}
-		if !equals(item["n"], fmt.Sprint(i)) {
+		if !equals(out.Item["n"], fmt.Sprint(i)) {
 			return "", fmt.Errorf("a consistent read after write %d did not show it", i)
 		}
 	}
 	return fmt.Sprintf("%d of %d showed the write before", times, times), nil
 }
 
-// conditions checks that a write is made if its condition holds, and only then.
-func (d *deep) conditions(ctx context.Context) (string, error) {
-	if _, err := d.update(ctx, "conditions", "SET n = :n, m = :m", "attribute_not_exists(n)", map[string]types.AttributeValue{
-		":n": number(1), ":m": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"a": number(1)}},
-	}); err != nil {
-		return "", err
-	}
-	forms := []struct {
-		condition string
-		values    map[string]types.AttributeValue
-		holds     bool
-	}{
-		{"attribute_not_exists(n)", nil, false},
-		{"n = :one AND attribute_exists(m.a)", map[string]types.AttributeValue{":one": number(1)}, true},
-		{"n > :one", map[string]types.AttributeValue{":one": number(1)}, false},
-		{"size(m) = :one", map[string]types.AttributeValue{":one": number(1)}, true},
-		{"size(m) > :one OR NOT attribute_exists(m.a)", map[string]types.AttributeValue{":one": number(1)}, false},
-		{"attribute_not_exists(m.b) AND n <= :one", map[string]types.AttributeValue{":one": number(1)}, true},
-	}
-	for _, form := range forms {
-		values := map[string]types.AttributeValue{":x": number(0)}
-		for name, v := range form.values {
-			values[name] = v
-		}
-		_, err := d.update(ctx, "conditions", "SET x = :x", form.condition, values)
-		switch {
-		case err == nil && !form.holds:
-			return "", fmt.Errorf("%s is false, and the write was made", form.condition)
-		case form.holds && err != nil:
-			return "", fmt.Errorf("%s: %w", form.condition, err)
-		case err != nil && !refused(err):
-			return "", err
-		}
-	}
-	return fmt.Sprintf("%d forms", len(forms)), nil
-}
-
-// returned checks the items that writes return.
-func (d *deep) returned(ctx context.Context) (string, error) {
-	item, err := d.update(ctx, "returned", "SET n = if_not_exists(n, if_not_exists(o, :z)) + :one, w = :one", "", map[string]types.AttributeValue{":z": number(4), ":one": number(1)})
-	if err != nil {
-		return "", err
-	}
-	if !equals(item["n"], "5") || !equals(item["w"], "1") || item[d.PartitionKey] == nil {
-		return "", errors.New("ALL_NEW did not return the item as it was written")
-	}
-	return "ALL_NEW", nil
-}
-
-// refusals checks that refused writes return the item that is there, and none where none is.
-func (d *deep) refusals(ctx context.Context) (string, error) {
-	if _, err := d.update(ctx, "refusals", "SET n = :n", "", map[string]types.AttributeValue{":n": number(5)}); err != nil {
-		return "", err
-	}
-	for name, n := range map[string]string{"refusals": "5", "no refusals": ""} {
-		_, err := d.update(ctx, name, "SET n = :z", "n = :z", map[string]types.AttributeValue{":z": number(4)})
-		failed, ok := errors.AsType[*types.ConditionalCheckFailedException](err)
-		switch {
-		case !ok:
-			return "", fmt.Errorf("a false condition: %v", err)
-		case n != "" && failed.Item == nil:
-			return "", errors.New("a refused write did not return the item that is there")
-		case n != "" && !equals(failed.Item["n"], n), n == "" && failed.Item != nil:
-			return "", fmt.Errorf("a refused write returned another item than the one that is there: %d attributes", len(failed.Item))
-		}
-	}
-	return "they return the item", nil
-}
-
-// numbers checks that a counter of the size of tickets counts by one.
-func (d *deep) numbers(ctx context.Context) (string, error) {
-	values := map[string]types.AttributeValue{":n": &types.AttributeValueMemberN{Value: "99999999999999998"}, ":one": number(1)}
-	for _, want := range []string{"99999999999999999", "100000000000000000", "100000000000000001"} {
-		item, err := d.update(ctx, "numbers", "SET n = if_not_exists(n, :n) + :one", "", values)
-		if err != nil {
-			return "", err
-		}
-		if !equals(item["n"], want) {
-			return "", fmt.Errorf("a counter is not %s", want)
-		}
-	}
-	return "exact above 10^17", nil
-}
-
 // queries checks the order of rows, and that pages are complete.
 func (d *deep) queries(ctx context.Context) (string, error) {
 	const rows = 12
-	for i := range rows {
-		if _, err := d.update(ctx, fmt.Sprintf("row/%020d", rows-i), "SET n = :n", "", map[string]types.AttributeValue{":n": number(rows - i)}); err != nil {
+	for n := rows; n > 0; n-- {
+		if err := d.write(ctx, write{item: fmt.Sprintf("row/%020d", n), set: "SET n = :n", values: fmt.Sprint(":n=", n)}); err != nil {
 			return "", err
 		}
 	}
@@ -222,12 +205,11 @@ func (d *deep) queries(ctx context.Context) (string, error) {
 		KeyConditionExpression: e.KeyCondition(), ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 	})
 	next, read := 1, 0
-	for pages.HasMorePages() {
+	for ; pages.HasMorePages(); read++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return "", err
 		}
-		read++
 		for _, item := range page.Items {
 			if !equals(item["n"], fmt.Sprint(next)) {
 				return "", fmt.Errorf("row %d is missing, or out of order", next)
@@ -288,76 +270,59 @@ func (d *deep) transactions(ctx context.Context) (string, error) {
 	return "tokens, reasons, all or nothing", nil
 }
 
-// client returns a client of the library for the scratch queue.
-func (d *deep) client(owner string) (*queuelock.Client, queuelock.Key, error) {
+// client lets f use a client of the library and the scratch queue of that reason, and closes it.
+func (d *deep) client(ctx context.Context, reason string, f func(*queuelock.Client, queuelock.Key) error) error {
 	c, err := queuelock.New(d.DB, d.Table, queuelock.Config{
-		Owner: owner, Attributes: queuelock.Attributes{PartitionKey: d.PartitionKey, SortKey: d.SortKey, TTL: d.Expiration},
+		Owner: "doctor", Attributes: queuelock.Attributes{PartitionKey: d.PartitionKey, SortKey: d.SortKey, TTL: d.Expiration},
 	})
-	return c, queuelock.Key{Entity: d.entity}, err
-}
-
-// closing closes a client, and joins its error with that of the check.
-func closing(ctx context.Context, c *queuelock.Client, err error) error {
+	if err != nil {
+		return err
+	}
+	err = f(c, queuelock.Key{Entity: d.entity, Reason: reason})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
 	return errors.Join(err, c.Close(ctx))
 }
 
 // locks takes a lock of each mode.
-func (d *deep) locks(ctx context.Context) (found string, err error) {
-	c, key, err := d.client("doctor")
-	if err != nil {
-		return "", err
+func (d *deep) locks(ctx context.Context) (string, error) {
+	modes := map[string][]queuelock.AcquireOption{
+		"exclusive": nil, "shared": {queuelock.Shared()}, "permits": {queuelock.Permits(2)}, "delay": {queuelock.LockDelay(time.Second)},
+		"closed": {queuelock.FailClosed()},
 	}
-	defer func() { err = closing(ctx, c, err) }()
-	modes := []struct {
-		reason string
-		opts   []queuelock.AcquireOption
-	}{
-		{"exclusive", nil},
-		{"shared", []queuelock.AcquireOption{queuelock.Shared()}},
-		{"permits", []queuelock.AcquireOption{queuelock.Permits(2)}},
-		{"delay", []queuelock.AcquireOption{queuelock.LockDelay(time.Second)}},
-		{"closed", []queuelock.AcquireOption{queuelock.FailClosed()}},
-	}
-	for _, mode := range modes {
-		key.Reason = mode.reason
-		for range 2 { // the first use of a queue, and the next
-			lock, err := c.Acquire(ctx, key, waitpolicy.NoWait, mode.opts...)
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", mode.reason, err)
-			}
-			err = errors.Join(lock.SetData(ctx, []byte("doctor")), lock.Release(ctx))
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", mode.reason, err)
+	return fmt.Sprintf("%d modes", len(modes)), d.client(ctx, "", func(c *queuelock.Client, key queuelock.Key) error {
+		for reason, opts := range modes {
+			key.Reason = reason
+			for range 2 { // the first use of a queue, and the next
+				lock, err := c.Acquire(ctx, key, waitpolicy.NoWait, opts...)
+				if err == nil {
+					err = errors.Join(lock.SetData(ctx, []byte("doctor")), lock.Release(ctx))
+				}
+				if err != nil {
+					return fmt.Errorf("%s: %w", reason, err)
+				}
 			}
 		}
-	}
-	return fmt.Sprintf("%d modes", len(modes)), nil
+		return nil
+	})
 }
 
 // handOver hands a lock to a waiter, several times.
-func (d *deep) handOver(ctx context.Context) (found string, err error) {
-	a, key, err := d.client("doctor-a")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = closing(ctx, a, err) }()
-	b, _, err := d.client("doctor-b")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = closing(ctx, b, err) }()
-	key.Reason = "hand-over"
+func (d *deep) handOver(ctx context.Context) (string, error) {
 	var total time.Duration
-	for range handOvers {
-		took, err := once(ctx, a, b, key)
-		if err != nil {
-			return "", err
-		}
-		total += took
-	}
-	return fmt.Sprintf("%d, of %v on average", handOvers, (total / handOvers).Round(10*time.Microsecond)), nil
+	err := d.client(ctx, "hand-over", func(a *queuelock.Client, key queuelock.Key) error {
+		return d.client(ctx, "hand-over", func(b *queuelock.Client, _ queuelock.Key) error {
+			for range handOvers {
+				took, err := once(ctx, a, b, key)
+				if err != nil {
+					return err
+				}
+				total += took
+			}
+			return nil
+		})
+	})
+	return fmt.Sprintf("%d, of %v on average", handOvers, (total / handOvers).Round(10*time.Microsecond)), err
 }
 
 // once hands the lock from a to b, and returns the time from the release to the grant.
@@ -366,83 +331,70 @@ func once(ctx context.Context, a, b *queuelock.Client, key queuelock.Key) (time.
 	if err != nil {
 		return 0, err
 	}
-	queued := make(chan struct{}, 1)
-	type outcome struct {
-		at  time.Time
-		err error
-	}
-	served := make(chan outcome, 1)
+	queued, served := make(chan struct{}), make(chan error, 1)
+	enqueued := sync.OnceFunc(func() { close(queued) })
+	var granted time.Time
 	go func() {
-		next, err := b.Acquire(ctx, key, waitpolicy.For(cleanLimit), queuelock.OnProgress(func(queuelock.Progress) {
-			select {
-			case queued <- struct{}{}:
-			default:
-			}
-		}))
-		at := time.Now()
+		next, err := b.Acquire(ctx, key, waitpolicy.For(cleanLimit), queuelock.OnProgress(func(queuelock.Progress) { enqueued() }))
+		granted = time.Now()
 		if err == nil {
 			err = next.Release(ctx)
 			if !lock.Ticket().Less(next.Ticket()) {
 				err = errors.Join(err, errors.New("a later holder has no higher ticket"))
 			}
 		}
-		served <- outcome{at, err}
+		served <- err
 	}()
 	select {
 	case <-queued:
-	case got := <-served:
-		return 0, errors.Join(fmt.Errorf("a waiter was served beside the holder, or failed: %v", got.err), lock.Release(ctx))
+	case err := <-served:
+		return 0, errors.Join(fmt.Errorf("a waiter was served beside the holder, or failed: %v", err), lock.Release(ctx))
 	}
 	released := time.Now()
 	if err := lock.Release(ctx); err != nil {
 		return 0, err
 	}
-	got := <-served
-	return max(0, got.at.Sub(released)), got.err
+	err = <-served
+	return max(0, granted.Sub(released)), err
 }
 
 // fencing checks that a fenced write is refused after the release.
-func (d *deep) fencing(ctx context.Context) (found string, err error) {
-	c, key, err := d.client("doctor")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = closing(ctx, c, err) }()
-	key.Reason = "fencing"
-	lock, err := c.Acquire(ctx, key, waitpolicy.NoWait)
-	if err != nil {
-		return "", err
-	}
-	condition := lock.Condition()
-	fenced := func() error {
-		put := &types.Put{TableName: &d.Table, Item: d.key("fenced")}
-		_, err := d.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{{ConditionCheck: &condition}, {Put: put}}})
-		return err
-	}
-	before := fenced()
-	if err := lock.Release(ctx); err != nil {
-		return "", err
-	}
-	after := fenced()
-	switch canceled, ok := errors.AsType[*types.TransactionCanceledException](after); {
-	case before != nil:
-		return "", fmt.Errorf("a fenced write was refused while the lock was held: %w", before)
-	case after == nil:
-		return "", errors.New("a fenced write was made after the release")
-	case !ok || aws.ToString(canceled.CancellationReasons[0].Code) != "ConditionalCheckFailed":
-		return "", after
-	}
-	return "refused after the release", nil
+func (d *deep) fencing(ctx context.Context) (string, error) {
+	return "refused after the release", d.client(ctx, "fencing", func(c *queuelock.Client, key queuelock.Key) error {
+		lock, err := c.Acquire(ctx, key, waitpolicy.NoWait)
+		if err != nil {
+			return err
+		}
+		condition := lock.Condition()
+		fenced := func() error {
+			put := &types.Put{TableName: &d.Table, Item: d.key("fenced")}
+			_, err := d.DB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+				TransactItems: []types.TransactWriteItem{{ConditionCheck: &condition}, {Put: put}},
+			})
+			return err
+		}
+		before := fenced()
+		if err := lock.Release(ctx); err != nil {
+			return err
+		}
+		after := fenced()
+		switch canceled, ok := errors.AsType[*types.TransactionCanceledException](after); {
+		case before != nil:
+			return fmt.Errorf("a fenced write was refused while the lock was held: %w", before)
+		case after == nil:
+			return errors.New("a fenced write was made after the release")
+		case !ok || aws.ToString(canceled.CancellationReasons[0].Code) != "ConditionalCheckFailed":
+			return after
+		}
+		return nil
+	})
 }
 
 // clean removes the scratch items.
 func (d *deep) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()
-	pages := dynamodb.NewQueryPaginator(d.DB, &dynamodb.QueryInput{
-		TableName: &d.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"), ExpressionAttributeNames: d.names(),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":pk": &types.AttributeValueMemberS{Value: d.entity}},
-	})
+	pages := dynamodb.NewQueryPaginator(d.DB, d.items(d.entity))
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
