@@ -183,13 +183,13 @@ func (f *lockFlags) take(ctx context.Context, client *queuelock.Client, wait wai
 		if err != nil {
 			return nil, err
 		}
-		return &turn{locks: locks.All(), all: locks}, nil
+		return &turn{locks, locks.All()}, nil
 	}
 	lock, err := client.Acquire(ctx, f.keys[0], wait, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &turn{locks: []*queuelock.Lock{lock}}, nil
+	return &turn{lock, []*queuelock.Lock{lock}}, nil
 }
 
 // busy is the error of a lock that was not acquired, in one line for people.

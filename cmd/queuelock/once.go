@@ -64,7 +64,7 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 		a.value, a.err = once.Do(ctx, client, f.keys[0], f.once, func(_ context.Context, lock *queuelock.Lock) ([]byte, error) {
 			close(computes)
 			end()
-			out, err := f.output(cmd, &turn{locks: []*queuelock.Lock{lock}}, p.cfg.Owner, signals)
+			out, err := f.output(cmd, &turn{lock, []*queuelock.Lock{lock}}, p.cfg.Owner, signals)
 			if f.keep { // the lock is left to its lease, so Do must not go on
 				answers <- onceAnswer{err: err}
 				select {}

@@ -13,25 +13,19 @@ import (
 
 // turn is what a command runs under: the lock of one entity, or the locks of run --all.
 type turn struct {
+	held
 	locks []*queuelock.Lock // in the order in which the entities were given
-	all   *queuelock.Locks  // nil for one entity
+}
+
+// held is a Lock, or Locks.
+type held interface {
+	Context() context.Context
+	Err() error
+	Release(context.Context) error
 }
 
 // Done is closed when any of the locks is lost or released.
-func (t *turn) Done() <-chan struct{} {
-	if t.all != nil {
-		return t.all.Context().Done()
-	}
-	return t.locks[0].Context().Done()
-}
-
-// Err returns why the turn has ended, or nil.
-func (t *turn) Err() error {
-	if t.all != nil {
-		return t.all.Err()
-	}
-	return t.locks[0].Err()
-}
+func (t *turn) Done() <-chan struct{} { return t.Context().Done() }
 
 // Remaining returns the time until the first of the leases expires without a renewal.
 func (t *turn) Remaining() time.Duration {
@@ -66,15 +60,7 @@ func (t *turn) Ticket() (n ticket.Number, ok bool) {
 	if len(t.locks) == 1 {
 		return t.locks[0].Ticket(), true
 	}
-	return t.all.Ticket()
-}
-
-// Release releases all of the locks.
-func (t *turn) Release(ctx context.Context) error {
-	if t.all != nil {
-		return t.all.Release(ctx)
-	}
-	return t.locks[0].Release(ctx)
+	return t.held.(*queuelock.Locks).Ticket()
 }
 
 // String prints the locks for people.
