@@ -53,7 +53,11 @@ func (f *holderFlags) act(
 	}
 	cfg.ItemPrefix = f.itemPrefix
 	a := &acting{subject: s, cmd: cmd, settings: &f.settings, cfg: cfg, named: f.ticket != ""}
-	defer a.close()
+	defer func() {
+		if a.opened != nil {
+			a.leave(cmd.Context())
+		}
+	}()
 	holder, err := a.find(chosen)
 	if err == nil {
 		err = do(a, holder)
@@ -75,9 +79,8 @@ type acting struct {
 	cmd      *cobra.Command
 	settings *settings
 	cfg      queuelock.Config
-	named    bool              // by a ticket
-	client   *queuelock.Client // nil before find
-	closed   func()
+	named    bool // by a ticket
+	*opened       // nil before find
 }
 
 // request makes a request of an operator. That the holder is another one is no failure of DynamoDB.
@@ -108,7 +111,7 @@ func (a *acting) patience() *patience {
 func (a *acting) find(chosen choice) (holder queue.Holder, err error) {
 	p := a.patience()
 	defer p.end()
-	if a.client, a.closed, err = a.settings.open(p.ctx, a.key, a.cfg); err != nil {
+	if a.opened, err = a.settings.open(p.ctx, a.key, a.cfg); err != nil {
 		return holder, err
 	}
 	state, err := a.look(p.ctx, a.client)
@@ -169,16 +172,6 @@ func parseChoice(text string) (choice, error) {
 		return nil, usagef("--ticket %s: need a whole number from 1, as 'queuelock status' shows it", clip(text, 40))
 	}
 	return func(n ticket.Number) bool { return n == number || n.Short() == "…"+digits }, nil
-}
-
-func (a *acting) close() {
-	if a.client == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.cmd.Context()), actLimit)
-	defer cancel()
-	_ = a.client.Close(ctx) // nothing depends on what runs in the background
-	a.closed()
 }
 
 // unreadable is the line of a holder that no client evicts.

@@ -66,20 +66,13 @@ func (s *settings) offerReasons(cmd *cobra.Command, entities []string, prefix st
 func (s *settings) scanned(ctx context.Context, prefix string, name func(*queue.State) string) []string {
 	ctx, cancel := context.WithTimeout(ctx, completionLimit)
 	defer cancel()
-	if checkTable("--table", s.table) != nil {
-		return nil
-	}
-	db, err := s.connect(ctx)
+	o, err := s.open(ctx, nil, queuelock.Config{})
 	if err != nil {
 		return nil
 	}
-	defer db.close()
-	client, err := queuelock.New(db, s.table, s.config(queuelock.Config{}))
-	if err != nil {
-		return nil
-	}
+	defer o.close()
 	found := make(map[string]bool)
-	for state := range client.Viewer().Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: defaultRate}) {
+	for state := range o.client.Viewer().Queues(ctx, queuelock.ScanConfig{Prefix: prefix, MaxRate: defaultRate}) {
 		if state == nil {
 			continue
 		}

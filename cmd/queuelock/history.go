@@ -78,14 +78,14 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer files.close()
-	client, closed, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
+	o, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	recorder, last, err := f.observe(ctx, cmd, client, s)
+	recorder, last, err := f.observe(ctx, cmd, o.client, s)
 	if err != nil {
 		return err
 	}

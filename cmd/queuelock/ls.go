@@ -185,7 +185,7 @@ func measure(n float64, unit string) string {
 	return number + " " + unit
 }
 
-// opened is a table to scan.
+// opened is a table, and a client of the library for it.
 type opened struct {
 	client *queuelock.Client
 	db     *database
@@ -193,40 +193,57 @@ type opened struct {
 	table  *types.TableDescription // nil if it was not described
 }
 
-func (o *opened) close() { o.db.close() }
+func (o *opened) close() { o.db.close() } // a client that acquired nothing needs no Close
 
-// openTable returns a client for scans. It describes the table, which fails early if there
-// is none. The right to do so is not needed.
-func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, error) {
-	if err := checkArguments(s.table, s.config(queuelock.Config{}), nil); err != nil {
+// leave ends the connection after requests of an operator: nothing depends on what they left in the background.
+func (o *opened) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusLimit)
+	defer cancel()
+	_ = o.client.Close(ctx)
+	o.close()
+}
+
+// open returns a client for looks. What the library refuses before its first request is
+// the caller's to correct.
+func (s *settings) open(ctx context.Context, key queuelock.AnyKey, cfg queuelock.Config) (*opened, error) {
+	cfg = s.config(cfg)
+	if err := checkArguments(s.table, cfg, key); err != nil {
 		return nil, err
 	}
 	db, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	client, err := queuelock.New(db, s.table, s.config(queuelock.Config{}))
+	client, err := queuelock.New(db, s.table, cfg)
 	if err != nil {
 		db.close()
 		return nil, usagef("%w", err)
 	}
+	return &opened{client: client, db: db, local: isLoopback(aws.ToString(db.Options().BaseEndpoint))}, nil
+}
+
+// openTable returns a client for scans. It describes the table, which fails early if there
+// is none. The right to do so is not needed.
+func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, error) {
+	o, err := s.open(ctx, nil, queuelock.Config{})
+	if err != nil {
+		return nil, err
+	}
 	p := s.patience(ctx, stderr, statusLimit)
 	defer p.end()
-	o := &opened{client: client, db: db, local: isLoopback(aws.ToString(db.Options().BaseEndpoint))}
-	out, err := db.DescribeTable(p.ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+	out, err := o.db.DescribeTable(p.ctx, &dynamodb.DescribeTableInput{TableName: &s.table})
+	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
 	switch {
 	case err == nil:
 		o.table = out.Table
-		layout := table.Layout{Table: s.table, PK: s.partitionKey, SK: s.sortKey}
-		if err := layout.CheckKeys(out.Table); err != nil {
-			db.close()
-			return nil, p.unavailable(err)
-		}
-	case !denied(err):
-		db.close()
-		if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
-			err = &queue.TableError{Table: s.table, Err: err}
-		}
+		err = table.Layout{Table: s.table, PK: s.partitionKey, SK: s.sortKey}.CheckKeys(out.Table)
+	case denied(err):
+		err = nil
+	case missing:
+		err = &queue.TableError{Table: s.table, Err: err}
+	}
+	if err != nil {
+		o.close()
 		return nil, p.unavailable(err)
 	}
 	return o, nil

@@ -172,16 +172,16 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	client, closed, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
+	o, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
 	if err != nil {
 		return err
 	}
-	defer closed()
+	defer o.close()
 	if f.watch {
-		return f.watching(cmd, client, s, print)
+		return f.watching(cmd, o.client, s, print)
 	}
 	p := f.patience(cmd.Context(), cmd.ErrOrStderr(), statusLimit)
-	state, err := lookOnce(p.ctx, client, s)
+	state, err := s.look(p.ctx, o.client)
 	p.end()
 	if err != nil {
 		return p.unavailable(err)
@@ -219,34 +219,4 @@ func (f *statusFlags) printer(s *subject) (printer, error) {
 	}
 	options := display.Options{Name: s.name, None: s.none, Evict: s.evict, Wide: f.output == "wide"}
 	return func(w io.Writer, state *queue.State) error { return display.Table(w, state, options) }, nil
-}
-
-// open returns a client for looks. What the library refuses before its first request is
-// the caller's to correct.
-func (s *settings) open(ctx context.Context, key queuelock.AnyKey, cfg queuelock.Config) (client *queuelock.Client, closed func(), err error) {
-	cfg = s.config(cfg)
-	if err := checkArguments(s.table, cfg, key); err != nil {
-		return nil, nil, err
-	}
-	db, err := s.connect(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err = queuelock.New(db, s.table, cfg)
-	if err != nil {
-		db.close()
-		return nil, nil, usagef("%w", err)
-	}
-	return client, db.close, nil // a client that acquired nothing needs no Close
-}
-
-// lookOnce reads a queue's state within statusLimit.
-func lookOnce(ctx context.Context, client *queuelock.Client, s *subject) (*queue.State, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusLimit)
-	defer cancel()
-	state, err := s.look(ctx, client)
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	return state, nil
 }

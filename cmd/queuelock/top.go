@@ -121,14 +121,6 @@ func (o *opened) serve(c *top.Config, prefix string) {
 	}
 }
 
-// leave ends the connection.
-func (o *opened) leave(ctx context.Context) {
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusLimit)
-	defer cancel()
-	_ = o.client.Close(closing) // of what an eviction left in the background nothing depends
-	o.close()
-}
-
 // evictTries is how many present holders are tried: of turns shorter than a request, each is
 // over before the request comes.
 const evictTries = 20

@@ -46,14 +46,16 @@ func (s *subject) looks(ctx context.Context, client *queuelock.Client, stderr io
 	ticks := time.NewTicker(interval)
 	defer ticks.Stop()
 	for first, failed := true, false; ; {
-		state, err := lookOnce(ctx, client, s)
+		limited, cancel := context.WithTimeout(ctx, statusLimit)
+		state, err := s.look(limited, client)
+		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && first:
-			return err
+			return unavailable(err)
 		case err != nil && !failed:
-			line := strings.NewReplacer(", and repeat the command", "", ": repeat the command", ": it may end by itself").Replace(message(err))
+			line := strings.NewReplacer(", and repeat the command", "", ": repeat the command", ": it may end by itself").Replace(message(unavailable(err)))
 			const goesOn = "; still watching"
 			fmt.Fprintln(stderr, clip(line, maxLine-len(goesOn))+goesOn)
 		case err == nil:
