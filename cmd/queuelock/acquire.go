@@ -136,9 +136,7 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 	return nil, &exitError{code, busy(err)}
 }
 
-// enter waits in the queues, or for a signal. After a signal it waits until it has left
-// them, but not for ever: a DynamoDB that does not answer cannot hold up a user. A
-// second signal ends it at once. The leases end what is left in the queues then.
+// enter waits in the queues, or for a signal.
 func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait waitpolicy.Wait, style progress.Style, signals <-chan os.Signal, options []queuelock.AcquireOption) (*turn, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
@@ -163,16 +161,7 @@ func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait wai
 		return a.turn, a.err
 	case sig := <-signals:
 		cancel()
-		patience := time.NewTimer(closeLimit)
-		defer patience.Stop()
-		select {
-		case <-answers: // a lock that was served meanwhile is released by Close
-		case <-signals:
-			f.hurry = true
-		case <-patience.C:
-			f.hurry = true
-		}
-		return nil, signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
+		return nil, leave(f, sig, begun, answers, signals)
 	}
 }
 

@@ -56,7 +56,6 @@ type processFlags struct {
 	revoke    syscall.Signal // that onRevoke names; 0: none
 
 	lossReported bool // why the lock was lost
-	keep         bool // leave the lock to its lease
 }
 
 func (p *processFlags) addFlags(cmd *cobra.Command) {
@@ -382,7 +381,7 @@ func (h *holding) sayLeft() {
 
 // giveUp leaves the lock to its lease: what could not be ended may still work under it.
 func (h *holding) giveUp() (int, error) {
-	h.flags.keep = true
+	h.flags.spared = true
 	next := "the lock is not released, and its lease ends by itself"
 	if h.flags.failClosed {
 		next = "the lock is not released: when they have ended, evict it"

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,12 +39,8 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	reports := keeperReports()
 	defer reports.Close()
 	cmd.SetErr(display.NewFilter(reports))
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	broken := make(chan os.Signal, 1) // a lock command that has ended is an error and no signal
-	signal.Notify(broken, syscall.SIGPIPE)
-	defer signal.Stop(broken)
+	signals, deaf := hear(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // and not that the lock command has ended
+	defer deaf()
 	known := listen(cmd.InOrStdin(), signals)
 	parent, unwatch := f.Limits.Parent(cmd.Context())
 	defer unwatch()
@@ -53,44 +48,26 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	defer unhook()
 	answers := json.NewEncoder(direct(cmd.OutOrStdout()))
 
+	refuse := func(err error) error {
+		_ = answers.Encode(keeperAnswer{Code: codeOf(err), Message: message(err), Details: details(err)})
+		return err
+	}
 	k, err := keeper.Listen()
 	if err != nil {
-		return f.refuse(answers, &exitError{exitFailed, fmt.Errorf("no socket for unlock: %w: set TMPDIR to a directory that can be written", err)})
+		return refuse(&exitError{exitFailed, fmt.Errorf("no socket for unlock: %w: set TMPDIR to a directory that can be written", err)})
 	}
-	plan, err := f.plan(cmd, f.title())
-	if err != nil {
-		k.Discard()
-		return f.refuse(answers, err)
-	}
-	f.credentialsIn, f.notices = patienceOf(plan.wait), cmd.ErrOrStderr()
-	db, err := f.connect(cmd.Context())
-	if err != nil {
-		k.Discard()
-		return f.refuse(answers, err)
-	}
-	defer db.close()
-	defer f.hang(&plan.cfg)()
-	client, err := queuelock.New(db, f.table, plan.cfg)
-	if err != nil {
-		k.Discard()
-		return f.refuse(answers, usagef("%w", err))
-	}
-	defer func() {
-		ctx, cancel := f.ending(cmd)
-		defer cancel()
-		_ = client.Close(ctx) // no one is there to read why
-	}()
-	turn, err := f.acquire(cmd, client, plan, signals)
+	f.handle = k.Handle()
+	turn, env, closing, err := f.await(cmd, signals)
+	defer func() { _ = closing() }() // no one is there to read why
 	unhook() // from now on parent itself ends the lock
 	if ended := context.Cause(parent); err != nil && ended != nil {
 		err = &exitError{codeOf(err), fmt.Errorf("%w: left the queue of %s", ended, brief(f.keys[0]))}
 	}
 	if err != nil {
 		k.Discard()
-		return f.refuse(answers, err)
+		return refuse(err)
 	}
-	f.handle = k.Handle()
-	if err := answers.Encode(keeperAnswer{Handle: k.Handle(), Env: settingsOf(f.environment(turn, plan.cfg.Owner))}); err != nil || !<-known {
+	if err := answers.Encode(keeperAnswer{Handle: f.handle, Env: settingsOf(env)}); err != nil || !<-known {
 		k.Discard()
 		return f.release(cmd, turn, exitFailed, nil)
 	}
@@ -99,6 +76,23 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 		out.Close()
 	}
 	return f.serve(parent, k, turn, signals)
+}
+
+// await acquires the lock, and returns the variables of a command under it. closing must be called, also after an error.
+func (f *keepFlags) await(cmd *cobra.Command, signals <-chan os.Signal) (t *turn, env []string, closing func() error, err error) {
+	none := func() error { return nil }
+	plan, err := f.plan(cmd, f.title())
+	if err != nil {
+		return nil, nil, none, err
+	}
+	client, closing, err := f.dial(cmd, &plan)
+	if err != nil {
+		return nil, nil, none, err
+	}
+	if t, err = f.acquire(cmd, client, plan, signals); err == nil {
+		env = f.environment(t, plan.cfg.Owner)
+	}
+	return t, env, closing, err
 }
 
 // serve keeps the lock until unlock, or until it is lost or one of the limits ends it.
@@ -175,12 +169,6 @@ func (k keptTurn) Release(ctx context.Context) error {
 		return &briefError{unreleasedLine(err), err}
 	}
 	return nil
-}
-
-// refuse reports to the lock command that there is no lock.
-func (f *keepFlags) refuse(answers *json.Encoder, err error) error {
-	_ = answers.Encode(keeperAnswer{Code: codeOf(err), Message: message(err), Details: details(err)})
-	return err
 }
 
 // listen reads whether the user has the handle. If the lock command ends before, that is

@@ -142,14 +142,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 		return err
 	case sig := <-signals:
 		k.control.Close()
-		patience := time.NewTimer(closeLimit)
-		defer patience.Stop()
-		select {
-		case <-k.answers:
-		case <-signals:
-		case <-patience.C:
-		}
-		return signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
+		return leave(&f.lockFlags, sig, begun, k.answers, signals)
 	}
 }
 

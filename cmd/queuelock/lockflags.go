@@ -53,6 +53,7 @@ type lockFlags struct {
 	handle string          // of a keeper
 	hurry  bool            // end at once: clean up no more
 	failed bool            // the release, which was reported
+	spared bool            // leave the lock to its lease
 }
 
 // modeFlags say what kind of lock it is.

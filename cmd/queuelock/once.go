@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +39,7 @@ func (f *runFlags) checkOnce(cmd *cobra.Command) error {
 
 // runOnce prints the output that another process has left, or runs the command, and leaves and prints its own.
 func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) error {
+	begun := time.Now()
 	if err := f.contact(cmd, client, p.wait, signals); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 			close(computes)
 			end()
 			out, err := f.output(cmd, &turn{lock, []*queuelock.Lock{lock}}, p.cfg.Owner, signals)
-			if f.keep { // the lock is left to its lease, so Do must not go on
+			if f.spared { // the lock is left to its lease, so Do must not go on
 				answers <- onceAnswer{err: err}
 				select {}
 			}
@@ -94,15 +94,9 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 		return f.print(cmd, a)
 	case sig := <-signals:
 		cancel()
-		select {
-		case <-answers: // what is left in the queue, its lease ends
-		case <-signals:
-			f.hurry = true
-		case <-time.After(closeLimit):
-			f.hurry = true
-		}
+		err := leave(&f.lockFlags, sig, begun, answers, signals)
 		end()
-		return signalled(sig.(syscall.Signal), "%v: left the queue of %s", sig, brief(f.keys[0]))
+		return err
 	}
 }
 

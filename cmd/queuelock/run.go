@@ -159,33 +159,14 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if f.path, err = find(f.command[0]); err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, passedOn()...)
-	defer signal.Stop(signals)
-	// A closed standard error must not end the process while it waits or holds.
-	// With this channel, a write to it is an error and no signal.
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE)
-	defer signal.Stop(broken)
-
-	f.credentialsIn, f.notices = patienceOf(plan.wait), cmd.ErrOrStderr()
-	db, err := f.connect(cmd.Context())
+	signals, deaf := hear(passedOn()...)
+	defer deaf()
+	client, closing, err := f.dial(cmd, &plan)
 	if err != nil {
 		return err
 	}
-	defer db.close()
-	defer f.hang(&plan.cfg)()
-	client, err := queuelock.New(db, f.table, plan.cfg)
-	if err != nil {
-		return usagef("%w", err)
-	}
 	defer func() {
-		if f.keep {
-			return
-		}
-		ctx, cancel := f.ending(cmd)
-		defer cancel()
-		if err := client.Close(ctx); !f.failed { // else it repeats what was printed
+		if err := closing(); !f.failed { // else it repeats what was printed
 			f.warn(cmd, err)
 		}
 	}()
@@ -197,7 +178,7 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	code, err := f.hold(cmd, turn, plan.cfg.Owner, signals)
-	if f.keep {
+	if f.spared {
 		return err
 	}
 	err = f.release(cmd, turn, code, err)
@@ -205,6 +186,53 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		return &exitError{code: exitLost}
 	}
 	return err
+}
+
+// hear returns the signals that come until stop is called. A closed standard error must not end the process while it waits or
+// holds: meanwhile a write to it is an error and no signal.
+func hear(which ...os.Signal) (signals chan os.Signal, stop func()) {
+	signals, broken := make(chan os.Signal, 8), make(chan os.Signal, 1)
+	signal.Notify(signals, which...)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return signals, func() { signal.Stop(signals); signal.Stop(broken) }
+}
+
+// dial returns a client for the plan. closing lets it leave what it has, unless that is spared, and ends the connection.
+func (f *lockFlags) dial(cmd *cobra.Command, p *plan) (client *queuelock.Client, closing func() error, err error) {
+	f.credentialsIn, f.notices = patienceOf(p.wait), cmd.ErrOrStderr()
+	db, err := f.connect(cmd.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	silence := f.hang(&p.cfg)
+	if client, err = queuelock.New(db, f.table, p.cfg); err != nil {
+		silence()
+		db.close()
+		return nil, nil, usagef("%w", err)
+	}
+	return client, func() error {
+		defer db.close()
+		defer silence()
+		if f.spared {
+			return nil
+		}
+		ctx, cancel := f.ending(cmd)
+		defer cancel()
+		return client.Close(ctx)
+	}, nil
+}
+
+// leave ends a wait by a signal: it waits until the queues were left, but not for ever. A DynamoDB that does not answer cannot
+// hold up a user. A second signal ends it at once. The leases end what is left in the queues then.
+func leave[T any](f *lockFlags, sig os.Signal, begun time.Time, left <-chan T, signals <-chan os.Signal) error {
+	select {
+	case <-left: // a lock that was served meanwhile is released by Close
+	case <-signals:
+		f.hurry = true
+	case <-time.After(closeLimit):
+		f.hurry = true
+	}
+	return signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
 }
 
 // release releases the locks after a command that returned code, or failed.
