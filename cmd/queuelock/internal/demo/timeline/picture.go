@@ -1,11 +1,13 @@
 package timeline
 
 import (
+	_ "embed"
 	"fmt"
 	"html"
 	"io"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 )
 
@@ -23,28 +25,9 @@ const (
 )
 
 // style has both schemes, because a page shows the picture on its own background.
-const style = `
-text { font: 12px ui-monospace, Menlo, Consolas, monospace; fill: #24292f }
-.title { font-weight: bold; font-size: 14px }
-.note { font-size: 9px }
-.grid { stroke: #d0d7de; stroke-width: 1 }
-.waiting { fill: #b6c6d9 }
-.holding { fill: #1f6feb }
-.lapsing { fill: url(#lapsing); stroke: #bf8700; stroke-width: 1 }
-.hatch { stroke: #bf8700; stroke-width: 2 }
-.expired { fill: #bf8700 }
-.killed { stroke: #cf222e; stroke-width: 2.5; fill: none }
-@media (prefers-color-scheme: dark) {
-text { fill: #e6edf3 }
-.grid { stroke: #3d444d }
-.waiting { fill: #3d4f66 }
-.holding { fill: #4493f8 }
-.lapsing { stroke: #d29922 }
-.hatch { stroke: #d29922 }
-.expired { fill: #d29922 }
-.killed { stroke: #f85149 }
-}
-`
+//
+//go:embed picture.css
+var style string
 
 var classes = [kinds]string{"waiting", "holding", "lapsing", "expired", "killed"}
 
@@ -53,10 +36,13 @@ const hatch = `<defs><pattern id="lapsing" width="6" height="6" patternUnits="us
 	`<line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern></defs>` + "\n"
 
 // SVG writes the picture.
-func (c Chart) SVG(w io.Writer) error { return c.picture(w, titleHeight) }
+func (c Chart) SVG(w io.Writer) error {
+	_, err := io.WriteString(w, c.picture(titleHeight))
+	return err
+}
 
 // picture draws the timeline, with so much height for the title.
-func (c Chart) picture(w io.Writer, heading int) error {
+func (c Chart) picture(heading int) string {
 	var b strings.Builder
 	height := top + len(c.Rows)*rowHeight + bottom
 	if !c.Began.IsZero() {
@@ -64,8 +50,8 @@ func (c Chart) picture(w io.Writer, heading int) error {
 	}
 	above := titleHeight - heading
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 %d %d %d" role="img">`+"\n", width, height-above, above, width, height-above)
-	fmt.Fprintf(&b, "<title>%s</title>\n<style>%s</style>\n", html.EscapeString(c.Title), style)
-	if c.pictured()[Lapsing] {
+	fmt.Fprintf(&b, "<title>%s</title>\n<style>\n%s</style>\n", html.EscapeString(c.Title), style)
+	if c.used(c.visible)[Lapsing] {
 		b.WriteString(hatch)
 	}
 	if heading > 0 {
@@ -91,12 +77,11 @@ func (c Chart) picture(w io.Writer, heading int) error {
 		}
 	}
 	b.WriteString("</svg>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func (c Chart) legend(b *strings.Builder) {
-	x, used := 8, c.pictured()
+	x, used := 8, c.used(c.visible)
 	for _, kind := range legend {
 		if !used[kind] {
 			continue
@@ -116,16 +101,6 @@ func (c Chart) legend(b *strings.Builder) {
 // of a pixel would only be a riddle in the legend.
 func (c Chart) visible(bar Bar) bool {
 	return bar.Kind != Lapsing && bar.Kind != Expired || c.x(bar.To)-c.x(bar.From) >= 1
-}
-
-// pictured returns which kinds a picture shows.
-func (c Chart) pictured() (used [kinds]bool) {
-	for _, row := range c.Rows {
-		for _, bar := range row.Bars {
-			used[bar.Kind] = used[bar.Kind] || c.visible(bar)
-		}
-	}
-	return used
 }
 
 // grid draws lines at round times.
@@ -208,51 +183,15 @@ func label(at time.Duration) string {
 	return b.String()
 }
 
-const pageStyle = `
-:root { color-scheme: light dark }
-body { font: 14px system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }
-table { border-collapse: collapse; font: 12px ui-monospace, Menlo, Consolas, monospace; margin: 1em 0 }
-td, th { text-align: left; overflow-wrap: anywhere; padding: 2px 14px 2px 0; vertical-align: top }
-svg { max-width: 100%; height: auto }
-`
+//go:embed page.html.tmpl
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
 
 // HTML writes a page with the facts, the picture and the table.
 func (c Chart) HTML(w io.Writer) error {
-	var b strings.Builder
-	title := html.EscapeString(c.Title)
-	fmt.Fprintf(&b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n<h1>%s</h1>\n", title, pageStyle, title)
-	for _, fact := range c.Facts {
-		if fact.Value == "" { // a sentence
-			fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(fact.Name))
-		}
-	}
-	b.WriteString("<table>\n")
-	for _, fact := range c.Facts {
-		if fact.Value == "" {
-			continue
-		}
-		fmt.Fprintf(&b, "<tr><th>%s</th><td>%s</td></tr>\n", html.EscapeString(fact.Name), html.EscapeString(fact.Value))
-	}
-	b.WriteString("</table>\n")
-	if err := c.picture(&b, 0); err != nil {
-		return err
-	}
-	if len(c.Table) > 0 {
-		b.WriteString("<table>\n<tr>")
-		for _, column := range c.Columns {
-			fmt.Fprintf(&b, "<th>%s</th>", html.EscapeString(column))
-		}
-		b.WriteString("</tr>\n")
-		for _, row := range c.Table {
-			b.WriteString("<tr>")
-			for _, cell := range row {
-				fmt.Fprintf(&b, "<td>%s</td>", html.EscapeString(cell))
-			}
-			b.WriteString("</tr>\n")
-		}
-		b.WriteString("</table>\n")
-	}
-	b.WriteString("</body>\n</html>\n")
-	_, err := io.WriteString(w, b.String())
-	return err
+	return page.Execute(w, struct {
+		Chart
+		Picture string
+	}{c, c.picture(0)})
 }

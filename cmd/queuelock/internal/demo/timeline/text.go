@@ -89,7 +89,7 @@ func (c Chart) Text(unicode bool) string {
 	}
 	var b strings.Builder
 	step := c.Length/columns + 1
-	used, gap := c.used(), ""
+	used, gap := c.used(func(Bar) bool { return true }), ""
 	for _, kind := range legend {
 		if used[kind] || kind == Holding || kind == Waiting {
 			fmt.Fprintf(&b, "%s%c %s", gap, m.kinds[kind], names[kind])
@@ -129,11 +129,11 @@ func (r Row) paint(step time.Duration, m marks) []rune {
 	return row
 }
 
-// used returns which kinds the chart has.
-func (c Chart) used() (used [kinds]bool) {
+// used returns which kinds the chart has, by the bars that are shown.
+func (c Chart) used(shown func(Bar) bool) (used [kinds]bool) {
 	for _, row := range c.Rows {
 		for _, bar := range row.Bars {
-			used[bar.Kind] = true
+			used[bar.Kind] = used[bar.Kind] || shown(bar)
 		}
 	}
 	return used
