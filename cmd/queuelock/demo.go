@@ -124,11 +124,11 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	out, stderr := cmd.OutOrStdout(), direct(cmd.ErrOrStderr())
-	show := func(e demo.Event) { fmt.Fprintln(out, e.Line()) }
+	show := func(line string) { fmt.Fprintln(out, line) }
 	if f.json {
 		show = nil
 	} else {
-		fmt.Fprintf(out, "%d workers take %s each of %v at one lock, in %s.\n\n", f.workers, demo.Count(f.rounds, "turn"), f.hold, setting.where)
+		fmt.Fprintf(out, "%d workers take %s each of %v at one lock, in %s.\n\n", f.workers, display.Count(f.rounds, "turn"), f.hold, setting.where)
 	}
 	result, err := demo.Run(ctx, demo.Config{
 		Workers: f.workers, Rounds: f.rounds, Hold: f.hold,

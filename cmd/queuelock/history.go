@@ -113,7 +113,7 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 // observe looks at the queue until the time is over, and returns the last look; nil: there was none.
 func (f *historyFlags) observe(ctx context.Context, cmd *cobra.Command, client *queuelock.Client, s *subject) (r *history.Recorder, last *queue.State, err error) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "queuelock: a consistent read every %v for %v: %s, more if the queue exceeds 4 KB; Ctrl-C ends it early\n",
-		f.interval, f.length, count(int(f.length/f.interval)+1, "read unit"))
+		f.interval, f.length, display.Count(int(f.length/f.interval)+1, "read unit"))
 	out := cmd.OutOrStdout()
 	if f.json {
 		out = io.Discard

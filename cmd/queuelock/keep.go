@@ -59,7 +59,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	f.handle = k.Handle()
 	turn, env, closing, err := f.await(cmd, signals)
 	defer func() { _ = closing() }() // no one is there to read why
-	unhook() // from now on parent itself ends the lock
+	unhook()                         // from now on parent itself ends the lock
 	if ended := context.Cause(parent); err != nil && ended != nil {
 		err = &exitError{codeOf(err), fmt.Errorf("%w: left the queue of %s", ended, brief(f.keys[0]))}
 	}

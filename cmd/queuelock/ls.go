@@ -143,7 +143,7 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 	if f.units {
 		fmt.Fprintf(stderr, "queuelock: %v, if all stays as it is\n", hourly)
 	}
-	_, err := fmt.Fprintf(stderr, "queuelock: %s; %s in %v\n", count(printed, "queue"), measure(units, "read unit"), display.Duration(time.Since(begun)))
+	_, err := fmt.Fprintf(stderr, "queuelock: %s; %s in %v\n", display.Count(printed, "queue"), measure(units, "read unit"), display.Duration(time.Since(begun)))
 	return err
 }
 
@@ -167,13 +167,6 @@ func (f *lsFlags) print(out io.Writer, lines []display.Line, more bool) error {
 		}
 	}
 	return nil
-}
-
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // measure prints an amount of a unit, with four digits.
@@ -264,7 +257,7 @@ func (o *opened) cost(rate float64) string {
 	if o.local {
 		when = ""
 	}
-	text := fmt.Sprintf("a scan of %s (%s%s): about %.0f read units, %s", count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), when, units, bound)
+	text := fmt.Sprintf("a scan of %s (%s%s): about %.0f read units, %s", display.Count(int(aws.ToInt64(o.table.ItemCount)), "item"), bytesOf(size), when, units, bound)
 	if rate > 0 {
 		text += fmt.Sprintf(", %v", max(time.Second, time.Duration(units/rate*float64(time.Second)).Round(time.Second)))
 	}

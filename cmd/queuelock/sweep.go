@@ -205,9 +205,9 @@ func (r *sweepReport) print(out io.Writer, asJSON bool) error {
 		removed = "would remove"
 	}
 	for _, q := range r.Swept {
-		fmt.Fprintf(out, "%s: %s %s and %s\n", queuelock.Key{Entity: q.Entity, Reason: q.Reason}, removed, count(q.Waiters, "waiter"), count(q.Holders, "holder"))
+		fmt.Fprintf(out, "%s: %s %s and %s\n", queuelock.Key{Entity: q.Entity, Reason: q.Reason}, removed, display.Count(q.Waiters, "waiter"), display.Count(q.Holders, "holder"))
 	}
-	_, err := fmt.Fprintf(out, "%s looked at: %s %s and %s; %s, %s, %s\n", count(r.Queues, "queue"), removed,
-		count(r.Waiters, "waiter"), count(r.Holders, "holder"), count(r.Requests, "request"), measure(r.ReadUnits, "read unit"), measure(r.WriteUnits, "write unit"))
+	_, err := fmt.Fprintf(out, "%s looked at: %s %s and %s; %s, %s, %s\n", display.Count(r.Queues, "queue"), removed,
+		display.Count(r.Waiters, "waiter"), display.Count(r.Holders, "holder"), display.Count(r.Requests, "request"), measure(r.ReadUnits, "read unit"), measure(r.WriteUnits, "write unit"))
 	return err
 }

@@ -1,9 +1,25 @@
+// Package demo is the command "queuelock demo". Worker processes take turns at one lock,
+// one of them is killed while it holds the lock, and the records of all show whether the
+// lock kept its promises. It is a demonstration, not a test.
+//
+// Each worker uses the real library and real sockets. It reports its turns over a pipe, and
+// the parent judges the reports. Package crew runs the processes. Package
+// turns has the records, the clock and the judge.
+//
+//	parent                              worker (one process each)
+//	──────                              ─────────────────────────
+//	starts it, sends an Assignment ───► ready
+//	says go                        ───► asked, took, queued, renewed, granted,
+//	                               ◄─── ended, released, … done
+//	SIGKILL at the victim's granted,
+//	and a new process for its rest
 package demo
 
 import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/workload/crew"
@@ -37,8 +53,8 @@ type Config struct {
 	// Command returns the command of a worker process, which must call Work. Run sets its
 	// Stdin and Stdout.
 	Command func() *exec.Cmd
-	// Show is called with each event as it happens, on the goroutine of Run.
-	Show func(Event)
+	// Show is called with a line for each event as it happens, on the goroutine of Run.
+	Show func(string)
 }
 
 func (c Config) limit() time.Duration {
@@ -50,27 +66,6 @@ func (c Config) victim() int { return (c.Workers + 1) / 2 }
 func (c Config) doomed() int { return (c.Rounds + 1) / 2 }
 
 func nameOf(worker int) string { return fmt.Sprintf("worker %d", worker) }
-
-// Happening is the kind of an Event.
-type Happening int
-
-// The happenings.
-const (
-	TurnOver  Happening = iota // a turn has ended
-	Killed                     // the holder was killed, and is gone
-	Restarted                  // its rest was given to a new process
-	Recovered                  // the first turn after the kill has begun
-)
-
-// Event is something that happened.
-type Event struct {
-	What   Happening
-	At     time.Duration // since the beginning
-	Worker string
-	Pid    int
-	Turn   turns.Turn    // the latest of the worker
-	Took   time.Duration // of a recovery: since the kill
-}
 
 // Result is the outcome of a demo.
 type Result struct {
@@ -106,7 +101,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	defer cancel()
 	s := &stage{Config: cfg, crew: crew.New(cfg.Command), result: &Result{Config: cfg, Began: turns.Now()}}
 	if s.Show == nil {
-		s.Show = func(Event) {}
+		s.Show = func(string) {}
 	}
 	defer func() { _ = s.crew.Stop(false) }()
 	for worker := 1; worker <= cfg.Workers; worker++ {
@@ -145,12 +140,7 @@ func (s *stage) assignment(worker int) Assignment {
 
 // over reports whether all processes have ended.
 func (s *stage) over() bool {
-	for _, p := range s.crew.Processes {
-		if !p.Ended {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool { return !p.Ended })
 }
 
 // step waits for an event and reacts to it.
@@ -202,12 +192,10 @@ func (s *stage) recorded(p *crew.Process, r turns.Record) {
 		}
 		if s.killed != nil && !s.replace {
 			s.replace = true
-			e := s.event(Recovered, p, r.At)
-			e.Took = r.At.Sub(s.killed.KilledAt)
-			s.Show(e)
+			s.say(p, r.At, "is served, %s after the kill: the killed holder's lease of %v is over", seconds(r.At.Sub(s.killed.KilledAt)), Lease)
 		}
 	case turns.Ended:
-		s.Show(s.event(TurnOver, p, r.At))
+		s.say(p, r.At, "%s", outcome(*p.Current()))
 	}
 }
 
@@ -219,7 +207,7 @@ func (s *stage) isDoomed(p *crew.Process) bool {
 // isReady lets a process begin, if all others are ready.
 func (s *stage) isReady(p *crew.Process) {
 	if s.open {
-		release(p)
+		p.Tell("go")
 		return
 	}
 	if s.ready++; s.ready == s.Workers {
@@ -227,13 +215,11 @@ func (s *stage) isReady(p *crew.Process) {
 	}
 }
 
-// release lets a process that is ready begin.
-func release(p *crew.Process) { p.Tell("go") }
-
+// releaseAll lets processes that are ready begin.
 func (s *stage) releaseAll(which func(*crew.Process) bool) {
 	for _, p := range s.crew.Processes {
 		if which(p) {
-			release(p)
+			p.Tell("go")
 		}
 	}
 }
@@ -259,12 +245,10 @@ func (s *stage) strike() error {
 
 // waited reports whether the row of a waiting worker is present.
 func (s *stage) waited() bool {
-	for _, p := range s.crew.Processes {
-		if t := p.Waiting(); !p.Ended && t != nil && len(t.Places) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool {
+		t := p.Waiting()
+		return !p.Ended && t != nil && len(t.Places) > 0
+	})
 }
 
 // ended reacts to the end of a process.
@@ -276,7 +260,7 @@ func (s *stage) ended(p *crew.Process) error {
 			t.Until = t.Gone
 		}
 		s.result.Crashes++
-		s.Show(s.event(Killed, p, p.KilledAt))
+		s.say(p, p.KilledAt, "%s  KILLED in the middle of its turn (SIGKILL, pid %d)", outcome(*p.Current()), p.Pid())
 		return s.restart(p)
 	case p.Failure != "":
 		return fmt.Errorf("%s: %s", p.Worker, p.Failure)
@@ -297,14 +281,11 @@ func (s *stage) restart(p *crew.Process) error {
 	if err != nil {
 		return err
 	}
-	s.Show(s.event(Restarted, next, turns.Now()))
+	s.say(next, turns.Now(), "started again as pid %d, at the end of the queue", next.Pid())
 	return nil
 }
 
-func (s *stage) event(what Happening, p *crew.Process, at turns.Instant) Event {
-	e := Event{What: what, At: at.Sub(s.result.Began), Worker: p.Worker, Pid: p.Pid()}
-	if t := p.Current(); t != nil {
-		e.Turn = *t
-	}
-	return e
+// say shows an event of a process in one line.
+func (s *stage) say(p *crew.Process, at turns.Instant, format string, args ...any) {
+	s.Show(fmt.Sprintf("%8.3f s  %-9s  %s", at.Sub(s.result.Began).Seconds(), p.Worker, fmt.Sprintf(format, args...)))
 }

@@ -1,39 +1,23 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
-// Line describes an event in one line.
-func (e Event) Line() string {
-	prefix := fmt.Sprintf("%8.3f s  %-9s  ", e.At.Seconds(), e.Worker)
-	t := e.Turn
-	turn := fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(t.Ended.Sub(t.Granted)))
-	switch e.What {
-	case TurnOver:
-		if t.Lost() {
-			turn += "  its lock was lost"
-		}
-		return prefix + turn
-	case Killed:
-		turn = fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(t.KilledAt.Sub(t.Granted)))
-		return fmt.Sprintf("%s  KILLED in the middle of its turn (SIGKILL, pid %d)", prefix+turn, e.Pid)
-	case Restarted:
-		return fmt.Sprintf("%sstarted again as pid %d, at the end of the queue", prefix, e.Pid)
-	default:
-		return fmt.Sprintf("%sis served, %s after the kill: the killed holder's lease of %v is over", prefix, seconds(e.Took), Lease)
+// outcome describes a turn that has ended.
+func outcome(t turns.Turn) string {
+	line := fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(cmp.Or(t.Ended, t.KilledAt).Sub(t.Granted)))
+	if t.Lost() {
+		line += "  its lock was lost"
 	}
-}
-
-// Count is a number of things, in words.
-func Count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return line
 }
 
 func ms(d time.Duration) string {
@@ -54,7 +38,7 @@ func (r *Result) summary(b *strings.Builder) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(b, "%-18s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("grants", "%d: %d workers × %s, in %.1f s", report.Grants, report.Workers, Count(report.Rounds, "round"), report.WallSeconds)
+	line("grants", "%d: %d workers × %s, in %.1f s", report.Grants, report.Workers, display.Count(report.Rounds, "round"), report.WallSeconds)
 	line("overlaps", "%d", report.Overlaps)
 	line("FIFO inversions", "%d", report.FIFOInversions)
 	line("token regressions", "%d", report.TokenRegressions)

@@ -17,6 +17,18 @@ import (
 // closeLimit bounds how long a worker waits for its last requests.
 const closeLimit = 5 * time.Second
 
+// Assignment is the work of a worker: the first line of its standard input.
+type Assignment struct {
+	Table, Entity string
+	Owner         string
+	First, Last   int // rounds
+	Hold          time.Duration
+	TTL           time.Duration
+	WaiterTTL     time.Duration
+	// Doomed is the round in whose turn the worker waits to be killed. Zero: none.
+	Doomed int
+}
+
 // worker is one process that takes turns.
 type worker struct {
 	Assignment

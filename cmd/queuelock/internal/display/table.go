@@ -287,3 +287,11 @@ func Duration(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// Count is a number of things, in words.
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
