@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,4 +68,28 @@ func oneEntity(cmd *cobra.Command, args []string) error {
 		return usagef("ENTITY is missing: name what is locked")
 	}
 	return cobra.MaximumNArgs(1)(cmd, args)
+}
+
+// choices are the values of a flag that knows a few.
+type choices []string
+
+// The choices of flags that several commands have, and of others.
+var (
+	outputs       = choices{"table", "wide", "json", "yaml"}
+	scopeNames    = choices{"queue", "entity", "table"}
+	progressNames = choices{"auto", "plain", "json", "none"}
+	roleNames     = choices{"worker", "observer", "operator", "admin"}
+)
+
+// String lists the choices for people.
+func (c choices) String() string {
+	last := len(c) - 1
+	return strings.Join(c[:last], ", ") + " or " + c[last]
+}
+
+// addFlag adds a flag whose value is one of the choices, the first by default. The help and
+// completion know them.
+func (c choices) addFlag(cmd *cobra.Command, value *string, name, short, usage string) {
+	cmd.Flags().StringVarP(value, name, short, c[0], usage+": "+c.String())
+	offer(cmd, name, cobra.FixedCompletions(c, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -7,11 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
+	"github.com/queuelock/queuelock/wake"
 )
 
 // The bounds of queuelock.Config.TTL. To the library zero means its default; on a command
@@ -306,4 +308,25 @@ func clipped(text string, most int) string {
 		end--
 	}
 	return text[:end] + mark
+}
+
+// bellFlags say whether the processes of this host ring each other.
+type bellFlags struct{ noBell bool }
+
+func (f *bellFlags) addFlag(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.noBell, "no-bell", false, "do not ring other processes of this host, and look instead of being rung")
+}
+
+// hang lets the client of cfg ring and be rung on this host alone, until the function is called that it returns. That sends what is
+// pending first.
+func (f *bellFlags) hang(cfg *queuelock.Config) (stop func()) {
+	if f.noBell {
+		return func() {}
+	}
+	bells, err := wake.New(wake.Config{})
+	if err != nil {
+		return func() {} // never, without fields
+	}
+	cfg.Wake = bells
+	return func() { _ = bells.Close() }
 }

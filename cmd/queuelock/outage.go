@@ -10,12 +10,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -161,4 +166,125 @@ func unreachable(err error) string {
 		return "the connection to DynamoDB fails: check the network and --endpoint; --verbose prints the details"
 	}
 	return ""
+}
+
+// noticeAfter is how long a command waits for DynamoDB before it reports so: most answers
+// come sooner, and a user asks after about two seconds. Tests shorten it.
+var noticeAfter = 1500 * time.Millisecond
+
+// patience bounds how long a command works with DynamoDB, and reports on standard error
+// that it waits.
+type patience struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	limit  time.Duration
+	timer  *time.Timer
+
+	mu   sync.Mutex
+	done bool // guarded by mu: nothing is printed any more
+}
+
+// patience begins to wait for an answer. end must be called.
+func (s *settings) patience(ctx context.Context, stderr io.Writer, limit time.Duration) *patience {
+	return newPatience(ctx, stderr, s.where(), limit)
+}
+
+func newPatience(ctx context.Context, stderr io.Writer, what string, limit time.Duration) *patience {
+	p := &patience{limit: limit}
+	p.ctx, p.cancel = context.WithTimeout(ctx, limit)
+	p.timer = time.AfterFunc(noticeAfter, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.done {
+			fmt.Fprintf(stderr, "queuelock: waiting for %s, for at most %v\n", what, limit)
+		}
+	})
+	return p
+}
+
+// end ends the wait. Nothing is printed afterwards.
+func (p *patience) end() {
+	p.cancel()
+	p.timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done = true
+}
+
+// unavailable is the failure of a request, with the limit if that has ended it.
+func (p *patience) unavailable(err error) error {
+	if errors.Is(p.ctx.Err(), context.DeadlineExceeded) {
+		err = &briefError{fmt.Sprintf(noAnswer, fmt.Sprintf("within %v", p.limit)), err}
+	}
+	return unavailable(err)
+}
+
+// where names the DynamoDB of the settings, for messages.
+func (s *settings) where() string {
+	endpoint, err := s.address()
+	if u, parseErr := url.Parse(endpoint); err == nil && parseErr == nil && u.Host != "" {
+		return "DynamoDB at " + clip(u.Host, 60)
+	}
+	return "DynamoDB"
+}
+
+// answers watches the requests of one database. It says when they fail for a while after some had succeeded, and once more
+// when that is over.
+type answers struct {
+	renew func() // looks for credentials again
+
+	mu    sync.Mutex
+	tell  func(text string, over bool) // guarded by mu; nil: none
+	began time.Time                    // guarded by mu; of the failures; zero: there is none
+	told  bool                         // guarded by mu
+}
+
+// watch adds the watch to the requests of a client. Attempts of the SDK are one request.
+func (a *answers) watch(o *dynamodb.Options) {
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("queuelockAnswers", func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
+			out, metadata, err := next.HandleInitialize(ctx, in)
+			a.note(err)
+			return out, metadata, err
+		}), middleware.Before)
+	})
+}
+
+// note notes how a request has ended.
+func (a *answers) note(err error) {
+	api, answered := errors.AsType[smithy.APIError](err)
+	if answered && table.RenewableCode(api.ErrorCode()) {
+		a.renew()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case errors.Is(err, context.Canceled): // the caller did not want to know
+	case err == nil || answered && expected[api.ErrorCode()]:
+		if a.told && a.tell != nil {
+			a.tell(fmt.Sprintf("DynamoDB answers again, after %v", time.Since(a.began).Round(100*time.Millisecond)), true)
+		}
+		a.began, a.told = time.Time{}, false
+	case a.began.IsZero():
+		a.began = time.Now()
+	case !a.told && a.tell != nil && time.Since(a.began) >= noticeAfter:
+		a.told = true
+		a.tell(clip(shortened(err).Error(), maxLine-len("queuelock: "))+"; the wait goes on", false)
+	}
+}
+
+// expected are refusals that a lock expects.
+var expected = map[string]bool{"ConditionalCheckFailedException": true, "TransactionCanceledException": true, "TransactionConflictException": true}
+
+// listen lets a function hear of outages until stop is called.
+func (a *answers) listen(tell func(text string, over bool)) (stop func()) {
+	set := func(tell func(string, bool)) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.tell = tell
+	}
+	set(tell)
+	return func() { set(nil) }
 }

@@ -13,15 +13,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
-
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 )
 
 // closeLimit bounds the requests of release and of leaving the queue. What
@@ -309,4 +308,19 @@ func find(name string) (string, error) {
 
 func notRunnable(err error) error {
 	return &exitError{exitNotRunnable, fmt.Errorf("the command cannot be executed: %w: name a program or script that may be run", err)}
+}
+
+// newSupervise is the hidden command by which run starts its supervisor.
+func newSupervise() *cobra.Command {
+	return &cobra.Command{
+		Use:    process.Name,
+		Short:  "The process between run and its command",
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("%s is started by run only", process.Name)
+			}
+			return &exitError{code: process.Supervise(args[0])}
+		},
+	}
 }

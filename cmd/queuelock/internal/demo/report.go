@@ -1,10 +1,16 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
@@ -106,3 +112,146 @@ func rounded(x float64, digits int) float64 {
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
+// outcome describes a turn that has ended.
+func outcome(t turns.Turn) string {
+	line := fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(cmp.Or(t.Ended, t.KilledAt).Sub(t.Granted)))
+	if t.Lost() {
+		line += "  its lock was lost"
+	}
+	return line
+}
+
+func ms(d time.Duration) string {
+	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+}
+
+// Print writes the timeline and the summary, as text.
+func (r *Result) Print(w io.Writer, unicode bool) error {
+	var b strings.Builder
+	b.WriteString("\n" + r.Chart().Text(unicode) + "\n")
+	r.summary(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Result) summary(b *strings.Builder) {
+	report, v := r.Report(), r.Verdict
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-18s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("grants", "%d: %d workers × %s, in %.1f s", report.Grants, report.Workers, display.Count(report.Rounds, "round"), report.WallSeconds)
+	line("overlaps", "%d", report.Overlaps)
+	line("FIFO inversions", "%d", report.FIFOInversions)
+	line("token regressions", "%d", report.TokenRegressions)
+	if v.Lost > 0 {
+		line("lost locks", "%d: a worker was paused or partitioned, and stopped", v.Lost)
+	}
+	line("crashes", "%d", report.Crashes)
+	if len(v.Recoveries) > 0 && v.Recoveries[0].Took >= 0 {
+		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0].Took), Lease)
+	}
+	if h := report.HandOff; h.P50 != nil {
+		line("hand-over", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
+	}
+	line("per cycle", "%.1f requests, %.1f write units, %.1f read units; %.1f waiting on average",
+		report.RequestsPerCycle, report.WCUPerCycle, report.RCUPerCycle, r.waiting())
+	problems := r.Problems()
+	if len(problems) == 0 {
+		b.WriteString("\nOK: one at a time, in order, and a dead holder did not stop the queue.\n")
+		return
+	}
+	for _, p := range problems {
+		fmt.Fprintf(b, "\nFAILED: %s", p)
+	}
+	b.WriteString("\n")
+}
+
+// waiting is how many workers waited at a time, on average. Looks and heartbeats
+// of waits are most of the requests.
+func (r *Result) waiting() float64 {
+	var sum time.Duration
+	for _, t := range r.Turns {
+		if t.Granted != 0 {
+			sum += t.Granted.Sub(t.Asked)
+		}
+	}
+	return float64(sum) / float64(max(r.Wall, 1))
+}
+
+// Chart returns one row for each worker over the time of the demo.
+func (r *Result) Chart() timeline.Chart {
+	chart := timeline.Chart{
+		Title:   fmt.Sprintf("%d workers take turns at one lock, and one is killed", r.Config.Workers),
+		Columns: []string{"ticket", "worker", "from", "waited", "held", "end"},
+	}
+	first, last := span(r.Turns)
+	if last <= first {
+		return chart
+	}
+	chart.Length = last.Sub(first)
+	for worker := 1; worker <= r.Config.Workers; worker++ {
+		row := timeline.Row{Name: nameOf(worker)}
+		for _, t := range of(nameOf(worker), r.Turns) {
+			bar := func(kind timeline.Kind, from, to turns.Instant) {
+				row.Bars = append(row.Bars, timeline.Bar{Kind: kind, From: from.Sub(first), To: to.Sub(first), Label: "ticket " + t.Ticket.String()})
+			}
+			bar(timeline.Waiting, t.Asked, cmp.Or(t.Granted, t.Gone, last))
+			if t.Granted != 0 {
+				bar(timeline.Holding, t.Granted, cmp.Or(t.Ended, t.Gone, last))
+			}
+			if t.KilledAt != 0 && t.Granted != 0 {
+				bar(timeline.Lapsing, t.KilledAt, r.served(t.KilledAt, last))
+			}
+			if t.KilledAt != 0 {
+				bar(timeline.Killed, t.KilledAt, t.KilledAt)
+			}
+		}
+		chart.Rows = append(chart.Rows, row)
+	}
+	held := slices.DeleteFunc(slices.Clone(r.Turns), func(t turns.Turn) bool { return t.Granted == 0 })
+	slices.SortFunc(held, func(a, b turns.Turn) int { return cmp.Compare(a.Granted, b.Granted) })
+	for _, t := range held {
+		end := "released"
+		if t.KilledAt != 0 {
+			end = "killed"
+		}
+		over := cmp.Or(t.Ended, t.Gone, last)
+		chart.Table = append(chart.Table, []string{
+			t.Ticket.String(), t.Worker, seconds(t.Asked.Sub(first)), ms(t.Granted.Sub(t.Asked)), ms(over.Sub(t.Granted)), end,
+		})
+	}
+	var summary strings.Builder
+	r.summary(&summary)
+	for line := range strings.Lines(summary.String()) {
+		if line = strings.TrimSpace(line); line != "" {
+			name, value, _ := strings.Cut(line, "  ")
+			chart.Facts = append(chart.Facts, timeline.Fact{Name: name, Value: strings.TrimSpace(value)})
+		}
+	}
+	return chart
+}
+
+// served returns when the next holder after an instant began; last if there was none.
+func (r *Result) served(after, last turns.Instant) turns.Instant {
+	for _, t := range r.Turns {
+		if t.Granted > after {
+			last = min(last, t.Granted)
+		}
+	}
+	return last
+}
+
+// span is the time that turns cover.
+func span(all []turns.Turn) (first, last turns.Instant) {
+	first = turns.Never
+	for _, t := range all {
+		first = min(first, t.Asked)
+		last = max(last, t.Asked, t.Granted, t.Ended, t.Gone)
+	}
+	return first, last
+}
+
+func of(worker string, all []turns.Turn) []turns.Turn {
+	return slices.DeleteFunc(slices.Clone(all), func(t turns.Turn) bool { return t.Worker != worker })
+}

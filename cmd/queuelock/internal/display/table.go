@@ -8,12 +8,14 @@ package display
 
 import (
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -294,4 +296,125 @@ func Count(n int, thing string) string {
 		thing += "s"
 	}
 	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// Closed is the state of a queue whose last turn was released, and that stays closed.
+const Closed = "closed"
+
+// closing returns the first entry that keeps a queue without a holder closed.
+func closing(s *queue.State) (h queue.Holder, closed bool) {
+	if all := taken(s); len(all) > 0 && len(queue.Turns(all)) == 0 {
+		return all[0], true
+	}
+	return h, false
+}
+
+// taken returns the holders, and what keeps the queue closed. Its entry stays when the queue has opened, until the next turn.
+func taken(s *queue.State) []queue.Holder {
+	return slices.DeleteFunc(slices.Clone(s.Serving), func(h queue.Holder) bool { return h.Closed && h.Expired() })
+}
+
+// At prints a time on DynamoDB's clock, or what is said of one that is not known.
+func At(t time.Time) string {
+	if t.IsZero() {
+		return "a time that is not known"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// Asked says when, by whom, until when and why a holder was asked to give way.
+func Asked(r queue.Revocation, now time.Time) string {
+	text := ""
+	if !r.At.IsZero() {
+		text = " " + Age(max(0, now.Sub(r.At))) + " ago"
+	}
+	text += " by " + Owner(r.By)
+	if !r.Deadline.IsZero() {
+		text += ", until " + At(r.Deadline)
+	}
+	if r.Why != "" {
+		text += ": " + Owner(r.Why)
+	}
+	return text
+}
+
+// Revoked is a request to give way, for machines.
+type Revoked struct {
+	By       string     `json:"by" help:"who has asked the holder to give way"`
+	Why      string     `json:"why" help:"the reason"`
+	At       *time.Time `json:"at" help:"when"`
+	Deadline *time.Time `json:"deadline" help:"until when it should have ended its turn"`
+}
+
+func newRevoked(r *queue.Revocation) *Revoked {
+	if r == nil {
+		return nil
+	}
+	return &Revoked{By: r.By, Why: r.Why, At: known(r.At), Deadline: known(r.Deadline)}
+}
+
+// known returns a time, nil if it is not known.
+func known(t time.Time) *time.Time { return orNull(t.UTC()) }
+
+// orNull returns nil for the zero value.
+func orNull[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
+}
+
+// Data returns a holder's data as text, and how it is written: quoted if it is not one line, and in base64 if it is no text.
+func Data(data []byte) (text, as string) {
+	switch text = string(data); {
+	case Printable(text):
+		return text, ""
+	case utf8.Valid(data):
+		return strconv.Quote(text), ""
+	}
+	return base64.StdEncoding.EncodeToString(data), " (base64)"
+}
+
+// Text returns a holder's data for machines, nil if it is no text.
+func Text(data []byte) *string {
+	if !utf8.Valid(data) {
+		return nil
+	}
+	return orNull(string(data))
+}
+
+// Loss is the last turn that was taken from its holder, for machines. The record has neither its owner nor the cause.
+type Loss struct {
+	Ticket string     `json:"ticket" help:"the ticket of the holder"`
+	ID     string     `json:"id" help:"the id of the holder"`
+	At     *time.Time `json:"at" help:"when"`
+}
+
+// lost returns the mark of the last eviction; false if there is none, or if its ticket has the lock, as after a Resume.
+func lost(s *queue.State) (queue.Eviction, bool) {
+	mark := s.LastEviction
+	_, holds := s.Holder(mark.Ticket)
+	return mark, !mark.Ticket.IsZero() && !holds
+}
+
+// NewLoss returns nil if the record has no loss.
+func NewLoss(s *queue.State) *Loss {
+	mark, ok := lost(s)
+	if !ok {
+		return nil
+	}
+	return &Loss{Ticket: mark.Ticket.String(), ID: mark.ID, At: known(mark.At)}
+}
+
+// Lost says which turn was the last that its holder lost, and when; empty if there is none.
+func Lost(s *queue.State) string {
+	mark, ok := lost(s)
+	if !ok {
+		return ""
+	}
+	when := "at a time that is not known"
+	if !mark.At.IsZero() {
+		when = fmt.Sprintf("%s ago, at %s", Age(max(0, s.ReadAt.Sub(mark.At))), At(mark.At))
+	}
+	return fmt.Sprintf("last loss: ticket %s, %s: its lease was over, or it was evicted or resumed", mark.Ticket.Short(), when)
 }

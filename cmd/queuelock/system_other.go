@@ -7,6 +7,10 @@ import (
 	"os/exec"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 )
 
 // detach lets a process outlive this one and its terminal, and report to the file. The
@@ -41,3 +45,20 @@ func keepDescriptors() {
 
 // keeperReports is the file of detach, in the process.
 func keeperReports() *os.File { return os.NewFile(3, "standard error of queuelock lock") }
+
+// inForeground reports whether this process may draw on a terminal: a shell's job in the
+// background would write over what its user types. On a terminal that does not control
+// this process there are no jobs.
+func inForeground(file *os.File) bool {
+	group, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}
+
+// userSignals have the meaning that the command gives them.
+var userSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
+
+// signalName returns the name of a signal, such as SIGTERM.
+func signalName(sig syscall.Signal) string { return process.SignalName(sig) }
+
+// shell returns the command that runs a text of run -c.
+func shell(text string) []string { return []string{"/bin/sh", "-c", text} }
