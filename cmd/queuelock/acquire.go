@@ -95,7 +95,6 @@ func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, wait wai
 	return err
 }
 
-// acquire waits for the lock of one entity, or for those of several.
 func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) (*turn, error) {
 	begun, wait := time.Now(), p.wait
 	style, err := f.style(cmd.ErrOrStderr())
@@ -167,7 +166,6 @@ func (f *lockFlags) enter(cmd *cobra.Command, client *queuelock.Client, wait wai
 	}
 }
 
-// take calls the library.
 func (f *lockFlags) take(ctx context.Context, client *queuelock.Client, wait waitpolicy.Wait, options []queuelock.AcquireOption) (*turn, error) {
 	if len(f.keys) > 1 {
 		locks, err := client.AcquireAll(ctx, f.keys, wait, options...)

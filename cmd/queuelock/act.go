@@ -19,7 +19,6 @@ import (
 // actLimit bounds the requests of an action on a holder, the library's repetitions included. Tests shorten it.
 var actLimit = 30 * time.Second
 
-// holderFlags name a holder, on which evict and revoke act as it was shown, and say how to report it.
 type holderFlags struct {
 	settings
 	target
@@ -73,7 +72,6 @@ func (f *holderFlags) act(
 	return err
 }
 
-// acting acts on one holder.
 type acting struct {
 	*subject
 	cmd      *cobra.Command

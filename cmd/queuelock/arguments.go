@@ -62,7 +62,6 @@ func checkTable(flag, name string) error {
 	return nil
 }
 
-// oneEntity wants one argument, which names what is locked.
 func oneEntity(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("ENTITY is missing: name what is locked")
@@ -70,7 +69,6 @@ func oneEntity(cmd *cobra.Command, args []string) error {
 	return cobra.MaximumNArgs(1)(cmd, args)
 }
 
-// choices are the values of a flag that knows a few.
 type choices []string
 
 // The choices of flags that several commands have, and of others.

@@ -45,7 +45,6 @@ type settings struct {
 	answers       *answers      // of the latest database
 }
 
-// defaultTable is the table of commands without --table.
 func defaultTable() string { return cmp.Or(os.Getenv("QUEUELOCK_TABLE"), "queuelock") }
 
 func (s *settings) addFlags(cmd *cobra.Command) {
@@ -56,7 +55,6 @@ func (s *settings) addFlags(cmd *cobra.Command) {
 	}
 }
 
-// addTable adds the flags of a command that uses a table with the default keys.
 func (s *settings) addTable(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.table, "table", defaultTable(), "the `NAME` or ARN of the table; QUEUELOCK_TABLE sets it too")
 	s.addEndpoint(cmd, "the `URL` of DynamoDB (default: AWS_ENDPOINT_URL_DYNAMODB, else AWS)")
@@ -74,7 +72,6 @@ func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringVar(&s.profile, "profile", "", "the `NAME` of a profile in ~/.aws/config (default: AWS_PROFILE)")
 }
 
-// config is cfg for the table of the settings.
 func (s *settings) config(cfg queuelock.Config) queuelock.Config {
 	cfg.Attributes = queuelock.Attributes{PartitionKey: s.partitionKey, SortKey: s.sortKey}
 	return cfg
@@ -97,7 +94,6 @@ type database struct {
 	transport *http.Transport
 }
 
-// close closes idle connections.
 func (d *database) close() { d.transport.CloseIdleConnections() }
 
 // connectionsKept is how many idle connections another client keeps, for programs that
@@ -203,7 +199,6 @@ func isURL(text string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
-// isLoopback reports whether the endpoint is on this host.
 func isLoopback(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -136,7 +136,6 @@ func (f *benchFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// alone is the run that the flags ask for.
 func (f *benchFlags) alone() *library.Alone {
 	return &library.Alone{
 		Table:     &library.Table{Name: f.table, Prefix: "queuelock-bench-" + strings.ToLower(rand.Text()[:10])},

@@ -19,7 +19,6 @@ import (
 	"github.com/queuelock/queuelock/heartbeat"
 )
 
-// maxKillAfter is the bound of --kill-after.
 const maxKillAfter = time.Hour
 
 // margin is the part of a lease for ending the command. The library reports a loss at least
@@ -47,7 +46,6 @@ const (
 	overdueAfter = 3 * time.Second
 )
 
-// processFlags say how the command is ended.
 type processFlags struct {
 	killAfter time.Duration
 	bounded   bool // killAfter was given
@@ -114,7 +112,6 @@ func passedOn() []os.Signal {
 	return append(signals, userSignals...)
 }
 
-// errStuck says that processes under the lock could not be ended.
 var errStuck = errors.New("processes of the command cannot be ended")
 
 // holding is a command that runs under a lock.
@@ -136,7 +133,6 @@ type holding struct {
 	timers
 }
 
-// timers are those of a command that is ended, or has ended.
 type timers struct {
 	killAt    time.Time   // zero: not
 	killTimer *time.Timer // for SIGKILL
@@ -246,7 +242,6 @@ func (h *holding) signal(sig syscall.Signal) {
 	}
 }
 
-// event handles a change of the command's state.
 func (h *holding) event(e process.Event) {
 	switch e.Kind {
 	case process.Stopped:
@@ -331,7 +326,6 @@ func (h *holding) report(left time.Duration) {
 	}
 }
 
-// rough is a duration as people say it.
 func rough(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -339,7 +333,6 @@ func rough(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// lose ends the command because its lock was lost.
 func (h *holding) lose() {
 	h.lost, h.flags.lossReported = true, true
 	limit := min(h.flags.killAfter, grace(h.flags.ttl))
@@ -355,14 +348,12 @@ func (h *holding) lose() {
 	h.terminate(limit)
 }
 
-// terminate sends SIGTERM to everything that has not received it, and SIGKILL after a while.
 func (h *holding) terminate(limit time.Duration) {
 	h.tree.Terminate(h.termed)
 	h.termed = true
 	h.killIn(limit)
 }
 
-// killIn sends SIGKILL after a while, unless that comes earlier.
 func (h *holding) killIn(limit time.Duration) {
 	if at := time.Now().Add(limit); h.killAt.IsZero() || at.Before(h.killAt) {
 		h.killAt = at
@@ -370,7 +361,6 @@ func (h *holding) killIn(limit time.Duration) {
 	}
 }
 
-// sayLeft says what keeps the lock.
 func (h *holding) sayLeft() {
 	what := "the processes that it has started"
 	if names := h.tree.Left(); len(names) > 0 {
@@ -390,7 +380,6 @@ func (h *holding) giveUp() (int, error) {
 	return 0, &exitError{exitLost, fmt.Errorf("%w: %s: %s", errStuck, what, next)}
 }
 
-// say prints a line.
 func (h *holding) say(format string, args ...any) {
 	h.lines.Print(clip("queuelock: "+display.Escape(fmt.Sprintf(format, args...)), maxLine))
 }

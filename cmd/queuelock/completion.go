@@ -29,7 +29,6 @@ func offer(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
 	}
 }
 
-// offerFiles completes names of files.
 func offerFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveDefault
 }

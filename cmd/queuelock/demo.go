@@ -105,7 +105,6 @@ func (f *demoFlags) check() error {
 	return err
 }
 
-// run plays the demo, with a table for it.
 func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()
@@ -145,7 +144,6 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	return errors.Join(f.tell(out, result), files.write(result.Chart()))
 }
 
-// tell prints the result, and is an error if the lock broke its promise.
 func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 	if f.json {
 		if err := display.JSON(out, result.Report()); err != nil {
@@ -160,7 +158,6 @@ func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 	return nil
 }
 
-// scene is where a demo is played.
 type scene struct {
 	table, endpoint, where string
 	env                    []string // of the workers

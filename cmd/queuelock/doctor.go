@@ -19,7 +19,6 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
 )
 
-// deepLimit bounds the checks on scratch items.
 const deepLimit = 3 * time.Minute
 
 type doctorFlags struct {
@@ -57,7 +56,6 @@ Exit codes:
 	return cmd
 }
 
-// doctorReport is the report for machines.
 type doctorReport struct {
 	Version string          `json:"version" help:"of queuelock"`
 	System  string          `json:"system" help:"the operating system and the processor"`
@@ -115,7 +113,6 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	return report.end(out, f.json)
 }
 
-// end prints the object for machines, and decides on the exit code.
 func (r doctorReport) end(out io.Writer, asJSON bool) error {
 	if asJSON {
 		text, err := display.Marshal(r)

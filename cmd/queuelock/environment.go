@@ -71,7 +71,6 @@ func ofAnother(name string) bool {
 	return os.Getenv(envHeld) != "" && processOwner.ReplaceAllString(name, "") == host && name != host
 }
 
-// heldLock is a lock of this process, or of one above it.
 type heldLock struct {
 	Table  string `json:"table"`
 	Entity string `json:"entity"`
@@ -79,7 +78,6 @@ type heldLock struct {
 	Handle string `json:"handle,omitempty"` // of one that a keeper holds
 }
 
-// same reports whether it is the same lock.
 func (h heldLock) same(other heldLock) bool {
 	return h.Table == other.Table && h.Entity == other.Entity && h.Reason == other.Reason
 }
@@ -125,7 +123,6 @@ func (f *lockFlags) refuseNested() error {
 	return nil
 }
 
-// environment is that of the command.
 func (f *lockFlags) environment(t *turn, owner string) []string {
 	held := inherited()
 	var entities, tickets []string
@@ -156,7 +153,6 @@ func (f *lockFlags) environment(t *turn, owner string) []string {
 	return env
 }
 
-// list is JSON of a list.
 func list[T any](values []T) string {
 	text, err := json.Marshal(values)
 	if err != nil {

@@ -72,7 +72,6 @@ func (f *evictFlags) arguments(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// evictReport is an eviction for machines.
 type evictReport struct {
 	Entity  string `json:"entity" help:"the entity"`
 	Reason  string `json:"reason" help:"what the lock is for"`
@@ -101,7 +100,6 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// check checks flags that depend on each other.
 func (f *evictFlags) check(beat bool) error {
 	switch {
 	case f.ticket == "" && !f.force:
@@ -116,7 +114,6 @@ func (f *evictFlags) check(beat bool) error {
 	return nil
 }
 
-// evict evicts a holder as it was shown.
 func (a *acting) evict(h queue.Holder) error {
 	return a.request(func(ctx context.Context, o queuelock.Operator) error { return o.Evict(ctx, a.key, h) })
 }
@@ -143,7 +140,6 @@ func (a *acting) insist(h queue.Holder, yes bool) error {
 	}
 }
 
-// describe prints what the operator decides about.
 func (a *acting) describe(h queue.Holder) {
 	out := &strings.Builder{}
 	defer func() { fmt.Fprint(a.cmd.ErrOrStderr(), ansi.Wordwrap(out.String(), questionWidth, "")) }()
@@ -181,7 +177,6 @@ func (a *acting) describe(h queue.Holder) {
 // questionWidth is the width of a terminal that shows what is asked.
 const questionWidth = 79
 
-// confirm asks the operator.
 func (a *acting) confirm(answers *bufio.Reader, h queue.Holder) error {
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "Evict it as it is now, with beat %d? [y/N] ", h.Beat)
 	answer, err := answers.ReadString('\n')
@@ -194,7 +189,6 @@ func (a *acting) confirm(answers *bufio.Reader, h queue.Holder) error {
 	return &exitError{exitFailed, errors.New("nothing was done: answer y to evict the holder, or pass --yes")}
 }
 
-// evictCommand is what evicts a holder.
 func evictCommand(key queuelock.Key, number ticket.Number) string {
 	command := "queuelock evict " + quoted(key.Entity)
 	if key.Reason != "" && key.Reason != queuelock.DefaultReason {

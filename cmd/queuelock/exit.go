@@ -100,7 +100,6 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// codeOf is the exit code that an error leads to.
 func codeOf(err error) int {
 	var exit *exitError
 	switch {

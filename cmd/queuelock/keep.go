@@ -34,7 +34,6 @@ func newKeeper() *cobra.Command {
 	return cmd
 }
 
-// keep acquires the lock, reports that on standard output, and keeps the lock.
 func (f *keepFlags) keep(cmd *cobra.Command) error {
 	reports := keeperReports()
 	defer reports.Close()

@@ -99,7 +99,6 @@ func serveLocal(cmd *cobra.Command, port int, table string) (err error) {
 // can need it.
 const shutdownLimit = 3 * time.Second
 
-// server serves an embedded engine on a loopback port.
 type server struct {
 	http  *http.Server
 	url   string

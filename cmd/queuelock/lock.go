@@ -28,7 +28,6 @@ const defaultMaxHold = time.Hour
 // kept is the line by which a lock command says that its user has the handle.
 const kept = "kept\n"
 
-// keepFlags are the flags of lock, and of its keeper.
 type keepFlags struct {
 	lockFlags
 	keeper.Limits
@@ -99,7 +98,6 @@ func (f *keepFlags) arguments(args []string) error {
 	return nil
 }
 
-// title is what the holder publishes without --data.
 func (f *keepFlags) title() string {
 	title := "queuelock lock"
 	for _, key := range f.keys {
@@ -146,7 +144,6 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// failure is the error of a keeper without a lock.
 func (a keeperAnswer) failure() error {
 	if a.Message == "" {
 		return &exitError{code: a.Code}
@@ -154,7 +151,6 @@ func (a keeperAnswer) failure() error {
 	return &exitError{a.Code, &briefError{a.Message, errors.New(a.Details)}}
 }
 
-// print prints the handle, or the variables.
 func (f *keepFlags) print(out io.Writer, a keeperAnswer) error {
 	text := a.Handle + "\n"
 	all := append([]string{"QUEUELOCK_HANDLE=" + a.Handle}, a.Env...)
@@ -172,7 +168,6 @@ func (f *keepFlags) print(out io.Writer, a keeperAnswer) error {
 	return err
 }
 
-// startedKeeper is the keeper as its lock command sees it.
 type startedKeeper struct {
 	control io.WriteCloser // whose end without a line says that the handle is lost
 	answers chan keeperAnswer

@@ -38,10 +38,8 @@ const (
 	maxSharedData = 256
 )
 
-// maxCode is the highest exit code of a process.
 const maxCode = 255
 
-// lockFlags are the flags that say which lock is acquired, and how.
 type lockFlags struct {
 	settings
 	modeFlags
@@ -58,7 +56,6 @@ type lockFlags struct {
 	spared bool            // leave the lock to its lease
 }
 
-// modeFlags say what kind of lock it is.
 type modeFlags struct {
 	scope              string
 	ttl, delay         time.Duration
@@ -68,7 +65,6 @@ type modeFlags struct {
 	permits            int  // zero: a lock
 }
 
-// waitFlags say how to wait, and what to print meanwhile.
 type waitFlags struct {
 	wait, progress           string
 	nonblock, quiet, verbose bool
@@ -101,7 +97,6 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	f.settings.addFlags(cmd)
 }
 
-// plan is what the flags ask for.
 type plan struct {
 	cfg     queuelock.Config
 	wait    waitpolicy.Wait
@@ -182,7 +177,6 @@ func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
 	return parseWait(f.wait)
 }
 
-// options are those of the acquire, without its data.
 func (f *lockFlags) options() ([]queuelock.AcquireOption, error) {
 	if err := f.checkMode(); err != nil {
 		return nil, err
@@ -203,7 +197,6 @@ func (f *lockFlags) options() ([]queuelock.AcquireOption, error) {
 	return append(options, queuelock.LockDelay(f.delay)), nil
 }
 
-// checkMode checks flags that exclude each other, and the bounds of others.
 func (f *modeFlags) checkMode() error {
 	switch {
 	case f.delay < 0 || f.delay > maxDelay || f.delay%time.Millisecond != 0:
@@ -310,7 +303,6 @@ func clipped(text string, most int) string {
 	return text[:end] + mark
 }
 
-// bellFlags say whether the processes of this host ring each other.
 type bellFlags struct{ noBell bool }
 
 func (f *bellFlags) addFlag(flags *pflag.FlagSet) {

@@ -111,7 +111,6 @@ func (f *lsFlags) run(cmd *cobra.Command, prefix string) error {
 	return interrupted(ctx, f.list(ctx, cmd.OutOrStdout(), stderr, o.client, prefix))
 }
 
-// list scans the table and prints its queues.
 func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queuelock.Client, prefix string) error {
 	begun := time.Now()
 	var lines []display.Line
@@ -147,7 +146,6 @@ func (f *lsFlags) list(ctx context.Context, out, stderr io.Writer, client *queue
 	return err
 }
 
-// print prints queues, behind others or not.
 func (f *lsFlags) print(out io.Writer, lines []display.Line, more bool) error {
 	if len(lines) == 0 {
 		return nil
@@ -242,7 +240,6 @@ func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, er
 	return o, nil
 }
 
-// cost says what a scan of the table costs.
 func (o *opened) cost(rate float64) string {
 	bound := "with no bound"
 	if rate > 0 {
@@ -270,7 +267,6 @@ func denied(err error) bool {
 	return ok && (api.ErrorCode() == "AccessDeniedException" || api.ErrorCode() == "AccessDenied")
 }
 
-// bytesOf prints a size.
 func bytesOf(n int64) string {
 	size, unit := float64(n), "B"
 	for _, next := range []string{"KB", "MB", "GB", "TB"} {

@@ -111,7 +111,6 @@ func needsCommand(cmd *cobra.Command) {
 	cmd.Args, cmd.RunE = noCommand, func(*cobra.Command, []string) error { return nil }
 }
 
-// noCommand is the error of a command that only has others below it.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("a command is missing: see '%s --help'", cmd.CommandPath())

@@ -122,7 +122,6 @@ func (f *runFlags) output(cmd *cobra.Command, t *turn, owner string, signals <-c
 	return out.kept, nil
 }
 
-// capture keeps the first bytes of an output, and counts the rest.
 type capture struct {
 	kept []byte
 	size int
@@ -136,7 +135,6 @@ func (c *capture) Write(p []byte) (int, error) {
 
 var _ io.Writer = (*capture)(nil)
 
-// print prints a result, or returns the error in its place.
 func (f *runFlags) print(cmd *cobra.Command, a onceAnswer) error {
 	_, own := errors.AsType[*exitError](a.err)
 	late, isLate := errors.AsType[*queuelock.NotAcquiredError](a.err)

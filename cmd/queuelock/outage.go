@@ -38,7 +38,6 @@ type briefError struct {
 func (b *briefError) Error() string { return b.text }
 func (b *briefError) Unwrap() error { return b.err }
 
-// printDetails prints what message leaves out, if the user asks for it.
 func printDetails(cmd *cobra.Command, stderr io.Writer, err error) {
 	if verbose, _ := cmd.Flags().GetBool("verbose"); !verbose {
 		return
@@ -252,7 +251,6 @@ func (a *answers) watch(o *dynamodb.Options) {
 	})
 }
 
-// note notes how a request has ended.
 func (a *answers) note(err error) {
 	api, answered := errors.AsType[smithy.APIError](err)
 	if answered && table.RenewableCode(api.ErrorCode()) {
@@ -275,7 +273,6 @@ func (a *answers) note(err error) {
 	}
 }
 
-// expected are refusals that a lock expects.
 var expected = map[string]bool{"ConditionalCheckFailedException": true, "TransactionCanceledException": true, "TransactionConflictException": true}
 
 // listen lets a function hear of outages until stop is called.

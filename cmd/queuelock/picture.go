@@ -49,14 +49,12 @@ func (f *pictureFlags) open() (files pictureFiles, err error) {
 	return files, nil
 }
 
-// report says which files were written.
 func (f pictureFiles) report(out io.Writer) {
 	for _, p := range f {
 		fmt.Fprintln(out, "queuelock: wrote", p.file.Name())
 	}
 }
 
-// write draws the timeline into each file.
 func (f pictureFiles) write(chart timeline.Chart) error {
 	for _, p := range f {
 		if err := p.file.Truncate(0); err != nil {

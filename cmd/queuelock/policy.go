@@ -11,7 +11,6 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// policyFlags say when a waiter leaves the queue before its turn.
 type policyFlags struct {
 	maxWaiters int // below zero: no limit
 	latest     bool
@@ -30,7 +29,6 @@ func (f *policyFlags) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.superseded, "superseded-exit-code", exitSuperseded, "the exit `CODE` if a later waiter has come")
 }
 
-// policy returns the options that the flags ask for.
 func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.AcquireOption, err error) {
 	limited := cmd.Flags().Changed("max-waiters")
 	f.latest = f.latest || f.cancels

@@ -57,7 +57,6 @@ Exit codes:
 	return cmd
 }
 
-// revokeReport is a request to give way, for machines.
 type revokeReport struct {
 	Entity string `json:"entity" help:"the entity"`
 	Reason string `json:"reason" help:"what the lock is for"`

@@ -75,7 +75,6 @@ Exit codes:
 	return cmd
 }
 
-// progressFields describes what --progress json writes.
 func progressFields() string {
 	waiting, outage, end := progress.Objects()
 	return help.Fields("--progress json, a line at a time; durations in seconds, null: not known", waiting) + "\n\n" +
@@ -108,7 +107,6 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// commandOf checks the command, which -c or the arguments after "--" give.
 func (f *runFlags) commandOf(entity string, given, dash bool) error {
 	switch {
 	case given && dash:
@@ -125,7 +123,6 @@ func (f *runFlags) commandOf(entity string, given, dash bool) error {
 	return nil
 }
 
-// title is what the holder publishes without --data.
 func (f *runFlags) title() string {
 	if f.text != "" {
 		return f.text
@@ -285,7 +282,6 @@ func (f *lockFlags) ending(cmd *cobra.Command) (context.Context, context.CancelF
 	return context.WithTimeout(context.WithoutCancel(cmd.Context()), limit)
 }
 
-// warn prints what is wrong, and does not change the outcome.
 func (f *lockFlags) warn(cmd *cobra.Command, err error) {
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), message(err))

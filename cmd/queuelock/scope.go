@@ -12,19 +12,16 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// scopes are the scopes by their names on the command line.
 var scopes = map[string]ticket.Scope{
 	"queue":  ticket.ScopeQueue,
 	"entity": ticket.ScopeEntity,
 	"table":  ticket.ScopeTable,
 }
 
-// addScope adds --scope.
 func addScope(cmd *cobra.Command, name *string) {
 	scopeNames.addFlag(cmd, name, "scope", "", "the counter of the tickets")
 }
 
-// parseScope reads what --scope gives.
 func parseScope(name string) (ticket.Scope, error) {
 	scope, ok := scopes[name]
 	if !ok {

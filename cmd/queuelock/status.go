@@ -46,7 +46,6 @@ type statusFlags struct {
 	interval       time.Duration
 }
 
-// target is the queue that flags and arguments name.
 type target struct {
 	reason, item, itemPrefix string
 	key                      []string
@@ -115,7 +114,6 @@ func (f *target) arguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// subject is the queue that the command line names.
 type subject struct {
 	key    queuelock.AnyKey
 	report queuelock.Key // for machines
@@ -147,7 +145,6 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 	return &subject{key: item, report: report, table: table, name: "item " + item.String(), none: "no such item, or it was never locked"}, nil
 }
 
-// look reads the queue's state.
 func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
 	state, err := c.Viewer().Inspect(ctx, s.key)
 	_, missing := errors.AsType[*types.ResourceNotFoundException](err)
@@ -199,7 +196,6 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	return f.result(state)
 }
 
-// result is the exit code that --exit-code asks for.
 func (f *statusFlags) result(state *queue.State) error {
 	if !f.exitCode {
 		return nil
@@ -213,7 +209,6 @@ func (f *statusFlags) result(state *queue.State) error {
 	return nil
 }
 
-// printer prints a state.
 type printer func(io.Writer, *queue.State) error
 
 // printer returns the function that prints a state in the format that is asked for.

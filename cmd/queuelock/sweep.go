@@ -76,7 +76,6 @@ units that were used. --json prints one object. --dry-run removes nothing.
 	return cmd
 }
 
-// sweepReport is a sweep for machines.
 type sweepReport struct {
 	DryRun     bool         `json:"dry_run" help:"nothing was removed"`
 	Queues     int          `json:"queues" help:"how many were looked at"`

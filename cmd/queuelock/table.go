@@ -39,7 +39,6 @@ type tableFlags struct {
 	tags                 []string
 }
 
-// newTableCreate makes cmd create the table.
 func newTableCreate(cmd *cobra.Command) *cobra.Command {
 	var f tableFlags
 	cmd.Long = `Creates the table that the other commands use, with on-demand billing, and waits until it is
@@ -117,7 +116,6 @@ func (f *tableFlags) create(cmd *cobra.Command) error {
 	return err
 }
 
-// recover enables point-in-time recovery.
 func (f *tableFlags) recover(cmd *cobra.Command, db *database) error {
 	p := f.patience(cmd.Context(), cmd.ErrOrStderr(), answerLimit)
 	defer p.end()
@@ -158,7 +156,6 @@ func awaitTable(ctx context.Context, stderr io.Writer, db queuelock.TableAPI, ta
 	return nil
 }
 
-// createTable creates a table at an engine of this host.
 func createTable(ctx context.Context, db *database, table string) error {
 	return awaitTable(ctx, io.Discard, db, table, queuelock.Config{})
 }

@@ -63,7 +63,6 @@ Exit codes:
 	return cmd
 }
 
-// regionName is a region's name as AWS gives it.
 var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
 func (f *templateFlags) run(cmd *cobra.Command, format string) error {
@@ -121,7 +120,6 @@ func forIAM(cmd *cobra.Command, format string) error {
 	return nil
 }
 
-// parseTags reads what --tag gives.
 func parseTags(texts []string) (tags []template.Tag, err error) {
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, "=")

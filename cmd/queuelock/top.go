@@ -104,7 +104,6 @@ func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 	return top.Lines(ctx, out, config)
 }
 
-// serve makes the table the source of the view.
 func (o *opened) serve(c *top.Config, prefix string) {
 	c.Source = top.Source{
 		Scan: func(ctx context.Context, rate float64, onPage func(float64)) iter.Seq2[*queue.State, error] {
@@ -150,7 +149,6 @@ func (o *opened) evict(ctx context.Context, e top.Evict) (queue.Holder, error) {
 	}
 }
 
-// isTerminal reports whether an input or output is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -74,10 +74,8 @@ func unanswered(err error, limit time.Duration) error {
 	return fmt.Errorf("the keeper cannot be reached: %w", err)
 }
 
-// lossOf says how a lock was lost.
 func lossOf(o keeper.Outcome) error { return fmt.Errorf("the lock was lost: %s", o.Message) }
 
-// oneHandle returns the handle of the argument, or that of the variable.
 func oneHandle(args []string) (handle string, err error) {
 	handle = os.Getenv("QUEUELOCK_HANDLE")
 	if len(args) > 0 {

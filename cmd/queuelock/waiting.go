@@ -20,7 +20,6 @@ var progressStyles = map[string]progress.Style{
 	"auto": progress.None, "plain": progress.Plain, "json": progress.JSON, "none": progress.None,
 }
 
-// style returns the style of the reports, given the standard error.
 func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
 	style, ok := progressStyles[f.progress]
 	switch {
@@ -37,7 +36,6 @@ func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
 	return progress.Plain, nil
 }
 
-// report starts the reports of a wait.
 func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style progress.Style, wait waitpolicy.Wait) *progress.Reporter {
 	cfg := progress.Config{Out: cmd.ErrOrStderr(), Style: style}
 	if limit, limited := wait.Limit(); limited {

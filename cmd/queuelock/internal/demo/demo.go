@@ -78,7 +78,6 @@ type Result struct {
 	Wall    time.Duration
 }
 
-// stage is a demo under way.
 type stage struct {
 	Config
 	crew   *crew.Crew
@@ -138,12 +137,10 @@ func (s *stage) assignment(worker int) Assignment {
 	return a
 }
 
-// over reports whether all processes have ended.
 func (s *stage) over() bool {
 	return !slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool { return !p.Ended })
 }
 
-// step waits for an event and reacts to it.
 func (s *stage) step(ctx context.Context) error {
 	var timer <-chan time.Time
 	if s.timer != nil {
@@ -162,7 +159,6 @@ func (s *stage) step(ctx context.Context) error {
 	return s.strike()
 }
 
-// happened reacts to an event of a process.
 func (s *stage) happened(e *crew.Event) error {
 	if err := s.crew.Note(e); err != nil {
 		return err
@@ -174,7 +170,6 @@ func (s *stage) happened(e *crew.Event) error {
 	return nil
 }
 
-// recorded reacts to a record.
 func (s *stage) recorded(p *crew.Process, r turns.Record) {
 	switch r.Kind {
 	case turns.Ready:
@@ -199,12 +194,10 @@ func (s *stage) recorded(p *crew.Process, r turns.Record) {
 	}
 }
 
-// isDoomed reports whether the process is the victim, in its doomed round.
 func (s *stage) isDoomed(p *crew.Process) bool {
 	return p.Number == s.victim() && s.killed == nil && len(p.Turns) == s.doomed()
 }
 
-// isReady lets a process begin, if all others are ready.
 func (s *stage) isReady(p *crew.Process) {
 	if s.open {
 		p.Tell("go")
@@ -215,7 +208,6 @@ func (s *stage) isReady(p *crew.Process) {
 	}
 }
 
-// releaseAll lets processes that are ready begin.
 func (s *stage) releaseAll(which func(*crew.Process) bool) {
 	for _, p := range s.crew.Processes {
 		if which(p) {
@@ -243,7 +235,6 @@ func (s *stage) strike() error {
 	return nil
 }
 
-// waited reports whether the row of a waiting worker is present.
 func (s *stage) waited() bool {
 	return slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool {
 		t := p.Waiting()
@@ -251,7 +242,6 @@ func (s *stage) waited() bool {
 	})
 }
 
-// ended reacts to the end of a process.
 func (s *stage) ended(p *crew.Process) error {
 	switch {
 	case p.KilledAt != 0 && p.Killed():
@@ -270,7 +260,6 @@ func (s *stage) ended(p *crew.Process) error {
 	return nil
 }
 
-// restart gives the rest of a killed worker's rounds to a new process.
 func (s *stage) restart(p *crew.Process) error {
 	a := s.assignment(p.Number)
 	a.First, a.Doomed = s.doomed()+1, 0
@@ -285,7 +274,6 @@ func (s *stage) restart(p *crew.Process) error {
 	return nil
 }
 
-// say shows an event of a process in one line.
 func (s *stage) say(p *crew.Process, at turns.Instant, format string, args ...any) {
 	s.Show(fmt.Sprintf("%8.3f s  %-9s  %s", at.Sub(s.result.Began).Seconds(), p.Worker, fmt.Sprintf(format, args...)))
 }

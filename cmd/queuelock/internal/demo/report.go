@@ -113,7 +113,6 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// outcome describes a turn that has ended.
 func outcome(t turns.Turn) string {
 	line := fmt.Sprintf("ticket %7s  waited %7s  held %6s", t.Ticket.Short(), ms(t.Granted.Sub(t.Asked)), ms(cmp.Or(t.Ended, t.KilledAt).Sub(t.Granted)))
 	if t.Lost() {
@@ -242,7 +241,6 @@ func (r *Result) served(after, last turns.Instant) turns.Instant {
 	return last
 }
 
-// span is the time that turns cover.
 func span(all []turns.Turn) (first, last turns.Instant) {
 	first = turns.Never
 	for _, t := range all {

@@ -21,7 +21,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// closeLimit bounds how long a worker waits for its last requests.
 const closeLimit = 5 * time.Second
 
 // Assignment is the work of a worker: the first line of its standard input.
@@ -36,7 +35,6 @@ type Assignment struct {
 	Doomed int
 }
 
-// worker is one process that takes turns.
 type worker struct {
 	Assignment
 	post    *crew.Post
@@ -86,7 +84,6 @@ func (w *worker) work(ctx context.Context) (err error) {
 	return nil
 }
 
-// turn is one round.
 func (w *worker) turn(ctx context.Context, client *queuelock.Client, round int) error {
 	w.post.Report(turns.Record{Kind: turns.Asked, Entity: w.Entity, Waits: true})
 	lock, err := client.Acquire(ctx, queuelock.Key{Entity: w.Entity}, waitpolicy.Forever)
@@ -152,7 +149,6 @@ func (w *witness) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	return out, nil
 }
 
-// takes reports whether an update of the record sets the counter.
 func takes(in *dynamodb.UpdateItemInput) bool {
 	for placeholder, name := range in.ExpressionAttributeNames {
 		if name == attr.TicketNumber && strings.Contains(aws.ToString(in.UpdateExpression), placeholder+" = ") {

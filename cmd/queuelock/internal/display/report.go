@@ -144,7 +144,6 @@ func NewReport(s *queue.State) Report {
 	return r
 }
 
-// newHoldTime returns nil if it is not known.
 func newHoldTime(s *queue.State) *HoldTime {
 	if s.HoldTime == (queue.HoldTime{}) {
 		return nil
@@ -152,7 +151,6 @@ func newHoldTime(s *queue.State) *HoldTime {
 	return &HoldTime{Seconds(s.HoldTime.Mean), Seconds(s.HoldTime.Deviation)}
 }
 
-// newResult returns nil if there is none.
 func newResult(r queue.Result) *Result {
 	result := &Result{Ticket: r.Ticket.String(), Bytes: len(r.Value), Problem: problem(r.Problem)}
 	switch {
@@ -165,7 +163,6 @@ func newResult(r queue.Result) *Result {
 	return result
 }
 
-// problem returns the text of an error, nil if there is none.
 func problem(err error) *string {
 	if err == nil {
 		return nil
@@ -252,7 +249,6 @@ func YAML(w io.Writer, value any) error {
 	return err
 }
 
-// inYAML is a character in a text with quotes.
 func inYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
 
 // inBlocks removes the style of JSON. Empty lists keep their brackets, and texts that need

@@ -246,7 +246,6 @@ func Owner(owner string) string {
 // HolderOwner is Owner, and "?" for an entry whose owner cannot be read.
 func HolderOwner(owner string) string { return cmp.Or(Owner(owner), "?") }
 
-// holderLeft returns what is left of a holder's lease, and of its lock delay.
 func holderLeft(h queue.Holder) string {
 	switch {
 	case h.Problem != nil:
@@ -353,10 +352,8 @@ func newRevoked(r *queue.Revocation) *Revoked {
 	return &Revoked{By: r.By, Why: r.Why, At: known(r.At), Deadline: known(r.Deadline)}
 }
 
-// known returns a time, nil if it is not known.
 func known(t time.Time) *time.Time { return orNull(t.UTC()) }
 
-// orNull returns nil for the zero value.
 func orNull[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil

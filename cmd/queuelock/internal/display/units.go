@@ -63,7 +63,6 @@ func UnitsOf(s *queue.State) (u Units) {
 	return u
 }
 
-// turns returns how many turns an hour has.
 func turns(s *queue.State) float64 {
 	if s.HoldTime.Mean <= 0 {
 		return 0
@@ -71,7 +70,6 @@ func turns(s *queue.State) float64 {
 	return hour / float64(max(s.HoldTime.Mean, shortestTurn)) * float64(max(1, s.Permits))
 }
 
-// beats returns how many renewals an hour has.
 func beats(ttl time.Duration) float64 {
 	if ttl <= 0 {
 		return 0
@@ -109,5 +107,4 @@ func twoDigits(n float64) string {
 	return b.String()
 }
 
-// rounded is for machines.
 func (u Units) rounded() Units { return Units{math.Round(u.Writes), math.Round(u.Reads)} }

@@ -19,10 +19,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// cleanLimit bounds the removal of the scratch items.
 const cleanLimit = 30 * time.Second
 
-// handOvers is how many locks are handed from one client to another.
 const handOvers = 5
 
 // Deep verifies on scratch items what the library assumes of the engine, and then the
@@ -85,7 +83,6 @@ func Deep(ctx context.Context, s Subject, report func(Result)) error {
 	return d.clean(ctx)
 }
 
-// deep has the scratch items of one run.
 type deep struct {
 	Subject
 	entity string
@@ -111,7 +108,6 @@ const none = "none"
 
 func number(n any) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
 
-// equals reports whether an attribute is that number.
 func equals(v types.AttributeValue, text string) bool {
 	n, ok := v.(*types.AttributeValueMemberN)
 	return ok && n.Value == text
@@ -168,7 +164,6 @@ func (d *deep) write(ctx context.Context, w write) error {
 	return nil
 }
 
-// reads writes and reads in turn.
 func (d *deep) reads(ctx context.Context) (string, error) {
 	const times = 20
 	for i := range times {
@@ -284,7 +279,6 @@ func (d *deep) client(ctx context.Context, reason string, f func(*queuelock.Clie
 	return errors.Join(err, c.Close(ctx))
 }
 
-// locks takes a lock of each mode.
 func (d *deep) locks(ctx context.Context) (string, error) {
 	modes := map[string][]queuelock.AcquireOption{
 		"exclusive": nil, "shared": {queuelock.Shared()}, "permits": {queuelock.Permits(2)}, "delay": {queuelock.LockDelay(time.Second)},
@@ -307,7 +301,6 @@ func (d *deep) locks(ctx context.Context) (string, error) {
 	})
 }
 
-// handOver hands a lock to a waiter, several times.
 func (d *deep) handOver(ctx context.Context) (string, error) {
 	var total time.Duration
 	err := d.client(ctx, "hand-over", func(a *queuelock.Client, key queuelock.Key) error {
@@ -358,7 +351,6 @@ func once(ctx context.Context, a, b *queuelock.Client, key queuelock.Key) (time.
 	return max(0, granted.Sub(released)), err
 }
 
-// fencing checks that a fenced write is refused after the release.
 func (d *deep) fencing(ctx context.Context) (string, error) {
 	return "refused after the release", d.client(ctx, "fencing", func(c *queuelock.Client, key queuelock.Key) error {
 		lock, err := c.Acquire(ctx, key, waitpolicy.NoWait)
@@ -390,7 +382,6 @@ func (d *deep) fencing(ctx context.Context) (string, error) {
 	})
 }
 
-// clean removes the scratch items.
 func (d *deep) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
 	defer cancel()

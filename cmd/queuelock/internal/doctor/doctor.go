@@ -138,7 +138,6 @@ func (s Subject) describe(ctx context.Context, opts ...func(*dynamodb.Options)) 
 	return out.Table, nil
 }
 
-// table checks the description of the table.
 func (s Subject) table(d *types.TableDescription) (results []Result) {
 	if d.TableName == nil {
 		return []Result{{"table", Skipped, "its description may not be read", "allow dynamodb:DescribeTable to see more"}}
@@ -182,7 +181,6 @@ func (s Subject) table(d *types.TableDescription) (results []Result) {
 	return results
 }
 
-// expiry checks the TTL of the table.
 func (s Subject) expiry(ctx context.Context) Result {
 	const name = "ttl"
 	advice := fmt.Sprintf("enable it on %q ('queuelock table create' does): rows of crashed clients are removed by it if no client comes", s.Expiration)
@@ -248,7 +246,6 @@ func roundTrip(all []answer) Result {
 	return Result{"round trip", OK, found, ""}
 }
 
-// dates reports whether answers have DynamoDB's date.
 func dates(all []answer) Result {
 	const advice = "a proxy may remove or rewrite headers: without them a crashed holder costs up to one more TTL (Config.ObserveExpiry)"
 	without, withoutID := 0, 0
@@ -271,7 +268,6 @@ func dates(all []answer) Result {
 	return Result{"dates", OK, "each answer has one", ""}
 }
 
-// clock compares the clock of this host with the dates.
 func clock(all []answer) Result {
 	low, high := time.Duration(-1<<62), time.Duration(1<<62)
 	for _, a := range all {
@@ -307,7 +303,6 @@ func (s Subject) scratch() map[string]types.AttributeValue {
 // scratchEntity begins the partition keys of the doctor's items.
 const scratchEntity = "queuelock-doctor"
 
-// denied reports whether the credentials lack a right.
 func denied(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && (api.ErrorCode() == "AccessDeniedException" || api.ErrorCode() == "NotAuthorized")
@@ -345,7 +340,6 @@ func (s Subject) counting() (Subject, *throttles) {
 	return s, counted
 }
 
-// report reports what was counted, and nothing if nothing was.
 func (t *throttles) report(report func(Result)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

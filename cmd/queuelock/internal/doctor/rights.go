@@ -37,7 +37,6 @@ func (s Subject) try(ctx context.Context, action string) (err error) {
 	return err
 }
 
-// items returns a query for the items of an entity.
 func (s Subject) items(entity string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: &s.Table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("#pk = :pk"), ExpressionAttributeNames: s.names(),
@@ -59,7 +58,6 @@ var roles = []struct {
 	{"rights to observe", []string{"Scan", "DescribeTable"}, Warning, "'queuelock ls' and 'queuelock top' do not work"},
 }
 
-// rights tries the actions of each role.
 func (s Subject) rights(ctx context.Context) (results []Result) {
 	for _, role := range roles {
 		var missing, failures []string
@@ -84,7 +82,6 @@ func (s Subject) rights(ctx context.Context) (results []Result) {
 	return results
 }
 
-// refused reports whether a write was refused by its condition, as it must be.
 func refused(err error) bool {
 	if _, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return true

@@ -82,7 +82,6 @@ func (t Turn) Outcome() string {
 	return "ended"
 }
 
-// spans says how long the ticket waited, and how long it held the lock.
 func (t Turn) spans() (wait, held string) {
 	wait, held = "?", "-"
 	if d, ok := t.Wait(); ok {
@@ -109,7 +108,6 @@ func (t Turn) tickets(number func(ticket.Number) string) string {
 	return display.WaiterTickets(queue.Waiter{Ticket: t.Ticket, Turns: t.Turns}, number)
 }
 
-// end says how the turn ended, and why it was evicted.
 func (t Turn) end() string {
 	switch {
 	case t.Evicted && t.Expired:
@@ -176,7 +174,6 @@ func (r *Recorder) See(s *queue.State, now time.Time) []Turn {
 	return r.end(at, next, s.Permits == 0, func(t *Turn) { t.evict(mark, at+mark.At.Sub(s.ReadAt), at) })
 }
 
-// hold takes what a look showed of the holder.
 func (t *Turn) hold(h queue.Holder, at time.Duration) {
 	t.last.at, t.last.ttl, t.last.ends, t.Data = at, h.TTL, at+min(h.Remaining, maxLease), h.Data
 	t.Renewed = max(t.Granted, min(t.last.ends-h.TTL-h.Delay, at))
@@ -209,7 +206,6 @@ func (t *Turn) evict(mark queue.Eviction, when, at time.Duration) {
 // maxLease bounds the time left of a holder without a lease.
 const maxLease = 1000 * time.Hour
 
-// turn returns the turn of a ticket.
 func (r *Recorder) turn(n ticket.Number, id string) (t *Turn, isNew bool) {
 	key := n.String()
 	if n.IsZero() {
@@ -319,7 +315,6 @@ func (r *Recorder) Facts() []timeline.Fact {
 	return facts
 }
 
-// maxRows is how many clients are drawn.
 const maxRows = 60
 
 // Chart draws one row for each owner, in the order in which they came.
@@ -362,13 +357,11 @@ func (r *Recorder) cells(t Turn, owner string) []string {
 	return []string{t.tickets(ticket.Number.String), owner, r.began.Add(from).UTC().Format("15:04:05.0"), wait, held, t.end(), t.data()}
 }
 
-// data returns what the holder published, in one line.
 func (t Turn) data() string {
 	text, as := display.Data(t.Data)
 	return text + as
 }
 
-// bars returns what is drawn of a turn.
 func (t Turn) bars() []timeline.Bar {
 	label := "ticket " + t.tickets(ticket.Number.String) + ", " + t.end()
 	if data := t.data(); data != "" {

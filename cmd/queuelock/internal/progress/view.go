@@ -48,7 +48,6 @@ func (v View) Screen(now time.Time) string {
 	return text + "  " + v.times(now)
 }
 
-// place returns the lock and the position of the waiter.
 func (v View) place() string {
 	key := v.Progress.Key
 	key.Entity, key.Reason = ansi.Truncate(key.Entity, 60, "…"), ansi.Truncate(key.Reason, 30, "…")
@@ -62,7 +61,6 @@ func (v View) place() string {
 	return text
 }
 
-// holder returns the present holder with its data, or nothing.
 func (v View) holder(now time.Time) string {
 	h := v.Progress.Serving
 	if h == nil {
@@ -89,7 +87,6 @@ func (v View) holder(now time.Time) string {
 	return text
 }
 
-// times returns for how long the command has waited and will wait.
 func (v View) times(now time.Time) string {
 	text := "waited " + span(v.waited(now))
 	switch left, known := v.expected(now); {
@@ -111,7 +108,6 @@ func (v View) expected(now time.Time) (left time.Duration, known bool) {
 	return max(0, v.Progress.EstimatedWait-now.Sub(v.Seen)), v.Progress.Estimated
 }
 
-// changed reports whether the views differ in what a reader waits for.
 func (v View) changed(before View) bool {
 	a, b := v.Progress, before.Progress
 	if a.Key != b.Key || a.Position != b.Position || (a.Serving == nil) != (b.Serving == nil) {
@@ -192,7 +188,6 @@ func encode(o any) string {
 // span returns a duration in whole seconds.
 func span(d time.Duration) string { return display.Age(d.Truncate(time.Second)) }
 
-// outage says that requests fail, or that they succeed again.
 type outage struct {
 	Event   string    `json:"event" help:"unavailable: requests fail; available: they do no more"`
 	Time    time.Time `json:"time" help:"when this was written"`

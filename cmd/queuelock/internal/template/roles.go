@@ -97,7 +97,6 @@ type Policy struct {
 	Statement []Statement
 }
 
-// policy returns the policy of a role for the table with that name or reference.
 func (c Config) policy(r Role, resource any) Policy {
 	p := Policy{Version: "2012-10-17"}
 	items, table := r.Items, r.Table
@@ -160,7 +159,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"hcls":  func(texts []string) string { return list(texts, hcl) },
 }).ParseFS(files, "*.tmpl"))
 
-// names are the files of the formats.
 var names = map[string]string{"cloudformation": "cloudformation.yaml.tmpl", "terraform": "terraform.tf.tmpl", "cdk": "cdk.ts.tmpl"}
 
 // Text returns the template in a format: cloudformation, terraform or cdk. It is empty for another one.

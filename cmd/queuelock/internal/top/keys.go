@@ -9,7 +9,6 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
-// press reacts to a key.
 func (m *Model) press(key string) tea.Cmd {
 	m.message = ""
 	switch {
@@ -38,7 +37,6 @@ func (m *Model) press(key string) tea.Cmd {
 	return nil
 }
 
-// pressList reacts to a key of the list.
 func (m *Model) pressList(key string) tea.Cmd {
 	shown := m.shown()
 	at := m.cursor(shown)
@@ -112,7 +110,6 @@ func (m *Model) pressInspecting(key string) {
 	}
 }
 
-// typed adds a key to the filter.
 func (m *Model) typed(key string) {
 	runes := []rune(m.filter)
 	switch {
@@ -129,7 +126,6 @@ func (m *Model) typed(key string) {
 	}
 }
 
-// open inspects the selected queue.
 func (m *Model) open() tea.Cmd {
 	list := m.shown()
 	if len(list) == 0 {

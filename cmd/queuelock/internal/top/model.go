@@ -64,7 +64,6 @@ const (
 	samples = 7
 )
 
-// entry is a queue of the list.
 type entry struct {
 	display.Line
 	held, waits []time.Duration // of the last scans
@@ -89,7 +88,6 @@ type Model struct {
 	inspection
 }
 
-// queues is the view of all queues.
 type queues struct {
 	entries     []entry // those that were scanned last, by name
 	total, busy int
@@ -103,7 +101,6 @@ type queues struct {
 	progress    Progress
 }
 
-// inspection is the view of one queue.
 type inspection struct {
 	inspecting bool
 	looking    bool // a look is under way
@@ -151,7 +148,6 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take takes the result of a scan.
 func (m *Model) take(s Scanned) {
 	m.progress = Progress{}
 	if m.failure = ""; s.Err != nil {
@@ -177,7 +173,6 @@ func (m *Model) take(s Scanned) {
 	}
 }
 
-// push adds a sample, in a list of its own.
 func push(list []time.Duration, d time.Duration) []time.Duration {
 	if len(list) == samples {
 		list = list[1:]
@@ -185,7 +180,6 @@ func push(list []time.Duration, d time.Duration) []time.Duration {
 	return append(slices.Clone(list), d)
 }
 
-// order is what the list is sorted by.
 type order int
 
 const (
@@ -197,7 +191,6 @@ const (
 
 func (o order) String() string { return [orders]string{"wait", "hold", "name"}[o] }
 
-// sort sorts the entries.
 func (m *Model) sort() {
 	m.entries = slices.Clone(m.entries)
 	slices.SortFunc(m.entries, func(a, b entry) int {
@@ -214,7 +207,6 @@ func (m *Model) sort() {
 	})
 }
 
-// shown returns the entries of the list.
 func (m Model) shown() []entry {
 	if m.all && m.filter == "" {
 		return m.entries
@@ -224,7 +216,6 @@ func (m Model) shown() []entry {
 	})
 }
 
-// has reports whether the queue is one that a filter means.
 func (e entry) has(filter string) bool {
 	texts := e.Entity + "\n" + e.Reason + "\n" + e.Data()
 	if e.Holder != nil {
@@ -254,7 +245,6 @@ func (m *Model) look() tea.Cmd {
 	}
 }
 
-// inspected takes a look.
 func (m *Model) inspected(s Inspected) {
 	m.looking = false
 	if !m.inspecting || s.Key != m.subject {
@@ -284,7 +274,6 @@ func (m *Model) inspected(s Inspected) {
 	}
 }
 
-// ask asks whether to evict the chosen holder.
 func (m *Model) ask() {
 	switch {
 	case m.subject.Reason == queuelock.ItemReason:

@@ -61,7 +61,6 @@ func (c Config) silence() time.Duration {
 	return silence
 }
 
-// described is an error as a person reads it.
 func (c Config) described(err error) error {
 	if err == nil {
 		return nil
@@ -69,7 +68,6 @@ func (c Config) described(err error) error {
 	return errors.New(c.Describe(err))
 }
 
-// meter counts the units that were used.
 type meter struct {
 	units atomic.Int64 // in tenths
 	began time.Time    // of the scan before
@@ -77,7 +75,6 @@ type meter struct {
 
 func (m *meter) add(units float64) { m.units.Add(int64(units*10 + 0.5)) }
 
-// scans scans again and again, until ctx ends.
 func (c Config) scans(ctx context.Context, m *meter, progress func(Progress)) iter.Seq[Scanned] {
 	return func(yield func(Scanned) bool) {
 		m.began = time.Now()

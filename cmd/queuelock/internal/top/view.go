@@ -23,7 +23,6 @@ func (m Model) size() (width, height int) {
 	return m.width, m.height
 }
 
-// rows returns how many queues fit.
 func (m Model) rows() int {
 	_, height := m.size()
 	return height - frame
@@ -38,10 +37,8 @@ const (
 	over tone = "\x1b[31m" // a lease is over
 )
 
-// longWait is a wait that is shown in a colour.
 const longWait = time.Minute
 
-// line is a line of the screen.
 type line struct {
 	text     string
 	tone     tone
@@ -91,7 +88,6 @@ func (m Model) notice() string {
 	return ""
 }
 
-// question asks whether to evict.
 func (e Evict) question() string {
 	number := e.Holder.Turn().Short()
 	switch {
@@ -105,7 +101,6 @@ func (e Evict) question() string {
 	return fmt.Sprintf("evict ticket %s? It may run: it works on until its next heartbeat (y/N)", number)
 }
 
-// helpText lists the keys.
 var helpText = texts(
 	"up down, pgup pgdn   choose a queue, or a holder of the inspected one",
 	"home end             the first, the last",
@@ -141,7 +136,6 @@ var columns = []display.Column{
 // chartsFrom and dataFrom are the least widths of a screen with charts and with data, so that these leave room for names.
 const chartsFrom, dataFrom = 80, 120
 
-// list returns the list of queues.
 func (m Model) list(width int) (title string, body []line) {
 	title = fmt.Sprintf("queuelock top: table %q, %d of %d queues busy, by %v", m.Table, m.busy, m.total, m.order)
 	list, rows := m.shown(), m.rows()
@@ -210,7 +204,6 @@ func (m Model) row(mark string, e entry, width int) []string {
 	return []string{mark, name, mode, holder, held, trend, waiting, longest, waits, data}
 }
 
-// detail returns one queue: its holders and its waiters.
 func (m Model) detail(width int) (title string, body []line) {
 	title, s := display.Owner(m.subject.String())+": ", m.state
 	if s == nil {
@@ -278,7 +271,6 @@ func (m Model) footer(width int) string {
 	return keys + strings.Repeat(" ", max(2, gap)) + usage
 }
 
-// units prints a rate, with three digits.
 func units(rate float64) string {
 	if rate >= 100 {
 		return fmt.Sprintf("%.0f", rate)

@@ -103,7 +103,6 @@ func (c Chart) visible(bar Bar) bool {
 	return bar.Kind != Lapsing && bar.Kind != Expired || c.x(bar.To)-c.x(bar.From) >= 1
 }
 
-// grid draws lines at round times.
 func (c Chart) grid(b *strings.Builder) {
 	step := tick(c.Length)
 	y := top + len(c.Rows)*rowHeight + bottom

@@ -61,10 +61,8 @@ const (
 	minName, maxName = 9, 24
 )
 
-// names are what a legend says of each kind.
 var names = [kinds]string{"waiting", "holding", "lease of a lost holder", "lease over, not removed yet", "killed while holding"}
 
-// legend is the order of the kinds in a legend.
 var legend = []Kind{Holding, Waiting, Lapsing, Expired, Killed}
 
 // marks are what a column shows of each kind, and the border.
