@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -90,4 +93,64 @@ func (c choices) String() string {
 func (c choices) addFlag(cmd *cobra.Command, value *string, name, short, usage string) {
 	cmd.Flags().StringVarP(value, name, short, c[0], usage+": "+c.String())
 	offer(cmd, name, cobra.FixedCompletions(c, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// within adds a flag with bounds, which it is compared with when it is given; most is none if it is zero. A default out of bounds
+// means that it was not given: so a zero, such as of a script's variable that is not set, is refused.
+func within[T int | int64 | float64 | time.Duration](
+	flags *pflag.FlagSet, value *T, name, short string, usual, least, most T, usage string,
+) {
+	switch v := any(value).(type) {
+	case *int:
+		flags.IntVarP(v, name, short, int(usual), usage)
+	case *int64:
+		flags.Int64VarP(v, name, short, int64(usual), usage)
+	case *float64:
+		flags.Float64VarP(v, name, short, float64(usual), usage)
+	case *time.Duration:
+		flags.DurationVarP(v, name, short, time.Duration(usual), usage)
+	}
+	flag := flags.Lookup(name)
+	if flag.DefValue == "0s" {
+		flag.DefValue = "0" // which is not shown
+	}
+	holds := func(v T) bool { return v >= least && (v <= most || most == 0) } // NaN does not
+	needs := fmt.Sprintf("need a number from %s to %s", textOf(least), textOf(most))
+	if most == 0 {
+		needs = "need a number of at least " + textOf(least)
+	}
+	switch _, isTime := any(value).(*time.Duration); {
+	case !holds(usual):
+		needs += "; leave it out for none"
+	case isTime && usual > 0:
+		needs += ", such as " + textOf(usual)
+	}
+	if flag.Value.Type() == "duration" {
+		needs = strings.Replace(needs, "number", "duration", 1)
+	}
+	flag.Value = bounded{flag.Value, func() bool { return holds(*value) }, boundsError(needs)}
+}
+
+func textOf[T any](v T) string {
+	if f, ok := any(v).(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+type bounded struct {
+	pflag.Value
+	holds func() bool
+	needs boundsError
+}
+
+type boundsError string
+
+func (b boundsError) Error() string { return string(b) }
+
+func (b bounded) Set(text string) error {
+	if err := b.Value.Set(text); err != nil || b.holds() {
+		return err
+	}
+	return b.needs
 }

@@ -49,9 +49,6 @@ All of them, three times each, take about ten minutes; --quick half a minute.
   queuelock bench --table locks --scenarios idle,contended --yes > aws.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.reps == 0 && cmd.Flags().Changed("reps") {
-				return usagef("--reps 0: 1 to 100 are possible")
-			}
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -62,7 +59,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
 	cmd.Flags().StringSliceVar(&f.names, "scenarios", nil, "`NAMES` of "+strings.Join(benchNames(), ", ")+" (default all)")
 	offer(cmd, "scenarios", cobra.FixedCompletions(benchNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&f.size.Quick, "quick", false, "few cases, shorter, and once")
-	cmd.Flags().IntVar(&f.reps, "reps", 0, "how often each case is measured, 1 to 100 (default 3, and 1 with --quick)")
+	within(cmd.Flags(), &f.reps, "reps", "", 0, 1, 100, "how often each case is measured, 1 to 100 (default 3, and 1 with --quick)")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "spend money: needed for a table on AWS")
 	return cmd
 }
@@ -77,8 +74,6 @@ func benchNames() []string {
 
 func (f *benchFlags) check() error {
 	switch {
-	case f.reps < 0 || f.reps > 100:
-		return usagef("--reps %d: 1 to 100 are possible", f.reps)
 	case f.reps == 0 && f.size.Quick:
 		f.reps = 1
 	case f.reps == 0:

@@ -81,7 +81,7 @@ func TestBenchMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--reps -1", exitUsage, "--reps -1: 1 to 100 are possible"},
+		{"--reps -1", exitUsage, "--reps -1: need a number from 1 to 100"},
 		{"--scenarios idle,lazy", exitUsage, "--scenarios lazy: not one of idle, "},
 		{"--scenarios processes", exitUsage, "--scenarios processes: not one of"},
 		{"--table x", exitUsage, "--table"},

@@ -57,16 +57,13 @@ type processFlags struct {
 }
 
 func (p *processFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&p.killAfter, "kill-after", 5*time.Second, fmt.Sprintf("from SIGTERM to SIGKILL; if given, also from a SIGTERM to run; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
+	within(cmd.Flags(), &p.killAfter, "kill-after", "", 5*time.Second, 0, maxKillAfter, fmt.Sprintf("from SIGTERM to SIGKILL; if given, also from a SIGTERM to run; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
 	cmd.Flags().StringVar(&p.onRevoke, "on-revoke", "", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM: at once on one host, else up to half of --ttl later")
 }
 
 func (p *processFlags) check(cmd *cobra.Command) error {
 	p.bounded = cmd.Flags().Changed("kill-after")
-	if p.killAfter < 0 || p.killAfter > maxKillAfter {
-		return usagef("--kill-after %v: need a duration from 0s to %v, such as 5s", p.killAfter, maxKillAfter)
-	}
 	return chooseSignal(&p.revoke, "--on-revoke", p.onRevoke)
 }
 

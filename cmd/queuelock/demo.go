@@ -77,32 +77,19 @@ Exit codes:
   130  interrupted (143: terminated); no process is left`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if _, err := f.address(); err != nil {
 				return err
 			}
 			return f.run(cmd)
 		},
 	}
-	cmd.Flags().IntVar(&f.workers, "workers", 8, "how many processes, 2 to 64")
-	cmd.Flags().IntVar(&f.rounds, "rounds", 5, "how many turns each takes, 1 to 1000")
-	cmd.Flags().DurationVar(&f.hold, "hold", 50*time.Millisecond, "how long a turn lasts, 1ms to 1m")
+	within(cmd.Flags(), &f.workers, "workers", "", 8, 2, 64, "how many processes, 2 to 64")
+	within(cmd.Flags(), &f.rounds, "rounds", "", 5, 1, 1000, "how many turns each takes, 1 to 1000")
+	within(cmd.Flags(), &f.hold, "hold", "", 50*time.Millisecond, time.Millisecond, time.Minute, "how long a turn lasts, 1ms to 1m")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object, and nothing else")
 	f.pictures.addFlags(cmd)
 	f.addEndpoint(cmd, "the `URL` of a DynamoDB to use instead of the one in memory")
 	return cmd
-}
-
-func (f *demoFlags) check() error {
-	switch {
-	case f.workers < 2 || f.workers > 64:
-		return usagef("--workers %d: 2 to 64 are possible", f.workers)
-	case f.rounds < 1 || f.rounds > 1000:
-		return usagef("--rounds %d: 1 to 1000 are possible", f.rounds)
-	case f.hold < time.Millisecond || f.hold > time.Minute:
-		return usagef("--hold %v: 1ms to 1m are possible", f.hold)
-	}
-	_, err := f.address()
-	return err
 }
 
 func (f *demoFlags) run(cmd *cobra.Command) (err error) {

@@ -58,7 +58,7 @@ Exit codes:
 	}
 	f.addTicket(cmd, "the `NUMBER` of the holder, also as …123456; --force needs none for the only holder")
 	cmd.Flags().BoolVar(&f.force, "force", false, "evict a holder that has a lease, too")
-	cmd.Flags().Int64Var(&f.beat, "beat", 0, "with --force: only if this is the holder's beat")
+	within(cmd.Flags(), &f.beat, "beat", "", 0, 0, 0, "with --force: only if this is the holder's beat")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "with --force: do not ask")
 	f.addFlags(cmd)
 	return cmd
@@ -108,8 +108,6 @@ func (f *evictFlags) check(beat bool) error {
 		return usagef("--ticket is missing: --yes and --beat need it, so that no other holder is evicted unseen: see 'queuelock status'")
 	case !f.force && (beat || f.yes):
 		return usagef("--beat and --yes are for --force: add it to evict a holder with a lease")
-	case f.beat < 0:
-		return usagef("--beat %d: need a number from 0, as 'queuelock status -o json' shows it", f.beat)
 	}
 	return nil
 }

@@ -52,8 +52,8 @@ Exit codes:
 		RunE: f.run,
 	}
 	flags := cmd.Flags()
-	flags.DurationVar(&f.length, "for", time.Minute, "how long to observe, 1s to 24h")
-	flags.DurationVar(&f.interval, "interval", 500*time.Millisecond, "the time between two reads, 50ms to 1m")
+	within(flags, &f.length, "for", "", time.Minute, time.Second, 24*time.Hour, "how long to observe, 1s to 24h")
+	within(flags, &f.interval, "interval", "", 500*time.Millisecond, 50*time.Millisecond, time.Minute, "the time between two reads, 50ms to 1m")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of lines and a timeline")
 	f.pictures.addFlags(cmd)
 	f.target.addFlags(flags)
@@ -63,12 +63,6 @@ Exit codes:
 }
 
 func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
-	switch {
-	case f.length < time.Second || f.length > 24*time.Hour:
-		return usagef("--for %v: 1s to 24h are possible", f.length)
-	case f.interval < 50*time.Millisecond || f.interval > time.Minute:
-		return usagef("--interval %v: 50ms to 1m are possible", f.interval)
-	}
 	s, err := f.subject(args, f.table)
 	if err != nil {
 		return err

@@ -89,8 +89,8 @@ func TestHistoryUsage(t *testing.T) {
 	newEngine(t)
 	for _, test := range []struct{ args, want string }{
 		{"", "ENTITY is missing"},
-		{"x --for 1ms", "--for 1ms: 1s to 24h are possible"},
-		{"x --interval 1ms", "--interval 1ms: 50ms to 1m are possible"},
+		{"x --for 1ms", "--for 1ms: need a duration from 1s"},
+		{"x --interval 1ms", "--interval 1ms: need a duration from 50ms"},
 		{"x --svg /nonexistent/x.svg", "name a file that can be written"},
 		{"x --html /nonexistent/x.html", "name a file that can be written"},
 	} {

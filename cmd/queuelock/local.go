@@ -42,9 +42,6 @@ Exit codes:
   queuelock local --port 0 --create-table ""     # any free port, no table`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if port < 0 || port > 65535 {
-				return usagef("--port %d: a port from 0 to 65535 is needed", port)
-			}
 			if table != "" {
 				if err := checkTable("--create-table", table); err != nil {
 					return err
@@ -53,7 +50,7 @@ Exit codes:
 			return serveLocal(cmd, port, table)
 		},
 	}
-	cmd.Flags().IntVar(&port, "port", 8000, "the port to serve at; 0 picks a free one")
+	within(cmd.Flags(), &port, "port", "", 8000, 0, 65535, "the port to serve at; 0 picks a free one")
 	cmd.Flags().StringVar(&table, "create-table", defaultTable(), "the `NAME` of the table to create at the start; empty: none")
 	return cmd
 }

@@ -59,8 +59,8 @@ Exit codes:
 }
 
 func (f *keepFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&f.MaxHold, "max-hold", defaultMaxHold, "release the lock after so long; 0: never")
-	cmd.Flags().IntVar(&f.ParentPid, "parent-pid", 0, "leave the queue or release when process `PID` has ended, such as $$")
+	within(cmd.Flags(), &f.MaxHold, "max-hold", "", defaultMaxHold, 0, 0, "release the lock after so long; 0: never")
+	within(cmd.Flags(), &f.ParentPid, "parent-pid", "", 0, 0, 0, "leave the queue or release when process `PID` has ended, such as $$")
 	cmd.Flags().StringVar(&f.onLost, "on-lost", "", "the `SIGNAL` for that process once the lock is lost, such as TERM")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
@@ -76,12 +76,8 @@ func (f *keepFlags) arguments(args []string) error {
 		return usagef("%q is one argument too many: see 'queuelock lock --help'", clip(args[1], 40))
 	case f.env && f.export:
 		return usagef("--env and --export exclude each other: use one of them")
-	case f.MaxHold < 0:
-		return usagef("--max-hold %v: need a duration such as 1h, or 0 for no limit", f.MaxHold)
 	case f.superseded == 0 && !f.env:
 		return usagef("--superseded-exit-code 0: a script would go on without the lock: need another code, or --env")
-	case f.ParentPid < 0:
-		return usagef("--parent-pid %d: need the id of a process", f.ParentPid)
 	case f.onLost != "" && f.ParentPid == 0:
 		return usagef("--on-lost %s: add --parent-pid, the process that is to receive the signal, such as $$", clip(f.onLost, 20))
 	case f.onLost != "" && runtime.GOOS == "windows":

@@ -79,18 +79,18 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "one holder at a time, which is the default")
 	_ = flags.MarkHidden("exclusive") // there is such a flag
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing while waiting, nor if the lock is busy")
-	flags.DurationVar(&f.ttl, "ttl", time.Minute, "the lease: a crashed holder delays others for so long")
+	within(flags, &f.ttl, "ttl", "", time.Minute, minTTL, maxTTL, "the lease: a crashed holder delays others for so long")
 	progressNames.addFlag(cmd, &f.progress, "progress", "", "how to report the wait")
-	flags.IntVarP(&f.conflict, "conflict-exit-code", "E", exitNotAcquired, "the exit `CODE` if the lock was not acquired in time")
+	within(flags, &f.conflict, "conflict-exit-code", "E", exitNotAcquired, 0, maxCode, "the exit `CODE` if the lock was not acquired in time")
 	addReason(flags, &f.reason)
 	flags.StringVar(&f.data, "data", "", "the `TEXT` that status shows (default: the command line)")
 	flags.StringVar(&f.owner, "owner", "", "the `NAME` that others see (default: QUEUELOCK_OWNER, else host and process)")
-	flags.IntVar(&f.permits, "permits", 0, "a semaphore of `N` holders, at most 500")
+	within(flags, &f.permits, "permits", "", 0, 1, maxPermits, "a semaphore of `N` holders, at most 500")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report when the lock is acquired and released")
 	addScope(cmd, &f.scope)
-	flags.DurationVar(&f.delay, "lock-delay", 0, "keep the lock closed for so long after a loss, at most 24h")
-	flags.DurationVar(&f.atLeast, "at-least", 0, "keep the queue closed for so long after the grant, at most 144h")
-	flags.DurationVar(&f.every, "every", 0, "grant the lock at most once in so long, which is the same")
+	within(flags, &f.delay, "lock-delay", "", 0, 0, maxDelay, "keep the lock closed for so long after a loss, at most 24h")
+	within(flags, &f.atLeast, "at-least", "", 0, time.Millisecond, maxAtLeast, "keep the queue closed for so long after the grant, at most 144h")
+	within(flags, &f.every, "every", "", 0, time.Millisecond, maxAtLeast, "grant the lock at most once in so long, which is the same")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "without a lease: after a crash an operator evicts")
 	f.policyFlags.addFlags(cmd)
 	f.bellFlags.addFlag(flags)
@@ -112,20 +112,11 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 	if p.options, err = f.options(); err != nil {
 		return p, err
 	}
-	if err := f.refuseZero(cmd); err != nil {
-		return p, err
-	}
 	policy, err := f.policy(cmd, len(f.keys))
 	if err != nil {
 		return p, err
 	}
 	p.options = append(p.options, policy...)
-	switch {
-	case f.ttl < minTTL || f.ttl > maxTTL:
-		return p, usagef("--ttl %v: need a duration from %v to %v, such as 1m", f.ttl, minTTL, maxTTL)
-	case f.conflict < 0 || f.conflict > maxCode:
-		return p, usagef("--conflict-exit-code %d: need a number from 0 to %d", f.conflict, maxCode)
-	}
 	if _, err := f.style(nil); err != nil {
 		return p, err
 	}
@@ -152,19 +143,6 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		return p, err
 	}
 	return p, f.publish(cmd, &p, title)
-}
-
-// refuseZero refuses a zero that was given, as by a variable that is not set, where zero means that the flag was not.
-func (f *modeFlags) refuseZero(cmd *cobra.Command) error {
-	for name, d := range map[string]time.Duration{"at-least": f.atLeast, "every": f.every} {
-		if d == 0 && cmd.Flags().Changed(name) {
-			return usagef("--%s %v: need a duration from 1ms to %v, such as 5m; leave it out for none", name, d, maxAtLeast)
-		}
-	}
-	if f.permits == 0 && cmd.Flags().Changed("permits") {
-		return usagef("--permits 0: need a number from 1 to %d; leave it out for a lock of one holder", maxPermits)
-	}
-	return nil
 }
 
 func (f *lockFlags) waiting(cmd *cobra.Command) (waitpolicy.Wait, error) {
@@ -198,21 +176,18 @@ func (f *lockFlags) options() ([]queuelock.AcquireOption, error) {
 }
 
 func (f *modeFlags) checkMode() error {
+	for name, d := range map[string]time.Duration{"lock-delay": f.delay, "at-least": f.atLeast, "every": f.every} {
+		if d%time.Millisecond != 0 {
+			return usagef("--%s %v: need whole milliseconds", name, d)
+		}
+	}
 	switch {
-	case f.delay < 0 || f.delay > maxDelay || f.delay%time.Millisecond != 0:
-		return usagef("--lock-delay %v: need a duration from 0s to %v, in whole milliseconds, such as 5s", f.delay, maxDelay)
 	case f.failClosed && f.delay > 0:
 		return usagef("--fail-closed and --lock-delay: a lock without a lease is not lost by itself; use one of them")
-	case f.atLeast < 0 || f.atLeast > maxAtLeast || f.atLeast%time.Millisecond != 0:
-		return usagef("--at-least %v: need a duration from 1ms to %v, in whole milliseconds, such as 5m", f.atLeast, maxAtLeast)
-	case f.every < 0 || f.every > maxAtLeast || f.every%time.Millisecond != 0:
-		return usagef("--every %v: need a duration from 1ms to %v, in whole milliseconds, such as 1h", f.every, maxAtLeast)
 	case f.atLeast > 0 && f.every > 0:
 		return usagef("--at-least and --every mean the same: use one of them")
 	case f.shared && (f.atLeast > 0 || f.every > 0):
 		return usagef("--shared excludes --at-least and --every: readers would join a closed queue")
-	case f.permits < 0 || f.permits > maxPermits:
-		return usagef("--permits %d: need a number from 1 to %d", f.permits, maxPermits)
 	case f.exclusive && (f.shared || f.permits > 0):
 		return usagef("--exclusive excludes --shared and --permits: use one of them")
 	case f.shared && f.permits > 0:

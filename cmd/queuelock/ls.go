@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -72,27 +73,17 @@ Exit codes:
 	flags.BoolVar(&f.busy, "busy", false, "only queues that have a holder or a waiter")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "do not print the cost")
 	flags.BoolVar(&f.units, "units", false, "show about how many capacity units each queue needs in an hour")
-	addRate(flags.Float64Var, &f.rate)
+	addRate(flags, &f.rate)
 	f.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 })
 	return cmd
 }
 
-func addRate(flag func(*float64, string, float64, string), rate *float64) {
-	flag(rate, "max-rcu", defaultRate, "the read `UNITS` to use in a second, on average; 0: no bound")
-}
-
-func checkRate(rate float64) error {
-	if !(rate >= 0 && rate <= 1e6) {
-		return usagef("--max-rcu %v: a number from 0 to 1000000 is needed", rate)
-	}
-	return nil
+func addRate(flags *pflag.FlagSet, rate *float64) {
+	within(flags, rate, "max-rcu", "", defaultRate, 0, 1e6, "the read `UNITS` to use in a second, on average; 0: no bound")
 }
 
 func (f *lsFlags) run(cmd *cobra.Command, prefix string) error {
-	if err := checkRate(f.rate); err != nil {
-		return err
-	}
 	if !slices.Contains(outputs, f.output) {
 		return usagef("-o %s: need %v", f.output, outputs)
 	}

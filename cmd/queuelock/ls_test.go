@@ -91,7 +91,7 @@ func TestLs(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	for _, test := range []struct{ args, want string }{
-		{"--max-rcu -1", "--max-rcu -1: a number from 0"},
+		{"--max-rcu -1", "--max-rcu -1: need a number from 0"},
 		{"-o csv", "-o csv: need table, wide, json or yaml"},
 		{"a b", "accepts at most 1 arg(s), received 2"},
 		{"--table x", "3 to 255 letters"},

@@ -135,19 +135,22 @@ func plainly(cmd *cobra.Command, err error) error {
 	}
 	name, value, kind := "--"+wrong.GetFlag().Name, wrong.GetValue(), wrong.GetFlag().Value.Type()
 	given, needs := name+" "+clip(value, 40), ""
-	switch kind {
-	case "duration":
+	bounds, outside := errors.AsType[boundsError](err)
+	switch {
+	case outside:
+		needs = string(bounds)
+	case kind == "duration":
 		needs = "need a duration such as 5s"
 		if plainSeconds.MatchString(value) {
 			needs = fmt.Sprintf("need a duration: did you mean %ss?", strings.TrimSuffix(value, "."))
 		}
-	case "bool":
+	case kind == "bool":
 		given, needs = name+"="+clip(value, 40), "need true or false, or the flag alone"
-	case "int", "int64":
+	case kind == "int" || kind == "int64":
 		needs = "need a whole number"
-	case "float64":
+	case kind == "float64":
 		needs = "need a number"
-	case "reason":
+	case kind == "reason":
 		given, needs = name+" is empty", "name what the lock is for, or leave the flag out"
 	default:
 		return usagef("%w%s", err, see)

@@ -20,8 +20,6 @@ func (f *runFlags) checkOnce(cmd *cobra.Command) error {
 	switch {
 	case !cmd.Flags().Changed("once"):
 		return nil
-	case f.once < time.Millisecond || f.once > once.MaxTTL:
-		return usagef("--once %v: need a duration from 1ms to %v for which the output is kept, such as 10m", f.once, once.MaxTTL)
 	case f.all:
 		return usagef("--once and --all: a result is of one entity")
 	case f.shared || f.permits > 0 || f.failClosed:

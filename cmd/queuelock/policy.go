@@ -21,20 +21,18 @@ type policyFlags struct {
 
 func (f *policyFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.maxWaiters, "max-waiters", -1, "do not wait behind `N` waiters or more, at most 10000")
+	within(flags, &f.maxWaiters, "max-waiters", "", -1, 0, queue.MaxWaiters, "do not wait behind `N` waiters or more, at most 10000")
 	flags.Lookup("max-waiters").DefValue = "0" // none is shown: there is no limit
 	flags.BoolVar(&f.latest, "latest", false, "leave the queue once a later waiter with --latest comes")
 	flags.BoolVar(&f.cancels, "cancel-in-progress", false, "the same as --latest, and ask the holder of the group to give way: see --on-revoke")
 	flags.StringVar(&f.group, "group", "", "with --latest: only waiters of the same group `NAME` count")
-	flags.IntVar(&f.superseded, "superseded-exit-code", exitSuperseded, "the exit `CODE` if a later waiter has come")
+	within(flags, &f.superseded, "superseded-exit-code", "", exitSuperseded, 0, maxCode, "the exit `CODE` if a later waiter has come")
 }
 
 func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.AcquireOption, err error) {
 	limited := cmd.Flags().Changed("max-waiters")
 	f.latest = f.latest || f.cancels
 	switch {
-	case limited && (f.maxWaiters < 0 || f.maxWaiters > queue.MaxWaiters):
-		return nil, usagef("--max-waiters %d: need a number from 0 to %d", f.maxWaiters, queue.MaxWaiters)
 	case limited && f.latest:
 		return nil, usagef("--max-waiters and --latest or --cancel-in-progress: a waiter that has superseded another might be refused itself; use one of them")
 	case keys > 1 && (limited || f.latest):
@@ -43,8 +41,6 @@ func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.
 		return nil, usagef("--group is only for --latest and --cancel-in-progress: add one of them")
 	case cmd.Flags().Changed("group") && (f.group == "" || len(f.group) > queue.MaxGroup):
 		return nil, usagef("--group has %d bytes: need 1 to %d", len(f.group), queue.MaxGroup)
-	case f.superseded < 0 || f.superseded > maxCode:
-		return nil, usagef("--superseded-exit-code %d: need a number from 0 to %d", f.superseded, maxCode)
 	case cmd.Flags().Changed("superseded-exit-code") && !f.latest:
 		return nil, usagef("--superseded-exit-code is only for --latest and --cancel-in-progress: add one of them")
 	}

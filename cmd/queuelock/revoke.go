@@ -51,7 +51,7 @@ Exit codes:
 	}
 	f.addTicket(cmd, "the `NUMBER` of the holder, also as …123456; not needed for the only one")
 	cmd.Flags().StringVar(&f.why, "why", "", "a `TEXT` for people, at most 256 bytes")
-	cmd.Flags().DurationVar(&f.after, "after", 0, "by when it should have ended, from now; at most 168h")
+	within(cmd.Flags(), &f.after, "after", "", 0, 0, queue.MaxLease, "by when it should have ended, from now; at most 168h")
 	f.bellFlags.addFlag(cmd.Flags())
 	f.addFlags(cmd)
 	return cmd
@@ -69,8 +69,6 @@ type revokeReport struct {
 
 func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
-	case f.after < 0 || f.after > queue.MaxLease:
-		return usagef("--after %v: need a duration up to %v, such as 5m", f.after, queue.MaxLease)
 	case len(f.why) > queue.MaxWhy:
 		return usagef("--why has %d bytes: at most %d are possible", len(f.why), queue.MaxWhy)
 	case !display.Printable(f.why):

@@ -21,6 +21,7 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/once"
 )
 
 // closeLimit bounds the requests of release and of leaving the queue. What
@@ -68,7 +69,7 @@ Exit codes:
 	}
 	cmd.Flags().StringVarP(&f.text, "command", "c", "", "a `TEXT` for /bin/sh -c, in place of COMMAND")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
-	cmd.Flags().DurationVar(&f.once, "once", 0, "keep the output for `TIME`: others print it, and do not run COMMAND")
+	within(cmd.Flags(), &f.once, "once", "", 0, time.Millisecond, once.MaxTTL, "keep the output for `TIME`: others print it, and do not run COMMAND")
 	f.lockFlags.addFlags(cmd)
 	f.processFlags.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })

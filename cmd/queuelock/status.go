@@ -91,7 +91,7 @@ Exit codes:
 	flags.BoolVar(&f.json, "json", false, "the same as -o json")
 	flags.BoolVar(&f.exitCode, "exit-code", false, "report the state by the exit code too")
 	flags.BoolVar(&f.watch, "watch", false, "look again and again")
-	flags.DurationVar(&f.interval, "interval", time.Second, "the time between two looks of --watch, from 100ms")
+	within(flags, &f.interval, "interval", "", time.Second, 100*time.Millisecond, 0, "the time between two looks of --watch, from 100ms")
 	f.target.addFlags(flags)
 	f.settings.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
@@ -161,9 +161,6 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 			return usagef("--json and -o %s exclude each other", f.output)
 		}
 		f.output = "json"
-	}
-	if f.interval < 100*time.Millisecond {
-		return usagef("--interval %v: at least 100ms is needed", f.interval)
 	}
 	if cmd.Flags().Changed("interval") && !f.watch {
 		return usagef("--interval is only for --watch: add that to look again and again")

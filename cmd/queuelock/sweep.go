@@ -58,9 +58,6 @@ units that were used. --json prints one object. --dry-run removes nothing.
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkRate(f.rate); err != nil {
-				return err
-			}
 			ctx, stop := signalContext(cmd.Context())
 			defer stop()
 			return interrupted(ctx, f.run(ctx, cmd, strings.Join(args, "")))
@@ -70,7 +67,7 @@ units that were used. --json prints one object. --dry-run removes nothing.
 	cmd.Flags().BoolVar(&f.all, "all", false, "all queues of the table")
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only print what would be removed")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
-	addRate(cmd.Flags().Float64Var, &f.rate)
+	addRate(cmd.Flags(), &f.rate)
 	f.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && !f.all })
 	return cmd

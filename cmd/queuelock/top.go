@@ -54,8 +54,8 @@ Exit codes:
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, strings.Join(args, "")) },
 	}
-	addRate(cmd.Flags().Float64Var, &f.rate)
-	cmd.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "the time from one scan to the next, at least; from 100ms")
+	addRate(cmd.Flags(), &f.rate)
+	within(cmd.Flags(), &f.interval, "interval", "", 2*time.Second, 100*time.Millisecond, 0, "the time from one scan to the next, at least; from 100ms")
 	cmd.Flags().BoolVar(&f.once, "once", false, "print the view once, after one scan")
 	f.addFlags(cmd)
 	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 })
@@ -63,12 +63,6 @@ Exit codes:
 }
 
 func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
-	if err := checkRate(f.rate); err != nil {
-		return err
-	}
-	if f.interval < 100*time.Millisecond {
-		return usagef("--interval %v: at least 100ms is needed", f.interval)
-	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	config := top.Config{Table: f.table, Rate: f.rate, Interval: f.interval, Unicode: isUTF8(), Plain: os.Getenv("NO_COLOR") != ""}

@@ -48,7 +48,7 @@ func TestTopOnce(t *testing.T) {
 		code int
 		want string
 	}{
-		{"--max-rcu -1", exitUsage, "a number from 0"},
+		{"--max-rcu -1", exitUsage, "need a number from 0"},
 		{"--interval 1ms", exitUsage, "at least 100ms"},
 		{"a b", exitUsage, "accepts at most 1 arg(s), received 2"},
 		{"--table missing", exitUnavailable, `there is no table "missing"`},

@@ -135,7 +135,7 @@ func TestWrongInput(t *testing.T) {
 		{"run x --lock-delay -1s " + sh, "--lock-delay -1s: need a duration", 0},
 		{"run x --lock-delay 1us " + sh, "whole milliseconds", 0},
 		{"run x --kill-after -1s " + sh, "--kill-after -1s: need a duration from 0s to 1h0m0s, such as 5s", 0},
-		{"run x --kill-after 2h " + sh, "--kill-after 2h0m0s: need a duration", 0},
+		{"run x --kill-after 2h " + sh, "--kill-after 2h: need a duration", 0},
 		{"run x --permits 0 " + sh, "--permits 0: need a number from 1 to 500; leave it out", 0},
 		{"lock x --permits 0", "--permits 0: need", 0},
 		{"run x --permits -1 " + sh, "--permits -1: need a number from 1 to 500", 0},
