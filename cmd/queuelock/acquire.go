@@ -229,14 +229,10 @@ func busyLine(e *queuelock.NotAcquiredError, name string, most int) string {
 // statusCommand is what shows a queue. It has the names only if they need no quotes: the
 // command is quoted itself.
 func statusCommand(key queuelock.Key) string {
-	command := "queuelock status " + quoted(key.Entity)
-	if key.Reason != "" && key.Reason != queuelock.DefaultReason {
-		command += " --reason " + quoted(key.Reason)
+	if command := commandOn("status", key); !strings.Contains(command, "'") {
+		return command
 	}
-	if strings.Contains(command, "'") {
-		return "queuelock status"
-	}
-	return command
+	return "queuelock status"
 }
 
 // turn is what a command runs under: the lock of one entity, or the locks of run --all.

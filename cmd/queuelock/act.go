@@ -97,7 +97,7 @@ func noQueue(name string, state *queue.State) error {
 	if display.StateOf(state) != display.Unused {
 		return nil
 	}
-	return &exitError{exitFailed, fmt.Errorf("%s: there is no such queue: see 'queuelock ls'", clip(name, 60))}
+	return failed(exitFailed, "%s: there is no such queue: see 'queuelock ls'", clip(name, 60))
 }
 
 func (a *acting) patience() *patience {
@@ -137,8 +137,8 @@ func (a *acting) find(chosen choice) (holder queue.Holder, err error) {
 		}
 		return found[0], nil
 	}
-	return holder, &exitError{exitFailed, fmt.Errorf("%s: %d holders are possible: name one by its whole --ticket, as 'queuelock status -o json' shows it",
-		clip(a.name, 40), len(found))}
+	return holder, failed(exitFailed, "%s: %d holders are possible: name one by its whole --ticket, as 'queuelock status -o json' shows it",
+		clip(a.name, 40), len(found))
 }
 
 // choice reports whether the operator means the holder of a ticket.

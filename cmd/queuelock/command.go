@@ -211,7 +211,7 @@ func (h *holding) wait(cmd *cobra.Command, signals <-chan os.Signal) (int, error
 			return h.giveUp()
 		case <-h.tree.Done():
 			if h.tree.Expired() && !h.lost {
-				return 0, &exitError{exitLost, errors.New("lock lost: this process was stopped until its lease ended; the command was killed")}
+				return 0, failed(exitLost, "lock lost: this process was stopped until its lease ended; the command was killed")
 			}
 			return h.tree.Code(), nil
 		}
@@ -374,7 +374,7 @@ func (h *holding) giveUp() (int, error) {
 		next = "the lock is not released: when they have ended, evict it"
 	}
 	what := clip(strings.Join(h.tree.Left(), ", "), 50)
-	return 0, &exitError{exitLost, fmt.Errorf("%w: %s: %s", errStuck, what, next)}
+	return 0, failed(exitLost, "%w: %s: %s", errStuck, what, next)
 }
 
 func (h *holding) say(format string, args ...any) {

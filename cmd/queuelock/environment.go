@@ -117,7 +117,7 @@ func (f *lockFlags) refuseNested() error {
 	above := inherited()
 	for _, key := range f.keys {
 		if slices.ContainsFunc(above, f.held(key).same) {
-			return &exitError{exitNested, fmt.Errorf("%s is held by a command above this one: it would wait for itself; use another entity or --reason", brief(key))}
+			return failed(exitNested, "%s is held by a command above this one: it would wait for itself; use another entity or --reason", brief(key))
 		}
 	}
 	return nil

@@ -87,8 +87,7 @@ func (f *evictFlags) run(cmd *cobra.Command, args []string) error {
 	return f.act(cmd, args, queuelock.Config{}, func(a *acting, h queue.Holder) error {
 		switch {
 		case !f.force && !h.Endless() && !h.Closed:
-			text := fmt.Sprintf("%s: this holder has a lease: stop its process, or repeat the command with --force", clip(a.name, 60))
-			return &exitError{exitFailed, errors.New(text)}
+			return failed(exitFailed, "%s: this holder has a lease: stop its process, or repeat the command with --force", clip(a.name, 60))
 		case beat && h.Beat != f.beat:
 			return &sweeper.EvictError{Holder: h, Serving: []queue.Holder{h}}
 		case beat, !f.force:
@@ -184,15 +183,20 @@ func (a *acting) confirm(answers *bufio.Reader, h queue.Holder) error {
 	if err != nil && answer == "" {
 		fmt.Fprintln(a.cmd.ErrOrStderr())
 	}
-	return &exitError{exitFailed, errors.New("nothing was done: answer y to evict the holder, or pass --yes")}
+	return failed(exitFailed, "nothing was done: answer y to evict the holder, or pass --yes")
 }
 
 func evictCommand(key queuelock.Key, number ticket.Number) string {
-	command := "queuelock evict " + quoted(key.Entity)
+	return commandOn("evict", key) + " --ticket " + number.String()
+}
+
+// commandOn is a command for a queue, as a shell takes it.
+func commandOn(name string, key queuelock.Key) string {
+	command := "queuelock " + name + " " + quoted(key.Entity)
 	if key.Reason != "" && key.Reason != queuelock.DefaultReason {
 		command += " --reason " + quoted(key.Reason)
 	}
-	return command + " --ticket " + number.String()
+	return command
 }
 
 // quoted is a word as a shell takes it.

@@ -52,9 +52,11 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-func usagef(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+func failed(code int, format string, args ...any) error {
+	return &exitError{code, fmt.Errorf(format, args...)}
 }
+
+func usagef(format string, args ...any) error { return failed(exitUsage, format, args...) }
 
 // unavailable is a failure of what the program works with, in one line that says what
 // to do.
@@ -67,7 +69,7 @@ func unavailable(err error) error {
 
 // signalled is the end by a signal: silent, as the signal was intended.
 func signalled(sig syscall.Signal, format string, args ...any) error {
-	return &exitError{exitSignal + int(sig), fmt.Errorf(format, args...)}
+	return failed(exitSignal+int(sig), format, args...)
 }
 
 // signalError is the cause of a context that a signal ended.

@@ -53,14 +53,14 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	}
 	k, err := keeper.Listen()
 	if err != nil {
-		return refuse(&exitError{exitFailed, fmt.Errorf("no socket for unlock: %w: set TMPDIR to a directory that can be written", err)})
+		return refuse(failed(exitFailed, "no socket for unlock: %w: set TMPDIR to a directory that can be written", err))
 	}
 	f.handle = k.Handle()
 	turn, env, closing, err := f.await(cmd, signals)
 	defer func() { _ = closing() }() // no one is there to read why
 	unhook()                         // from now on parent itself ends the lock
 	if ended := context.Cause(parent); err != nil && ended != nil {
-		err = &exitError{codeOf(err), fmt.Errorf("%w: left the queue of %s", ended, brief(f.keys[0]))}
+		err = failed(codeOf(err), "%w: left the queue of %s", ended, brief(f.keys[0]))
 	}
 	if err != nil {
 		k.Discard()

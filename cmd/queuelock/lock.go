@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -121,7 +120,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 	begun := time.Now()
 	k, err := f.startKeeper(cmd, args)
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("the keeper cannot be started: %w", err)}
+		return failed(exitFailed, "the keeper cannot be started: %w", err)
 	}
 	defer k.control.Close()
 	select {
@@ -130,7 +129,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 			return a.failure()
 		}
 		if err := f.print(direct(cmd.OutOrStdout()), a); err != nil {
-			return &exitError{exitFailed, fmt.Errorf("the handle cannot be printed: %w", err)} // and the keeper releases the lock
+			return failed(exitFailed, "the handle cannot be printed: %w", err) // and the keeper releases the lock
 		}
 		_, err := io.WriteString(k.control, kept)
 		return err

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = usagef("%w: see '%s --help'", err, cmd.CommandPath()) // cobra has refused the arguments
 	}
 	if failure := out.Err(); failure != nil && (err == nil || errors.Is(err, failure)) {
-		err = &exitError{exitFailed, fmt.Errorf("the output cannot be written: %w", failure)}
+		err = failed(exitFailed, "the output cannot be written: %w", failure)
 	}
 	if err != nil {
 		if line := message(err); line != "" {

@@ -296,15 +296,15 @@ func find(name string) (string, error) {
 	case err == nil, errors.Is(err, exec.ErrDot): // in a PATH with a dot: so be it
 		return path, nil
 	case strings.ContainsAny(name, " ;|&<>"):
-		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s: use -c for a text of the shell, as in -c 'a && b'", clip(name, 60))}
+		return "", failed(exitNotFound, "command not found: %s: use -c for a text of the shell, as in -c 'a && b'", clip(name, 60))
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		return "", &exitError{exitNotFound, fmt.Errorf("command not found: %s: check its name, and PATH", clip(name, 80))}
+		return "", failed(exitNotFound, "command not found: %s: check its name, and PATH", clip(name, 80))
 	}
 	return "", notRunnable(err)
 }
 
 func notRunnable(err error) error {
-	return &exitError{exitNotRunnable, fmt.Errorf("the command cannot be executed: %w: name a program or script that may be run", err)}
+	return failed(exitNotRunnable, "the command cannot be executed: %w: name a program or script that may be run", err)
 }
 
 // newSupervise is the hidden command by which run starts its supervisor.
