@@ -37,18 +37,3 @@ func TestReasonOfTwoDashes(t *testing.T) {
 	newEngine(t)
 	invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran").prints(t, 0, "ran\n")
 }
-
-// TestWrongName checks that a wrong name is refused before the settings are read.
-func TestWrongName(t *testing.T) {
-	for _, command := range [][]string{
-		{"run", "x", "--table", "x y", "--", "true"},
-		{"status", "x", "--table", "x y"},
-		{"evict", "x", "--ticket", "1", "--table", "x y"},
-		{"create-table", "--table", "x y"},
-		{"local", "--port", "0", "--create-table", "x y"},
-	} {
-		if o := invoke(t, command...); o.code != exitUsage || !strings.Contains(o.stderr, `"x y": need 3 to 255`) || o.stdout != "" {
-			t.Errorf("%v: %+v", command, o)
-		}
-	}
-}

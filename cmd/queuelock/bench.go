@@ -81,7 +81,7 @@ func (f *benchFlags) check() error {
 	}
 	for _, name := range f.names {
 		if !slices.Contains(benchNames(), name) {
-			return usagef("--scenarios %s: not one of %s", name, strings.Join(benchNames(), ", "))
+			return usagef("--scenarios %s: need one of %s", name, strings.Join(benchNames(), ", "))
 		}
 	}
 	for _, s := range scenario.ForLibrary() {

@@ -73,29 +73,6 @@ func TestBenchAsksForConsent(t *testing.T) {
 	invoke(t, "bench", "--yes").ends(t, exitUnavailable, "no AWS region")
 }
 
-// TestBenchMistakes checks arguments that cannot be used, and a table that is missing.
-func TestBenchMistakes(t *testing.T) {
-	newEngine(t)
-	for _, test := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"--reps -1", exitUsage, "--reps -1: need a number from 1 to 100"},
-		{"--scenarios idle,lazy", exitUsage, "--scenarios lazy: not one of idle, "},
-		{"--scenarios processes", exitUsage, "--scenarios processes: not one of"},
-		{"--table x", exitUsage, "--table"},
-		{"--endpoint nowhere", exitUsage, "--endpoint"},
-		{"extra", exitUsage, `unknown command "extra"`},
-		{"--quick --table missing", exitUnavailable, "'queuelock table create --table missing'"},
-	} {
-		o := invoke(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
-		if o.code != test.code || !strings.Contains(o.stderr, test.want) || o.stdout != "" {
-			t.Errorf("%s: exit code %d, stdout %q, stderr %q", test.args, o.code, o.stdout, o.stderr)
-		}
-	}
-}
-
 // TestInterruptedBench checks that an interrupted run prints what it has, and deletes its
 // items.
 func TestInterruptedBench(t *testing.T) {

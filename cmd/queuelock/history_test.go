@@ -72,6 +72,7 @@ func TestHistory(t *testing.T) {
 // TestHistoryJSON checks the output for machines, at the end of its time.
 func TestHistoryJSON(t *testing.T) {
 	e := newEngine(t)
+	invoke(t, "history", "x", "--table", "missing").ends(t, exitUnavailable)
 	item := e.items(t, "order-7")
 	locktest.Must(e.client(t).LockItem(t.Context(), item, waitpolicy.NoWait, queuelock.WithOwner("me")))
 	o := invoke(t, "history", "--item", "orders", "--key", "id=order-7", "--for", "1s", "--interval", "100ms", "--json")
@@ -82,21 +83,4 @@ func TestHistoryJSON(t *testing.T) {
 	if len(report.Turns) != 1 || report.Turns[0].Owner != "me" || report.Turns[0].Outcome != "holds" || report.Turns[0].Granted == nil || report.Looks < 3 || report.Observed > 30 {
 		t.Errorf("%s", o.stdout)
 	}
-}
-
-// TestHistoryUsage checks the errors of history.
-func TestHistoryUsage(t *testing.T) {
-	newEngine(t)
-	for _, test := range []struct{ args, want string }{
-		{"", "ENTITY is missing"},
-		{"x --for 1ms", "--for 1ms: need a duration from 1s"},
-		{"x --interval 1ms", "--interval 1ms: need a duration from 50ms"},
-		{"x --svg /nonexistent/x.svg", "name a file that can be written"},
-		{"x --html /nonexistent/x.html", "name a file that can be written"},
-	} {
-		if o := invoke(t, append([]string{"history"}, strings.Fields(test.args)...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {
-			t.Errorf("%s: %+v", test.args, o)
-		}
-	}
-	invoke(t, "history", "x", "--table", "missing").ends(t, exitUnavailable)
 }

@@ -187,7 +187,7 @@ func (f *modeFlags) checkMode() error {
 	case f.atLeast > 0 && f.every > 0:
 		return usagef("--at-least and --every mean the same: use one of them")
 	case f.shared && (f.atLeast > 0 || f.every > 0):
-		return usagef("--shared excludes --at-least and --every: readers would join a closed queue")
+		return usagef("--shared excludes --at-least and --every: readers would join a closed queue; use one of them")
 	case f.exclusive && (f.shared || f.permits > 0):
 		return usagef("--exclusive excludes --shared and --permits: use one of them")
 	case f.shared && f.permits > 0:

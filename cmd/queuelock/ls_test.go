@@ -90,17 +90,6 @@ func TestLs(t *testing.T) {
 	if o := invoke(t, "ls", "-o", "yaml"); strings.Count(o.stdout, "\n---\n") != 3 || strings.HasPrefix(o.stdout, "---") {
 		t.Errorf("%+v", o)
 	}
-	for _, test := range []struct{ args, want string }{
-		{"--max-rcu -1", "--max-rcu -1: need a number from 0"},
-		{"-o csv", "-o csv: need table, wide, json or yaml"},
-		{"a b", "accepts at most 1 arg(s), received 2"},
-		{"--table x", "3 to 255 letters"},
-	} {
-		if o := invoke(t, append([]string{"ls"}, strings.Fields(test.args)...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {
-			t.Errorf("%s: %+v", test.args, o)
-		}
-	}
-	invoke(t, "ls", "--table", "missing").ends(t, exitUnavailable, `there is no table "missing"`)
 	locktest.OK(t, c.Close(t.Context()))
 	waiter.wait(t)
 }

@@ -176,21 +176,6 @@ func TestPatienceOfTries(t *testing.T) {
 	}
 }
 
-// TestSuggestions checks that misspelt commands and flags are answered with the right ones.
-func TestSuggestions(t *testing.T) {
-	for command, want := range map[string]string{
-		"statsu x":           "there is no command \"statsu\": did you mean 'queuelock status'?",
-		"help nosuch":        "there is no command \"nosuch\": see 'queuelock --help'",
-		"tun x":              "did you mean 'queuelock run'?",
-		"help statsu":        "did you mean 'queuelock status'?",
-		"frobnicate":         "see 'queuelock --help'",
-		"status x --tabel y": "unknown flag: --tabel: see 'queuelock status --help'",
-		"status x -z":        "unknown shorthand flag: 'z' in -z: see",
-	} {
-		mustBeShort(t, invoke(t, strings.Fields(command)...), exitUsage, want)
-	}
-}
-
 // TestSettingsFlags checks the flags and variables that name a region, a table and its keys.
 func TestSettingsFlags(t *testing.T) {
 	newEngine(t)

@@ -107,7 +107,7 @@ func (f *target) arguments(cmd *cobra.Command, args []string) error {
 	case len(args) > 0:
 		return usagef("%.60q and --item exclude each other: name an entity, or an item by --item and --key", args[0])
 	case f.reason != "":
-		return usagef("--reason and --item exclude each other: an item has one lock")
+		return usagef("--reason and --item exclude each other: an item has one lock, so leave the reason out")
 	case len(f.key) == 0:
 		return usagef("--key is missing: name the item, as in --key id=order-7")
 	}
@@ -158,7 +158,7 @@ func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, 
 func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if f.json {
 		if cmd.Flags().Changed("output") && f.output != "json" {
-			return usagef("--json and -o %s exclude each other", f.output)
+			return usagef("--json and -o %s exclude each other: use one of them", f.output)
 		}
 		f.output = "json"
 	}
@@ -245,7 +245,7 @@ func parseItemKey(parts []string) (map[string]types.AttributeValue, error) {
 		}
 		for name, value := range typed {
 			if _, twice := key[name]; twice {
-				return nil, usagef("--key: the attribute %.40q is named twice", name)
+				return nil, usagef("--key: the attribute %.40q is named twice: name it once", name)
 			}
 			v, ok := keyValue(value)
 			if !ok {

@@ -53,18 +53,6 @@ func TestStatusFormats(t *testing.T) {
 	if h := report.Serving[0]; h.ID == "" || h.Beat == nil || h.Ticket != lock.Ticket().String() {
 		t.Errorf("%s", o.stdout)
 	}
-	for _, test := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"-o", "xml"}, "-o xml: need table, wide, json or yaml"},
-		{[]string{"--json", "-o", "yaml"}, "--json and -o yaml exclude each other"},
-		{[]string{"--watch", "--interval", "1ms"}, "at least 100ms"},
-	} {
-		if o := invoke(t, append([]string{"status", "x"}, test.args...)...); o.code != exitUsage || !strings.Contains(o.stderr, test.want) {
-			t.Errorf("%v: %+v, want %q", test.args, o, test.want)
-		}
-	}
 }
 
 // items creates a table "orders" with the items, and returns the key of the first.
@@ -112,29 +100,9 @@ func TestStatusItem(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
+	invoke(t, "status", "--item", "orders", "--key", "id:N=seven").ends(t, exitUsage, "no number of DynamoDB's")
 	if o := invoke(t, "status", "--item", "nosuch", "--key", "id=7"); o.code != exitUnavailable || o.stderr != "queuelock: there is no table \"nosuch\" here: check --item, --region and --endpoint\n" {
 		t.Errorf("%+v", o)
-	}
-	for _, test := range []struct {
-		args string
-		want string
-	}{
-		{"--key id=7", "name its table with --item"},
-		{"x --item orders --key id=7", `"x" and --item exclude each other`},
-		{"--item orders", "--key is missing"},
-		{"--item orders --key id=7 --reason x", "--reason and --item exclude each other"},
-		{"--item orders --key 7", `--key "7": need NAME=TEXT`},
-		{"--item orders --key {id", "is no key in JSON"},
-		{"--item orders --key id:X=7", "needs one value of type S, N or B"},
-		{`--item orders --key {"id":{"S":"a","N":"1"}}`, "needs one value of type S, N or B"},
-		{"--item orders --key id=7 --key id=8", "is named twice"},
-		{"--item orders --key id:N=seven", "no number of DynamoDB's"},
-		{"x --reason item", "use --item TABLE --key KEY"},
-	} {
-		o := invoke(t, append([]string{"status"}, strings.Fields(test.args)...)...)
-		if o.code != exitUsage || !strings.Contains(o.stderr, test.want) || len(o.stderr) > 161 || strings.Count(o.stderr, "\n") != 1 {
-			t.Errorf("%s: %+v, want %q", test.args, o, test.want)
-		}
 	}
 }
 

@@ -50,7 +50,4 @@ func TestTableCreate(t *testing.T) {
 		t.Error("the settings of a table that was there are changed")
 	}
 	invoke(t, "create-table", "--table", "other").prints(t, 0, "table \"other\" is created, and is ready\n")
-	mustBeShort(t, invoke(t, "table", "create", "--tag", "x"), exitUsage, "--tag x: need KEY=VALUE")
-	mustBeShort(t, invoke(t, "table"), exitUsage, "a command is missing: see 'queuelock table --help'")
-	mustBeShort(t, invoke(t, "table", "creat"), exitUsage, "did you mean 'queuelock table create'?")
 }

@@ -114,7 +114,7 @@ func forIAM(cmd *cobra.Command, format string) error {
 	}
 	for _, name := range []string{"role", "region", "account"} {
 		if cmd.Flags().Changed(name) {
-			return usagef("--%s is only for 'template iam': the other formats have policies for worker, observer and operator", name)
+			return usagef("--%s is only for 'template iam': leave it out, as the other formats have policies for worker, observer and operator", name)
 		}
 	}
 	return nil

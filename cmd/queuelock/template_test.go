@@ -212,17 +212,4 @@ func TestTemplate(t *testing.T) {
 			}
 		}
 	}
-	for command, part := range map[string]string{
-		"template":                                            "received 0: see 'queuelock template --help'",
-		"template terraform --role worker":                    "--role is only for 'template iam'",
-		"template cloudformation --account 1":                 "--account is only for 'template iam'",
-		"template cdk --region eu-north-1":                    "--region is only for 'template iam'",
-		"template pulumi":                                     `there is no template "pulumi": need cloudformation`,
-		"template iam --role root":                            "--role root: need worker, observer, operator or admin",
-		"template iam --account 1":                            "--account 1: need the 12 digits",
-		"template iam --region EU!":                           `--region "EU!": need a region`,
-		"template cdk --table arn:aws:dynamodb:a:b:table/abc": "need the name of the table, not its ARN",
-	} {
-		mustBeShort(t, invoke(t, strings.Fields(command)...), exitUsage, part)
-	}
 }

@@ -43,18 +43,4 @@ func TestTopOnce(t *testing.T) {
 	if o := invoke(t, "top", "--once"); strings.Count(o.stdout, "\n") != 33 || !strings.Contains(o.stdout, "service-29") || strings.Contains(o.stdout, "more") {
 		t.Errorf("not all of 31 queues: %s", o.stdout)
 	}
-	for _, test := range []struct {
-		args string
-		code int
-		want string
-	}{
-		{"--max-rcu -1", exitUsage, "need a number from 0"},
-		{"--interval 1ms", exitUsage, "at least 100ms"},
-		{"a b", exitUsage, "accepts at most 1 arg(s), received 2"},
-		{"--table missing", exitUnavailable, `there is no table "missing"`},
-	} {
-		if o := invoke(t, append([]string{"top"}, strings.Fields(test.args)...)...); o.code != test.code || !strings.Contains(o.stderr, test.want) {
-			t.Errorf("%s: %+v", test.args, o)
-		}
-	}
 }

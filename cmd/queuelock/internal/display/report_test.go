@@ -36,157 +36,34 @@ func TestReport(t *testing.T) {
 		HoldTime: queue.HoldTime{Mean: 250 * time.Millisecond, Deviation: time.Millisecond},
 		Result:   queue.Result{Ticket: ticket.FromUint64(6), Value: []byte("abc"), Until: at},
 	}
-	got := locktest.Must(json.MarshalIndent(NewReport(state), "", "  "))
-	want := `{
-  "entity": "x",
-  "reason": "why",
-  "state": "held",
-  "issued": "99999999999999999999999999999999999999",
-  "scope": "entity",
-  "permits": 3,
-  "read_at": "2026-03-01T11:00:00.5Z",
-  "serving": [
-    {
-      "ticket": "5",
-      "turn": "7",
-      "follow": 5,
-      "id": "h1",
-      "beat": 3,
-      "owner": "a",
-      "shared": false,
-      "group": null,
-      "since": "2026-03-01T10:59:59Z",
-      "age_seconds": 1.5,
-      "remaining_seconds": 30,
-      "ttl_seconds": 60,
-      "delay_seconds": 1.5,
-      "fail_closed": false,
-      "expired": false,
-      "closed": false,
-      "not_before": null,
-      "revoked": null,
-      "data": "step 2\n",
-      "data_base64": "c3RlcCAyCg==",
-      "problem": null
-    },
-    {
-      "ticket": "8",
-      "turn": "8",
-      "follow": 0,
-      "id": "",
-      "beat": 0,
-      "owner": "b",
-      "shared": true,
-      "group": null,
-      "since": null,
-      "age_seconds": null,
-      "remaining_seconds": 0,
-      "ttl_seconds": 60,
-      "delay_seconds": 0,
-      "fail_closed": false,
-      "expired": true,
-      "closed": false,
-      "not_before": null,
-      "revoked": null,
-      "data": null,
-      "data_base64": "//4=",
-      "problem": null
-    },
-    {
-      "ticket": "9",
-      "turn": "9",
-      "follow": 0,
-      "id": "",
-      "beat": 0,
-      "owner": "d",
-      "shared": false,
-      "group": null,
-      "since": null,
-      "age_seconds": null,
-      "remaining_seconds": null,
-      "ttl_seconds": null,
-      "delay_seconds": null,
-      "fail_closed": true,
-      "expired": false,
-      "closed": false,
-      "not_before": null,
-      "revoked": null,
-      "data": null,
-      "data_base64": null,
-      "problem": null
-    },
-    {
-      "ticket": "0",
-      "turn": "0",
-      "follow": 0,
-      "id": "",
-      "beat": null,
-      "owner": "e",
-      "shared": false,
-      "group": null,
-      "since": null,
-      "age_seconds": null,
-      "remaining_seconds": null,
-      "ttl_seconds": null,
-      "delay_seconds": null,
-      "fail_closed": false,
-      "expired": false,
-      "closed": false,
-      "not_before": null,
-      "revoked": null,
-      "data": null,
-      "data_base64": null,
-      "problem": "not an entry"
-    }
-  ],
-  "waiting": [
-    {
-      "position": 1,
-      "ticket": "9",
-      "turns": 3,
-      "id": "w1",
-      "beat": 0,
-      "owner": "c",
-      "shared": true,
-      "group": null,
-      "superseded_by": null,
-      "age_seconds": 1,
-      "remaining_seconds": 1,
-      "ttl_seconds": 15,
-      "expired": false,
-      "problem": null
-    },
-    {
-      "position": 2,
-      "ticket": "10",
-      "turns": 1,
-      "id": null,
-      "beat": null,
-      "owner": null,
-      "shared": null,
-      "group": null,
-      "superseded_by": null,
-      "age_seconds": null,
-      "remaining_seconds": 0,
-      "ttl_seconds": 0,
-      "expired": true,
-      "problem": "not a row"
-    }
-  ],
-  "hold_time": {
-    "mean_seconds": 0.25,
-    "deviation_seconds": 0.001
-  },
-  "result": {
-    "ticket": "6",
-    "bytes": 3,
-    "until": "2026-03-01T11:00:00.5Z",
-    "problem": null
-  },
-  "last_eviction": null,
-  "max_waiters": null,
-  "full": false
-}`
+	got := locktest.Must(json.Marshal(NewReport(state)))
+	want := `{"entity":"x","reason":"why","state":"held","issued":"99999999999999999999999999999999999999"` +
+		`,"scope":"entity","permits":3,"read_at":"2026-03-01T11:00:00.5Z","serving":[` +
+		`{"ticket":"5","turn":"7","follow":5,"id":"h1","beat":3,"owner":"a","shared":false,"group":null,` +
+		`"since":"2026-03-01T10:59:59Z","age_seconds":1.5,"remaining_seconds":30,"ttl_seconds":60,` +
+		`"delay_seconds":1.5,"fail_closed":false,"expired":false,"closed":false,"not_before":null,"revoked":null,` +
+		`"data":"step 2\n","data_base64":"c3RlcCAyCg==","problem":null},` +
+		`{"ticket":"8","turn":"8","follow":0,"id":"","beat":0,"owner":"b","shared":true,"group":null,"since":null,` +
+		`"age_seconds":null,"remaining_seconds":0,"ttl_seconds":60,"delay_seconds":0,"fail_closed":false,` +
+		`"expired":true,"closed":false,"not_before":null,"revoked":null,"data":null,"data_base64":"//4=",` +
+		`"problem":null},` +
+		`{"ticket":"9","turn":"9","follow":0,"id":"","beat":0,"owner":"d","shared":false,"group":null,"since":null,` +
+		`"age_seconds":null,"remaining_seconds":null,"ttl_seconds":null,"delay_seconds":null,"fail_closed":true,` +
+		`"expired":false,"closed":false,"not_before":null,"revoked":null,"data":null,"data_base64":null,` +
+		`"problem":null},` +
+		`{"ticket":"0","turn":"0","follow":0,"id":"","beat":null,"owner":"e","shared":false,"group":null,` +
+		`"since":null,"age_seconds":null,"remaining_seconds":null,"ttl_seconds":null,"delay_seconds":null,` +
+		`"fail_closed":false,"expired":false,"closed":false,"not_before":null,"revoked":null,"data":null,` +
+		`"data_base64":null,"problem":"not an entry"}]` +
+		`,"waiting":[` +
+		`{"position":1,"ticket":"9","turns":3,"id":"w1","beat":0,"owner":"c","shared":true,"group":null,` +
+		`"superseded_by":null,"age_seconds":1,"remaining_seconds":1,"ttl_seconds":15,"expired":false,"problem":null},` +
+		`{"position":2,"ticket":"10","turns":1,"id":null,"beat":null,"owner":null,"shared":null,"group":null,` +
+		`"superseded_by":null,"age_seconds":null,"remaining_seconds":0,"ttl_seconds":0,"expired":true,` +
+		`"problem":"not a row"}]` +
+		`,"hold_time":{"mean_seconds":0.25,"deviation_seconds":0.001}` +
+		`,"result":{"ticket":"6","bytes":3,"until":"2026-03-01T11:00:00.5Z","problem":null},"last_eviction":null` +
+		`,"max_waiters":null,"full":false}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
