@@ -37,9 +37,6 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("scratch items are left: %s", o.stdout)
 	}
 
-	o = invoke(t, "doctor", "--deep", "--table", "nosuch")
-	if o.code != exitFailed || !strings.Contains(o.stdout, `there is no table "nosuch"`) || !strings.Contains(o.stdout, "skipped") {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "doctor", "--deep", "--table", "nosuch").shows(t, exitFailed, `there is no table "nosuch"`, "skipped")
 	invoke(t, "doctor", "x").ends(t, exitUsage)
 }

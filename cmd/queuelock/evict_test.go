@@ -47,9 +47,7 @@ func TestEvict(t *testing.T) {
 	}
 	invoke(t, "evict", "pay roll", "--reason", "it's due", "--ticket", "1").ends(t, exitFailed, "the lock has no holder")
 	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
-	if o := invoke(t, "status", "pay roll", "--reason", "it's due"); !strings.Contains(o.stdout, "idle; the last ticket was 1\nlast loss: ticket 1, ") {
-		t.Errorf("stdout %q", o.stdout)
-	}
+	invoke(t, "status", "pay roll", "--reason", "it's due").shows(t, 0, "idle; the last ticket was 1\nlast loss: ticket 1, ")
 }
 
 // TestEvictSparesLease checks that evict refuses to end a lease.
@@ -110,9 +108,7 @@ func TestRunLockDelay(t *testing.T) {
 	if h := e.state(t, "x").Serving; len(h) != 1 || h[0].Delay != 90*time.Second {
 		t.Errorf("%+v", h)
 	}
-	if o := invoke(t, "status", "x"); !strings.Contains(o.stdout, " of 1m0s + 1m30s\n") {
-		t.Errorf("stdout %q", o.stdout)
-	}
+	invoke(t, "status", "x").shows(t, 0, " of 1m0s + 1m30s\n")
 	openFIFO(t)
 	b.wait(t).ends(t, 0)
 	e.mustBeIdle(t, "x")

@@ -179,9 +179,7 @@ func TestBusyFailClosed(t *testing.T) {
 func TestExclusive(t *testing.T) {
 	e := newEngine(t)
 	e.keepers(t)
-	if o := invoke(t, "run", "x", "-x", "--", "echo", "ran"); o.code != 0 || o.stdout != "ran\n" || o.stderr != "" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "run", "x", "-x", "--", "echo", "ran").prints(t, 0, "ran\n")
 	o := e.execute(t, "lock", "x", "--exclusive")
 	if o.code != 0 {
 		t.Fatalf("%+v", o)
@@ -320,10 +318,7 @@ func TestIdiom(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	for _, want := range []string{"1 a b\n", "2 a b\n"} {
-		o := invoke(t, "run", "other", "--", filepath.Join(dir, "script"), "a b")
-		if o.code != 0 || o.stdout != want || o.stderr != "" {
-			t.Errorf("%+v, want %q", o, want)
-		}
+		invoke(t, "run", "other", "--", filepath.Join(dir, "script"), "a b").prints(t, 0, want)
 	}
 }
 

@@ -18,14 +18,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// answer runs the program in this process with that standard input.
-func answer(t *testing.T, stdin string, args ...string) outcome {
-	t.Helper()
-	var stdout, stderr output
-	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
-	return outcome{code, stdout.String(), stderr.String()}
-}
-
 // TestEvictForce checks that evict --force ends the turn of a holder that renews its lease,
 // as it was shown and only after a confirmation.
 func TestEvictForce(t *testing.T) {

@@ -21,12 +21,7 @@ func TestHistory(t *testing.T) {
 	dir := t.TempDir()
 	svg, page := filepath.Join(dir, "x.svg"), filepath.Join(dir, "x.html")
 	locktest.OK(t, os.WriteFile(svg, []byte(strings.Repeat("old ", 10_000)), 0o600))
-	looks := make(chan struct{}, 4096)
-	e.onApplied(func(operation string) {
-		if operation == "Query" {
-			looks <- struct{}{}
-		}
-	})
+	looks := e.applied("Query")
 	seen := func() {
 		for len(looks) > 0 {
 			<-looks

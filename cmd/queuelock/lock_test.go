@@ -70,9 +70,7 @@ func TestLockAndUnlock(t *testing.T) {
 	}
 	e.mustBeIdle(t, "x")
 	for _, wrong := range []string{handle, handle + "x", "nonsense", "/etc/passwd"} {
-		if o := e.execute(t, "unlock", wrong); o.code != exitFailed || !strings.Contains(o.stderr, "no lock has this handle") {
-			t.Errorf("unlock %s: %+v", wrong, o)
-		}
+		e.execute(t, "unlock", wrong).ends(t, exitFailed, "no lock has this handle")
 	}
 	if left, err := os.ReadDir(filepath.Dir(handle)); err != nil || len(left) > 0 {
 		t.Errorf("%v is left in the directory, %v", left, err)

@@ -155,14 +155,17 @@ func (e *engine) client(t *testing.T) *queuelock.Client {
 func (e *engine) onApplied(f func(operation string)) { e.after.Store(&f) }
 
 // puts reports each PutItem from now on, which is that of a row in a queue.
-func (e *engine) puts() <-chan struct{} {
-	puts := make(chan struct{}, 64)
-	e.onApplied(func(operation string) {
-		if operation == "PutItem" {
-			puts <- struct{}{}
+func (e *engine) puts() <-chan struct{} { return e.applied("PutItem") }
+
+// applied reports each such operation from now on.
+func (e *engine) applied(operation string) <-chan struct{} {
+	applied := make(chan struct{}, 4096)
+	e.onApplied(func(o string) {
+		if o == operation {
+			applied <- struct{}{}
 		}
 	})
-	return puts
+	return applied
 }
 
 // state is what the table says of an entity.
@@ -207,6 +210,16 @@ func (o outcome) ends(t *testing.T, code int, parts ...string) {
 	}
 }
 
+// shows checks the exit code, and that standard output contains each of the parts.
+func (o outcome) shows(t *testing.T, code int, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if o.code != code || !strings.Contains(o.stdout, part) {
+			t.Errorf("%+v, want exit code %d and %q", o, code, part)
+		}
+	}
+}
+
 // prints checks the exit code and standard output.
 func (o outcome) prints(t *testing.T, code int, stdout string) {
 	t.Helper()
@@ -218,10 +231,16 @@ func (o outcome) prints(t *testing.T, code int, stdout string) {
 // invoke runs the program in this process.
 func invoke(t *testing.T, args ...string) outcome {
 	t.Helper()
+	return answer(t, "", args...)
+}
+
+// answer is invoke with that standard input.
+func answer(t *testing.T, stdin string, args ...string) outcome {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()
 	var stdout, stderr output
-	code := run(ctx, args, strings.NewReader(""), &stdout, &stderr)
+	code := run(ctx, args, strings.NewReader(stdin), &stdout, &stderr)
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

@@ -52,12 +52,8 @@ func TestMaxWaiters(t *testing.T) {
 	if !report.Full || *report.Limit != 1 || !line.Full {
 		t.Errorf("%+v\n%+v", report, line)
 	}
-	if o := invoke(t, "status", "x"); !strings.Contains(o.stdout, "1 served, 1 waiting, full 1 of 1") {
-		t.Error(o.stdout)
-	}
-	if o := invoke(t, "ls", "-q"); !strings.Contains(o.stdout, "1 full") {
-		t.Error(o.stdout)
-	}
+	invoke(t, "status", "x").shows(t, 0, "1 served, 1 waiting, full 1 of 1")
+	invoke(t, "ls", "-q").shows(t, 0, "1 full")
 }
 
 // TestLatest runs commands that a later waiter supersedes.

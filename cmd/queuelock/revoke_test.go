@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,12 +21,8 @@ func TestRevoke(t *testing.T) {
 	if r, ok := lock.Revocation(); !ok || r.Why != "a hotfix waits" || r.Deadline.IsZero() {
 		t.Errorf("%+v, %t", r, ok)
 	}
-	if o := invoke(t, "status", "x"); !strings.Contains(o.stdout, "1 was asked to give way ") || !strings.Contains(o.stdout, ": a hotfix waits\n") {
-		t.Errorf("stdout %q", o.stdout)
-	}
-	if o := invoke(t, "ls"); !strings.Contains(o.stdout, " (asked)") {
-		t.Errorf("stdout %q", o.stdout)
-	}
+	invoke(t, "status", "x").shows(t, 0, "1 was asked to give way ", ": a hotfix waits\n")
+	invoke(t, "ls").shows(t, 0, " (asked)")
 	var report struct {
 		Serving []struct{ Revoked *struct{ Why string } }
 	}
@@ -35,9 +30,7 @@ func TestRevoke(t *testing.T) {
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || report.Serving[0].Revoked == nil || report.Serving[0].Revoked.Why != "a hotfix waits" {
 		t.Errorf("%v: %s", err, o.stdout)
 	}
-	if o := invoke(t, "revoke", "x", "--ticket", "1", "--json"); o.code != 0 || o.stdout != `{"entity":"x","reason":"lock","ticket":"1","asked":true,"hears_within_seconds":1800,"has_bell":false}`+"\n" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "revoke", "x", "--ticket", "1", "--json").prints(t, 0, `{"entity":"x","reason":"lock","ticket":"1","asked":true,"hears_within_seconds":1800,"has_bell":false}`+"\n")
 	mustBeShort(t, invoke(t, "revoke", "x", "--ticket", "2"), exitFailed, "no holder has this ticket")
 	locktest.Release(t, lock)
 	mustBeShort(t, invoke(t, "revoke", "x"), exitFailed, "no holder")
@@ -87,12 +80,8 @@ func TestRunEvery(t *testing.T) {
 		name := "x" + flag
 		invoke(t, "run", name, flag, "1h", "-n", "--", "true").ends(t, 0)
 		mustBeShort(t, invoke(t, "run", name, flag, "1h", "-n", "--", "true"), exitNotAcquired, "is closed until 2")
-		if o := invoke(t, "status", name); !strings.Contains(o.stdout, "0 served, 0 waiting; closed until 2") || !strings.Contains(o.stdout, "opens in ") {
-			t.Errorf("stdout %q", o.stdout)
-		}
-		if o := invoke(t, "ls", name); !strings.Contains(o.stdout, "closed until 2") {
-			t.Errorf("stdout %q", o.stdout)
-		}
+		invoke(t, "status", name).shows(t, 0, "0 served, 0 waiting; closed until 2", "opens in ")
+		invoke(t, "ls", name).shows(t, 0, "closed until 2")
 		mustBeShort(t, invoke(t, "revoke", name), exitFailed, `x`+flag+`" (lock): the lock has no holder: closed until 2`)
 		invoke(t, "evict", name, "--ticket", "1").ends(t, 0)
 		locktest.Release(t, locktest.Must(e.client(t).Acquire(t.Context(), queuelock.Key{Entity: name}, waitpolicy.NoWait)))
@@ -106,9 +95,7 @@ func TestRevokeBesideClosed(t *testing.T) {
 	key := queuelock.Key{Entity: "x"}
 	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.Permits(2)))
 	defer locktest.Release(t, lock)
-	if o := invoke(t, "revoke", "x"); !strings.Contains(o.stdout, "ticket 2 was asked") {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "revoke", "x").shows(t, 0, "ticket 2 was asked")
 }
 
 // TestRungToGiveWay checks that a holder of this host is rung when it is asked to give way, long before its next heartbeat, and with

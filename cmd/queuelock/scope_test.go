@@ -36,10 +36,7 @@ func TestRunScopes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
 			use(t, e.ofScope(t, scope), "x")
-			o := invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
-			if o.code != 0 || o.stdout != "2\n" || o.stderr != "" {
-				t.Errorf("%+v, want ticket 2", o)
-			}
+			invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "2\n")
 			for other := range scopes {
 				o := invoke(t, "run", "x", "--scope", other, "--wait", "1s", "--", "echo", "ran")
 				if other == name {

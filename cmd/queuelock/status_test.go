@@ -125,9 +125,7 @@ func TestStatusKinds(t *testing.T) {
 			locktest.OK(t, lock.Release(t.Context()))
 		}
 		idle = fmt.Sprintf("\"x\" (lock): %sidle; the last ticket was %d\n", idle, len(locks))
-		if o := invoke(t, "status", "x"); o.code != 0 || o.stdout != idle {
-			t.Errorf("%+v, want %q", o, idle)
-		}
+		invoke(t, "status", "x").prints(t, 0, idle)
 		if o := invoke(t, "status", "x", "--json"); !strings.Contains(o.stdout, `"scope":"`+display.Scope(test.scope)+`","permits":`) || strings.Contains(o.stdout, `"permits":3`) != (of != "") {
 			t.Errorf("%+v", o)
 		}
@@ -166,9 +164,7 @@ func TestStatusData(t *testing.T) {
 		if o := invoke(t, "status", "x"); o.code != 0 || !strings.HasSuffix(o.stdout, test.printed) {
 			t.Errorf("exit code %d, stdout %q, want %q at its end", o.code, o.stdout, test.printed)
 		}
-		if o := invoke(t, "status", "x", "--json"); o.code != 0 || !strings.Contains(o.stdout, test.asJSON) {
-			t.Errorf("exit code %d, stdout %q, want %s", o.code, o.stdout, test.asJSON)
-		}
+		invoke(t, "status", "x", "--json").shows(t, 0, test.asJSON)
 	}
 }
 
@@ -183,8 +179,5 @@ func TestStatusForeignRow(t *testing.T) {
 			"sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.FromUint64(5).Padded()},
 		},
 	}))
-	o := invoke(t, "status", "x")
-	if o.code != 0 || !strings.Contains(o.stdout, "queue row 5") {
-		t.Errorf("exit code %d, stdout %q does not say what is wrong with row 5", o.code, o.stdout)
-	}
+	invoke(t, "status", "x").shows(t, 0, "queue row 5")
 }

@@ -39,9 +39,7 @@ func TestStatusExitCode(t *testing.T) {
 func TestStatusFormats(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
-	if o := invoke(t, "status", "x", "-o", "wide"); o.code != 0 || !strings.Contains(o.stdout, "BEAT  SINCE") || !strings.Contains(o.stdout, "exclusive") {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "status", "x", "-o", "wide").shows(t, 0, "BEAT  SINCE", "exclusive")
 	if o := invoke(t, "status", "x", "-o", "yaml"); o.code != 0 || !strings.HasPrefix(o.stdout, "entity: x\nreason: lock\nstate: held\n") {
 		t.Errorf("%+v", o)
 	}
@@ -96,9 +94,7 @@ func TestStatusItem(t *testing.T) {
 	cancel()
 	<-left
 	for _, id := range []string{"order-8", "missing"} {
-		if o := invoke(t, "status", "--item", "orders", "--key", "id="+id, "--exit-code"); o.code != exitUnused || !strings.Contains(o.stdout, "no such item, or it was never locked") {
-			t.Errorf("%+v", o)
-		}
+		invoke(t, "status", "--item", "orders", "--key", "id="+id, "--exit-code").shows(t, exitUnused, "no such item, or it was never locked")
 	}
 	invoke(t, "status", "--item", "orders", "--key", "id:N=seven").ends(t, exitUsage, "no number of DynamoDB's")
 	if o := invoke(t, "status", "--item", "nosuch", "--key", "id=7"); o.code != exitUnavailable || o.stderr != "queuelock: there is no table \"nosuch\" here: check --item, --region and --endpoint\n" {
@@ -111,12 +107,7 @@ func TestStatusWatch(t *testing.T) {
 	e := newEngine(t)
 	for _, format := range []string{"table", "json", "yaml"} {
 		t.Run(format, func(t *testing.T) {
-			looks := make(chan struct{}, 1024)
-			e.onApplied(func(operation string) {
-				if operation == "Query" {
-					looks <- struct{}{}
-				}
-			})
+			looks := e.applied("Query")
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			b := start(t, ctx, "status", format, "--watch", "--interval", "100ms", "--exit-code", "-o", format)
@@ -143,12 +134,7 @@ func TestStatusWatch(t *testing.T) {
 // TestStatusWatchOutage checks that --watch reports an outage and its end once, and goes on.
 func TestStatusWatchOutage(t *testing.T) {
 	e := newEngine(t)
-	looks := make(chan struct{}, 1024)
-	e.onApplied(func(operation string) {
-		if operation == "Query" {
-			looks <- struct{}{}
-		}
-	})
+	looks := e.applied("Query")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b := start(t, ctx, "status", "x", "--watch", "--interval", "100ms")

@@ -32,9 +32,7 @@ func TestTableCreate(t *testing.T) {
 	defer s.Close()
 	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", s.URL)
 	create := []string{"table", "create", "--deletion-protection", "--point-in-time-recovery", "--tag", "team=ops", "--tag", "empty="}
-	if o := invoke(t, create...); o.code != 0 || o.stdout != "table \"queuelock\" is created, and is ready\n" || o.stderr != "" {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, create...).prints(t, 0, "table \"queuelock\" is created, and is ready\n")
 	for _, part := range []string{`"DeletionProtectionEnabled":true`, `{"Key":"team","Value":"ops"}`, `{"Key":"empty","Value":""}`, "PAY_PER_REQUEST",
 		`"PointInTimeRecoveryEnabled":true`} {
 		if !strings.Contains(strings.Join(asked, "\n"), part) {
