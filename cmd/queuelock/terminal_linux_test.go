@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,110 +63,55 @@ func (e *engine) atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
 	return cmd, master
 }
 
-// typed is typed at a terminal.
-func typed(t *testing.T, master *os.File, text string) {
-	t.Helper()
-	locktest.Must(io.WriteString(master, text))
-}
-
-// TestTerminalWhenNeeded checks that a command that does not begin with the terminal gets
-// it when it needs it, and that the shell has it afterwards.
-func TestTerminalWhenNeeded(t *testing.T) {
+// TestTerminal checks that a command can use the terminal, also if it does not begin with it, and that the shell has it afterwards.
+func TestTerminal(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	file := filepath.Join(t.TempDir(), "file")
 	locktest.OK(t, os.WriteFile(file, []byte("first\nsecond\n"), 0o600))
 	e.env = append(e.env, "F="+file)
-	password := `stty -echo < /dev/tty; echo prompt > /dev/tty; read -r word < /dev/tty; stty echo < /dev/tty; echo "got $word"`
-	for name, c := range map[string]struct{ script, expect, typed, after string }{
-		"reads in a pipeline": {`"$Q" run x -- cat | cat`, "", "line\n\x04", "line\r\nline\r\n"},
-		"pager":               {`cat "$F" | "$Q" run x -- less -X`, "(END)", "q", ""},
-		"password":            {`"$Q" run x -- sh -c '` + password + `' > "$F"; cat "$F"`, "prompt", "secret\n", "got secret"},
+	const (
+		then     = `; read -r line; echo "shell got $line"`
+		password = `stty -echo < /dev/tty; echo prompt > /dev/tty; read -r word < /dev/tty; stty echo < /dev/tty; echo "got $word"`
+	)
+	for name, test := range map[string]struct {
+		script string
+		steps  []string // texts that are expected and typed, in turn
+		lines  int      // of queuelock
+	}{
+		"TwiceInARow": {`"$Q" run x -- sh -c 'read -r line; echo "got $line"'` + then, []string{"", "one\ntwo\n", "got one", "", "shell got two"}, 0},
+		"ReadsInPipeline": {`set -m; "$Q" run x -- cat | cat` + then,
+			[]string{"", "line\n\x04", "line\r\nline\r\n", "again\n", "shell got again"}, 0},
+		"Pager": {`set -m; cat "$F" | "$Q" run x -- less -X` + then, []string{"(END)", "q", "", "again\n", "shell got again"}, 0},
+		"Password": {`set -m; "$Q" run x -- sh -c '` + password + `' > "$F"; cat "$F"` + then,
+			[]string{"prompt", "secret\n", "got secret", "again\n", "shell got again"}, 0},
+		"StoppedInBackground": {`set -m; "$Q" run x -- sh -c 'read -r line; echo "got $line"' & read -r line; fg; echo "code $?"`,
+			[]string{"Bring queuelock to the foreground", "on\n", "run x --", "word\n", "got word", "", "code 0"}, 1}, // fg prints the job
+		"StoppedWithTerminal": {`set -m; "$Q" run x -- sh -c 'echo ready; kill -STOP $$; echo not reached'; echo "code $?"`,
+			[]string{"the command is stopped by SIGSTOP and keeps the lock", "\x1a\x03", "code 130"}, 1}, // Ctrl-Z, which is ignored, and Ctrl-C
+		"EchoesAfterKill": {`set -m; "$Q" run x -- sh -c 'stty -echo; echo ready; kill -KILL $$'; stty -a; echo "code $?"`, []string{"code 0"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := exec.LookPath("less"); err != nil && name == "pager" {
+			if _, err := exec.LookPath("less"); err != nil && name == "Pager" {
 				noTerminal(t, err)
 			}
-			cmd, master := e.atTerminal(t, `set -m; `+c.script+`; read -r line; echo "shell got $line"`)
-			if c.expect != "" {
-				expect(t, master, c.expect)
+			cmd, master := e.atTerminal(t, test.script)
+			var shown string
+			for i, text := range test.steps {
+				if i%2 == 1 {
+					locktest.Must(io.WriteString(master, text))
+				} else if text != "" {
+					shown += expect(t, master, text)
+				}
 			}
-			typed(t, master, c.typed)
-			if c.after != "" {
-				expect(t, master, c.after)
-			}
-			typed(t, master, "again\n")
-			if text := expect(t, master, "shell got again"); strings.Contains(text, "queuelock:") {
-				t.Errorf("terminal %q", text)
+			if strings.Count(shown, "queuelock:") != test.lines || strings.Contains(shown, "-echo ") {
+				t.Errorf("terminal %q; want that it echoes, and %d lines of queuelock", shown, test.lines)
 			}
 			if code := codeAfter(t, cmd); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
+			e.mustBeIdle(t, "x")
 		})
-	}
-}
-
-// TestStoppedInBackground checks that run says that its command is stopped because run is
-// in the background, and that the command continues in the foreground.
-func TestStoppedInBackground(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- sh -c 'read -r line; echo "got $line"' & read -r line; fg; echo "code $?"`)
-	text := expect(t, master, "Bring queuelock to the foreground")
-	if strings.Count(text, "queuelock:") != 1 {
-		t.Errorf("terminal %q; want one line", text)
-	}
-	typed(t, master, "on\n")
-	expect(t, master, "run x --") // fg prints the job
-	typed(t, master, "word\n")
-	expect(t, master, "got word")
-	expect(t, master, "code 0")
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	e.mustBeIdle(t, "x")
-}
-
-// TestStoppedAtTerminal checks that a command that was stopped while it has the terminal
-// can be ended by Ctrl-C.
-func TestStoppedAtTerminal(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- sh -c 'echo ready; kill -STOP $$; echo not reached'; echo "code $?"`)
-	expect(t, master, "the command is stopped by SIGSTOP and keeps the lock")
-	typed(t, master, "\x1a\x03") // Ctrl-Z, which is ignored, and Ctrl-C
-	expect(t, master, "code 130")
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-	e.mustBeIdle(t, "x")
-}
-
-// TestEchoAfterKill checks that the terminal echoes again after a command was killed that
-// had switched that off.
-func TestEchoAfterKill(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- sh -c 'stty -echo; echo ready; kill -KILL $$'; stty -a; echo "code $?"`)
-	if text := expect(t, master, "code 0"); strings.Contains(text, "-echo ") {
-		t.Errorf("terminal %q; want that it echoes", text)
-	}
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
-}
-
-// TestTerminal checks that the command can use the terminal.
-func TestTerminal(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	// Twice in a row, by a shell that stays: the terminal must come back.
-	cmd, master := e.atTerminal(t, `"$Q" run x -- sh -c 'read -r line; echo "got $line"' && read -r line && echo "shell got $line"`)
-	typed(t, master, "one\ntwo\n")
-	expect(t, master, "got one")
-	expect(t, master, "shell got two")
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
 	}
 }
 
@@ -188,4 +134,53 @@ func TestInterruptAtTerminal(t *testing.T) {
 		t.Errorf("exit code %d, want the command's own 5", code)
 	}
 	e.mustBeIdle(t, "x")
+}
+
+// TestProgressScreen checks that the wait is redrawn in place on a terminal, and erased
+// before the command runs.
+func TestProgressScreen(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	lock := e.occupied(t, "x")
+	e.env = append(e.env, "TERM=xterm")
+	master, slave := pty(t)
+	cmd := e.program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	locktest.OK(t, cmd.Start())
+	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
+	defer timer.Stop()
+	first := expect(t, master, "gives up in ")
+	for _, part := range []string{`queuelock: waiting for "x" (lock): position 1`, "\n  held by other owner (ticket 1) for ", "\n  waited "} {
+		if !strings.Contains(first, part) {
+			t.Errorf("the screen %q lacks %q", first, part)
+		}
+	}
+	if second := expect(t, master, "gives up in "); !strings.Contains(second, "\r\x1b[3A\x1b[J") || !regexp.MustCompile(`\n  waited <?\d+s, `).MatchString(second) {
+		t.Errorf("it is not redrawn in place: %q", second)
+	}
+	locktest.OK(t, lock.Release(t.Context()))
+	if last := expect(t, master, "it runs"); !strings.HasSuffix(last, "\r\x1b[3A\x1b[Jit runs") {
+		t.Errorf("it is not erased: %q", last)
+	}
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestProgressInBackground checks that a job in the background writes lines, and does not
+// draw over what its user types.
+func TestProgressInBackground(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	lock := e.occupied(t, "x")
+	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- true & wait; echo end`)
+	expect(t, master, "position 1, held by other owner")
+	locktest.OK(t, lock.Release(t.Context()))
+	if rest := expect(t, master, "end"); strings.Contains(rest, "\x1b") {
+		t.Errorf("it draws: %q", rest)
+	}
+	if code := codeAfter(t, cmd); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }

@@ -103,13 +103,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestEmptyTimeline checks that a timeline without turns is empty.
-func TestEmptyTimeline(t *testing.T) {
-	if text := (&Result{Config: Config{Workers: 1}}).Chart().Text(false); text != "" {
-		t.Errorf("%q", text)
-	}
-}
-
 // TestTimelineColumns checks that consecutive turns share no column.
 func TestTimelineColumns(t *testing.T) {
 	r := &Result{Config: Config{Workers: 3}}

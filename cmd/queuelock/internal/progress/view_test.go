@@ -2,6 +2,8 @@ package progress
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +111,18 @@ func TestOutcome(t *testing.T) {
 	got = Outcome{Event: "not_acquired", Time: seen, Entities: []string{"a"}, Tickets: []string{}, Why: new(Superseded), By: new("7"), Message: "busy"}.JSON()
 	if want := `{"event":"not_acquired","time":"2026-01-02T03:04:05Z","entities":["a"],"tickets":[],"waited_seconds":0,"why":"superseded","superseded_by":"7","message":"busy"}`; got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// TestDocumentedIntervals compares what docs/cli.md says of the reports of a wait with the constants.
+func TestDocumentedIntervals(t *testing.T) {
+	page := strings.Join(strings.Fields(string(locktest.Must(os.ReadFile("../../../../docs/cli.md")))), " ")
+	for _, text := range []string{
+		fmt.Sprintf("it writes a line at each change, but at most every %v, and one each %v.", plainInterval, repeatInterval),
+		fmt.Sprintf("`json` writes objects, with changes at most every %v.", jsonInterval),
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("docs/cli.md does not say %q", text)
+		}
 	}
 }

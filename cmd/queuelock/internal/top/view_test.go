@@ -3,6 +3,7 @@ package top
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -197,5 +199,13 @@ func TestOutage(t *testing.T) {
 	m, _ = update(m, Progress{Units: 1})
 	if strings.Contains(screen(m), "no answer") {
 		t.Errorf("after a page:\n%s", screen(m))
+	}
+}
+
+// TestDocumentedBound compares the longest list in docs/observe.md with the constant.
+func TestDocumentedBound(t *testing.T) {
+	page := string(locktest.Must(os.ReadFile("../../../../docs/observe.md")))
+	if text := fmt.Sprintf("The list has at most %d queues.", maxQueues); !strings.Contains(page, text) {
+		t.Errorf("docs/observe.md does not say %q", text)
 	}
 }
