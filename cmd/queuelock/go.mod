@@ -12,6 +12,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0 // the requests and their types
 	github.com/aws/smithy-go v1.28.9 // the SDK's errors and middleware: error codes, the Date header of an answer
 	github.com/charmbracelet/x/ansi v0.11.9 // the width of texts on a terminal: wraps and cuts them
+	github.com/charmbracelet/x/vt v0.1.0 // tests: what a terminal shows
 	github.com/creack/pty v1.1.24 // tests: a terminal for the tests of job control
 	github.com/google/go-cmp v0.7.0 // tests: differences that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library
@@ -39,6 +40,7 @@ require (
 	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
 	github.com/charmbracelet/colorprofile v0.4.3 // indirect
 	github.com/charmbracelet/ultraviolet v0.0.0-20261008173134-6b8d4baf91b4 // indirect
+	github.com/charmbracelet/x/exp/ordered v0.1.0 // indirect
 	github.com/charmbracelet/x/term v0.2.2 // indirect
 	github.com/charmbracelet/x/termios v0.1.1 // indirect
 	github.com/charmbracelet/x/windows v0.2.2 // indirect

@@ -3,13 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/charmbracelet/x/vt"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -17,11 +21,31 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// terminalScreen is what a terminal of 80 by 24 shows.
+type terminalScreen struct {
+	mu       sync.Mutex
+	emulator *vt.Emulator // guarded by mu
+}
+
+func (s *terminalScreen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.emulator.Write(p)
+}
+
+func (s *terminalScreen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.emulator.String() + "\n"
+}
+
 // screenOf starts the program on a terminal of 80 by 24. It returns what that shows, a
 // function that waits until it shows a text, and one that types.
 func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write func(string)) {
 	t.Helper()
-	shown = &terminalScreen{}
+	shown = &terminalScreen{emulator: vt.NewEmulator(80, 24)}
+	go func() { _, _ = io.Copy(io.Discard, shown.emulator) }() // its answers to questions
+	t.Cleanup(func() { _ = shown.emulator.InputPipe().(io.Closer).Close() }) // Close would race with a Read
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "LC_ALL=C.UTF-8")
 	terminal, slave := pty(t)
 	size := [4]uint16{24, 80} // of struct winsize: rows, columns, and pixels
