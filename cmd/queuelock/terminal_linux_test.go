@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	creack "github.com/creack/pty"
+	"github.com/creack/pty"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -28,39 +27,30 @@ func noTerminal(t *testing.T, err error) {
 	t.Skipf("no terminals here: %v", err)
 }
 
-// pty opens a new terminal.
-func pty(t *testing.T) (master, slave *os.File) {
+// terminal starts a program as the session of a new terminal of 80 by 24, and returns its other side.
+func terminal(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
-	master, slave, err := creack.Open()
+	master, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		noTerminal(t, err)
 	}
+	limit := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
 	t.Cleanup(func() {
+		limit.Stop()
 		master.Close() // it hangs up, which ends what is left
-		slave.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	})
-	return master, slave
+	return master
 }
 
-// atTerminal runs a script of sh, in which $Q is the program, as the session of a new
-// terminal, and returns its other side.
+// atTerminal runs a script of sh, in which $Q is the program, at a terminal.
 func (e *engine) atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
 	t.Helper()
 	cmd := e.program(t)
 	cmd.Env = append(cmd.Env, "Q="+cmd.Path, "LESS=", "TERM=vt100")
 	cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "--norc", "-c", script}
-	master, slave := pty(t)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	locktest.OK(t, cmd.Start())
-	locktest.OK(t, slave.Close())
-	limit := time.AfterFunc(testLimit, func() { master.Close() })
-	t.Cleanup(func() {
-		limit.Stop()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return cmd, master
+	return cmd, terminal(t, cmd)
 }
 
 // TestTerminal checks that a command can use the terminal, also if it does not begin with it, and that the shell has it afterwards.
@@ -89,6 +79,8 @@ func TestTerminal(t *testing.T) {
 			[]string{"Bring queuelock to the foreground", "on\n", "run x --", "word\n", "got word", "", "code 0"}, 1}, // fg prints the job
 		"StoppedWithTerminal": {`set -m; "$Q" run x -- sh -c 'echo ready; kill -STOP $$; echo not reached'; echo "code $?"`,
 			[]string{"the command is stopped by SIGSTOP and keeps the lock", "\x1a\x03", "code 130"}, 1}, // Ctrl-Z, which is ignored, and Ctrl-C
+		"InterruptReachesCommand": {`set -m; "$Q" run x -- sh -c 'trap "exit 5" INT; echo ready; while :; do sleep 0.05; done'; echo "code $?"`,
+			[]string{"ready", "\x1a\x03", "code 5"}, 0},
 		"EchoesAfterKill": {`set -m; "$Q" run x -- sh -c 'stty -echo; echo ready; kill -KILL $$'; stty -a; echo "code $?"`, []string{"code 0"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,27 +107,6 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestInterruptAtTerminal checks that Ctrl-C reaches the command at a terminal.
-func TestInterruptAtTerminal(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	master, slave := pty(t)
-	cmd := e.program(t, "run", "x", "--", "sh", "-c", `trap "exit 5" INT; echo ready; while :; do sleep 0.05; done`)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	locktest.OK(t, cmd.Start())
-	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
-	defer timer.Stop()
-	expect(t, master, "ready")
-	if _, err := io.WriteString(master, "\x1a\x03"); err != nil { // Ctrl-Z, which is ignored, and Ctrl-C
-		t.Fatal(err)
-	}
-	if code := codeAfter(t, cmd); code != 5 {
-		t.Errorf("exit code %d, want the command's own 5", code)
-	}
-	e.mustBeIdle(t, "x")
-}
-
 // TestProgressScreen checks that the wait is redrawn in place on a terminal, and erased
 // before the command runs.
 func TestProgressScreen(t *testing.T) {
@@ -143,13 +114,8 @@ func TestProgressScreen(t *testing.T) {
 	e := newServer(t)
 	lock := e.occupied(t, "x")
 	e.env = append(e.env, "TERM=xterm")
-	master, slave := pty(t)
 	cmd := e.program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	locktest.OK(t, cmd.Start())
-	timer := time.AfterFunc(testLimit, func() { _ = cmd.Process.Kill(); master.Close() })
-	defer timer.Stop()
+	master := terminal(t, cmd)
 	first := expect(t, master, "gives up in ")
 	for _, part := range []string{`queuelock: waiting for "x" (lock): position 1`, "\n  held by other owner (ticket 1) for ", "\n  waited "} {
 		if !strings.Contains(first, part) {

@@ -8,10 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/charmbracelet/x/vt"
 
@@ -44,24 +42,16 @@ func (s *terminalScreen) String() string {
 func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write func(string)) {
 	t.Helper()
 	shown = &terminalScreen{emulator: vt.NewEmulator(80, 24)}
-	go func() { _, _ = io.Copy(io.Discard, shown.emulator) }() // its answers to questions
+	go func() { _, _ = io.Copy(io.Discard, shown.emulator) }()               // its answers to questions
 	t.Cleanup(func() { _ = shown.emulator.InputPipe().(io.Closer).Close() }) // Close would race with a Read
 	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "LC_ALL=C.UTF-8")
-	terminal, slave := pty(t)
-	size := [4]uint16{24, 80} // of struct winsize: rows, columns, and pixels
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, slave.Fd(), syscall.TIOCSWINSZ, uintptr(unsafe.Pointer(&size))); errno != 0 {
-		t.Fatal(errno)
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	locktest.OK(t, cmd.Start())
-	slave.Close() // so that the terminal ends with the program
+	master := terminal(t, cmd)
 	changes, ended := make(chan struct{}, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
 		chunk := make([]byte, 4096)
 		for {
-			n, err := terminal.Read(chunk)
+			n, err := master.Read(chunk)
 			_, _ = shown.Write(chunk[:n])
 			select {
 			case changes <- struct{}{}:
@@ -89,7 +79,7 @@ func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write
 	}
 	write = func(keys string) {
 		t.Helper()
-		locktest.Must(terminal.Write([]byte(keys)))
+		locktest.Must(master.Write([]byte(keys)))
 	}
 	return shown, expect, write
 }
