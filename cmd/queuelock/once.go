@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -37,7 +36,6 @@ func (f *runFlags) checkOnce(cmd *cobra.Command) error {
 
 // runOnce prints the output that another process has left, or runs the command, and leaves and prints its own.
 func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) error {
-	begun := time.Now()
 	if err := f.contact(cmd, client, p.wait, signals); err != nil {
 		return err
 	}
@@ -45,8 +43,35 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 	if err != nil {
 		return err
 	}
+	value, err := f.computed(cmd, client, p, style, signals)
+	_, own := errors.AsType[*exitError](err)
+	switch {
+	case err == nil:
+		_, err := direct(cmd.OutOrStdout()).Write(value)
+		f.report(cmd, "the result of %s has %d bytes", brief(f.keys[0]), len(value))
+		return err
+	case errors.Is(err, queuelock.ErrLost) && f.lossReported && !f.verbose:
+		return &exitError{code: exitLost}
+	case own || errors.Is(err, queuelock.ErrLost):
+		return err
+	case errors.Is(err, queuelock.ErrNotAcquired) && f.quiet:
+		return &exitError{code: f.conflict}
+	case errors.Is(err, queuelock.ErrNotAcquired):
+		return &exitError{f.conflict, busy(err)}
+	case errors.Is(err, queuelock.ErrUnavailable):
+		return unavailable(err)
+	}
+	return err
+}
+
+// computed returns the output that another process has left, or that of the command. The command receives the signals; before it
+// runs, one of them or the end of the wait leaves the queue.
+func (f *runFlags) computed(
+	cmd *cobra.Command, client *queuelock.Client, p plan, style progress.Style, signals <-chan os.Signal,
+) ([]byte, error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
+	begun := time.Now()
 	var options []queuelock.Option
 	for _, opt := range p.options {
 		options = append(options, opt.(queuelock.Option)) // checkOnce refuses the others
@@ -56,20 +81,24 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 		r := f.reporter(ctx, cmd, style, p.wait)
 		options, end = append(options, queuelock.OnProgress(r.Report)), r.End
 	}
-	computes, answers := make(chan struct{}), make(chan onceAnswer, 1)
+	defer end()
+	type answer struct {
+		value []byte
+		err   error
+	}
+	computes, answers := make(chan struct{}), make(chan answer, 1)
 	go func() {
-		var a onceAnswer
-		a.value, a.err = once.Do(ctx, client, f.keys[0], f.once, func(_ context.Context, lock *queuelock.Lock) ([]byte, error) {
+		value, err := once.Do(ctx, client, f.keys[0], f.once, func(_ context.Context, lock *queuelock.Lock) ([]byte, error) {
 			close(computes)
 			end()
 			out, err := f.output(cmd, &turn{lock, []*queuelock.Lock{lock}}, p.cfg.Owner, signals)
 			if f.spared { // the lock is left to its lease, so Do must not go on
-				answers <- onceAnswer{err: err}
+				answers <- answer{nil, err}
 				select {}
 			}
 			return out, err
 		}, options...)
-		answers <- a
+		answers <- answer{value, err}
 	}()
 	var over <-chan time.Time
 	if limit, limited := p.wait.Limit(); limited {
@@ -77,30 +106,20 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 	}
 	select {
 	case a := <-answers:
-		end()
-		return f.print(cmd, a)
-	case <-computes: // its command receives the signals
-		return f.print(cmd, <-answers)
+		return a.value, a.err
+	case <-computes:
 	case <-over:
 		select {
 		case <-computes: // just in time
 		default:
 			cancel()
 		}
-		a := <-answers
-		end()
-		return f.print(cmd, a)
 	case sig := <-signals:
 		cancel()
-		err := leave(&f.lockFlags, sig, begun, answers, signals)
-		end()
-		return err
+		return nil, leave(&f.lockFlags, sig, begun, answers, signals)
 	}
-}
-
-type onceAnswer struct {
-	value []byte
-	err   error
+	a := <-answers
+	return a.value, a.err
 }
 
 // output runs the command, and returns its output. Any other exit code than zero is an error.
@@ -129,30 +148,4 @@ func (c *capture) Write(p []byte) (int, error) {
 	c.size += len(p)
 	c.kept = append(c.kept, p[:min(len(p), once.MaxSize-len(c.kept))]...)
 	return len(p), nil
-}
-
-var _ io.Writer = (*capture)(nil)
-
-func (f *runFlags) print(cmd *cobra.Command, a onceAnswer) error {
-	_, own := errors.AsType[*exitError](a.err)
-	late, isLate := errors.AsType[*queuelock.NotAcquiredError](a.err)
-	switch {
-	case a.err == nil:
-		_, err := direct(cmd.OutOrStdout()).Write(a.value)
-		f.report(cmd, "the result of %s has %d bytes", brief(f.keys[0]), len(a.value))
-		return err
-	case errors.Is(a.err, queuelock.ErrLost) && f.lossReported && !f.verbose:
-		return &exitError{code: exitLost}
-	case errors.Is(a.err, queuelock.ErrLost):
-		return &exitError{exitLost, a.err}
-	case own:
-		return a.err
-	case isLate && f.quiet:
-		return &exitError{code: f.conflict}
-	case isLate:
-		return &exitError{f.conflict, busy(late)}
-	case errors.Is(a.err, queuelock.ErrUnavailable):
-		return unavailable(a.err)
-	}
-	return a.err
 }
