@@ -46,7 +46,7 @@ func TestOutageOfAWait(t *testing.T) {
 			t.Parallel()
 			e := newServer(t)
 			queued, lock := e.puts(), e.occupied(t, "x")
-			read, write := errorPipe(t)
+			read, write := pipe(t)
 			e.env = append(e.env, "AWS_ACCESS_KEY_ID=waiter", "AWS_SECRET_ACCESS_KEY=x")
 			code := e.waiter(t, queued, write, "--progress", "plain")
 			var out atomic.Bool
@@ -132,7 +132,7 @@ func TestRenewedCredentials(t *testing.T) {
 				until(t, "it holds", func() bool { return len(e.state(t, "y").Serving) == 1 })
 			} else {
 				queued, lock := e.puts(), e.occupied(t, "x")
-				read, write := errorPipe(t)
+				read, write := pipe(t)
 				go func() { _, _ = bufio.NewReader(read).WriteTo(discard{}) }()
 				code = e.waiter(t, queued, write)
 				finish = func() { locktest.Release(t, lock) }

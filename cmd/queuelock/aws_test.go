@@ -56,25 +56,28 @@ func signatures(t *testing.T) (url string, signed func() string) {
 	return s.URL, func() string { return last }
 }
 
-// TestLoopbackWithoutSettings checks that a loopback endpoint needs no AWS settings.
-func TestLoopbackWithoutSettings(t *testing.T) {
-	url, signed := signatures(t)
-	invoke(t, "status", "x", "--endpoint", url)
-	if got := signed(); !strings.HasPrefix(got, "local/") || !strings.Contains(got, "/local/dynamodb/") {
-		t.Errorf("signed as %q, want local in region local", got)
-	}
-}
-
-// TestSettings checks that existing settings are used.
+// TestSettings checks that existing settings are used, and that a loopback endpoint needs none.
 func TestSettings(t *testing.T) {
 	url, signed := signatures(t)
-	t.Setenv("AWS_REGION", "eu-central-1")
-	t.Setenv("AWS_ACCESS_KEY_ID", "key-id")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1") // the flag goes before it
-	invoke(t, "status", "x", "--endpoint", url)
-	if got := signed(); !strings.HasPrefix(got, "key-id/") || !strings.Contains(got, "/eu-central-1/dynamodb/") {
-		t.Errorf("signed as %q, want key-id in eu-central-1", got)
+	file := filepath.Join(t.TempDir(), "config")
+	text := "[profile work]\nregion = eu-west-3\naws_access_key_id = worker\naws_secret_access_key = secret\n"
+	locktest.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	for name, test := range map[string]struct{ env, key, region string }{
+		"None":    {"", "local/", "/local/dynamodb/"},
+		"Profile": {"AWS_CONFIG_FILE=" + file + " AWS_PROFILE=work", "worker/", "/eu-west-3/dynamodb/"},
+		"Variables": {"AWS_REGION=eu-central-1 AWS_ACCESS_KEY_ID=key-id AWS_SECRET_ACCESS_KEY=secret " +
+			"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1", "key-id/", "/eu-central-1/dynamodb/"}, // the flag goes before the last
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, setting := range strings.Fields(test.env) {
+				name, value, _ := strings.Cut(setting, "=")
+				t.Setenv(name, value)
+			}
+			invoke(t, "status", "x", "--endpoint", url)
+			if got := signed(); !strings.HasPrefix(got, test.key) || !strings.Contains(got, test.region) {
+				t.Errorf("signed as %q, want %s%s", got, test.key, test.region)
+			}
+		})
 	}
 }
 
@@ -159,20 +162,6 @@ func TestLoopback(t *testing.T) {
 		if got := isLoopback(endpoint); got != want {
 			t.Errorf("isLoopback(%q) = %v", endpoint, got)
 		}
-	}
-}
-
-// TestProfile checks that a profile of the AWS settings is read.
-func TestProfile(t *testing.T) {
-	url, signed := signatures(t)
-	file := filepath.Join(t.TempDir(), "config")
-	text := "[profile work]\nregion = eu-west-3\naws_access_key_id = worker\naws_secret_access_key = secret\n"
-	locktest.OK(t, os.WriteFile(file, []byte(text), 0o600))
-	t.Setenv("AWS_CONFIG_FILE", file)
-	t.Setenv("AWS_PROFILE", "work")
-	invoke(t, "status", "x", "--endpoint", url)
-	if got := signed(); !strings.HasPrefix(got, "worker/") || !strings.Contains(got, "/eu-west-3/dynamodb/") {
-		t.Errorf("signed as %q, want worker in eu-west-3", got)
 	}
 }
 

@@ -3,11 +3,9 @@ package main
 import (
 	"bufio"
 	"io"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -79,12 +77,7 @@ func TestInterruptedBench(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	cmd := e.program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "3")
-	errs, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer errs.Close()
-	locktest.OK(t, errs.SetReadDeadline(time.Now().Add(testLimit)))
+	errs, write := pipe(t)
 	cmd.Stderr = write
 	out := launch(t, cmd)
 	locktest.OK(t, write.Close())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -28,10 +27,8 @@ func TestDoctor(t *testing.T) {
 			t.Error(line)
 		}
 	}
-	o = invoke(t, "doctor", "--deep", "--json")
-	var report doctorReport
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != 0 || report.Worst != doctor.OK || len(report.Results) < 20 {
-		t.Errorf("%v: %+v", err, o)
+	if report := object[doctorReport](t, invoke(t, "doctor", "--deep", "--json")); report.Worst != doctor.OK || len(report.Results) < 20 {
+		t.Errorf("%+v", report)
 	}
 	if o := invoke(t, "ls"); o.stdout != "" && strings.Contains(o.stdout, "doctor") {
 		t.Errorf("scratch items are left: %s", o.stdout)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -31,10 +30,9 @@ func TestEvict(t *testing.T) {
 	if want := `queuelock evict 'pay roll' --reason 'it'\''s due' --ticket 1`; o.code != 0 || !strings.Contains(o.stdout, "no lease") || !strings.HasSuffix(o.stdout, want+"\n") {
 		t.Errorf("exit code %d, stdout %q, want %s at its end", o.code, o.stdout, want)
 	}
-	var report display.Report
-	o = invoke(t, "status", "pay roll", "--reason", "it's due", "--json")
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || len(report.Serving) != 1 || !report.Serving[0].FailClosed || report.Serving[0].Remaining != nil {
-		t.Errorf("%v: %s", err, o.stdout)
+	report := object[display.Report](t, invoke(t, "status", "pay roll", "--reason", "it's due", "--json"))
+	if len(report.Serving) != 1 || !report.Serving[0].FailClosed || report.Serving[0].Remaining != nil {
+		t.Errorf("%+v", report)
 	}
 
 	for _, words := range []string{"no holder has this ticket", "other owner holds it (ticket 1)"} {

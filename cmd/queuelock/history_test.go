@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,12 +69,8 @@ func TestHistoryJSON(t *testing.T) {
 	invoke(t, "history", "x", "--table", "missing").ends(t, exitUnavailable)
 	item := e.items(t, "order-7")
 	locktest.Must(e.client(t).LockItem(t.Context(), item, waitpolicy.NoWait, queuelock.WithOwner("me")))
-	o := invoke(t, "history", "--item", "orders", "--key", "id=order-7", "--for", "1s", "--interval", "100ms", "--json")
-	var report history.Report
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != 0 {
-		t.Fatalf("%+v, %v", o, err)
-	}
+	report := object[history.Report](t, invoke(t, "history", "--item", "orders", "--key", "id=order-7", "--for", "1s", "--interval", "100ms", "--json"))
 	if len(report.Turns) != 1 || report.Turns[0].Owner != "me" || report.Turns[0].Outcome != "holds" || report.Turns[0].Granted == nil || report.Looks < 3 || report.Observed > 30 {
-		t.Errorf("%s", o.stdout)
+		t.Errorf("%+v", report)
 	}
 }

@@ -262,7 +262,7 @@ func TestLockInterrupted(t *testing.T) {
 			e := newServer(t)
 			e.keepers(t)
 			e.occupied(t, "x")
-			read, write := errorPipe(t)
+			read, write := pipe(t)
 			cmd := e.program(t, "lock", "x")
 			cmd.Stderr = write
 			locktest.OK(t, cmd.Start())
@@ -285,7 +285,7 @@ func TestParentOfWaiter(t *testing.T) {
 	e.occupied(t, "x")
 	parent := exec.Command("sleep", "1000")
 	locktest.OK(t, parent.Start())
-	read, write := errorPipe(t)
+	read, write := pipe(t)
 	cmd := e.program(t, "lock", "x", "--parent-pid", fmt.Sprint(parent.Process.Pid))
 	cmd.Stderr = write
 	locktest.OK(t, cmd.Start())

@@ -102,10 +102,8 @@ func TestLsExpired(t *testing.T) {
 	if line := strings.Join(strings.Fields(o.stdout), " "); !strings.Contains(line, "other owner (lease over)") || !strings.Contains(line, " 1 (lease over) ") {
 		t.Errorf("%+v", o)
 	}
-	var line display.Line
-	o = invoke(t, "ls", "-q", "-o", "json")
-	if err := json.Unmarshal([]byte(o.stdout), &line); err != nil || !line.Expired || line.Waiting != 1 || line.ExpiredWaiting != 1 {
-		t.Errorf("%v: %+v", err, o)
+	if line := object[display.Line](t, invoke(t, "ls", "-q", "-o", "json")); !line.Expired || line.Waiting != 1 || line.ExpiredWaiting != 1 {
+		t.Errorf("%+v", line)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
@@ -210,6 +211,15 @@ func (o outcome) ends(t *testing.T, code int, parts ...string) {
 	}
 }
 
+// object returns the JSON that an invocation has printed.
+func object[T any](t *testing.T, o outcome) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(o.stdout), &value); err != nil || o.code != 0 {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	return value
+}
+
 // shows checks the exit code, and that standard output contains each of the parts.
 func (o outcome) shows(t *testing.T, code int, parts ...string) {
 	t.Helper()
@@ -275,13 +285,8 @@ type background struct {
 // ends when every process with its write end has ended.
 func start(t *testing.T, ctx context.Context, args ...string) *background {
 	t.Helper()
-	out, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	locktest.OK(t, out.SetReadDeadline(time.Now().Add(testLimit)))
+	out, write := pipe(t)
 	b := &background{out: out, done: make(chan outcome, 1)}
-	t.Cleanup(func() { out.Close() })
 	// Files, as in earnest: a command's pipes would be waited for.
 	stderr := locktest.Must(os.Create(filepath.Join(t.TempDir(), "stderr")))
 	go func() {

@@ -28,12 +28,7 @@ import (
 // process with its write end has ended.
 func launch(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
-	out, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { out.Close() })
-	locktest.OK(t, out.SetReadDeadline(time.Now().Add(testLimit)))
+	out, write := pipe(t)
 	cmd.Stdout = write
 	locktest.OK(t, cmd.Start())
 	locktest.OK(t, write.Close())
@@ -241,12 +236,7 @@ func TestInterruptedDemo(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "demo", "--hold", "10s")
 	// The workers have its standard error: it ends when the last of them does.
-	errs, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer errs.Close()
-	locktest.OK(t, errs.SetReadDeadline(time.Now().Add(testLimit)))
+	errs, write := pipe(t)
 	cmd.Stderr = write
 	out := launch(t, cmd)
 	locktest.OK(t, write.Close())

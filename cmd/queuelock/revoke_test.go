@@ -1,11 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -23,12 +23,9 @@ func TestRevoke(t *testing.T) {
 	}
 	invoke(t, "status", "x").shows(t, 0, "1 was asked to give way ", ": a hotfix waits\n")
 	invoke(t, "ls").shows(t, 0, " (asked)")
-	var report struct {
-		Serving []struct{ Revoked *struct{ Why string } }
-	}
-	o := invoke(t, "status", "x", "-o", "json")
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || report.Serving[0].Revoked == nil || report.Serving[0].Revoked.Why != "a hotfix waits" {
-		t.Errorf("%v: %s", err, o.stdout)
+	report := object[display.Report](t, invoke(t, "status", "x", "-o", "json"))
+	if report.Serving[0].Revoked == nil || report.Serving[0].Revoked.Why != "a hotfix waits" {
+		t.Errorf("%+v", report)
 	}
 	invoke(t, "revoke", "x", "--ticket", "1", "--json").prints(t, 0, `{"entity":"x","reason":"lock","ticket":"1","asked":true,"hears_within_seconds":1800,"has_bell":false}`+"\n")
 	mustBeShort(t, invoke(t, "revoke", "x", "--ticket", "2"), exitFailed, "no holder has this ticket")

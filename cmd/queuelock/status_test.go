@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,14 +32,10 @@ func TestStatus(t *testing.T) {
 			t.Errorf("exit code %d, stdout %q does not have %q", o.code, o.stdout, part)
 		}
 	}
-	o = invoke(t, "status", "x", "--json")
-	var report display.Report
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
-		t.Fatalf("%v: %q", err, o.stdout)
-	}
+	report := object[display.Report](t, invoke(t, "status", "x", "--json"))
 	if len(report.Serving) != 1 || report.Serving[0].Owner != "other owner" || report.Serving[0].Ticket != "1" ||
 		len(report.Waiting) != 1 || report.Waiting[0].Ticket != "2" || report.Waiting[0].Position != 1 || report.Issued != "2" {
-		t.Errorf("report %s", o.stdout)
+		t.Errorf("%+v", report)
 	}
 
 	locktest.OK(t, lock.Release(t.Context()))
@@ -75,13 +70,9 @@ func TestStatusOfSharedLock(t *testing.T) {
 			t.Errorf("row %d is not %s:\n%s", i, want, o.stdout)
 		}
 	}
-	o = invoke(t, "status", "x", "--json")
-	var report display.Report
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
-		t.Fatalf("%v: %q", err, o.stdout)
-	}
+	report := object[display.Report](t, invoke(t, "status", "x", "--json"))
 	if s, w := report.Serving, report.Waiting; len(s) != 1 || !s[0].Shared || len(w) != 2 || *w[0].Shared || !*w[1].Shared || *report.Permits != 0 || *report.Scope != "queue" {
-		t.Errorf("report %s", o.stdout)
+		t.Errorf("%+v", report)
 	}
 	cancel()
 	writer.wait(t)
@@ -135,14 +126,10 @@ func TestStatusKinds(t *testing.T) {
 // TestStatusOfUnusedQueue checks that the status of an unused queue is null.
 func TestStatusOfUnusedQueue(t *testing.T) {
 	newEngine(t)
-	o := invoke(t, "status", "x", "--json")
-	var report map[string]any
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil {
-		t.Fatalf("%v: %q", err, o.stdout)
-	}
+	report := object[map[string]any](t, invoke(t, "status", "x", "--json"))
 	for _, name := range []string{"hold_time", "scope", "permits"} {
 		if value, there := report[name]; value != nil || !there {
-			t.Errorf("%s of a queue never used: %s", name, o.stdout)
+			t.Errorf("%s of a queue never used: %v", name, value)
 		}
 	}
 }

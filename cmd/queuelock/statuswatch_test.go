@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -43,13 +42,9 @@ func TestStatusFormats(t *testing.T) {
 	if o := invoke(t, "status", "x", "-o", "yaml"); o.code != 0 || !strings.HasPrefix(o.stdout, "entity: x\nreason: lock\nstate: held\n") {
 		t.Errorf("%+v", o)
 	}
-	o := invoke(t, "status", "x", "-o", "json")
-	var report display.Report
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || len(report.Serving) != 1 {
-		t.Fatalf("%+v, %v", o, err)
-	}
+	report := object[display.Report](t, invoke(t, "status", "x", "-o", "json"))
 	if h := report.Serving[0]; h.ID == "" || h.Beat == nil || h.Ticket != lock.Ticket().String() {
-		t.Errorf("%s", o.stdout)
+		t.Errorf("%+v", report)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -79,11 +78,10 @@ func TestSweep(t *testing.T) {
 	if o := invoke(t, "sweep", "x"); o.code != 0 || !strings.HasPrefix(o.stdout, "1 queue looked at: removed 0 waiters and 0 holders; 1 request, 1 read unit, 0 write units\n") {
 		t.Errorf("again: %+v", o)
 	}
-	var report sweepReport
 	o = invoke(t, "sweep", "--all", "--json")
-	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != 0 || !strings.Contains(o.stderr, "read unit") ||
+	if report := object[sweepReport](t, o); !strings.Contains(o.stderr, "read unit") ||
 		report.Queues != 4 || report.Waiters != 2 || report.Holders != 2 || len(report.Swept) != 2 || report.ReadUnits < 3 || report.WriteUnits < 4 {
-		t.Errorf("%v: %+v, %+v", err, o, report)
+		t.Errorf("%+v, %+v", o, report)
 	}
 	for _, entity := range []string{"y", "z"} {
 		e.mustBeIdle(t, entity)

@@ -31,8 +31,8 @@ func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, f
 	return func() int { return codeAfter(t, cmd) }
 }
 
-// errorPipe is a standard error that can be read while a program runs.
-func errorPipe(t *testing.T) (read, write *os.File) {
+// pipe is an output of a program that can be read while it runs.
+func pipe(t *testing.T) (read, write *os.File) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -50,14 +50,14 @@ func TestRunReportsWait(t *testing.T) {
 	e := newServer(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
-	quietRead, quietWrite := errorPipe(t)
+	quietRead, quietWrite := pipe(t)
 	quiet := e.waiter(t, queued, quietWrite, "--quiet")
-	noneRead, noneWrite := errorPipe(t)
+	noneRead, noneWrite := pipe(t)
 	none := e.waiter(t, queued, noneWrite, "--progress", "none")
-	brokenRead, brokenWrite := errorPipe(t)
+	brokenRead, brokenWrite := pipe(t)
 	brokenRead.Close()
 	broken := e.waiter(t, queued, brokenWrite)
-	read, write := errorPipe(t)
+	read, write := pipe(t)
 	last := e.waiter(t, queued, write)
 
 	// A busy machine takes more than a second to start them.
@@ -87,7 +87,7 @@ func TestRunReportsWait(t *testing.T) {
 func TestProgressJSON(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
-	read, write := errorPipe(t)
+	read, write := pipe(t)
 	done := make(chan int, 1)
 	go func() {
 		done <- run(t.Context(), []string{"run", "x", "--progress=json", "-w", "100", "--", "true"}, strings.NewReader(""), io.Discard, write)
@@ -120,7 +120,7 @@ func TestSignalAfterLine(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	e.occupied(t, "x")
-	read, write := errorPipe(t)
+	read, write := pipe(t)
 	cmd := e.program(t, "run", "x", "--wait", "forever", "--", "echo", "ran")
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, write
@@ -155,7 +155,7 @@ func TestUnreadReport(t *testing.T) {
 	newEngine(t)
 	out := make(clogged)
 	defer close(out)
-	read, write := errorPipe(t)
+	read, write := pipe(t)
 	done := make(chan int, 1)
 	go func() {
 		done <- run(t.Context(), []string{"run", "x", "--progress=json", "--", "echo", "it runs"}, strings.NewReader(""), write, out)
