@@ -133,7 +133,7 @@ func TestRenewedCredentials(t *testing.T) {
 			} else {
 				queued, lock := e.puts(), e.occupied(t, "x")
 				read, write := pipe(t)
-				go func() { _, _ = bufio.NewReader(read).WriteTo(discard{}) }()
+				go func() { _, _ = io.Copy(io.Discard, read) }()
 				code = e.waiter(t, queued, write)
 				finish = func() { locktest.Release(t, lock) }
 			}
@@ -151,10 +151,6 @@ func TestRenewedCredentials(t *testing.T) {
 		})
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // TestSilentProvider checks how long a provider of credentials is waited for that says nothing, and that it is named.
 func TestSilentProvider(t *testing.T) {

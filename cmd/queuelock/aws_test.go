@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -105,23 +104,6 @@ func TestUnusableTable(t *testing.T) {
 	invoke(t, "create-table", "--table", "other").ends(t, exitUnavailable, "no sort key")
 	invoke(t, "create-table", "--table", "nowhere").prints(t, 0, "table \"nowhere\" is created, and is ready\n")
 	invoke(t, "run", "x", "--table", "nowhere", "--", "true").ends(t, 0)
-}
-
-// TestNoServer checks that an endpoint without a server is reported.
-func TestNoServer(t *testing.T) {
-	s := httptest.NewServer(http.NotFoundHandler())
-	s.Close()
-	shorten(t, &contactLimit, time.Second)
-	for _, wait := range []string{"0", "100ms", "60s"} {
-		begun := time.Now()
-		o := invoke(t, "run", "x", "--wait", wait, "--endpoint", s.URL, "--", "true")
-		if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, "nothing listens at "+s.Listener.Addr().String()) {
-			t.Errorf("--wait %s: exit code %d, stderr %q; want %d and one line", wait, o.code, o.stderr, exitUnavailable)
-		}
-		if took := time.Since(begun); took > testLimit/2 {
-			t.Errorf("--wait %s: it took %v", wait, took)
-		}
-	}
 }
 
 func TestEndpointsOfTheEnvironment(t *testing.T) {

@@ -103,18 +103,6 @@ func (o outcome) differ(t *testing.T) {
 	}
 }
 
-// TestDefaultWait checks that run waits forever unless a flag says otherwise.
-func TestDefaultWait(t *testing.T) {
-	for flags, want := range map[string]waitpolicy.Wait{"": waitpolicy.Forever, "-n": waitpolicy.NoWait, "-w 3": waitpolicy.For(3 * time.Second)} {
-		cmd := newRun()
-		locktest.OK(t, cmd.ParseFlags(strings.Fields(flags)))
-		f := lockFlags{waitFlags: waitFlags{wait: cmd.Flag("wait").Value.String(), nonblock: flags == "-n"}}
-		if got, err := f.waiting(cmd); err != nil || got != want {
-			t.Errorf("%q: %v, %v; want %v", flags, got, err, want)
-		}
-	}
-}
-
 // TestConflict checks the exit code and the text of a busy lock.
 func TestConflict(t *testing.T) {
 	e := newEngine(t)
@@ -143,7 +131,8 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestBusyLine checks that the line about a busy lock fits, however long the names are.
+// TestBusyLine checks that the line about a busy lock fits, however long the names are, and ends with a next step if its holder has
+// no lease.
 func TestBusyLine(t *testing.T) {
 	e := newEngine(t)
 	entity := strings.Repeat("ä very long name ", 50)
@@ -152,25 +141,15 @@ func TestBusyLine(t *testing.T) {
 	if n := len([]rune(strings.TrimSpace(o.stderr))); o.code != exitNotAcquired || n > 160 {
 		t.Errorf("exit code %d, a line of %d characters: %s", o.code, n, o.stderr)
 	}
-}
-
-// TestBusyFailClosed checks that the line about a holder without a lease ends with a next
-// step, however long the names are.
-func TestBusyFailClosed(t *testing.T) {
-	e := newEngine(t)
-	long := strings.Repeat("very/long/name/", 20)
-	for entity, want := range map[string]string{"x": "queuelock status x", "pay roll": "queuelock status", long: "queuelock status"} {
-		e.failClosed(t, queuelock.Key{Entity: entity})
-		o := invoke(t, "run", entity, "-n", "--", "true")
-		mustBeShort(t, o, exitNotAcquired, "is held by other owner (ticket 1)", "without a lease")
-		if !strings.HasSuffix(o.stderr, ": see '"+want+"'\n") {
-			t.Errorf("%s", o.stderr)
-		}
-	}
-	key := queuelock.Key{Entity: "x", Reason: "backup"}
-	e.failClosed(t, key)
-	if o := invoke(t, "run", "x", "--reason", "backup", "-n", "--", "true"); !strings.HasSuffix(o.stderr, " see 'queuelock status x --reason backup'\n") {
-		t.Errorf("%+v", o)
+	for key, want := range map[queuelock.Key]string{
+		{Entity: "x", Reason: "lock"}:                                   "queuelock status x",
+		{Entity: "pay roll", Reason: "lock"}:                            "queuelock status",
+		{Entity: strings.Repeat("very/long/name/", 20), Reason: "lock"}: "queuelock status",
+		{Entity: "x", Reason: "backup"}:                                 "queuelock status x --reason backup",
+	} {
+		e.failClosed(t, key)
+		o := invoke(t, "run", key.Entity, "--reason", key.Reason, "-n", "--", "true")
+		mustBeShort(t, o, exitNotAcquired, "is held by other owner (ticket 1)", "without a lease", ": see '"+want+"'")
 	}
 }
 
@@ -187,14 +166,6 @@ func TestExclusive(t *testing.T) {
 	e.execute(t, "unlock", strings.TrimSpace(o.stdout)).ends(t, 0)
 	if o := invoke(t, "help", "run"); strings.Contains(o.stdout, "--exclusive") {
 		t.Errorf("%s", o.stdout)
-	}
-}
-
-// TestShellText checks that -c runs a text by the shell.
-func TestShellText(t *testing.T) {
-	newEngine(t)
-	if o := invoke(t, "run", "x", "-c", `echo "one $QUEUELOCK_TICKET"; exit 4`); o.code != 4 || o.stdout != "one 1\n" || o.stderr != "" {
-		t.Errorf("%+v", o)
 	}
 }
 

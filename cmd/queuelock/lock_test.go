@@ -261,13 +261,7 @@ func TestLockInterrupted(t *testing.T) {
 			t.Parallel()
 			e := newServer(t)
 			e.keepers(t)
-			e.occupied(t, "x")
-			read, write := pipe(t)
-			cmd := e.program(t, "lock", "x")
-			cmd.Stderr = write
-			locktest.OK(t, cmd.Start())
-			write.Close()
-			expect(t, read, "waiting for \"x\" (lock): position 1")
+			cmd, _ := e.waiting(t, "lock", "x")
 			locktest.OK(t, cmd.Process.Signal(sig))
 			if got := codeAfter(t, cmd); got != code {
 				t.Errorf("exit code %d, want %d", got, code)
@@ -282,15 +276,9 @@ func TestParentOfWaiter(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	e.keepers(t)
-	e.occupied(t, "x")
 	parent := exec.Command("sleep", "1000")
 	locktest.OK(t, parent.Start())
-	read, write := pipe(t)
-	cmd := e.program(t, "lock", "x", "--parent-pid", fmt.Sprint(parent.Process.Pid))
-	cmd.Stderr = write
-	locktest.OK(t, cmd.Start())
-	write.Close()
-	expect(t, read, "waiting for \"x\" (lock): position 1")
+	cmd, read := e.waiting(t, "lock", "x", "--parent-pid", fmt.Sprint(parent.Process.Pid))
 	locktest.OK(t, parent.Process.Kill())
 	_ = parent.Wait()
 	if code := codeAfter(t, cmd); code != 128+int(syscall.SIGTERM) {

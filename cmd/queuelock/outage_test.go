@@ -179,6 +179,14 @@ func TestPatienceOfTries(t *testing.T) {
 			mustBeShort(t, o, exitUnavailable, says)
 		}
 	}
+	shorten(t, &contactLimit, time.Second)
+	for _, wait := range []string{"100ms", "60s"} { // others try longer, but not for all of a long wait
+		begun := time.Now()
+		mustBeShort(t, invoke(t, "run", "x", "--wait", wait, "--endpoint", closed.URL, "--", "true"), exitUnavailable, "nothing listens at")
+		if took := time.Since(begun); took > testLimit/2 {
+			t.Errorf("--wait %s: it took %v", wait, took)
+		}
+	}
 }
 
 // TestSettingsFlags checks the flags and variables that name a region, a table and its keys.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
@@ -180,34 +180,22 @@ func TestDemoJSON(t *testing.T) {
 		}
 	}
 	decoder := json.NewDecoder(&stdout)
-	var got map[string]any
+	decoder.DisallowUnknownFields()
+	var got demo.Report
 	locktest.OK(t, decoder.Decode(&got))
 	if err := decoder.Decode(&struct{}{}); err != io.EOF {
 		t.Errorf("there is more than one object: %v", err)
 	}
-	names := []string{
-		"crashes", "fifo_inversions", "grants", "handoff_ms", "overlaps", "rcu_per_cycle", "recovered",
-		"recovery_seconds", "requests_per_cycle", "rounds", "token_regressions", "wall_seconds", "wcu_per_cycle", "workers",
-	}
-	if found := slices.Sorted(maps.Keys(got)); !slices.Equal(found, names) {
-		t.Errorf("fields %v, want %v", found, names)
-	}
-	for name, want := range map[string]any{
-		"workers": 3.0, "rounds": 2.0, "grants": 6.0, "overlaps": 0.0, "fifo_inversions": 0.0,
-		"token_regressions": 0.0, "crashes": 1.0, "recovered": true,
-	} {
-		if got[name] != want {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
+	for _, n := range []float64{got.RecoverySeconds, got.RequestsPerCycle, got.RCUPerCycle, got.WCUPerCycle, got.WallSeconds, *got.HandOff.P50, *got.HandOff.P99} {
+		if n <= 0 {
+			t.Errorf("a measure is %v in %+v", n, got)
 		}
 	}
-	for _, name := range []string{"recovery_seconds", "requests_per_cycle", "rcu_per_cycle", "wcu_per_cycle", "wall_seconds"} {
-		if n, ok := got[name].(float64); !ok || n <= 0 {
-			t.Errorf("%s is %v, want more than 0", name, got[name])
-		}
-	}
-	handOff, _ := got["handoff_ms"].(map[string]any)
-	if p50, ok := handOff["p50"].(float64); !ok || p50 <= 0 || len(handOff) != 2 {
-		t.Errorf("handoff_ms is %v", got["handoff_ms"])
+	want := demo.Report{Workers: 3, Rounds: 2, Grants: 6, Crashes: 1, Recovered: true}
+	want.RecoverySeconds, want.HandOff, want.RequestsPerCycle, want.WCUPerCycle = got.RecoverySeconds, got.HandOff, got.RequestsPerCycle, got.WCUPerCycle
+	want.RCUPerCycle, want.WallSeconds = got.RCUPerCycle, got.WallSeconds
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

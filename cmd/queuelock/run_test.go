@@ -72,6 +72,9 @@ func TestRunEnvironment(t *testing.T) {
 	if got, want := out.String(), "1 a b/c why\ninput"; code != 0 || got != want {
 		t.Errorf("exit code %d, stdout %q; want 0, %q", code, got, want)
 	}
+	if o := invoke(t, "run", "y", "-c", `echo "one $QUEUELOCK_TICKET"; exit 4`); o.code != 4 || o.stdout != "one 1\n" || o.stderr != "" {
+		t.Errorf("a text of the shell: %+v", o)
+	}
 	if got, want := errs.String(), "wrong\n"; got != want {
 		t.Errorf("stderr %q, want %q", got, want)
 	}
@@ -127,18 +130,6 @@ func fifo(t *testing.T) string {
 func openFIFO(t *testing.T) {
 	t.Helper()
 	locktest.OK(t, os.WriteFile(os.Getenv("QUEUELOCK_TEST_FIFO"), []byte("go on\n"), 0))
-}
-
-// TestRunWaits checks that run waits for its turn.
-func TestRunWaits(t *testing.T) {
-	e := newEngine(t)
-	queued := e.puts()
-	lock := e.occupied(t, "x")
-	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "sh", "-c", "echo $QUEUELOCK_TICKET")
-	<-queued
-	locktest.OK(t, lock.Release(t.Context()))
-	b.expect(t, "2\n")
-	b.wait(t).ends(t, 0)
 }
 
 // mustEnd fails the test unless every process with the output ends.

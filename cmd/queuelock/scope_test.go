@@ -30,13 +30,17 @@ func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.Acq
 	locktest.OK(t, lock.Release(t.Context()))
 }
 
-// TestRunScopes checks that run takes a lock of any scope.
+// TestRunScopes checks that run takes a lock of any scope, and that its first use sets the scope.
 func TestRunScopes(t *testing.T) {
 	for name, scope := range scopes {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
+			invoke(t, "run", "x", "--scope", name, "--", "true").ends(t, 0)
+			if got := e.state(t, "x").Scope; got != scope {
+				t.Errorf("--scope %s makes a queue of %v", name, got)
+			}
 			use(t, e.ofScope(t, scope), "x")
-			invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "2\n")
+			invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "3\n")
 			for other := range scopes {
 				o := invoke(t, "run", "x", "--scope", other, "--wait", "1s", "--", "echo", "ran")
 				if other == name {
@@ -53,19 +57,6 @@ func TestRunScopes(t *testing.T) {
 			}
 			e.mustBeIdle(t, "x")
 		})
-	}
-}
-
-// TestRunSetsScope checks that the first use by run sets the scope.
-func TestRunSetsScope(t *testing.T) {
-	for name, scope := range scopes {
-		e := newEngine(t)
-		if o := invoke(t, "run", "x", "--scope", name, "--", "true"); o.code != 0 {
-			t.Errorf("%s: %+v", name, o)
-		}
-		if got := e.state(t, "x").Scope; got != scope {
-			t.Errorf("--scope %s makes a queue of %v", name, got)
-		}
 	}
 }
 

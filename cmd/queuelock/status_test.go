@@ -22,6 +22,12 @@ func TestStatus(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
 	invoke(t, "status", "x").prints(t, 0, "\"x\" (lock): no such queue in table \"queuelock\": it was never used, or has another name (see 'queuelock ls')\n")
+	unused := object[map[string]any](t, invoke(t, "status", "x", "--json"))
+	for _, name := range []string{"hold_time", "scope", "permits"} {
+		if value, there := unused[name]; value != nil || !there {
+			t.Errorf("%s of a queue never used: %v", name, value)
+		}
+	}
 	lock := e.occupied(t, "x")
 	b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "true")
 	<-queued
@@ -119,17 +125,6 @@ func TestStatusKinds(t *testing.T) {
 		invoke(t, "status", "x").prints(t, 0, idle)
 		if o := invoke(t, "status", "x", "--json"); !strings.Contains(o.stdout, `"scope":"`+display.Scope(test.scope)+`","permits":`) || strings.Contains(o.stdout, `"permits":3`) != (of != "") {
 			t.Errorf("%+v", o)
-		}
-	}
-}
-
-// TestStatusOfUnusedQueue checks that the status of an unused queue is null.
-func TestStatusOfUnusedQueue(t *testing.T) {
-	newEngine(t)
-	report := object[map[string]any](t, invoke(t, "status", "x", "--json"))
-	for _, name := range []string{"hold_time", "scope", "permits"} {
-		if value, there := report[name]; value != nil || !there {
-			t.Errorf("%s of a queue never used: %v", name, value)
 		}
 	}
 }

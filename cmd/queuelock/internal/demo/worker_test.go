@@ -65,27 +65,7 @@ func testAssignment(table string, last int) Assignment {
 	return Assignment{Table: table, Entity: "x", Owner: "worker 1", First: 1, Last: last, Hold: 700 * time.Millisecond, TTL: 2 * time.Second, WaiterTTL: 2 * time.Second}
 }
 
-// TestWorkerReports checks that a worker reports its events, and what it has used.
-func TestWorkerReports(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		in, stop := input(t, testAssignment(table.Name(), 2))
-		var out bytes.Buffer
-		locktest.OK(t, Work(t.Context(), table.Client("worker"), unused, in, &out))
-		stop.Close()
-		synctest.Wait()
-		all := records(t, &out)
-		want := []turns.Kind{turns.Ready, turns.Asked, turns.Took, turns.Granted, turns.Ended, turns.Released, turns.Asked, turns.Took, turns.Granted, turns.Ended, turns.Released, turns.Done}
-		if diff := cmp.Diff(want, kinds(all)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		if used := all[len(all)-1].Usage; used != turns.Usage(unused()) {
-			t.Errorf("it used %+v", used)
-		}
-	})
-}
-
-// TestWaitingWorker checks that a worker that waits reports its row.
+// TestWaitingWorker checks that a worker that waits reports its events, its row, and what it has used.
 func TestWaitingWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
@@ -116,6 +96,9 @@ func TestWaitingWorker(t *testing.T) {
 		}
 		if p := a.Places[0]; a.Asked > a.Took || a.Took > p.Stood || p.Stood > a.Granted || a.Granted > a.Ended {
 			t.Errorf("instants out of order: %+v", a)
+		}
+		if used := all[len(all)-1].Usage; used != turns.Usage(unused()) {
+			t.Errorf("it used %+v", used)
 		}
 		if n := len(all) - len(got); n != 1 {
 			t.Errorf("%d renewals of the row, want 1", n)

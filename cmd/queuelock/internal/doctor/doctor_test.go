@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -42,19 +43,17 @@ func check(t *testing.T, s doctor.Subject, f func(context.Context, doctor.Subjec
 	return results
 }
 
-// only checks that the named checks have that status, and all others are right.
-func only(t *testing.T, results map[string]doctor.Result, status doctor.Status, names ...string) {
+// are checks that the named checks have these statuses, and all others are right.
+func are(t *testing.T, results map[string]doctor.Result, statuses map[string]doctor.Status) {
 	t.Helper()
-	wrong := map[string]bool{}
-	for _, name := range names {
-		wrong[name] = true
-		if got := results[name]; got.Status != status {
-			t.Errorf("%s: %v, want %s", name, got, status)
+	for name := range statuses {
+		if _, ok := results[name]; !ok {
+			t.Errorf("there is no %s", name)
 		}
 	}
 	for name, r := range results {
-		if !wrong[name] && r.Status != doctor.OK {
-			t.Errorf("%v", r)
+		if want := cmp.Or(statuses[name], doctor.OK); r.Status != want {
+			t.Errorf("%v, want %s", r, want)
 		}
 	}
 }
@@ -64,40 +63,38 @@ func TestCheck(t *testing.T) {
 	now := func(offset time.Duration) queuelocktest.Option {
 		return queuelocktest.WithClock(func() time.Time { return time.Now().Add(offset) })
 	}
+	type found = map[string]doctor.Status
 	for name, test := range map[string]struct {
-		opts   []queuelocktest.Option
-		change func(*doctor.Subject)
-		status doctor.Status
-		names  []string
+		opt  queuelocktest.Option
+		want found
 	}{
-		"nothing":         {},
-		"no TTL":          {opts: []queuelocktest.Option{queuelocktest.WithTTLAttribute("other")}, status: doctor.Warning, names: []string{"ttl"}},
-		"far away":        {opts: []queuelocktest.Option{queuelocktest.WithLatency(80 * time.Millisecond)}, status: doctor.Warning, names: []string{"round trip"}},
-		"clock behind":    {opts: []queuelocktest.Option{now(2 * time.Minute)}, status: doctor.Failed, names: []string{"clock"}},
-		"clock ahead":     {opts: []queuelocktest.Option{now(-2 * time.Minute)}, status: doctor.Failed, names: []string{"clock"}},
-		"clock off a bit": {opts: []queuelocktest.Option{now(10 * time.Second)}},
-		"other keys":      {change: func(s *doctor.Subject) { s.SortKey = "range" }, status: doctor.Failed, names: []string{"keys"}},
+		"nothing":         {now(0), nil},
+		"no TTL":          {queuelocktest.WithTTLAttribute("other"), found{"ttl": doctor.Warning}},
+		"far away":        {queuelocktest.WithLatency(80 * time.Millisecond), found{"round trip": doctor.Warning}},
+		"clock behind":    {now(2 * time.Minute), found{"clock": doctor.Failed}},
+		"clock ahead":     {now(-2 * time.Minute), found{"clock": doctor.Failed}},
+		"clock off a bit": {now(10 * time.Second), nil},
+		"no dates":        {queuelocktest.WithoutDate(), found{"dates": doctor.Warning, "clock": doctor.Skipped}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, test.opts...)
-				s := subject(table)
-				if test.change != nil {
-					test.change(&s)
-					results := map[string]doctor.Result{}
-					_ = doctor.Check(t.Context(), s, func(r doctor.Result) { results[r.Name] = r })
-					if results["keys"].Status != doctor.Failed {
-						t.Errorf("%v", results)
-					}
-					return
-				}
-				only(t, check(t, s, doctor.Check), test.status, test.names...)
+				table := queuelocktest.NewTable(t, test.opt)
+				are(t, check(t, subject(table), doctor.Check), test.want)
 				if len(table.Items()) != 0 {
 					t.Errorf("it has written %v", table.Items())
 				}
 			})
 		})
 	}
+	synctest.Test(t, func(t *testing.T) { // other keys, with which no request succeeds
+		s := subject(queuelocktest.NewTable(t))
+		s.SortKey = "range"
+		results := map[string]doctor.Result{}
+		_ = doctor.Check(t.Context(), s, func(r doctor.Result) { results[r.Name] = r })
+		if results["keys"].Status != doctor.Failed {
+			t.Errorf("%v", results)
+		}
+	})
 }
 
 // TestThrottling checks that throttled requests are a warning that names the limit, also if the SDK's next attempt is
@@ -109,23 +106,13 @@ func TestThrottling(t *testing.T) {
 				table := queuelocktest.NewTable(t)
 				table.Inject(queuelocktest.Throttle(event.Account).Of("GetItem").Times(2))
 				results := check(t, subject(table), f)
-				only(t, results, doctor.Warning, "throttling")
+				are(t, results, map[string]doctor.Status{"throttling": doctor.Warning})
 				if found := results["throttling"].Found; !strings.Contains(found, "2 attempts by the limit of the account") {
 					t.Errorf("found %q", found)
 				}
 			})
 		})
 	}
-}
-
-// TestDates checks that answers without a Date header are reported.
-func TestDates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		results := check(t, subject(queuelocktest.NewTable(t, queuelocktest.WithoutDate())), doctor.Check)
-		if results["dates"].Status != doctor.Warning || results["clock"].Status != doctor.Skipped {
-			t.Errorf("%v", results)
-		}
-	})
 }
 
 // TestNoTable checks that a missing table is a result, and an engine that does not answer
@@ -188,7 +175,7 @@ func TestWorker(t *testing.T) {
 				delete(results, name)
 			}
 		}
-		only(t, results, doctor.Warning, "rights to observe")
+		are(t, results, map[string]doctor.Status{"rights to observe": doctor.Warning})
 		if skipped == 0 || len(results) < 10 {
 			t.Errorf("%d were skipped, and these not: %v", skipped, results)
 		}
@@ -200,7 +187,7 @@ func TestDeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 		results := check(t, subject(table), doctor.Deep)
-		only(t, results, doctor.OK)
+		are(t, results, nil)
 		if len(results) != 10 || len(table.Items()) != 0 {
 			t.Errorf("%d results, %d items are left", len(results), len(table.Items()))
 		}
