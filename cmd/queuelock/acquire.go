@@ -96,11 +96,7 @@ func (f *lockFlags) look(ctx context.Context, client *queuelock.Client, wait wai
 }
 
 func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan, signals <-chan os.Signal) (*turn, error) {
-	begun, wait := time.Now(), p.wait
-	style, err := f.style(cmd.ErrOrStderr())
-	if err != nil {
-		return nil, err
-	}
+	begun, wait, style := time.Now(), p.wait, f.style(cmd.ErrOrStderr())
 	if err := f.contact(cmd, client, wait, signals); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,23 +14,11 @@ import (
 	"github.com/queuelock/queuelock"
 )
 
-// reason is the value of --reason. Given, it is not empty: the variable of a script that is
+// addReason adds --reason. Given, it is not empty: the variable of a script that is
 // not set would name the lock of another reason.
-type reason string
-
 func addReason(flags *pflag.FlagSet, text *string) {
-	flags.Var((*reason)(text), "reason", `what the lock is for (default "lock")`)
-}
-
-func (r *reason) String() string { return string(*r) }
-func (r *reason) Type() string   { return "reason" }
-
-func (r *reason) Set(text string) error {
-	if text == "" {
-		return errors.New("it is empty")
-	}
-	*r = reason(text)
-	return nil
+	flags.StringVar(text, "reason", "", `what the lock is for (default "lock")`)
+	needs(flags, "reason", "name what the lock is for, or leave the flag out", func() bool { return *text != "" })
 }
 
 // checkArguments asks the library what it thinks of a configuration, and of a key if one is given:
@@ -92,6 +80,7 @@ func (c choices) String() string {
 // completion know them.
 func (c choices) addFlag(cmd *cobra.Command, value *string, name, short, usage string) {
 	cmd.Flags().StringVarP(value, name, short, c[0], usage+": "+c.String())
+	needs(cmd.Flags(), name, "need "+c.String(), func() bool { return slices.Contains(c, *value) })
 	offer(cmd, name, cobra.FixedCompletions(c, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -115,20 +104,21 @@ func within[T int | int64 | float64 | time.Duration](
 		flag.DefValue = "0" // which is not shown
 	}
 	holds := func(v T) bool { return v >= least && (v <= most || most == 0) } // NaN does not
-	needs := fmt.Sprintf("need a number from %s to %s", textOf(least), textOf(most))
+	text := fmt.Sprintf("need a number from %s to %s", textOf(least), textOf(most))
 	if most == 0 {
-		needs = "need a number of at least " + textOf(least)
+		text = "need a number of at least " + textOf(least)
 	}
-	switch _, isTime := any(value).(*time.Duration); {
+	isTime := flag.Value.Type() == "duration"
+	switch {
 	case !holds(usual):
-		needs += "; leave it out for none"
+		text += "; leave it out for none"
 	case isTime && usual > 0:
-		needs += ", such as " + textOf(usual)
+		text += ", such as " + textOf(usual)
 	}
-	if flag.Value.Type() == "duration" {
-		needs = strings.Replace(needs, "number", "duration", 1)
+	if isTime {
+		text = strings.Replace(text, "number", "duration", 1)
 	}
-	flag.Value = bounded{flag.Value, func() bool { return holds(*value) }, boundsError(needs)}
+	needs(flags, name, text, func() bool { return holds(*value) })
 }
 
 func textOf[T any](v T) string {
@@ -138,19 +128,25 @@ func textOf[T any](v T) string {
 	return fmt.Sprint(v)
 }
 
-type bounded struct {
-	pflag.Value
-	holds func() bool
-	needs boundsError
+// needs lets a flag refuse what is given unless that holds. The text says what is needed.
+func needs(flags *pflag.FlagSet, name, text string, holds func() bool) {
+	flag := flags.Lookup(name)
+	flag.Value = checked{flag.Value, holds, needed(text)}
 }
 
-type boundsError string
+type checked struct {
+	pflag.Value
+	holds  func() bool
+	needed needed
+}
 
-func (b boundsError) Error() string { return string(b) }
+type needed string
 
-func (b bounded) Set(text string) error {
-	if err := b.Value.Set(text); err != nil || b.holds() {
+func (n needed) Error() string { return string(n) }
+
+func (c checked) Set(text string) error {
+	if err := c.Value.Set(text); err != nil || c.holds() {
 		return err
 	}
-	return b.needs
+	return c.needed
 }

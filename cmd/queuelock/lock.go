@@ -175,7 +175,7 @@ func (f *keepFlags) startKeeper(cmd *cobra.Command, args []string) (*startedKeep
 		return nil, err
 	}
 	flags := []string{keeperName}
-	if style, _ := f.style(cmd.ErrOrStderr()); f.progress == "auto" && style == progress.Plain {
+	if f.progress == "auto" && f.style(cmd.ErrOrStderr()) == progress.Plain {
 		flags = append(flags, "--progress=plain") // the keeper is in no job of a shell
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) { flags = append(flags, "--"+flag.Name+"="+flag.Value.String()) })

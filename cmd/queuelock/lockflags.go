@@ -117,17 +117,11 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		return p, err
 	}
 	p.options = append(p.options, policy...)
-	if _, err := f.style(nil); err != nil {
-		return p, err
-	}
 	owner, err := f.ownerOf(cmd)
 	if err != nil {
 		return p, err
 	}
-	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner})
-	if p.cfg.Scope, err = parseScope(f.scope); err != nil {
-		return p, err
-	}
+	p.cfg = f.config(queuelock.Config{TTL: f.ttl, Owner: owner, Scope: scopes[f.scope]})
 	for _, key := range f.keys {
 		switch {
 		case key.Entity == "":

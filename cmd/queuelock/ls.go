@@ -84,9 +84,6 @@ func addRate(flags *pflag.FlagSet, rate *float64) {
 }
 
 func (f *lsFlags) run(cmd *cobra.Command, prefix string) error {
-	if !slices.Contains(outputs, f.output) {
-		return usagef("-o %s: need %v", f.output, outputs)
-	}
 	ctx, stop := signalContext(cmd.Context())
 	defer stop()
 	o, err := f.openTable(ctx, cmd.ErrOrStderr())

@@ -135,10 +135,13 @@ func plainly(cmd *cobra.Command, err error) error {
 	}
 	name, value, kind := "--"+wrong.GetFlag().Name, wrong.GetValue(), wrong.GetFlag().Value.Type()
 	given, needs := name+" "+clip(value, 40), ""
-	bounds, outside := errors.AsType[boundsError](err)
+	if value == "" {
+		given = name + " is empty"
+	}
+	known, refused := errors.AsType[needed](err)
 	switch {
-	case outside:
-		needs = string(bounds)
+	case refused:
+		needs = string(known)
 	case kind == "duration":
 		needs = "need a duration such as 5s"
 		if plainSeconds.MatchString(value) {
@@ -150,8 +153,6 @@ func plainly(cmd *cobra.Command, err error) error {
 		needs = "need a whole number"
 	case kind == "float64":
 		needs = "need a number"
-	case kind == "reason":
-		given, needs = name+" is empty", "name what the lock is for, or leave the flag out"
 	default:
 		return usagef("%w%s", err, see)
 	}

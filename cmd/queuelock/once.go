@@ -39,10 +39,7 @@ func (f *runFlags) runOnce(cmd *cobra.Command, client *queuelock.Client, p plan,
 	if err := f.contact(cmd, client, p.wait, signals); err != nil {
 		return err
 	}
-	style, err := f.style(cmd.ErrOrStderr())
-	if err != nil {
-		return err
-	}
+	style := f.style(cmd.ErrOrStderr())
 	value, err := f.computed(cmd, client, p, style, signals)
 	_, own := errors.AsType[*exitError](err)
 	switch {

@@ -134,7 +134,7 @@ func (f *runFlags) title() string {
 // tookDash is the name of a flag whose value is "--", or empty. Where there is
 // no other "--", it was meant to begin the command.
 func tookDash(cmd *cobra.Command) string {
-	for _, name := range []string{"wait", "reason", "scope", "data", "owner", "progress", "command", "table", "endpoint"} {
+	for _, name := range []string{"wait", "reason", "data", "owner", "command", "table", "endpoint"} {
 		if cmd.Flag(name).Value.String() == "--" {
 			return name
 		}

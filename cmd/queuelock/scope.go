@@ -22,14 +22,6 @@ func addScope(cmd *cobra.Command, name *string) {
 	scopeNames.addFlag(cmd, name, "scope", "", "the counter of the tickets")
 }
 
-func parseScope(name string) (ticket.Scope, error) {
-	scope, ok := scopes[name]
-	if !ok {
-		return 0, usagef("--scope %s: need %v", name, scopeNames)
-	}
-	return scope, nil
-}
-
 // mismatched is the error of a queue of another kind in one line that names the flag of
 // its kind. Any other error is left as it is.
 func mismatched(err error) error {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -169,10 +168,7 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	print, err := f.printer(s)
-	if err != nil {
-		return err
-	}
+	print := f.printer(s)
 	o, err := f.open(cmd.Context(), s.key, queuelock.Config{ItemPrefix: f.itemPrefix})
 	if err != nil {
 		return err
@@ -209,15 +205,12 @@ func (f *statusFlags) result(state *queue.State) error {
 type printer func(io.Writer, *queue.State) error
 
 // printer returns the function that prints a state in the format that is asked for.
-func (f *statusFlags) printer(s *subject) (printer, error) {
-	if !slices.Contains(outputs, f.output) {
-		return nil, usagef("-o %s: need %v", f.output, outputs)
-	}
+func (f *statusFlags) printer(s *subject) printer {
 	if write, ok := display.Machine[f.output]; ok {
-		return func(w io.Writer, state *queue.State) error { return write(w, display.NewReport(state)) }, nil
+		return func(w io.Writer, state *queue.State) error { return write(w, display.NewReport(state)) }
 	}
 	options := display.Options{Name: s.name, None: s.none, Evict: s.evict, Wide: f.output == "wide"}
-	return func(w io.Writer, state *queue.State) error { return display.Table(w, state, options) }, nil
+	return func(w io.Writer, state *queue.State) error { return display.Table(w, state, options) }
 }
 
 const keyForms = `need NAME=TEXT, NAME:N=NUMBER, or JSON such as {"id":{"S":"7"}}`

@@ -9,7 +9,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 type templateFlags struct {
@@ -76,26 +75,23 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	if err := forIAM(cmd, format); err != nil {
 		return err
 	}
-	role, ok := template.Find(f.role)
-	scope, err := parseScope(f.scope)
+	role, _ := template.Find(f.role)
 	switch {
 	case strings.HasPrefix(f.table, "arn:"):
 		return usagef("--table %.40s: need the name of the table, not its ARN", f.table)
-	case !ok:
-		return usagef("--role %.40s: need %v", f.role, roleNames)
 	case f.account != "" && !accountID.MatchString(f.account):
 		return usagef("--account %.40s: need the 12 digits of an AWS account", f.account)
 	case f.region != "" && !regionName.MatchString(f.region):
 		return usagef("--region %.40q: need a region such as eu-north-1", f.region)
-	case err != nil:
-		return err
 	}
-	if scope == ticket.ScopeTable {
+	if f.scope == "table" {
 		c.CounterKey = "ticket-master"
 	}
-	if c.Tags, err = parseTags(f.tags); err != nil {
+	tags, err := parseTags(f.tags)
+	if err != nil {
 		return err
 	}
+	c.Tags = tags
 	text := template.Text(format, c)
 	if format == "iam" {
 		text = template.IAM(c, role, f.region, f.account)

@@ -16,24 +16,18 @@ import (
 )
 
 // progressStyles are the styles that --progress names. The style of "auto" is found out.
-var progressStyles = map[string]progress.Style{
-	"auto": progress.None, "plain": progress.Plain, "json": progress.JSON, "none": progress.None,
-}
+var progressStyles = map[string]progress.Style{"plain": progress.Plain, "json": progress.JSON, "none": progress.None}
 
-func (f *lockFlags) style(out io.Writer) (progress.Style, error) {
-	style, ok := progressStyles[f.progress]
-	switch {
-	case !ok:
-		return progress.None, usagef("--progress %s: need %v", f.progress, progressNames)
+func (f *lockFlags) style(out io.Writer) progress.Style {
+	switch file, ok := direct(out).(*os.File); {
 	case f.quiet:
-		return progress.None, nil
+		return progress.None
 	case f.progress != "auto":
-		return style, nil
+		return progressStyles[f.progress]
+	case ok && screen.Of(file) != nil && inForeground(file):
+		return progress.Screen
 	}
-	if file, ok := direct(out).(*os.File); ok && screen.Of(file) != nil && inForeground(file) {
-		return progress.Screen, nil
-	}
-	return progress.Plain, nil
+	return progress.Plain
 }
 
 func (f *lockFlags) reporter(ctx context.Context, cmd *cobra.Command, style progress.Style, wait waitpolicy.Wait) *progress.Reporter {

@@ -167,7 +167,7 @@ func TestWrongInput(t *testing.T) {
 		{"status x --tabel y", "unknown flag: --tabel: see 'queuelock status --help'", 0},
 		{"status x -z", "unknown shorthand flag: 'z' in -z: see", 0},
 		{"status x --table 'x y'", "\"x y\": need 3 to 255", 0},
-		{"status x -o xml", "-o xml: need table, wide, json or yaml", 0},
+		{"status x -o xml", "--output xml: need table, wide, json or yaml", 0},
 		{"status x --json -o yaml", "--json and -o yaml exclude each other", 0},
 		{"status x --watch --interval 1ms", "--interval", 0},
 		{"status x --interval 5s", "--interval is only for --watch", 0},
