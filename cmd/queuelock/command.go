@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -59,30 +60,21 @@ type processFlags struct {
 func (p *processFlags) addFlags(cmd *cobra.Command) {
 	within(cmd.Flags(), &p.killAfter, "kill-after", "", 5*time.Second, 0, maxKillAfter, fmt.Sprintf("from SIGTERM to SIGKILL; if given, also from a SIGTERM to run; after a loss 3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)))
 	cmd.Flags().BoolVarP(&p.leave, "no-wait-children", "o", false, "release when COMMAND ends, whatever it has left running")
-	cmd.Flags().StringVar(&p.onRevoke, "on-revoke", "", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM: at once on one host, else up to half of --ttl later")
+	addSignal(cmd.Flags(), &p.onRevoke, &p.revoke, "on-revoke", "the `SIGNAL` for COMMAND once another asks it to give way, such as TERM: at once on one host, else up to half of --ttl later")
 }
 
-func (p *processFlags) check(cmd *cobra.Command) error {
-	p.bounded = cmd.Flags().Changed("kill-after")
-	return chooseSignal(&p.revoke, "--on-revoke", p.onRevoke)
-}
-
-// chooseSignal takes the signal that a flag names, if any: one that run passes on.
-func chooseSignal(chosen *syscall.Signal, flag, text string) error {
-	if text == "" {
-		return nil
-	}
-	name := "SIG" + strings.TrimPrefix(strings.ToUpper(text), "SIG")
-	var names []string
+// addSignal adds a flag that names one of the signals that run passes on, if any.
+func addSignal(flags *pflag.FlagSet, text *string, chosen *syscall.Signal, name, usage string) {
+	known, names := map[string]syscall.Signal{}, []string{}
 	for _, sig := range append([]os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, userSignals...) {
-		is := signalName(sig.(syscall.Signal))
-		if is == name {
-			*chosen = sig.(syscall.Signal)
-			return nil
-		}
-		names = append(names, strings.TrimPrefix(is, "SIG"))
+		short := strings.TrimPrefix(signalName(sig.(syscall.Signal)), "SIG")
+		known[short], names = sig.(syscall.Signal), append(names, short)
 	}
-	return usagef("%s %s: need one of %s", flag, clip(text, 20), strings.Join(names, ", "))
+	flags.StringVar(text, name, "", usage)
+	needs(flags, name, "need one of "+strings.Join(names, ", "), func() (ok bool) {
+		*chosen, ok = known[strings.TrimPrefix(strings.ToUpper(*text), "SIG")]
+		return ok || *text == ""
+	})
 }
 
 // revoked passes on that the command is to give way. The lock is released when it has ended, as always.

@@ -60,7 +60,7 @@ Exit codes:
 func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	within(cmd.Flags(), &f.MaxHold, "max-hold", "", defaultMaxHold, 0, 0, "release the lock after so long; 0: never")
 	within(cmd.Flags(), &f.ParentPid, "parent-pid", "", 0, 0, 0, "leave the queue or release when process `PID` has ended, such as $$")
-	cmd.Flags().StringVar(&f.onLost, "on-lost", "", "the `SIGNAL` for that process once the lock is lost, such as TERM")
+	addSignal(cmd.Flags(), &f.onLost, &f.lost, "on-lost", "the `SIGNAL` for that process once the lock is lost, such as TERM")
 	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
 	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")
@@ -83,9 +83,6 @@ func (f *keepFlags) arguments(args []string) error {
 		return usagef("--on-lost %s: Windows has no signals for other processes; use 'queuelock check'", clip(f.onLost, 20))
 	case f.ParentPid > 0 && !keeper.Running(f.ParentPid):
 		return usagef("--parent-pid %d: there is no such process", f.ParentPid)
-	}
-	if err := chooseSignal(&f.lost, "--on-lost", f.onLost); err != nil {
-		return err
 	}
 	for _, entity := range args {
 		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})

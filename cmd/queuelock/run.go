@@ -143,9 +143,7 @@ func tookDash(cmd *cobra.Command) string {
 }
 
 func (f *runFlags) run(cmd *cobra.Command) error {
-	if err := f.processFlags.check(cmd); err != nil {
-		return err
-	}
+	f.bounded = cmd.Flags().Changed("kill-after")
 	if err := f.checkOnce(cmd); err != nil {
 		return err
 	}
