@@ -161,8 +161,7 @@ func TestSilentProvider(t *testing.T) {
 	t.Setenv("AWS_REGION", "eu-central-1")
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://"+silent.Addr().String()+"/role")
 	begun := time.Now()
-	o := invoke(t, "run", "x", "-n", "--", "true")
-	mustBeShort(t, o, exitUnavailable, "no AWS credentials within 300ms from the provider of AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	mustBeShort(t, invoke(t, "run", "x", "-n", "--", "true"), exitUnavailable, "no AWS credentials within 300ms from the provider of AWS_CONTAINER_CREDENTIALS_FULL_URI")
 	if took := time.Since(begun); took > 3*time.Second {
 		t.Errorf("it took %v", took)
 	}

@@ -96,8 +96,7 @@ func TestUnusableTable(t *testing.T) {
 	} {
 		for _, command := range []string{"run x --table " + table + " -- true", "status x --table " + table, "evict x --ticket 1 --table " + table} {
 			t.Run(command, func(t *testing.T) {
-				o := invoke(t, strings.Fields(command)...)
-				mustBeShort(t, o, exitUnavailable, parts...)
+				mustBeShort(t, invoke(t, strings.Fields(command)...), exitUnavailable, parts...)
 			})
 		}
 	}

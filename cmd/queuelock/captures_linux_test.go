@@ -89,9 +89,7 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 	t.Helper()
 	client := func(owner string) *queuelock.Client {
 		c := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{Owner: owner}))
-		if _, err := c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "clock"}); err != nil { // it knows the time from now on
-			t.Fatal(err)
-		}
+		locktest.Must(c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "clock"})) // it knows the time from now on
 		t.Cleanup(func() { _ = c.Close(context.Background()) })
 		return c
 	}
@@ -168,10 +166,7 @@ func (s *capturedScene) history() string {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var working sync.WaitGroup
 	for _, owner := range []string{"cart-1", "cart-2", "cart-3"} {
-		c, err := queuelock.New(s.e.db, "queuelock", queuelock.Config{Owner: owner})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		c := locktest.Must(queuelock.New(s.e.db, "queuelock", queuelock.Config{Owner: owner}))
 		s.t.Cleanup(func() { _ = c.Close(context.Background()) })
 		working.Go(func() {
 			for ctx.Err() == nil {

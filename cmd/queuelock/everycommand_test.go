@@ -12,9 +12,7 @@ import (
 func TestEveryCommand(t *testing.T) {
 	e := newEngine(t)
 	e.keepers(t)
-	if o := invoke(t, "run", "x", "--", "echo"); o.code != 0 {
-		t.Fatal(o)
-	}
+	invoke(t, "run", "x", "--", "echo").ends(t, 0)
 	// Those that run until they are stopped, or for long, have tests of their own.
 	tested := map[string]bool{"local": true, "demo": true, "bench": true, "top": true, "help": true}
 	for _, test := range []struct {

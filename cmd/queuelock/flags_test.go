@@ -148,8 +148,7 @@ func TestBusyLine(t *testing.T) {
 		{Entity: "x", Reason: "backup"}:                                 "queuelock status x --reason backup",
 	} {
 		e.failClosed(t, key)
-		o := invoke(t, "run", key.Entity, "--reason", key.Reason, "-n", "--", "true")
-		mustBeShort(t, o, exitNotAcquired, "is held by other owner (ticket 1)", "without a lease", ": see '"+want+"'")
+		mustBeShort(t, invoke(t, "run", key.Entity, "--reason", key.Reason, "-n", "--", "true"), exitNotAcquired, "is held by other owner (ticket 1)", "without a lease", ": see '"+want+"'")
 	}
 }
 
@@ -260,9 +259,7 @@ func TestNested(t *testing.T) {
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			locktest.OK(t, cmd.Start())
-			if code := codeAfter(t, cmd); code != test.code {
-				t.Errorf("exit code %d, want %d (stderr %q)", code, test.code, stderr.String())
-			}
+			exits(t, cmd, test.code)
 			if test.code == exitNested && !strings.Contains(stderr.String(), `"x" (lock) is held by a command above this one`) {
 				t.Errorf("stderr %q", stderr.String())
 			}

@@ -42,8 +42,7 @@ func TestEvictForce(t *testing.T) {
 		}
 	}
 	locktest.OK(t, lock.Extend(t.Context()))
-	o := answer(t, "", append(evict, "--beat", "0")...)
-	mustBeShort(t, o, exitFailed, "has renewed its lease since", "status -o json")
+	mustBeShort(t, answer(t, "", append(evict, "--beat", "0")...), exitFailed, "has renewed its lease since", "status -o json")
 	answer(t, "y\n", evict...).prints(t, 0, "\"x\" (lock): ticket 1 is evicted\n")
 	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	mustBeShort(t, answer(t, "y\n", evict...), exitFailed, "no holder has this ticket")
@@ -193,8 +192,7 @@ func TestEvictUnreadable(t *testing.T) {
 		"holders": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"broken": number("1")}},
 	}}))
 	for _, more := range []string{"--force", "--force --ticket 1 --yes", "--force --ticket 1 --beat 3"} {
-		o := answer(t, "y\n", append([]string{"evict", "x"}, strings.Fields(more)...)...)
-		mustBeShort(t, o, exitFailed, "by hand")
+		mustBeShort(t, answer(t, "y\n", append([]string{"evict", "x"}, strings.Fields(more)...)...), exitFailed, "by hand")
 	}
 }
 

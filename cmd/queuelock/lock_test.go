@@ -281,9 +281,7 @@ func TestParentOfWaiter(t *testing.T) {
 	cmd, read := e.waiting(t, "lock", "x", "--parent-pid", fmt.Sprint(parent.Process.Pid))
 	locktest.OK(t, parent.Process.Kill())
 	_ = parent.Wait()
-	if code := codeAfter(t, cmd); code != 128+int(syscall.SIGTERM) {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 128+int(syscall.SIGTERM))
 	if len(e.state(t, "x").Waiting) > 0 {
 		t.Error("it waits")
 	}

@@ -180,9 +180,7 @@ func (e *engine) state(t *testing.T, entity string) *queue.State {
 func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	t.Helper()
 	c, key := e.client(t), queuelock.Key{Entity: entity}
-	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // else the lease has no end, and is renewed within a second
-		t.Fatal(err)
-	}
+	locktest.Must(c.Viewer().Inspect(t.Context(), key)) // else the lease has no end, and is renewed within a second
 	lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...))
 	return lock
 }
@@ -208,6 +206,14 @@ func (o outcome) ends(t *testing.T, code int, parts ...string) {
 		if o.code != code || !strings.Contains(o.stderr, part) {
 			t.Errorf("%+v, want exit code %d and %q", o, code, part)
 		}
+	}
+}
+
+// silent checks the exit code, and that nothing is on standard error.
+func (o outcome) silent(t *testing.T, code int) {
+	t.Helper()
+	if o.code != code || o.stderr != "" {
+		t.Errorf("%+v, want exit code %d alone", o, code)
 	}
 }
 

@@ -108,8 +108,7 @@ func TestOutages(t *testing.T) {
 			shorten(t, &contactLimit, 100*time.Millisecond)
 			shorten(t, &noticeAfter, time.Hour)
 			for _, command := range []string{"run x --wait 0 -- true", "status x", "evict x --ticket 1", "create-table", "demo"} {
-				o := invoke(t, append(strings.Fields(command)[:1:1], append([]string{"--endpoint", test.endpoint}, strings.Fields(command)[1:]...)...)...)
-				mustBeShort(t, o, exitUnavailable, test.parts...)
+				mustBeShort(t, invoke(t, append(strings.Fields(command)[:1:1], append([]string{"--endpoint", test.endpoint}, strings.Fields(command)[1:]...)...)...), exitUnavailable, test.parts...)
 			}
 		})
 	}
@@ -126,10 +125,7 @@ func TestVerboseErrors(t *testing.T) {
 
 // TestPatience checks that a command reports that it waits, and gives up when it said.
 func TestPatience(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := locktest.Must(net.Listen("tcp", "127.0.0.1:0")) // it accepts, and never answers
 	defer listener.Close()
 	if noticeAfter > 2*time.Second || actLimit > time.Minute || answerLimit > time.Minute {
 		t.Error("the limits are too long")
@@ -159,10 +155,7 @@ func TestPatienceOfTries(t *testing.T) {
 		t.Error("the limit is too long")
 	}
 	shorten(t, &tryLimit, 300*time.Millisecond)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := locktest.Must(net.Listen("tcp", "127.0.0.1:0")) // it accepts, and never answers
 	defer listener.Close()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
@@ -196,9 +189,7 @@ func TestSettingsFlags(t *testing.T) {
 	keys := []string{"--partition-key", "p", "--sort-key", "s"}
 	for _, command := range [][]string{{"create-table"}, {"run", "x", "--", "true"}, {"status", "x"}} {
 		args := append([]string{command[0]}, append(keys, command[1:]...)...)
-		if o := invoke(t, args...); o.code != 0 {
-			t.Errorf("%q: %+v", args, o)
-		}
+		invoke(t, args...).ends(t, 0)
 	}
 	invoke(t, "status", "x").ends(t, exitUnavailable, `partition key "p"`)
 	invoke(t, "status", "x", "--table", "queuelock").ends(t, 0)
@@ -207,8 +198,7 @@ func TestSettingsFlags(t *testing.T) {
 	if got := signed(); !strings.Contains(got, "/eu-north-1/dynamodb/") {
 		t.Errorf("signed as %q", got)
 	}
-	o := invoke(t, "status", "x", "--endpoint", url, "--profile", "nosuch")
-	mustBeShort(t, o, exitUnavailable, `no AWS profile "nosuch"`, "--profile")
+	mustBeShort(t, invoke(t, "status", "x", "--endpoint", url, "--profile", "nosuch"), exitUnavailable, `no AWS profile "nosuch"`, "--profile")
 }
 
 // TestLongMessages checks that a message is shortened to a line.

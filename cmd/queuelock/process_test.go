@@ -45,6 +45,14 @@ func codeAfter(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
+// exits checks the exit code of a program, once that has ended.
+func exits(t *testing.T, cmd *exec.Cmd, code int) {
+	t.Helper()
+	if got := codeAfter(t, cmd); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+}
+
 // execute runs the program as a process, until all that have its output have ended.
 func (e *engine) execute(t *testing.T, args ...string) outcome {
 	t.Helper()
@@ -155,9 +163,7 @@ func TestLocalContext(t *testing.T) {
 		t.Errorf("tables %v, %v; want none", out, err)
 	}
 	cancel()
-	if o := b.wait(t); o.code != 0 || o.stderr != "" {
-		t.Errorf("exit code %d, stderr %q", o.code, o.stderr)
-	}
+	b.wait(t).silent(t, 0)
 }
 
 // TestDemoJSON checks that demo in JSON is one object, and that it draws pictures.
@@ -230,9 +236,7 @@ func TestInterruptedDemo(t *testing.T) {
 	locktest.OK(t, write.Close())
 	expect(t, out, "in memory.\n")
 	locktest.OK(t, cmd.Process.Signal(syscall.SIGINT))
-	if code := codeAfter(t, cmd); code != 130 {
-		t.Errorf("exit code %d, want 130", code)
-	}
+	exits(t, cmd, 130)
 	if text, err := io.ReadAll(errs); err != nil || string(text) != "queuelock: interrupt\n" {
 		t.Errorf("stderr %q, %v", text, err)
 	}

@@ -45,9 +45,7 @@ func TestStatus(t *testing.T) {
 	}
 
 	locktest.OK(t, lock.Release(t.Context()))
-	if o := b.wait(t); o.code != 0 {
-		t.Fatalf("exit code %d, stderr %q", o.code, o.stderr)
-	}
+	b.wait(t).ends(t, 0)
 	if o := invoke(t, "status", "x"); o.stdout != "\"x\" (lock): idle; the last ticket was 2\n" {
 		t.Errorf("after: stdout %q", o.stdout)
 	}

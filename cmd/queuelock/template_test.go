@@ -96,9 +96,7 @@ func TestRoles(t *testing.T) {
 	r := newRecorder(t)
 	must := func(code int, args ...string) {
 		t.Helper()
-		if o := invoke(t, args...); o.code != code {
-			t.Fatalf("%q: %+v", args, o)
-		}
+		invoke(t, args...).ends(t, code)
 	}
 	compare := func(name string) {
 		t.Helper()
@@ -128,9 +126,7 @@ func TestRoles(t *testing.T) {
 	locks := e.client(t)
 	locktest.Must(locks.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"}))
 	for _, err := range locks.Viewer().Queues(t.Context(), queuelock.ScanConfig{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, err)
 	}
 	compare("observer")
 
@@ -156,10 +152,7 @@ func useLibrary(t *testing.T, db *database) {
 	t.Helper()
 	locks := locktest.Must(queuelock.New(db, "queuelock", queuelock.Config{}))
 	key := queuelock.Key{Entity: "library"}
-	first, err := locks.Acquire(t.Context(), key, waitpolicy.Forever)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := locktest.Must(locks.Acquire(t.Context(), key, waitpolicy.Forever))
 	queued, next := make(chan struct{}, 16), make(chan error, 1)
 	go func() {
 		lock, err := locks.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { queued <- struct{}{} }))
@@ -171,17 +164,12 @@ func useLibrary(t *testing.T, db *database) {
 	<-queued
 	condition := first.Condition()
 	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "own"}, "sk": &types.AttributeValueMemberS{Value: "item"}}
-	_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+	locktest.Must(db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{ConditionCheck: &condition}, {Put: &types.Put{TableName: aws.String("queuelock"), Item: item}},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	locktest.Must(locks.IsLocked(t.Context(), key))
 	for _, err := range []error{first.Extend(t.Context()), first.SetData(t.Context(), []byte("x")), first.Release(t.Context()), <-next, locks.Close(t.Context())} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, err)
 	}
 }
 

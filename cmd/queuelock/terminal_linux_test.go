@@ -99,9 +99,7 @@ func TestTerminal(t *testing.T) {
 			if strings.Count(shown, "queuelock:") != test.lines || strings.Contains(shown, "-echo ") {
 				t.Errorf("terminal %q; want that it echoes, and %d lines of queuelock", shown, test.lines)
 			}
-			if code := codeAfter(t, cmd); code != 0 {
-				t.Errorf("exit code %d", code)
-			}
+			exits(t, cmd, 0)
 			e.mustBeIdle(t, "x")
 		})
 	}
@@ -129,9 +127,7 @@ func TestProgressScreen(t *testing.T) {
 	if last := expect(t, master, "it runs"); !strings.HasSuffix(last, "\r\x1b[3A\x1b[Jit runs") {
 		t.Errorf("it is not erased: %q", last)
 	}
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 0)
 }
 
 // TestProgressInBackground checks that a job in the background writes lines, and does not
@@ -146,7 +142,5 @@ func TestProgressInBackground(t *testing.T) {
 	if rest := expect(t, master, "end"); strings.Contains(rest, "\x1b") {
 		t.Errorf("it draws: %q", rest)
 	}
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 0)
 }

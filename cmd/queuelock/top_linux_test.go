@@ -108,17 +108,13 @@ func TestTopTerminal(t *testing.T) {
 	}
 	e.mustBeIdle(t, "deploy/prod")
 	write("q")
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 0)
 
 	cmd = e.program(t, "top")
 	_, expect, _ = screenOf(t, cmd)
 	expect("0 of 1 queues busy")
 	locktest.OK(t, cmd.Process.Signal(os.Interrupt))
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("after SIGINT: exit code %d", code)
-	}
+	exits(t, cmd, 0)
 }
 
 // TestStatusTerminal checks that status --watch redraws in place on a terminal.
@@ -134,9 +130,7 @@ func TestStatusTerminal(t *testing.T) {
 	locktest.OK(t, lock.Release(t.Context()))
 	expect("idle; the last ticket was 1")
 	write("\x03")
-	if code := codeAfter(t, cmd); code != exitIdle {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, exitIdle)
 }
 
 // TestTopEvictsPresent checks that E evicts the holder of the moment, although turns are so short
@@ -155,9 +149,7 @@ func TestTopEvictsPresent(t *testing.T) {
 	release := func() {
 		locktest.Check(t, lock.Release(context.Background()))
 	}
-	if _, err := c.Viewer().Inspect(t.Context(), key); err != nil { // see occupied
-		t.Fatal(err)
-	}
+	locktest.Must(c.Viewer().Inspect(t.Context(), key)) // see occupied
 	cmd := e.program(t, "top", "--interval", "1m", "--max-rcu", "0")
 	_, expect, write := screenOf(t, cmd)
 	expect("1 of 1 queues busy")
@@ -189,9 +181,7 @@ func TestTopEvictsPresent(t *testing.T) {
 		t.Errorf("%v was not evicted", evicted)
 	}
 	write("q")
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 0)
 }
 
 // TestTopQuitsWithoutAnswer checks that the keys of top work while DynamoDB does not answer.
@@ -207,9 +197,7 @@ func TestTopQuitsWithoutAnswer(t *testing.T) {
 	write("?")
 	expect("any key: back")
 	write(" q")
-	if code := codeAfter(t, cmd); code != 0 {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 0)
 	if took := time.Since(begun); took > statusLimit/2 {
 		t.Errorf("it took %v to leave", took)
 	}

@@ -171,9 +171,7 @@ func TestWaitsForChildren(t *testing.T) {
 	}
 	locktest.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	mustEnd(t, out)
-	if code := codeAfter(t, cmd); code != 3 {
-		t.Errorf("exit code %d, want 3 (stderr %q)", code, said(t, cmd))
-	}
+	exits(t, cmd, 3)
 	e.mustBeIdle(t, "x")
 }
 
@@ -204,9 +202,7 @@ func TestStoppedCommand(t *testing.T) {
 			mustSay(t, cmd, "the command is stopped by SIGSTOP and keeps the lock")
 			locktest.OK(t, cmd.Process.Signal(sig))
 			mustEnd(t, out)
-			if code := codeAfter(t, cmd); code != 128+int(sig) {
-				t.Errorf("exit code %d, want %d (stderr %q)", code, 128+int(sig), said(t, cmd))
-			}
+			exits(t, cmd, 128+int(sig))
 			e.mustBeIdle(t, "x")
 		})
 	}
@@ -299,9 +295,7 @@ func (e *engine) reportedLoss(t *testing.T) (finish func(*testing.T)) {
 	cmd, out := e.offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "10s")
 	return func(t *testing.T) {
 		mustEnd(t, out)
-		if code := codeAfter(t, cmd); code != exitLost {
-			t.Errorf("exit code %d, want %d", code, exitLost)
-		}
+		exits(t, cmd, exitLost)
 		lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
 		for _, want := range []string{
 			`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
@@ -338,9 +332,7 @@ func TestBlockedErrorOutput(t *testing.T) {
 	expect(t, out, "ready")
 	e.evict(t, "x")
 	mustEnd(t, out)
-	if code := codeAfter(t, cmd); code != exitLost {
-		t.Errorf("exit code %d, want %d", code, exitLost)
-	}
+	exits(t, cmd, exitLost)
 }
 
 // TestCommandGetsBytes checks that arguments and variables may have any bytes, and that a

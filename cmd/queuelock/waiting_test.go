@@ -136,9 +136,7 @@ func TestSignalAfterLine(t *testing.T) {
 	expect(t, read, ", held by other owner (ticket 1) for ")
 	expect(t, read, "\n")
 	locktest.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-	if code := codeAfter(t, cmd); code != 143 {
-		t.Errorf("exit code %d", code)
-	}
+	exits(t, cmd, 143)
 	if rest, err := io.ReadAll(read); err != nil || !strings.Contains(string(rest), "left the queue") || strings.Count(string(rest), "\n") != 1 {
 		t.Errorf("then %q, %v", rest, err)
 	}

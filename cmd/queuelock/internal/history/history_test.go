@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -214,9 +215,7 @@ func TestShownData(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	var svg strings.Builder
-	if err := r.Chart("x").SVG(&svg); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, r.Chart("x").SVG(&svg))
 	shown := regexp.MustCompile(`<text class="note" x="8" y="77">&#34;deploy &lt;7&gt;\\nby ada&#34;<title>`)
 	if !shown.MatchString(svg.String()) || strings.Contains(svg.String(), ">lease over") || strings.Contains(svg.String(), `class="expired"`) {
 		t.Errorf("%s", svg.String())

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Sizes of the picture, in pixels.
@@ -65,9 +67,9 @@ func (c Chart) picture(heading int) string {
 		if row.Note != "" {
 			base = y + 10
 			fmt.Fprintf(&b, `<text class="note" x="8" y="%d">%s<title>%s</title></text>`+"\n",
-				y+19, html.EscapeString(cut(row.Note, maxNote)), html.EscapeString(row.Note))
+				y+19, html.EscapeString(ansi.Truncate(row.Note, maxNote, "…")), html.EscapeString(row.Note))
 		}
-		fmt.Fprintf(&b, `<text x="8" y="%d">%s</text>`+"\n", base, html.EscapeString(cut(row.Name, maxName-2)))
+		fmt.Fprintf(&b, `<text x="8" y="%d">%s</text>`+"\n", base, html.EscapeString(ansi.Truncate(row.Name, maxName-2, "…")))
 		for kind := range kinds {
 			for _, bar := range row.Bars {
 				if bar.Kind == kind && c.visible(bar) {

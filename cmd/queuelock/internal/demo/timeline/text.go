@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 )
 
 // Kind is what a Bar shows. Later kinds are drawn over earlier ones.
@@ -97,12 +100,12 @@ func (c Chart) Text(unicode bool) string {
 	b.WriteString("\n\n")
 	width := minName
 	for _, row := range c.Rows {
-		width = max(width, min(maxName, utf8.RuneCountInString(row.Name)))
+		width = max(width, min(maxName, ansi.StringWidth(row.Name)))
 	}
 	for _, row := range c.Rows {
-		fmt.Fprintf(&b, "%-*s %c%s%c\n", width, cut(row.Name, width), m.border, string(row.paint(step, m)), m.border)
+		fmt.Fprintf(&b, "%s %c%s%c\n", display.Fit(row.Name, width), m.border, string(row.paint(step, m)), m.border)
 	}
-	note := fmt.Sprintf("one column is %s; turns within one share it", column(step))
+	note := fmt.Sprintf("one column is %d ms; turns within one share it", step.Round(time.Millisecond).Milliseconds())
 	end := fmt.Sprintf("%.1f s", c.Length.Seconds())
 	left := (columns + len(note)) / 2
 	fmt.Fprintf(&b, "%*s%-3s%*s%*s\n", width+2, "", "0 s", left-len("0 s"), note, columns-left, end)
@@ -135,15 +138,4 @@ func (c Chart) used(shown func(Bar) bool) (used [kinds]bool) {
 		}
 	}
 	return used
-}
-
-func column(d time.Duration) string {
-	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
-}
-
-func cut(text string, width int) string {
-	if runes := []rune(text); len(runes) > width {
-		return string(runes[:width-1]) + "…"
-	}
-	return text
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // chart has each kind, and texts that another program may have chosen.
@@ -27,9 +29,7 @@ func chart() Chart {
 // that no text of another program is a part of it.
 func TestSVG(t *testing.T) {
 	var b strings.Builder
-	if err := chart().SVG(&b); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, chart().SVG(&b))
 	for d := xml.NewDecoder(strings.NewReader(b.String())); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
@@ -60,9 +60,7 @@ func TestAxis(t *testing.T) {
 		c := chart()
 		c.Began = began
 		var b strings.Builder
-		if err := c.SVG(&b); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, c.SVG(&b))
 		want := !began.IsZero()
 		for _, part := range []string{">12:00:59.5</text>", ">12:01:00.3</text>", ">UTC</text>"} {
 			if strings.Contains(b.String(), part) != want {
@@ -76,9 +74,7 @@ func TestAxis(t *testing.T) {
 func TestLapsing(t *testing.T) {
 	c := Chart{Title: "x", Length: time.Second, Rows: []Row{{Name: "a", Bars: []Bar{{Kind: Lapsing, To: time.Second, Label: "ticket 1"}}}}}
 	var b strings.Builder
-	if err := c.SVG(&b); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, c.SVG(&b))
 	for _, part := range []string{`<pattern id="lapsing"`, `<rect class="lapsing"`, "lease of a lost holder</text>", "<title>ticket 1</title>"} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("no %s in\n%s", part, b.String())
@@ -92,9 +88,7 @@ func TestLapsing(t *testing.T) {
 // TestHTML checks that a page has everything, escaped, and refers to nothing else.
 func TestHTML(t *testing.T) {
 	var b strings.Builder
-	if err := chart().HTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, chart().HTML(&b))
 	page := b.String()
 	for _, part := range []string{"<!DOCTYPE html>", "&lt;2&gt;", "&lt;7&gt;", "<p>all went well</p>", "<svg ", "</html>"} {
 		if !strings.Contains(page, part) {
