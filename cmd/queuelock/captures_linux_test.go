@@ -104,15 +104,14 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 	hold("up-1", "upload", queuelock.Permits(3))
 	locktest.OK(t, hold("cron-1", "nightly").Release(t.Context()))
 	s := &capturedScene{t, e}
-	for _, owner := range []string{"ci-8", "ci-9"} {
-		queued := e.puts()
+	for i, owner := range []string{"ci-8", "ci-9"} {
 		c := client(owner)
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
 			_, _ = c.Acquire(t.Context(), queuelock.Key{Entity: "deploy/prod"}, waitpolicy.Forever)
 		})
 		t.Cleanup(func() { _ = c.Close(context.Background()); waiting.Wait() })
-		<-queued
+		until(t, "it waits", func() bool { return len(e.state(t, "deploy/prod").Waiting) > i }) // a row may be put twice
 		s.age()
 	}
 	return s
