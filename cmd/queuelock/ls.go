@@ -9,17 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -216,7 +215,7 @@ func (s *settings) openTable(ctx context.Context, stderr io.Writer) (*opened, er
 	case err == nil:
 		o.table = out.Table
 		err = table.Layout{Table: s.table, PK: s.partitionKey, SK: s.sortKey}.CheckKeys(out.Table)
-	case denied(err):
+	case doctor.Denied(err):
 		err = nil
 	case missing:
 		err = &queue.TableError{Table: s.table, Err: err}
@@ -247,12 +246,6 @@ func (o *opened) cost(rate float64) string {
 		text += fmt.Sprintf(", %v", max(time.Second, time.Duration(units/rate*float64(time.Second)).Round(time.Second)))
 	}
 	return text
-}
-
-// denied reports whether AWS refused a request for want of a permission.
-func denied(err error) bool {
-	api, ok := errors.AsType[smithy.APIError](err)
-	return ok && (api.ErrorCode() == "AccessDeniedException" || api.ErrorCode() == "AccessDenied")
 }
 
 func bytesOf(n int64) string {

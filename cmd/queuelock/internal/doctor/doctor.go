@@ -97,16 +97,10 @@ func Check(ctx context.Context, s Subject, report func(Result)) error {
 		report(Result{"table", Failed, fmt.Sprintf("there is no table %q", s.Table), fmt.Sprintf("check --table and --region, or run 'queuelock table create --table %s'", s.Table)})
 		return nil
 	}
-	for _, r := range s.table(description) {
-		report(r)
-	}
+	s.table(description, report)
 	report(s.expiry(ctx))
-	for _, r := range s.answers(ctx) {
-		report(r)
-	}
-	for _, r := range s.rights(ctx) {
-		report(r)
-	}
+	s.answers(ctx, report)
+	s.rights(ctx, report)
 	throttled.report(report)
 	return nil
 }
@@ -129,7 +123,7 @@ func (s Subject) describe(ctx context.Context, opts ...func(*dynamodb.Options)) 
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
 		return nil, nil
 	}
-	if denied(err) {
+	if Denied(err) {
 		return &types.TableDescription{}, nil // reported by rights
 	}
 	if err != nil {
@@ -138,12 +132,11 @@ func (s Subject) describe(ctx context.Context, opts ...func(*dynamodb.Options)) 
 	return out.Table, nil
 }
 
-func (s Subject) table(d *types.TableDescription) (results []Result) {
+func (s Subject) table(d *types.TableDescription, report func(Result)) {
+	add := func(name string, status Status, found, advice string) { report(Result{name, status, found, advice}) }
 	if d.TableName == nil {
-		return []Result{{"table", Skipped, "its description may not be read", "allow dynamodb:DescribeTable to see more"}}
-	}
-	add := func(name string, status Status, found, advice string) {
-		results = append(results, Result{name, status, found, advice})
+		add("table", Skipped, "its description may not be read", "allow dynamodb:DescribeTable to see more")
+		return
 	}
 	if d.TableStatus == types.TableStatusActive || d.TableStatus == types.TableStatusUpdating {
 		add("table", OK, fmt.Sprintf("%s, %s", s.Table, strings.ToLower(string(d.TableStatus))), "")
@@ -178,7 +171,6 @@ func (s Subject) table(d *types.TableDescription) (results []Result) {
 	if len(d.GlobalSecondaryIndexes)+len(d.LocalSecondaryIndexes) > 0 {
 		add("indexes", Warning, fmt.Sprintf("%d", len(d.GlobalSecondaryIndexes)+len(d.LocalSecondaryIndexes)), "each costs writes, and the library uses none")
 	}
-	return results
 }
 
 func (s Subject) expiry(ctx context.Context) Result {
@@ -186,7 +178,7 @@ func (s Subject) expiry(ctx context.Context) Result {
 	advice := fmt.Sprintf("enable it on %q ('queuelock table create' does): rows of crashed clients are removed by it if no client comes", s.Expiration)
 	out, err := s.DB.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &s.Table})
 	switch {
-	case denied(err):
+	case Denied(err):
 		return Result{name, Skipped, "it may not be read", "allow dynamodb:DescribeTimeToLive to see it"}
 	case err != nil:
 		return Result{name, Skipped, brief(err), "try again"}
@@ -210,25 +202,24 @@ type answer struct {
 
 // answers checks the time of answers and the Date header, from which the library knows when
 // a lease is over.
-func (s Subject) answers(ctx context.Context) []Result {
+func (s Subject) answers(ctx context.Context, report func(Result)) {
 	var all []answer
 	for range samples {
 		a := answer{sent: time.Now()}
 		out, err := s.DB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: s.scratch(), ConsistentRead: aws.Bool(true)})
 		if err != nil {
-			return []Result{{"round trip", Skipped, brief(err), "see the other checks"}}
+			report(Result{"round trip", Skipped, brief(err), "see the other checks"})
+			return
 		}
 		a.received = time.Now()
-		a.date, a.id = dateOf(out.ResultMetadata)
+		a.date, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
+		id, _ := awsmiddleware.GetRequestIDMetadata(out.ResultMetadata)
+		a.id = id != ""
 		all = append(all, a)
 	}
-	return []Result{roundTrip(all), dates(all), clock(all)}
-}
-
-func dateOf(metadata middleware.Metadata) (date time.Time, id bool) {
-	date, _ = awsmiddleware.GetServerTime(metadata)
-	text, _ := awsmiddleware.GetRequestIDMetadata(metadata)
-	return date, text != ""
+	report(roundTrip(all))
+	report(dates(all))
+	report(clock(all))
 }
 
 // roundTrip reports the median of the answers but the first, which opened a connection.
@@ -303,9 +294,10 @@ func (s Subject) scratch() map[string]types.AttributeValue {
 // scratchEntity begins the partition keys of the doctor's items.
 const scratchEntity = "queuelock-doctor"
 
-func denied(err error) bool {
+// Denied reports whether the credentials lack a right.
+func Denied(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
-	return ok && (api.ErrorCode() == "AccessDeniedException" || api.ErrorCode() == "NotAuthorized")
+	return ok && (slices.Contains([]string{"AccessDeniedException", "AccessDenied", "NotAuthorized"}, api.ErrorCode()))
 }
 
 // brief is an error in one line, without the SDK's introduction.

@@ -58,12 +58,12 @@ var roles = []struct {
 	{"rights to observe", []string{"Scan", "DescribeTable"}, Warning, "'queuelock ls' and 'queuelock top' do not work"},
 }
 
-func (s Subject) rights(ctx context.Context) (results []Result) {
+func (s Subject) rights(ctx context.Context, report func(Result)) {
 	for _, role := range roles {
 		var missing, failures []string
 		for _, action := range role.actions {
 			switch err := s.try(ctx, action); {
-			case denied(err):
+			case Denied(err):
 				missing = append(missing, "dynamodb:"+action)
 			case err != nil && !refused(err):
 				failures = append(failures, action+": "+brief(err))
@@ -71,15 +71,14 @@ func (s Subject) rights(ctx context.Context) (results []Result) {
 		}
 		switch {
 		case len(missing) > 0:
-			results = append(results, Result{role.name, role.status, "missing " + strings.Join(missing, ", "),
+			report(Result{role.name, role.status, "missing " + strings.Join(missing, ", "),
 				role.without + ": add them ('queuelock template iam' prints a policy)"})
 		case len(failures) > 0:
-			results = append(results, Result{role.name, Failed, strings.Join(failures, "; "), "an engine that refuses such a request does not suit the library"})
+			report(Result{role.name, Failed, strings.Join(failures, "; "), "an engine that refuses such a request does not suit the library"})
 		default:
-			results = append(results, Result{role.name, OK, strings.Join(role.actions, ", "), ""})
+			report(Result{role.name, OK, strings.Join(role.actions, ", "), ""})
 		}
 	}
-	return results
 }
 
 func refused(err error) bool {
