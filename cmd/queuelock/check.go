@@ -13,7 +13,7 @@ import (
 const checkLimit = 5 * time.Second
 
 func newCheck() *cobra.Command {
-	return &cobra.Command{
+	return withHandle(&cobra.Command{
 		Use:   "check [HANDLE]",
 		Short: "Ask whether a lock of queuelock lock is held",
 		Long: `Asks the keeper of a lock on this host, by its handle or by QUEUELOCK_HANDLE, whether the lock
@@ -26,23 +26,14 @@ Exit codes:
   1    it is not known: no lock has this handle, or its keeper does not answer
   64   wrong usage
   70   the lock was lost, for a reason that unlock reports too`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: offerFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := oneHandle(args)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), checkLimit)
-			defer cancel()
-			outcome, err := keeper.Check(ctx, handle)
-			switch {
-			case err != nil:
-				return &exitError{exitFailed, unanswered(err, checkLimit)}
-			case outcome.Result != keeper.Kept:
-				return &exitError{exitLost, lossOf(outcome)}
-			}
-			return nil
-		},
-	}
+	}, checkLimit, func(ctx context.Context, handle string) error {
+		outcome, err := keeper.Check(ctx, handle)
+		switch {
+		case err != nil:
+			return &exitError{exitFailed, unanswered(err, checkLimit)}
+		case outcome.Result != keeper.Kept:
+			return &exitError{exitLost, lossOf(outcome)}
+		}
+		return nil
+	})
 }

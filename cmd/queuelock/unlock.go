@@ -16,7 +16,7 @@ import (
 const unlockLimit = 20 * time.Second
 
 func newUnlock() *cobra.Command {
-	return &cobra.Command{
+	return withHandle(&cobra.Command{
 		Use:   "unlock [HANDLE]",
 		Short: "Release a lock of queuelock lock",
 		Long: `Releases the lock that "queuelock lock" has acquired on this host, by its handle or by
@@ -31,18 +31,28 @@ Exit codes:
   69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: offerFiles,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			handle, err := oneHandle(args)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), unlockLimit)
-			defer cancel()
-			return unlock(ctx, handle)
-		},
+	}, unlockLimit, unlock)
+}
+
+// withHandle lets a command ask the keeper of its argument, or of the variable, within the limit.
+func withHandle(cmd *cobra.Command, limit time.Duration, ask func(ctx context.Context, handle string) error) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = cobra.MaximumNArgs(1), offerFiles
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		handle := os.Getenv("QUEUELOCK_HANDLE")
+		if len(args) > 0 {
+			handle = args[0]
+		}
+		switch {
+		case len(args) == 1 && handle == "":
+			return usagef("HANDLE is empty: give what 'queuelock lock' has printed")
+		case handle == "":
+			return usagef("HANDLE is missing: give what 'queuelock lock' has printed")
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
+		defer cancel()
+		return ask(ctx, handle)
 	}
+	return cmd
 }
 
 func unlock(ctx context.Context, handle string) error {
@@ -75,17 +85,3 @@ func unanswered(err error, limit time.Duration) error {
 }
 
 func lossOf(o keeper.Outcome) error { return fmt.Errorf("the lock was lost: %s", o.Message) }
-
-func oneHandle(args []string) (handle string, err error) {
-	handle = os.Getenv("QUEUELOCK_HANDLE")
-	if len(args) > 0 {
-		handle = args[0]
-	}
-	switch {
-	case len(args) == 1 && handle == "":
-		return "", usagef("HANDLE is empty: give what 'queuelock lock' has printed")
-	case handle == "":
-		return "", usagef("HANDLE is missing: give what 'queuelock lock' has printed")
-	}
-	return handle, nil
-}
