@@ -185,14 +185,12 @@ func (f *keepFlags) startKeeper(cmd *cobra.Command, args []string) (*startedKeep
 	if err != nil {
 		return nil, err
 	}
-	reports, finish, err := reportsTo(direct(cmd.ErrOrStderr()))
-	if err != nil {
-		return nil, err
+	reports, ok := direct(cmd.ErrOrStderr()).(*os.File)
+	if !ok {
+		reports = os.Stderr // only a file outlives this process
 	}
 	detach(process, reports)
-	err = process.Start()
-	finish()
-	if err != nil {
+	if err := process.Start(); err != nil {
 		return nil, err
 	}
 	k := &startedKeeper{control, make(chan keeperAnswer, 1)}
@@ -204,21 +202,4 @@ func (f *keepFlags) startKeeper(cmd *cobra.Command, args []string) (*startedKeep
 		k.answers <- a
 	}()
 	return k, nil
-}
-
-// reportsTo returns a file for the reports of the keeper's wait. finish closes what the
-// keeper has its own copy of.
-func reportsTo(out io.Writer) (file *os.File, finish func(), err error) {
-	if file, ok := out.(*os.File); ok {
-		return file, func() {}, nil
-	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	go func() {
-		_, _ = io.Copy(out, read) // until the keeper has its lock
-		read.Close()
-	}()
-	return write, func() { write.Close() }, nil
 }
