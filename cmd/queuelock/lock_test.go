@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -81,17 +80,8 @@ func TestLockAndUnlock(t *testing.T) {
 func TestKeptLockIsRenewed(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
-	updates := make(chan struct{}, 64)
 	handle := e.locked(t, "--ttl", "2s")
-	beat := e.state(t, "x").Serving[0].Beat
-	until(t, "two heartbeats", func() bool {
-		now := e.state(t, "x").Serving
-		if len(now) == 1 && now[0].Beat != beat {
-			beat = now[0].Beat
-			updates <- struct{}{}
-		}
-		return len(updates) == 2
-	})
+	until(t, "two heartbeats", func() bool { now := e.state(t, "x").Serving; return len(now) == 1 && now[0].Beat >= 2 })
 	e.execute(t, "unlock", handle).ends(t, 0)
 }
 
@@ -190,32 +180,32 @@ func TestPausedKeeper(t *testing.T) {
 // TestKeeperLimits checks what ends a keeper whose script does not unlock.
 func TestKeeperLimits(t *testing.T) {
 	t.Parallel()
-	t.Run("MaxHold", func(t *testing.T) {
-		t.Parallel()
-		e := newServer(t)
-		handle := e.locked(t, "--max-hold", "200ms")
-		until(t, "the release", e.idle(t))
-		e.execute(t, "unlock", handle).ends(t, exitLost, "--max-hold 200ms is over")
-	})
-	t.Run("Parent", func(t *testing.T) {
-		t.Parallel()
-		e := newServer(t)
-		parent := exec.Command("sleep", "1000")
-		locktest.OK(t, parent.Start())
-		handle := e.locked(t, "--parent-pid", fmt.Sprint(parent.Process.Pid))
-		locktest.OK(t, parent.Process.Kill())
-		_ = parent.Wait()
-		until(t, "the release", e.idle(t))
-		e.execute(t, "unlock", handle).ends(t, exitLost, "of --parent-pid has ended")
-	})
-	t.Run("Signal", func(t *testing.T) {
-		t.Parallel()
-		e := newServer(t)
-		handle := e.locked(t)
-		locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGTERM))
-		until(t, "the release", e.idle(t))
-		e.execute(t, "unlock", handle).ends(t, exitLost, "received the signal")
-	})
+	parent := exec.Command("sleep", "1000")
+	locktest.OK(t, parent.Start())
+	for name, test := range map[string]struct {
+		flags string
+		end   func(keeper int) error
+		says  string
+	}{
+		"MaxHold": {"--max-hold=200ms", func(int) error { return nil }, "--max-hold 200ms is over"},
+		"Parent": {fmt.Sprint("--parent-pid=", parent.Process.Pid), func(int) error {
+			_ = parent.Process.Kill()
+			_ = parent.Wait()
+			return nil
+		}, "of --parent-pid has ended"},
+		"Signal": {"--ttl=1m", func(keeper int) error { return syscall.Kill(keeper, syscall.SIGTERM) }, "received the signal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newServer(t)
+			handle := e.locked(t, test.flags)
+			if serving := e.state(t, "x").Serving; len(serving) > 0 {
+				locktest.OK(t, test.end(pidOf(t, serving[0].Owner)))
+			}
+			until(t, "the release", e.idle(t))
+			e.execute(t, "unlock", handle).ends(t, exitLost, test.says)
+		})
+	}
 }
 
 // TestOnLost checks that the process of --parent-pid receives a signal when the lock has ended before unlock, and only then.
@@ -332,10 +322,7 @@ func TestKeeperDescriptors(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	e.keepers(t)
-	read, write, err := os.Pipe()
-	locktest.OK(t, err)
-	defer read.Close()
-	locktest.OK(t, read.SetReadDeadline(time.Now().Add(testLimit)))
+	read, write := pipe(t)
 	cmd := e.program(t, "lock", "x")
 	for range 300 { // 3 to 302
 		cmd.ExtraFiles = append(cmd.ExtraFiles, write)

@@ -214,10 +214,7 @@ func TestExtraFiles(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
 	cmd := e.program(t, "run", "x", "--", "sh", "-c", `cat <&3; for f in /proc/$$/fd/*; do readlink $f; done; true`)
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := pipe(t)
 	locktest.Must(io.WriteString(write, "token\n"))
 	write.Close()
 	cmd.ExtraFiles = []*os.File{read}
@@ -316,10 +313,7 @@ func (e *engine) reportedLoss(t *testing.T) (finish func(*testing.T)) {
 func TestBlockedErrorOutput(t *testing.T) {
 	t.Parallel()
 	e := newServer(t)
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read, write := pipe(t)
 	defer read.Close()
 	_ = write.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
 	if n, err := write.Write(make([]byte, 1<<20)); err == nil {
