@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
@@ -185,12 +183,10 @@ func TestEvictTicket(t *testing.T) {
 // says that it is removed by hand.
 func TestEvictUnreadable(t *testing.T) {
 	e := newEngine(t)
-	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "x"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
-		"ticketNumber": number("1"), "servingAfter": number("0"), "granted": number("1"), "holdMode": &types.AttributeValueMemberS{Value: "exclusive"},
+	e.put(t, queuelock.Key{Entity: "x", Reason: "lock"}, 0, map[string]types.AttributeValue{
+		"ticketNumber": number("1"), "servingAfter": number("0"), "granted": number("1"), "holdMode": text("exclusive"),
 		"holders": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"broken": number("1")}},
-	}}))
+	})
 	for _, more := range []string{"--force", "--force --ticket 1 --yes", "--force --ticket 1 --beat 3"} {
 		mustBeShort(t, answer(t, "y\n", append([]string{"evict", "x"}, strings.Fields(more)...)...), exitFailed, "by hand")
 	}

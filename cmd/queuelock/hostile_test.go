@@ -8,14 +8,12 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 // hostile is what another program may write into a table: sequences of terminals, lines
@@ -25,13 +23,7 @@ const hostile = "e\x1b[2J\x1b]0;t\a\nqueuelock: FORGED\r\t\x7f\u009b1m\u202e\u20
 // plant writes a record with hostile holders, readable and not, and hostile rows.
 func (e *engine) plant(t *testing.T, entity, reason string) {
 	t.Helper()
-	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-	number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
-	put := func(n uint64, item map[string]types.AttributeValue) {
-		t.Helper()
-		item["pk"], item["sk"] = text(entity), text(reason+"/"+ticket.FromUint64(n).Padded())
-		locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}))
-	}
+	key := queuelock.Key{Entity: entity, Reason: reason}
 	holder := func(n string, more map[string]types.AttributeValue) types.AttributeValue {
 		fields := map[string]types.AttributeValue{
 			"beat": number("1"), "ttl": number("60000"), "owner": text(hostile), "mode": text("shared"), "ticket": number(n), "data": &types.AttributeValueMemberB{Value: []byte(hostile)},
@@ -41,7 +33,7 @@ func (e *engine) plant(t *testing.T, entity, reason string) {
 		}
 		return &types.AttributeValueMemberM{Value: fields}
 	}
-	put(0, map[string]types.AttributeValue{
+	e.put(t, key, 0, map[string]types.AttributeValue{
 		"ticketNumber": number("9"), "servingAfter": number("0"), "granted": number("4"), "holdMode": text("shared"),
 		"holders": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
 			"h" + hostile: holder("1", nil),
@@ -49,10 +41,10 @@ func (e *engine) plant(t *testing.T, entity, reason string) {
 			"z":           holder("3", map[string]types.AttributeValue{"beat": text(hostile)}),
 		}},
 	})
-	put(5, map[string]types.AttributeValue{
+	e.put(t, key, 5, map[string]types.AttributeValue{
 		"id": text(hostile), "owner": text(hostile), "beat": number("1"), "ttl": number("15000"), "mode": text("exclusive"),
 	})
-	put(6, map[string]types.AttributeValue{"id": text(hostile), "beat": text(hostile)})
+	e.put(t, key, 6, map[string]types.AttributeValue{"id": text(hostile), "beat": text(hostile)})
 }
 
 // mustBePlain fails the test if an output has a control character, or a line of another.

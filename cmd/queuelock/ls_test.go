@@ -110,9 +110,7 @@ func TestLsExpired(t *testing.T) {
 // TestLsOtherItems checks what ls shows of an unreadable record and of an item's lock.
 func TestLsOtherItems(t *testing.T) {
 	e := newEngine(t)
-	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "broken\n"}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
-	}}))
+	e.put(t, queuelock.Key{Entity: "broken\n", Reason: "lock"}, 0, map[string]types.AttributeValue{})
 	invoke(t, "ls", "-q").shows(t, 0, `"broken\n"  lock    ?     unreadable: malformed`)
 	var out strings.Builder
 	line := display.NewLine(&queue.State{Entity: `item "orders" "lock_" "id" S:"7"`, Reason: "item", Waiting: []queue.Waiter{{Remaining: time.Second}}}, nil)

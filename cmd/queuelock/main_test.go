@@ -19,6 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock"
@@ -26,6 +29,7 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -143,7 +147,12 @@ func isolate() error {
 // client is a client of the library's own, beside the command line.
 func (e *engine) client(t *testing.T) *queuelock.Client {
 	t.Helper()
-	c := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "other owner"}))
+	return e.with(t, queuelock.Config{Owner: "other owner"})
+}
+
+func (e *engine) with(t *testing.T, cfg queuelock.Config) *queuelock.Client {
+	t.Helper()
+	c := locktest.Must(queuelock.New(e.db, "queuelock", cfg))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
 		defer cancel()
@@ -151,6 +160,16 @@ func (e *engine) client(t *testing.T) *queuelock.Client {
 	})
 	return c
 }
+
+// put writes an item of a queue, as another program may. Number zero is the record.
+func (e *engine) put(t *testing.T, key queuelock.Key, n uint64, item map[string]types.AttributeValue) {
+	t.Helper()
+	item["pk"], item["sk"] = text(key.Entity), text(key.Reason+"/"+ticket.FromUint64(n).Padded())
+	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}))
+}
+
+func text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
+func number(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
 // onApplied calls f from now on when a request was applied, in place of an earlier function.
 func (e *engine) onApplied(f func(operation string)) { e.after.Store(&f) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -14,13 +13,7 @@ import (
 // ofScope is a client of that scope, beside the command line.
 func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
 	t.Helper()
-	c := locktest.Must(queuelock.New(e.db, "queuelock", queuelock.Config{Owner: "a program", Scope: scope}))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), testLimit)
-		defer cancel()
-		locktest.Check(t, c.Close(ctx))
-	})
-	return c
+	return e.with(t, queuelock.Config{Owner: "a program", Scope: scope})
 }
 
 // use takes a lock once, and releases it.

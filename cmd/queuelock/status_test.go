@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
@@ -152,12 +150,6 @@ func TestStatusData(t *testing.T) {
 func TestStatusForeignRow(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
-	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{
-		TableName: aws.String("queuelock"),
-		Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "x"},
-			"sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.FromUint64(5).Padded()},
-		},
-	}))
+	e.put(t, queuelock.Key{Entity: "x", Reason: "lock"}, 5, map[string]types.AttributeValue{})
 	invoke(t, "status", "x").shows(t, 0, "queue row 5")
 }
