@@ -57,6 +57,9 @@ All of them, three times each, take about ten minutes; --quick half a minute.
 	}
 	f.addTable(cmd)
 	cmd.Flags().StringSliceVar(&f.names, "scenarios", nil, "`NAMES` of "+strings.Join(benchNames(), ", ")+" (default all)")
+	needs(cmd.Flags(), "scenarios", "need some of "+strings.Join(benchNames(), ", "), func() bool {
+		return !slices.ContainsFunc(f.names, func(name string) bool { return !slices.Contains(benchNames(), name) })
+	})
 	offer(cmd, "scenarios", cobra.FixedCompletions(benchNames(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&f.size.Quick, "quick", false, "few cases, shorter, and once")
 	within(cmd.Flags(), &f.reps, "reps", "", 0, 1, 100, "how often each case is measured, 1 to 100 (default 3, and 1 with --quick)")
@@ -78,11 +81,6 @@ func (f *benchFlags) check() error {
 		f.reps = 1
 	case f.reps == 0:
 		f.reps = 3
-	}
-	for _, name := range f.names {
-		if !slices.Contains(benchNames(), name) {
-			return usagef("--scenarios %s: need one of %s", name, strings.Join(benchNames(), ", "))
-		}
 	}
 	for _, s := range scenario.ForLibrary() {
 		if f.names == nil || slices.Contains(f.names, s.Name) {

@@ -1,22 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
-
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 )
 
 const deepLimit = 3 * time.Minute
@@ -109,23 +105,12 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 			return unavailable(err)
 		}
 	}
-	report.Worst = doctor.Worst(report.Results)
-	return report.end(out, f.json)
-}
-
-func (r doctorReport) end(out io.Writer, asJSON bool) error {
-	if asJSON {
-		text, err := display.Marshal(r)
-		if err != nil {
-			return err
-		}
-		var b bytes.Buffer
-		_ = json.Indent(&b, append(text, '\n'), "", "  ") // of what is JSON
-		if _, err := out.Write(b.Bytes()); err != nil {
+	if report.Worst = doctor.Worst(report.Results); f.json {
+		if err := display.JSON(out, report); err != nil {
 			return err
 		}
 	}
-	if r.Worst == doctor.Failed {
+	if report.Worst == doctor.Failed {
 		return &exitError{code: exitFailed}
 	}
 	return nil

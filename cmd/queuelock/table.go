@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
 )
 
 // createLimit bounds how long a table may take to become active.
@@ -36,7 +37,7 @@ func newCreateTable() *cobra.Command {
 type tableFlags struct {
 	settings
 	protection, recovery bool
-	tags                 []string
+	tags                 []template.Tag
 }
 
 func newTableCreate(cmd *cobra.Command) *cobra.Command {
@@ -56,7 +57,7 @@ output says whether the table was created. A repeated call is safe.
 	f.addFlags(cmd)
 	cmd.Flags().BoolVar(&f.protection, "deletion-protection", false, "let AWS refuse to delete the table")
 	cmd.Flags().BoolVar(&f.recovery, "point-in-time-recovery", false, "back up continuously; see docs/operations-table.md before a restore")
-	cmd.Flags().StringArrayVar(&f.tags, "tag", nil, "a tag of the table, `KEY=VALUE`; may be repeated")
+	addTags(cmd.Flags(), &f.tags)
 	return cmd
 }
 
@@ -84,11 +85,7 @@ func (f *tableFlags) create(cmd *cobra.Command) error {
 		return err
 	}
 	c := &creation{protection: f.protection}
-	tags, err := parseTags(f.tags)
-	if err != nil {
-		return err
-	}
-	for _, tag := range tags {
+	for _, tag := range f.tags {
 		c.tags = append(c.tags, types.Tag{Key: &tag.Key, Value: &tag.Value})
 	}
 	db, err := f.contact(cmd.Context(), cmd.ErrOrStderr(), f.table)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
@@ -15,10 +16,10 @@ type templateFlags struct {
 	settings
 	role, prefix, account, scope string
 	protection, recovery         bool
-	tags                         []string
+	tags                         []template.Tag
 }
 
-var accountID = regexp.MustCompile(`^[0-9]{12}$`)
+var accountID = regexp.MustCompile(`^([0-9]{12})?$`)
 
 func newTemplate() *cobra.Command {
 	var f templateFlags
@@ -53,21 +54,23 @@ Exit codes:
 	f.addKeys(cmd)
 	roleNames.addFlag(cmd, &f.role, "role", "", "of iam")
 	flags.StringVar(&f.region, "region", "", "of iam: the `REGION` of the table (default: any)")
+	needs(flags, "region", "need a region such as eu-north-1", func() bool { return regionName.MatchString(f.region) })
 	flags.StringVar(&f.account, "account", "", "of iam: the `NUMBER` of the account (default: any)")
+	needs(flags, "account", "need the 12 digits of an AWS account", func() bool { return accountID.MatchString(f.account) })
 	flags.StringVar(&f.prefix, "prefix", "", "only entities that begin with this `TEXT`")
 	addScope(cmd, &f.scope)
 	flags.BoolVar(&f.protection, "deletion-protection", false, "let AWS refuse to delete the table")
 	flags.BoolVar(&f.recovery, "point-in-time-recovery", false, "back up continuously")
-	flags.StringArrayVar(&f.tags, "tag", nil, "a tag of the table, `KEY=VALUE`; may be repeated")
+	addTags(flags, &f.tags)
 	return cmd
 }
 
-var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+var regionName = regexp.MustCompile(`^[a-z0-9-]{0,40}$`)
 
 func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	c := template.Config{
 		Table: f.table, PartitionKey: f.partitionKey, SortKey: f.sortKey, TTLAttribute: "expiresAt",
-		Prefix: f.prefix, Protection: f.protection, Recovery: f.recovery,
+		Prefix: f.prefix, Protection: f.protection, Recovery: f.recovery, Tags: f.tags,
 	}
 	if err := checkArguments(f.table, f.config(queuelock.Config{}), nil); err != nil {
 		return err
@@ -76,22 +79,12 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 		return err
 	}
 	role, _ := template.Find(f.role)
-	switch {
-	case strings.HasPrefix(f.table, "arn:"):
+	if strings.HasPrefix(f.table, "arn:") {
 		return usagef("--table %.40s: need the name of the table, not its ARN", f.table)
-	case f.account != "" && !accountID.MatchString(f.account):
-		return usagef("--account %.40s: need the 12 digits of an AWS account", f.account)
-	case f.region != "" && !regionName.MatchString(f.region):
-		return usagef("--region %.40q: need a region such as eu-north-1", f.region)
 	}
 	if f.scope == "table" {
 		c.CounterKey = "ticket-master"
 	}
-	tags, err := parseTags(f.tags)
-	if err != nil {
-		return err
-	}
-	c.Tags = tags
 	text := template.Text(format, c)
 	if format == "iam" {
 		text = template.IAM(c, role, f.region, f.account)
@@ -99,7 +92,7 @@ func (f *templateFlags) run(cmd *cobra.Command, format string) error {
 	if text == "" {
 		return usagef("there is no template %.40q: need cloudformation, terraform, cdk or iam", format)
 	}
-	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
+	_, err := fmt.Fprint(cmd.OutOrStdout(), text)
 	return err
 }
 
@@ -116,13 +109,13 @@ func forIAM(cmd *cobra.Command, format string) error {
 	return nil
 }
 
-func parseTags(texts []string) (tags []template.Tag, err error) {
-	for _, text := range texts {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" || len(key) > 128 || len(value) > 256 {
-			return nil, usagef("--tag %s: need KEY=VALUE, such as team=ops", clip(text, 60))
-		}
-		tags = append(tags, template.Tag{Key: key, Value: value})
-	}
-	return tags, nil
+// addTags adds --tag.
+func addTags(flags *pflag.FlagSet, tags *[]template.Tag) {
+	var texts []string
+	flags.StringArrayVar(&texts, "tag", nil, "a tag of the table, `KEY=VALUE`; may be repeated")
+	needs(flags, "tag", "need KEY=VALUE, such as team=ops", func() bool {
+		key, value, ok := strings.Cut(texts[len(texts)-1], "=")
+		*tags = append(*tags, template.Tag{Key: key, Value: value})
+		return ok && key != "" && len(key) <= 128 && len(value) <= 256
+	})
 }
