@@ -68,7 +68,9 @@ func (s *settings) addKeys(cmd *cobra.Command) {
 func (s *settings) addEndpoint(cmd *cobra.Command, usage string) {
 	cmd.Flags().SortFlags = false // the first are those that most users need, and these are the last
 	cmd.Flags().StringVar(&s.endpoint, "endpoint", "", usage)
+	needs(cmd.Flags(), "endpoint", "need a URL such as http://127.0.0.1:8000", func() bool { return s.endpoint == "" || isURL(s.endpoint) })
 	cmd.Flags().StringVar(&s.region, "region", "", "the AWS `REGION` (default: AWS_REGION, or that of the profile)")
+	needs(cmd.Flags(), "region", "need the name of an AWS region, such as eu-central-1", func() bool { return s.region == "" || hostLabel.MatchString(s.region) })
 	cmd.Flags().StringVar(&s.profile, "profile", "", "the `NAME` of a profile in ~/.aws/config (default: AWS_PROFILE)")
 }
 
@@ -117,9 +119,6 @@ var hostLabel = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?
 // but sees to it that there are a region and credentials, so that their want is
 // one clear error.
 func (s *settings) connect(ctx context.Context) (*database, error) {
-	if s.region != "" && !hostLabel.MatchString(s.region) {
-		return nil, usagef("--region %q: need the name of an AWS region, such as eu-central-1", clip(s.region, 40))
-	}
 	endpoint, err := s.address()
 	if err != nil {
 		return nil, err
@@ -174,14 +173,8 @@ func transportOf(cfg aws.Config) *http.Transport {
 // address is the endpoint that the flag or the environment names; empty: AWS,
 // or what a profile names.
 func (s *settings) address() (string, error) {
-	if s.endpoint != "" {
-		if !isURL(s.endpoint) {
-			return "", usagef("--endpoint %q: a URL such as http://127.0.0.1:8000 is needed", s.endpoint)
-		}
+	if s.endpoint != "" || strings.EqualFold(os.Getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true") {
 		return s.endpoint, nil
-	}
-	if strings.EqualFold(os.Getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true") {
-		return "", nil
 	}
 	for _, name := range []string{"AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL"} {
 		if value := os.Getenv(name); value != "" {

@@ -26,6 +26,7 @@ func (f *policyFlags) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&f.latest, "latest", false, "leave the queue once a later waiter with --latest comes")
 	flags.BoolVar(&f.cancels, "cancel-in-progress", false, "the same as --latest, and ask the holder of the group to give way: see --on-revoke")
 	flags.StringVar(&f.group, "group", "", "with --latest: only waiters of the same group `NAME` count")
+	needs(flags, "group", fmt.Sprintf("need 1 to %d bytes", queue.MaxGroup), func() bool { return f.group != "" && len(f.group) <= queue.MaxGroup })
 	within(flags, &f.superseded, "superseded-exit-code", "", exitSuperseded, 0, maxCode, "the exit `CODE` if a later waiter has come")
 }
 
@@ -39,8 +40,6 @@ func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.
 		return nil, usagef("--all excludes --max-waiters, --latest and --cancel-in-progress, as each queue would decide alone; use one entity")
 	case cmd.Flags().Changed("group") && !f.latest:
 		return nil, usagef("--group is only for --latest and --cancel-in-progress: add one of them")
-	case cmd.Flags().Changed("group") && (f.group == "" || len(f.group) > queue.MaxGroup):
-		return nil, usagef("--group has %d bytes: need 1 to %d", len(f.group), queue.MaxGroup)
 	case cmd.Flags().Changed("superseded-exit-code") && !f.latest:
 		return nil, usagef("--superseded-exit-code is only for --latest and --cancel-in-progress: add one of them")
 	}

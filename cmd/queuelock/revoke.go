@@ -51,6 +51,9 @@ Exit codes:
 	}
 	f.addTicket(cmd, "the `NUMBER` of the holder, also as …123456; not needed for the only one")
 	cmd.Flags().StringVar(&f.why, "why", "", "a `TEXT` for people, at most 256 bytes")
+	needs(cmd.Flags(), "why", fmt.Sprintf("need at most %d bytes of printable characters", queue.MaxWhy), func() bool {
+		return len(f.why) <= queue.MaxWhy && display.Printable(f.why)
+	})
 	within(cmd.Flags(), &f.after, "after", "", 0, 0, queue.MaxLease, "by when it should have ended, from now; at most 168h")
 	f.bellFlags.addFlag(cmd.Flags())
 	f.addFlags(cmd)
@@ -68,12 +71,6 @@ type revokeReport struct {
 }
 
 func (f *revokeFlags) run(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(f.why) > queue.MaxWhy:
-		return usagef("--why has %d bytes: at most %d are possible", len(f.why), queue.MaxWhy)
-	case !display.Printable(f.why):
-		return usagef("--why has characters that cannot be printed: leave them out")
-	}
 	cfg := queuelock.Config{Owner: owner()}
 	defer f.hang(&cfg)()
 	return f.act(cmd, args, cfg, func(a *acting, h queue.Holder) error {
