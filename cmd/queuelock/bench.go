@@ -43,8 +43,7 @@ their own. One client stands for a process, and is separated from the table to c
 Scenarios: ` + strings.Join(benchNames()[:5], ", ") + ",\n" + strings.Join(benchNames()[5:], ", ") + `.
 All of them, three times each, take about ten minutes; --quick half a minute.
 
-` + exitCodesHelp + `
-  130  interrupted (143: terminated)`,
+` + exitCodes(codeUsage, codeUnavailable, "130  interrupted (143: terminated)"),
 		Example: `  queuelock bench --quick --endpoint http://127.0.0.1:8000
   queuelock bench --table locks --scenarios idle,contended --yes > aws.md`,
 		Args: cobra.NoArgs,

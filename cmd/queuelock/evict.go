@@ -45,12 +45,11 @@ evicts the holder only if that is still its beat ("queuelock status -o json"). I
 another holder evicted. A repeated call is safe. --item and --key name an item that the
 library's LockItem locks, instead of ENTITY.
 
-` + help.Fields("JSON", evictReport{}) + `
-
-Exit codes:
-  1    nothing was done: no holder has this ticket, or it has a lease, or has renewed it
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+` + help.Fields("JSON", evictReport{}) +
+			"\n\n" + exitCodes(
+			"1    nothing was done: no holder has this ticket, or it has a lease, or has renewed it", codeUsage,
+			codeUnavailable,
+		),
 		Example: `  queuelock evict payroll --ticket 7
   queuelock evict deploy/prod --ticket 12 --force`,
 		Args: f.arguments,

@@ -31,10 +31,14 @@ const (
 	exitSignal      = 128 // plus the signal's number, as in a shell
 )
 
-// exitCodesHelp is the part of a help text that most commands share.
-const exitCodesHelp = `Exit codes:
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`
+// The lines about exit codes that the help texts of several commands have.
+const (
+	codeWritten     = "1    the output cannot be written"
+	codeUsage       = "64   wrong usage"
+	codeUnavailable = "69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings"
+)
+
+func exitCodes(lines ...string) string { return "Exit codes:\n  " + strings.Join(lines, "\n  ") }
 
 // exitError is an error with the exit code it leads to. Without an error
 // nothing is printed.

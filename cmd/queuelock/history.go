@@ -38,13 +38,8 @@ a post-mortem or a ticket. Ctrl-C ends the observation early.
 It first prints what the reads cost, on standard error. A turn between two reads is not seen: the
 summary says how many tickets that may concern. The time of an end is known to half an interval.
 
-` + help.Fields("JSON; null: not seen", history.Report{}) + `
-
-Exit codes:
-  0    the queue was observed, if only until Ctrl-C
-  1    the output cannot be written
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+` + help.Fields("JSON; null: not seen", history.Report{}) +
+			"\n\n" + exitCodes("0    the queue was observed, if only until Ctrl-C", codeWritten, codeUsage, codeUnavailable),
 		Example: `  queuelock history deploy/prod --for 5m --html deploy.html
   queuelock history db --reason backup --for 1h --interval 5s --svg backup.svg
   queuelock history --item orders --key id=order-7 --for 30s`,

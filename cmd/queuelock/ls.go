@@ -54,13 +54,8 @@ while clients wait for it: its holder is in the item, which "status --item" show
 
 --units estimates heartbeats and looks, and turns where clients wait, as if all stayed as it is.
 
-` + help.Fields("JSON and YAML, for each queue; durations in seconds, null: not known", display.Line{}) + `
-
-Exit codes:
-  0    the table was read
-  1    the output cannot be written
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+` + help.Fields("JSON and YAML, for each queue; durations in seconds, null: not known", display.Line{}) +
+			"\n\n" + exitCodes("0    the table was read", codeWritten, codeUsage, codeUnavailable),
 		Example: `  queuelock ls deploy/
   queuelock ls --busy -o json | jq 'select(.longest_wait_seconds>60).entity'
   queuelock ls --max-rcu 1000`,

@@ -38,12 +38,11 @@ With --after, "queuelock status" shows by when it should have ended. Nothing hap
 itself: "evict --force" ends its turn. A later request replaces an earlier one, and no
 later holder is ever asked. --item and --key name an item that the library's LockItem locks.
 
-` + help.Fields("JSON", revokeReport{}) + `
-
-Exit codes:
-  1    nothing was done: no holder has this ticket, or several are possible
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+` + help.Fields("JSON", revokeReport{}) +
+			"\n\n" + exitCodes(
+			"1    nothing was done: no holder has this ticket, or several are possible", codeUsage,
+			codeUnavailable,
+		),
 		Example: `  queuelock revoke deploy/prod --why 'a hotfix waits' --after 5m
   queuelock revoke gpu --ticket 12`,
 		Args: f.target.arguments,

@@ -70,15 +70,12 @@ the next client that looks at the queue removes it. docs/observe.md describes th
 --watch looks again and again until Ctrl-C: each --interval on a terminal; elsewhere it prints
 the queue again when it has changed.
 
-` + help.Fields("JSON and YAML; durations in seconds, null: not known", display.Report{}) + `
-
-Exit codes:
-  0    the queue was read
-  1    the output cannot be written
-  2    with --exit-code: the queue is idle (0: it has a holder or a waiter)
-  3    with --exit-code: there is no such queue
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+` + help.Fields("JSON and YAML; durations in seconds, null: not known", display.Report{}) +
+			"\n\n" + exitCodes(
+			"0    the queue was read", codeWritten,
+			"2    with --exit-code: the queue is idle (0: it has a holder or a waiter)",
+			"3    with --exit-code: there is no such queue", codeUsage, codeUnavailable,
+		),
 		Example: `  queuelock status deploy/prod --watch
   queuelock status db --reason backup -o json | jq '.waiting | length'
   queuelock status --item orders --key id=order-7`,

@@ -40,7 +40,7 @@ a holder without a lease.
 The output has a line for each queue with something to remove, and the requests and capacity
 units that were used. --json prints one object. --dry-run removes nothing.
 
-` + help.Fields("JSON", sweepReport{}) + "\n\n" + exitCodesHelp,
+` + help.Fields("JSON", sweepReport{}) + "\n\n" + exitCodes(codeUsage, codeUnavailable),
 		Example: `  queuelock sweep deploy/prod
   queuelock sweep --all --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {

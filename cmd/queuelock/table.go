@@ -49,7 +49,7 @@ output says whether the table was created. A repeated call is safe.
 
 --deletion-protection, --point-in-time-recovery and --tag are for a new table.
 
-` + exitCodesHelp
+` + exitCodes(codeUsage, codeUnavailable)
 	cmd.Example = `  queuelock table create
   queuelock table create --table locks --deletion-protection --tag team=ops`
 	cmd.Args = cobra.NoArgs

@@ -44,11 +44,7 @@ Each refresh scans the table: one read unit for each 4 KB. --max-rcu bounds the 
 that a large table is refreshed less often. The last line shows the use. Without a terminal, top prints
 the busy queues whenever they have changed, until it is interrupted.
 
-Exit codes:
-  0    quit or interrupted
-  1    the output cannot be written
-  64   wrong usage
-  69   DynamoDB cannot be used: no answer, no such table, no rights, no AWS settings`,
+` + exitCodes("0    quit or interrupted", codeWritten, codeUsage, codeUnavailable),
 		Example: `  queuelock top
   queuelock top deploy/ --max-rcu 20 --interval 10s`,
 		Args: cobra.MaximumNArgs(1),
