@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // addReason adds --reason. Given, it is not empty: the variable of a script that is
@@ -149,4 +150,14 @@ func (c checked) Set(text string) error {
 		return err
 	}
 	return c.needed
+}
+
+var scopes = map[string]ticket.Scope{
+	"queue":  ticket.ScopeQueue,
+	"entity": ticket.ScopeEntity,
+	"table":  ticket.ScopeTable,
+}
+
+func addScope(cmd *cobra.Command, name *string) {
+	scopeNames.addFlag(cmd, name, "scope", "", "the counter of the tickets")
 }

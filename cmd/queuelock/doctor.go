@@ -12,7 +12,6 @@ import (
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 )
 
 const deepLimit = 3 * time.Minute
@@ -34,7 +33,7 @@ for each check, and says what to do where something is wrong. It writes nothing.
 verifies what the library assumes of the engine, and takes locks of each mode. It makes some
 two hundred requests. Its report is fit to be pasted into an issue.
 
-` + help.Fields("JSON", doctorReport{}),
+` + display.Fields("JSON", doctorReport{}),
 		Example: `  queuelock doctor
   queuelock doctor --deep --table locks > report.txt
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
-
 	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
@@ -45,7 +43,7 @@ evicts the holder only if that is still its beat ("queuelock status -o json"). I
 another holder evicted. A repeated call is safe. --item and --key name an item that the
 library's LockItem locks, instead of ENTITY.
 
-` + help.Fields("JSON", evictReport{}) +
+` + display.Fields("JSON", evictReport{}) +
 			"\n\n" + exitCodes(
 			"1    nothing was done: no holder has this ticket, or it has a lease, or has renewed it", codeUsage,
 			codeUnavailable,

@@ -8,8 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
-
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -38,7 +36,7 @@ a post-mortem or a ticket. Ctrl-C ends the observation early.
 It first prints what the reads cost, on standard error. A turn between two reads is not seen: the
 summary says how many tickets that may concern. The time of an end is known to half an interval.
 
-` + help.Fields("JSON; null: not seen", history.Report{}) +
+` + display.Fields("JSON; null: not seen", history.Report{}) +
 			"\n\n" + exitCodes("0    the queue was observed, if only until Ctrl-C", codeWritten, codeUsage, codeUnavailable),
 		Example: `  queuelock history deploy/prod --for 5m --html deploy.html
   queuelock history db --reason backup --for 1h --interval 5s --svg backup.svg

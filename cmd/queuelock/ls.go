@@ -18,7 +18,6 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -54,7 +53,7 @@ while clients wait for it: its holder is in the item, which "status --item" show
 
 --units estimates heartbeats and looks, and turns where clients wait, as if all stayed as it is.
 
-` + help.Fields("JSON and YAML, for each queue; durations in seconds, null: not known", display.Line{}) +
+` + display.Fields("JSON and YAML, for each queue; durations in seconds, null: not known", display.Line{}) +
 			"\n\n" + exitCodes("0    the table was read", codeWritten, codeUsage, codeUnavailable),
 		Example: `  queuelock ls deploy/
   queuelock ls --busy -o json | jq 'select(.longest_wait_seconds>60).entity'

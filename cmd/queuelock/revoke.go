@@ -9,7 +9,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/sweeper"
 )
@@ -38,7 +37,7 @@ With --after, "queuelock status" shows by when it should have ended. Nothing hap
 itself: "evict --force" ends its turn. A later request replaces an earlier one, and no
 later holder is ever asked. --item and --key name an item that the library's LockItem locks.
 
-` + help.Fields("JSON", revokeReport{}) +
+` + display.Fields("JSON", revokeReport{}) +
 			"\n\n" + exitCodes(
 			"1    nothing was done: no holder has this ticket, or several are possible", codeUsage,
 			codeUnavailable,

@@ -18,7 +18,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/once"
@@ -78,9 +77,9 @@ Exit codes:
 
 func progressFields() string {
 	waiting, outage, end := progress.Objects()
-	return help.Fields("--progress json, a line at a time; durations in seconds, null: not known", waiting) + "\n\n" +
-		help.Fields("a line when DynamoDB does not answer, and when it does again", outage) + "\n\n" +
-		help.Fields("its last line", end)
+	return display.Fields("--progress json, a line at a time; durations in seconds, null: not known", waiting) + "\n\n" +
+		display.Fields("a line when DynamoDB does not answer, and when it does again", outage) + "\n\n" +
+		display.Fields("its last line", end)
 }
 
 // arguments takes the entities and the command from the arguments.

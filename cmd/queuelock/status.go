@@ -21,7 +21,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
@@ -70,7 +69,7 @@ the next client that looks at the queue removes it. docs/observe.md describes th
 --watch looks again and again until Ctrl-C: each --interval on a terminal; elsewhere it prints
 the queue again when it has changed.
 
-` + help.Fields("JSON and YAML; durations in seconds, null: not known", display.Report{}) +
+` + display.Fields("JSON and YAML; durations in seconds, null: not known", display.Report{}) +
 			"\n\n" + exitCodes(
 			"0    the queue was read", codeWritten,
 			"2    with --exit-code: the queue is idle (0: it has a holder or a waiter)",

@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/help"
-
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
@@ -40,7 +38,7 @@ a holder without a lease.
 The output has a line for each queue with something to remove, and the requests and capacity
 units that were used. --json prints one object. --dry-run removes nothing.
 
-` + help.Fields("JSON", sweepReport{}) + "\n\n" + exitCodes(codeUsage, codeUnavailable),
+` + display.Fields("JSON", sweepReport{}) + "\n\n" + exitCodes(codeUsage, codeUnavailable),
 		Example: `  queuelock sweep deploy/prod
   queuelock sweep --all --dry-run`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -1,5 +1,4 @@
-// Package help describes JSON that commands print.
-package help
+package display
 
 import (
 	"fmt"
