@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 )
@@ -30,9 +29,9 @@ const kept = "kept\n"
 type keepFlags struct {
 	lockFlags
 	keeper.Limits
-	all, env, export bool
-	onLost           string
-	lost             syscall.Signal // that onLost names; 0: none
+	env, export bool
+	onLost      string
+	lost        syscall.Signal // that onLost names; 0: none
 }
 
 func newLock() *cobra.Command {
@@ -53,7 +52,6 @@ Exit codes:
 		RunE: func(cmd *cobra.Command, args []string) error { return f.lock(cmd, args) },
 	}
 	f.addFlags(cmd)
-	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
 	return cmd
 }
 
@@ -61,7 +59,6 @@ func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	within(cmd.Flags(), &f.MaxHold, "max-hold", "", defaultMaxHold, 0, 0, "release the lock after so long; 0: never")
 	within(cmd.Flags(), &f.ParentPid, "parent-pid", "", 0, 0, 0, "leave the queue or release when process `PID` has ended, such as $$")
 	addSignal(cmd.Flags(), &f.onLost, &f.lost, "on-lost", "the `SIGNAL` for that process once the lock is lost, such as TERM")
-	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
 	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")
 	f.lockFlags.addFlags(cmd)
@@ -84,9 +81,7 @@ func (f *keepFlags) arguments(args []string) error {
 	case f.ParentPid > 0 && !keeper.Running(f.ParentPid):
 		return usagef("--parent-pid %d: there is no such process", f.ParentPid)
 	}
-	for _, entity := range args {
-		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})
-	}
+	f.name(args)
 	return nil
 }
 

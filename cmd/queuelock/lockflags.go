@@ -46,6 +46,7 @@ type lockFlags struct {
 	waitFlags
 	policyFlags
 	bellFlags
+	all          bool
 	reason, data string
 	owner        string // empty: not given
 
@@ -73,6 +74,8 @@ type waitFlags struct {
 
 func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
+	flags.BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	flags.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait if the lock is busy, as with --wait 0")
 	flags.StringVarP(&f.wait, "wait", "w", "forever", "how long: `SECONDS`, 5m, 0, forever, 5x2s")
 	flags.BoolVarP(&f.shared, "shared", "s", false, "together with other shared holders")
@@ -101,6 +104,13 @@ type plan struct {
 	cfg     queuelock.Config
 	wait    waitpolicy.Wait
 	options []queuelock.AcquireOption
+}
+
+// name takes the entities that are locked.
+func (f *lockFlags) name(entities []string) {
+	for _, entity := range entities {
+		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})
+	}
 }
 
 // plan checks the flags. It makes no request. title is the data of the holder without

@@ -30,7 +30,6 @@ var closeLimit = 10 * time.Second
 type runFlags struct {
 	lockFlags
 	processFlags
-	all  bool
 	once time.Duration // for which the output is kept; zero: it is not
 	text string        // for the shell; empty: there is a command
 
@@ -67,11 +66,9 @@ Exit codes:
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().StringVarP(&f.text, "command", "c", "", "a `TEXT` for /bin/sh -c, in place of COMMAND")
-	cmd.Flags().BoolVar(&f.all, "all", false, "the locks of several entities, all or none")
 	within(cmd.Flags(), &f.once, "once", "", 0, time.Millisecond, once.MaxTTL, "keep the output for `TIME`: others print it, and do not run COMMAND")
 	f.lockFlags.addFlags(cmd)
 	f.processFlags.addFlags(cmd)
-	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 || f.all })
 	return cmd
 }
 
@@ -101,9 +98,7 @@ func (f *runFlags) arguments(cmd *cobra.Command, args []string) error {
 	if len(entities) > 1 && !f.all {
 		return usagef("%q is one ENTITY too many: write the command after \"--\", or use --all", clip(entities[1], 40))
 	}
-	for _, entity := range entities {
-		f.keys = append(f.keys, queuelock.Key{Entity: entity, Reason: f.reason})
-	}
+	f.name(entities)
 	return nil
 }
 
