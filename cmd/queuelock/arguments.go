@@ -101,9 +101,6 @@ func within[T int | int64 | float64 | time.Duration](
 		flags.DurationVarP(v, name, short, time.Duration(usual), usage)
 	}
 	flag := flags.Lookup(name)
-	if flag.DefValue == "0s" {
-		flag.DefValue = "0" // which is not shown
-	}
 	holds := func(v T) bool { return v >= least && (v <= most || most == 0) } // NaN does not
 	text := fmt.Sprintf("need a number from %s to %s", textOf(least), textOf(most))
 	if most == 0 {
@@ -133,6 +130,9 @@ func textOf[T any](v T) string {
 func needs(flags *pflag.FlagSet, name, text string, holds func() bool) {
 	flag := flags.Lookup(name)
 	flag.Value = checked{flag.Value, holds, needed(text)}
+	if flag.DefValue == "0s" || flag.DefValue == "[]" {
+		flag.DefValue = "" // which the help does not show: it knows the zero values of pflag's own types alone
+	}
 }
 
 type checked struct {

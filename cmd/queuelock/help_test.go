@@ -32,7 +32,8 @@ func eachCommand(visit func(words []string, cmd *cobra.Command)) {
 func TestHelp(t *testing.T) {
 	eachCommand(func(words []string, cmd *cobra.Command) {
 		o := invoke(t, append(words, "--help")...)
-		if o.code != 0 || o.stderr != "" || !strings.Contains(o.stdout, cmd.Example) || !strings.Contains(o.stdout, cmd.Long) {
+		if o.code != 0 || o.stderr != "" || !strings.Contains(o.stdout, cmd.Example) || !strings.Contains(o.stdout, cmd.Long) ||
+			strings.Contains(o.stdout, "(default [])") || strings.Contains(o.stdout, "(default 0") {
 			t.Errorf("%v: %+v", words, o)
 		}
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
