@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"regexp"
 	"strings"
@@ -65,27 +66,12 @@ func (w *witness) ordered(t *testing.T) {
 
 var whole = regexp.MustCompile(`^Ticketed (Queued (Moved )*)?Granted Released$`)
 
-// inBlocks returns a client with blocks.
-func inBlocks(t *testing.T, table *queuelocktest.Table, name string, o event.Observer) *queuelock.Client {
-	c, _ := locktest.Open(t, table, name, queuelock.Config{Block: 64, Observer: o})
-	return c
-}
-
-// gathered lets so many calls wait: the first with a ticket of its own, and the others as a block.
-func gathered(ctx context.Context, c *queuelock.Client, n int, opts ...queuelock.AcquireOption) (all []<-chan locktest.Outcome) {
-	for range n {
-		all = append(all, locktest.QueueUp(ctx, c, waitpolicy.Forever, opts...))
-		time.Sleep(time.Microsecond)
-	}
-	return all
-}
-
 func TestBlockEvents(t *testing.T) {
 	locktest.InBubble(t, "OfEachTurn", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var w witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b := inBlocks(t, table, "b", &w)
+		b, _ := inBlocks(t, table, "b", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		waiting := gathered(t.Context(), b, 4)
 		time.Sleep(10 * time.Second)
@@ -137,7 +123,7 @@ func TestBlockEvents(t *testing.T) {
 		var seen [2]witness
 		var all sync.WaitGroup
 		for i := range seen {
-			c := inBlocks(t, table, fmt.Sprint(i), &seen[i])
+			c, _ := inBlocks(t, table, fmt.Sprint(i), queuelock.Config{Observer: &seen[i]})
 			for j := range 8 {
 				all.Go(func() {
 					time.Sleep(time.Duration(i*137+j) * time.Microsecond)
@@ -164,7 +150,7 @@ func TestBlockEvents(t *testing.T) {
 	locktest.InBubble(t, "OfOneThatLeaves", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var w witness
-		b := inBlocks(t, table, "b", &w)
+		b, _ := inBlocks(t, table, "b", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, b, waitpolicy.Forever)
 		ctx, cancel := context.WithCancel(t.Context())
 		leaving, waiting := gathered(ctx, b, 3), gathered(t.Context(), b, 1)
@@ -194,7 +180,7 @@ func TestBlockEvents(t *testing.T) {
 	locktest.InBubble(t, "OfLoss", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		var w witness
-		b := inBlocks(t, table, "b", &w)
+		b, _ := inBlocks(t, table, "b", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, b, waitpolicy.Forever)
 		waiting := gathered(t.Context(), b, 3)
 		time.Sleep(time.Second)
@@ -220,11 +206,66 @@ func TestBlockEvents(t *testing.T) {
 	})
 }
 
+// An acquire may wait again after it has given up, or its block was lost. Others than its own events are of its requests and those of
+// its block.
+var (
+	others    = regexp.MustCompile(` ?\b(Throttled|Swept|Evicted|Renewed|Revoked)\b`)
+	wholeLife = regexp.MustCompile(`^(Ticketed( Queued( Moved)*)?)?( Ticketed( Queued( Moved)*)?)* ?(NotAcquired|Granted( Released| Lost)?( NotAcquired)?)$`)
+)
+
+// TestBlockEventsUnderFaults checks that each acquire has an end, and no event after it, while callers give up, and requests fail.
+func TestBlockEventsUnderFaults(t *testing.T) {
+	for seed := range uint64(2) {
+		withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			var seen [2]witness
+			var all sync.WaitGroup
+			ends := time.Now().Add(30 * time.Second)
+			for i := range seen {
+				c, db := inBlocks(t, table, fmt.Sprint(i), queuelock.Config{TTL: locktest.TTL, RequestTimeout: time.Second, Observer: &seen[i]})
+				for _, f := range []queuelocktest.Fault{
+					queuelocktest.LoseRequest(), queuelocktest.LoseResponse(), queuelocktest.SwallowResponse(), queuelocktest.LandLate(8 * time.Second),
+					queuelocktest.DelayRequest(700 * time.Millisecond), queuelocktest.Duplicate(5 * time.Second), queuelocktest.Throttle(event.OnDemand),
+				} {
+					db.Inject(f.WithProbability(0.05, r.Uint64()))
+				}
+				for range 8 {
+					r := rand.New(rand.NewPCG(seed, r.Uint64()))
+					all.Go(func() {
+						for time.Now().Before(ends) {
+							ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(5000))*time.Millisecond)
+							if lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever); err == nil {
+								time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
+								_ = lock.Release(ctx)
+							}
+							cancel()
+						}
+						time.Sleep(time.Minute) // what is late, and leases
+					})
+				}
+			}
+			all.Wait()
+			for i := range seen {
+				lives := seen[i].lives()
+				for acquire, life := range lives {
+					if !wholeLife.MatchString(others.ReplaceAllString(life, "")) {
+						t.Errorf("acquire %d: %s", acquire, life)
+					}
+				}
+				if len(lives) < 20 {
+					t.Errorf("%d acquires", len(lives))
+				}
+			}
+		})
+	}
+}
+
 // TestBlockPlaces follows the places of callers behind another block, and inside the block that holds.
 func TestBlockPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, b := inBlocks(t, table, "a", nil), inBlocks(t, table, "b", nil)
+		a, _ := inBlocks(t, table, "a", queuelock.Config{})
+		b, _ := inBlocks(t, table, "b", queuelock.Config{})
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		before := gathered(t.Context(), a, 5)
 		time.Sleep(time.Second)
@@ -264,7 +305,7 @@ func TestOldReleaseOfBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b := inBlocks(t, table, "b", nil)
+		b, _ := inBlocks(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, b, waitpolicy.Forever)
 		queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 		time.Sleep(10 * time.Millisecond)
