@@ -33,39 +33,6 @@ func withSlowTable(t *testing.T, f func(t *testing.T, table *queuelocktest.Table
 	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))) })
 }
 
-// TestBlockLeavesBeforeItsGrant checks that a grant is given back which is answered after all callers of its block have left.
-func TestBlockLeavesBeforeItsGrant(t *testing.T) {
-	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		cfg := locktest.TenSeconds
-		cfg.Block = 64
-		c, network := locktest.OpenMet(t, table, "c", cfg)
-		other, _ := locktest.OpenMet(t, table, "other", cfg)
-		held := locktest.Acquire(t, other, waitpolicy.Forever)
-		ctx, cancel := context.WithCancel(t.Context())
-		early, leave := context.WithCancel(t.Context())
-		first := locktest.QueueUp(early, c, waitpolicy.Forever) // a block of the others is not named by a release once it has left
-		var rest []<-chan locktest.Outcome
-		for range 3 {
-			time.Sleep(time.Microsecond)
-			rest = append(rest, locktest.QueueUp(ctx, c, waitpolicy.Forever))
-		}
-		time.Sleep(time.Second)
-		leave()
-		<-first
-		time.Sleep(time.Second)
-		grant := network.Inject(queuelocktest.DelayResponse(600 * time.Millisecond).Of("UpdateItem").Mentioning("granted"))
-		locktest.Release(t, held)
-		await(grant)
-		cancel()
-		for _, caller := range rest {
-			if locktest.Within(t, "a caller that has left", time.Minute, caller).Err == nil {
-				t.Error("it holds the lock")
-			}
-		}
-		nothingIsLeft(t, other)
-	})
-}
-
 // bothWays runs a test of calls that may wait together, and of such as wait alone.
 func bothWays(t *testing.T, f func(*testing.T, *queuelocktest.Table, ...queuelock.AcquireOption)) {
 	for name, opts := range map[string][]queuelock.AcquireOption{"Together": nil, "Alone": {queuelock.WithData([]byte("x"))}} {
