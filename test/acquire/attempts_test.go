@@ -3,7 +3,6 @@ package acquire_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,20 +74,4 @@ func TestEndOfAttempts(t *testing.T) {
 			t.Errorf("%v after %v, want ErrClosed at once", got.Err, got.At.Sub(begun))
 		}
 	})
-}
-
-// TestInvalidAttempts checks that invalid options for attempts are refused.
-func TestInvalidAttempts(t *testing.T) {
-	table := queuelocktest.NewTable(t)
-	a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-	for want, wait := range map[string]waitpolicy.Wait{
-		"one attempt or more": waitpolicy.Attempts(0, time.Second), "at least 1ms": waitpolicy.Attempts(3, 0), "-1s": waitpolicy.Attempts(1, -time.Second),
-	} {
-		if _, err := a.Acquire(t.Context(), locktest.Order, wait); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want %q", wait, err, want)
-		}
-	}
-	if n := table.Counts().Total().Sent; n != 0 {
-		t.Errorf("%d requests, want none", n)
-	}
 }

@@ -101,6 +101,9 @@ func TestKeysAndWaits(t *testing.T) {
 			{"bytes in entity", queuelock.Key{Entity: "\xff"}, waitpolicy.NoWait, nil, []string{"UTF-8"}},
 			{"bytes in reason", queuelock.Key{Entity: "e", Reason: "\xff"}, waitpolicy.NoWait, nil, []string{"UTF-8"}},
 			{"negative wait", locktest.Order, waitpolicy.For(-time.Second), nil, []string{"-1s", "negative"}},
+			{"no attempt", locktest.Order, waitpolicy.Attempts(0, time.Second), nil, []string{"one attempt or more"}},
+			{"attempts without a pause", locktest.Order, waitpolicy.Attempts(3, 0), nil, []string{"at least 1ms"}},
+			{"negative pause", locktest.Order, waitpolicy.Attempts(1, -time.Second), nil, []string{"-1s"}},
 			{"short TTL", locktest.Order, waitpolicy.NoWait, []queuelock.AcquireOption{queuelock.WithTTL(time.Millisecond)}, []string{"TTL is 1ms"}},
 		} {
 			_, err := c.Acquire(t.Context(), b.key, b.wait, b.opts...)
@@ -141,6 +144,14 @@ func TestValidate(t *testing.T) {
 	locktest.Says(t, queuelock.Config{}.Validate("queuelock", locktest.Order, queuelock.CreateItem()), "CreateItem is for LockItem only")
 	item.Key = map[string]types.AttributeValue{"my_holders": &types.AttributeValueMemberS{Value: "7"}}
 	locktest.Says(t, queuelock.Config{ItemPrefix: "my_"}.Validate("queuelock", item), `"my_holders" is also the lock's`)
+	item.Key = map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "7"}}
+	for _, option := range []queuelock.AcquireOption{
+		queuelock.Shared(), queuelock.Permits(2), queuelock.FailClosed(), queuelock.OnHandle(func(queuelock.Handle) {}),
+	} {
+		locktest.Says(t, queuelock.Config{}.Validate("queuelock", item, queuelock.CreateItem(), option), "option 2 of 2 is for Acquire")
+		locktest.OK(t, queuelock.Config{}.Validate("queuelock", locktest.Order, option))
+	}
+	locktest.OK(t, queuelock.Config{}.Validate("queuelock", item, queuelock.CreateItem()))
 }
 
 // closedBells are bells that must not be used.

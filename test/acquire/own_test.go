@@ -3,6 +3,7 @@ package acquire_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,5 +117,28 @@ func TestOwnTurnsAreNotLogged(t *testing.T) {
 		if log.Says(ownLog) {
 			t.Error("turns of 7 s were logged")
 		}
+	})
+}
+
+// TestOwnTicketOfATurn checks that a caller which asks for a lock that its own client holds learns the ticket of the present turn.
+func TestOwnTicketOfATurn(t *testing.T) {
+	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.OpenMet(t, table, "holder", queuelock.Config{})
+		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{Block: 64})
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+		var turns sync.WaitGroup
+		for range 4 {
+			turns.Go(func() {
+				lock := locktest.Acquire(t, c, waitpolicy.Forever)
+				_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+				if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Own != lock.Ticket() {
+					t.Errorf("in the turn of ticket %s: %v", lock.Ticket(), err)
+				}
+				locktest.Release(t, lock)
+			})
+		}
+		time.Sleep(time.Second)
+		locktest.Release(t, held)
+		turns.Wait()
 	})
 }
