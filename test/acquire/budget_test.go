@@ -14,47 +14,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The budgets of docs/costs.md. They are exact: nothing is repeated on a network that
-// works.
-
-// TestFirstUse checks that the first use of a key costs one request, in every mode.
-func TestFirstUse(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		for reason, opts := range map[string][]queuelock.AcquireOption{
-			"lock": nil, "shared": {queuelock.Shared()}, "semaphore": {queuelock.Permits(2)},
-		} {
-			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-				key := queuelock.Key{Entity: wait.String(), Reason: reason}
-				var lock *queuelock.Lock
-				spent := locktest.Cost(table, func() { lock = locktest.Must(c.Acquire(t.Context(), key, wait, opts...)) })
-				if spent.Sent != 1 || spent.WriteUnits > 1 || spent.ReadUnits != 0 {
-					t.Errorf("first use of %v: %+v, want 1 request, 1 WCU, 0 RCU", key, spent)
-				}
-				if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
-					t.Errorf("release of %v: %+v, want 1 request", key, spent)
-				}
-			}
-		}
-	})
-}
-
-// TestFirstLock checks that the first lock of a process costs half a read unit more than any
-// other.
-func TestFirstLock(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		seed, _ := locktest.Open(t, table, "seed", queuelock.Config{})
-		locktest.Release(t, locktest.Acquire(t, seed, waitpolicy.Forever))
-		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-			c, db := locktest.Open(t, table, wait.String(), queuelock.Config{})
-			locktest.Release(t, locktest.Acquire(t, c, wait))
-			if spent := db.Counts().Total(); spent.Sent != 3 || spent.WriteUnits != 2 || spent.ReadUnits != 0.5 {
-				t.Errorf("%v: the first cycle of a process: %+v, want 3 requests, 2 WCU, 0.5 RCU", wait, spent)
-			}
-		}
-	})
-}
-
 // TestFirstRequests checks that a process reads DynamoDB's time once, however many locks it
 // begins with and whether they are free, and that the read costs half a unit.
 func TestFirstRequests(t *testing.T) {
@@ -90,86 +49,6 @@ func TestFirstRequests(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestNoWaitOnBusyLock checks that NoWait on a busy lock costs one request and no ticket.
-func TestNoWaitOnBusyLock(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
-		held := locktest.Acquire(t, a, waitpolicy.NoWait)
-		spent := locktest.Cost(table, func() {
-			if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Errorf("NoWait on a busy lock: %v", err)
-			}
-		})
-		if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
-			t.Errorf("NoWait on a busy lock: %+v, want 1 request, 1 WCU, 0 RCU", spent)
-		}
-		locktest.Release(t, held)
-		if next := locktest.Acquire(t, b, waitpolicy.NoWait); next.Ticket().After(held.Ticket()) != 1 {
-			t.Errorf("ticket %s follows %s: NoWait burnt one", next.Ticket(), held.Ticket())
-		}
-	})
-}
-
-// TestQueuedCycle checks that a queued cycle costs at most six requests besides its
-// polls.
-func TestQueuedCycle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, db := locktest.Open(t, table, "b", queuelock.Config{})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		locktest.Release(t, held)
-		locktest.Release(t, locktest.Lock(t, <-waiting))
-		time.Sleep(time.Second) // what runs in the background
-		counts := db.Counts()
-		polls := counts["Query"].Sent + counts["GetItem"].Sent
-		if spent := counts.Total(); spent.Sent-polls > 6 || spent.WriteUnits > 6 {
-			t.Errorf("queued acquire and release: %d requests and %v WCU beside %d polls, want at most 6 and 6\n%s", spent.Sent-polls, spent.WriteUnits, polls, table.Log())
-		}
-		if spent := counts.Total(); spent.ReadUnits > float64(polls) {
-			t.Errorf("%d polls took %v RCU, want 1 each", polls, spent.ReadUnits)
-		}
-		// And the queue is back on the path of one request.
-		if spent := locktest.Cost(table, func() { locktest.Acquire(t, a, waitpolicy.Forever) }); spent.Sent != 1 {
-			t.Errorf("acquire after the queue emptied: %+v, want 1 request", spent)
-		}
-	})
-}
-
-// TestReleaseInBusyQueue checks that a Release in a busy queue tries the hand-off first.
-// In a busy queue the fast form would be refused more often than not, and the lock idle
-// for a round trip.
-func TestReleaseInBusyQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		b, db := locktest.Open(t, table, "b", queuelock.Config{})
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		second := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		locktest.Release(t, held)
-		got := <-second
-		if got.Err != nil {
-			t.Fatal(got.Err)
-		}
-		third := locktest.QueueUp(t.Context(), c, waitpolicy.Forever) // b does not know of it
-		time.Sleep(time.Second)
-		before := db.Counts()
-		locktest.Release(t, got.Lock)
-		time.Sleep(time.Second)
-		if spent := db.Counts().Sub(before).Total(); spent.Sent != 1 || spent.FailedConditions != 0 {
-			t.Errorf("release of a busy queue: %+v, want the hand-off alone", spent)
-		}
-		if got := <-third; got.Err != nil {
-			t.Error(got.Err)
-		}
-	})
 }
 
 // TestDrain checks that draining a queue takes polls in proportion to its length. With N
