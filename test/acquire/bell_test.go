@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/bells"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -19,77 +18,66 @@ import (
 	"github.com/queuelock/queuelock/wake"
 )
 
+const ms = time.Millisecond
+
+// pair are two clients with bells.
+type pair struct {
+	hub   bells.Hub
+	table *queuelocktest.Table
+	a, b  *queuelock.Client
+	da    *queuelocktest.Client
+}
+
+func newPair(t *testing.T) *pair {
+	p := &pair{table: queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))}
+	p.a, p.da = p.open(t, "a")
+	p.b, _ = p.open(t, "b")
+	return p
+}
+
+func (p *pair) open(t *testing.T, name string) (*queuelock.Client, *queuelocktest.Client) {
+	return locktest.OpenMet(t, p.table, name, queuelock.Config{Wake: p.hub.Client(name)})
+}
+
+// granted returns the lock of b, which has waited for that of a, and was granted it by its bell.
+func (p *pair) granted(t *testing.T) *queuelock.Lock {
+	held := locktest.Acquire(t, p.a, waitpolicy.Forever)
+	next := locktest.LockBy(t, p.b)
+	time.Sleep(time.Second)
+	locktest.Release(t, held)
+	return locktest.Lock(t, <-next)
+}
+
 // TestRung checks which waiters are rung, and what that costs.
 func TestRung(t *testing.T) {
-	locktest.InBubble(t, "NoneIfNoneWaits", func(t *testing.T) {
-		var hub bells.Hub
-		table := queuelocktest.NewTable(t)
-		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Client("a")})
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-		before := db.Counts()
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
-		synctest.Wait()
-		if cost := db.Counts().Sub(before).Total(); cost.Sent != 2 || len(hub.Rung()) > 0 {
-			t.Errorf("an idle cycle sends %d requests and rings %v", cost.Sent, hub.Rung())
+	locktest.InBubble(t, "NoneOfTheSameClientOrIfNoneWaits", func(t *testing.T) {
+		p := newPair(t)
+		locktest.Release(t, locktest.Acquire(t, p.a, waitpolicy.NoWait))
+		if cost := locktest.CostTo(p.da, func() { locktest.Release(t, locktest.Acquire(t, p.a, waitpolicy.Forever)) }); cost.Sent != 2 {
+			t.Errorf("an idle cycle sends %d requests", cost.Sent)
 		}
-	})
-	locktest.InBubble(t, "EachWaitHasItsOwnBell", func(t *testing.T) {
-		var hub bells.Hub
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Client("a")})
-		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{Wake: hub.Client("b")})
-		seen := map[string]bool{}
-		for range 3 {
-			held := locktest.Acquire(t, a, waitpolicy.Forever)
-			next := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			for _, row := range rowsAt(table) {
-				bell := av.Text(row["bell"])
-				if seen[bell] || !strings.HasPrefix(bell, "b/") {
-					t.Errorf("the bell %q", bell)
-				}
-				seen[bell] = true
-			}
-			locktest.Release(t, held)
-			locktest.Release(t, locktest.Lock(t, <-next))
-		}
-		rung := slices.DeleteFunc(hub.Rung(), func(bell string) bool { return !strings.HasPrefix(bell, "b/") }) // a may meet the RESET of b
-		if len(seen) != 3 || len(rung) != 3 {
-			t.Errorf("%d bells, rung %v", len(seen), rung)
-		}
-	})
-	locktest.InBubble(t, "NotOfTheSameClient", func(t *testing.T) {
-		var hub bells.Hub
-		table := queuelocktest.NewTable(t)
-		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Client("a")})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		next := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		held := locktest.Acquire(t, p.a, waitpolicy.Forever)
+		next := locktest.LockBy(t, p.a)
 		time.Sleep(time.Second)
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Lock(t, <-next))
-		if rung := hub.Rung(); len(rung) > 0 {
+		if rung := p.hub.Rung(); len(rung) > 0 {
 			t.Errorf("rung %v", rung)
 		}
 	})
-	locktest.InBubble(t, "NotByClientsWithoutBells", func(t *testing.T) {
-		var hub bells.Hub
-		table := queuelocktest.NewTable(t)
-		a, da := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{Wake: hub.Client("b")})
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		next := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		before := da.Counts()
-		locktest.Release(t, held)
-		locktest.Release(t, locktest.Lock(t, <-next))
-		if cost := da.Counts().Sub(before).Total(); len(hub.Rung()) > 0 || cost.ReadUnits > 0 {
-			t.Errorf("rung %v, %+v", hub.Rung(), cost)
+	locktest.InBubble(t, "EachWaitHasItsOwnBell", func(t *testing.T) {
+		p := newPair(t)
+		for range 3 {
+			locktest.Release(t, p.granted(t))
+		}
+		rung := slices.DeleteFunc(p.hub.Rung(), func(bell string) bool { return !strings.HasPrefix(bell, "b/") }) // a may meet the RESET of b
+		if slices.Sort(rung); len(rung) != 3 || len(slices.Compact(rung)) != 3 {
+			t.Errorf("rung %v", rung)
 		}
 	})
 	locktest.InBubble(t, "NoneIsLeft", func(t *testing.T) {
-		var hub bells.Hub
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
-		c, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Wake: hub.Client("a"), TTL: locktest.TTL})
+		p := newPair(t)
+		c := p.a
 		ctx, cancel := context.WithCancel(t.Context())
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		var all []<-chan locktest.Outcome
@@ -114,8 +102,8 @@ func TestRung(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if hub.Hung() != 0 {
-			t.Errorf("%d bells are left", hub.Hung())
+		if p.hub.Hung() != 0 {
+			t.Errorf("%d bells are left", p.hub.Hung())
 		}
 	})
 }
@@ -162,5 +150,47 @@ func TestBellByUDP(t *testing.T) {
 	}
 	if rung[0].Load() > 0 || rung[1].Load() == 0 || rung[2].Load() == 0 {
 		t.Errorf("the processes were rung %d, %d and %d times, want that the last two were", rung[0].Load(), rung[1].Load(), rung[2].Load())
+	}
+}
+
+// TestForgedBells checks that a million forged bells, or copies of their datagrams, cost the next in line a CLAIM, and otherwise not
+// much more than polls, and one behind others a few looks: a bell says that it is next.
+func TestForgedBells(t *testing.T) {
+	wait := func(ahead, forged int) (cost queuelocktest.Tally) { // of a waiter in a minute
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t)
+			held := p.granted(t)
+			var waiting []<-chan locktest.Outcome
+			var last *queuelocktest.Client
+			for i := range ahead + 1 {
+				c, db := p.open(t, fmt.Sprint(i))
+				waiting, last = append(waiting, locktest.LockBy(t, c)), db
+				time.Sleep(time.Second)
+			}
+			cost = locktest.CostTo(last, func() {
+				for range 10_000 {
+					for range forged / 10_000 {
+						p.hub.Forge()
+					}
+					time.Sleep(6 * ms)
+				}
+			})
+			released := time.Now()
+			locktest.Release(t, held)
+			for i, next := range waiting {
+				got := <-next
+				if took := got.At.Sub(released); i == 0 && took > 2*time.Second {
+					t.Errorf("handed over after %v", took)
+				}
+				locktest.Release(t, locktest.Lock(t, got))
+			}
+		})
+		return cost
+	}
+	for ahead, claims := range map[int]float64{0: 1, 3: 0} {
+		polls, flooded := wait(ahead, 0), wait(ahead, 1_000_000)
+		if flooded.WriteUnits > polls.WriteUnits+claims || flooded.Sent > polls.Sent+60 {
+			t.Errorf("behind %d: %+v without, %+v with forged bells, want at most %v CLAIMs and a look a second more", ahead, polls, flooded, claims)
+		}
 	}
 }
