@@ -1,8 +1,6 @@
 package acquire_test
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -61,40 +59,44 @@ func (d *duel) end(t *testing.T, after time.Duration, reads int) {
 // TestForeseen checks when a holder reads the next row during its turn, and what becomes of the lock then.
 func TestForeseen(t *testing.T) {
 	const turn = time.Second
-	locktest.InBubble(t, "NamesWaiterThatCameMeanwhile", func(t *testing.T) {
-		d := newDuel(t)
-		back := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
-		d.end(t, turn, 1)
-		if named(t, d.table) == nil {
-			t.Error("the release has named no waiter")
-		}
-		locktest.Release(t, locktest.Lock(t, <-back))
-	})
-	locktest.InBubble(t, "ReadsOnceInVain", func(t *testing.T) {
-		newDuel(t).end(t, time.Hour, 1)
-	})
-	locktest.InBubble(t, "ReadsNothingInShortTurn", func(t *testing.T) {
-		d := newDuel(t)
-		d.end(t, turn/4, 0)
-		time.Sleep(time.Minute)
-		if d.reads() > 0 {
-			t.Error("it reads after its turn")
-		}
-	})
-	locktest.InBubble(t, "ReadsNothingAfterIdleLock", func(t *testing.T) {
-		d := newDuel(t)
-		locktest.Release(t, d.held)
-		time.Sleep(time.Minute)
-		for range 3 {
-			if sent := locktest.Sent(d.table, func() {
-				lock := locktest.Acquire(t, d.second, waitpolicy.Forever)
-				time.Sleep(turn)
-				locktest.Release(t, lock)
-			}); sent != 2 {
-				t.Errorf("%d requests, want acquire and release", sent)
+	for name, test := range map[string]struct {
+		opts  []queuelock.AcquireOption // of the holder
+		slow  time.Duration             // a read
+		back  bool                      // another waits
+		after time.Duration             // the turn ends
+		reads int
+		named bool
+	}{
+		"NamesWaiterThatCameMeanwhile": {back: true, after: turn, reads: 1, named: true},
+		"ReadsOnceInVain":              {after: time.Hour, reads: 1},
+		"ReadsNothingInShortTurn":      {after: turn / 4},
+		"ReadsNothingForClosedQueue":   {opts: []queuelock.AcquireOption{queuelock.HoldAtLeast(time.Hour)}, after: turn},
+		"ReadsNothingOfSharedLock":     {opts: []queuelock.AcquireOption{queuelock.Shared()}, after: turn},
+		"RowIsTooOld":                  {back: true, after: turn/2 + waitpolicy.NamedWithin + turn, reads: 1},
+		"TableIsSlow":                  {back: true, slow: 2 * time.Second, after: turn, reads: 1}, // the release does not wait for the read
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			d := newDuel(t, test.opts...)
+			var back <-chan locktest.Outcome
+			if test.back {
+				back = locktest.LockBy(t, d.first)
 			}
-		}
-	})
+			d.db.Inject(queuelocktest.DelayRequest(test.slow).Of("GetItem"))
+			d.end(t, test.after, test.reads)
+			if took := time.Since(d.began); took > test.after+10*locktest.RoundTrip {
+				t.Errorf("the turn took %v", took)
+			}
+			if is := named(t, d.table) != nil; is != test.named {
+				t.Errorf("the release has named a waiter: %t", is)
+			}
+			if test.back {
+				locktest.Release(t, locktest.Lock(t, <-back))
+			}
+			if time.Sleep(time.Minute); test.reads == 0 && d.reads() > 0 {
+				t.Error("it reads after its turn")
+			}
+		})
+	}
 	locktest.InBubble(t, "ReadsNothingBeforeOwnWaiter", func(t *testing.T) {
 		d := newDuel(t)
 		own := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever)
@@ -104,23 +106,6 @@ func TestForeseen(t *testing.T) {
 		}
 		locktest.Release(t, d.held)
 		locktest.Release(t, locktest.Lock(t, <-own))
-	})
-	locktest.InBubble(t, "ReadsNothingForClosedQueue", func(t *testing.T) {
-		newDuel(t, queuelock.HoldAtLeast(time.Hour)).end(t, turn, 0)
-	})
-	locktest.InBubble(t, "ReadsNothingOfSharedLock", func(t *testing.T) {
-		newDuel(t, queuelock.Shared()).end(t, turn, 0)
-	})
-	locktest.InBubble(t, "ReadsNothingAfterLoss", func(t *testing.T) {
-		d := newDuel(t)
-		locktest.OperatorTakes(t, d.table)
-		if err := d.held.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Error(err)
-		}
-		time.Sleep(turn)
-		if d.reads() > 0 {
-			t.Error("it reads after its turn")
-		}
 	})
 	locktest.InBubble(t, "ReadsInLastTurnOfBlock", func(t *testing.T) {
 		d := newDuel(t)
@@ -148,44 +133,5 @@ func TestForeseen(t *testing.T) {
 			t.Error("the release has named no waiter")
 		}
 		locktest.Release(t, locktest.Lock(t, <-behind))
-	})
-	locktest.InBubble(t, "WaiterHasLeft", func(t *testing.T) {
-		d := newDuel(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		left := locktest.QueueUp(ctx, d.first, waitpolicy.Forever)
-		time.Sleep(turn / 4)
-		third, _ := locktest.OpenMet(t, d.table, "third", queuelock.Config{})
-		next := locktest.QueueUp(t.Context(), third, waitpolicy.Forever)
-		time.Sleep(time.Until(d.began.Add(turn * 9 / 10)))
-		cancel()
-		<-left
-		d.end(t, turn, 1)
-		ended := time.Now()
-		if named(t, d.table) == nil {
-			t.Error("the release has named no waiter")
-		}
-		if got := <-next; got.Err != nil || got.At.Sub(ended) > turn/2 {
-			t.Errorf("the waiter behind was granted %v after the release (%v)", got.At.Sub(ended), got.Err)
-		}
-	})
-	locktest.InBubble(t, "RowIsTooOld", func(t *testing.T) {
-		d := newDuel(t)
-		back := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
-		d.end(t, turn/2+waitpolicy.NamedWithin+turn, 1)
-		if named(t, d.table) != nil {
-			t.Error("the release has named a waiter whose row was read long before")
-		}
-		locktest.Release(t, locktest.Lock(t, <-back))
-	})
-	locktest.InBubble(t, "TableIsSlow", func(t *testing.T) { // the release does not wait for the read
-		d := newDuel(t)
-		back := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
-		d.db.Inject(queuelocktest.DelayRequest(2 * time.Second).Of("GetItem"))
-		released := time.Now()
-		d.end(t, turn, 1)
-		if took := time.Since(released); took > turn+10*locktest.RoundTrip {
-			t.Errorf("the turn took %v", took)
-		}
-		locktest.Release(t, locktest.Lock(t, <-back))
 	})
 }
