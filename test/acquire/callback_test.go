@@ -1,14 +1,11 @@
 package acquire_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,96 +160,45 @@ func TestBlockedLogger(t *testing.T) {
 	})
 }
 
-// TestLoggerUnderLoad checks that steps below the Logger's level take no room: a loss among them is logged, and a Logger
-// that takes each record at once is not called slow.
-func TestLoggerUnderLoad(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		var text bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: logger})
-		lost := locktest.Acquire(t, c, waitpolicy.NoWait)
-		state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
-		if err := c.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]); err != nil { // a warning
-			t.Fatal(err)
-		}
-		if err := lost.Extend(t.Context()); !errors.Is(err, queuelock.ErrLost) { // an error
-			t.Fatal(err)
-		}
-		var wg sync.WaitGroup
-		for i := range locktest.Scaled(3000, 300) {
-			wg.Go(func() {
-				lock, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint(i)}, waitpolicy.NoWait)
-				if err == nil {
-					err = lock.Release(t.Context())
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		locktest.OK(t, c.Close(t.Context()))
-		got := text.String()
-		if strings.Count(got, "\n") != 2 || !strings.Contains(got, "lost a lock") || !strings.Contains(got, "evicted a holder") {
-			t.Errorf("the log says\n%s", got)
-		}
-	})
-}
-
+// TestCallbackPanic lets a callback panic, or end its goroutine. That reaches the caller of Acquire, when its row is deleted, or its lock
+// that was granted meanwhile given back.
 func TestCallbackPanic(t *testing.T) {
-	key, whole := locktest.OrderItem()
-	boom := func() { time.Sleep(200 * time.Millisecond); panic("boom") }
-	exit := func() { time.Sleep(200 * time.Millisecond); runtime.Goexit() }
+	boom := func() { panic("boom") }
 	progress := func(f func()) queuelock.AcquireOption { return queuelock.OnProgress(func(queuelock.Progress) { f() }) }
-	handle := func(f func()) queuelock.AcquireOption { return queuelock.OnHandle(func(queuelock.Handle) { f() }) }
-	for _, test := range []struct {
-		name string
-		item bool
-		opt  queuelock.AcquireOption
-		want any // nil: Goexit
+	for name, test := range map[string]struct {
+		call func(f func()) queuelock.AcquireOption
+		end  func()
+		want any           // nil: Goexit
+		late time.Duration // the callback lasts
 	}{
-		{"LeavesTheQueueOfAcquire", false, progress(boom), "boom"},
-		{"LeavesTheQueueOfLockItem", true, progress(boom), "boom"},
-		{"LeavesTheQueueAfterOnHandle", false, handle(boom), "boom"},
-		{"LeavesTheQueueAfterGoexit", false, progress(exit), nil},
+		"OnProgress":       {progress, boom, "boom", 200 * time.Millisecond},
+		"OnHandle":         {func(f func()) queuelock.AcquireOption { return queuelock.OnHandle(func(queuelock.Handle) { f() }) }, boom, "boom", 0},
+		"Goexit":           {progress, runtime.Goexit, nil, 200 * time.Millisecond},
+		"GrantedMeanwhile": {progress, boom, "boom", 1900 * time.Millisecond},
 	} {
-		locktest.InBubble(t, test.name, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-			u := locktest.NewItemTable(t, table, key)
-			u.Put(whole)
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			b, db := locktest.Open(t, table, "b", queuelock.Config{})
-			var held interface{ Release(context.Context) error }
-			if test.item {
-				held = locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-			} else {
-				held = locktest.Acquire(t, a, waitpolicy.NoWait)
-			}
+			held := locktest.Acquire(t, a, waitpolicy.NoWait)
 			db.Inject(queuelocktest.DelayRequest(300 * time.Millisecond).Of("DeleteItem"))
+			time.AfterFunc(time.Second, func() { locktest.Check(t, held.Release(t.Context())) })
 			var got any
-			rows := -1
+			rows, holders := -1, -1
 			over := make(chan struct{})
 			go func() {
 				defer close(over)
 				defer func() {
-					got, rows = recover(), 0
-					for _, i := range table.Items() {
-						if i["createdAt"] != nil {
-							rows++
-						}
-					}
+					got = recover()
+					rows, holders = locktest.RowsAndHolders(t, a)
 				}()
-				var err error
-				if test.item {
-					_, err = b.LockItem(t.Context(), u.Key(key), waitpolicy.Forever, test.opt.(queuelock.Option))
-				} else {
-					_, err = b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, test.opt)
-				}
-				t.Errorf("it returned %v", err)
+				lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, test.call(func() { time.Sleep(test.late); test.end() }))
+				t.Errorf("%v, %v", lock, err)
 			}()
+			begun := time.Now()
 			<-over
-			if got != test.want || rows != 0 {
-				t.Errorf("%v reached the caller, with %d rows left", got, rows)
+			if early := time.Since(begun) < time.Second; got != test.want || rows != 0 || early != (holders == 1) {
+				t.Errorf("%v reached the caller, with %d rows and %d holders left", got, rows, holders)
 			}
 			locktest.Check(t, b.Close(t.Context()))
 			sent := db.Counts().Total().Sent
@@ -260,35 +206,6 @@ func TestCallbackPanic(t *testing.T) {
 			if n := db.Counts().Total().Sent - sent; n != 0 {
 				t.Errorf("%d requests after Close", n)
 			}
-			locktest.Check(t, held.Release(t.Context()))
 		})
 	}
-	locktest.InBubble(t, "GivesBackALockGrantedMeanwhile", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		held := locktest.Acquire(t, a, waitpolicy.NoWait)
-		entered := make(chan struct{})
-		over := make(chan struct{})
-		go func() {
-			defer close(over)
-			defer func() {
-				if got := recover(); got != "boom" {
-					t.Errorf("%v reached the caller", got)
-				}
-			}()
-			lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) {
-				close(entered)
-				time.Sleep(1900 * time.Millisecond)
-				panic("boom")
-			}))
-			t.Errorf("%v, %v", lock, err)
-		}()
-		<-entered
-		time.Sleep(time.Second)
-		locktest.Release(t, held)
-		<-over
-		if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
-			t.Errorf("%d rows and %d holders are left", rows, holders)
-		}
-	})
 }
