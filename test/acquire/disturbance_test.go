@@ -22,7 +22,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/once"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -247,13 +246,10 @@ func TestLastingDisturbance(t *testing.T) {
 // TestFirstRequestFailsFast checks that a client without an answer does not repeat what may never pass, and one that lacks an action
 // neither.
 func TestFirstRequestFailsFast(t *testing.T) {
-	for _, kind := range table.Kinds {
-		t.Log(kind.Name, kind.Repeat)
-	}
 	for _, d := range disturbances {
 		locktest.InBubble(t, d.name, func(t *testing.T) {
-			tb, way := locktest.Watched(t), &disturbed{}
-			c := locktest.Must(queuelock.New(tb.Client("c", way.through), tb.Name(), queuelock.Config{}))
+			table, way := locktest.Watched(t), &disturbed{}
+			c := locktest.Must(queuelock.New(table.Client("c", way.through), table.Name(), queuelock.Config{}))
 			begun := time.Now()
 			way.begin(d, 10*time.Minute)
 			_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
@@ -266,10 +262,10 @@ func TestFirstRequestFailsFast(t *testing.T) {
 		})
 	}
 	locktest.InBubble(t, "a right that was never there", func(t *testing.T) {
-		tb := locktest.Watched(t)
-		holder, _ := locktest.Open(t, tb, "holder", queuelock.Config{})
+		table := locktest.Watched(t)
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		locktest.Acquire(t, holder, waitpolicy.NoWait)
-		c, db := locktest.Open(t, tb, "c", queuelock.Config{})
+		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query"))
 		begun := time.Now()
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)

@@ -48,27 +48,20 @@ func TestOwnHolder(t *testing.T) {
 // one: the error has the own ticket, and the log says so once, after 10 s.
 func TestOwnHolderOfItemsAndSeveral(t *testing.T) {
 	wait := waitpolicy.For(30 * time.Second)
-	for name, call := range map[string]func(*queuelock.Client, queuelock.ItemKey, waitpolicy.Wait) (ticket.Number, error){
-		"Acquire": func(c *queuelock.Client, _ queuelock.ItemKey, wait waitpolicy.Wait) (ticket.Number, error) {
-			lock, err := c.Acquire(context.Background(), locktest.Order, wait)
-			if err != nil {
-				return ticket.Number{}, err
-			}
-			return lock.Ticket(), nil
+	type ticketed interface{ Ticket() ticket.Number }
+	for name, call := range map[string]func(*queuelock.Client, queuelock.ItemKey, waitpolicy.Wait) (ticketed, error){
+		"Acquire": func(c *queuelock.Client, _ queuelock.ItemKey, wait waitpolicy.Wait) (ticketed, error) {
+			return c.Acquire(context.Background(), locktest.Order, wait)
 		},
-		"LockItem": func(c *queuelock.Client, item queuelock.ItemKey, wait waitpolicy.Wait) (ticket.Number, error) {
-			lock, err := c.LockItem(context.Background(), item, wait)
-			if err != nil {
-				return ticket.Number{}, err
-			}
-			return lock.Ticket(), nil
+		"LockItem": func(c *queuelock.Client, item queuelock.ItemKey, wait waitpolicy.Wait) (ticketed, error) {
+			return c.LockItem(context.Background(), item, wait)
 		},
-		"AcquireAll": func(c *queuelock.Client, _ queuelock.ItemKey, wait waitpolicy.Wait) (ticket.Number, error) {
+		"AcquireAll": func(c *queuelock.Client, _ queuelock.ItemKey, wait waitpolicy.Wait) (ticketed, error) {
 			locks, err := c.AcquireAll(context.Background(), []queuelock.Key{{Entity: "other"}, locktest.Order}, wait)
 			if err != nil {
-				return ticket.Number{}, err
+				return nil, err
 			}
-			return locks.All()[1].Ticket(), nil
+			return locks.All()[1], nil
 		},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
@@ -76,13 +69,10 @@ func TestOwnHolderOfItemsAndSeveral(t *testing.T) {
 			var log, others locktest.Journal
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: log.Logger()})
 			b, _ := locktest.Open(t, table, "b", queuelock.Config{Logger: others.Logger()})
-			own, err := call(a, u.Key(key), waitpolicy.NoWait)
-			if err != nil {
-				t.Fatal(err)
-			}
+			own := locktest.Must(call(a, u.Key(key), waitpolicy.NoWait)).Ticket()
 			early := 0
 			time.AfterFunc(9*time.Second, func() { early = log.Count(ownLog) })
-			_, err = call(a, u.Key(key), wait)
+			_, err := call(a, u.Key(key), wait)
 			if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Own != own {
 				t.Errorf("%v, want own ticket %s", err, own)
 			}
