@@ -2,6 +2,7 @@ package acquire_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,45 +15,31 @@ import (
 // TestBlockSilence lets more callers than a block has wait at a table that does not answer. Each fails once it has not answered for as
 // long as a caller alone would wait, and none earlier.
 func TestBlockSilence(t *testing.T) {
-	// ends counts the callers that come at each of the times, and checks when they fail.
-	ends := func(t *testing.T, c *queuelock.Client, begun time.Time, come map[time.Duration]int) {
-		type end struct {
-			came, took time.Duration
-			err        error
-		}
-		all := 0
-		ended := make(chan end)
-		for after, n := range come {
-			for i := range n {
-				all++
-				go func() {
-					time.Sleep(time.Until(begun.Add(after)) + time.Duration(i)*time.Microsecond)
-					came := time.Now()
-					_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-					ended <- end{after, time.Since(came), err}
-				}()
-			}
-		}
-		for range all {
-			one := <-ended
-			locktest.Is(t, one.err, queuelock.ErrUnavailable)
-			if one.took < 27*time.Second || one.took > 40*time.Second {
-				t.Errorf("a caller that came after %v has failed after %v", one.came, one.took)
-			}
-		}
-	}
-	open := func(t *testing.T) (table *queuelocktest.Table, c *queuelock.Client, db *queuelocktest.Client) {
-		table = queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		c, db = locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second, Block: 2}) // so that callers wait 30 s
-		return table, c, db
+	open := func(t *testing.T) (*queuelock.Client, *queuelocktest.Client) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		return locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second, Block: 2}) // so that callers wait 30 s
 	}
 	locktest.InBubble(t, "OfThoseThatComeLater", func(t *testing.T) {
-		_, c, db := open(t)
+		c, db := open(t)
 		db.Inject(queuelocktest.SwallowRequest())
-		ends(t, c, time.Now(), map[time.Duration]int{0: 7, 10 * time.Second: 2, 20 * time.Second: 3, 29 * time.Second: 1, 31 * time.Second: 4, 70 * time.Second: 1})
+		var all sync.WaitGroup
+		for after, n := range map[time.Duration]int{0: 7, 10 * time.Second: 2, 20 * time.Second: 3, 29 * time.Second: 1, 31 * time.Second: 4, 70 * time.Second: 1} {
+			for i := range n {
+				all.Go(func() {
+					time.Sleep(after + time.Duration(i)*time.Microsecond)
+					came := time.Now()
+					_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+					locktest.Is(t, err, queuelock.ErrUnavailable)
+					if took := time.Since(came); took < 27*time.Second || took > 40*time.Second {
+						t.Errorf("a caller that came after %v has failed after %v", after, took)
+					}
+				})
+			}
+		}
+		all.Wait()
 	})
 	locktest.InBubble(t, "BehindAnswers", func(t *testing.T) { // those that have gathered for long count from the last answer
-		_, c, db := open(t)
+		c, db := open(t)
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		slow := db.Inject(queuelocktest.DelayResponse(2300 * time.Millisecond).Of("UpdateItem").Mentioning("ticketNumber = "))
 		ctx, leave := context.WithCancel(t.Context())
@@ -77,7 +64,7 @@ func TestBlockSilence(t *testing.T) {
 		_ = held.Release(t.Context())
 	})
 	locktest.InBubble(t, "AndServesAgain", func(t *testing.T) {
-		_, c, db := open(t)
+		c, db := open(t)
 		cut := db.Inject(queuelocktest.SwallowRequest())
 		begun := time.Now()
 		early := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
