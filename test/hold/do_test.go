@@ -3,13 +3,12 @@ package hold_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -50,23 +49,36 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestDoContext checks that Do distinguishes a loss from the end of the caller's context.
-func TestDoContext(t *testing.T) {
-	locktest.InTable(t, "lost", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		err := c.Do(t.Context(), locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
-			db.Partition()
-			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), queuelock.ErrLost) {
-				t.Errorf("cause %v", context.Cause(ctx))
+// TestDoReportsLoss checks that Do reports a loss once, whatever its function returns.
+func TestDoReportsLoss(t *testing.T) {
+	boom := errors.New("boom")
+	for name, returned := range map[string]func(loss error) error{
+		"IfReturned":             func(loss error) error { return loss },
+		"IfWrapped":              func(loss error) error { return fmt.Errorf("shipping: %w", loss) },
+		"IfJoined":               func(loss error) error { return errors.Join(boom, loss) },
+		"BesideAnother":          func(error) error { return boom },
+		"IfNothingIsReturned":    func(error) error { return nil },
+		"BesideAnotherLocksLoss": func(error) error { return &queuelock.LostError{Key: queuelock.Key{Entity: "other"}} },
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
+			var want error
+			err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
+				db.Partition()
+				<-ctx.Done()
+				want = context.Cause(ctx)
+				return returned(want)
+			})
+			if !errors.Is(err, want) || !errors.Is(want, queuelock.ErrLost) || strings.Count(err.Error(), want.Error()) != 1 {
+				t.Errorf("%v: want the loss %v, once", err, want)
 			}
-			return nil
 		})
-		if loss, ok := errors.AsType[*queuelock.LostError](err); !ok || loss.Cause != heartbeat.Unreachable {
-			t.Errorf("%v, want a loss", err)
-		}
-	})
-	locktest.InTable(t, "deadline", func(t *testing.T, table *queuelocktest.Table) {
+	}
+}
+
+// TestDoContext checks that Do reports the end of the caller's context, which is no loss.
+func TestDoContext(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -82,28 +94,42 @@ func TestDoContext(t *testing.T) {
 		}
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 	})
-	locktest.InTable(t, "not acquired", func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		err := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
-			t.Error("fn was called")
-			return nil
-		})
-		if !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Error(err)
-		}
-		locktest.Release(t, lock)
-	})
 }
 
-// TestMissingArguments checks that Do without a function and New without a client are
-// refused.
-func TestMissingArguments(t *testing.T) {
+// TestDoCallsNothing checks that Do without the lock calls no function, and without a function asks for no lock.
+func TestDoCallsNothing(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		locktest.Says(t, c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, nil), "function is nil")
 		locktest.SentNothing(t, db)
-		_, err := queuelock.New((*dynamodb.Client)(nil), table.Name(), queuelock.Config{})
-		locktest.Says(t, err, "client is nil")
+		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		locktest.Is(t, c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+			t.Error("fn was called")
+			return nil
+		}), queuelock.ErrNotAcquired)
+		locktest.Release(t, lock)
+	})
+}
+
+// TestReleaseEndsLock checks that a lock ends with its release, and reports it.
+func TestReleaseEndsLock(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		type key struct{}
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "trace"))
+		lock := locktest.Must(c.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever))
+		cancel() // the wait's context does not end the lock
+		if lock.Err() != nil || lock.Context().Err() != nil || lock.Context().Value(key{}) != "trace" {
+			t.Errorf("held: %v, %v, %v", lock.Err(), lock.Context().Err(), lock.Context().Value(key{}))
+		}
+		if want := (queuelock.Key{Entity: "order-7", Reason: "lock"}); lock.Key() != want {
+			t.Errorf("key %v, want %v", lock.Key(), want)
+		}
+		locktest.Release(t, lock)
+		<-lock.Context().Done()
+		for _, err := range []error{lock.Err(), context.Cause(lock.Context())} {
+			locktest.Is(t, err, queuelock.ErrReleased)
+		}
+		locktest.Is(t, lock.Context().Err(), context.Canceled)
 	})
 }
