@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -98,30 +94,6 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestNothingAfterRelease checks that nothing of a lock is sent after its release.
-// Heartbeats, releases and sweeps that race deleted live locks of the Java client's.
-func TestNothingAfterRelease(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		beat := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").LandingAnyway())
-		<-beat.Reached()
-		locktest.Release(t, lock)
-		released := db.Counts()
-		next := locktest.Acquire(t, c, waitpolicy.NoWait)
-		beat.Release()
-		time.Sleep(time.Second)
-		if err := next.Err(); err != nil {
-			t.Errorf("a late heartbeat hurt the next holder: %v", err)
-		}
-		locktest.Release(t, next)
-		time.Sleep(time.Minute)
-		if spent := db.Counts().Sub(released).Total(); spent.Sent > 3 {
-			t.Errorf("%d requests after the release, want those of the next acquire and release", spent.Sent)
-		}
-	})
-}
-
 // TestCloseAfterEndedContext checks that Close still releases when its context has ended.
 func TestCloseAfterEndedContext(t *testing.T) {
 	for range 20 {
@@ -192,28 +164,15 @@ func TestCloseAwaitsDo(t *testing.T) {
 	}
 }
 
-// writePanic is an SDK client whose writes of an entity's records panic while it is set.
-type writePanic struct {
-	*queuelocktest.Client
-	entity atomic.Pointer[string]
-}
-
-func (p *writePanic) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if e := p.entity.Load(); e != nil {
-		if pk, _ := in.Key["pk"].(*types.AttributeValueMemberS); pk != nil && pk.Value == *e {
-			panic("out of order")
-		}
-	}
-	return p.Client.UpdateItem(ctx, in, opts...)
-}
-
 // TestCloseWithPanic checks that a panic of the SDK client during a release by Close is one of Close, which releases all other locks.
 func TestCloseWithPanic(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		db := &writePanic{Client: table.Client("a")}
+		db := &locktest.Breaking{Client: table.Client("a")}
 		c := locktest.Must(queuelock.New(db, table.Name(), locktest.TenSeconds))
-		for i := range 3 {
-			locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.NoWait))
+		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		keys := locktest.KeysOf("entity-0", "entity-1", "entity-2")
+		for _, key := range keys {
+			locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait))
 		}
 		started, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 		go func() {
@@ -224,26 +183,26 @@ func TestCloseWithPanic(t *testing.T) {
 			})
 		}()
 		<-started
-		db.entity.Store(aws.String("entity-1"))
+		db.Left.Store(1)
 		time.AfterFunc(time.Second, func() { close(end) })
 		func() {
 			defer func() {
-				if v := recover(); v != "out of order" {
+				if v := recover(); v != "mistake" {
 					t.Errorf("Close panicked with %v", v)
 				}
 			}()
 			_ = c.Close(t.Context())
 		}()
-		db.entity.Store(nil)
-		if err := <-done; err != nil {
-			t.Error(err)
+		locktest.OK(t, <-done)
+		held := 0
+		for _, key := range append(keys, locktest.Order) {
+			if locktest.Must(other.IsLocked(t.Context(), key)) {
+				held++
+			}
 		}
-		other, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-		for _, entity := range []string{"entity-0", "entity-2", locktest.Order.Entity} {
-			locktest.Release(t, locktest.Must(other.Acquire(t.Context(), queuelock.Key{Entity: entity, Reason: locktest.Order.Reason}, waitpolicy.NoWait)))
+		if held != 1 {
+			t.Errorf("%d locks are held, want the one whose release has panicked", held)
 		}
-		if err := c.Close(t.Context()); err != nil { // again
-			t.Error(err)
-		}
+		locktest.OK(t, c.Close(t.Context()))
 	})
 }
