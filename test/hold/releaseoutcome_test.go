@@ -1,10 +1,8 @@
 package hold_test
 
 import (
-	"context"
 	"errors"
 	"reflect"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -117,76 +115,4 @@ func TestOutcomeOfRepeatingClient(t *testing.T) {
 			t.Errorf("the amount is %v after one update", got)
 		}
 	})
-}
-
-// hangingTransactions is an SDK client whose transactions hang while the gate is
-// set, whatever becomes of their context.
-type hangingTransactions struct {
-	*queuelocktest.Client
-	current *atomic.Pointer[locktest.Gate]
-}
-
-func (h hangingTransactions) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if g := h.current.Load(); g != nil {
-		g.Pass()
-	}
-	return h.Client.TransactWriteItems(ctx, in, opts...)
-}
-
-// A lost lock has a transaction under way, which outlasts the context of Release. Its entry is back in the record. The release does
-// not wait for the transaction, which is not made afterwards.
-func TestLossBesideTransaction(t *testing.T) {
-	for name, opts := range map[string][]queuelock.AcquireOption{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
-		for how, again := range map[string]func(t *testing.T, c *queuelock.Client, lock *queuelock.Lock){
-			"Release": func(t *testing.T, _ *queuelock.Client, lock *queuelock.Lock) {
-				for range 2 {
-					err := lock.Release(t.Context())
-					if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
-						t.Errorf("the next Release: %v", err)
-					}
-				}
-			},
-			"Close": func(t *testing.T, c *queuelock.Client, _ *queuelock.Lock) {
-				if err := c.Close(t.Context()); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-			},
-		} {
-			locktest.InTable(t, name+"/IsLostAndReleasedBefore"+how, func(t *testing.T, table *queuelocktest.Table) {
-				var current atomic.Pointer[locktest.Gate]
-				c := locktest.Must(queuelock.New(hangingTransactions{table.Client("a"), &current}, table.Name(), locktest.TenSeconds))
-				lock := locktest.Acquire(t, c, waitpolicy.NoWait, opts...)
-				g := locktest.NewGate(t)
-				current.Store(g)
-				transacted := make(chan error, 1)
-				go func() { transacted <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
-				<-g.Entered
-				current.Store(nil)
-				before := table.Items()[0]
-				locktest.Evict(t, table, locktest.Order.Entity)
-				<-lock.Context().Done()
-				locktest.Write(t, table, before)
-
-				ctx, cancel := context.WithCancel(t.Context())
-				cancel()
-				err := lock.Release(ctx)
-				if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands || !errors.Is(err, queuelock.ErrLost) {
-					t.Errorf("%v", err)
-				}
-				b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-				next := locktest.Acquire(t, b, waitpolicy.NoWait)
-				balance := locktest.Balance(table)
-				g.Open()
-				if err := <-transacted; err == nil || locktest.Balance(table) != balance {
-					t.Errorf("%v, the account holds %s after the release", err, locktest.Balance(table))
-				}
-				again(t, c, lock)
-				locktest.Release(t, next)
-				if _, holders := locktest.Record(t, table); len(holders) != 0 {
-					t.Errorf("%d holders are left", len(holders))
-				}
-				locktest.Check(t, c.Close(t.Context()))
-			})
-		}
-	}
 }

@@ -152,65 +152,9 @@ func TestTransactToken(t *testing.T) {
 	})
 }
 
-// A transaction that its caller gave up arrives later: the table was asked, and
-// it is refused.
-func TestTransactGivenUp(t *testing.T) {
-	locktest.InTable(t, "NeverMadeOnceSettled", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		late := db.Inject(queuelocktest.HoldRequest().Of("TransactWriteItems").Times(1).LandingAnyway())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := lock.Transact(ctx, locktest.Deposit(table, nil))
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		late.Release()
-		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
-			t.Errorf("%v: it was made, although its caller received another outcome", err)
-		}
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
-			t.Errorf("the next: %v", err)
-		}
-		locktest.Release(t, lock)
-	})
-	locktest.InTable(t, "MadeOnceSettled", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		answer := db.Inject(queuelocktest.HoldResponse().Of("TransactWriteItems").Times(1))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := lock.Transact(ctx, locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
-			t.Errorf("got %v, and the account holds %s", err, locktest.Balance(table))
-		}
-		answer.Release()
-		locktest.Release(t, lock)
-	})
-}
-
-// TestUnknownBeforeCancellation checks that an unknown outcome is not reported as a
-// cancelled transaction. One attempt is on its way, the next is refused by the caller's
-// own condition: the first may be made yet.
-func TestUnknownBeforeCancellation(t *testing.T) {
-	locktest.InTable(t, "it lands late", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.Inject(queuelocktest.LandLate(5 * time.Second).Of("TransactWriteItems").Times(1))
-		err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
-		// The table was asked, and the first is refused when it arrives.
-		_, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err)
-		_, canceled := errors.AsType[*types.TransactionCanceledException](err)
-		if unknown || !canceled {
-			t.Errorf("got %v, unknown: %v, cancelled: %v", err, unknown, canceled)
-		}
-		// Nothing but the number is in its way.
-		locktest.Must(table.Client("other").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: locktest.Account()}))
-		if err := table.Settle(t.Context()); err != nil || locktest.Balance(table) != "0" {
-			t.Errorf("%v: the first was made", err)
-		}
-		locktest.Release(t, lock)
-	})
-	locktest.InTable(t, "MissingTableOfCaller", func(t *testing.T, table *queuelocktest.Table) {
+// TestMissingTableOfCaller checks that an error about a table of the caller's does not blame that of the lock.
+func TestMissingTableOfCaller(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		item := locktest.Deposit(table, nil)
