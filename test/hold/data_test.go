@@ -3,7 +3,9 @@ package hold_test
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,24 +121,12 @@ func TestSetDataRequests(t *testing.T) {
 		}
 		after := locktest.Entries(table)[0]
 		for _, attribute := range []string{"beat", "until", "ttl", "owner", "since"} {
-			if !sameValue(before[attribute], after[attribute]) {
+			if !reflect.DeepEqual(before[attribute], after[attribute]) {
 				t.Errorf("%s was %v and is %v", attribute, before[attribute], after[attribute])
 			}
 		}
 		locktest.Release(t, lock)
 	})
-}
-
-func sameValue(a, b types.AttributeValue) bool {
-	n, number := a.(*types.AttributeValueMemberN)
-	if m, ok := b.(*types.AttributeValueMemberN); number && ok {
-		return n.Value == m.Value
-	}
-	s, text := a.(*types.AttributeValueMemberS)
-	if r, ok := b.(*types.AttributeValueMemberS); text && ok {
-		return s.Value == r.Value
-	}
-	return a == nil && b == nil
 }
 
 // TestTooMuchData checks that too much data is refused without a request.
@@ -155,6 +145,35 @@ func TestTooMuchData(t *testing.T) {
 		}
 		if got := dataOf(t, table); len(got) != 4096 || lock.Err() != nil {
 			t.Errorf("%d bytes are there, %v", len(got), lock.Err())
+		}
+		locktest.Release(t, lock)
+	})
+}
+
+// TestConcurrentSetData checks that concurrent calls of SetData leave the data of the
+// call that began last. An earlier call that is overtaken on its way by a later one is
+// answered as if they had come in order.
+func TestConcurrentSetData(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		first := db.Inject(queuelocktest.HoldRequest().Mentioning("dataSet").Times(1))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			locktest.Check(t, lock.SetData(t.Context(), []byte("first")))
+		})
+		<-first.Reached()
+		for range 9 {
+			wg.Go(func() {
+				locktest.Check(t, lock.SetData(t.Context(), []byte("another")))
+			})
+		}
+		synctest.Wait()
+		locktest.Check(t, lock.SetData(t.Context(), []byte("last")))
+		first.Release()
+		wg.Wait()
+		if got := dataOf(t, table); got != "last" || lock.Err() != nil {
+			t.Errorf("%q is there, %v", got, lock.Err())
 		}
 		locktest.Release(t, lock)
 	})

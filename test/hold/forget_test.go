@@ -239,14 +239,4 @@ func TestForget(t *testing.T) {
 			}
 		})
 	}
-	for _, cfg := range []queuelock.Config{{Forget: time.Hour}, {Forget: -day}, {Forget: day, Scope: ticket.ScopeTable}} {
-		locktest.InBubble(t, "Refused "+cfg.Forget.String(), func(t *testing.T) {
-			_, err := queuelock.New(queuelocktest.NewTable(t).Client("a"), "queuelock", cfg)
-			other := "24h0m0s"
-			if cfg.Scope != ticket.ScopeQueue {
-				other = "ScopeTable"
-			}
-			locktest.Says(t, err, "Forget is "+cfg.Forget.String(), other)
-		})
-	}
 }

@@ -18,70 +18,36 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestIsLocked checks that IsLocked follows a lock through its life.
+// TestIsLocked checks that IsLocked follows a lock through its life, costs one read, and changes nothing.
 func TestIsLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		watcher, a, b := locktest.Three(t, table, queuelock.Config{}, "watcher", "a", "b")
-		if locktest.Locked(t, watcher) {
-			t.Error("a lock that was never used is locked")
-		}
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		if !locktest.Locked(t, watcher) || !locktest.Locked(t, a) {
-			t.Error("a lock that is held is not locked")
-		}
-		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		if !locktest.Locked(t, watcher) {
-			t.Error("a lock that is held, and waited for, is not locked")
-		}
-		locktest.Release(t, held)
-		got := <-waiting
-		if got.Err != nil || !locktest.Locked(t, watcher) {
-			t.Errorf("handed over (%v): not locked", got.Err)
-		}
-		locktest.Release(t, got.Lock)
-		if locktest.Locked(t, watcher) {
-			t.Error("a lock that was released is locked")
-		}
-		time.Sleep(time.Second) // RESET
-		if locktest.Locked(t, watcher) {
-			t.Error("an idle lock is locked")
-		}
-	})
-}
-
-// TestIsLockedRequests checks that IsLocked costs one read and changes nothing.
-func TestIsLockedRequests(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
-		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		for range 2 {
-			for _, want := range []bool{true, false} {
-				var lock *queuelock.Lock
-				if want {
-					lock = locktest.Acquire(t, a, waitpolicy.NoWait)
-				}
-				before := table.Items()
-				spent := locktest.Cost(table, func() {
-					if locktest.Locked(t, watcher) != want {
-						t.Errorf("locked is %v, want %v", !want, want)
-					}
-				})
-				if spent.Sent != 1 || spent.ReadUnits != 1 || spent.WriteUnits != 0 {
-					t.Errorf("it cost %+v, want one read", spent)
-				}
-				if reads := db.Counts()["GetItem"].Sent; reads == 0 {
-					t.Error("it was no GetItem")
-				}
-				if after := table.Items(); len(after) != len(before) {
-					t.Errorf("%d items became %d", len(before), len(after))
-				}
-				if lock != nil {
-					locktest.Release(t, lock)
-				}
+		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
+		is := func(want bool, when string) {
+			t.Helper()
+			before := db.Counts()
+			if locktest.Locked(t, watcher) != want {
+				t.Errorf("%s: want locked %t", when, want)
+			}
+			spent := db.Counts().Sub(before)
+			if all := spent.Total(); spent["GetItem"].Sent != 1 || all.Sent != 1 || all.ReadUnits != 1 {
+				t.Errorf("%s: it cost %+v, want one read", when, spent)
 			}
 		}
+		is(false, "never used")
+		held := locktest.Acquire(t, a, waitpolicy.Forever)
+		is(true, "held")
+		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+		time.Sleep(time.Second)
+		is(true, "waited for")
+		locktest.Release(t, held)
+		got := locktest.Lock(t, <-waiting)
+		is(true, "handed over")
+		locktest.Release(t, got)
+		is(false, "released")
+		time.Sleep(time.Second) // RESET
+		is(false, "idle")
 	})
 }
 

@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -61,12 +59,6 @@ func TestNoHeartbeat(t *testing.T) {
 		}
 		locktest.Release(t, next.Lock)
 	})
-	locktest.InTable(t, "HasAnEnd", func(t *testing.T, table *queuelocktest.Table) {
-		take(t, table)
-		if _, ends := locktest.Entries(table)[0]["until"]; !ends {
-			t.Error("the lease has no end on DynamoDB's clock")
-		}
-	})
 	locktest.InBubble(t, "ExtendRenews", func(t *testing.T) {
 		begun, table := time.Now(), queuelocktest.NewTable(t)
 		lock, db := take(t, table)
@@ -103,41 +95,6 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("called at %v, want once, after 1 s", at)
 		}
 	})
-	// A process was frozen, with its clock, until its lock was evicted.
-	for name, call := range map[string]func(*testing.T, *queuelocktest.Table, *queuelock.Lock) error{
-		"Transact": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
-			return lock.Transact(t.Context(), locktest.Deposit(table, nil))
-		},
-		"Condition": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) error {
-			cancelled, ok := errors.AsType[*types.TransactionCanceledException](locktest.WithCondition(t, table, lock.Condition()))
-			if ok && len(cancelled.CancellationReasons) == 2 {
-				return queuelock.ErrLost
-			}
-			return nil
-		},
-		"Extend": func(t *testing.T, _ *queuelocktest.Table, lock *queuelock.Lock) error {
-			return lock.Extend(t.Context())
-		},
-		"Release": func(t *testing.T, _ *queuelocktest.Table, lock *queuelock.Lock) error {
-			return lock.Release(t.Context())
-		},
-	} {
-		locktest.InTable(t, "AfterThawIsRefused/"+name, func(t *testing.T, table *queuelocktest.Table) {
-			lock, _ := take(t, table)
-			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
-			holder := locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]
-			locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, holder))
-			next := locktest.Acquire(t, b, waitpolicy.NoWait)
-			time.Sleep(5 * time.Second)
-			if lock.Err() != nil {
-				t.Errorf("it knows of its eviction: %v", lock.Err())
-			}
-			if err := call(t, table, lock); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "0" {
-				t.Errorf("%v, and %s were deposited", err, locktest.Balance(table))
-			}
-			locktest.Release(t, next)
-		})
-	}
 	locktest.InTable(t, "RefusesFailClosed", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.FailClosed(), queuelock.NoHeartbeat())

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -102,26 +101,5 @@ func TestLockUnsettled(t *testing.T) {
 			t.Error("settled after the resumption")
 		}
 		locktest.Release(t, lock)
-	})
-	locktest.InTable(t, "AfterAReleaseWithoutTheAnswerOfATransaction", func(t *testing.T, table *queuelocktest.Table) {
-		a, db := locktest.Open(t, table, "a", queuelock.Config{})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems"))
-		settle := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").Times(20))
-		done := make(chan error, 1)
-		go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		locktest.OK(t, lock.Release(t.Context()))
-		settle.Remove()
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](<-done); !unknown {
-			t.Error("the transaction was answered")
-		}
-		next := locktest.Acquire(t, b, waitpolicy.NoWait)
-		if !next.Unsettled() {
-			t.Error("the next holder does not learn of it")
-		}
-		locktest.Release(t, next)
 	})
 }

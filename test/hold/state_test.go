@@ -1,7 +1,6 @@
 package hold_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -44,6 +42,14 @@ func TestInspect(t *testing.T) {
 			if w.Position != i+1 || w.Owner != fmt.Sprint("waiter-", i) || !near(w.Age, time.Duration(3-i)*time.Second) || w.TTL != 15*time.Second || w.Remaining <= 0 || w.Problem != nil {
 				t.Errorf("waiter %d: %+v", i, w)
 			}
+		}
+		time.Sleep(time.Minute) // id and beat show who renews a lease
+		later := locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order))
+		if a, b := state.Serving[0], later.Serving[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat {
+			t.Errorf("holder %+v, a minute later %+v", a, b)
+		}
+		if a, b := state.Waiting[0], later.Waiting[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat || a.ID == state.Serving[0].ID {
+			t.Errorf("waiter %+v, a minute later %+v", a, b)
 		}
 	})
 }
@@ -106,33 +112,6 @@ func TestNotAcquiredErrorServing(t *testing.T) {
 	})
 }
 
-// TestSweep checks that Sweep removes expired rows and no other rows.
-func TestSweep(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
-		locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
-		locktest.Acquire(t, holder, waitpolicy.Forever)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		dead, dbDead := locktest.Open(t, table, "dead", locktest.TenSeconds)
-		locktest.QueueUp(ctx, dead, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		watcher, _ := locktest.Open(t, table, "watcher", locktest.TenSeconds)
-		if swept := locktest.Must(watcher.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{}) {
-			t.Errorf("swept %+v of the living", swept)
-		}
-		dbDead.Partition()
-		dbHolder.Partition()
-		time.Sleep(locktest.TTL + 2*time.Second)
-		if swept := locktest.Must(watcher.Operator().Sweep(t.Context(), locktest.Order)); swept != (sweeper.Swept{Waiters: 1, Holders: 1}) {
-			t.Errorf("swept %+v, want a row and a holder", swept)
-		}
-		if n := len(table.Items()); n != 1 {
-			t.Errorf("%d items are left", n)
-		}
-	})
-}
-
 // TestLogger checks that the logger receives evictions, sweeps and losses.
 func TestLogger(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -149,27 +128,6 @@ func TestLogger(t *testing.T) {
 			if !log.Says(want) {
 				t.Errorf("the log does not say %q", want)
 			}
-		}
-	})
-}
-
-// TestIDsAndBeats checks that Inspect shows by id and beat which holder and waiter renew
-// their leases.
-func TestIDsAndBeats(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		locktest.Acquire(t, holder, waitpolicy.NoWait)
-		waiter, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
-		locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		before := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order))
-		time.Sleep(time.Minute)
-		after := locktest.Must(holder.Viewer().Inspect(t.Context(), locktest.Order))
-		if a, b := before.Serving[0], after.Serving[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat {
-			t.Errorf("holder %+v, a minute later %+v", a, b)
-		}
-		if a, b := before.Waiting[0], after.Waiting[0]; a.ID == "" || b.ID != a.ID || b.Beat <= a.Beat || a.ID == before.Serving[0].ID {
-			t.Errorf("waiter %+v, a minute later %+v", a, b)
 		}
 	})
 }
