@@ -1,6 +1,7 @@
 package acquire_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -134,52 +135,6 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOpti
 	return <-places
 }
 
-// TestResumePlace checks that a place in the queue is resumed.
-func TestResumePlace(t *testing.T) {
-	for name, swept := range map[string]bool{"its row is there": false, "its row was swept": true} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
-			holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-			old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
-			behind, _ := locktest.Open(t, table, "behind", locktest.TenSeconds)
-			held := locktest.Acquire(t, holder, waitpolicy.NoWait)
-			h := queueToDie(t, old)
-			dbOld.Partition()
-			second := locktest.QueueUp(t.Context(), behind, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			if swept {
-				time.Sleep(time.Minute)
-			}
-			c, _ := reborn(t, table, "new")
-			resumed := make(chan locktest.Outcome, 2)
-			for range 2 { // of two, one does
-				go func() {
-					lock, err := c.Resume(t.Context(), saved(t, h), waitpolicy.Forever)
-					resumed <- locktest.Outcome{Lock: lock, Err: err, At: time.Now()}
-				}()
-				time.Sleep(time.Second)
-			}
-			if got := <-resumed; !errors.Is(got.Err, queuelock.ErrGone) {
-				t.Errorf("the second that resumes: %+v", got)
-			}
-			locktest.Release(t, held)
-			time.Sleep(5 * time.Second)
-			lock := locktest.Granted(t, "the resumed place", resumed)
-			if lock.Ticket() != h.Ticket {
-				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
-			}
-			locktest.StillWaits(t, "the one behind", second)
-			locktest.Release(t, lock)
-			time.Sleep(5 * time.Second)
-			locktest.Release(t, locktest.Granted(t, "the one behind", second))
-			time.Sleep(time.Minute)
-			if rows, holders := locktest.RowsAndHolders(t, holder); rows+holders != 0 {
-				t.Errorf("%d rows and %d holders are left", rows, holders)
-			}
-		})
-	}
-}
-
 // TestLateClaim checks that a late CLAIM of the crashed process is granted to the process
 // that resumed. A CLAIM of the process that died may arrive after its place was resumed.
 func TestLateClaim(t *testing.T) {
@@ -305,29 +260,110 @@ func TestModeOfHandle(t *testing.T) {
 	})
 }
 
-// TestResumeDowngraded checks that a downgraded lock is resumed as shared. An exclusive
-// lock that was downgraded is resumed as shared.
-func TestResumeDowngraded(t *testing.T) {
+// TestHandleJSON checks the JSON of a handle, which programs save.
+func TestHandleJSON(t *testing.T) {
+	key := queuelock.Key{Entity: "order-7", Reason: "refund"}
+	for want, h := range map[string]queuelock.Handle{
+		`{"key":{"entity":"order-7","reason":"refund"},"ticket":"12","id":"abc"}`:               {Key: key, Ticket: ticket.FromUint64(12), ID: "abc"},
+		`{"key":{"entity":"order-7","reason":"refund"},"ticket":"12","id":"abc","shared":true}`: {Key: key, Ticket: ticket.FromUint64(12), ID: "abc", Shared: true},
+		`{"key":{"entity":"order-7","reason":"refund"},"ticket":"12","id":"abc","permits":3}`:   {Key: key, Ticket: ticket.FromUint64(12), ID: "abc", Permits: 3},
+	} {
+		if got := string(locktest.Must(json.Marshal(h))); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		var back queuelock.Handle
+		if err := json.Unmarshal([]byte(want), &back); err != nil || back != h {
+			t.Errorf("%s was read as %+v, %v", want, back, err)
+		}
+	}
+}
+
+// TestCancelledResume checks that a resume that is cancelled gives the lock back. The
+// cancellation comes while the answer to its request is on the way.
+func TestCancelledResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
-		r, _ := locktest.Open(t, table, "r", locktest.TenSeconds)
 		before := locktest.Acquire(t, a, waitpolicy.NoWait)
-		h := before.Handle()
-		locktest.OK(t, before.Downgrade(t.Context()))
-		reader := locktest.Acquire(t, r, waitpolicy.For(time.Second), queuelock.Shared())
 		dbA.Partition()
-		c, _ := reborn(t, table, "new")
-		lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
-		if err != nil || !lock.Shared() {
-			t.Fatalf("%+v, %v", lock, err)
+		c, db := reborn(t, table, "new")
+		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+		ctx, cancel := context.WithCancel(t.Context())
+		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, before.Handle(), waitpolicy.Forever) })
+		<-answer.Reached()
+		cancel()
+		time.Sleep(100 * time.Millisecond)
+		answer.Release()
+		if got := <-resumed; !errors.Is(got.Err, context.Canceled) {
+			t.Errorf("%+v", got)
 		}
-		locktest.Check(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
-		time.Sleep(time.Minute)
-		if lock.Err() != nil || reader.Err() != nil {
-			t.Error(lock.Err(), reader.Err())
+		if _, holders := locktest.RowsAndHolders(t, c); holders != 0 {
+			t.Errorf("%d holders are left", holders)
 		}
-		locktest.Release(t, reader)
-		locktest.Release(t, lock)
 	})
+}
+
+// TestResumeLeavesLockDelay checks that a resume that gives up leaves a lock delay. The
+// delay is for requests of a holder that are still on their way, and so it outlasts a
+// Resume that gives up, whichever of the two has asked for it.
+func TestResumeLeavesLockDelay(t *testing.T) {
+	const delay = 90 * time.Second
+	some, none := []queuelock.AcquireOption{queuelock.LockDelay(delay)}, []queuelock.AcquireOption(nil)
+	for what, test := range map[string]struct{ held, resumed []queuelock.AcquireOption }{
+		"of the one that died": {some, none},
+		"of the Resume":        {none, some},
+		"of both":              {some, some},
+	} {
+		for how, giveUp := range map[string]func(db *queuelocktest.Client, cancel func()) error{
+			"its caller cancels while the answer is on the way": func(db *queuelocktest.Client, cancel func()) error {
+				answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
+				<-answer.Reached()
+				cancel()
+				time.Sleep(100 * time.Millisecond)
+				answer.Release()
+				return context.Canceled
+			},
+			"its caller cancels, and no answer comes": func(db *queuelocktest.Client, cancel func()) error {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1))
+				time.Sleep(time.Second)
+				cancel()
+				return context.Canceled
+			},
+			"the table shows it when its lease is over": func(db *queuelocktest.Client, cancel func()) error {
+				db.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").Times(1))
+				time.Sleep(time.Second)
+				silent := db.Inject(queuelocktest.LoseRequest().Of("Query", "GetItem"))
+				time.Sleep(12 * time.Second)
+				silent.Remove()
+				return queuelock.ErrGone
+			},
+		} {
+			locktest.InBubble(t, what+"; "+how, func(t *testing.T) {
+				table := locktest.Watched(t)
+				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+				before := locktest.Acquire(t, a, waitpolicy.NoWait, test.held...)
+				dbA.Partition()
+				died := time.Now()
+				c, db := reborn(t, table, "new")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				resumed := make(chan error, 1)
+				go func() {
+					time.Sleep(time.Millisecond) // the network is as the test wants it
+					_, err := c.Resume(ctx, before.Handle(), waitpolicy.Forever, test.resumed...)
+					resumed <- err
+				}()
+				want := giveUp(db, cancel)
+				if err := <-resumed; !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				lock := locktest.Acquire(t, other, waitpolicy.Forever)
+				if took := time.Since(died); took < delay || took > delay+time.Minute {
+					t.Errorf("served %v after the holder died, with a lock delay of %v", took, delay)
+				}
+				locktest.Release(t, lock)
+			})
+		}
+	}
 }

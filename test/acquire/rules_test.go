@@ -150,3 +150,23 @@ func TestPatience(t *testing.T) {
 		locktest.Check(t, c.Close(t.Context()))
 	})
 }
+
+// TestWakeDuringTake lets a lock be released while the answer to the TAKE of the next in line is under way. No release
+// wakes a waiter that has not joined the line of its client yet: it looks once.
+func TestWakeDuringTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
+		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
+		for range 3 { // so that turns of a minute are known
+			lock := locktest.Acquire(t, c, waitpolicy.Forever)
+			time.Sleep(time.Minute)
+			locktest.Release(t, lock)
+		}
+		first := locktest.Acquire(t, c, waitpolicy.Forever)
+		db.Inject(queuelocktest.DelayResponse(time.Second).Of("UpdateItem").Times(1))
+		second := locktest.LockBy(t, c)
+		time.Sleep(500 * time.Millisecond)
+		locktest.Release(t, first)
+		locktest.Release(t, locktest.Within(t, "the second", time.Second, second).Lock)
+	})
+}
