@@ -1,9 +1,6 @@
 package acquire_test
 
 import (
-	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,43 +10,6 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// TestFirstRequests checks that a process reads DynamoDB's time once, however many locks it
-// begins with and whether they are free, and that the read costs half a unit.
-func TestFirstRequests(t *testing.T) {
-	for name, options := range map[string][]queuelocktest.Option{"with dates": nil, "without dates": {queuelocktest.WithoutDate()}} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, append(options, queuelocktest.WithLatency(4*time.Millisecond))...)
-			spends := func(what string, writes int, do func(*queuelock.Client)) {
-				t.Helper()
-				c, db := locktest.Open(t, table, what, queuelock.Config{})
-				do(c)
-				if spent := db.Counts().Total(); spent.Sent != writes+1 || spent.WriteUnits != float64(writes) || spent.ReadUnits != 0.5 {
-					t.Errorf("%s: %+v, want one read of half a unit and %d WCU", what, spent, writes)
-				}
-			}
-			spends("of many keys", 20, func(c *queuelock.Client) {
-				var locks sync.WaitGroup
-				for i := range 20 {
-					locks.Go(func() {
-						key := queuelock.Key{Entity: fmt.Sprint(i), Reason: "lock"}
-						if _, err := c.Acquire(t.Context(), key, waitpolicy.Forever, queuelock.NoHeartbeat()); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				locks.Wait()
-			})
-			spends("of a busy lock", 3, func(c *queuelock.Client) {
-				for range 3 {
-					if _, err := c.Acquire(t.Context(), queuelock.Key{Entity: "1", Reason: "lock"}, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-						t.Error(err)
-					}
-				}
-			})
-		})
-	}
-}
 
 // TestDrain checks that draining a queue takes polls in proportion to its length. With N
 // waiters in N processes, polls per waiter stay bounded as N grows.

@@ -78,9 +78,7 @@ func TestArgumentsOfNew(t *testing.T) {
 	locktest.Says(t, err, `queuelock: the table name is "x y": 3 to 255`)
 	err = queuelock.CreateTable(t.Context(), db, "x y", queuelock.Config{})
 	locktest.Says(t, err, `queuelock: create table: the table name is "x y": 3 to 255`)
-	if n := db.Counts().Total().Sent; n != 0 {
-		t.Errorf("New sent %d requests", n)
-	}
+	locktest.SentNothing(t, db)
 }
 
 // TestKeysAndWaits checks that bad keys and waits are refused without a request.
@@ -117,9 +115,7 @@ func TestKeysAndWaits(t *testing.T) {
 				locktest.Says(t, queuelock.Config{}.Validate(table.Name(), b.key, b.opts...), b.says...)
 			}
 		}
-		if n := db.Counts().Total().Sent; n != 0 {
-			t.Errorf("%d requests were sent for bad arguments", n)
-		}
+		locktest.SentNothing(t, db)
 		// The longest that are possible do work.
 		for _, key := range []queuelock.Key{{Entity: strings.Repeat("x", 2048)}, {Entity: "e", Reason: strings.Repeat("ä", 492) + "x"}} {
 			lock, err := c.Acquire(t.Context(), key, waitpolicy.NoWait)

@@ -187,31 +187,6 @@ func TestProgressAfterAcquire(t *testing.T) {
 	}
 }
 
-// TestProgressOfOneClient checks that every waiter of one client gets its own progress.
-// The waiters of one client share a poller, and those behind the first get their
-// positions from their tickets at first.
-func TestProgressOfOneClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		var first, second locktest.ProgressLog
-		one := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(first.Add))
-		time.Sleep(time.Second)
-		two := locktest.Attend(t, b, 5*time.Second, queuelock.OnProgress(second.Add))
-		time.Sleep(time.Minute)
-		if first.Places() != "1/0 a; " || second.Places() != "2/1 a; " {
-			t.Errorf("reported %s and %s", first.Places(), second.Places())
-		}
-		locktest.Release(t, held)
-		<-one
-		<-two
-		if got := second.Places(); got != "2/1 a; 1/0 b; " && got != "2/1 a; " {
-			t.Errorf("reported %s", got)
-		}
-	})
-}
-
 // TestProgressShowsData checks that progress includes the data of the holder.
 func TestProgressShowsData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

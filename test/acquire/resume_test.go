@@ -110,9 +110,7 @@ func TestResumedProcess(t *testing.T) {
 		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the old process: %v", err)
 		}
-		if err := before.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("its release: %v", err)
-		}
+		locktest.Is(t, before.Release(t.Context()), queuelock.ErrLost)
 		if lock.Err() != nil {
 			t.Error(lock.Err())
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -25,38 +25,11 @@ func notAcquired(t *testing.T, err error) *queuelock.NotAcquiredError {
 	return e
 }
 
+// TestPosition checks that a position is that among the waiters, whatever tickets are between, and follows those ahead.
 func TestPosition(t *testing.T) {
-	locktest.InBubble(t, "CountsWaitersOfOneClientAndNotTheirTickets", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		held := locktest.Acquire(t, a, waitpolicy.NoWait)
-		var all sync.WaitGroup
-		for i := range 4 {
-			all.Go(func() {
-				time.Sleep(time.Duration(i) * 100 * time.Millisecond)
-				for range 5 {
-					_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second), queuelock.OnProgress(func(p queuelock.Progress) {
-						if p.Position > 4 || p.TicketsAhead < p.Position-1 {
-							t.Errorf("%+v, with four waiters", p)
-						}
-					}))
-					if e := notAcquired(t, err); e.Position < 1 || e.Position > 4 {
-						t.Errorf("position %d, with four waiters", e.Position)
-					}
-				}
-			})
-		}
-		all.Wait()
-		locktest.Release(t, held)
-	})
-	locktest.InBubble(t, "FollowsTheWaitersAhead", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-		var clients []*queuelock.Client
-		for _, name := range []string{"a", "b", "c"} {
-			c, _ := locktest.Open(t, table, name, queuelock.Config{})
-			clients = append(clients, c)
-		}
-		a, b, c := clients[0], clients[1], clients[2]
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		// In order: c, b, c, b. The two of c give up, and then the last knows only
 		// that the ticket between may be a waiter's.
@@ -90,7 +63,7 @@ func TestPosition(t *testing.T) {
 // A waiter behind another of its client does not look, and the holder that was
 // served when it came may be gone: it knows what the first of them sees.
 func TestServing(t *testing.T) {
-	locktest.InBubble(t, "AgesUntilTheErrorIsMade", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: 30 * time.Second, Slowest: 30 * time.Second}})

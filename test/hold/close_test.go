@@ -44,29 +44,20 @@ func TestClose(t *testing.T) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		var locks []*queuelock.Lock
 		for i := range 5 {
-			lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.Forever))
-			locks = append(locks, lock)
+			locks = append(locks, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("entity-", i)}, waitpolicy.Forever)))
 		}
 		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
-		busy, err := other.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-		if err != nil {
-			t.Fatal(err)
-		}
+		busy := locktest.Acquire(t, other, waitpolicy.Forever)
 		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
 		synctest.Wait()
 		db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("UpdateItem").On("entity-2", ""))
 
-		err = c.Close(t.Context())
-		if err == nil {
+		if err := c.Close(t.Context()); err == nil {
 			t.Error("Close says nothing of the release that failed")
 		}
-		if got := <-waiting; !errors.Is(got.Err, queuelock.ErrClosed) {
-			t.Errorf("the waiter got %v, want ErrClosed", got.Err)
-		}
+		locktest.Is(t, (<-waiting).Err, queuelock.ErrClosed)
 		for i, lock := range locks {
-			if !errors.Is(lock.Err(), queuelock.ErrReleased) {
-				t.Errorf("lock %d: %v", i, lock.Err())
-			}
+			locktest.Is(t, lock.Err(), queuelock.ErrReleased)
 			free, err := other.Acquire(t.Context(), lock.Key(), waitpolicy.NoWait)
 			if (err == nil) != (i != 2) {
 				t.Errorf("entity-%d after Close: %v", i, err)
@@ -75,17 +66,12 @@ func TestClose(t *testing.T) {
 				locktest.Release(t, free)
 			}
 		}
-		for name, call := range map[string]func() error{
-			"Acquire": func() error { _, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
-			"Do": func() error {
-				return c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil })
-			},
-			"Inspect": func() error { _, err := c.Viewer().Inspect(t.Context(), locktest.Order); return err },
-			"Sweep":   func() error { _, err := c.Operator().Sweep(t.Context(), locktest.Order); return err },
-		} {
-			if err := call(); !errors.Is(err, queuelock.ErrClosed) {
-				t.Errorf("%s after Close: %v", name, err)
-			}
+		_, acquired := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+		done := c.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil })
+		_, inspected := c.Viewer().Inspect(t.Context(), locktest.Order)
+		_, swept := c.Operator().Sweep(t.Context(), locktest.Order)
+		for _, err := range []error{acquired, done, inspected, swept} {
+			locktest.Is(t, err, queuelock.ErrClosed)
 		}
 		locktest.Release(t, busy)
 		if n := len(locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Waiting); n != 0 {
@@ -104,9 +90,7 @@ func TestCloseAfterEndedContext(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			_ = a.Close(ctx) // it may not have waited for all that runs
-			if !errors.Is(lock.Err(), queuelock.ErrReleased) {
-				t.Errorf("%v after Close", lock.Err())
-			}
+			locktest.Is(t, lock.Err(), queuelock.ErrReleased)
 			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 		})
 	}
@@ -153,13 +137,8 @@ func TestCloseAwaitsDo(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			locktest.Release(t, locktest.Granted(t, "the next", next))
-			if !errors.Is(other.Err(), queuelock.ErrReleased) {
-				t.Errorf("the other lock: %v", other.Err())
-			}
+			locktest.Is(t, other.Err(), queuelock.ErrReleased)
 			locktest.OK(t, <-returned)
-			if err := a.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error { return nil }); !errors.Is(err, queuelock.ErrClosed) {
-				t.Errorf("Do after Close: %v", err)
-			}
 		})
 	}
 }

@@ -123,9 +123,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 			time.Sleep(time.Until(begun.Add(test.released)))
 			locktest.ReleaseAll(t, held)
 			got := <-done
-			if got.Err != nil {
-				t.Fatal(got.Err)
-			}
+			locktest.OK(t, got.Err)
 			time.Sleep(time.Until(begun.Add(22 * time.Second)))
 			if at := told.times(); len(at) != test.told || len(at) > 0 && at[0] < got.At.Sub(begun) {
 				t.Errorf("called at %v, want %d times, and not before it was returned after %v", at, test.told, got.At.Sub(begun))

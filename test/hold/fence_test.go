@@ -77,9 +77,7 @@ func TestWriteAfterLoss(t *testing.T) {
 			t.Errorf("the holder's own write gave %v, and the account holds %s", err, locktest.Balance(table))
 		}
 		locktest.Release(t, taken)
-		if err := taken.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("a write after the release gave %v", err)
-		}
+		locktest.Is(t, taken.Transact(t.Context(), locktest.Deposit(table, nil)), queuelock.ErrReleased)
 	})
 	locktest.InTable(t, "evicted, and does not know yet", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})

@@ -70,36 +70,8 @@ func evict(ctx context.Context, op *queuelock.Client) error {
 
 // TestForget checks that the table's TTL deletes idle records, and no other.
 func TestForget(t *testing.T) {
-	inTime := func(name string, f func(t *testing.T)) {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			time.Sleep(time.Until(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))) // tickets begin at the time
-			f(t)
-		})
-	}
-	inTime("TicketsRiseOverDeletion", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
-		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day, TTL: day})
-		for _, opts := range [][]queuelock.AcquireOption{nil, {queuelock.Permits(2)}, {queuelock.Shared()}} {
-			first := locktest.Acquire(t, a, waitpolicy.Forever, opts...)
-			time.Sleep(2 * day)
-			if spent := locktest.Cost(table, func() { locktest.Release(t, first) }); first.Err() == nil || spent.Sent != 1 || spent.WriteUnits != 1 {
-				t.Errorf("release: %+v", spent)
-			}
-			time.Sleep(2 * day)
-			if left := table.Items(); len(left) != 0 {
-				t.Errorf("%v is left", left)
-			}
-			second := locktest.Acquire(t, a, waitpolicy.Forever, opts...)
-			if !first.Ticket().Less(second.Ticket()) {
-				t.Errorf("ticket %s follows %s", second.Ticket(), first.Ticket())
-			}
-			locktest.Release(t, second)
-			time.Sleep(2 * day)
-		}
-	})
 	for name, end := range evictions {
-		inTime("AfterEvictionBy"+name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, "AfterEvictionBy"+name, func(t *testing.T, table *queuelocktest.Table) {
 			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
 			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
 			locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
@@ -116,33 +88,8 @@ func TestForget(t *testing.T) {
 				t.Errorf("the next acquire cost %+v, and the record expires at %v", spent, expiry(t, table))
 			}
 		})
-		inTime("NotBesideTicketAfterEvictionBy"+name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
-			op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
-			waiter, slow := locktest.OpenMet(t, table, "b", queuelock.Config{Forget: day, RequestTimeout: 14 * time.Second, TTL: 2 * time.Minute, WaiterTTL: 2 * time.Minute})
-			lock := locktest.Acquire(t, crashed, waitpolicy.Forever, end.opts...)
-			network.Partition()
-			time.Sleep(2 * time.Minute)
-			slow.Inject(queuelocktest.Refuse(queuelocktest.ThroughputExceeded).Of("UpdateItem").Mentioning("REMOVE holders"))
-			row := slow.Inject(queuelocktest.DelayRequest(10 * time.Second).Of("PutItem")) // its ticket shows no row
-			looks := slow.Inject(queuelocktest.DelayRequest(8*time.Second).Of("Query", "GetItem").Times(1))
-			waiting := locktest.QueueUp(t.Context(), waiter, waitpolicy.Forever)
-			time.Sleep(time.Second)
-			locktest.OK(t, end.evict(t.Context(), op))
-			synctest.Wait()
-			if at := expiry(t, table); !at.IsZero() {
-				t.Errorf("a record with a waiter expires at %v", at)
-			}
-			got := locktest.Within(t, "the waiter", 15*time.Second, waiting)
-			if got.Err != nil || got.Lock.Ticket().Previous() != lock.Ticket() || row.Fired() == 0 {
-				t.Errorf("got %+v after ticket %s", got, lock.Ticket())
-			}
-			looks.Remove()
-		})
 	}
-	inTime("NotWithWiderScope", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "NotWithWiderScope", func(t *testing.T, table *queuelocktest.Table) {
 		crashed, network := locktest.OpenMet(t, table, "a", queuelock.Config{Scope: ticket.ScopeTable})
 		op, _ := locktest.OpenMet(t, table, "op", queuelock.Config{Forget: day})
 		locktest.Acquire(t, crashed, waitpolicy.Forever)
@@ -157,7 +104,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 	})
-	inTime("OnlyIdleRecords", func(t *testing.T) {
+	locktest.InBubble(t, "OnlyIdleRecords", func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
@@ -190,8 +137,7 @@ func TestForget(t *testing.T) {
 			t.Errorf("a record that RESET made idle expires in %v, want a day", left)
 		}
 	})
-	inTime("NeverItems", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "NeverItems", func(t *testing.T, table *queuelocktest.Table) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)
 		for _, own := range []types.AttributeValue{nil, &types.AttributeValueMemberN{Value: "4102444800"}} {
@@ -208,8 +154,7 @@ func TestForget(t *testing.T) {
 		}
 	})
 	for name, ttl := range map[string]string{"enabled": "expiresAt", "on another attribute": "other", "disabled": ""} {
-		inTime("TTL of the table "+name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
+		locktest.InTable(t, "TTL of the table "+name, func(t *testing.T, table *queuelocktest.Table) {
 			db := table.Client("operator")
 			set := func(attribute string, enabled bool) {
 				locktest.Must(db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{

@@ -54,20 +54,6 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// TestAgeOfFirstLock checks that the age of the first lock of a process is known.
-func TestAgeOfFirstLock(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		locktest.Acquire(t, c, waitpolicy.NoWait)
-		for _, age := range []time.Duration{0, time.Minute} {
-			time.Sleep(age)
-			if h := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Since.IsZero() || (h.Age-age).Abs() > time.Second {
-				t.Errorf("%+v, want an age of %v", h, age)
-			}
-		}
-	})
-}
-
 // TestHoldersInOrder checks that holders are listed in the order of their tickets.
 func TestHoldersInOrder(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {

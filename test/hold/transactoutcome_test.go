@@ -90,27 +90,8 @@ func (c twice) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// DynamoDB forgets a transaction's token after ten minutes. A repetition is then
-// refused by its number, and known to have been made.
+// DynamoDB forgets a transaction's token after ten minutes.
 func TestTransactToken(t *testing.T) {
-	locktest.InTable(t, "MadeOnceAfterItWasForgotten", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
-		out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
-		time.AfterFunc(20*time.Minute, out.Remove)
-		begun := time.Now()
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || time.Since(begun) < 20*time.Minute {
-			t.Errorf("after %v: %v", time.Since(begun), err)
-		}
-		if err := lock.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Errorf("the next: %v", err)
-		}
-		locktest.Release(t, lock)
-		if locktest.Balance(table) != "2" {
-			t.Errorf("the account holds %s", locktest.Balance(table))
-		}
-	})
 	// Two evictions later the table does not show what became of it. A refusal proves that it was not made for as
 	// long as DynamoDB remembers the token.
 	for outage, want := range map[time.Duration]bool{8 * time.Minute: false, 10 * time.Minute: true} {
