@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -149,8 +148,7 @@ func TestBlockClose(t *testing.T) {
 
 // TestBlockHeartbeat lets turns of a block be shorter than a round trip.
 func TestBlockHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(30*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Block: 1000, TTL: 2 * time.Second})
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		mine := gathered(t.Context(), c, 300)
@@ -160,7 +158,7 @@ func TestBlockHeartbeat(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			locktest.Release(t, lock)
 		}
-	})
+	}, queuelocktest.WithLatency(30*time.Millisecond))
 }
 
 // TestBlockAdvanceEnds lets the wait of a caller end, or the table refuse, as its turn in a block is about to begin.
@@ -175,8 +173,7 @@ func TestBlockAdvanceEnds(t *testing.T) {
 			return err != nil && strings.Contains(err.Error(), "ValidationException")
 		}},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, db := inBlocks(t, table, "c", queuelock.Config{})
 			held := locktest.Acquire(t, c, waitpolicy.Forever)
 			mine := gathered(t.Context(), c, 1)
@@ -201,7 +198,7 @@ func TestBlockAdvanceEnds(t *testing.T) {
 				t.Errorf("ticket %s after %s", third.Ticket(), first.Ticket())
 			}
 			locktest.Release(t, third)
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
@@ -210,8 +207,7 @@ func TestBlockAdvanceEnds(t *testing.T) {
 func TestBlockPanicOfSeveral(t *testing.T) {
 	for name, end := range map[string]func(){"Panic": func() { panic("mistake") }, "Goexit": runtime.Goexit} {
 		for what, attribute := range map[string]string{"InTake": "ticketNumber", "InLook": "pk"} {
-			locktest.InBubble(t, name+what, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			locktest.InTable(t, name+what, func(t *testing.T, table *queuelocktest.Table) {
 				db := &locktest.Breaking{Client: table.Client("c"), Attribute: attribute, End: end}
 				c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{TTL: 10 * time.Second}))
 				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
@@ -256,7 +252,7 @@ func TestBlockPanicOfSeveral(t *testing.T) {
 				locktest.OK(t, c.Close(t.Context()))
 				time.Sleep(time.Minute)
 				nothingIsLeft(t, other)
-			})
+			}, queuelocktest.WithLatency(2*time.Millisecond))
 		}
 	}
 }

@@ -67,8 +67,7 @@ func (w *witness) ordered(t *testing.T) {
 var whole = regexp.MustCompile(`^Ticketed (Queued (Moved )*)?Granted Released$`)
 
 func TestBlockEvents(t *testing.T) {
-	locktest.InBubble(t, "OfEachTurn", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.InTable(t, "OfEachTurn", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := inBlocks(t, table, "b", queuelock.Config{Observer: &w})
@@ -117,9 +116,8 @@ func TestBlockEvents(t *testing.T) {
 		if lives := w.lives(); len(lives) != 4 {
 			t.Errorf("%d acquires: %v", len(lives), lives)
 		}
-	})
-	locktest.InBubble(t, "OfManyTurns", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	}, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.InTable(t, "OfManyTurns", func(t *testing.T, table *queuelocktest.Table) {
 		var seen [2]witness
 		var all sync.WaitGroup
 		for i := range seen {
@@ -146,9 +144,8 @@ func TestBlockEvents(t *testing.T) {
 				t.Errorf("%d acquires", len(lives))
 			}
 		}
-	})
-	locktest.InBubble(t, "OfOneThatLeaves", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	}, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.InTable(t, "OfOneThatLeaves", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		b, _ := inBlocks(t, table, "b", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, b, waitpolicy.Forever)
@@ -176,9 +173,8 @@ func TestBlockEvents(t *testing.T) {
 		if left != 3 {
 			t.Errorf("%d left: %v", left, w.lives())
 		}
-	})
-	locktest.InBubble(t, "OfLoss", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	}, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.InTable(t, "OfLoss", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		b, _ := inBlocks(t, table, "b", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, b, waitpolicy.Forever)
@@ -203,7 +199,7 @@ func TestBlockEvents(t *testing.T) {
 				t.Errorf("%d of %s: %v", lives[life], life, lives)
 			}
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // An acquire may wait again after it has given up, or its block was lost. Others than its own events are of its requests and those of
@@ -262,8 +258,7 @@ func TestBlockEventsUnderFaults(t *testing.T) {
 
 // TestBlockPlaces follows the places of callers behind another block, and inside the block that holds.
 func TestBlockPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := inBlocks(t, table, "a", queuelock.Config{})
 		b, _ := inBlocks(t, table, "b", queuelock.Config{})
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
@@ -297,13 +292,12 @@ func TestBlockPlaces(t *testing.T) {
 			locktest.Release(t, lock)
 		}
 		locktest.Release(t, granted(t, waiting[3]))
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestOldReleaseOfBlock lets a client that knows no blocks grant the lock to the row of one: the entry has one ticket.
 func TestOldReleaseOfBlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := inBlocks(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, b, waitpolicy.Forever)
@@ -342,5 +336,5 @@ func TestOldReleaseOfBlock(t *testing.T) {
 		if before.Compare(ticket.FromUint64(6)) != 0 {
 			t.Errorf("the last ticket is %s, want 6: none was taken again", before)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }

@@ -16,8 +16,7 @@ import (
 func TestDrain(t *testing.T) {
 	perWaiter := func(n int) float64 {
 		var polls float64
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			var waiting []<-chan locktest.Outcome
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			for range 20 { // leaves a measure of turns on the record
@@ -47,7 +46,7 @@ func TestDrain(t *testing.T) {
 			if idle > 60*time.Millisecond {
 				t.Errorf("%d waiters: the lock idles for %v between turns of 200ms", n, idle)
 			}
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 		return polls
 	}
 	many := locktest.Scaled(80, 30)
@@ -59,8 +58,7 @@ func TestDrain(t *testing.T) {
 
 // TestSharedPoller checks that waiters of one process share one poller.
 func TestSharedPoller(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		many, db := locktest.Open(t, table, "many", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
@@ -86,7 +84,7 @@ func TestSharedPoller(t *testing.T) {
 			last = got.Lock.Ticket()
 			locktest.Release(t, got.Lock)
 		}
-	})
+	}, queuelocktest.WithLatency(4*time.Millisecond))
 }
 
 // TestReleaseWakesNext checks that Release wakes the next waiter of its own process at

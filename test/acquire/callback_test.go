@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"runtime"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -16,8 +15,7 @@ import (
 )
 
 func TestBlockedCallback(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		blocked := func(g *locktest.Gate) queuelock.AcquireOption {
 			return queuelock.OnProgress(func(queuelock.Progress) { g.Pass() })
@@ -61,12 +59,11 @@ func TestBlockedCallback(t *testing.T) {
 		}
 		locktest.Release(t, got.Lock)
 		g.Open()
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 func TestBlockedOnHandle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		g := locktest.NewGate(t)
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -87,7 +84,7 @@ func TestBlockedOnHandle(t *testing.T) {
 			t.Errorf("after %v: %v", took, got.Err)
 		}
 		g.Open()
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // blockedLog is a slog.Handler that takes no record until its gate is open.
@@ -99,8 +96,7 @@ func (l blockedLog) WithAttrs([]slog.Attr) slog.Handler        { return l }
 func (l blockedLog) WithGroup(string) slog.Handler             { return l }
 
 func TestBlockedLogger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		g := locktest.NewGate(t)
 		a, dbA := locktest.Open(t, table, "a", queuelock.Config{})
 		b, db := locktest.Open(t, table, "b", queuelock.Config{Logger: slog.New(blockedLog{g})})
@@ -125,7 +121,7 @@ func TestBlockedLogger(t *testing.T) {
 		}
 		g.Open()
 		locktest.Check(t, b.Close(t.Context()))
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestCallbackPanic lets a callback panic, or end its goroutine. That reaches the caller of Acquire, when its row is deleted, or its lock
@@ -144,8 +140,7 @@ func TestCallbackPanic(t *testing.T) {
 		"Goexit":           {progress, runtime.Goexit, nil, 200 * time.Millisecond},
 		"GrantedMeanwhile": {progress, boom, "boom", 1900 * time.Millisecond},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			b, db := locktest.Open(t, table, "b", queuelock.Config{})
 			held := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -174,6 +169,6 @@ func TestCallbackPanic(t *testing.T) {
 			if n := db.Counts().Total().Sent - sent; n != 0 {
 				t.Errorf("%d requests after Close", n)
 			}
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }

@@ -17,8 +17,7 @@ import (
 // TestCancelledWaiter checks that a cancelled or timed out waiter leaves no row. Etcd
 // left the keys of cancelled waiters behind.
 func TestCancelledWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		c, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
@@ -41,13 +40,12 @@ func TestCancelledWaiter(t *testing.T) {
 			t.Errorf("%d items, want the record alone", n)
 		}
 		locktest.Release(t, held)
-	})
+	}, queuelocktest.WithLatency(10*time.Millisecond))
 }
 
 // TestCancelledAcquire checks that a cancelled Acquire leaves no orphaned entry.
 func TestCancelledAcquire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
@@ -80,13 +78,12 @@ func TestCancelledAcquire(t *testing.T) {
 				}
 			}
 		}
-	})
+	}, queuelocktest.WithLatency(10*time.Millisecond))
 }
 
 // TestServedTooLate checks that an Acquire that is served while its caller gives up returns when its row is gone, too.
 func TestServedTooLate(t *testing.T) {
-	locktest.InBubble(t, "ByName", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+	locktest.InTable(t, "ByName", func(t *testing.T, table *queuelocktest.Table) {
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
 		second, _ := locktest.Open(t, table, "second", queuelock.Config{})
 		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
@@ -116,9 +113,8 @@ func TestServedTooLate(t *testing.T) {
 		if n := len(table.Items()); n != 1 {
 			t.Errorf("%d items, want the record alone", n)
 		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+	}, queuelocktest.WithLatency(10*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
@@ -139,5 +135,5 @@ func TestServedTooLate(t *testing.T) {
 		if n := len(table.Items()); n != 1 {
 			t.Errorf("%d items, want the record alone", n)
 		}
-	})
+	}, queuelocktest.WithLatency(10*time.Millisecond))
 }

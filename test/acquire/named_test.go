@@ -290,8 +290,7 @@ func TestNamedSleeper(t *testing.T) {
 		{"AfterShortTurns", time.Second, 6 * time.Second, 5 * time.Millisecond},
 	} {
 		for i := range locktest.Scaled(8, 2) {
-			locktest.InBubble(t, fmt.Sprint(test.name, "/", i), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
+			locktest.InTable(t, fmt.Sprint(test.name, "/", i), func(t *testing.T, table *queuelocktest.Table) {
 				var clients []*queuelock.Client
 				for _, name := range []string{"a", "b", "c", "d"} {
 					c, _ := locktest.OpenMet(t, table, name, queuelock.Config{})
@@ -324,7 +323,7 @@ func TestNamedSleeper(t *testing.T) {
 				locktest.OK(t, got.Lock.Err())
 				locktest.StillWaits(t, "the third", waiting[2])
 				locktest.Release(t, got.Lock)
-			})
+			}, queuelocktest.WithLatency(locktest.RoundTrip))
 		}
 	}
 }

@@ -82,8 +82,7 @@ func granted(t *testing.T, waiting <-chan locktest.Outcome) *queuelock.Lock {
 type traceKey struct{}
 
 func TestObserver(t *testing.T) {
-	locktest.InBubble(t, "ReceivesTurnOfWaiter", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.InTable(t, "ReceivesTurnOfWaiter", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
@@ -124,7 +123,7 @@ func TestObserver(t *testing.T) {
 				within(t, "Lag", r.Lag, 0, 10*time.Millisecond)
 			}
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 	locktest.InTable(t, "ReceivesPlaces", func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
@@ -219,8 +218,7 @@ func TestTroublesomeObserver(t *testing.T) {
 		"Panics": func() { panic("boom") },
 		"Exits":  runtime.Goexit,
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			var w witness
 			var log locktest.Journal
 			g := locktest.NewGate(t)
@@ -254,7 +252,7 @@ func TestTroublesomeObserver(t *testing.T) {
 			if len(w.events) != want || log.Says("the Observer panicked") != (name == "Panics") {
 				t.Errorf("%d events, want %d", len(w.events), want)
 			}
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
@@ -285,8 +283,7 @@ func TestDebugLog(t *testing.T) {
 // TestHandoverTime checks that a lock which is passed within a client counts as idle for at most the two round trips of a
 // release and a grant.
 func TestHandoverTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -304,7 +301,7 @@ func TestHandoverTime(t *testing.T) {
 		if len(handovers) != 2 || handovers[0] != 0 || handovers[1] <= 0 || handovers[1] > 4*time.Millisecond {
 			t.Errorf("%v", handovers)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestQueuedAgain checks that each ticket of an acquire that waits is Queued, as the diagram of package event shows.

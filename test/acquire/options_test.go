@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -219,8 +218,7 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 
 // entryOf returns the entry of a holder with the option, whose lock was granted in that way.
 func entryOf(t *testing.T, e effect, how string) (entry map[string]types.AttributeValue) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		var lock *queuelock.Lock
 		switch how {
@@ -257,7 +255,7 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 		}
 		entry = locktest.Entries(table)[0]
 		locktest.Release(t, lock)
-	})
+	}, queuelocktest.WithLatency(locktest.RoundTrip))
 	return entry
 }
 

@@ -19,8 +19,7 @@ import (
 // TestOrderOfTickets checks that waiters are served in the order of their tickets across
 // powers of ten. A key of unpadded numbers sorts 10 before 9.
 func TestOrderOfTickets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		first, db := locktest.Open(t, table, "first", queuelock.Config{})
 		item := locktest.RecordKey()
 		item["ticketNumber"] = &types.AttributeValueMemberN{Value: "94"}
@@ -41,7 +40,7 @@ func TestOrderOfTickets(t *testing.T) {
 			}
 			locktest.Release(t, got.Lock)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestOverlappingAnswers checks that a waiter does not act on an older record than its own, which another waiter of

@@ -18,8 +18,7 @@ import (
 // TestProgress checks that the reported progress follows the queue, and nothing is
 // reported twice.
 func TestProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var done []<-chan struct{}
 		for _, name := range []string{"a", "b", "c"} {
 			c, _ := locktest.Open(t, table, name, queuelock.Config{})
@@ -57,13 +56,12 @@ func TestProgress(t *testing.T) {
 		if others := counts.Total().Sent - counts["Query"].Sent - counts["GetItem"].Sent; others > 6+4 { // and heartbeats of its row
 			t.Errorf("%d requests beside looks", others)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestProgressEstimate checks that the estimated wait follows the observed rate of turns.
 func TestProgressEstimate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
 		held := locktest.Acquire(t, first, waitpolicy.Forever)
 		var w locktest.ProgressLog
@@ -124,14 +122,13 @@ func TestProgressEstimate(t *testing.T) {
 		}
 		locktest.Release(t, held)
 		<-end
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestProgressWithoutWait checks that no progress is reported for a lock that is granted
 // without a wait.
 func TestProgressWithoutWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		var w locktest.ProgressLog
 		for range 2 {
@@ -149,15 +146,14 @@ func TestProgressWithoutWait(t *testing.T) {
 		if got := w.Places(); got != "" {
 			t.Errorf("reported %s", got)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestProgressAfterAcquire checks that no progress is reported after Acquire has
 // returned.
 func TestProgressAfterAcquire(t *testing.T) {
 	for round := range locktest.Scaled(40, 10) {
-		locktest.InBubble(t, fmt.Sprint(round), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, fmt.Sprint(round), func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			x, _ := locktest.Open(t, table, "x", queuelock.Config{})
@@ -183,14 +179,13 @@ func TestProgressAfterAcquire(t *testing.T) {
 				_ = lock.Release(t.Context())
 			}
 			<-ahead
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
 // TestProgressShowsData checks that progress includes the data of the holder.
 func TestProgressShowsData(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		held := locktest.Acquire(t, a, waitpolicy.Forever, queuelock.WithData([]byte("step 1")))
 		var w locktest.ProgressLog
@@ -204,7 +199,7 @@ func TestProgressShowsData(t *testing.T) {
 		if len(all) != 2 || string(all[0].Serving.Data) != "step 1" || string(all[1].Serving.Data) != "step 2" {
 			t.Errorf("%+v", all)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestEstimateOfUnseenQueue checks that nothing is estimated of a queue that was not seen.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -59,8 +58,7 @@ func TestLookBesideEnqueue(t *testing.T) {
 // its process. A waiter whose row cannot be put must not keep those of its own process
 // waiting with a row for longer than one request: the whole queue waits for them.
 func TestWaiterWithoutRow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -80,7 +78,7 @@ func TestWaiterWithoutRow(t *testing.T) {
 		if got := <-first; got.Err != nil {
 			t.Error(got.Err)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestRowCannotBePut checks that a waiter whose row cannot be put gives up. A waiter
@@ -88,8 +86,7 @@ func TestWaiterWithoutRow(t *testing.T) {
 // its line, and keep every other waiter from looking.
 func TestRowCannotBePut(t *testing.T) {
 	for seed := range 10 {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			alice, _ := locktest.Open(t, table, "alice", queuelock.Config{})
 			bob, db := locktest.OpenMet(t, table, "bob", queuelock.Config{})
 			held := locktest.Acquire(t, alice, waitpolicy.Forever)
@@ -112,7 +109,7 @@ func TestRowCannotBePut(t *testing.T) {
 			}
 			broken.Remove()
 			locktest.Release(t, locktest.Acquire(t, bob, waitpolicy.For(time.Minute)))
-		})
+		}, queuelocktest.WithLatency(5*time.Millisecond))
 	}
 }
 
@@ -154,8 +151,7 @@ func TestPatience(t *testing.T) {
 // TestWakeDuringTake lets a lock be released while the answer to the TAKE of the next in line is under way. No release
 // wakes a waiter that has not joined the line of its client yet: it looks once.
 func TestWakeDuringTake(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(locktest.RoundTrip))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		for range 3 { // so that turns of a minute are known
 			lock := locktest.Acquire(t, c, waitpolicy.Forever)
@@ -168,5 +164,5 @@ func TestWakeDuringTake(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		locktest.Release(t, first)
 		locktest.Release(t, locktest.Within(t, "the second", time.Second, second).Lock)
-	})
+	}, queuelocktest.WithLatency(locktest.RoundTrip))
 }

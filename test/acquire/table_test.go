@@ -57,8 +57,7 @@ func TestWrongTable(t *testing.T) {
 		{"no sort key", []types.KeySchemaElement{hash("pk")}, []string{`partition key "pk" (S) and no sort key`, need}},
 		{"other types", []types.KeySchemaElement{hash("pk"), sortKey("number")}, []string{`sort key "number" (N)`, need}},
 	} {
-		locktest.InBubble(t, c.name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+		locktest.InTable(t, c.name, func(t *testing.T, table *queuelocktest.Table) {
 			client, db := locktest.Open(t, table, "a", queuelock.Config{})
 			if c.keys != nil {
 				createTable(t, db, c.keys...)
@@ -92,7 +91,7 @@ func TestWrongTable(t *testing.T) {
 			if _, ok := errors.AsType[*queue.TableError](err); err == nil || ok != (c.keys == nil) {
 				t.Errorf("without the right to describe the table: %v", err)
 			}
-		})
+		}, queuelocktest.WithoutTable())
 	}
 }
 

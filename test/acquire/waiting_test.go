@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -27,8 +26,7 @@ func notAcquired(t *testing.T, err error) *queuelock.NotAcquiredError {
 
 // TestPosition checks that a position is that among the waiters, whatever tickets are between, and follows those ahead.
 func TestPosition(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		held := locktest.Acquire(t, a, waitpolicy.NoWait)
 		// In order: c, b, c, b. The two of c give up, and then the last knows only
@@ -57,14 +55,13 @@ func TestPosition(t *testing.T) {
 			t.Errorf("position %d, want 1", e.Position)
 		}
 		locktest.Release(t, held)
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // A waiter behind another of its client does not look, and the holder that was
 // served when it came may be gone: it knows what the first of them sees.
 func TestServing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Poll: waitpolicy.Schedule{SlowestNext: 30 * time.Second, Slowest: 30 * time.Second}})
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -89,14 +86,13 @@ func TestServing(t *testing.T) {
 		}
 		_ = c.Close(t.Context())
 		<-between
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 func TestShortWait(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 		for _, wait := range []waitpolicy.Wait{waitpolicy.For(30), waitpolicy.For(time.Millisecond)} {
-			locktest.InBubble(t, fmt.Sprint("MakesOneAttempt/", scope, "/", wait), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+			locktest.InTable(t, fmt.Sprint("MakesOneAttempt/", scope, "/", wait), func(t *testing.T, table *queuelocktest.Table) {
 				cfg := queuelock.Config{Scope: scope}
 				u, key, _ := locktest.NewOrder(t, table)
 				a, _ := locktest.Open(t, table, "a", cfg)
@@ -124,7 +120,7 @@ func TestShortWait(t *testing.T) {
 				if _, err := b.Acquire(ctx, locktest.Order, wait); !errors.Is(err, context.Canceled) || db.Counts().Total().Sent != sent {
 					t.Errorf("with a context that has ended: %v, and %d requests", err, db.Counts().Total().Sent-sent)
 				}
-			})
+			}, queuelocktest.WithLatency(2*time.Millisecond))
 		}
 	}
 }

@@ -83,8 +83,7 @@ func TestClose(t *testing.T) {
 // TestCloseAfterEndedContext checks that Close still releases when its context has ended.
 func TestCloseAfterEndedContext(t *testing.T) {
 	for range 20 {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +91,7 @@ func TestCloseAfterEndedContext(t *testing.T) {
 			_ = a.Close(ctx) // it may not have waited for all that runs
 			locktest.Is(t, lock.Err(), queuelock.ErrReleased)
 			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
-		})
+		}, queuelocktest.WithLatency(5*time.Millisecond))
 	}
 }
 

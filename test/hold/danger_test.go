@@ -105,8 +105,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 		"in danger when it was returned":   {8900 * time.Millisecond, 7600 * time.Millisecond, 1},
 		"returned before it was in danger": {8900 * time.Millisecond, 5 * time.Second, 1},
 	} {
-		locktest.InBubble(t, what, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		locktest.InTable(t, what, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.Open(t, table, "a", cfg)
 			b, db := locktest.Open(t, table, "b", cfg)
 			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -131,7 +130,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 			if err := got.Lock.Release(t.Context()); err != nil && !errors.Is(err, queuelock.ErrLost) {
 				t.Error(err)
 			}
-		})
+		}, queuelocktest.WithLatency(time.Millisecond))
 	}
 }
 

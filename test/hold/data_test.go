@@ -35,8 +35,7 @@ func dataOf(t *testing.T, table *queuelocktest.Table) string {
 
 // TestData checks that data is shown while the lock is held, and removed with it.
 func TestData(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, plain := locktest.Three(t, table, queuelock.Config{}, "a", "b", "plain")
 		mine := []byte("job 17")
 		option := queuelock.WithData(mine)
@@ -85,7 +84,7 @@ func TestData(t *testing.T) {
 			}
 			locktest.Release(t, lock)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestSetDataRequests checks that SetData is one request and does not renew the lease.

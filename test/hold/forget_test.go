@@ -104,8 +104,7 @@ func TestForget(t *testing.T) {
 			}
 		}
 	})
-	locktest.InBubble(t, "OnlyIdleRecords", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.InTable(t, "OnlyIdleRecords", func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{Forget: day})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
@@ -136,7 +135,7 @@ func TestForget(t *testing.T) {
 		if left := time.Until(expiry(t, table)); left < day-time.Minute || left > day {
 			t.Errorf("a record that RESET made idle expires in %v, want a day", left)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 	locktest.InTable(t, "NeverItems", func(t *testing.T, table *queuelocktest.Table) {
 		key, whole := locktest.OrderItem()
 		u := locktest.NewItemTable(t, table, key)

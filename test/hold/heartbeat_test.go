@@ -15,8 +15,7 @@ import (
 // TestExpiredCredentials checks that a release is tried until the lease ends, and may be called again.
 func TestExpiredCredentials(t *testing.T) {
 	for _, code := range []queuelocktest.Code{"ExpiredTokenException", "UnrecognizedClientException"} {
-		locktest.InBubble(t, string(code), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		locktest.InTable(t, string(code), func(t *testing.T, table *queuelocktest.Table) {
 			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			begun, expired := time.Now(), db.Inject(queuelocktest.Refuse(code))
@@ -29,7 +28,7 @@ func TestExpiredCredentials(t *testing.T) {
 			if _, holders := locktest.Record(t, table); len(holders) > 0 {
 				t.Errorf("left %v", holders)
 			}
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
 }
 
@@ -45,8 +44,7 @@ func TestIdleClient(t *testing.T) {
 		"ForAQuarterOfAnHour": {15 * time.Minute, 2},
 		"ForAMonth":           {30 * 24 * time.Hour, 2},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 			locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
@@ -70,6 +68,6 @@ func TestIdleClient(t *testing.T) {
 				}
 				locktest.Release(t, lock)
 			}
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,8 +19,7 @@ import (
 
 // TestIsLocked checks that IsLocked follows a lock through its life, costs one read, and changes nothing.
 func TestIsLocked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		watcher, db := locktest.Open(t, table, "watcher", queuelock.Config{})
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		is := func(want bool, when string) {
@@ -48,7 +46,7 @@ func TestIsLocked(t *testing.T) {
 		is(false, "released")
 		time.Sleep(time.Second) // RESET
 		is(false, "idle")
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestIsLockedAfterCrash checks that a crashed holder does not keep a lock locked. A
@@ -65,8 +63,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 		"by observation":             {queuelock.Config{TTL: locktest.TTL, ObserveExpiry: true}, nil, true},
 		"by an engine without dates": {locktest.TenSeconds, []queuelocktest.Option{queuelocktest.WithoutDate()}, true},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, append(test.options, queuelocktest.WithLatency(time.Millisecond))...)
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, dbA := locktest.Open(t, table, "a", test.cfg)
 			watcher, _ := locktest.Open(t, table, "watcher", test.cfg)
 			locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -92,7 +89,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 			if n := len(locktest.Must(watcher.Viewer().Inspect(t.Context(), locktest.Order)).Serving); n != 1 {
 				t.Errorf("%d holders are left, want that nothing was changed", n)
 			}
-		})
+		}, append(test.options, queuelocktest.WithLatency(time.Millisecond))...)
 	}
 }
 

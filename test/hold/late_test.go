@@ -38,8 +38,7 @@ func TestSplitOfLateCopy(t *testing.T) {
 	} {
 		for i := range 20 {
 			order := []string{"CopyBefore", "CopyAfter"}[i%2]
-			locktest.InBubble(t, fmt.Sprint(name, "/", order, i/2), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithSplitTransactions(50*time.Millisecond, 1, uint64(i/2)))
+			locktest.InTable(t, fmt.Sprint(name, "/", order, i/2), func(t *testing.T, table *queuelocktest.Table) {
 				a, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
 				b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 				lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -62,7 +61,7 @@ func TestSplitOfLateCopy(t *testing.T) {
 					t.Errorf("the account held %s at the grant, which was called settled, and holds %s now", seen, later)
 				}
 				locktest.Release(t, next)
-			})
+			}, queuelocktest.WithSplitTransactions(50*time.Millisecond, 1, uint64(i/2)))
 		}
 	}
 }

@@ -18,8 +18,7 @@ import (
 // TestReleaseTwice checks that a second Release returns nil, and concurrent calls of
 // Release agree.
 func TestReleaseTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		before := db.Counts()
@@ -34,7 +33,7 @@ func TestReleaseTwice(t *testing.T) {
 		if n := db.Counts().Sub(before).Total().Sent; n != 1 {
 			t.Errorf("%d requests for releasing one lock", n)
 		}
-	})
+	}, queuelocktest.WithLatency(10*time.Millisecond))
 }
 
 // TestReleaseRepeated checks that a Release that failed may be repeated.
@@ -75,15 +74,14 @@ func TestReleaseRepeatedTooLate(t *testing.T) {
 // TestReleaseAfterEndedContext checks that Release works with a context that has ended. A
 // deferred Release often gets a context that has ended.
 func TestReleaseAfterEndedContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		cancel()
 		locktest.Check(t, lock.Release(ctx))
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-	})
+	}, queuelocktest.WithLatency(10*time.Millisecond))
 }
 
 // TestReleaseContext checks that Release does not wait for another call past the end of

@@ -167,8 +167,7 @@ func (d dateless) Do(r *http.Request) (*http.Response, error) {
 // A client that does not know DynamoDB's time releases a lock while a transaction of it is
 // being committed. The next holder must not compare the time of its host with DynamoDB's.
 func TestSplitWithoutTime(t *testing.T) {
-	locktest.InBubble(t, "Unsettled", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithClock(func() time.Time { return time.Now().Add(time.Hour) }))
+	locktest.InTable(t, "Unsettled", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := openDateless(t, table, queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -182,7 +181,7 @@ func TestSplitWithoutTime(t *testing.T) {
 			}
 			locktest.Release(t, next)
 		}
-	})
+	}, queuelocktest.WithClock(func() time.Time { return time.Now().Add(time.Hour) }))
 }
 
 // Holders that share do not know when others were released. They remove such a time when it

@@ -16,13 +16,13 @@ func InBubble(t *testing.T, name string, f func(t *testing.T)) {
 }
 
 // WithTable runs the rest of a test in a bubble, with a table.
-func WithTable(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
-	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t)) })
+func WithTable(t *testing.T, f func(t *testing.T, table *queuelocktest.Table), opts ...queuelocktest.Option) {
+	synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, opts...)) })
 }
 
 // InTable runs a subtest in a bubble of its own, with a table.
-func InTable(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
-	t.Run(name, func(t *testing.T) { WithTable(t, f) })
+func InTable(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table), opts ...queuelocktest.Option) {
+	t.Run(name, func(t *testing.T) { WithTable(t, f, opts...) })
 }
 
 // Says checks that an error is one line and contains all of the words.
