@@ -13,8 +13,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestAttemptsOnBusyLock checks that attempts on a busy lock cost one request each and no
-// ticket.
+// TestAttemptsOnBusyLock checks that attempts on a busy lock cost one request each and no ticket.
 func TestAttemptsOnBusyLock(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 40} {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -45,8 +44,7 @@ func TestAttemptsOnBusyLock(t *testing.T) {
 	}
 }
 
-// TestEndOfAttempts checks that attempts end when their context ends, and when the client
-// is closed.
+// TestEndOfAttempts checks that attempts end with their context, and with the client.
 func TestEndOfAttempts(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})

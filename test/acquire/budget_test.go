@@ -11,8 +11,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestDrain checks that draining a queue takes polls in proportion to its length. With N
-// waiters in N processes, polls per waiter stay bounded as N grows.
+// TestDrain checks that polls per waiter stay bounded while a queue of N waiters in N processes drains, as N grows.
 func TestDrain(t *testing.T) {
 	perWaiter := func(n int) float64 {
 		var polls float64
@@ -87,8 +86,7 @@ func TestSharedPoller(t *testing.T) {
 	}, queuelocktest.WithLatency(4*time.Millisecond))
 }
 
-// TestReleaseWakesNext checks that Release wakes the next waiter of its own process at
-// once.
+// TestReleaseWakesNext checks that Release wakes the next waiter of its own process at once.
 func TestReleaseWakesNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const trip = 4 * time.Millisecond

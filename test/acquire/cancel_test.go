@@ -14,8 +14,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestCancelledWaiter checks that a cancelled or timed out waiter leaves no row. Etcd
-// left the keys of cancelled waiters behind.
+// TestCancelledWaiter checks that a cancelled or timed out waiter leaves no row.
 func TestCancelledWaiter(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})

@@ -20,8 +20,7 @@ import (
 	"github.com/queuelock/queuelock/wake"
 )
 
-// TestArgumentsOfNew checks that bad arguments of New are refused by an error that names
-// them.
+// TestArgumentsOfNew checks that bad arguments of New are refused by an error that names them.
 func TestArgumentsOfNew(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	db := table.Client("a")

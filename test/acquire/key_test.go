@@ -15,9 +15,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// FuzzKey checks that a key names its own record or is refused. Any key is either refused
-// before a request is sent, or locks the one item that it names, and no two keys name the
-// same.
+// FuzzKey checks that a key is refused before a request, or names its own record and no other.
 func FuzzKey(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"order-7", ""}, {"order-7", "lock"}, {"", "lock"}, {"a", "b/c"}, {"a/b", "c"}, {"\x00", "\x00"}, {"ä", "\xff"},
@@ -75,8 +73,7 @@ func TestKeyString(t *testing.T) {
 	}
 }
 
-// TestLockString checks that locks are printed in a readable form. The text has no id, as
-// a client can take over a lock whose id it knows.
+// TestLockString checks how locks are printed: without an id, by which a client could take over the lock.
 func TestLockString(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", locktest.SharedScope)

@@ -16,8 +16,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestOrderOfTickets checks that waiters are served in the order of their tickets across
-// powers of ten. A key of unpadded numbers sorts 10 before 9.
+// TestOrderOfTickets checks the order across powers of ten: a key of unpadded numbers sorts 10 before 9.
 func TestOrderOfTickets(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		first, db := locktest.Open(t, table, "first", queuelock.Config{})

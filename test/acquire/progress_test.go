@@ -15,8 +15,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestProgress checks that the reported progress follows the queue, and nothing is
-// reported twice.
+// TestProgress checks that the reported progress follows the queue, and nothing is reported twice.
 func TestProgress(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var done []<-chan struct{}
@@ -125,8 +124,7 @@ func TestProgressEstimate(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// TestProgressWithoutWait checks that no progress is reported for a lock that is granted
-// without a wait.
+// TestProgressWithoutWait checks that no progress is reported for a lock that is granted without a wait.
 func TestProgressWithoutWait(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -149,8 +147,7 @@ func TestProgressWithoutWait(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// TestProgressAfterAcquire checks that no progress is reported after Acquire has
-// returned.
+// TestProgressAfterAcquire checks that no progress is reported after Acquire has returned.
 func TestProgressAfterAcquire(t *testing.T) {
 	for round := range locktest.Scaled(40, 10) {
 		locktest.InTable(t, fmt.Sprint(round), func(t *testing.T, table *queuelocktest.Table) {

@@ -96,8 +96,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumedProcess checks that the process that was resumed loses its lock. A process
-// that was wrongly taken for crashed learns of it at its next heartbeat.
+// TestResumedProcess checks that a process that was wrongly taken for crashed learns of it at its next heartbeat.
 func TestResumedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -118,8 +117,7 @@ func TestResumedProcess(t *testing.T) {
 	})
 }
 
-// queueToDie lets c wait in the queue, and returns its place a second later. It
-// must not be served: its process is about to die.
+// queueToDie lets c wait, which must not be served, and returns its place a second later.
 func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption) queuelock.Handle {
 	t.Helper()
 	places := make(chan queuelock.Handle, 1)
@@ -133,8 +131,7 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOpti
 	return <-places
 }
 
-// TestLateClaim checks that a late CLAIM of the crashed process is granted to the process
-// that resumed. A CLAIM of the process that died may arrive after its place was resumed.
+// TestLateClaim checks that a late CLAIM of the crashed process is granted to the process that resumed.
 func TestLateClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -207,8 +204,7 @@ func TestResumeGone(t *testing.T) {
 	})
 }
 
-// TestModeOfHandle checks that a handle contains the mode of its lock. How a lock is held
-// is in its handle: none of the options can change it unseen.
+// TestModeOfHandle checks that how a lock is held is in its handle: none of the options can change it unseen.
 func TestModeOfHandle(t *testing.T) {
 	modes := map[string][]queuelock.AcquireOption{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
 	for is, opts := range modes {
@@ -276,8 +272,7 @@ func TestHandleJSON(t *testing.T) {
 	}
 }
 
-// TestCancelledResume checks that a resume that is cancelled gives the lock back. The
-// cancellation comes while the answer to its request is on the way.
+// TestCancelledResume checks that a resume that is cancelled while its answer is on the way gives the lock back.
 func TestCancelledResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := locktest.Watched(t)
@@ -301,9 +296,7 @@ func TestCancelledResume(t *testing.T) {
 	})
 }
 
-// TestResumeLeavesLockDelay checks that a resume that gives up leaves a lock delay. The
-// delay is for requests of a holder that are still on their way, and so it outlasts a
-// Resume that gives up, whichever of the two has asked for it.
+// TestResumeLeavesLockDelay checks that a Resume that gives up leaves a lock delay, whichever side has asked for it.
 func TestResumeLeavesLockDelay(t *testing.T) {
 	const delay = 90 * time.Second
 	some, none := []queuelock.AcquireOption{queuelock.LockDelay(delay)}, []queuelock.AcquireOption(nil)

@@ -25,8 +25,7 @@ func reads(db *queuelocktest.Client) int {
 	return counts["Query"].Sent + counts["GetItem"].Sent
 }
 
-// TestLookBesideEnqueue checks that only the first look runs beside an unanswered
-// enqueue.
+// TestLookBesideEnqueue checks that only the first look runs beside an unanswered enqueue.
 func TestLookBesideEnqueue(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, ahead := locktest.Two(t, table, queuelock.Config{}, "holder", "ahead")
@@ -54,9 +53,7 @@ func TestLookBesideEnqueue(t *testing.T) {
 	})
 }
 
-// TestWaiterWithoutRow checks that a waiter without a row does not hold up the others of
-// its process. A waiter whose row cannot be put must not keep those of its own process
-// waiting with a row for longer than one request: the whole queue waits for them.
+// TestWaiterWithoutRow checks that a waiter without a row does not hold up those of its process that have one.
 func TestWaiterWithoutRow(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
@@ -81,9 +78,7 @@ func TestWaiterWithoutRow(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// TestRowCannotBePut checks that a waiter whose row cannot be put gives up. A waiter
-// whose row can never be put ends with the table's error. It must not stay the first of
-// its line, and keep every other waiter from looking.
+// TestRowCannotBePut checks that a waiter whose row can never be put ends, and keeps no other from looking.
 func TestRowCannotBePut(t *testing.T) {
 	for seed := range 10 {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -113,8 +108,7 @@ func TestRowCannotBePut(t *testing.T) {
 	}
 }
 
-// TestPatience checks that the retry timeout counts from the first failure. Patience is
-// for failures: one request that fails after a long stall loses no place.
+// TestPatience checks that the retry timeout counts from the first failure: one after a long stall loses no place.
 func TestPatience(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})

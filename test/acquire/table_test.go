@@ -37,8 +37,7 @@ func createTable(t *testing.T, db *queuelocktest.Client, keys ...types.KeySchema
 	}))
 }
 
-// TestWrongTable checks that the error for a wrong table names what was found and what is
-// needed.
+// TestWrongTable checks that the error for a wrong table names what was found and what is needed.
 func TestWrongTable(t *testing.T) {
 	hash := func(name string) types.KeySchemaElement {
 		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeHash}
@@ -95,8 +94,7 @@ func TestWrongTable(t *testing.T) {
 	}
 }
 
-// TestCreateTable checks that CreateTable makes the table that Acquire needs, and is
-// idempotent.
+// TestCreateTable checks that CreateTable makes the table that Acquire needs, and is idempotent.
 func TestCreateTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := queuelock.Config{Attributes: queuelock.Attributes{PartitionKey: "entity", SortKey: "place", TTL: "dropAt"}}
@@ -124,8 +122,7 @@ func TestCreateTable(t *testing.T) {
 	})
 }
 
-// TestMissingSettings checks that the errors for missing credentials and a missing region
-// say what to do.
+// TestMissingSettings checks that the errors for missing credentials and a missing region say what to do.
 func TestMissingSettings(t *testing.T) {
 	for name, options := range map[string]dynamodb.Options{
 		"Region": {Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""), HTTPClient: noNetwork{}},

@@ -58,8 +58,7 @@ func TestPosition(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// A waiter behind another of its client does not look, and the holder that was
-// served when it came may be gone: it knows what the first of them sees.
+// A waiter behind another of its client does not look: it knows what the first of them sees.
 func TestServing(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})

@@ -49,8 +49,7 @@ func jumps(by time.Duration) func(time.Duration) time.Duration {
 	}
 }
 
-// wrong dates the n-th answer of each client wrongly, by as much as it says. The
-// first is n = 0.
+// wrong dates the n-th answer of each client, from 0, wrongly by as much as it says.
 func wrong(by func(n int) time.Duration) func() func(time.Time) []string {
 	return func() func(time.Time) []string {
 		var n atomic.Int64
@@ -203,9 +202,7 @@ func lie(t *testing.T, c clocks, phase time.Duration) {
 	locktest.Release(t, got.Lock)
 }
 
-// TestHourUnderDrift checks that a lock is held for an hour under drift. A client waits
-// all the time. The lock is never lost, nor the waiter's place, and the requests are the
-// expected ones.
+// TestHourUnderDrift checks that no lock and no place is lost in an hour under drift, by the expected requests.
 func TestHourUnderDrift(t *testing.T) {
 	for _, c := range scenarios() {
 		switch c.name {

@@ -48,8 +48,7 @@ func (s *server) now() time.Time {
 	return now.Add(s.ahead(now.Sub(s.start)))
 }
 
-// ServeHTTP answers a request, and then asks the clients that believe to hold the lock
-// whether the table agrees.
+// ServeHTTP answers a request, and compares what clients believe with the table.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(exactDate, s.now().Format(time.RFC3339Nano))
 	s.audit.ServeHTTP(w, r)
@@ -179,9 +178,7 @@ func (s *server) violations() {
 	}
 }
 
-// renewed waits for the client's next heartbeat, and until the client has heard
-// of it. An answer that is dated by another clock than the one before has it
-// renew once more.
+// renewed waits for the client's next heartbeat, and until the client has heard of it.
 func (s *server) renewed(db *queuelocktest.Client) {
 	s.t.Helper()
 	beat := db.Inject(queuelocktest.DelayResponse(0).Of("UpdateItem").Mentioning("beat + 1").Times(1))

@@ -37,8 +37,7 @@ func TestCloseBesideGrant(t *testing.T) {
 	}
 }
 
-// TestClose checks that Close tries every release and cancels waiters. The Java client's
-// close gave up at the first release that failed.
+// TestClose checks that Close tries every release and cancels waiters.
 func TestClose(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

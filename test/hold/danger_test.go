@@ -38,8 +38,7 @@ func (a *alarms) times() []time.Duration {
 	return append([]time.Duration(nil), a.rung...)
 }
 
-// TestOnExpiring checks that OnExpiring is called once before a loss, and never while
-// renewals succeed.
+// TestOnExpiring checks that OnExpiring is called once before a loss, and never while renewals succeed.
 func TestOnExpiring(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -92,8 +91,7 @@ func TestOnExpiringAfterRelease(t *testing.T) {
 	})
 }
 
-// TestOnExpiringBeforeReturn checks that OnExpiring is called only for a lock that was
-// returned. Nothing is done under a lock that waits for the others of an AcquireAll.
+// TestOnExpiringBeforeReturn checks that OnExpiring is called only for a lock that was returned.
 func TestOnExpiringBeforeReturn(t *testing.T) {
 	cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
 	for what, test := range map[string]struct {
@@ -135,7 +133,6 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 }
 
 // TestSlowOnExpiring checks that OnExpiring may release the lock, and may take its time.
-// The callback has the lock and must block nothing else.
 func TestSlowOnExpiring(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -162,8 +159,7 @@ func TestSlowOnExpiring(t *testing.T) {
 	})
 }
 
-// TestInvalidOnExpiring checks that an invalid margin of OnExpiring is refused without a
-// request.
+// TestInvalidOnExpiring checks that an invalid margin of OnExpiring is refused without a request.
 func TestInvalidOnExpiring(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

@@ -149,9 +149,7 @@ func TestTooMuchData(t *testing.T) {
 	})
 }
 
-// TestConcurrentSetData checks that concurrent calls of SetData leave the data of the
-// call that began last. An earlier call that is overtaken on its way by a later one is
-// answered as if they had come in order.
+// TestConcurrentSetData checks that concurrent calls of SetData leave the data of the call that began last.
 func TestConcurrentSetData(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

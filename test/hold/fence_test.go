@@ -172,8 +172,7 @@ func TestEndOfContext(t *testing.T) {
 	})
 }
 
-// TestInvalidItems checks that Transact returns an error that names what is wrong with
-// its items.
+// TestInvalidItems checks that Transact returns an error that names what is wrong with its items.
 func TestInvalidItems(t *testing.T) {
 	locktest.InTable(t, "items", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -193,9 +192,7 @@ func TestInvalidItems(t *testing.T) {
 	})
 }
 
-// TestFenceBesideOrphan checks that a fence belongs to its ticket, and an orphaned entry
-// does not pass it. A TAKE that arrives once more after the release puts its id into the
-// record again, with the next ticket.
+// TestFenceBesideOrphan checks that an entry that a late TAKE has put back does not pass the fence of its earlier turn.
 func TestFenceBesideOrphan(t *testing.T) {
 	locktest.InTable(t, "a TAKE arrives again", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})

@@ -32,9 +32,7 @@ func TestExpiredCredentials(t *testing.T) {
 	}
 }
 
-// A lease that a client begins ends when it should, however long the client has
-// been idle. After a quarter of an hour its estimate of DynamoDB's time is too wide,
-// and one read mends it.
+// A lease ends when it should, however long its client was idle: one read shows the time again.
 func TestIdleClient(t *testing.T) {
 	for name, test := range map[string]struct {
 		idle time.Duration

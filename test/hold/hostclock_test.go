@@ -17,30 +17,16 @@ import (
 
 // Wrong clocks are those of hosts, and the one in DynamoDB's Date header.
 //
-// In a bubble all goroutines share one clock, so a host cannot have a clock of its own.
-// But no process sees how its clock relates to the true time. It sees only how its clock
-// relates to instants and to durations that others send. So a host gets a clock of its
-// own by a change of coordinates on its wire. Each instant that passes (the Date of
-// answers, until, since, createdAt and expiresAt in both directions) is converted to the
-// host's coordinates, and so is each duration (ttl). Where the host's clock is ten
-// minutes fast, everything it receives of DynamoDB's clock is ten minutes behind its own,
-// and what it writes reaches the table ten minutes later. Where it runs slow by 200 ppm,
-// a lease that it calls 10 s lasts 10.002 s of the bubble: that is what its client is
-// configured with, and the table receives 10 s. The table, its audit and the tests count
-// in the bubble's time.
+// In a bubble all goroutines share one clock. But a process sees only how its clock relates to the instants and
+// durations that others send. So a host gets a clock of its own by a change of coordinates on its wire: each instant
+// (Date, until, since, createdAt, expiresAt) and each duration (ttl) is converted in both directions. The table, its
+// audit and the tests count in the bubble's time.
 //
-// This is exact for offsets, and for the rates of owners' and observers' leases, which
-// are all that correctness depends on. It is not exact for the library's own constants
-// (request timeouts, the rhythm of looks, the second of a Date), which do not run at the
-// host's rate. The difference is 200 µs in a second. It is not exact for a jump either. A
-// wall clock that is set moves neither the monotonic clock nor the Date, so the library
-// cannot even see it. What jumps here is the host's whole clock, the monotonic one
-// included, as in a virtual machine that is restored, which is harsher. A host that is
-// suspended while the others run is in test/acquire and among the protocol's known
-// limits.
+// That is exact for offsets and for the rates of leases, on which correctness depends. It is not for the library's own
+// constants, by 200 µs in a second. What jumps is the host's whole clock, the monotonic one included, as in a virtual
+// machine that is restored: a wall clock that is set alone is not seen by the library.
 
-// host is one host's clock: fast by an offset, running fast by ppm, and set
-// ahead by jump at an instant.
+// host is one host's clock: fast by an offset, running fast by ppm, and set ahead by jump at an instant.
 type host struct {
 	offset time.Duration
 	ppm    float64
@@ -51,8 +37,7 @@ type host struct {
 // rate is how much of the bubble's time passes in one second of the host's.
 func (h host) rate() float64 { return 1 / (1 + h.ppm/1e6) }
 
-// shift is what the host's clock shows less what it would show if it were
-// right, apart from its rate.
+// shift is what the host's clock shows less what is right, apart from its rate.
 func (h host) shift(now time.Duration) time.Duration {
 	if h.jump != 0 && now >= h.jumpAt {
 		return h.offset + h.jump
@@ -121,8 +106,7 @@ func (w wire) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// exactDate is a header with the table's clock for the wire, more exact than in whole
-// seconds.
+// exactDate is a header with the table's clock for the wire, more exact than in whole seconds.
 const exactDate = "X-Exact-Date"
 
 // convert converts all instants and leases in a body. Instants are the numbers that lie

@@ -49,9 +49,7 @@ func TestIsLocked(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// TestIsLockedAfterCrash checks that a crashed holder does not keep a lock locked. A
-// holder that dies is not alive when its lease is over, whether anybody has evicted it or
-// not.
+// TestIsLockedAfterCrash checks that the crash of a holder unlocks when its lease is over, evicted or not.
 func TestIsLockedAfterCrash(t *testing.T) {
 	for name, test := range map[string]struct {
 		cfg     queuelock.Config
@@ -93,8 +91,7 @@ func TestIsLockedAfterCrash(t *testing.T) {
 	}
 }
 
-// TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed
-// records.
+// TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed records.
 func TestIsLockedRefusals(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

@@ -17,9 +17,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// A copy of a refused transaction is made late, the record first. No one may take its other
-// items for visible before they are: not a later transaction of the lock that is answered, not
-// a reader after a downgrade, and not the next holder.
+// A copy of a refused transaction is made late, the record first. Neither a later transaction of the lock, nor a reader
+// after a downgrade, nor the next holder may take its other items for visible before they are.
 func TestSplitOfLateCopy(t *testing.T) {
 	for name, follow := range map[string]func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock){
 		"NextIsMade": func(t *testing.T, table *queuelocktest.Table, lock *queuelock.Lock) {

@@ -17,8 +17,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestLossDuringHang checks that a loss is reported before the lease ends while requests
-// hang. Consul's lock waited for an answer that never came.
+// TestLossDuringHang checks that a loss is reported before the lease ends while requests hang.
 func TestLossDuringHang(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

@@ -37,8 +37,7 @@ func queues(t *testing.T, c *queuelock.Client, cfg queuelock.ScanConfig) map[str
 	return found
 }
 
-// TestQueues checks that Queues finds each queue once, and in the state that Inspect
-// shows.
+// TestQueues checks that Queues finds each queue once, and in the state that Inspect shows.
 func TestQueues(t *testing.T) {
 	for _, cfg := range []queuelock.ScanConfig{{}, {Segments: 1}, {Segments: 50}, {Segments: 2, MaxRate: 1}} {
 		locktest.InTable(t, fmt.Sprintf("%d segments, %v units", cfg.Segments, cfg.MaxRate), func(t *testing.T, table *queuelocktest.Table) {
@@ -133,8 +132,7 @@ func TestQueuesPrefix(t *testing.T) {
 	})
 }
 
-// TestQueuesOtherItems checks what Queues says of items that another program wrote, and of
-// the lock of an item.
+// TestQueuesOtherItems checks what Queues says of another program's items, and of the lock of an item.
 func TestQueuesOtherItems(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -254,8 +252,7 @@ func TestQueuesEnd(t *testing.T) {
 // onlyLocks has the methods that locks need, and no other.
 type onlyLocks struct{ queuelock.DynamoDB }
 
-// TestQueuesOtherKeys checks that a scan of another program's table ends at its first page. Without the keys "0 queues"
-// would be the answer.
+// TestQueuesOtherKeys checks that a scan of another program's table is an error, and not 0 queues.
 func TestQueuesOtherKeys(t *testing.T) {
 	for _, cfg := range []queuelock.ScanConfig{{}, {Prefix: "e"}, {Segments: 1, MaxRate: 1}} {
 		for _, described := range []bool{true, false} {

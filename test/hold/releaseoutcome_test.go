@@ -16,9 +16,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// The holder's host is suspended: its own clock stops, and its lease ends in the
-// table. Others evict it, write and release while its request is lost. It wakes
-// within its own deadline, and its request is repeated and refused.
+// The holder's host is suspended, and others evict it, write and release while its request is lost. It wakes within its
+// own deadline, and its request is repeated and refused.
 func TestOutcomeAfterSuspend(t *testing.T) {
 	locktest.InTable(t, "UpdateAndReleaseIsLost", func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)

@@ -11,8 +11,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestRemaining checks that Remaining falls to zero at the deadline, and is zero after
-// the end.
+// TestRemaining checks that Remaining falls to zero at the deadline, and is zero after the end.
 func TestRemaining(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)

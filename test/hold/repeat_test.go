@@ -15,8 +15,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestReleaseTwice checks that a second Release returns nil, and concurrent calls of
-// Release agree.
+// TestReleaseTwice checks that a second Release returns nil, and concurrent calls of Release agree.
 func TestReleaseTwice(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -71,8 +70,7 @@ func TestReleaseRepeatedTooLate(t *testing.T) {
 	})
 }
 
-// TestReleaseAfterEndedContext checks that Release works with a context that has ended. A
-// deferred Release often gets a context that has ended.
+// TestReleaseAfterEndedContext checks that Release works with a context that has ended, as a deferred one often gets.
 func TestReleaseAfterEndedContext(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
@@ -84,8 +82,7 @@ func TestReleaseAfterEndedContext(t *testing.T) {
 	}, queuelocktest.WithLatency(10*time.Millisecond))
 }
 
-// TestReleaseContext checks that Release does not wait for another call past the end of
-// its context.
+// TestReleaseContext checks that Release does not wait for another call past the end of its context.
 func TestReleaseContext(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

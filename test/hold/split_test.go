@@ -23,9 +23,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// DynamoDB commits the items of a transaction one by one, so a release must not
-// be visible before the writes that belong to the same turn. Each turn reads an
-// item with a plain consistent read, adds one, and writes it back.
+// TestSplitTransactions checks that no release is visible before the writes of its turn. Each turn reads an item with a
+// plain consistent read, adds one, and writes it back.
 func TestSplitTransactions(t *testing.T) {
 	clients, turns := 4, locktest.Scaled(25, 8)
 	const window = 50 * time.Millisecond
@@ -184,8 +183,7 @@ func TestSplitWithoutTime(t *testing.T) {
 	}, queuelocktest.WithClock(func() time.Time { return time.Now().Add(time.Hour) }))
 }
 
-// Holders that share do not know when others were released. They remove such a time when it
-// was there for a whole minute of their own turn.
+// Holders that share remove such a time when it was there for a whole minute of their own turn.
 func TestSplitWithoutTimeShared(t *testing.T) {
 	locktest.InTable(t, "Removed", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := openDateless(t, table, queuelock.Config{RequestTimeout: time.Second})

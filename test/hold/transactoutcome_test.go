@@ -20,8 +20,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestUnknownOutcome checks that a protected write of unknown outcome is never reported
-// as lost.
+// TestUnknownOutcome checks that a protected write of unknown outcome is never reported as lost.
 func TestUnknownOutcome(t *testing.T) {
 	locktest.InTable(t, "it was made", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
@@ -152,9 +151,7 @@ func TestMissingTableOfCaller(t *testing.T) {
 	})
 }
 
-// TestEndedContext checks that a context that has ended is not reported as an unknown
-// outcome. Of a context that has ended the SDK client sends nothing, and its error is
-// that of a request which had no answer.
+// TestEndedContext checks that nothing is sent for a context that has ended, and no unknown outcome is reported.
 func TestEndedContext(t *testing.T) {
 	for name, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
 		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
