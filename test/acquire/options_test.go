@@ -77,7 +77,7 @@ func TestOptions(t *testing.T) {
 			if got := blockOf(t, e); got != e.joins {
 				t.Errorf("callers wait together: %t", got)
 			}
-			row, granted := waits(t, e, false)
+			row, _ := waits(t, e, false)
 			if _, named := row["entryId"]; named != e.named {
 				t.Errorf("the row may be named: %t", named)
 			}
@@ -90,7 +90,6 @@ func TestOptions(t *testing.T) {
 			if passed != e.passed {
 				t.Errorf("a release passes the lock on in its write: %t", passed)
 			}
-			_ = granted
 			without := slices.DeleteFunc(slices.Collect(maps.Keys(row)), func(a string) bool {
 				return slices.Contains(plainRow, a) || a == "pk" || a == "sk" || a == "expiresAt"
 			})

@@ -44,42 +44,28 @@ func TestLockGet(t *testing.T) {
 	})
 }
 
+// TestLockUnsettled follows turns after releases, evictions and a resumption.
 func TestLockUnsettled(t *testing.T) {
-	locktest.InTable(t, "NotAfterReleases", func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		for range 3 {
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-			if lock.Unsettled() {
-				t.Error("unsettled after a release")
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, dbA := locktest.OpenMet(t, table, "a", locktest.TenSeconds)
+		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		is := func(want bool, when string) {
+			t.Helper()
+			lock := locktest.Acquire(t, b, waitpolicy.Forever)
+			if lock.Unsettled() != want {
+				t.Errorf("%s: want unsettled %t", when, want)
 			}
 			locktest.Release(t, lock)
 		}
-	})
-	locktest.InTable(t, "AfterAnEviction", func(t *testing.T, table *queuelocktest.Table) {
-		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		is(false, "at first")
+		is(false, "after a release")
 		locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
-		lock := locktest.Acquire(t, b, waitpolicy.Forever)
-		if !lock.Unsettled() {
-			t.Error("settled right after the eviction")
-		}
-		locktest.Release(t, lock)
-		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
-		if !lock.Unsettled() {
-			t.Error("settled in the turn after that")
-		}
-		locktest.Release(t, lock)
+		is(true, "right after an eviction")
+		is(true, "in the turn after that")
 		time.Sleep(2 * time.Minute)
-		lock = locktest.Acquire(t, b, waitpolicy.NoWait)
-		if lock.Unsettled() {
-			t.Error("unsettled minutes later")
-		}
-		locktest.Release(t, lock)
-	})
-	locktest.InTable(t, "AfterAnEvictionOfTheTurnBeforeHoweverLongAgo", func(t *testing.T, table *queuelocktest.Table) {
-		a, dbA := locktest.OpenMet(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		is(false, "minutes later")
+		dbA.Heal()
 		locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
 		time.Sleep(time.Minute)
@@ -87,18 +73,12 @@ func TestLockUnsettled(t *testing.T) {
 			t.Fatalf("swept %+v", swept)
 		}
 		time.Sleep(5 * time.Minute)
-		lock := locktest.Acquire(t, b, waitpolicy.NoWait)
+		is(true, "although no holder has released since an eviction")
+		dbA.Heal()
+		time.Sleep(2 * time.Minute)
+		lock := locktest.Must(b.Resume(t.Context(), locktest.Acquire(t, a, waitpolicy.NoWait).Handle(), waitpolicy.NoWait))
 		if !lock.Unsettled() {
-			t.Error("settled although no holder has released since")
-		}
-		locktest.Release(t, lock)
-	})
-	locktest.InTable(t, "AfterAResumption", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
-		first := locktest.Acquire(t, a, waitpolicy.NoWait)
-		lock := locktest.Must(b.Resume(t.Context(), first.Handle(), waitpolicy.NoWait))
-		if !lock.Unsettled() {
-			t.Error("settled after the resumption")
+			t.Error("settled after a resumption")
 		}
 		locktest.Release(t, lock)
 	})
