@@ -3,7 +3,7 @@ package main
 // limits are the values that were reached. Lower one in the commit that lowers its value. Raise one only with the reason in
 // the message of the commit. A row without a limit is for information.
 var limits = map[string]int{
-	"Go files in the root package":                  24,
+	"Go files in the root package":                  23,
 	"fields of Lock":                                1,
 	"cyclomatic complexity of a function":           28,
 	"fields of a struct":                            24,
