@@ -378,6 +378,32 @@ func TestNamedLate(t *testing.T) {
 		locktest.Release(t, got.Lock)
 		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Second, s.third)))
 	})
+	for name, fault := range map[string]queuelocktest.Fault{
+		"AnswerIsLost": queuelocktest.LoseResponse(), "AppliedLater": queuelocktest.LandLate(3 * time.Second), "AnsweredTooLate": queuelocktest.DelayResponse(2 * time.Minute),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			s := newSleeper(t)
+			s.next.Inject(fault.Of("UpdateItem").Mentioning("beat + 1").Mentioning("holders").Times(1))
+			got := locktest.Lock(t, locktest.Within(t, "the second", 4*time.Minute, s.second))
+			time.Sleep(5 * time.Minute)
+			if got.Err() != nil || got.Ticket().Previous() != s.holder.Ticket() {
+				t.Errorf("got %s after %s: %v", got, s.holder, got.Err())
+			}
+			locktest.StillWaits(t, "the third", s.third)
+			locktest.Release(t, got)
+		})
+	}
+	locktest.InBubble(t, "TakenWhileItAccepts", func(t *testing.T) { // the ticket is over, and its row must not stay
+		s := newSleeper(t)
+		held := s.next.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").Mentioning("holders").Times(1))
+		<-held.Reached()
+		locktest.OperatorTakes(t, s.table)
+		held.Release()
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Minute, s.third)))
+		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the second", 2*time.Minute, s.second)))
+		time.Sleep(time.Second)
+		locktest.NothingLeft(t, s.table)
+	})
 	locktest.InBubble(t, "OthersSeeIt", func(t *testing.T) {
 		s := newSleeper(t)
 		other, _ := locktest.OpenMet(t, s.table, "other", queuelock.Config{})

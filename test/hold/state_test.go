@@ -109,8 +109,10 @@ func TestLogger(t *testing.T) {
 		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
 		db.Partition()
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
+		locktest.Acquire(t, b, waitpolicy.NoWait)
+		locktest.OK(t, evict(t.Context(), b))
 		synctest.Wait()
-		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "order-7 lock"} {
+		for _, want := range []string{"lost a lock", "cause=unreachable", "evicted holders", "evicted a holder with a lease", "order-7 lock"} {
 			if !log.Says(want) {
 				t.Errorf("the log does not say %q", want)
 			}
