@@ -246,9 +246,7 @@ func TestNamedTooLate(t *testing.T) {
 // TestNamedMalformed reads a row behind the holder that the library does not write. It is not named, and the holder
 // before it releases by one request.
 func TestNamedMalformed(t *testing.T) {
-	text := func(n int) types.AttributeValue {
-		return &types.AttributeValueMemberS{Value: strings.Repeat("x", n)}
-	}
+	text := func(n int) types.AttributeValue { return &types.AttributeValueMemberS{Value: strings.Repeat("x", n)} }
 	for name, change := range map[string]func(row av.Item, holder string){
 		"HoldersID":  func(row av.Item, holder string) { row["entryId"] = &types.AttributeValueMemberS{Value: holder} },
 		"EmptyID":    func(row av.Item, _ string) { row["entryId"] = text(0) },

@@ -104,9 +104,7 @@ func TestSetDataRequests(t *testing.T) {
 			if i == 1 || i == 2 {
 				units = 5 // of the larger of what was there and what is
 			}
-			spent := locktest.Cost(table, func() {
-				locktest.Check(t, lock.SetData(t.Context(), []byte(data)))
-			})
+			spent := locktest.Cost(table, func() { locktest.Check(t, lock.SetData(t.Context(), []byte(data))) })
 			if spent.Sent != 1 || spent.WriteUnits != units || spent.ReadUnits != 0 {
 				t.Errorf("%d bytes cost %+v, want one request of %v units", len(data), spent, units)
 			}
@@ -156,14 +154,10 @@ func TestConcurrentSetData(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		first := db.Inject(queuelocktest.HoldRequest().Mentioning("dataSet").Times(1))
 		var wg sync.WaitGroup
-		wg.Go(func() {
-			locktest.Check(t, lock.SetData(t.Context(), []byte("first")))
-		})
+		wg.Go(func() { locktest.Check(t, lock.SetData(t.Context(), []byte("first"))) })
 		<-first.Reached()
 		for range 9 {
-			wg.Go(func() {
-				locktest.Check(t, lock.SetData(t.Context(), []byte("another")))
-			})
+			wg.Go(func() { locktest.Check(t, lock.SetData(t.Context(), []byte("another"))) })
 		}
 		synctest.Wait()
 		locktest.Check(t, lock.SetData(t.Context(), []byte("last")))

@@ -18,12 +18,10 @@ import (
 func TestDo(t *testing.T) {
 	boom := errors.New("boom")
 	for name, f := range map[string]func(context.Context, *queuelock.Lock) error{
-		"nil":   func(context.Context, *queuelock.Lock) error { return nil },
-		"error": func(context.Context, *queuelock.Lock) error { return boom },
-		"panic": func(context.Context, *queuelock.Lock) error { panic(boom) },
-		"released inside": func(ctx context.Context, lock *queuelock.Lock) error {
-			return lock.Release(ctx)
-		},
+		"nil":             func(context.Context, *queuelock.Lock) error { return nil },
+		"error":           func(context.Context, *queuelock.Lock) error { return boom },
+		"panic":           func(context.Context, *queuelock.Lock) error { panic(boom) },
+		"released inside": func(ctx context.Context, lock *queuelock.Lock) error { return lock.Release(ctx) },
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, _ := locktest.Open(t, table, "a", queuelock.Config{})

@@ -58,9 +58,7 @@ func TestExtend(t *testing.T) {
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		full := lock.Remaining()
 		time.Sleep(20 * time.Second)
-		spent := locktest.Cost(table, func() {
-			locktest.OK(t, lock.Extend(t.Context()))
-		})
+		spent := locktest.Cost(table, func() { locktest.OK(t, lock.Extend(t.Context())) })
 		if spent.Sent != 1 || spent.WriteUnits != 1 || spent.ReadUnits != 0 {
 			t.Errorf("it cost %+v, want one request", spent)
 		}
