@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,75 +21,39 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-func createTable(t *testing.T, db *queuelocktest.Client, keys ...types.KeySchemaElement) {
-	t.Helper()
-	var defined []types.AttributeDefinition
-	for _, k := range keys {
-		kind := types.ScalarAttributeTypeS
-		if strings.HasPrefix(*k.AttributeName, "number") {
-			kind = types.ScalarAttributeTypeN
-		}
-		defined = append(defined, types.AttributeDefinition{AttributeName: k.AttributeName, AttributeType: kind})
-	}
-	locktest.Must(db.CreateTable(t.Context(), &dynamodb.CreateTableInput{
-		TableName: aws.String("queuelock"), BillingMode: types.BillingModePayPerRequest, KeySchema: keys, AttributeDefinitions: defined,
-	}))
-}
-
 // TestWrongTable checks that the error for a wrong table names what was found and what is needed.
 func TestWrongTable(t *testing.T) {
-	hash := func(name string) types.KeySchemaElement {
-		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeHash}
-	}
-	sortKey := func(name string) types.KeySchemaElement {
-		return types.KeySchemaElement{AttributeName: &name, KeyType: types.KeyTypeRange}
-	}
-	need := `partition key "pk" (S) and sort key "sk" (S)`
-	for _, c := range []struct {
-		name string
-		keys []types.KeySchemaElement
-		says []string
+	const need = `, need partition key "pk" (S) and sort key "sk" (S)`
+	for name, test := range map[string]struct {
+		made queuelocktest.Option
+		says string
 	}{
-		{"missing", nil, []string{"no such table", need}},
-		{"other keys", []types.KeySchemaElement{hash("id"), sortKey("range")}, []string{`partition key "id" (S) and sort key "range" (S)`, need}},
-		{"no sort key", []types.KeySchemaElement{hash("pk")}, []string{`partition key "pk" (S) and no sort key`, need}},
-		{"other types", []types.KeySchemaElement{hash("pk"), sortKey("number")}, []string{`sort key "number" (N)`, need}},
+		"missing":    {queuelocktest.WithoutTable(), `found no such table in this account, region and endpoint` + need + `: use CreateTable`},
+		"other keys": {queuelocktest.WithKeys("id", "range"), `found partition key "id" (S) and sort key "range" (S)` + need},
 	} {
-		locktest.InTable(t, c.name, func(t *testing.T, table *queuelocktest.Table) {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			client, db := locktest.Open(t, table, "a", queuelock.Config{})
-			if c.keys != nil {
-				createTable(t, db, c.keys...)
+			_, waits := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
+			_, attempt := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+			_, inspected := client.Viewer().Inspect(t.Context(), locktest.Order)
+			all := []error{waits, attempt, inspected}
+			if name != "missing" {
+				all = append(all, queuelock.CreateTable(t.Context(), db, table.Name(), queuelock.Config{}))
 			}
-			calls := map[string]func() error{
-				"Acquire": func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.Forever); return err },
-				"NoWait":  func() error { _, err := client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); return err },
-				"Inspect": func() error { _, err := client.Viewer().Inspect(t.Context(), locktest.Order); return err },
-			}
-			if c.keys != nil {
-				calls["CreateTable"] = func() error {
-					return queuelock.CreateTable(t.Context(), db, table.Name(), queuelock.Config{})
-				}
-			}
-			for name, call := range calls {
-				err := call()
-				locktest.Says(t, err, append(c.says, `"queuelock"`)...)
+			for _, err := range all {
 				wrong, ok := errors.AsType[*queue.TableError](err)
 				if !ok || utf8.RuneCountInString(wrong.Error()) > 160 {
-					t.Errorf("%s: %v is no TableError, or is too long", name, err)
+					t.Fatalf("%v is no TableError, or is too long", err)
 				}
-				missing := `table "queuelock": found no such table in this account, region and endpoint, ` +
-					`need partition key "pk" (S) and sort key "sk" (S): use CreateTable`
-				if ok && c.keys == nil && wrong.Error() != missing {
-					t.Errorf("%s: %v, want %s", name, wrong, missing)
-				}
+				locktest.Says(t, wrong, `table "`+table.Name()+`": `+test.says)
 			}
 			// A client that may not describe tables receives DynamoDB's own words.
 			db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("DescribeTable"))
-			err := calls["Inspect"]()
-			if _, ok := errors.AsType[*queue.TableError](err); err == nil || ok != (c.keys == nil) {
+			_, err := client.Viewer().Inspect(t.Context(), locktest.Order)
+			if _, ok := errors.AsType[*queue.TableError](err); err == nil || ok != (name == "missing") {
 				t.Errorf("without the right to describe the table: %v", err)
 			}
-		}, queuelocktest.WithoutTable())
+		}, test.made)
 	}
 }
 
