@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -82,7 +80,7 @@ func TestCancelledAcquire(t *testing.T) {
 
 // TestServedTooLate checks that an Acquire that is served while its caller gives up returns when its row is gone, too.
 func TestServedTooLate(t *testing.T) {
-	locktest.InTable(t, "ByName", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
 		second, _ := locktest.Open(t, table, "second", queuelock.Config{})
 		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
@@ -106,28 +104,6 @@ func TestServedTooLate(t *testing.T) {
 		if r := locktest.Must(first.Viewer().Inspect(t.Context(), locktest.Order)).Serving; len(r) != 1 || !r[0].Named {
 			t.Fatalf("the waiter is not named: %+v", r)
 		}
-		if got := <-waiting; !errors.Is(got.Err, context.Canceled) {
-			t.Fatalf("got %+v", got)
-		}
-		if n := len(table.Items()); n != 1 {
-			t.Errorf("%d items, want the record alone", n)
-		}
-	}, queuelocktest.WithLatency(10*time.Millisecond))
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		waiting := locktest.QueueUp(ctx, c, waitpolicy.Forever)
-		time.Sleep(100 * time.Millisecond)
-		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").On(locktest.Order.Entity, "lock/"+ticket.Number{}.Padded()).Times(1))
-		db.Inject(queuelocktest.DelayRequest(500 * time.Millisecond).Of("DeleteItem"))
-		locktest.Release(t, held)
-		<-claim.Reached()
-		cancel()
-		synctest.Wait()
-		claim.Release()
 		if got := <-waiting; !errors.Is(got.Err, context.Canceled) {
 			t.Fatalf("got %+v", got)
 		}
