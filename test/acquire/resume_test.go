@@ -131,6 +131,41 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOpti
 	return <-places
 }
 
+// TestResumePlace checks that of two that resume a place one does, with its ticket, also after its row was swept.
+func TestResumePlace(t *testing.T) {
+	for name, after := range map[string]time.Duration{"its row is there": time.Second, "its row was swept": time.Minute} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			holder, c := locktest.Two(t, table, locktest.TenSeconds, "holder", "new")
+			old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+			held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+			h := queueToDie(t, old)
+			dbOld.Partition()
+			behind := locktest.LockBy(t, holder)
+			time.Sleep(after)
+			resumed := make(chan locktest.Outcome, 2)
+			for range 2 {
+				go func() {
+					lock, err := c.Resume(t.Context(), h, waitpolicy.Forever)
+					resumed <- locktest.Outcome{Lock: lock, Err: err}
+				}()
+				time.Sleep(time.Second)
+			}
+			err := (<-resumed).Err
+			locktest.Is(t, err, queuelock.ErrGone)
+			locktest.Says(t, err, "its place was lost, or resumed by another process")
+			locktest.Release(t, held)
+			lock := locktest.Lock(t, <-resumed)
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			locktest.StillWaits(t, "the one behind", behind)
+			locktest.Release(t, lock)
+			locktest.Release(t, locktest.Lock(t, <-behind))
+		})
+	}
+}
+
 // TestLateClaim checks that a late CLAIM of the crashed process is granted to the process that resumed.
 func TestLateClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
