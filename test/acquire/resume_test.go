@@ -270,6 +270,19 @@ func TestModeOfHandle(t *testing.T) {
 			})
 		}
 	}
+	locktest.InBubble(t, "a lock that was downgraded", func(t *testing.T) {
+		table := locktest.Watched(t)
+		a, c := locktest.Two(t, table, locktest.TenSeconds, "a", "new")
+		before := locktest.Acquire(t, a, waitpolicy.NoWait)
+		h := before.Handle()
+		locktest.OK(t, before.Downgrade(t.Context()))
+		lock := locktest.Must(c.Resume(t.Context(), h, waitpolicy.NoWait))
+		if !lock.Shared() {
+			t.Error("it is not shared")
+		}
+		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
+		locktest.Release(t, lock)
+	})
 	locktest.InBubble(t, "a reader's place", func(t *testing.T) {
 		table := locktest.Watched(t)
 		writer, _ := locktest.Open(t, table, "writer", locktest.TenSeconds)
