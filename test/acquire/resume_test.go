@@ -351,7 +351,8 @@ func TestResumeLeavesLockDelay(t *testing.T) {
 	for what, test := range map[string]struct{ held, resumed []queuelock.AcquireOption }{
 		"of the one that died": {some, none},
 		"of the Resume":        {none, some},
-		"of both":              {some, some},
+		"of both":              {some, []queuelock.AcquireOption{queuelock.LockDelay(time.Second)}},
+		"of both, the longer":  {[]queuelock.AcquireOption{queuelock.LockDelay(time.Second)}, some},
 	} {
 		for how, giveUp := range map[string]func(db *queuelocktest.Client, cancel func()) error{
 			"its caller cancels while the answer is on the way": func(db *queuelocktest.Client, cancel func()) error {
