@@ -62,6 +62,35 @@ func TestBlockedCallback(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
+// TestCallbackGetsLatestValue lets three turns end while a callback blocks: the next call has the latest place.
+func TestCallbackGetsLatestValue(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		held := locktest.Acquire(t, a, waitpolicy.NoWait)
+		var ahead []<-chan struct{}
+		for range 4 {
+			c, _ := locktest.Open(t, table, "ahead", queuelock.Config{})
+			ahead = append(ahead, locktest.Attend(t, c, 10*time.Second))
+			time.Sleep(100 * time.Millisecond)
+		}
+		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		g := locktest.NewGate(t)
+		var w locktest.ProgressLog
+		done := locktest.Attend(t, b, 0, queuelock.OnProgress(func(p queuelock.Progress) { w.Add(p); g.Pass() }))
+		<-g.Entered
+		locktest.Release(t, held)
+		<-ahead[2] // and the fourth turn is under way
+		time.Sleep(5 * time.Second)
+		g.Open()
+		time.Sleep(time.Second)
+		if got := w.Places(); got != "5/4 a; 1/0 ahead; " {
+			t.Errorf("reported %s", got)
+		}
+		<-ahead[3]
+		<-done
+	}, queuelocktest.WithLatency(2*time.Millisecond))
+}
+
 func TestBlockedOnHandle(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")

@@ -97,6 +97,18 @@ func TestForeseen(t *testing.T) {
 			}
 		})
 	}
+	locktest.InBubble(t, "ReadsNothingAfterIdleLock", func(t *testing.T) {
+		d := newDuel(t)
+		locktest.Release(t, d.held)
+		time.Sleep(time.Minute)
+		if sent := locktest.Sent(d.table, func() {
+			lock := locktest.Acquire(t, d.second, waitpolicy.Forever)
+			time.Sleep(turn)
+			locktest.Release(t, lock)
+		}); sent != 2 {
+			t.Errorf("%d requests, want acquire and release", sent)
+		}
+	})
 	locktest.InBubble(t, "ReadsNothingBeforeOwnWaiter", func(t *testing.T) {
 		d := newDuel(t)
 		own := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever)
