@@ -1,11 +1,9 @@
 // Package conditions says of each condition of each conditional write why it is there. If a search of members finds what breaks without
-// it, package search has the world. The others have a short story here, in which the write goes wrong without it.
+// it, package search has the world. Else a short story here, in which the write goes wrong without it, or the reason to keep it.
 //
 // A story is played on a pure table: no engine, no clock but its own, no goroutine. Its last request is late, repeated,
 // misjudged or foreign. With all conditions it is refused, and nothing is broken. Without the one condition it is applied,
 // and an [Invariant] is broken, at once or after what follows.
-//
-// Some conditions are kept though no story needs them. The case says why, and the test checks that they refuse.
 //
 // test/docs/testdata/writes.md takes its sentences from here.
 package conditions
@@ -20,7 +18,7 @@ type Case struct {
 	Write, Condition string
 	Because          string // for test/docs/testdata/writes.md
 	// World is that of package search in which a search finds that a check fails without the condition, and Steps is the length of
-	// the shortest story. Else the case has a story here.
+	// the shortest story. Else the case has a story here, or a reason.
 	World string
 	Steps int
 
@@ -77,9 +75,10 @@ func (c Case) then(steps ...step) Case {
 	return c
 }
 
-// keeps is a case of a condition that no story needs.
-func keeps(write, condition, because string, kept reason, steps ...step) Case {
-	return Case{Write: write, Condition: condition, Because: because, kept: kept, story: steps}
+// keeps is a case of a condition that no story needs. Unless another implies it, TestWrites and TestRowWrites of
+// package queue have an item that it alone refuses.
+func keeps(write, condition, because string, kept reason) Case {
+	return Case{Write: write, Condition: condition, Because: because, kept: kept}
 }
 
 // Cases are all cases, in the order of test/docs/testdata/writes.md.

@@ -20,7 +20,7 @@ func TestEngines(t *testing.T) {
 	var requests []delivery
 	t.Run("Stories", func(t *testing.T) {
 		for _, c := range Cases() {
-			if c.World != "" {
+			if c.story == nil {
 				continue
 			}
 			_, d := c.play(t, false)

@@ -3,8 +3,6 @@ package conditions
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +20,7 @@ type who string
 // The clients. O is an operator. Z and P9 come last, when all others are gone.
 const (
 	A, B, C, N     who = "A", "B", "C", "N"
-	R1, R2, R3     who = "R1", "R2", "R3"
+	R1             who = "R1"
 	P1, P2, P3, P9 who = "P1", "P2", "P3", "P9"
 	F, O, Z        who = "F", "O", "Z"
 	K              who = "K"
@@ -195,15 +193,9 @@ func (a who) again(write string) step {
 	})
 }
 
-// looks is LOOK: the record and the rows.
+// looks is LOOK at the record.
 func (a who) looks() step {
 	return a.does("looks", func(w *world, c *client) {
-		c.rows = nil
-		for name, item := range w.items {
-			if strings.HasPrefix(name, "row ") {
-				c.rows = append(c.rows, item)
-			}
-		}
 		if c.id == "" {
 			w.adopts(c, w.items[theRecord])
 		}
@@ -213,20 +205,19 @@ func (a who) looks() step {
 
 // Tickets and grants.
 
-func (a who) takes() step       { return a.takesWith("TAKE", false, false) }
-func (a who) takesIfIdle() step { return a.takesWith("TAKE with NoWait", true, false) }
+func (a who) takes() step { return a.takesWith("TAKE", false) }
 
 // takesOnly is TAKE on an engine that refuses a function within a function. seeds follows if there is no record.
-func (a who) takesOnly() step { return a.takesWith("TAKE of an engine without nesting", false, true) }
+func (a who) takesOnly() step { return a.takesWith("TAKE of an engine without nesting", true) }
 
-func (a who) takesWith(what string, noWait, only bool) step {
+func (a who) takesWith(what string, only bool) step {
 	return a.sends(what, func(w *world, c *client) request {
 		e, m := w.newEntry(c), counterOf(w.names)
-		take := m.Take(queue.Take(e, noWait), w.base())
+		take := m.Take(queue.Take(e, false), w.base())
 		if only {
-			take = m.TakeThenSeed(queue.Take(e, noWait), w.base())
+			take = m.TakeThenSeed(queue.Take(e, false), w.base())
 		}
-		return request{write: take.Write, answer: w.busy(noWait, w.taken(c, theRecord, take))}
+		return request{write: take.Write, answer: w.taken(c, theRecord, take)}
 	})
 }
 
@@ -277,28 +268,13 @@ func (a who) raises(to uint64) step {
 	})
 }
 
-func (a who) enters() step       { return a.entersWith("ENTER", ticket.ScopeEntity, false) }
-func (a who) entersIfIdle() step { return a.entersWith("ENTER with NoWait", ticket.ScopeEntity, true) }
+func (a who) enters() step { return a.entersFrom(ticket.ScopeEntity) }
+
 func (a who) entersFrom(s ticket.Scope) step {
-	return a.entersWith("ENTER from the counter of "+s.String(), s, false)
-}
-
-func (a who) entersWith(what string, s ticket.Scope, noWait bool) step {
-	return a.sends(what, func(w *world, c *client) request {
+	return a.sends("ENTER from the counter of "+s.String(), func(w *world, c *client) request {
 		w.need(!c.ticket.IsZero(), "it has no number")
-		return request{write: queue.Enter(w.newEntry(c), c.ticket, s, noWait), answer: w.busy(noWait, w.adopted(c))}
+		return request{write: queue.Enter(w.newEntry(c), c.ticket, s, false), answer: w.adopted(c)}
 	})
-}
-
-// busy is the answer to a request with NoWait, whose refusal says that the lock is busy.
-func (w *world) busy(noWait bool, answer func(clause.Item, clause.Fate)) func(clause.Item, clause.Fate) {
-	return func(item clause.Item, fate clause.Fate) {
-		answer(item, fate)
-		rec, err := w.record()
-		if noWait && err == nil && fate == clause.Refused && len(rec.Holders) == 0 {
-			w.breaks(Reported, "the lock was reported as busy, and it has no holder")
-		}
-	}
 }
 
 func (w *world) adopted(c *client) func(clause.Item, clause.Fate) {
@@ -358,12 +334,9 @@ func (a who) beats() step {
 func (a who) follows() step {
 	return a.holding("ADVANCE", func(w *world, c *client) (request, func()) {
 		w.need(!c.present.IsZero() && c.present != c.ticket.Plus(2), "its block has no other turn")
-		if c.wrote > 0 {
-			c.wrote++
-		}
 		t := c.present.Plus(1)
 		c.present = ticket.Number{} // until the answer
-		return request{write: queue.Advance(c.id, c.ticket, t, c.wrote)}, func() {
+		return request{write: queue.Advance(c.id, c.ticket, t, 0)}, func() {
 			if c.present.Less(t) {
 				c.present = t
 			}
@@ -381,14 +354,6 @@ func (a who) downgrades() step {
 	return a.holding("DOWNGRADE", func(_ *world, c *client) (request, func()) {
 		c.shares = true
 		return request{write: queue.Downgrade(c.id, c.ticket, c.tx+2)}, func() { c.mode = R1.mode() }
-	})
-}
-
-// sets is SETDATA. The data is the number of the call.
-func (a who) sets() step {
-	return a.holding("SETDATA", func(_ *world, c *client) (request, func()) {
-		c.wrote++
-		return request{write: queue.SetData(c.id, c.ticket, c.wrote, strconv.AppendInt(nil, c.wrote, 10))}, nil
 	})
 }
 
@@ -592,24 +557,5 @@ func (a who) leaves() step {
 	return a.sends("CLEAN UP of its row", func(_ *world, c *client) request {
 		c.waits = false
 		return request{item: rowOf(c.ticket), write: queue.Leave(c.rowID)}
-	})
-}
-
-// sweeps is SWEEP of a row as the client has seen it.
-func (a who) sweeps(of who) step {
-	return a.sends("SWEEP of the row of "+string(of), func(w *world, c *client) request {
-		name := rowOf(w.client(of).ticket)
-		i := slices.IndexFunc(c.rows, func(row clause.Item) bool { return textOf(row, "pk") == name })
-		if !w.need(i >= 0, "the row was not seen") {
-			return request{}
-		}
-		return request{item: name, write: sweepWrite(c.rows[i])}
-	})
-}
-
-// spoiledRow is a row that another program has written in the place of a client's.
-func spoiledRow(of who) step {
-	return outside.does("another program puts a row in the place of "+string(of), func(w *world, _ *client) {
-		w.put(rowOf(w.client(of).ticket), clause.Item{"note": clause.String("x")})
 	})
 }

@@ -62,11 +62,10 @@ func newWorld() *world {
 type client struct {
 	name  who
 	mode  mode
-	ids   int           // that it has used
-	tried []string      // ids that a request has put into the record, or may have
-	saw   clause.Item   // the record, by its last answer or look
-	rows  []clause.Item // by its last look
-	marks marks         // of the last record with its entry
+	ids   int         // that it has used
+	tried []string    // ids that a request has put into the record, or may have
+	saw   clause.Item // the record, by its last answer or look
+	marks marks       // of the last record with its entry
 	sent  map[string]request
 	late  *request // not arrived yet
 
@@ -79,7 +78,6 @@ type client struct {
 	until   time.Time
 	call    int64 // of its releases
 	tx      int64 // its last transaction
-	wrote   int64 // its last SETDATA
 	shares  bool  // a DOWNGRADE was sent: others may have joined
 
 	waits    bool // relies on its row
@@ -206,9 +204,7 @@ func (w *world) keeps(c *client, r *request, then func()) {
 		case fate == clause.Applied, fate == clause.Refused && write.Refused(w.names, item) == clause.Made:
 			c.id, c.ticket, c.holds = t.id, t.ticket, c.call == 0
 			w.stillHolds(c, t)
-			if then != nil {
-				then()
-			}
+			then()
 		case fate == clause.Refused:
 			c.holds = false
 		}
