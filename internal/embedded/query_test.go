@@ -114,27 +114,6 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestQueryKeyValues(t *testing.T) {
-	e := engine(t, Config{})
-	query := func(condition, pk, sk string) string {
-		return `{"TableName":"tab","KeyConditionExpression":"pk = :p AND ` + condition + `","ExpressionAttributeValues":{":p":{"S":"` + pk + `"},":s":{"S":"` + sk + `"}}}`
-	}
-	long := strings.Repeat("k", 2049)
-
-	t.Run("AreRefusedWhenEmpty", func(t *testing.T) {
-		for _, condition := range []string{"sk = :s", "sk < :s", "begins_with(sk, :s)", "sk BETWEEN :s AND :s"} {
-			refused(t, e, "Query", query(condition, "p", ""), "ValidationException", "cannot contain an empty string value. Key: sk")
-		}
-		refused(t, e, "Query", query("sk = :s", "", "s"), "ValidationException", "cannot contain an empty string value. Key: pk")
-	})
-
-	t.Run("AreRefusedAboveTheLimitsOfKeys", func(t *testing.T) {
-		ok(t, e, "Query", query("sk = :s", long[1:], long[:1024]))
-		refused(t, e, "Query", query("sk = :s", long, "s"), "ValidationException", "Size of hashkey has exceeded")
-		refused(t, e, "Query", query("sk = :s", "p", long[:1025]), "ValidationException", "Aggregated size of all range keys")
-	})
-}
-
 // test_query_no_sort_key_exclusive_start_key of scylladb/scylla, which its
 // authors compare with the service (test/alternator/test_query.py).
 func TestQueryStartKey(t *testing.T) {

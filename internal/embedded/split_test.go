@@ -68,20 +68,6 @@ func TestSplitEngine(t *testing.T) {
 		}
 	})
 
-	run("SenderThatLeftGetsNoSuccess", func(t *testing.T) {
-		e := engine(t, Config{})
-		ctx, leave := context.WithCancel(t.Context())
-		done := sendSplit(ctx, e, time.Second, time.Minute)
-		time.Sleep(time.Second)
-		leave()
-		if code := <-done; code != http.StatusInternalServerError {
-			t.Errorf("answered with %d", code)
-		}
-		wantSorts(t, e, "x")
-		time.Sleep(time.Minute)
-		wantSorts(t, e, "xy")
-	})
-
 	// The last item becomes visible while no request arrives, and the token counts
 	// from that moment.
 	run("TokenEndsTenMinutesAfterTheLastItem", func(t *testing.T) {
@@ -163,15 +149,6 @@ func TestSplitEngine(t *testing.T) {
 
 func TestSplitting(t *testing.T) {
 	const window = 50 * time.Millisecond
-	t.Run("SameSourceGivesTheSameDelays", func(t *testing.T) {
-		for seed := range uint64(100) {
-			a := Splitting{window, 0.5}.Delays(rand.New(rand.NewPCG(seed, 0)), 5)
-			b := Splitting{window, 0.5}.Delays(rand.New(rand.NewPCG(seed, 0)), 5)
-			if len(a) != 5 || !slices.Equal(a, b) {
-				t.Errorf("seed %d: %v and %v", seed, a, b)
-			}
-		}
-	})
 	t.Run("EveryOrderIsWithinTheWindow", func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		first := map[int]bool{}

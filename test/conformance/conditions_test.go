@@ -38,6 +38,9 @@ func TestConditions(t *testing.T) {
 				{"yes = :yes", true},
 				{"#map = :map", true},
 				{"#set = :ba", true}, // sets have no order
+				{"#set = :few", false},
+				{"#list = :list", true},
+				{"#list = :moved", false},
 
 				// Of different types: never less, never equal.
 				{"one < :hi", false},
@@ -97,7 +100,8 @@ func TestConditions(t *testing.T) {
 					values: used(tc.condition+" :touched ", item{
 						":zero": n(0), ":one": n(1), ":two": n(2), ":three": n(3), ":five": n(5), ":touched": n(1),
 						":he": str("he"), ":hi": str("hi"), ":ell": str("ell"), ":b": str("b"), ":S": str("S"), ":yes": boolean(true),
-						":abc": binary("abc"), ":ba": strs("b", "a"),
+						":abc": binary("abc"), ":ba": strs("b", "a"), ":few": strs("a"),
+						":list": list(n(1), str("b"), object(item{"k": n(7)})), ":moved": list(str("b"), n(1), object(item{"k": n(7)})),
 						":map": object(item{"deep": object(item{"n": n(3)}), "k": str("v")}),
 					}),
 				})

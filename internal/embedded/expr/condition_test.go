@@ -1,10 +1,6 @@
 package expr
 
-import (
-	"testing"
-
-	"github.com/queuelock/queuelock/internal/embedded/value"
-)
+import "testing"
 
 // TestRefusedConditions checks that conditions that DynamoDB refuses are refused. The
 // refusals and which of several comes first were compared with AWS's DynamoDB Local.
@@ -56,35 +52,4 @@ func TestRefusedConditions(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", source, err, want)
 		}
 	}
-}
-
-// TestUnusedPlaceholders checks that unused placeholders are refused.
-func TestUnusedPlaceholders(t *testing.T) {
-	s, err := NewScope(map[string]string{"#a": "a", "#b": "b"}, item(t, `{":v":{"N":"1"},":w":{"N":"1"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ParseCondition(ConditionExpression, "#a = :v", s); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Unused(); err == nil || err.Error() != "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}" {
-		t.Error(err)
-	}
-	if _, err := ParseCondition(ConditionExpression, "#b = :v", s); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Unused(); err == nil || err.Error() != "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}" {
-		t.Error(err)
-	}
-}
-
-func TestSizeFunction(t *testing.T) {
-	t.Run("CountsUTF16UnitsOfAString", func(t *testing.T) {
-		for text, want := range map[string]int{"": 0, "abc": 3, "é": 1, "漢字": 2, "𝄞": 2, "é𝄞": 3, "👩‍🚀": 5} {
-			got, ok := Size{Literal{value.OfString(text)}}.Eval(nil)
-			if !ok || got.Number != value.Count(want) {
-				t.Errorf("size(%q) = %v, want %d", text, got.Number, want)
-			}
-		}
-	})
 }
