@@ -12,8 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/queuelock/queuelock/internal/testbed/engines"
 )
 
 // A check tries one property. It collects its failures instead of reporting them, so that a known difference can be
@@ -21,7 +19,6 @@ import (
 type check struct {
 	t     *testing.T // for what an engine cannot be blamed for
 	ctx   context.Context
-	e     engines.Engine
 	db    *dynamodb.Client
 	table string
 	pk    string // the partition that is this check's own

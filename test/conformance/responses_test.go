@@ -26,13 +26,6 @@ func TestResponses(t *testing.T) {
 			}
 		})
 
-		s.check("WhetherADateIsSentIsMeasuredRight", func(c *check) {
-			out, err := c.db.PutItem(c.ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: c.key("x")})
-			c.must(err)
-			_, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
-			c.same("SendsDate", c.e.SendsDate(c.t), ok)
-		})
-
 		s.check("EachResponseHasARequestIdOfItsOwn", func(c *check) {
 			seen := map[string]bool{}
 			for range 3 {

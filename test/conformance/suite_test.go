@@ -74,7 +74,7 @@ func (s *suite) check(property string, f func(c *check)) {
 	s.t.Run(property, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		c := &check{t: t, ctx: ctx, e: s.e, db: s.db, table: s.table, pk: property}
+		c := &check{t: t, ctx: ctx, db: s.db, table: s.table, pk: property}
 		c.run(f)
 		topic := strings.TrimPrefix(strings.SplitN(t.Name(), "/", 2)[0], "Test")
 		settle(t, s.e.Name, topic+"/"+property, c.failures)

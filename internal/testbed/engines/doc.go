@@ -36,7 +36,6 @@
 //
 // # What it does not promise
 //
-// That the engines agree. What is known of where they differ is asserted in test/conformance; what a test must know
-// to choose its path is measured here ([Engine.SendsDate]). What the library requires and DynamoDB Local lacks is put into
-// its answers: the item of a refusal.
+// That the engines agree. What is known of where they differ is asserted in test/conformance. What the library requires
+// and DynamoDB Local lacks is put into its answers: the item of a refusal.
 package engines

@@ -56,32 +56,6 @@ func TestUnknownEngine(t *testing.T) {
 	}
 }
 
-// TestClients checks that every engine answers all of its clients.
-func TestClients(t *testing.T) {
-	Each(t, func(t *testing.T, e Engine) {
-		for range 2 {
-			if _, err := e.Client(t).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
-				t.Error(err)
-			}
-		}
-		t.Logf("sends a Date: %v", e.SendsDate(t))
-	})
-}
-
-// TestOptionsOfClient checks that the options of a client apply to it alone.
-func TestOptionsOfClient(t *testing.T) {
-	Each(t, func(t *testing.T, e Engine) {
-		before := e.Client(t).Options()
-		other := e.Client(t, func(o *dynamodb.Options) { o.Region = "eu-central-1"; o.Retryer = aws.NopRetryer{} })
-		if got := other.Options().Region; got != "eu-central-1" {
-			t.Errorf("the option had no effect: the region is %s", got)
-		}
-		if got := e.Client(t).Options().Region; got != before.Region {
-			t.Errorf("another client's option changed the region of a new client to %s", got)
-		}
-	})
-}
-
 // TestFailedStart checks that the error of a child that fails to start includes its
 // output.
 func TestFailedStart(t *testing.T) {
