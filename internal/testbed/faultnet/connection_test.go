@@ -3,7 +3,6 @@ package faultnet_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -68,52 +67,6 @@ func TestPartitionOfRunningRequests(t *testing.T) {
 	}
 }
 
-// TestClose checks that Close ends every wait.
-func TestClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(faultnet.Config{})
-		gate := fault.NewGate()
-		fates := []fault.Fate{
-			{There: fault.Leg{Swallowed: true}},
-			{There: fault.Leg{Gate: gate}, Anyway: true},
-			{Back: fault.Leg{Delay: 1000 * time.Hour}},
-			{Copy: &fault.Leg{Delay: 1000 * time.Hour}},
-		}
-		start := time.Now()
-		failed := make(chan error, len(fates))
-		for _, fate := range fates {
-			client, _ := r.client("a", fate)
-			go func() {
-				_, err := client.PutItem(t.Context(), put("k", false), once)
-				failed <- err
-			}()
-		}
-		synctest.Wait()
-		r.net.Close()
-		r.net.Close()
-		errs := 0
-		for range fates {
-			if err := <-failed; err != nil {
-				errs++
-			}
-		}
-		if errs != 3 {
-			t.Errorf("%d calls failed, want the 3 which waited", errs)
-		}
-		locktest.Check(t, r.net.Settle(t.Context()))
-		client, _ := r.client("late")
-		if _, err := client.PutItem(t.Context(), put("k", false), once); err == nil {
-			t.Error("a request got through a closed network")
-		}
-		if got := time.Since(start); got != 0 {
-			t.Errorf("closing took %v", got)
-		}
-		if n := len(r.putTimes()); n != 2 {
-			t.Errorf("applied %d times, want 2: the delayed response and the copied request", n)
-		}
-	})
-}
-
 // TestSettle checks that Settle is bounded by its context.
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -143,52 +96,21 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-func TestSplitTransactions(t *testing.T) {
-	// The engine takes a minute for a transaction, or until its context ends.
-	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-time.After(time.Minute):
-			w.WriteHeader(http.StatusOK)
-		case <-r.Context().Done():
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-		_, _ = w.Write([]byte(`{}`))
-	})
-	send := func(ctx context.Context, net *faultnet.Network) error {
-		conn := net.Connect("a", func(faultnet.Request) fault.Fate { return fault.Fate{Split: []time.Duration{0}} })
-		db := faultnet.SDK(conn, func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
-		_, err := db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Put: &types.Put{TableName: aws.String("t"), Item: put("k", false).Item}},
-		}})
-		return err
+// TestConflict checks that a conflict cancels a transaction.
+func TestConflict(t *testing.T) {
+	r := newRig(faultnet.Config{})
+	client, _ := r.client("a", fault.Fate{Refusal: &fault.Refusal{Code: "TransactionConflictException", Message: "conflict"}})
+	_, err := client.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Put: &types.Put{TableName: aws.String("tab"), Item: put("k", false).Item}},
+		{Put: &types.Put{TableName: aws.String("tab"), Item: put("l", false).Item}},
+	}}, once)
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) != 2 {
+		t.Fatalf("got %v, want a cancelled transaction with two reasons", err)
 	}
-	for _, test := range []struct {
-		name     string
-		leaves   time.Duration // when the caller leaves
-		closes   time.Duration // when the network is closed
-		answered time.Duration
-		ok       bool
-		settled  time.Duration
-	}{
-		{"CallerIsAnsweredWhenTheEngineIsDone", time.Hour, time.Hour, time.Minute, true, time.Minute},
-		{"TransactionGoesOnWithoutItsCaller", time.Second, time.Hour, time.Second, false, time.Minute},
-		{"CloseEndsTheEnginesWait", time.Hour, time.Second, time.Second, false, time.Second},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				net := faultnet.New(slow, faultnet.Config{})
-				ctx, cancel := context.WithTimeout(t.Context(), test.leaves)
-				defer cancel()
-				start := time.Now()
-				closing := time.AfterFunc(test.closes, net.Close)
-				defer closing.Stop()
-				if err := send(ctx, net); (err == nil) != test.ok || time.Since(start) != test.answered {
-					t.Errorf("answered with %v after %v", err, time.Since(start))
-				}
-				if err := net.Settle(t.Context()); err != nil || time.Since(start) != test.settled {
-					t.Errorf("settled with %v after %v", err, time.Since(start))
-				}
-			})
-		})
+	for i, want := range []string{"TransactionConflict", "None"} {
+		if got := aws.ToString(canceled.CancellationReasons[i].Code); got != want {
+			t.Errorf("reason %d is %q, want %q", i, got, want)
+		}
 	}
 }
