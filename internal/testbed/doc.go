@@ -16,6 +16,6 @@
 //	writetest    compares writes of package clause with what a table does
 //	docpages     reads the pages, and writes what is generated in them
 //	plant        mistakes in the source, which tests must find
-//	attr         items and attribute values in few words
+//	av           items and attribute values in few words
 //	records      records as a read would have shown them
 package testbed

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -60,10 +59,7 @@ func TestBatches(t *testing.T) {
 
 		s.check("AnUnknownTableIsRefused", func(c *check) {
 			_, err := write(c, newTableName(), put(c.with("x", nil)))
-			var notFound *types.ResourceNotFoundException
-			if !errors.As(err, &notFound) {
-				c.Errorf("want ResourceNotFoundException, got: %v", err)
-			}
+			c.notFound("BatchWriteItem", err)
 		})
 	})
 }

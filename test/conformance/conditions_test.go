@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"regexp"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -200,7 +201,7 @@ func refuseEach(c *check, condition string, failedItem bool) map[string]error {
 func used[V any](text string, all map[string]V) map[string]V {
 	some := map[string]V{}
 	for name, v := range all {
-		if occurs(name, text) {
+		if regexp.MustCompile(name + `\b`).MatchString(text) {
 			some[name] = v
 		}
 	}
@@ -208,17 +209,4 @@ func used[V any](text string, all map[string]V) map[string]V {
 		return nil
 	}
 	return some
-}
-
-func occurs(name, text string) bool {
-	for i := 0; i+len(name) <= len(text); i++ {
-		if text[i:i+len(name)] == name && (i+len(name) == len(text) || !isWord(text[i+len(name)])) {
-			return true
-		}
-	}
-	return false
-}
-
-func isWord(b byte) bool {
-	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
 }

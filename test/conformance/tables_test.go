@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -12,12 +11,7 @@ import (
 )
 
 // notFound wants err to say that there is no such table.
-func (c *check) notFound(what string, err error) {
-	var notFound *types.ResourceNotFoundException
-	if !errors.As(err, &notFound) {
-		c.Errorf("%s: want ResourceNotFoundException, got: %v", what, err)
-	}
-}
+func (c *check) notFound(what string, err error) { isA[*types.ResourceNotFoundException](c, what, err) }
 
 // API_CreateTable.html, API_DescribeTable.html, API_DeleteTable.html, API_ListTables.html in the API reference; TTL.html
 // in the developer guide.
@@ -48,10 +42,7 @@ func TestTables(t *testing.T) {
 
 		s.check("CreatingATableTwiceIsRefused", func(c *check) {
 			_, err := c.db.CreateTable(c.ctx, tableInput(c.table))
-			var inUse *types.ResourceInUseException
-			if !errors.As(err, &inUse) {
-				c.Errorf("want ResourceInUseException, got: %v", err)
-			}
+			isA[*types.ResourceInUseException](c, "CreateTable", err)
 		})
 
 		s.check("NumberAndBinaryKeysAndTablesWithoutSortKeyWork", func(c *check) {
@@ -149,7 +140,6 @@ func TestTables(t *testing.T) {
 			if status := now.TimeToLiveStatus; status != types.TimeToLiveStatusEnabled && status != types.TimeToLiveStatusEnabling {
 				c.Errorf("the status is %s", status)
 			}
-
 		})
 
 		s.check("EnablingTimeToLiveAgainIsRefused", func(c *check) {

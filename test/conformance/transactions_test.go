@@ -149,10 +149,7 @@ func TestTransactions(t *testing.T) {
 			token := rand.Text()
 			c.must(c.transact(token, c.putAction("x", item{"a": n(1)}, "", none)))
 			err := c.transact(token, c.putAction("x", item{"a": n(2)}, "", none))
-			var mismatch *types.IdempotentParameterMismatchException
-			if !errors.As(err, &mismatch) {
-				c.Errorf("want IdempotentParameterMismatchException, got: %v", err)
-			}
+			isA[*types.IdempotentParameterMismatchException](c, "another request", err)
 			c.holds("x", item{"a": n(1)})
 		})
 
@@ -173,11 +170,7 @@ func TestTransactions(t *testing.T) {
 
 		s.check("AnUnknownTableIsRefused", func(c *check) {
 			missing := newTableName()
-			err := c.transact("", types.TransactWriteItem{Put: &types.Put{TableName: &missing, Item: c.key("x")}})
-			var notFound *types.ResourceNotFoundException
-			if !errors.As(err, &notFound) {
-				c.Errorf("want ResourceNotFoundException, got: %v", err)
-			}
+			c.notFound("TransactWriteItems", c.transact("", types.TransactWriteItem{Put: &types.Put{TableName: &missing, Item: c.key("x")}}))
 		})
 
 		s.check("AnUpdateThatCannotBeComputedCancelsAll", func(c *check) {
