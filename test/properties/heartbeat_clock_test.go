@@ -172,49 +172,6 @@ func TestBoundsBelowASecond(t *testing.T) {
 	})
 }
 
-// TestJump checks that the bounds allow for a jump of the date at once, and then follow
-// it. A date that contradicts the earlier ones: one of the two is wrong, so both are
-// allowed for; then the next answer decides.
-func TestJump(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawServer(t, 200)
-		e := new(heartbeat.Clock)
-		now := epoch
-		answer := func() {
-			e.Observe(now, now.Add(10*time.Millisecond), s.date(now.Add(5*time.Millisecond)))
-			now = now.Add(10 * time.Millisecond)
-		}
-		for range rapid.IntRange(1, 20).Draw(t, "before") {
-			now = now.Add(700 * time.Millisecond)
-			answer()
-		}
-		jump := time.Duration(rapid.Int64Range(int64(time.Minute), int64(10*time.Minute)).Draw(t, "jump"))
-		if rapid.Bool().Draw(t, "back") {
-			jump = -jump
-		}
-		old := s
-		s.offset += jump
-		answer()
-		// The clock may be what it was, or what it is: nothing says which.
-		requireSound(t, e, old, now)
-		requireSound(t, e, s, now)
-		now = now.Add(time.Second)
-		answer()
-		requireSound(t, e, s, now)
-		if earliest, latest, _ := e.At(now); latest.Sub(earliest) > 1300*time.Millisecond {
-			t.Fatalf("after another answer the bounds are still %v apart", latest.Sub(earliest))
-		}
-		for range rapid.IntRange(0, 20).Draw(t, "after") {
-			now = now.Add(300 * time.Millisecond)
-			answer()
-		}
-		now = now.Add(6 * time.Second)
-		requireSound(t, e, s, now)
-		answer()
-		requireSound(t, e, s, now)
-	})
-}
-
 // bounds are those of an estimate that has any.
 func bounds(t *rapid.T, e *heartbeat.Clock, at time.Time) (earliest, latest time.Time) {
 	t.Helper()
@@ -352,8 +309,7 @@ func TestLatestContradiction(t *testing.T) {
 	}
 }
 
-// TestWrongDate checks that a single wrong date is forgotten. It must not spoil the
-// estimate permanently.
+// TestWrongDate checks that a single wrong date is forgotten, after the next answer, whose bounds are as narrow as before.
 func TestWrongDate(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Hour}
 	e := new(heartbeat.Clock)
@@ -366,24 +322,8 @@ func TestWrongDate(t *testing.T) {
 		e.Observe(now, now.Add(time.Millisecond), date)
 		now = now.Add(time.Second + 130*time.Millisecond)
 		earliest, latest, ok := e.At(now)
-		if ok && (s.now(now).Before(earliest) || s.now(now).After(latest)) {
-			t.Errorf("after answer %d the bounds are wrong", i)
-		}
-		if !ok && (i < 50 || i > 57) {
-			t.Errorf("after answer %d there is no estimate", i)
-		}
-	}
-}
-
-// TestInstantBeforeFirstAnswer checks that an instant before the first answer is known
-// afterwards. The first lock of a process is requested before the first answer has come,
-// and its age is reported all the same.
-func TestInstantBeforeFirstAnswer(t *testing.T) {
-	s := server{epoch: epoch, offset: time.Hour, ppm: 100}
-	e := answered(epoch, epoch.Add(time.Second), s.date(epoch.Add(time.Second/2)))
-	for _, at := range []time.Time{epoch, epoch.Add(-time.Minute)} {
-		if earliest, latest, ok := e.At(at); !ok || s.now(at).Before(earliest) || s.now(at).After(latest) {
-			t.Errorf("at %v: from %v to %v, %v; want %v within", at, earliest, latest, ok, s.now(at))
+		if !ok || s.now(now).Before(earliest) || s.now(now).After(latest) || i != 50 && latest.Sub(earliest) > 1300*time.Millisecond {
+			t.Errorf("after answer %d the bounds are %v and %v, %v", i, earliest, latest, ok)
 		}
 	}
 }
