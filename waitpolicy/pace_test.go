@@ -27,23 +27,6 @@ func paceOf(steps ...seen) *Pace {
 	return p
 }
 
-func TestSaw(t *testing.T) {
-	at := func(s int) time.Time { return instant.Add(time.Duration(s) * time.Second) }
-	p := paceOf(seen{0, 3, 5}, seen{2, 3, 5}, seen{5, 4, 4}, seen{9, 4, 4})
-	if !p.moved.Equal(at(5)) || !p.still.Equal(at(2)) || !p.last.Equal(at(9)) || p.Before() != 4 {
-		t.Errorf("%+v", p)
-	}
-	if p = paceOf(seen{0, 3, 5}, seen{2, 3, 5}); !p.moved.Equal(at(0)) || !p.still.IsZero() {
-		t.Errorf("without a change: %+v", p)
-	}
-	if p = new(NewPace(at(-1))); !p.still.IsZero() {
-		t.Errorf("before a look: %+v", p)
-	}
-	if p.Saw(queue.Snapshot{Record: record(3), ReadAt: at(0)}, 1); !p.still.Equal(at(-1)) {
-		t.Errorf("after a turn in this process: %+v", p)
-	}
-}
-
 func TestObservation(t *testing.T) {
 	now := instant.Add(4 * time.Second)
 	rec := record(7, queue.Holder{ID: "7", Ticket: n(7), Since: instant.Add(-10 * time.Second)})

@@ -7,43 +7,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-const week = 7 * 24 * time.Hour
-
-// TestManyLongTurns checks that the delay does not overflow when many long turns are
-// ahead.
-func TestManyLongTurns(t *testing.T) {
-	o := waitpolicy.Observation{Ahead: 1_000_000, Mean: week, Age: week}
-	for range 20 {
-		if got := waitpolicy.Default.Delay(o, 0); got != waitpolicy.Default.Slowest {
-			t.Errorf("with %d turns ahead the delay is %v, want the slowest", o.Ahead, got)
-		}
-		o.Ahead /= 2
-		o.Ahead++
-	}
-}
-
-// TestDelayInUnevenTurns checks how delays grow with the age of a turn of which nothing can be expected: with a round trip of 5 ms, of the
-// next in line, and of waiters with 2 and 20 ahead.
-func TestDelayInUnevenTurns(t *testing.T) {
-	const ms = time.Millisecond
-	for _, test := range []struct{ age, next, third, last time.Duration }{
-		{0, 5 * ms, 10 * ms, 100 * ms},
-		{16 * ms, 5 * ms, 12 * ms, 102 * ms},
-		{160 * ms, 20 * ms, 30 * ms, 120 * ms},
-		{800 * ms, 100 * ms, 110 * ms, 200 * ms},
-		{4 * time.Second, 500 * ms, 510 * ms, 600 * ms},
-		{2 * time.Minute, time.Second, 2 * time.Second, 2 * time.Second},
-		{time.Hour, time.Second, 6 * time.Second, 15 * time.Second},
-	} {
-		o := waitpolicy.Observation{Serving: true, Age: test.age, AtMost: test.age, Trip: 5 * ms}
-		for ahead, want := range map[int]time.Duration{0: test.next, 2: test.third, 20: test.last} {
-			if o.Ahead = ahead; waitpolicy.Default.Delay(o, 0) != want {
-				t.Errorf("after %v, %d ahead: %v, want %v", test.age, ahead, waitpolicy.Default.Delay(o, 0), want)
-			}
-		}
-	}
-}
-
 func TestDelaysOfTypicalObservations(t *testing.T) {
 	const ms, second = time.Millisecond, time.Second
 	even := waitpolicy.Observation{Serving: true, Mean: second, Deviation: 100 * ms, Trip: 5 * ms}
