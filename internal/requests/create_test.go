@@ -6,26 +6,18 @@ import (
 	"testing/synctest"
 
 	"github.com/queuelock/queuelock/internal/requests"
-	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
-
-// met returns a queue of a client that knows DynamoDB's time.
-func met(t *testing.T, tb *queuelocktest.Table) table.Queue {
-	t.Helper()
-	q := queueOf(tb, "e")
-	locktest.Must(requests.Get(t.Context(), q))
-	return q
-}
 
 // TestWithoutNesting checks that a client of an engine that refuses the nested
 // expression uses two requests for the first use of a key, and tries the other form once.
 func TestWithoutNesting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := queuelocktest.NewTable(t, locktest.WithoutNesting())
-		q := met(t, tb)
+		q := queueOf(tb, "e")
+		locktest.Must(requests.Get(t.Context(), q)) // it knows DynamoDB's time
 		// The client asks once whether the table's keys are the reason.
 		for i, want := range []int{4, 2, 2} {
 			q.Entity = fmt.Sprint("entity ", i)

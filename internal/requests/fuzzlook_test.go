@@ -7,10 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/requests"
@@ -24,12 +20,7 @@ import (
 func FuzzLook(f *testing.F) {
 	f.Add(`[]`, uint16(2))
 	f.Fuzz(func(t *testing.T, items string, number uint16) {
-		db := dynamodb.New(dynamodb.Options{
-			Region: "eu-west-1", HTTPClient: canned(`{"Items":` + items + `}`), RetryMaxAttempts: 1,
-			Credentials: aws.NewCredentialsCache(credentials.NewStaticCredentialsProvider("a", "b", "")),
-		})
-		layout := table.Layout{Table: "t", PK: "pk", SK: "sk", TTL: "expiresAt"}
-		q := table.NewStore(db, layout, 5*time.Second).Queue("e", "lock", nil)
+		q := answering(`{"Items":` + items + `}`)
 		snapshot, err := requests.LookAll(t.Context(), q)
 		if err != nil {
 			_, malformed := errors.AsType[*clause.MalformedError](err)

@@ -10,7 +10,6 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 )
 
 var layout = table.Layout{Table: "queuelock", PK: "pk", SK: "sk", TTL: "expiresAt"}
@@ -63,28 +62,5 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if rec, err := queue.DecodeRecord(paper().Items, nil); err != nil || rec.Exists || rec.Present || !rec.Floor().IsZero() {
 		t.Errorf("a missing item is read as %+v, %v", rec, err)
-	}
-}
-
-// TestFloor checks that the floor is the higher of the last ticket claimed and the last
-// served at once.
-func TestFloor(t *testing.T) {
-	for _, test := range []struct {
-		present       bool
-		after, grants ticket.Number
-		floor         ticket.Number
-	}{
-		{false, ticket.Number{}, n(5), n(5)},
-		{false, n(9), n(5), n(5)},
-		{true, n(3), n(2), n(4)},
-		{true, n(3), n(4), n(4)},
-		{true, n(3), n(6), n(6)},
-		{true, ticket.Number{}, ticket.Number{}, n(1)},
-		{true, ticket.Max, n(1), ticket.Max},
-	} {
-		rec := queue.Record{Exists: true, Present: test.present, ServingAfter: test.after, Granted: test.grants}
-		if got := rec.Floor(); got != test.floor {
-			t.Errorf("floor of %+v is %v, want %v", rec, got, test.floor)
-		}
 	}
 }

@@ -123,17 +123,15 @@ func TestContradiction(t *testing.T) {
 	take(t, q, "a")
 	q.Store = table.NewStore(refusing{tb.Client("c")}, q.Layout(), time.Second)
 	late := queue.Renewal{Until: time.UnixMilli(9)}
-	for name, send := range map[string]func() (queue.Record, error){
-		"HEARTBEAT": func() (queue.Record, error) { return sendHeartbeat(t.Context(), q, "a", n(1), late) },
-		"EVICT": func() (queue.Record, error) {
-			rec, _, err := requests.Send(t.Context(), q, queue.Evict(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}))
-			return rec, err
-		},
-		"RELEASE": func() (queue.Record, error) {
-			return sendRelease(t.Context(), q, queue.FormFast, endingOf("a", 1))
-		},
+	for name, w := range map[string]clause.Write{
+		"HEARTBEAT": late.Heartbeat("a", n(1)), "EVICT": queue.Evict(queue.Eviction{}, queue.Holder{ID: "a", Ticket: n(1)}),
+		"RELEASE": endingOf("a", 1).Release(queue.FormFast, time.Time{}),
 	} {
-		_, err := send()
+		send := requests.Send
+		if name == "RELEASE" {
+			send = requests.SendBlind
+		}
+		_, _, err := send(t.Context(), q, w)
 		if err == nil || errors.Is(err, requests.ErrRefused) || errors.Is(err, requests.ErrMade) || !table.Transient(err) || table.Applied(err) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,8 +1,6 @@
 package requests_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -22,16 +20,6 @@ import (
 	"github.com/queuelock/queuelock/ticket"
 )
 
-// onEveryEngine runs a test on one that sends dates, and on one that does not.
-func onEveryEngine(t *testing.T, test func(t *testing.T, tb *queuelocktest.Table, q table.Queue)) {
-	for engine, options := range map[string][]queuelocktest.Option{"current": nil, "without dates": {queuelocktest.WithoutDate()}} {
-		t.Run(engine, func(t *testing.T) {
-			tb := queuelocktest.NewTable(t, options...)
-			test(t, tb, queueFor(tb, "e", "lock"))
-		})
-	}
-}
-
 func rowOf(number int, id string) queue.Waiter {
 	return queue.Waiter{
 		Ticket: n(number), ID: id, Owner: "host:1", CreatedAt: time.UnixMilli(1_700_000_000_123),
@@ -45,35 +33,11 @@ func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 	locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}))
 }
 
-var errTaken = errors.New("taken")
-
-// enqueueAgain returns the id of the row that is there.
-func enqueueAgain(ctx context.Context, q table.Queue, row queue.Waiter, earlier ...string) (id string, err error) {
-	return resume(ctx, q, row, "", earlier...)
-}
-
-func resume(ctx context.Context, q table.Queue, row queue.Waiter, from string, earlier ...string) (id string, err error) {
-	reply, id, err := requests.SendRow(ctx, q, row.Ticket, queue.Enqueue(row.Item(q.Items), from, earlier...))
-	switch reply {
-	case machine.ReplyApplied:
-		id = row.ID
-	case machine.ReplyRefusedForGood:
-		err = errTaken
-	}
-	return id, err
-}
-
 func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {
 	t.Helper()
-	if id, err := enqueueAgain(t.Context(), q, row); err != nil || id != row.ID {
-		t.Fatalf("enqueued as %q, %v", id, err)
+	if reply, _, err := requests.SendRow(t.Context(), q, row.Ticket, queue.Enqueue(row.Item(q.Items), "")); err != nil || reply != machine.ReplyApplied {
+		t.Fatalf("reply %v, %v", reply, err)
 	}
-}
-
-func lookAll(t testing.TB, q table.Queue) queue.Snapshot {
-	t.Helper()
-	snapshot := locktest.Must(requests.LookAll(t.Context(), q))
-	return snapshot
 }
 
 // TestRowRoundTrip checks that a row is read as it was put.
@@ -92,7 +56,7 @@ func TestRowRoundTrip(t *testing.T) {
 			want.Lease.Until = time.UnixMilli(rand.Int64N(1 << 42))
 		}
 		enqueue(t, q, want)
-		all := lookAll(t, q).Rows
+		all := locktest.Must(requests.LookAll(t.Context(), q)).Rows
 		if len(all) != 1 || all[0].Problem != nil || all[0].Ticket != want.Ticket || all[0].ID != want.ID || all[0].Owner != want.Owner || all[0].Shared != want.Shared ||
 			!all[0].CreatedAt.Equal(want.CreatedAt) || all[0].Lease.Beat != 0 || all[0].Lease.TTL != want.Lease.TTL || !all[0].Lease.Until.Equal(want.Lease.Until) {
 			t.Fatalf("read %+v, want %+v", all, want)
@@ -160,22 +124,22 @@ func withKey(q table.Queue, attributes clause.Item) clause.Item {
 
 // TestLookOfNext checks that a look of the next waiter in line reads the record alone.
 func TestLookOfNext(t *testing.T) {
-	onEveryEngine(t, func(t *testing.T, tb *queuelocktest.Table, q table.Queue) {
-		put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("6"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
-		for _, test := range []struct {
-			t, floor  int
-			operation string
-		}{{8, 7, "GetItem"}, {9, 7, "Query"}, {1, 0, "Query"}, {8, 0, "Query"}, {7, 7, "Query"}, {7, 8, "Query"}} {
-			before := tb.Counts()
-			snapshot, err := requests.Look(t.Context(), q, n(test.t), n(test.floor), 0)
-			if err != nil || snapshot.Record.TicketNumber != n(50) || snapshot.ReadAt.IsZero() {
-				t.Errorf("ticket %d, floor %d: saw %+v, %v", test.t, test.floor, snapshot, err)
-			}
-			if diff := tb.Counts().Sub(before); diff[test.operation].Sent != 1 || diff.Total().Sent != 1 {
-				t.Errorf("ticket %d, floor %d took\n%v, want one %s", test.t, test.floor, diff, test.operation)
-			}
+	tb := queuelocktest.NewTable(t)
+	q := queueOf(tb, "e")
+	put(t, tb, withKey(q, clause.Item{"ticketNumber": num("50"), "servingAfter": num("6"), "granted": num("0"), "holders": clause.Map(clause.Item{})}))
+	for _, test := range []struct {
+		t, floor  int
+		operation string
+	}{{8, 7, "GetItem"}, {9, 7, "Query"}, {1, 0, "Query"}, {8, 0, "Query"}, {7, 7, "Query"}, {7, 8, "Query"}} {
+		before := tb.Counts()
+		snapshot, err := requests.Look(t.Context(), q, n(test.t), n(test.floor), 0)
+		if err != nil || snapshot.Record.TicketNumber != n(50) || snapshot.ReadAt.IsZero() {
+			t.Errorf("ticket %d, floor %d: saw %+v, %v", test.t, test.floor, snapshot, err)
 		}
-	})
+		if diff := tb.Counts().Sub(before); diff[test.operation].Sent != 1 || diff.Total().Sent != 1 {
+			t.Errorf("ticket %d, floor %d took\n%v, want one %s", test.t, test.floor, diff, test.operation)
+		}
+	}
 }
 
 // TestLookSeesOneQueue checks that a look reads no row of another queue.
