@@ -111,25 +111,30 @@ func TestPausesAfterThrottles(t *testing.T) {
 	}
 }
 
-// asking is a transport whose answers ask for a pause, in milliseconds.
-type asking struct {
+// proxy is a transport that changes what the table answers.
+type proxy struct {
 	dynamodb.HTTPClient
-	ms string
+	change func(*http.Response)
 }
 
-func (a asking) Do(r *http.Request) (*http.Response, error) {
-	answer, err := a.HTTPClient.Do(r)
+func (p proxy) Do(r *http.Request) (*http.Response, error) {
+	answer, err := p.HTTPClient.Do(r)
 	if err == nil {
-		answer.Header.Set("X-Amz-Retry-After", a.ms)
+		p.change(answer)
 	}
 	return answer, err
+}
+
+// changed is an option of a client behind a proxy.
+func changed(change func(*http.Response)) func(*dynamodb.Options) {
+	return func(o *dynamodb.Options) { o.HTTPClient = proxy{o.HTTPClient, change} }
 }
 
 // TestRetryAfter checks that a pause that an answer asks for leaves time for another attempt, and that what is no
 // throttle is tried again as soon as without it.
 func TestRetryAfter(t *testing.T) {
 	ask := func(tb *queuelocktest.Table, ms string) table.Queue {
-		return queueOn(tb.Client("c", pausing(10*time.Millisecond), func(o *dynamodb.Options) { o.HTTPClient = asking{o.HTTPClient, ms} }))
+		return queueOn(tb.Client("c", pausing(10*time.Millisecond), changed(func(answer *http.Response) { answer.Header.Set("X-Amz-Retry-After", ms) })))
 	}
 	bubble(t, "LeavesTimeForAnotherAttempt", nil, func(t *testing.T, tb *queuelocktest.Table) {
 		pauses, took, err := attempts(t, tb, ask(tb, "5000"), throttle)

@@ -219,41 +219,27 @@ func TestRepeat(t *testing.T) {
 	})
 }
 
-// gateway is a proxy between client and table that answers with its own clock.
-type gateway struct {
-	next      dynamodb.HTTPClient
-	ahead     time.Duration // of its clock
-	unreached bool          // it answers by itself, with 503
-	keepsID   bool
-}
-
-func (g gateway) Do(r *http.Request) (*http.Response, error) {
-	response, err := g.next.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	response.Header.Set("Date", time.Now().Add(g.ahead).UTC().Format(http.TimeFormat))
-	if !g.keepsID {
-		response.Header.Del("x-amzn-RequestId")
-	}
-	if g.unreached {
-		response.StatusCode = http.StatusServiceUnavailable
-	}
-	return response, nil
-}
-
+// TestDate has a proxy that answers with its own clock.
 func TestDate(t *testing.T) {
-	for name, g := range map[string]gateway{
+	for name, g := range map[string]struct {
+		ahead     time.Duration // of its clock
+		unreached bool          // it answers by itself, with 503
+		keepsID   bool
+	}{
 		"IsIgnoredOfAnAnswerWithoutRequestID": {ahead: 24 * time.Hour},
 		"IsIgnoredOfAnErrorWithoutRequestID":  {ahead: 24 * time.Hour, unreached: true},
 		"CountsWithARequestID":                {keepsID: true},
 	} {
 		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
-			q := queueOn(tb.Client("c", retriesAtOnce, func(o *dynamodb.Options) {
-				through := g
-				through.next = o.HTTPClient
-				o.HTTPClient = through
-			}))
+			q := queueOn(tb.Client("c", retriesAtOnce, changed(func(answer *http.Response) {
+				answer.Header.Set("Date", time.Now().Add(g.ahead).UTC().Format(http.TimeFormat))
+				if !g.keepsID {
+					answer.Header.Del("x-amzn-RequestId")
+				}
+				if g.unreached {
+					answer.StatusCode = http.StatusServiceUnavailable
+				}
+			})))
 			err := q.Put(t.Context(), q.RecordKey(), always)
 			if (err != nil) != g.unreached {
 				t.Fatal(err)

@@ -18,33 +18,23 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// reasoned is a transport whose throttles name their reasons, as DynamoDB's do.
-type reasoned struct {
-	dynamodb.HTTPClient
-	code    string
-	reasons []string
-}
-
-func (a reasoned) Do(r *http.Request) (*http.Response, error) {
-	answer, err := a.HTTPClient.Do(r)
-	if err != nil {
-		return nil, err
-	}
+// throttled makes an answer a throttle that names its reasons, as DynamoDB's do.
+func throttled(answer *http.Response, code string, because []string) {
 	var reasons []map[string]string
-	for _, reason := range a.reasons {
+	for _, reason := range because {
 		reasons = append(reasons, map[string]string{"reason": reason, "resource": "arn:aws:dynamodb:eu-central-1:1:table/queuelock"})
 	}
 	list := "ThrottlingReasons"
-	if a.code == "ThrottlingException" {
+	if code == "ThrottlingException" {
 		list = "throttlingReasons"
 	}
-	body, err := json.Marshal(map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#" + a.code, "message": "slow down", list: reasons})
+	body := locktest.Must(json.Marshal(map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#" + code, "message": "slow down", list: reasons}))
 	answer.Body, answer.ContentLength, answer.StatusCode = io.NopCloser(bytes.NewReader(body)), int64(len(body)), http.StatusBadRequest
 	answer.Header.Del("X-Amz-Crc32")
-	return answer, err
 }
 
 // TestLimit checks that a throttle names the limit that it comes from, the key range before all others.
@@ -62,7 +52,7 @@ func TestLimit(t *testing.T) {
 		{"ThrottlingException", "", []string{"SomethingNew"}},
 	} {
 		bubble(t, c.code+" "+c.want, nil, func(t *testing.T, tb *queuelocktest.Table) {
-			q := queueOn(tb.Client("c", pausing(0), func(o *dynamodb.Options) { o.HTTPClient = reasoned{o.HTTPClient, c.code, c.reasons} }))
+			q := queueOn(tb.Client("c", pausing(0), changed(func(answer *http.Response) { throttled(answer, c.code, c.reasons) })))
 			_, err := q.Get(t.Context(), q.RecordKey())
 			if limit := table.Limit(err); (limit == "") != (c.want == "") || !strings.Contains(limit, c.want) || !strings.Contains(err.Error(), limit) {
 				t.Errorf("limit %q of %v, want %q", limit, err, c.want)
