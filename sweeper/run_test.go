@@ -18,19 +18,10 @@ import (
 
 var key = queuelock.Key{Entity: "order-7"}
 
-// client returns a client of the table, which is closed with the test.
-func client(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
-	t.Helper()
-	db := table.Client(name)
-	c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{Owner: name}))
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
-	return c, db
-}
-
 // crash leaves an entry of a holder and a row of a waiter in the queue.
 func crash(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
-	c, db := client(t, table, "crashed")
+	c, db := locktest.Open(t, table, "crashed", queuelock.Config{})
 	locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait))
 	go func() {
 		if _, err := c.Acquire(t.Context(), key, waitpolicy.For(time.Minute)); err == nil {
@@ -42,10 +33,9 @@ func crash(t *testing.T, table *queuelocktest.Table) {
 }
 
 func TestRun(t *testing.T) {
-	bubble(t, "SweepsUntilContextEnds", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "SweepsUntilContextEnds", func(t *testing.T, table *queuelocktest.Table) {
 		crash(t, table)
-		c, db := client(t, table, "sweeper")
+		c, db := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		var total sweeper.Swept
@@ -63,11 +53,10 @@ func TestRun(t *testing.T) {
 			t.Errorf("%d rounds in an hour, one a minute is the default", rounds)
 		}
 	})
-	bubble(t, "RetriesAtNextInterval", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "RetriesAtNextInterval", func(t *testing.T, table *queuelocktest.Table) {
 		crash(t, table)
 		time.Sleep(2 * time.Minute)
-		c, db := client(t, table, "sweeper")
+		c, db := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		outage := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Query").Times(1))
 		calls, failed := 0, errors.New("no keys yet")
 		keys := func(context.Context) ([]queuelock.Key, error) {
@@ -91,11 +80,10 @@ func TestRun(t *testing.T) {
 			t.Errorf("%v, after %v", err, reported)
 		}
 	})
-	bubble(t, "ContinuesAfterBadKey", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "ContinuesAfterBadKey", func(t *testing.T, table *queuelocktest.Table) {
 		crash(t, table)
 		time.Sleep(2 * time.Minute)
-		c, _ := client(t, table, "sweeper")
+		c, _ := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var bad []string
 		err := sweeper.Run(ctx, c.Operator(), sweeper.Fixed(queuelock.Key{Reason: "no entity"}, key), sweeper.Config{
@@ -106,9 +94,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%v, after errors of %v", err, bad)
 		}
 	})
-	bubble(t, "EndsWithClosedClient", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, _ := client(t, table, "sweeper")
+	locktest.InTable(t, "EndsWithClosedClient", func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		ended := make(chan error)
 		go func() {
 			ended <- sweeper.Run(t.Context(), c.Operator(), sweeper.Fixed(key), sweeper.Config{OnError: func(_ string, err error) { t.Error(err) }})
@@ -117,14 +104,13 @@ func TestRun(t *testing.T) {
 		locktest.Check(t, c.Close(t.Context()))
 		locktest.Is(t, <-ended, queuelock.ErrClosed)
 	})
-	bubble(t, "LeavesLiveAlone", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		holder, _ := client(t, table, "holder")
+	locktest.InTable(t, "LeavesLiveAlone", func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		lock, err := holder.Acquire(t.Context(), key, waitpolicy.NoWait)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, _ := client(t, table, "sweeper")
+		c, _ := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		err = sweeper.Run(ctx, c.Operator(), sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ string, s sweeper.Swept) { t.Errorf("swept %+v", s) }})
@@ -132,9 +118,8 @@ func TestRun(t *testing.T) {
 			t.Errorf("%v; the lock: %v", err, lock.Err())
 		}
 	})
-	bubble(t, "RefusesBadArguments", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := client(t, table, "sweeper")
+	locktest.InTable(t, "RefusesBadArguments", func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		for _, bad := range []struct {
 			client sweeper.Client[queuelock.Key]
 			keys   sweeper.Keys[queuelock.Key]
@@ -160,11 +145,10 @@ func TestRun(t *testing.T) {
 }
 
 func TestOnce(t *testing.T) {
-	bubble(t, "SweepsEachKey", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.InTable(t, "SweepsEachKey", func(t *testing.T, table *queuelocktest.Table) {
 		crash(t, table)
 		time.Sleep(2 * time.Minute)
-		c, db := client(t, table, "sweeper")
+		c, db := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		swept, err := sweeper.Once(t.Context(), c.Operator(), queuelock.Key{}, key, queuelock.Key{Entity: "idle"})
 		if err == nil || swept != (sweeper.Swept{Waiters: 1, Holders: 1}) || db.Counts()["Query"].Sent != 2 {
 			t.Errorf("%+v, %v, %v", swept, err, db.Counts())
@@ -173,17 +157,12 @@ func TestOnce(t *testing.T) {
 			t.Errorf("again: %+v, %v", swept, err)
 		}
 	})
-	bubble(t, "EndsWithContext", func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		c, db := client(t, table, "sweeper")
+	locktest.InTable(t, "EndsWithContext", func(t *testing.T, table *queuelocktest.Table) {
+		c, db := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := sweeper.Once(ctx, c.Operator(), key, key, key); !errors.Is(err, context.Canceled) || db.Counts()["Query"].Sent > 1 {
 			t.Errorf("%v, after %v", err, db.Counts())
 		}
 	})
-}
-
-func bubble(t *testing.T, name string, f func(*testing.T)) {
-	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
