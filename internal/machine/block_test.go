@@ -80,55 +80,6 @@ func TestBlockTurns(t *testing.T) {
 	}
 }
 
-// TestBlockEnd checks that the last turn ends the block by the fast form, and that another ticket is not passed over.
-func TestBlockEnd(t *testing.T) {
-	for _, other := range []bool{false, true} {
-		b := newBlock(machine.Grant{})
-		b.follow(t)
-		b.follow(t)
-		if other {
-			b.apply(take(queue.Entry{ID: "other"}, false))
-		}
-		b.step(machine.HoldEvent{Kind: machine.HoldRelease})
-		b.step(machine.HoldEvent{Delivered: true, Deadline: epoch.Add(time.Minute)})
-		for b.do.Do == machine.HoldFollow || b.do.Do == machine.HoldOffer {
-			b.step(machine.HoldEvent{})
-		}
-		for b.do.Do == machine.HoldSend {
-			b.step(b.apply(b.do.Write))
-		}
-		if b.hold.Phase() != machine.PhaseReleased || b.record().Present != other {
-			t.Errorf("with another ticket (%v), the turn is %s and the record %+v", other, b.hold.Phase(), b.record())
-		}
-	}
-}
-
-// TestBlockData checks that ADVANCE removes the data of the turn before, that no late request brings it back, and that a copy
-// of ADVANCE removes no later data.
-func TestBlockData(t *testing.T) {
-	b := newBlock(machine.Grant{})
-	early := b.hold.SetData([]byte("early"))
-	late := b.hold.SetData([]byte("late"))
-	b.apply(late)
-	b.follow(t)
-	advance := b.advance(t)
-	if data := b.record().Holders[0].Data; data != nil {
-		t.Errorf("the next turn has the data %q", data)
-	}
-	for _, w := range []clause.Write{early, late} {
-		if b.apply(w); b.record().Holders[0].Data != nil {
-			t.Errorf("a late request brings %q back", b.record().Holders[0].Data)
-		}
-	}
-	b.apply(b.hold.SetData([]byte("own")))
-	if e := b.apply(advance); e.Reply != machine.ReplyMade || string(b.record().Holders[0].Data) != "own" {
-		t.Errorf("a copy of ADVANCE is answered by %d, and leaves %q", e.Reply, b.record().Holders[0].Data)
-	}
-	if b.follow(t); b.hold.Open() {
-		t.Error("data leaves a transaction open")
-	}
-}
-
 // TestBlockOpen checks that a transaction of which a copy may be under way is open in later turns.
 func TestBlockOpen(t *testing.T) {
 	for state, open := range map[machine.TransactionState]bool{
@@ -163,25 +114,6 @@ func TestBlockResume(t *testing.T) {
 		}
 		if e.Record.Floor().Less(before) || !shared && e.Record.Floor() != n(6) {
 			t.Errorf("the floor goes from %s to %s", before, e.Record.Floor())
-		}
-	}
-}
-
-// TestRetake checks that a release takes tickets for callers of its client only if no other ticket is outstanding.
-func TestRetake(t *testing.T) {
-	for _, other := range []bool{false, true} {
-		b := newBlock(machine.Grant{})
-		if other {
-			b.apply(take(queue.Entry{ID: "other"}, false))
-		}
-		next := queue.Next{Entry: queue.Entry{ID: "next", Lease: queue.Lease{TTL: time.Minute}, Turns: 2}, Ticket: n(8), New: true}
-		e := b.apply(queue.Ending{ID: "me", Ticket: n(5), Turns: 3, Call: 1, Next: next}.Release(queue.FormPass, time.Time{}))
-		h, ok := e.Record.Mine("next")
-		if ok == other {
-			t.Errorf("with another ticket (%v), the record is %+v", other, e.Record)
-		}
-		if ok && (h.Ticket != n(8) || h.Last() != n(9) || e.Record.TicketNumber != n(9) || e.Record.Floor() != n(8)) {
-			t.Errorf("the record is %+v", e.Record)
 		}
 	}
 }
