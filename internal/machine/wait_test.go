@@ -76,110 +76,6 @@ func waitOf(cfg WaitConfig) *Wait {
 	return &Wait{Config: cfg}
 }
 
-// TestLife plays waits from their first event to their end.
-func TestLife(t *testing.T) {
-	reply := func(r Reply, rec queue.Record) Event { return Replied{r, rec} }
-	taken, open := read(7, 6, 0, held("other", 6)), read(7, 6, 0)
-	seen := func(rec queue.Record, rows ...queue.Waiter) Event {
-		return Seen{queue.Snapshot{Record: rec, Rows: rows, Whole: true, ReadAt: clock.now.Add(time.Second)}}
-	}
-	expired := clock
-	expired.left = 0
-	for name, test := range map[string]struct {
-		cfg    WaitConfig
-		clock  stopped
-		events []Event
-		want   []Doing
-		why    Why
-	}{
-		"IsGrantedByTAKE": {
-			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7)))},
-			want:   []Doing{Taking, Granted},
-		},
-		"IsGrantedByATAKEWhoseAnswerWasLost": {
-			events: []Event{Begin{}, reply(ReplyUnknown, queue.Record{}), Again{}, reply(ReplyRefused, recordOf(7, held("p-0", 7)))},
-			want:   []Doing{Taking, Pausing, Taking, Granted},
-		},
-		"WaitsAndClaims": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{}, seen(taken), Rested{}, Put{}, seen(open), reply(ReplyApplied, recordOf(7, held("p-1", 7)))},
-			want:   []Doing{Taking, Joining, Looking, Resting, Putting, Looking, Claiming, Granted},
-		},
-		"GuessesThatTheTurnHasEnded": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Rested{Guess: true}, reply(ReplyApplied, recordOf(7, held("p-1", 7)))},
-			want:   []Doing{Taking, Joining, Resting, Claiming, Granted},
-		},
-		"LooksForALostAnswerOfCLAIM": {
-			events: []Event{Begin{}, reply(ReplyApplied, open), Joined{Fresh: true}, reply(ReplyUnknown, queue.Record{}), Again{}, Put{}, seen(recordOf(7, held("p-1", 7)))},
-			want:   []Doing{Taking, Joining, Claiming, Pausing, Putting, Looking, Granted},
-		},
-		"EvictsAndClaims": {
-			clock:  expired,
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, reply(ReplyApplied, open), reply(ReplyApplied, recordOf(7, held("p-1", 7)))},
-			want:   []Doing{Taking, Joining, Evicting, Claiming, Granted},
-		},
-		"TakesANewTicketIfItWasOvertaken": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{}, seen(recordOf(8, held("other", 8))), Begin{}},
-			want:   []Doing{Taking, Joining, Looking, Ended, Taking},
-		},
-		"RemovesWhatItMayHaveLeft": {
-			events: []Event{Begin{}, reply(ReplyUnknown, queue.Record{}), GiveUp{}, reply(ReplyApplied, open)},
-			want:   []Doing{Taking, Pausing, Removing, Left},
-		},
-		"LeavesNothingIfAllWasAnswered": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{}, GiveUp{}},
-			want:   []Doing{Taking, Joining, Looking, Left},
-		},
-		"ConfirmsAGrantThatFailsClosed": {
-			cfg:    WaitConfig{FailClosed: true},
-			events: []Event{Begin{}, reply(ReplyApplied, recordOf(7, held("p-0", 7))), reply(ReplyUnknown, queue.Record{}), Again{}, reply(ReplyMade, recordOf(7, held("p-0", 7)))},
-			want:   []Doing{Taking, Confirming, Pausing, Confirming, Granted},
-		},
-		"IsBusyAtOnceIfTheCallerWillNotWait": {
-			cfg:    WaitConfig{NoWait: true},
-			events: []Event{Begin{}, reply(ReplyRefused, taken)},
-			want:   []Doing{Taking, Ended}, why: WhyBusy,
-		},
-		"EvictsForACallerThatWillNotWait": {
-			cfg: WaitConfig{NoWait: true}, clock: expired,
-			events: []Event{Begin{}, reply(ReplyRefused, taken), reply(ReplyApplied, open)},
-			want:   []Doing{Taking, Evicting, Taking},
-		},
-		"IsWorthlessAtTheFloor": {
-			cfg:    WaitConfig{Scope: ticket.ScopeTable},
-			events: []Event{Begin{num(7)}, reply(ReplyMade, inScope(recordOf(7, held("other", 7))))},
-			want:   []Doing{Entering, Ended}, why: WhyNewTicket,
-		},
-		"IsPassedTheLock": {
-			events: []Event{Begin{}, reply(ReplyApplied, taken), Joined{Fresh: true}, Passed{ReplyApplied, recordOf(7, held("p-n7", 7))}},
-			want:   []Doing{Taking, Joining, Resting, Granted},
-		},
-		"RemovesAGrantThatCameTooLate": {
-			clock:  stopped{now: clock.now, ended: true, left: time.Minute},
-			events: []Event{Begin{}, reply(ReplyApplied, read(7, 7, 0, held("p-0", 7))), reply(ReplyApplied, read(7, 7, 0)), reply(ReplyFailed, queue.Record{})},
-			want:   []Doing{Taking, Removing, Resetting, Ended}, why: WhyNewTicket,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if test.clock == (stopped{}) {
-				test.clock = clock
-			}
-			w := waitOf(test.cfg)
-			var got []Doing
-			var do Do
-			for _, e := range test.events {
-				if _, ok := e.(Passed); ok {
-					w.Passing(test.clock)
-				}
-				do = w.Step(test.clock, e)
-				got = append(got, do.State)
-			}
-			if !slices.Equal(got, test.want) || test.why != 0 && do.Why != test.why {
-				t.Errorf("it did %v, why %d; want %v, %d", got, do.Why, test.want, test.why)
-			}
-		})
-	}
-}
-
 // TestEveryReply checks that a wait goes on after each reply in each state that has a request, whatever the record shows.
 func TestEveryReply(t *testing.T) {
 	records := []queue.Record{{}, recordOf(6), recordOf(6, held("other", 6)), recordOf(7, held("p-0", 7)), recordOf(9)}
@@ -237,6 +133,17 @@ func TestEveryReply(t *testing.T) {
 		if !states[s] {
 			t.Errorf("it never gets to %v", s)
 		}
+	}
+}
+
+// TestGuess checks that a waiter which is next, and guesses that the turn has ended, claims without a look.
+func TestGuess(t *testing.T) {
+	w := waitOf(WaitConfig{})
+	w.Step(clock, Begin{})
+	w.Step(clock, Replied{ReplyApplied, read(7, 6, 0, held("other", 6))})
+	w.Step(clock, Joined{Fresh: true})
+	if do := w.Step(clock, Rested{Guess: true}); do.State != Claiming {
+		t.Errorf("it does %v", do.State)
 	}
 }
 
@@ -430,24 +337,6 @@ func TestSuspects(t *testing.T) {
 				if do = w.Step(clock, Seen{s}); do.State != Evicting || do.Holders[0].ID != "a-n7" {
 					t.Errorf("after another look it does %v", do.State)
 				}
-			}
-		})
-	}
-}
-
-func TestNext(t *testing.T) {
-	for name, test := range map[string]struct {
-		rec  queue.Record
-		want bool
-	}{
-		"RightAboveFloor":  {rec: recordOf(6), want: true},
-		"NotWithTicket":    {rec: recordOf(5)},
-		"NotAtFloor":       {rec: recordOf(7)},
-		"NotWithoutRecord": {rec: queue.Record{Granted: num(6)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := (&Wait{Ticket: num(7), Snapshot: queue.SnapshotOf(test.rec, clock.now)}).Next(); got != test.want {
-				t.Errorf("next is %v", got)
 			}
 		})
 	}
