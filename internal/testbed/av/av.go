@@ -1,11 +1,17 @@
-// Package av makes DynamoDB items and attribute values in few words, for tests.
+// Package av makes and prints DynamoDB items and attribute values in few words, for tests.
 package av
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
 // Item is an item, or the key of one.
@@ -38,4 +44,51 @@ func Without(m Item, name string) Item {
 	m = maps.Clone(m)
 	delete(m, name)
 	return m
+}
+
+// Print returns a value as text. Two values are the same to DynamoDB exactly if their texts are.
+func Print(v types.AttributeValue) string { return string(appendText(nil, v)) }
+
+func appendText(b []byte, v types.AttributeValue) []byte {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return strconv.AppendQuote(b, v.Value)
+	case *types.AttributeValueMemberN:
+		return append(b, plain(v.Value)...)
+	case *types.AttributeValueMemberB:
+		return base64.StdEncoding.AppendEncode(append(b, "base64 "...), v.Value)
+	case *types.AttributeValueMemberBOOL:
+		return strconv.AppendBool(b, v.Value)
+	case *types.AttributeValueMemberSS:
+		return fmt.Appendf(b, "%q", slices.Sorted(slices.Values(v.Value)))
+	case *types.AttributeValueMemberNS:
+		return fmt.Appendf(b, "%s", slices.Sorted(slices.Values(v.Value)))
+	case *types.AttributeValueMemberL:
+		b = append(b, '[')
+		for _, element := range v.Value {
+			b = append(appendText(b, element), ", "...)
+		}
+		return append(b, ']')
+	case *types.AttributeValueMemberM:
+		b = append(b, '{')
+		for i, name := range slices.Sorted(maps.Keys(v.Value)) {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			b = appendText(append(append(b, name...), ": "...), v.Value[name])
+		}
+		return append(b, '}')
+	}
+	return fmt.Appendf(b, "%#v", v)
+}
+
+// plain is a number in the form in which an engine prints it.
+func plain(number string) string {
+	if strings.Trim(number, "0123456789") == "" {
+		return number
+	}
+	if n, err := value.ParseNumber(number); err == nil {
+		return n.String()
+	}
+	return number
 }

@@ -2,12 +2,7 @@ package locktest
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -142,29 +137,8 @@ func EqualItems(t *testing.T, what string, got, want av.Item) {
 	}
 }
 
-// PlainItem returns an item as text, with what pointers point to.
-func PlainItem(i av.Item) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(i)) {
-		text := ""
-		switch v := i[name].(type) {
-		case *types.AttributeValueMemberM:
-			text = PlainItem(v.Value)
-		case *types.AttributeValueMemberS:
-			text = strconv.Quote(v.Value)
-		case *types.AttributeValueMemberN:
-			text = v.Value
-		case *types.AttributeValueMemberB:
-			text = strconv.QuoteToASCII(string(v.Value))
-		case *types.AttributeValueMemberBOOL:
-			text = strconv.FormatBool(v.Value)
-		default:
-			text = fmt.Sprintf("%#v", v)
-		}
-		parts = append(parts, name+": "+text)
-	}
-	return "{" + strings.Join(parts, ", ") + "}"
-}
+// PlainItem returns an item as text.
+func PlainItem(i av.Item) string { return av.Print(av.Object(i)) }
 
 // UpdatesOfItems limits a fault to the requests of UpdateAndRelease with [AddOne].
 func UpdatesOfItems(f queuelocktest.Fault) queuelocktest.Fault {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -128,7 +129,7 @@ func (c *change) result(w clause.Write) clause.Item {
 	w.If = nil
 	is, fate := w.Apply(c.q.Names(), c.before)
 	if fate == clause.Applied && w.Kind == clause.Update && c.before == nil {
-		is = with(is, c.q.Key(c.sk))
+		is = av.With(is, c.q.Key(c.sk))
 	}
 	return is
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded/value"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -144,7 +145,7 @@ func textOfExpressions(item clause.Item, condition, update string, names map[str
 			if name, ok := names[p]; ok {
 				return name
 			}
-			return text(values[p])
+			return av.Print(values[p])
 		})
 	}
 	put := ""
