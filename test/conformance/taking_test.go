@@ -6,8 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Two expressions in the manner of the lock's, for requests that arrive together. The lock's own writes are sent to each
-// engine by TestEngines of internal/testbed/conditions and internal/testbed/search.
+// Two expressions in the manner of the lock's, for requests that arrive together.
 const (
 	take = "SET servingAfter = if_not_exists(servingAfter, ticketNumber), granted = if_not_exists(granted, :zero), " +
 		"holders = if_not_exists(holders, :holders), ticketNumber = ticketNumber + :one"
