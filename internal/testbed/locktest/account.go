@@ -8,15 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 // Account returns the key of an item that tests write beside a lock.
 func Account() map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: "account-1"},
-		"sk": &types.AttributeValueMemberS{Value: "balance"},
-	}
+	return av.Item{"pk": av.Str("account-1"), "sk": av.Str("balance")}
 }
 
 // Deposit returns a write that adds one to the account if the condition holds.

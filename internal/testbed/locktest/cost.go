@@ -31,11 +31,6 @@ func SentNothing(t *testing.T, of interface{ Counts() queuelocktest.Counts }) {
 	}
 }
 
-// Plus returns a + b.
-func Plus(a, b queuelocktest.Tally) queuelocktest.Tally {
-	return queuelocktest.Tally{Sent: a.Sent + b.Sent, ReadUnits: a.ReadUnits + b.ReadUnits, WriteUnits: a.WriteUnits + b.WriteUnits}
-}
-
 // Sent counts the requests that f makes. It leaves out heartbeats, whose number
 // depends on how slow the engine is.
 func Sent(table *queuelocktest.Table, f func()) int {

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -84,13 +83,7 @@ func RowSortKey(n int) string { return "lock/" + ticket.FromUint64(uint64(n)).Pa
 // operator does.
 func OperatorTakes(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
-	if _, err := table.Client("operator").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: aws.String(table.Name()), Key: RecordKey(),
-		UpdateExpression:          aws.String("SET holders = :none"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	Evict(t, table, Order.Entity)
 }
 
 // Watched returns a table that is audited: a violation of the protocol fails the
@@ -115,8 +108,5 @@ func watched(t *testing.T, engine embedded.Config) *queuelocktest.Table {
 
 // RecordKey returns the key of the record of [Order]'s queue.
 func RecordKey() map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{
-		"pk": &types.AttributeValueMemberS{Value: Order.Entity},
-		"sk": &types.AttributeValueMemberS{Value: "lock/00000000000000000000000000000000000000"},
-	}
+	return av.Item{"pk": av.Str(Order.Entity), "sk": av.Str(RowSortKey(0))}
 }

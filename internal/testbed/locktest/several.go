@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
@@ -50,7 +51,7 @@ func QueueUpAll(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, 
 func NothingLeft(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
 	for _, item := range table.Items() {
-		sk := item["sk"].(*types.AttributeValueMemberS).Value
+		sk := av.Text(item["sk"])
 		holders, _ := item["holders"].(*types.AttributeValueMemberM)
 		if strings.Contains(sk, "/") && !strings.HasSuffix(sk, "/"+strings.Repeat("0", 38)) || holders != nil && len(holders.Value) > 0 {
 			t.Errorf("left behind: %v", item)
@@ -63,12 +64,14 @@ func Evict(t *testing.T, table *queuelocktest.Table, entity string) {
 	t.Helper()
 	db := table.Client("operator")
 	for _, item := range table.Items() {
-		holders, ok := item["holders"].(*types.AttributeValueMemberM)
-		if ok && item["pk"].(*types.AttributeValueMemberS).Value == entity {
-			clear(holders.Value)
-			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}); err != nil {
-				t.Fatal(err)
-			}
+		if item["holders"] == nil || av.Text(item["pk"]) != entity {
+			continue
+		}
+		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: aws.String(table.Name()), Key: av.Item{"pk": item["pk"], "sk": item["sk"]},
+			UpdateExpression: aws.String("SET holders = :none"), ExpressionAttributeValues: av.Item{":none": av.Object(nil)},
+		}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -77,7 +80,7 @@ func Evict(t *testing.T, table *queuelocktest.Table, entity string) {
 func Counters(table *queuelocktest.Table) []map[string]types.AttributeValue {
 	var found []map[string]types.AttributeValue
 	for _, item := range table.Items() {
-		if sk := item["sk"].(*types.AttributeValueMemberS).Value; !strings.Contains(sk, "/") {
+		if !strings.Contains(av.Text(item["sk"]), "/") {
 			found = append(found, item)
 		}
 	}
@@ -88,7 +91,7 @@ func Counters(table *queuelocktest.Table) []map[string]types.AttributeValue {
 func ForgetCounters(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client) {
 	t.Helper()
 	for _, item := range Counters(table) {
-		key := map[string]types.AttributeValue{"pk": item["pk"], "sk": item["sk"]}
+		key := av.Item{"pk": item["pk"], "sk": item["sk"]}
 		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
 			t.Fatal(err)
 		}
