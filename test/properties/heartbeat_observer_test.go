@@ -3,7 +3,6 @@ package properties_test
 import (
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 	"time"
 
@@ -377,23 +376,6 @@ func TestLongLeaseForgotten(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestConcurrentUse checks that an observer may be used by many goroutines at once.
-func TestConcurrentUse(t *testing.T) {
-	observer := heartbeat.NewObserver(new(heartbeat.Clock), false)
-	var wg sync.WaitGroup
-	for n := range 8 {
-		wg.Go(func() {
-			for i := range 500 {
-				at := epoch.Add(time.Duration(i) * time.Minute)
-				if left := observer.See(fmt.Sprint(n, "-", i%3), queue.Lease{Beat: int64(i), TTL: minute}, at); left != minute {
-					t.Errorf("a renewed lease has %v left", left)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // TestReturningBeat checks that a beat that returns does not count as unchanged. A row
