@@ -221,20 +221,6 @@ func TestSplitTransactions(t *testing.T) {
 		c.holds("update", item{"a": n(2)})
 	})
 
-	run("TransactionCommitsWithoutItsSender", func(c *splitCheck) {
-		ctx, cancel := context.WithTimeout(c.ctx, 1500*time.Millisecond)
-		defer cancel()
-		_, err := c.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: c.transaction()})
-		if !errors.Is(err, context.DeadlineExceeded) {
-			c.Errorf("the sender gave up, and got: %v", err)
-		}
-		c.holds("update", item{"a": n(2)})
-		c.holds("delete", item{"a": n(1)})
-		time.Sleep(2500 * time.Millisecond)
-		c.holds("delete", nil)
-		c.holds("put", item{"a": n(2)})
-	})
-
 	run("CancelledTransactionLocksNothing", func(c *splitCheck) {
 		c.cancelled(c.transact("token", append(c.transaction(), c.checkAction("none", "attribute_exists(pk)"))...))
 		for _, sk := range pending {
