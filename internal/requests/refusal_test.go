@@ -13,6 +13,7 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -24,16 +25,10 @@ func TestRefusals(t *testing.T) {
 	names := clause.Names{Key: "pk"}
 	entry := clause.Item{"owner": clause.String("o"), "beat": clause.Int(1), "ticket": clause.Int(1), "until": clause.Int(2000), "ttl": clause.Int(60_000)}
 	with := func(item clause.Item, name string, v types.AttributeValue) clause.Item {
-		changed := clause.Item{name: v}
-		for other, v := range item {
-			if other != name {
-				changed[other] = v
-			}
-		}
 		if v == nil {
-			delete(changed, name)
+			return av.Without(item, name)
 		}
-		return changed
+		return av.With(item, clause.Item{name: v})
 	}
 	record := func(holders clause.Item) clause.Item {
 		return clause.Item{
