@@ -46,6 +46,20 @@ func Without(m Item, name string) Item {
 	return m
 }
 
+// Strip returns a copy of m without the attributes of those names, at any depth of maps.
+func Strip(m Item, names ...string) Item {
+	rest := Item{}
+	for name, v := range m {
+		if inner, ok := v.(*types.AttributeValueMemberM); ok {
+			v = Object(Strip(inner.Value, names...))
+		}
+		if !slices.Contains(names, name) {
+			rest[name] = v
+		}
+	}
+	return rest
+}
+
 // Print returns a value as text. Two values are the same to DynamoDB exactly if their texts are.
 func Print(v types.AttributeValue) string { return string(appendText(nil, v)) }
 

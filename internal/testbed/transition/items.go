@@ -1,8 +1,6 @@
 package transition
 
 import (
-	"slices"
-
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
@@ -62,14 +60,5 @@ func textOf(item clause.Item) string {
 
 // timeless returns the item without times, at any depth.
 func timeless(item clause.Item) clause.Item {
-	rest := clause.Item{}
-	for name, v := range item {
-		if m, ok := v.(*types.AttributeValueMemberM); ok {
-			v = clause.Map(timeless(m.Value))
-		}
-		if !slices.Contains([]string{attr.Until, attr.Since, attr.CreatedAt, "expiresAt"}, name) {
-			rest[name] = v
-		}
-	}
-	return rest
+	return av.Strip(item, attr.Until, attr.Since, attr.CreatedAt, "expiresAt")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -111,14 +112,12 @@ func (s Suite) Run(t *testing.T) {
 // item must be what Apply says. It returns the fate.
 func Compare(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, pk string, w clause.Write, n clause.Names, item clause.Item) clause.Fate {
 	t.Helper()
-	key := clause.Item{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: "x"}}
+	key := clause.Item{"pk": av.Str(pk), "sk": av.Str("x")}
 	with := func(item clause.Item) clause.Item {
 		if item == nil {
 			return nil
 		}
-		whole := maps.Clone(item)
-		maps.Copy(whole, key)
-		return whole
+		return av.With(item, key)
 	}
 	before := with(item)
 	after, fate := w.Apply(n, before)
@@ -144,18 +143,7 @@ func Compare(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client,
 }
 
 // beatless returns the item without beats, at any depth. That one counts twice is harmless.
-func beatless(item clause.Item) clause.Item {
-	without := clause.Item{}
-	for name, v := range item {
-		if m, ok := v.(*types.AttributeValueMemberM); ok {
-			v = &types.AttributeValueMemberM{Value: beatless(m.Value)}
-		}
-		if name != "beat" {
-			without[name] = v
-		}
-	}
-	return without
-}
+func beatless(item clause.Item) clause.Item { return av.Strip(item, "beat") }
 
 // item draws an item, with a key; nil: none.
 func (s Suite) item(rnd *rand.Rand) clause.Item {
@@ -163,7 +151,7 @@ func (s Suite) item(rnd *rand.Rand) clause.Item {
 		return nil
 	}
 	item := s.Item(rnd)
-	item["pk"] = &types.AttributeValueMemberS{Value: "drawn"}
+	item["pk"] = av.Str("drawn")
 	return item
 }
 
@@ -185,10 +173,8 @@ func Send(t *testing.T, db *queuelocktest.Client, table string, key clause.Item,
 	}
 	switch w.Kind {
 	case clause.Put:
-		item := maps.Clone(w.Item)
-		maps.Copy(item, key)
 		_, err = db.PutItem(t.Context(), &dynamodb.PutItemInput{
-			TableName: &table, Item: item, ConditionExpression: e.Condition(),
+			TableName: &table, Item: av.With(w.Item, key), ConditionExpression: e.Condition(),
 			ExpressionAttributeNames: e.Names(), ExpressionAttributeValues: e.Values(),
 		})
 	case clause.Delete:
