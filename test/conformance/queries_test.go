@@ -32,6 +32,9 @@ func (c *check) tryQuery(sortCondition string, values item, in func(*dynamodb.Qu
 	return c.db.Query(c.ctx, input)
 }
 
+// rowKey returns the sort key of a ticket's row.
+func rowKey(ticket int) string { return fmt.Sprintf("lock/%038d", ticket) }
+
 // sortKeys returns the sort keys of the items, in order.
 func sortKeys(items []map[string]types.AttributeValue) []string {
 	var all []string
