@@ -21,6 +21,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -64,7 +65,7 @@ func TestEngineManyClients(t *testing.T) {
 			c, _ := locktest.Open(t, table, fmt.Sprint("client-", i), queuelock.Config{})
 			wg.Go(func() {
 				for range rounds {
-					locktest.Check(t, c.Do(t.Context(), locktest.Order, waitpolicy.For(time.Minute), func(_ context.Context, lock *queuelock.Lock) error {
+					err := c.Do(t.Context(), locktest.Order, waitpolicy.For(time.Minute), func(ctx context.Context, lock *queuelock.Lock) error {
 						mu.Lock()
 						holders++
 						if holders != 1 || !last.Less(lock.Ticket()) {
@@ -73,12 +74,21 @@ func TestEngineManyClients(t *testing.T) {
 						last = lock.Ticket()
 						turns++
 						mu.Unlock()
-						time.Sleep(2 * time.Millisecond) // a turn's work
+						timer := time.NewTimer(2 * time.Millisecond) // a turn's work
+						defer timer.Stop()
+						select {
+						case <-timer.C:
+						case <-ctx.Done():
+							t.Errorf("lost: %v", context.Cause(ctx))
+						}
 						mu.Lock()
 						holders--
 						mu.Unlock()
-						return lock.Err()
-					}))
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
 				}
 			})
 		}
@@ -240,6 +250,49 @@ func TestEngineItems(t *testing.T) {
 		}
 		if left := u.Get(av.With(key, av.Item{"id": av.Num("-0.5")})); len(left) != 0 {
 			t.Errorf("the deleted item is back: %v", left)
+		}
+	})
+}
+
+func TestEngineReadersAndPermits(t *testing.T) {
+	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, b := locktest.Two(t, table, locktest.Fast, "a", "b")
+		writer := locktest.Acquire(t, a, waitpolicy.NoWait)
+		waiting := locktest.LockBy(t, b, queuelock.Shared())
+		locktest.OK(t, writer.Downgrade(t.Context()))
+		reader := (<-waiting).Lock
+		if reader == nil || !reader.Shared() || reader.Ticket().Compare(writer.Ticket()) <= 0 {
+			t.Fatal("no reader has joined")
+		}
+		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a writer beside readers: %v", err)
+		}
+		if err := reader.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
+			t.Errorf("a fenced write of a reader: %v", err)
+		}
+		locktest.Release(t, writer)
+		locktest.Release(t, reader)
+		if err := reader.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
+			t.Errorf("after its release: %v", err)
+		}
+		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
+
+		permits := queuelock.Key{Entity: locktest.Order.Entity, Reason: "permits"}
+		var locks []*queuelock.Lock
+		for _, c := range []*queuelock.Client{a, b} {
+			lock := locktest.Must(c.Acquire(t.Context(), permits, waitpolicy.For(time.Minute), queuelock.Permits(2)))
+			locks = append(locks, lock)
+		}
+		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(2)); !errors.Is(err, queuelock.ErrNotAcquired) {
+			t.Errorf("a third of two: %v", err)
+		}
+		var mismatch *queue.MismatchError
+		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(3)); !errors.As(err, &mismatch) {
+			t.Errorf("another number: %v", err)
+		}
+		for _, lock := range locks {
+			locktest.Check(t, lock.Extend(t.Context()))
+			locktest.Release(t, lock)
 		}
 	})
 }
