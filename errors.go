@@ -25,8 +25,8 @@ var (
 	// Supersede ended the wait. *NotAcquiredError has the details.
 	ErrNotAcquired = errors.New("queuelock: lock not acquired")
 	// ErrUnavailable reports that the last request of Acquire failed, was throttled, or had no answer. It says
-	// nothing about the lock and never matches ErrNotAcquired. It also matches the context's error if that
-	// ended the wait. Try again later.
+	// nothing about the lock and never matches ErrNotAcquired, unless KeepPlace keeps a place. It also matches the
+	// context's error if that ended the wait. Try again later.
 	ErrUnavailable = errors.New("queuelock: the table is unavailable")
 	// ErrNoItem reports that the item for LockItem is missing, or was deleted during the wait. CreateItem creates it.
 	ErrNoItem = errors.New("queuelock: there is no such item")
@@ -67,7 +67,11 @@ type NotAcquiredError struct {
 	// NotBefore is the earliest time, on DynamoDB's clock, at which the queue may open because of HoldAtLeast or Every.
 	// Zero: it may open at any time.
 	NotBefore time.Time
-	Err       error // the context's, if that ended the wait
+	// Handle is that of the place that KeepPlace keeps, for Client.Resume, or nil. The place stays until KeptUntil, on the
+	// clock of this host, or for longer if the last request was not answered. Zero: that is not known.
+	Handle    *Handle
+	KeptUntil time.Time
+	Err       error // the context's, or ErrClosed, or why the table did not answer, if that ended the wait
 	Blocked   error // a *queue.MalformedError about a row ahead or a holder's entry, or nil
 }
 
@@ -109,6 +113,9 @@ func (e *NotAcquiredError) Error() string {
 	}
 	if !e.Own.IsZero() {
 		s += fmt.Sprintf(", this client itself holds ticket %s", e.Own)
+	}
+	if e.Handle != nil {
+		s += fmt.Sprintf(", ticket %s keeps its place", e.Handle.Ticket) + quote.Until(e.KeptUntil)
 	}
 	return s + text(", behind a ", e.Blocked) + text(": ", e.Err)
 }
@@ -254,6 +261,24 @@ func (c *Client) acquireError(ctx context.Context, cfg *settings, err error, las
 	case latest:
 		e.Policy, e.SupersededBy = ErrSuperseded, refused.By
 	}
+	return e
+}
+
+// keeps adds the place that is kept to the error of a wait. What could not be resumed now is as it was.
+func (s *settings) keeps(err error, kept *play.Kept) error {
+	e, ok := err.(*NotAcquiredError)
+	if kept == nil && s.keep != nil && s.resume != nil &&
+		(ok && e.Policy == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrClosed)) {
+		kept = &play.Kept{Handle: *s.resume}
+	}
+	if kept == nil {
+		return err
+	}
+	if !ok {
+		e = &NotAcquiredError{Key: keyOf(s.queue), Waited: time.Since(s.begun), Err: err}
+	}
+	h := newHandle(e.Key, s.mode, kept.Handle)
+	e.Handle, e.KeptUntil = &h, kept.Until
 	return e
 }
 

@@ -62,3 +62,52 @@ func ExampleLock_Handle() {
 	// released: true
 	// released twice: false
 }
+
+// oneSlice waits in a place, or takes one. It returns the lock, or the place that is kept: save it for the next slice.
+func oneSlice(ctx context.Context, locks *queuelock.Client, order queuelock.Key, place *queuelock.Handle) (
+	lock *queuelock.Lock, kept *queuelock.Handle, err error) {
+	wait, keep := waitpolicy.For(9*time.Minute), queuelock.KeepPlace(5*time.Minute)
+	if place == nil {
+		lock, err = locks.Acquire(ctx, order, wait, keep)
+	} else {
+		lock, err = locks.Resume(ctx, *place, wait, keep)
+	}
+	if ended, ok := errors.AsType[*queuelock.NotAcquiredError](err); ok && ended.Handle != nil {
+		return nil, ended.Handle, nil
+	}
+	return lock, nil, err
+}
+
+// A caller that may wait only for some time keeps its place, and gets its turn in the order of the queue.
+func ExampleKeepPlace() {
+	ctx := context.Background()
+	db := locktest.Memory()
+	other, closeOther := client(db, "other", time.Minute)
+	defer closeOther()
+	first, closeFirst := client(db, "first slice", time.Minute)
+	order := queuelock.Key{Entity: "order-7"}
+	held, err := other.Acquire(ctx, order, waitpolicy.NoWait)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	_, place, err := oneSlice(short, first, order, nil)
+	closeFirst()
+	fmt.Println("a place is kept:", place != nil, err)
+	_ = held.Release(ctx)
+	second, closeSecond := client(db, "second slice", time.Minute)
+	defer closeSecond()
+	lock, _, err := oneSlice(ctx, second, order, place)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("served with its ticket:", lock.Ticket() == place.Ticket)
+	_ = lock.Release(ctx)
+	// Output:
+	// a place is kept: true <nil>
+	// served with its ticket: true
+}

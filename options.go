@@ -71,8 +71,9 @@ type special struct {
 	closes                 bool // HoldAtLeast or Every was given
 	failClosed, createItem bool
 	noHeartbeat            bool
-	maxWaiters             *int         // nil: no limit
-	supersede              *superseding // nil: none
+	keep                   *time.Duration // nil: no place is kept
+	maxWaiters             *int           // nil: no limit
+	supersede              *superseding   // nil: none
 	warnings               []warning
 	progress               func(Progress)
 	placed                 func(Handle)
@@ -160,9 +161,24 @@ func CreateItem() Option { return itemOption(func(s *settings) { s.createItem = 
 // it, so f must not call Close. A panic of f ends the wait and continues in the caller of Acquire.
 func OnProgress(f func(Progress)) Option { return itemOption(func(s *settings) { s.progress = f }) }
 
-// OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume. Acquire enters the
-// queue after f has returned. Resume does not wait for f. If the lock is idle, f is not called: save
-// Lock.Handle instead. The other rules of OnProgress apply.
+// The bounds of KeepPlace.
+const (
+	minKeep = 15 * time.Second
+	maxKeep = 24 * time.Hour
+)
+
+// KeepPlace keeps the place in the queue for d, 15 s to 24 h, if the wait or ctx ends before the lock is granted: for a
+// caller that may wait only for some minutes at a time. [*NotAcquiredError] has the [Handle], by which [Client.Resume]
+// goes on with the same ticket, in any process. [Client.Leave] gives the place up. A lock that was granted as the wait ended is
+// returned, also if ctx has ended.
+//
+// Once the place is next, the others wait for it until d is over, and then pass it as that of a crashed waiter. MaxWaiters
+// and Supersede count it as a waiter. NoWait and FailClosed exclude it.
+func KeepPlace(d time.Duration) AcquireOption { return option(func(s *settings) { s.keep = &d }) }
+
+// OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume. Acquire and Resume enter
+// the queue after f has returned. If the lock is idle, f is not called: save Lock.Handle instead. The other rules of
+// OnProgress apply.
 func OnHandle(f func(Handle)) AcquireOption { return option(func(s *settings) { s.placed = f }) }
 
 // OnExpiring calls f when Lock.Remaining falls to margin, because renewals failed or the process was paused.
@@ -244,6 +260,12 @@ func (s *settings) validEnd() error {
 			"a lock without a lease learns of an eviction by its heartbeats")
 	case s.failClosed && s.delay > 0:
 		return errors.New("FailClosed and LockDelay cannot be combined: a lock without a lease is not lost by itself")
+	case s.keep != nil && (*s.keep < minKeep || *s.keep > maxKeep):
+		return fmt.Errorf("KeepPlace(%v): between %v and %v are possible", *s.keep, minKeep, maxKeep)
+	case s.keep != nil && s.wait.IsNoWait():
+		return errors.New("KeepPlace and NoWait cannot be combined: who does not wait has no place")
+	case s.keep != nil && s.failClosed:
+		return errors.New("KeepPlace and FailClosed cannot be combined: a lock without a lease is not resumed")
 	case s.failClosed && s.resume != nil:
 		return errors.New("Resume and FailClosed cannot be combined: a lock without a lease is not resumed")
 	}
@@ -332,6 +354,9 @@ func (s *settings) fill(k *member.Kind) {
 	k.TTL, k.Margin, k.Interval, k.RowTTL = s.TTL, heartbeat.Margin(s.TTL), s.HeartbeatInterval, s.WaiterTTL
 	k.Delay, k.AtLeast, k.FailClosed, k.Resume, k.Wanted = s.delay, s.atLeast, s.failClosed, s.resume, s.wanted
 	k.Scope, k.Home, k.Create, k.Saves = s.Scope, s.queue.Home != nil, s.createItem, s.placed != nil
+	if s.keep != nil && !k.NoWait {
+		k.Keep = *s.keep
+	}
 	k.Whole = s.noHeartbeat || s.ownTTL && s.WaiterTTL > s.TTL ||
 		slices.ContainsFunc(s.warnings, func(w warning) bool { return w.margin > s.WaiterTTL/16 })
 	if s.noHeartbeat {

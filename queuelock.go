@@ -277,13 +277,14 @@ func (m *acquiring) played(turn *play.Lock, err error) (*Lock, error) {
 		if orphan := w.Orphan(); orphan != nil {
 			err = errors.Join(err, &UnreleasedError{Key: keyOf(m.cfg.queue), Ticket: orphan.Ticket, Err: orphan.Err})
 		}
-		return m.concluded(nil, w.Tried(), err)
+		return m.concluded(nil, w.Tried(), m.cfg.keeps(err, w.Kept()))
 	}
 	if m.cfg.resume != nil {
 		m.cfg.mode = turn.Mode() // as the record says
 	}
 	c.granted(ctx, m.cfg, turn.Ticket(), turn.Handover())
-	if failed := m.callbacks.Close(); failed || c.over(ctx) != nil { // served while the caller gave up: give it back
+	// served while the caller gave up: give it back
+	if failed := m.callbacks.Close(); failed || c.over(ctx) != nil && (m.cfg.keep == nil || c.over(c.ctx) != nil) {
 		last.Serving = nil
 		err = c.acquireError(ctx, m.cfg, ctx.Err(), last)
 		if end := turn.GiveBack(ctx); !turn.Final() {

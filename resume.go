@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/queuelock/queuelock/internal/requests"
+	"github.com/queuelock/queuelock/internal/table"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -23,6 +25,8 @@ type Handle struct {
 	Permits int  `json:"permits,omitempty"`
 	// Held says that it is of a lock, which is resumed as long as it is held.
 	Held bool `json:"held,omitempty"`
+	// From are the IDs before, separated by commas, of a Resume whose first request may not have been applied.
+	From string `json:"from,omitempty"`
 }
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
@@ -31,7 +35,20 @@ func (l *Lock) Handle() Handle {
 }
 
 func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
-	return Handle{Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits, Held: h.Held}
+	return Handle{
+		Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits, Held: h.Held, From: h.From,
+	}
+}
+
+func (h Handle) check(call string) error {
+	if h.ID == "" || h.Ticket.IsZero() {
+		return fmt.Errorf("queuelock: %s: the handle is empty: save that of Lock.Handle, OnHandle or NotAcquiredError", call)
+	}
+	return nil
+}
+
+func (h Handle) named() queue.Handle {
+	return queue.Handle{ID: h.ID, Ticket: h.Ticket, Held: h.Held, From: h.From}
 }
 
 // Resume continues where a process that has ended left off: it returns the lock of the handle with its ticket
@@ -43,8 +60,8 @@ func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
 // WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and [ErrGone] if the
 // lock or the place has ended. A failed Resume gives the lock back, or leaves it to its lease.
 func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opts ...AcquireOption) (*Lock, error) {
-	if h.ID == "" || h.Ticket.IsZero() {
-		return nil, errors.New("queuelock: Resume: the handle is empty: save that of Lock.Handle, or of OnHandle")
+	if err := h.check("Resume"); err != nil {
+		return nil, err
 	}
 	mode := queue.Mode{Shared: h.Shared, Permits: h.Permits}
 	if given := with(c, opts).mode; given != (queue.Mode{}) && given != mode {
@@ -53,8 +70,42 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 	}
 	return c.Acquire(ctx, h.Key, wait, append(slices.Clip(opts), option(func(s *settings) {
 		s.mode = mode
-		s.resume = &queue.Handle{ID: h.ID, Ticket: h.Ticket, Held: h.Held}
+		named := h.named()
+		s.resume = &named
 	}))...)
+}
+
+// Leave gives up the place of a handle, or releases its lock if it was granted meanwhile. A process that waits with it goes
+// on with a new row. Leave makes up to four requests, and may be repeated. Returns nil if the place has ended before,
+// [ErrGone] if the lock of a handle that is Held has, and Resume's other errors.
+func (c *Client) Leave(ctx context.Context, h Handle) error {
+	if err := h.check("Leave"); err != nil {
+		return err
+	}
+	place := !h.Held
+	if place {
+		ctx, q, end, err := c.enter(ctx, h.Key)
+		if err != nil {
+			return err
+		}
+		defer end()
+		err = table.Retryable.Within(minRetryTimeout).Do(ctx, func(ctx context.Context) error {
+			_, _, err := requests.SendRow(ctx, q, h.Ticket, queue.Quit(h.named()))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("queuelock: leave %s: %w", h.Key, err)
+		}
+	}
+	h.Held = true // a place that is left is not put again
+	lock, err := c.Resume(ctx, h, waitpolicy.NoWait)
+	switch {
+	case err == nil:
+		return lock.Release(ctx)
+	case place && errors.Is(err, ErrGone):
+		return nil
+	}
+	return err
 }
 
 // modeOptions names the options of the mode.

@@ -50,6 +50,7 @@ func (w Waiter) Item(q Items) clause.Item {
 	if w.Group != "" {
 		item[attr.Group] = clause.String(w.Group)
 	}
+	clause.SetTime(item, attr.Kept, w.KeptSince)
 	if w.MaxWaiters > 0 {
 		item[attr.MaxWaiters] = clause.Int(int64(w.MaxWaiters))
 	}
@@ -92,6 +93,8 @@ func DecodeRow(q Items, item clause.Item) Waiter {
 		if limit, ok := display.OptionalInt(attr.MaxWaiters); ok && limit <= MaxWaiters {
 			row.MaxWaiters = int(max(0, limit))
 		}
+		display = clause.Reader{Item: item}
+		row.KeptSince = display.OptionalTime(attr.Kept)
 	}
 	if r.Err != nil {
 		row.Problem, row.Lease = r.Err, Lease{TTL: malformedLease}

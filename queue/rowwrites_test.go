@@ -38,8 +38,8 @@ func TestRowWrites(t *testing.T) {
 		Names: clause.Names{Key: "pk", Expires: "expiresAt"},
 		Item:  item,
 		Write: map[string]func(*rand.Rand) clause.Write{
-			"ENQUEUE": func(r *rand.Rand) clause.Write { return queue.Enqueue(own(r), "") },
-			"RESUME":  func(r *rand.Rand) clause.Write { return queue.Enqueue(own(r), "a") },
+			"ENQUEUE": func(r *rand.Rand) clause.Write { return queue.Enqueue(own(r), nil) },
+			"RESUME":  func(r *rand.Rand) clause.Write { return queue.Enqueue(own(r), []string{"a"}) },
 			"HEARTBEAT": func(r *rand.Rand) clause.Write {
 				return queue.Waiter{ID: id(r)}.Renew([]time.Time{{}, until(r)}[r.IntN(2)], time.UnixMilli(9))
 			},
@@ -60,13 +60,13 @@ func TestRowRefusals(t *testing.T) {
 		item  clause.Item // that refuses it; nil: there is none
 		want  clause.Refusal
 	}{
-		"ENQUEUE/of its own":               {queue.Enqueue(row("a-0"), ""), row("a-0"), clause.Made},
-		"ENQUEUE/of an earlier attempt":    {queue.Enqueue(row("a-1"), "", "a-0"), row("a-0"), clause.Made},
-		"ENQUEUE/of another":               {queue.Enqueue(row("a-0"), ""), row("b-0"), clause.Lost},
-		"ENQUEUE/without an id":            {queue.Enqueue(row("a-0"), "", ""), row(""), clause.Lost},
-		"ENQUEUE/no row":                   {queue.Enqueue(row("a-0"), ""), nil, clause.Contradicted},
-		"RESUME/of its own":                {queue.Enqueue(row("b-0"), "a"), row("b-0"), clause.Made},
-		"RESUME/of another process":        {queue.Enqueue(row("b-0"), "a"), row("c-0"), clause.Lost},
+		"ENQUEUE/of its own":               {queue.Enqueue(row("a-0"), nil), row("a-0"), clause.Made},
+		"ENQUEUE/of an earlier attempt":    {queue.Enqueue(row("a-1"), nil, "a-0"), row("a-0"), clause.Made},
+		"ENQUEUE/of another":               {queue.Enqueue(row("a-0"), nil), row("b-0"), clause.Lost},
+		"ENQUEUE/without an id":            {queue.Enqueue(row("a-0"), nil, ""), row(""), clause.Lost},
+		"ENQUEUE/no row":                   {queue.Enqueue(row("a-0"), nil), nil, clause.Contradicted},
+		"RESUME/of its own":                {queue.Enqueue(row("b-0"), []string{"a"}), row("b-0"), clause.Made},
+		"RESUME/of another process":        {queue.Enqueue(row("b-0"), []string{"a"}), row("c-0"), clause.Lost},
 		"HEARTBEAT/a later one came first": {queue.Waiter{ID: "a-0"}.Renew(early, time.UnixMilli(9)), row("a-0"), clause.Made},
 		"HEARTBEAT/of another":             {queue.Waiter{ID: "a-0"}.Renew(late, time.UnixMilli(9)), row("b-0"), clause.Lost},
 		"HEARTBEAT/swept":                  {queue.Waiter{ID: "a-0"}.Renew(late, time.UnixMilli(9)), nil, clause.Lost},

@@ -3,6 +3,7 @@ package queue
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -192,6 +193,8 @@ type Waiter struct {
 	// Group is that of Supersede, and MaxWaiters the limit of that option; empty and zero if it was not given.
 	Group      string
 	MaxWaiters int
+	// KeptSince is since when the place is kept and no process waits in it, on the clock of CreatedAt; zero if one does.
+	KeptSince time.Time
 	// Problem says what is wrong with the row if another program wrote it. Then Lease is the minute for which others wait,
 	// and Ticket is zero if the sort key is malformed.
 	Problem error
@@ -211,4 +214,29 @@ type Handle struct {
 	ID     string // prefix of all its ids
 	Ticket ticket.Number
 	Held   bool // it is of a lock that was granted: no place is left. Its ticket may be above the floor, in a block
+	// From are the IDs of the handles that it continues, the latest first and separated by commas, if what they name may
+	// still have one of them: the process may end before its first request is applied.
+	From string
+}
+
+// maxFrom bounds the IDs of From: so many processes may end one after the other before any request of theirs is applied.
+const maxFrom = 8
+
+// Next returns the handle of the process that continues it, with another ID.
+func (h Handle) Next(id string) Handle {
+	ids := h.IDs()
+	return Handle{ID: id, Ticket: h.Ticket, Held: h.Held, From: strings.Join(ids[:min(len(ids), maxFrom)], ",")}
+}
+
+// IDs returns the IDs that what it names may have.
+func (h Handle) IDs() []string {
+	if h.From == "" {
+		return []string{h.ID}
+	}
+	return append([]string{h.ID}, strings.Split(h.From, ",")...)
+}
+
+// Names reports whether an id of an entry is of what the handle names.
+func (h Handle) Names(id string) bool {
+	return slices.ContainsFunc(h.IDs(), func(own string) bool { return strings.HasPrefix(id, own+"-") })
 }

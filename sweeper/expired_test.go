@@ -41,7 +41,7 @@ func row(i int, until time.Time) queue.Waiter {
 
 func enqueue(t testing.TB, q table.Queue, r queue.Waiter) {
 	t.Helper()
-	if _, _, err := requests.SendRow(t.Context(), q, r.Ticket, queue.Enqueue(r.Item(q.Items), "")); err != nil {
+	if _, _, err := requests.SendRow(t.Context(), q, r.Ticket, queue.Enqueue(r.Item(q.Items), nil)); err != nil {
 		t.Fatal(err)
 	}
 }

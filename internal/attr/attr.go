@@ -42,6 +42,7 @@ const (
 	// row and entry, S: where its waiter or holder can be rung, see package wake; absent if it cannot
 	Bell       = "bell"
 	Group      = "group"      // row and entry, S: of the waiters of which the latest stays; absent if none is superseded
+	Kept       = "kept"       // row, N: since when its place is kept and no process waits in it, ms; absent if one does
 	MaxWaiters = "maxWaiters" // row, N: the limit of its waiter, for display; absent if it has none
 	Mode       = "mode"       // row, and entry of a shared holder, S
 	CreatedAt  = "createdAt"  // row, N: ms on DynamoDB's clock, or the host's if unknown
@@ -73,7 +74,7 @@ var record = []string{
 var reserved = append(slices.Clone(record),
 	Made, Call, At, Beat, Until, TTL, Since, Owner, Ticket,
 	Data, DataSet, ID, Mode, CreatedAt, Delay, FailClosed,
-	Named, EntryID, Turns, Reached, Bell, Value, Group, MaxWaiters,
+	Named, EntryID, Turns, Reached, Bell, Value, Group, Kept, MaxWaiters,
 	AtLeast, Closed, Revoked, By, Why, Deadline)
 
 // Record are those of the serving record, without a prefix.

@@ -16,13 +16,15 @@ import (
 //	   └──────────┴──────────┘                           └── from any, after PlaceLeave
 //	   it failed, or had no answer; its lease has ended, or it was swept
 //
+//	absent, there ──► keeping ──► gone, after PlaceStay: the row stays in the table
+//
 // It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is
 // unanswered. Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
 type Place struct {
 	Row    queue.Waiter // as it was put last; with the id that is in the table, once that is known
 	items  *queue.Items
-	prefix string // of the row's ids
-	from   string // prefix of the id of the row that is resumed; empty after that
+	prefix string   // of the row's ids
+	from   []string // prefixes of the id of the row that is resumed; none after that
 
 	state     placeState
 	ids       []string   // of ENQUEUEs, the last maxRowIDs; all but the last may arrive late
@@ -35,6 +37,10 @@ type Place struct {
 	below     bool       // see Below
 	held      bool       // see Hold
 	withdrawn bool       // the row is to be deleted
+	keeps     bool       // the row is to stay in the table, with the lease of kept
+	kept      PlaceEvent
+	stays     bool // it may be there, for a process that resumes the place
+	sure      bool // it is, with that lease
 }
 
 type placeState uint8
@@ -44,7 +50,8 @@ const (
 	rowPutting
 	rowThere
 	rowRenewing
-	rowFailed // it cannot be put
+	rowFailed  // it cannot be put
+	rowKeeping // its last lease is written, or it is put with that
 	rowDeleting
 	rowGone
 )
@@ -55,17 +62,17 @@ type leaseEnd struct{ until, sent time.Time }
 // maxRowIDs bounds the ids of a row. Older ones count as those of another, but for that of the row in the table.
 const maxRowIDs = 40
 
-// NewPlace returns the machine of a row with ids of that prefix. from is empty, or the prefix of the ids of a row to
-// replace.
-func NewPlace(items *queue.Items, row queue.Waiter, prefix, from string) Place {
+// NewPlace returns the machine of a row with ids of that prefix. from are the prefixes that the id of a row to replace may
+// have; none: there is no such row.
+func NewPlace(items *queue.Items, row queue.Waiter, prefix string, from []string) Place {
 	return Place{Row: row, items: items, prefix: prefix, from: from}
 }
 
 // PlaceEvent is what has happened to a row.
 type PlaceEvent struct {
 	Is PlaceEventKind
-	// With PlacePut and PlaceRenew: the lease that begins or goes on with a request sent now, and the host's time. Of a
-	// lease that goes on, the end counts.
+	// With PlacePut, PlaceRenew and PlaceStay: the lease that begins or goes on with a request sent now, and the host's
+	// time. Of a lease that goes on, the end counts.
 	Lease           queue.Lease
 	CreatedAt, Sent time.Time
 	Reply           Reply  // with PlaceReply: to the request under way
@@ -85,6 +92,7 @@ const (
 	PlaceReply // a request was answered, or will not be
 	PlaceEnd   // the caller waits no longer: PlaceLeave, unless the row is held
 	PlaceLeave // the row is not needed any more
+	PlaceStay  // the caller waits no longer, and the row stays: no renewal follows
 )
 
 // PlaceTodo is what to do next with a row.
@@ -115,13 +123,16 @@ func (p *Place) Step(e PlaceEvent) PlaceTodo {
 	case e.Is == PlaceReply:
 		return p.answered(e)
 	case e.Is == PlaceLeave, e.Is == PlaceEnd && !p.held:
-		p.withdrawn = true
+		p.keeps, p.withdrawn = false, true
 		return p.leave()
+	case e.Is == PlaceStay && !p.withdrawn && !p.keeps:
+		p.keeps, p.kept = true, e
+		return p.keep()
 	case e.Is == PlacePut && p.state == rowAbsent:
 		if p.swept && p.below {
 			return p.leave()
 		}
-		return p.put(e)
+		return p.put(rowPutting, e)
 	case e.Is == PlaceRenew && p.state == rowThere:
 		p.state = rowRenewing
 		p.writes(e.Lease.Until, e.Sent)
@@ -137,8 +148,8 @@ func (p *Place) Step(e PlaceEvent) PlaceTodo {
 }
 
 // put sends ENQUEUE with a new id.
-func (p *Place) put(e PlaceEvent) PlaceTodo {
-	p.state, p.swept = rowPutting, false
+func (p *Place) put(as placeState, e PlaceEvent) PlaceTodo {
+	p.state, p.swept = as, false
 	p.Row.ID = fmt.Sprintf("%s-r%d-%s", p.prefix, p.puts, p.Row.Ticket)
 	p.Row.Lease, p.Row.CreatedAt = e.Lease, e.CreatedAt
 	p.puts++
@@ -166,6 +177,10 @@ func (p *Place) answered(e PlaceEvent) PlaceTodo {
 	case before == rowDeleting:
 		p.state = rowGone
 		return PlaceTodo{Do: PlaceOver}
+	case before == rowKeeping && !p.keeps:
+		p.state, p.unsure = rowThere, true
+	case before == rowKeeping:
+		return p.keepAnswered(e)
 	case before == rowPutting && lost: // another row has the ticket
 		p.state, do = rowFailed, PlaceTodo{Do: PlaceFail}
 	case before == rowPutting && e.Reply > ReplyMade:
@@ -175,24 +190,27 @@ func (p *Place) answered(e PlaceEvent) PlaceTodo {
 		if e.Reply == ReplyMade {
 			p.Row.ID = e.ID
 		}
-		p.state, p.inserted, p.from, p.there = rowThere, true, "", p.Row.ID
+		p.state, p.inserted, p.from, p.there = rowThere, true, nil, p.Row.ID
 	case before == rowRenewing: // PlaceLost follows if it is lost
 		if p.state, p.swept = rowThere, lost; lost {
 			p.there = ""
 		}
 	}
-	if p.withdrawn {
-		first := do.First
+	first := do.First
+	switch {
+	case p.keeps:
+		do = p.keep()
+	case p.withdrawn:
 		do = p.leave()
-		do.First = first
 	}
+	do.First = first
 	return do
 }
 
 // leave deletes the row with any of its ids, once no other request is under way.
 func (p *Place) leave() PlaceTodo {
 	switch p.state {
-	case rowPutting, rowRenewing, rowDeleting, rowGone:
+	case rowPutting, rowRenewing, rowKeeping, rowDeleting, rowGone:
 		return PlaceTodo{}
 	}
 	if len(p.ids) == 0 || p.swept && !p.unsure {
@@ -202,6 +220,47 @@ func (p *Place) leave() PlaceTodo {
 	p.state = rowDeleting
 	return PlaceTodo{Do: PlaceSend, Write: queue.Leave(p.ids...)}
 }
+
+// keep writes the last lease of the row, once no other request is under way. One that is missing is put with it, unless
+// its ticket is worth nothing.
+func (p *Place) keep() PlaceTodo {
+	switch e := p.kept; {
+	case p.state == rowThere:
+		p.state = rowKeeping
+		return PlaceTodo{Do: PlaceSend, Write: p.Row.Keep(e.Lease, e.CreatedAt)}
+	case p.state == rowFailed, p.state == rowAbsent && (p.below || !p.Row.KeptSince.IsZero()):
+		p.keeps, p.withdrawn = false, true
+		return p.leave()
+	case p.state == rowAbsent:
+		if p.Row.KeptSince = e.CreatedAt; !p.Row.CreatedAt.IsZero() {
+			e.CreatedAt = p.Row.CreatedAt
+		}
+		return p.put(rowKeeping, e)
+	}
+	return PlaceTodo{}
+}
+
+// keepAnswered is what the answer to the last lease means. Without one the row may have the lease before.
+func (p *Place) keepAnswered(e PlaceEvent) PlaceTodo {
+	switch r := e.Reply; {
+	case r == ReplyMade && e.ID != p.Row.ID: // by an ENQUEUE before, with the lease of that
+		p.state, p.Row.ID = rowThere, e.ID
+		return p.keep()
+	case r < ReplyFailed && r != ReplyApplied && r != ReplyMade: // it was swept, or is of another
+		p.state, p.there = rowAbsent, ""
+		return p.keep()
+	default:
+		p.state, p.stays, p.sure = rowGone, true, r < ReplyFailed
+		return PlaceTodo{Do: PlaceOver}
+	}
+}
+
+// Keeps reports whether the row is to stay, or does.
+func (p *Place) Keeps() bool { return p.keeps }
+
+// Stays reports whether the row is left in the table for a process that resumes the place, and whether it surely has the
+// last lease.
+func (p *Place) Stays() (stays, sure bool) { return p.stays, p.sure }
 
 // writes remembers the end of a lease that is written, and drops those that are over.
 func (p *Place) writes(until, sent time.Time) {

@@ -25,6 +25,7 @@ type walk struct {
 	clock    int            // writes so far: each has another time and end
 	sent     map[int64]time.Time
 	withdraw bool // as the driver has asked
+	stay     bool // the same
 	held     bool
 	renewed  int
 	came     bool // late
@@ -45,7 +46,7 @@ func (w *walk) fork(event string) *walk {
 // key names the state, without the story.
 func (w *walk) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.held, w.renewed, w.came, w.puts, text(w.item, attr.ID), w.clock, w.Row.ID)
+	fmt.Fprint(&b, w.state, w.ids, w.inserted, w.unsure, w.swept, w.below, w.Place.held, w.withdrawn, w.there, w.todo, w.withdraw, w.stay, w.keeps, w.stays, w.sure, w.held, w.renewed, w.came, w.puts, text(w.item, attr.ID), w.clock, w.Row.ID)
 	for _, l := range w.late {
 		fmt.Fprint(&b, l.Kind, text(l.Item, attr.ID))
 	}
@@ -76,14 +77,14 @@ func TestPlace(t *testing.T) {
 			t.Fatalf("%s: %s", w.story, fmt.Sprintf(format, args...))
 		}
 		id, over := text(w.item, attr.ID), w.state == rowGone
-		if w.item != nil && mine(id) && !over {
+		if w.item != nil && mine(id) && !over && !w.stay {
 			until := clause.Reader{Item: w.item}
 			end := until.OptionalTime(attr.Until)
 			if at, known := w.Sent(end); !known || !at.Equal(w.sent[end.UnixMilli()]) {
 				wrong("the lease to %v was written at %v, known %v, %v", end, w.sent[end.UnixMilli()], known, at)
 			}
 		}
-		if w.withdraw && w.send == nil && !over {
+		if (w.withdraw || w.stay) && w.send == nil && !over {
 			wrong("the waiter has left, and nothing follows")
 		}
 		if w.send == nil && !w.withdraw && !over && w.state != rowThere && w.state != rowFailed && w.todo != PlaceAgain && w.todo != PlaceRetry {
@@ -99,7 +100,7 @@ func TestPlace(t *testing.T) {
 			return
 		}
 		took := func(n *walk, e PlaceEvent) {
-			if e.Is == PlacePut || e.Is == PlaceRenew {
+			if e.Is == PlacePut || e.Is == PlaceRenew || e.Is == PlaceStay {
 				n.clock++
 				e.Sent = begin.Add(time.Duration(n.clock) * time.Second)
 				e.Lease.TTL, e.Lease.Until, e.CreatedAt = time.Hour, e.Sent.Add(time.Hour), e.Sent
@@ -134,7 +135,7 @@ func TestPlace(t *testing.T) {
 					}
 					n.sent[e.Lease.Until.UnixMilli()] = e.Sent
 				case clause.Delete:
-					if !n.withdraw && !(n.swept && n.below) {
+					if !n.withdraw && !n.stay && !(n.swept && n.below) {
 						t.Fatalf("%s: deletes the row of a waiter that has not left", n.story)
 					}
 					for _, may := range append(slices.Clone(n.late), clause.Write{Item: n.item}) {
@@ -145,8 +146,18 @@ func TestPlace(t *testing.T) {
 				}
 			}
 			if todo.Do == PlaceOver {
-				if id := text(n.item, attr.ID); mine(id) && e.Reply != ReplyUnknown {
+				stays, sure := n.Stays()
+				id, r := text(n.item, attr.ID), clause.Reader{Item: n.item}
+				switch kept := r.OptionalTime(attr.Until).Equal(n.kept.Lease.Until) && r.Has(attr.Kept); {
+				case stays && !n.stay:
+					t.Fatalf("%s: the row stays, and its waiter has not said so", n.story)
+				case stays && sure && !(mine(id) && kept):
+					t.Fatalf("%s: the place is kept, and its row is not there with that lease", n.story)
+				case !stays && mine(id) && e.Reply != ReplyUnknown:
 					t.Fatalf("%s: over, and %s is in the table", n.story, id)
+				}
+				if stays {
+					return
 				}
 				for _, may := range n.late {
 					if w.send == nil && may.Kind == clause.Put {
@@ -174,9 +185,14 @@ func TestPlace(t *testing.T) {
 			n.withdraw = !n.held
 			took(n, PlaceEvent{Is: PlaceEnd})
 		}
+		if !w.withdraw && !w.stay {
+			n := w.fork("stay")
+			n.stay = true
+			took(n, PlaceEvent{Is: PlaceStay})
+		}
 		if !w.held {
 			n := w.fork("hold")
-			if n.held = n.Hold(); n.held == w.withdraw {
+			if n.held = n.Hold(); n.held == (w.withdraw || w.withdrawn) {
 				wrong("hold is %v", n.held)
 			}
 			visit(n, left-1)
@@ -226,15 +242,15 @@ func TestPlace(t *testing.T) {
 		n = w.fork("comes-late")
 		n.late = append(n.late, *n.send)
 		took(n, PlaceEvent{Is: PlaceReply, Reply: ReplyUnknown})
-		if w.item == nil && w.send.Kind == clause.Put && w.from == "" {
+		if w.item == nil && w.send.Kind == clause.Put && w.from == nil {
 			n = w.fork("taken")
 			n.item = queue.Waiter{ID: "other", Ticket: w.Row.Ticket}.Item(rowItems)
 			took(n, apply(n))
 		}
 	}
-	for _, from := range []string{"", "old"} {
-		w := &walk{Place: NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(7)}, "me", from), todo: PlaceAgain, sent: map[int64]time.Time{}, story: "from " + from + ":"}
-		if from != "" {
+	for _, from := range [][]string{nil, {"new", "old"}} {
+		w := &walk{Place: NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(7)}, "me", from), todo: PlaceAgain, sent: map[int64]time.Time{}, story: fmt.Sprintf("from %q:", from)}
+		if from != nil {
 			w.item = queue.Waiter{ID: "old-r0-7", Ticket: w.Row.Ticket}.Item(rowItems)
 		}
 		visit(w, depth)
@@ -260,7 +276,7 @@ func TestPlaceSent(t *testing.T) {
 		"ForgottenWhenItIsOver": {written: [][2]int{{15, 0}, {31, 16}}, until: 15, sent: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(7)}, "me", "")
+			p := NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(7)}, "me", nil)
 			for i, w := range test.written {
 				e := PlaceEvent{Is: PlaceRenew, Sent: at(w[1]), Lease: queue.Lease{TTL: 15 * time.Second, Until: at(w[0])}}
 				if i == 0 {
@@ -282,7 +298,7 @@ func TestPlaceSent(t *testing.T) {
 // TestPlaceManyPuts lets a table that does not answer be asked so often that most ids are forgotten. That of the row in the
 // table is not: an ENQUEUE that finds it has found the waiter's own row, and the delete names it.
 func TestPlaceManyPuts(t *testing.T) {
-	p := NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(3)}, "me", "")
+	p := NewPlace(&rowItems, queue.Waiter{Ticket: ticket.FromUint64(3)}, "me", nil)
 	at := time.UnixMilli(1_000_000)
 	put := func() PlaceTodo {
 		at = at.Add(time.Second)

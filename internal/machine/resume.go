@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
@@ -63,7 +62,7 @@ func (s granting) takeOver() (do Do, found bool) {
 func holderOf(h *queue.Handle, rec queue.Record) (holder queue.Holder, found bool, why Why, err error) {
 	for _, holder := range rec.Holders {
 		switch {
-		case !strings.HasPrefix(holder.ID, h.ID+"-"), holder.Closed:
+		case !h.Names(holder.ID), holder.Closed:
 			continue
 		case holder.Unreadable():
 			return holder, true, WhyError, holder.Problem

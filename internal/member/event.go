@@ -18,6 +18,8 @@ type Clock interface {
 	Middle() time.Time
 	// Begin returns the lease of an entry, or of a row, that begins with a request which is sent now, and DynamoDB's time.
 	Begin(k *Kind, row bool) (queue.Lease, time.Time)
+	// Keeps does so for a place that is kept, and returns its end on the local clock as well.
+	Keeps(k *Kind) (l queue.Lease, since, ends time.Time)
 	// Usable reports whether a grant with that lease, which counts from sent, has not ended. By name, it is that of a row.
 	Usable(k *Kind, l queue.Lease, sent time.Time, named bool) bool
 	// Ends returns when a lease that counts from sent ends for its owner; zero: never.
@@ -121,6 +123,7 @@ type (
 		Take   *ticket.Rider // TAKE, with the counter's increment; else Writes
 		Write  clause.Write
 		Row    ticket.Number  // that the write is of; zero: it is of the record
+		Keeps  bool           // it keeps the row of a wait that has ended: it is repeated as a removal is
 		Sweep  []queue.Waiter // SWEEP, one write each
 		Evicts []queue.Holder // that an EVICT removes
 		Leased []string       // that a CLEAN UP removes, and a lease ends otherwise
@@ -145,13 +148,11 @@ type (
 		Later, Record bool // the rows behind Below too; the record alone
 		Next          bool // the row with the ticket Below alone
 	}
-	// Placed says that a caller has a place in the queue. With the ID, the prefix of all ids of its wait, another process
-	// may resume it. That of a place that is resumed itself is valid once its row is in the table, and said then, as is
-	// that of a Kind that Puts.
+	// Placed says that a caller has a place in the queue, which another process may resume by the handle: before its row is
+	// put, or of a Kind that Puts once that is in the table.
 	Placed struct {
 		Caller int32
-		Ticket ticket.Number
-		ID     string
+		queue.Handle
 	}
 	// Give gives the lock to a caller. The driver reads the clock before the caller goes on: it has the lock until Ends.
 	Give struct {
@@ -168,6 +169,10 @@ type (
 		Caller int32
 		Block  int32 // that has waited; zero: it had none
 		GaveUp bool
+		// Kept is the handle of the place that stays in the queue until Until, or for longer if that was not answered;
+		// without an ID, none does.
+		Kept   queue.Handle
+		Until  time.Time
 		Why    machine.Why
 		By     ticket.Number
 		Result queue.Result

@@ -126,11 +126,12 @@ func (s waiting) granted(do machine.Do) {
 	s.holding(b).first()
 }
 
-// first begins with the first caller that waits. If all have given up meanwhile, the lock is released.
+// first begins with the first caller that waits. If all have given up meanwhile, the lock is released: one that keeps its
+// place gets it.
 func (s holding) first() {
 	i, waits := s.b.next(0)
 	switch {
-	case s.b.leaving || !waits:
+	case s.b.leaving && s.b.kind.Keep == 0 || !waits:
 		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})
 	case s.expired():
 		s.lose(nil)

@@ -28,6 +28,7 @@ type block struct {
 	offered  bool          // a release has its offer: the answer follows
 	leaving  bool          // all callers have given up
 	over     bool          // and nothing of the wait is under way: its row is deleted, and its ids are removed
+	last     bool          // the last look of a wait whose place is kept was sent
 	gone     bool          // it has ended
 	// its callers have heard before that: what a request may have left that was given up is removed twice
 	heard   bool

@@ -61,6 +61,7 @@ type Kind struct {
 	AtLeast     time.Duration
 	Interval    time.Duration // between heartbeats; zero: there are none. The Clock alone uses it, RowTTL and Grace
 	RowTTL      time.Duration // of the lease of the row
+	Keep        time.Duration // after a wait that has ended, the place stays for so long; zero: it does not
 	Grace       time.Duration // with FailClosed, the lease of the grant until it is confirmed
 	Resume      *queue.Handle
 	Wanted      *machine.Wanted
@@ -312,7 +313,7 @@ func (m *Member) For(of int) (is Request) {
 	}
 	switch {
 	case r != nil:
-		is.Purpose, is.Abandoned = Keeping, r.place.Left()
+		is.Purpose, is.Abandoned = Keeping, r.place.Left() || r.place.Keeps()
 	case b == nil:
 	case b.held == nil && b.over:
 		is.Purpose = Cleaning

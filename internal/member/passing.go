@@ -21,14 +21,14 @@ type passing struct {
 //     scope that is of another queue, and a lock on a user's item may be released with an update.
 //   - A waiter that may be superseded looks first, and one that resumes a place has the ids of another.
 //   - A grant by name cannot have what a row does not say: data, a delay, an AtLeast, a confirmation, a whole lease.
-//   - Callers of a block are alike in all of this, and have nothing of their own.
+//   - Callers of a block are alike in all of this, and have nothing of their own: no handle to save, no place to keep.
 func (k *Kind) passing() passing {
 	queueAlone := k.Scope == ticket.ScopeQueue && !k.Home
 	exclusive := queueAlone && k.Mode == queue.Mode{}
 	waits := !k.NoWait && k.Resume == nil && k.Policy.Group == ""
 	plain := exclusive && k.Data == "" && k.Delay == 0 && k.AtLeast == 0 && !k.FailClosed && !k.Whole && k.Wanted == nil
 	return passing{
-		block:   plain && waits && k.Policy == (machine.Policy{}) && !k.Saves,
+		block:   plain && waits && k.Policy == (machine.Policy{}) && !k.Saves && k.Keep == 0,
 		offered: queueAlone && waits && k.Mode.Permits == 0,
 		named:   plain && waits,
 		rings:   exclusive,

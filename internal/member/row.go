@@ -25,7 +25,8 @@ type row struct {
 	ends     time.Time // of its lease, for its waiter
 	retries  time.Time
 	tries    int
-	err      error // of the last ENQUEUE that has failed
+	err      error     // of the last ENQUEUE that has failed
+	stays    time.Time // the end of the lease of a place that is kept, for its waiter
 }
 
 // Withdraws reports whether a row that the caller has left is to be deleted.
@@ -52,7 +53,10 @@ type keeping struct {
 }
 
 // puts begins to put the row of a block.
-func (s waiting) puts() {
+func (s waiting) puts() { keeping{s.step, s.rowOf()}.put() }
+
+// rowOf makes the row of a block.
+func (s waiting) rowOf() *row {
 	b, k := s.b, s.b.kind
 	w := queue.Waiter{Ticket: b.wait.Ticket, Owner: k.Owner, Bell: b.wait.Config.Bell, Shared: k.Mode.Shared,
 		Group: k.Policy.Group, Turns: b.wait.Config.Turns}
@@ -62,13 +66,13 @@ func (s waiting) puts() {
 	if s.cfg.Names && k.passing().named {
 		w.EntryID = b.wait.PassID()
 	}
-	from := ""
+	var from []string
 	if k.Resume != nil {
-		from = k.Resume.ID
+		from = k.Resume.IDs()
 	}
 	r := &row{n: s.number(), of: b.n, kind: k, place: machine.NewPlace(s.queue.Items, w, b.wait.Config.ID, from)}
 	s.rows, b.row = append(s.rows, r), r.n
-	keeping{s.step, r}.put()
+	return r
 }
 
 // withdraw deletes the rows of the block.
@@ -110,6 +114,16 @@ func (s keeping) renew() {
 	s.steps(machine.PlaceEvent{Is: machine.PlaceRenew, Sent: s.now, Lease: queue.Lease{Until: l.Until}})
 }
 
+// keep keeps the row in the table after the wait.
+func (s keeping) keep() {
+	e := machine.PlaceEvent{Is: machine.PlaceStay, Sent: s.now}
+	e.Lease, e.CreatedAt, s.r.stays = s.c.Keeps(s.r.kind)
+	if e.CreatedAt.IsZero() {
+		e.CreatedAt = s.now
+	}
+	s.steps(e)
+}
+
 // lost says that the lease of the row has ended, or that it was swept.
 func (s keeping) lost() { s.steps(machine.PlaceEvent{Is: machine.PlaceLost}) }
 
@@ -119,7 +133,10 @@ func (s keeping) steps(e machine.PlaceEvent) (todo machine.PlaceTodo) {
 	switch todo = r.place.Step(e); todo.Do {
 	case machine.PlaceSend:
 		r.renews, r.renewing = time.Time{}, todo.Write.Kind == clause.Update
-		s.do(Send{Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID})
+		s.do(Send{
+			Of: s.ask(byRow, r.n), Write: todo.Write, Row: r.place.Row.Ticket, Say: r.place.Row.ID,
+			Keeps: r.place.Keeps() && r.renewing,
+		})
 	case machine.PlaceAgain:
 		r.ends, r.renews, r.confirms = time.Time{}, time.Time{}, false
 		s.put()
@@ -131,13 +148,17 @@ func (s keeping) steps(e machine.PlaceEvent) (todo machine.PlaceTodo) {
 			s.waiting(b).rowFailed()
 		}
 	case machine.PlaceOver:
-		r.ends, r.renews = time.Time{}, time.Time{}
 		s.rows = slices.DeleteFunc(s.rows, func(o *row) bool { return o == r })
 		b := s.block(r.of)
 		if b != nil && b.row == r.n {
 			b.row = 0
 		}
-		if b != nil && b.over && !s.hasRow(b) {
+		if stays, sure := r.place.Stays(); stays {
+			if !sure {
+				r.stays = r.ends
+			}
+			s.waiting(b).kept(sure || r.there, r.stays)
+		} else if b != nil && b.over && !s.hasRow(b) {
 			s.waiting(b).steps(machine.GiveUp{})
 		}
 	}
@@ -167,7 +188,7 @@ func (s keeping) answered(a ask, e Answer) {
 	switch {
 	case todo.Do == machine.PlaceKeep:
 		s.kept(a, todo)
-	case !renewed || r.place.Left():
+	case !renewed || r.place.Left() || r.place.Keeps():
 	case e.Reply == machine.ReplyRefusedForGood, !r.confirms && !s.now.Before(r.ends):
 		s.lost()
 	default:
@@ -188,7 +209,7 @@ func (s keeping) kept(a ask, todo machine.PlaceTodo) {
 	if b == nil || b.row != r.n {
 		return
 	}
-	if first && (b.kind.Resume != nil || b.kind.Puts) {
+	if first && b.kind.Puts {
 		s.waiting(b).placed()
 	}
 	if b.wait.State == machine.Putting {

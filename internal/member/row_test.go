@@ -30,7 +30,7 @@ func TestFoundRow(t *testing.T) {
 	now := time.Now()
 	m := &Member{}
 	s := &step{Member: m, c: leases{now: now}, now: now}
-	r := &row{n: 1, of: 1, kind: &Kind{}, place: machine.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", "")}
+	r := &row{n: 1, of: 1, kind: &Kind{}, place: machine.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", nil)}
 	m.rows = []*row{r}
 	answer := func(reply machine.Reply) {
 		s.out = nil
@@ -61,7 +61,7 @@ func TestWithdraws(t *testing.T) {
 	b := &block{n: 1, held: &held{}, callers: []turn{{id: 7}}}
 	m := &Member{} // the block is not asked
 	s := &step{Member: m, c: leases{now: now}, now: now}
-	r := &row{n: 1, of: 1, kind: &Kind{}, place: machine.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", "")}
+	r := &row{n: 1, of: 1, kind: &Kind{}, place: machine.NewPlace(&queue.Items{}, queue.Waiter{Ticket: ticket.FromUint64(1)}, "id", nil)}
 	m.rows = []*row{r}
 	answer := func() {
 		s.out = nil

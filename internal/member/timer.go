@@ -59,7 +59,7 @@ func (m *Member) Timers() (all []Timed) {
 		}
 	}
 	for _, r := range m.rows {
-		if r.place.Left() {
+		if r.place.Left() || r.place.Keeps() {
 			continue
 		}
 		add(Renews, r.n, r.renews, false)

@@ -57,7 +57,7 @@ func (s waiting) steps(e machine.Event) {
 		if do.State == machine.Resting || do.State == machine.Confirming && from != machine.Pausing {
 			b.failed = 0 // a request that succeeds between others that fail does not
 		}
-		if b.leaving && !b.over && !lasts(do.State) {
+		if b.leaving && !b.over && !lasts(do.State) && !(b.last && do.State == machine.Looking) {
 			s.cleans()
 			return
 		}
@@ -138,10 +138,10 @@ func (s waiting) joined() machine.Event {
 	b := s.b
 	line{s.step}.joins(b)
 	if !b.kind.NoWait && !b.leaving {
-		if b.kind.Resume == nil && !b.kind.Puts {
+		if !b.kind.Puts {
 			s.placed()
 		}
-		if b.saving = b.kind.Saves && b.kind.Resume == nil; b.saving {
+		if b.saving = b.kind.Saves; b.saving {
 			return nil
 		}
 		s.puts()
@@ -154,9 +154,19 @@ func (s waiting) placed() {
 	b := s.b
 	for i, t := range b.callers {
 		if t.state == waits {
-			s.do(Placed{Caller: t.id, Ticket: b.wait.Ticket.Plus(uint64(i)), ID: b.wait.Config.ID})
+			h := b.handle(false)
+			h.Ticket = h.Ticket.Plus(uint64(i))
+			s.do(Placed{t.id, h})
 		}
 	}
+}
+
+// handle returns that of the wait. there: its row was in the table.
+func (b *block) handle(there bool) queue.Handle {
+	if resumed := b.kind.Resume; resumed != nil && !there {
+		return resumed.Next(b.wait.Config.ID)
+	}
+	return queue.Handle{ID: b.wait.Config.ID, Ticket: b.wait.Ticket}
 }
 
 // saved puts the row of a block whose caller has saved its handle. Turns may have ended meanwhile.
@@ -302,7 +312,9 @@ func (s waiting) answered(e Answer) {
 // notGranted goes on with a new ticket, or ends the wait.
 func (s waiting) notGranted(do machine.Do) {
 	b := s.b
-	s.withdraw()
+	if fails := do.State == machine.Ended && do.Why == machine.WhyError; !fails || b.kind.Keep == 0 {
+		s.withdraw()
+	}
 	switch overtaken := do.State == machine.Ended && do.Why == machine.WhyOvertaken; {
 	case b.leaving:
 	case b.kind.Resume != nil && (overtaken || do.Why == machine.WhyNewTicket):
@@ -352,7 +364,7 @@ func (s waiting) leaves() {
 		return
 	}
 	b.leaving, b.behind, b.rests, b.pauses = true, false, time.Time{}, time.Time{}
-	if r := s.row(b.row); r != nil {
+	if r := s.row(b.row); r != nil && b.kind.Keep == 0 {
 		keeping{s.step, r}.steps(machine.PlaceEvent{Is: machine.PlaceEnd})
 	}
 	if !s.asking(byWait, b.n) && !s.asking(byNumber, b.n) && !b.offered {
@@ -363,10 +375,50 @@ func (s waiting) leaves() {
 // cleans leaves the queue: the row is deleted first, and then the ids are removed that may be in the record.
 func (s waiting) cleans() {
 	b := s.b
-	b.leaving, b.over, b.behind, b.rests, b.pauses = true, true, false, time.Time{}, time.Time{}
+	b.leaving, b.behind, b.rests, b.pauses = true, false, time.Time{}, time.Time{}
+	keeps := b.kind.Keep > 0 && (b.refused == nil || b.refused.Why == machine.WhyError)
+	if keeps && b.refused == nil && b.ticketed && !b.last && b.wait.State == machine.Pausing { // its last request may have granted the lock
+		b.last = true
+		s.steps(machine.Again{})
+		return
+	}
+	b.over = true
+	if keeps && s.keeps() {
+		return
+	}
 	if s.withdraw(); !s.hasRow(b) {
 		s.steps(machine.GiveUp{})
 	}
+}
+
+// keeps keeps the place of a caller, if it has one. Its ids that may be in the record stay as well: another process that
+// resumes the place takes over what they hold.
+func (s waiting) keeps() bool {
+	b := s.b
+	switch r := s.row(b.row); {
+	case !b.ticketed && b.kind.Resume != nil: // what is resumed is as it was
+		s.kept(false, time.Time{})
+		return true
+	case !b.ticketed, b.wait.Ticket.Compare(b.wait.Snapshot.Record.Floor()) <= 0, r != nil && r.failed:
+		return false
+	case r == nil:
+		r = s.rowOf()
+		fallthrough
+	default:
+		keeping{s.step, r}.keep()
+		return true
+	}
+}
+
+// kept lets the caller hear that its place is kept until then. there: its row was in the table.
+func (s waiting) kept(there bool, until time.Time) {
+	r := Refuse{GaveUp: true}
+	if s.b.refused != nil {
+		r = *s.b.refused
+	}
+	r.Kept, r.Until = s.b.handle(there), until
+	s.hears(r)
+	s.b.gone = true
 }
 
 // left ends a block of which nothing is left.

@@ -45,6 +45,7 @@ type acquire struct {
 	err     error  // why it is not granted the lock
 	end     func() // how its goroutine ends: by a panic of a request
 	orphan  *Orphan
+	kept    *Kept
 	refused error // that of the last request, which has ended the wait after it had given up
 	status  *Status
 	shown   *reported     // last
@@ -334,6 +335,22 @@ func (k *Caller) Orphan() *Orphan {
 	return k.orphan
 }
 
+// Kept is a place that stays in the queue.
+type Kept struct {
+	queue.Handle
+	Until time.Time // on the local clock, at least; zero: that is not known
+}
+
+// Kept returns the place that the caller has kept; nil if it has none.
+func (k *Caller) Kept() *Kept {
+	k.p.mu.Lock()
+	defer k.p.mu.Unlock()
+	if k.acquire == nil {
+		return nil
+	}
+	return k.kept
+}
+
 // refuses ends the wait of a caller.
 func (p *player) refuses(e member.Refuse, err error) {
 	k := p.caller(e.Caller)
@@ -363,6 +380,9 @@ func (p *player) refuses(e member.Refuse, err error) {
 		p.mu.Unlock()
 	}
 	p.mu.Lock()
+	if e.Kept.ID != "" {
+		k.kept = &Kept{e.Kept, e.Until}
+	}
 	if !e.Orphan.IsZero() {
 		k.orphan = &Orphan{e.Orphan, e.Err}
 		p.c.Log.Error("queuelock: a fail-closed grant of unknown outcome could not be removed; "+

@@ -99,7 +99,7 @@ type Wants struct {
 	Retry time.Duration // limits the attempts at a table that does not answer
 	Until time.Time     // of one that does not wait: when its requests end
 	// Saves receives the handle of each place in the queue. It must not block. With Kind.Saves, the row is put once the
-	// returned channel is closed, but for a place that is resumed. Nil: nothing does.
+	// returned channel is closed. Nil: nothing does.
 	Saves func(queue.Handle) <-chan struct{}
 	// Of one of several locks, all of which are needed.
 	Wake    chan struct{} // of all of their callers; nil: it has one of its own

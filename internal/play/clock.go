@@ -65,6 +65,12 @@ func (c clock) Begin(k *member.Kind, row bool) (queue.Lease, time.Time) {
 	return grantTerms(k).Begin(c.queue.Clock(), c.now)
 }
 
+func (c clock) Keeps(k *member.Kind) (l queue.Lease, since, ends time.Time) {
+	t := heartbeat.Terms{TTL: k.Keep, Margin: heartbeat.Margin(k.Keep)}
+	l, since = t.Begin(c.queue.Clock(), c.now)
+	return l, since, t.Deadline(c.now)
+}
+
 func (c clock) Usable(k *member.Kind, l queue.Lease, sent time.Time, named bool) bool {
 	t, rest := grantTerms(k), time.Duration(0)
 	if named {

@@ -12,7 +12,6 @@ import (
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/internal/table"
-	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
@@ -346,7 +345,7 @@ func (p *player) do(e member.Effect) {
 		if k := p.caller(e.Caller); k != nil {
 			k.placed = true
 			k.numbered(e.Ticket)
-			k.saves(queue.Handle{ID: e.ID, Ticket: e.Ticket})
+			k.saves(e.Handle)
 		}
 	case member.Give:
 		p.untidy = true

@@ -33,6 +33,7 @@ type request struct {
 	cancel  context.CancelFunc
 	limited bool          // it was abandoned, or has a limit of its own
 	deletes bool          // a row
+	keeps   bool          // the same, which stays
 	row     ticket.Number // that it is of
 	ids     []string      // that it removes, and a lease ends otherwise
 	write   bool          // else it is a look
@@ -58,7 +59,9 @@ func (p wire) request(of int, s *member.Send, do func(context.Context, table.Que
 			at.put = time.Time{}
 			p.c.Log.Warn("queuelock: a waiter lost its row and puts it again", "queue", p.queue.String(), "ticket", s.Row)
 		}
-		r.Caller, r.deletes, settles = cmp.Or(s.Caller, r.Caller), s.Write.Kind == clause.Delete, !s.Tx || s.Show
+		r.Caller, settles = cmp.Or(s.Caller, r.Caller), !s.Tx || s.Show
+		r.deletes, r.keeps = s.Write.Kind == clause.Delete, s.Keeps
+		r.limited = r.limited || r.deletes || r.keeps
 	}
 	ctx, q := p.ctx, p.queue
 	if k := p.caller(r.Caller); k != nil {
@@ -241,7 +244,7 @@ func (p wire) send(ctx context.Context, q table.Queue, r *request, s member.Send
 		return p.transacts(ctx, r, s)
 	case s.Users:
 		return r.lock.ender().updates(ctx, q, s)
-	case is == member.Cleaning, s.Write.Kind == clause.Delete:
+	case is == member.Cleaning, r.deletes, r.keeps:
 		if err := detached(ctx, q, once); err != nil {
 			p.leaves(r, err)
 		}
@@ -269,6 +272,9 @@ func (p wire) leaves(r *request, err error) {
 	switch {
 	case r.deletes:
 		p.c.Log.Warn("queuelock: a queue row could not be deleted; its lease will end it",
+			"queue", p.queue.String(), "ticket", r.row, "error", err)
+	case r.keeps:
+		p.c.Log.Warn("queuelock: the place of a waiter may not be kept: its row may have its shorter lease",
 			"queue", p.queue.String(), "ticket", r.row, "error", err)
 	case len(r.ids) > 0:
 		p.c.Log.Warn("queuelock: holder ids of unknown outcome could not be removed; their lease will end them",

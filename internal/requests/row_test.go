@@ -35,7 +35,7 @@ func put(t testing.TB, tb *queuelocktest.Table, item clause.Item) {
 
 func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {
 	t.Helper()
-	if reply, _, err := requests.SendRow(t.Context(), q, row.Ticket, queue.Enqueue(row.Item(q.Items), "")); err != nil || reply != machine.ReplyApplied {
+	if reply, _, err := requests.SendRow(t.Context(), q, row.Ticket, queue.Enqueue(row.Item(q.Items), nil)); err != nil || reply != machine.ReplyApplied {
 		t.Fatalf("reply %v, %v", reply, err)
 	}
 }

@@ -45,6 +45,7 @@ var effects = map[string]effect{
 	"LockDelay":   {option: queuelock.LockDelay(time.Minute), passed: true, entry: []string{"delay"}, bytes: 9},
 	"FailClosed":  {option: queuelock.FailClosed(), operator: true, passed: true, entry: []string{"failClosed"}, bytes: -8},
 	"NoHeartbeat": {option: queuelock.NoHeartbeat(), passed: true},
+	"KeepPlace":   {option: queuelock.KeepPlace(time.Minute), named: true, passed: true},
 	"OnHandle":    {option: queuelock.OnHandle(func(queuelock.Handle) {}), named: true, passed: true},
 	"OnExpiring":  {option: queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}), passed: true},
 	"HoldAtLeast": {option: queuelock.HoldAtLeast(time.Hour), passed: true, entry: []string{"atLeast"}, bytes: 12},
@@ -60,7 +61,7 @@ var (
 	plainRow      = []string{"beat", "createdAt", "entryId", "id", "mode", "owner", "ttl", "until"}
 	othersOfEntry = map[string]string{
 		"ticket": "of a grant to a row", "turns": "of a block", "reached": "of a block", "named": "of a grant by name", "dataSet": "SetData",
-		"made": "Transact", "bell": "Config.Wake", "closed": "a release under HoldAtLeast", "revoked": "Operator.Revoke", "call": "a late request",
+		"made": "Transact", "bell": "Config.Wake", "closed": "a release under HoldAtLeast", "revoked": "Operator.Revoke", "call": "a late request", "kept": "KeepPlace, after the wait",
 	}
 )
 

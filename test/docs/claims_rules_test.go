@@ -71,7 +71,7 @@ func TestAppliedTwice(t *testing.T) {
 		"NUMBER":             {{master.Take(ticket.Rider{}, n(0)).Write, idle}},
 		"ENTER":              {{queue.Enter(entryOf(6), n(6), ticket.ScopeEntity, false), av.With(q.RecordKey(), home)}},
 		"RAISE":              {{master.Raise(n(6)), idle}},
-		"ENQUEUE":            {{queue.Enqueue(row, ""), nil}},
+		"ENQUEUE":            {{queue.Enqueue(row, nil), nil}},
 		"CLAIM":              {{queue.Claim(entryOf(5), n(5)), record(t, nil)}},
 		"CONFIRM":            {{queue.Confirm(id, n(5), time.Time{}), unconfirmed}},
 		"HEARTBEAT":          {{queue.Renewal{Until: entryOf(5).Lease.Until}.Heartbeat(id, n(5)), held}, {waiter.Renew(waiter.Lease.Until, time.Time{}), row}},

@@ -105,7 +105,7 @@ func changesOf(write string, changes []string) string {
 	switch write {
 	case "ENQUEUE", "RESUME of a row":
 		return "Puts the row."
-	case "SWEEP", "CLEAN UP of a row":
+	case "SWEEP", "CLEAN UP of a row", "LEAVE":
 		return "Deletes the row."
 	}
 	slices.Sort(changes)

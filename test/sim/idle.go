@@ -22,6 +22,7 @@ type pause struct {
 	even    bool          // turns were, when the last began or ended
 	longest time.Duration // turn
 	left    int           // waiters that have left since then
+	kept    int64         // until when a place of the queue may be kept, for which the others wait
 }
 
 // pauseOf returns what is known of an exclusive lock; nil: it is not judged.
@@ -79,6 +80,15 @@ func (w *world) leaves(key queuelock.Key) {
 	}
 }
 
+// keeps notes that a waiter has left, and keeps its place for d.
+func (w *world) keeps(key queuelock.Key, d time.Duration) {
+	w.idle.mu.Lock()
+	defer w.idle.mu.Unlock()
+	if p := w.pauseOf(key); p != nil {
+		p.kept = max(p.kept, w.now()+int64(d))
+	}
+}
+
 // judgeIdle judges the time before a turn. Nothing is judged soon after a fault.
 func (w *world) judgeIdle(h *hold) {
 	even := w.isEven(h.key)
@@ -92,7 +102,7 @@ func (w *world) judgeIdle(h *hold) {
 	even, p.even = even || p.even, even
 	from, longest, left := p.free, p.longest, p.left+1
 	p.free = 0
-	if from == 0 || w.wasDisturbed(from-int64(6*w.plan.TTL+30*time.Second)) {
+	if from == 0 || from < p.kept || w.wasDisturbed(from-int64(6*w.plan.TTL+30*time.Second)) {
 		return
 	}
 	free := time.Duration(h.since - max(from, h.begun))

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // saved is a handle that a process has saved, and what is known of its owner.
@@ -54,13 +56,23 @@ func (n *node) takeSaved(r *rand.Rand) (saved, bool) {
 	return s, r.IntN(4) > 0
 }
 
-// precedes says that the owner was of an earlier process of the host of next.
+// precedes says that the owner was of an earlier process of the host of next, or of an earlier slice of its wait.
 func precedes(owner, next string) bool {
+	more, ok := strings.CutPrefix(next, strings.TrimSuffix(owner, readerSuffix))
+	if ok && strings.HasPrefix(more, sliceSuffix) && strings.Trim(more, sliceSuffix+readerSuffix) == "" {
+		return true
+	}
 	host, generation, _ := strings.Cut(strings.SplitN(owner, "/", 2)[0], ".")
 	nextHost, nextGeneration, _ := strings.Cut(strings.SplitN(next, "/", 2)[0], ".")
 	was, err1 := strconv.Atoi(generation)
 	is, err2 := strconv.Atoi(nextGeneration)
 	return host == nextHost && err1 == nil && err2 == nil && was < is
+}
+
+// resumes is precedes, and says that a process leaves a place of its own that was granted the lock by name.
+func (w *world) resumes(owner, next string) bool {
+	process, quits := w.quits.Load(owner)
+	return quits && process == next || precedes(owner, next)
 }
 
 // resume goes on with what a process that has died had.
@@ -82,4 +94,66 @@ func (n *node) resume(r *rand.Rand, owner string, s saved) {
 	n.attempt(r, a, s.handle.Key, s.shares, append(opts, a.options(r, s.handle.Key, s.shares)...), func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
 		return n.client.Resume(ctx, s.handle, a.wait, opts...)
 	})
+}
+
+// sliceSuffix ends the names of owners that go on with a place which was kept, once for each slice.
+const sliceSuffix = "s"
+
+// stays draws for how long an Acquire keeps its place; zero: it does not.
+func (n *node) stays(a *attempt) time.Duration {
+	chances := n.chances(a.owner+" keeps its place", 0)
+	tries, _ := a.wait.Tries()
+	if n.plan.Seed%3 > 0 || tries > 0 || a.closed || a.policy.refusesWait() || chances.IntN(3) > 0 {
+		return 0
+	}
+	return 15*time.Second + time.Duration(chances.IntN(int(3*n.plan.TTL/time.Second)+1))*time.Second
+}
+
+// slices goes on with the place that an Acquire has kept, after a while, or leaves it, or forgets it. It reports whether there
+// is one.
+func (n *node) slices(r *rand.Rand, a *attempt, key queuelock.Key, shares bool, err error) bool {
+	e, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+	if a.keep == 0 {
+		if ok && e.Handle != nil {
+			n.violate("%s: keeps a place, and did not want that: %v", a.owner, err)
+		}
+		return false
+	}
+	if !ok || e.Handle == nil {
+		return false
+	}
+	n.did("kept")
+	n.world.keeps(key, a.keep)
+	n.sleep(r, exp(r, a.keep/3))
+	if n.isDead() {
+		return true
+	}
+	switch s := (saved{a.owner, *e.Handle, shares, a.begun}); r.IntN(8) {
+	case 0:
+	case 1:
+		n.world.quits.Store(a.owner, n.name)
+		err := n.client.Leave(n.with(r), s.handle)
+		n.add(n.name, "%s: leaves ticket %s: %v", a.owner, s.handle.Ticket, err)
+	default:
+		next := n.newAttempt(r, strings.TrimSuffix(a.owner, readerSuffix)+sliceSuffix)
+		if next.saved = &s; a.policy != nil && a.policy.group != "" {
+			next.policy = a.policy
+		}
+		if shares {
+			next.owner += readerSuffix
+		}
+		if next.wait = a.wait; r.IntN(3) > 0 {
+			next.wait = waitpolicy.For(exp(r, 5*time.Second))
+		}
+		next.keep = a.keep
+		opts := n.kinds[key].options()
+		if next.policy != nil {
+			opts = append(opts, next.policy.options...)
+		}
+		n.add(n.name, "%s: Resume %s ticket %s of %s, %v", next.owner, key, s.handle.Ticket, s.owner, next)
+		n.attempt(r, next, key, shares, append(opts, next.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
+			return n.client.Resume(ctx, s.handle, next.wait, opts...)
+		})
+	}
+	return true
 }

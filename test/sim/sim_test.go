@@ -56,7 +56,7 @@ func TestSim(t *testing.T) {
 		t.Error("too many histories were too wide to be checked")
 	}
 	if total.runs >= 200 {
-		for _, what := range []string{"by name", "to waiters that had left", "full", "superseded", "asked", "computed"} {
+		for _, what := range []string{"by name", "to waiters that had left", "full", "superseded", "asked", "kept", "computed"} {
 			if total.tally[what] == 0 {
 				t.Errorf("in %d runs there was none of %q", total.runs, what)
 			}

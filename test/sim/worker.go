@@ -92,6 +92,7 @@ func (n *node) turn(r *rand.Rand, owner string, key queuelock.Key) {
 	if a.policy = n.newPolicy(r, a.owner, key); a.policy != nil {
 		opts = append(opts, a.policy.options...)
 	}
+	a.keep = n.stays(a)
 	n.add(n.name, "%s: Acquire %s, %v", a.owner, key, a)
 	n.attempt(r, a, key, shares, append(opts, a.options(r, key, shares)...), func(ctx context.Context, opts []queuelock.AcquireOption) (*queuelock.Lock, error) {
 		return n.client.Acquire(ctx, key, a.wait, opts...)
@@ -110,6 +111,7 @@ type attempt struct {
 	saved  *saved  // what it goes on with; nil: it starts afresh
 
 	closed bool          // it fails closed
+	keep   time.Duration // for which it keeps its place; zero: it does not
 	least  time.Duration // for which it keeps its queue closed
 	real   time.Time     // begun, on the engine's clock
 	plain  bool          // it has no options, so that its client may let it wait in a block
@@ -119,6 +121,9 @@ func (a *attempt) String() string {
 	s := fmt.Sprintf("%v, at most %v, lease %v", a.wait, a.limit, a.ttl)
 	if a.closed {
 		s += ", fails closed"
+	}
+	if a.keep > 0 {
+		s += fmt.Sprintf(", keeps its place for %v", a.keep)
 	}
 	if a.plain {
 		s += ", as others of its client"
@@ -166,6 +171,9 @@ func (a *attempt) options(r *rand.Rand, key queuelock.Key, shares bool) []queuel
 	if r.IntN(special) == 0 && !a.closed {
 		opts = append(opts, queuelock.LockDelay(time.Duration(1+r.IntN(3))*time.Second))
 	}
+	if a.keep > 0 {
+		opts = append(opts, queuelock.KeepPlace(a.keep))
+	}
 	if a.least = a.atLeast(r, shares); a.least > 0 {
 		opts = append(opts, queuelock.HoldAtLeast(a.least))
 	}
@@ -194,6 +202,9 @@ func (n *node) attempt(r *rand.Rand, a *attempt, key queuelock.Key, shares bool,
 		a.policy.judge(a, err)
 		if _, stands := errors.AsType[*queuelock.UnreleasedError](err); stands {
 			n.disown(owner)
+		}
+		if n.slices(r, a, key, shares, err) {
+			return
 		}
 		judge := func() {
 			if n.heard() == loose && isPlain(err) && n.runs() { // its timers go on while it is paused, and none of its requests

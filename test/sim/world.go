@@ -78,6 +78,7 @@ type world struct {
 	notMade     map[string]string   // guarded by mu; values that were not written, by word of a call
 	itemHolders map[grantID]bool    // of the account; guarded by the engine
 	saved       map[string]saved    // guarded by mu; handles, by their owners
+	quits       sync.Map            // the processes of owners that leave a place
 	undead      []*node             // guarded by mu; that have died, and could not be closed
 	gathering   map[string]bool     // guarded by mu; owners that wait for several locks
 	disowned    map[string]bool     // guarded by mu; processes that have ended, and owners that gave up
@@ -136,7 +137,7 @@ func newWorld(plan Plan) *world {
 	w.audit.Places = func(owner string) bool { return !w.isGathering(owner) && strings.Contains(owner, "/") } // else of several callers
 	w.audit.IgnoreLives = plan.Observe || plan.Dateless || plan.Chances.Undated > 0
 	w.audit.Removed = w.removed
-	w.audit.Resumes = precedes
+	w.audit.Resumes = w.resumes
 	w.audit.Granted = w.beliefs.granted
 	w.net = faultnet.New(http.HandlerFunc(w.serve), faultnet.Config{LogLimit: 600, WithoutCapacity: true})
 	w.direct = faultnet.SDK(straight{w.audit})

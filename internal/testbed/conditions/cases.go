@@ -83,6 +83,6 @@ func keeps(write, condition, because string, kept reason) Case {
 
 // Cases are all cases, in the order of test/docs/testdata/writes.md.
 func Cases() []Case {
-	return slices.Concat(ofTake, ofCounters, ofEnter, ofEnqueue, ofClaim, ofHeartbeat, ofRowHeartbeat, ofConfirm, ofSetData,
+	return slices.Concat(ofTake, ofCounters, ofEnter, ofEnqueue, ofClaim, ofHeartbeat, ofRowHeartbeat, ofKeep, ofConfirm, ofSetData,
 		ofDowngrade, ofFence, ofSettle, ofAdvance, ofRelease, ofPass, ofRetake, ofRevoke, ofReset, ofEvict, ofSweep, ofCleanUp, ofResume)
 }

@@ -57,6 +57,10 @@ func renewWrite(id string, until time.Time) clause.Write {
 	return queue.Waiter{ID: id}.Renew(until, until)
 }
 
+func keepWrite(id string, until time.Time) clause.Write {
+	return queue.Waiter{ID: id}.Keep(queue.Lease{TTL: lease, Until: until}, time.UnixMilli(1))
+}
+
 func sweepWrite(item clause.Item) clause.Write {
 	return queue.DecodeRow(queue.Items{PK: "pk", SK: "sk"}, item).Sweep()
 }

@@ -18,6 +18,16 @@ var ofRowHeartbeat = []Case{
 	),
 }
 
+var ofKeep = []Case{
+	searched("KEEP", "its id", "Another process has resumed the place, or the row was swept.", "malformed", "slices", 15),
+	needs("LEAVE", "its id", "Another process has resumed the place.", Leases,
+		A.takes(),
+		B.queues(),
+		C.resumesPlace(B),
+		B.quits(),
+	),
+}
+
 var ofSweep = []Case{
 	keeps("SWEEP", "there", "A row without `beat` and `id` would be found as read when it is missing.", answers),
 	searched("SWEEP", "beat as read", "Its owner renews it in between.", "judged", "late", 20),

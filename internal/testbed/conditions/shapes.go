@@ -89,7 +89,8 @@ func Shapes() (all []clause.Write) {
 		queue.Advance(old.ID, one, one, 0), queue.Advance(old.ID, one, one, 1), queue.Downgrade(old.ID, one, 2), queue.Settle(old.ID, one, 2),
 		queue.SetData(old.ID, one, 1, []byte("1")), queue.SetData(old.ID, one, 2, nil),
 		queue.Evict(mark, old), queue.Evict(mark, old, holder{ID: "b-0"}), queue.EvictFailClosed(mark, old), queue.Remove("a-0", "a-1"),
-		queue.Enqueue(row, ""), queue.Enqueue(row, "b"), queue.Leave("a-0"), sweepWrite(row), sweepWrite(nil),
+		queue.Enqueue(row, nil), queue.Enqueue(row, []string{"b"}), queue.Leave("a-0"), queue.Quit(queue.Handle{ID: "a"}),
+		keepWrite("a-0", at), keepWrite("a-0", time.Time{}), sweepWrite(row), sweepWrite(nil),
 	)
 	return all
 }

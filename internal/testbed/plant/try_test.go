@@ -49,8 +49,8 @@ var mistakes = []struct {
 	}},
 	{"a grant that arrives after all callers have left is kept", plant.Edit{
 		File: "internal/member/hold.go",
-		Old:  "	case s.b.leaving || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n",
-		New:  "	case s.b.leaving || !waits:\n		s.waiting(s.b).left()\n",
+		Old:  "	case s.b.leaving && s.b.kind.Keep == 0 || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n",
+		New:  "	case s.b.leaving && s.b.kind.Keep == 0 || !waits:\n		s.waiting(s.b).left()\n",
 	}},
 	{"a caller hears that its wait is over before its row is deleted", plant.Edit{
 		File: "internal/play/send.go", Old: "		if p.deletes(c) {\n", New: "		if false {\n",

@@ -111,9 +111,35 @@ func (s *search) resumed(w *world, h *queue.Holder, before *queue.Record, m *msg
 	})
 	if k < 0 {
 		s.fail("ended: ticket %s is resumed, and its turn has ended", h.Ticket)
-	} else if of := ownerOf(before.Holders[k].ID); of != 0 && of != int(m.node) {
+	} else if of := ownerOf(before.Holders[k].ID); !s.continues(int(m.node), of) {
 		s.fail("resume: %s resumes ticket %s, and %s has resumed it", nameOf(int(m.node)), h.Ticket, nameOf(of))
 	}
+}
+
+// hasPlace reports whether a caller may have a place with a ticket: that may be granted, and no other client has its row.
+func (s *search) hasPlace(w *world, i int, t uint8) bool {
+	k, there := s.rowOf(w, t)
+	return t > 0 && !w.has(Delete) && small(s.items.recs[w.rec].Floor()) < t && (!there || s.continues(i, ownerOf(s.items.rows[w.rows[k]].ID)))
+}
+
+// alone reports whether no other process waits, or has left a request, that has a handle of what a client resumes.
+func (s *search) alone(w *world, i int) bool {
+	for k := range s.Clients {
+		n := &w.nodes[k]
+		switch before := s.continues(i, k); {
+		case k == i:
+		case before && !n.dead && !s.state(n.m).idle, !before && s.Clients[k].Resumes && n.came > 0:
+			return false
+		}
+	}
+	return true
+}
+
+// continues reports whether a client is another one, or continues what that has left.
+func (s *search) continues(i, of int) bool {
+	for ; i != of && s.Clients[i].Resumes; i = s.Clients[i].From {
+	}
+	return i == of
 }
 
 // overtakes checks that the floor does not rise past a ticket for which a client waits.
@@ -178,6 +204,9 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 		s.keepsRow(w, u, t)
 		if w.before[t]&(1<<u) == 0 {
 			continue
+		}
+		for i := range s.Clients {
+			s.keeps(w, i, u, false, fmt.Sprintf("the grant of ticket %d", t))
 		}
 		k, ok := s.rowOf(w, u)
 		if !ok {
@@ -283,6 +312,7 @@ func (s *search) removed(w *world, m *msg, before, rec *queue.Record, name strin
 		}
 		n := &w.nodes[ownerOf(h.ID)]
 		s.lasts(w, m, h, name)
+		s.givesAway(w, m, h, name)
 		if m.role == operators {
 			n.opens = 0
 		}
@@ -318,11 +348,26 @@ func (s *search) removes(w *world, m *msg, h *queue.Holder, name string, j int) 
 	s.never(s.believes(w, i, j) && !c.excused, "judged: %s removes %s, which holds the lock", name, h.ID)
 }
 
+// givesAway checks that a caller which keeps its place does not lose a lock that it was granted meanwhile.
+func (s *search) givesAway(w *world, m *msg, h *queue.Holder, name string) {
+	i, t := ownerOf(h.ID), small(h.Ticket)
+	n := &w.nodes[i]
+	if m.role == operators || n.dead || w.has(Late) || w.has(Dup) || name == "RESUME" {
+		return
+	}
+	s.never(n.known.ticket == t && n.clock < n.keeps, "kept: %s removes ticket %d, whose place %s keeps", name, t, nameOf(i))
+	for j := range n.callers {
+		c := &n.callers[j]
+		s.never(s.specOf(i, j).Keeps && c.state == waits && c.ticket == t && n.clock < clockOf(h.Lease.End()),
+			"kept: %s removes ticket %d, for which %s waits", name, t, s.who(i, j))
+	}
+}
+
 // lasts checks that a grant by name lasts as long as the row: a live waiter keeps its turn, however late it looks.
 func (s *search) lasts(w *world, m *msg, h *queue.Holder, name string) {
 	i, t := ownerOf(h.ID), small(h.Ticket)
 	k, ok := s.rowOf(w, t)
-	if !ok || h.Accepted() || m.role == operators || s.wanted(w, i, t) == nil {
+	if !ok || h.Accepted() || m.role == operators || name == "RESUME" || s.wanted(w, i, t) == nil {
 		return
 	}
 	s.never(w.nodes[i].clock < clockOf(s.items.rows[w.rows[k]].Lease.Until),
@@ -336,18 +381,31 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 	case was == none:
 		return
 	case name == "RESUME of a row", name == "CLEAN UP of a row": // of A, which is resumed, or of the sender
-		if i := ownerOf(row.ID); i != 0 && i != int(m.node) && s.relies(w, i, small(row.Ticket)) {
+		i := ownerOf(row.ID)
+		if !s.continues(int(m.node), i) && s.relies(w, i, small(row.Ticket)) {
 			s.fail("judged: %s is of the live row of %s", name, nameOf(i))
 		}
+		s.keeps(w, i, small(row.Ticket), name == "RESUME of a row" && i != int(m.node), name)
 		return
 	case name != "SWEEP":
 		return
 	}
 	i, t := ownerOf(row.ID), small(row.Ticket)
+	s.keeps(w, i, t, false, name)
 	for k := range w.before {
 		w.before[k] &^= 1 << t
 	}
 	s.never(s.relies(w, i, t), "judged: the live row of ticket %d is swept", t)
+}
+
+// keeps checks that the row of a place that is kept stays, unless another process resumes it.
+func (s *search) keeps(w *world, i int, t uint8, resumed bool, name string) {
+	n := &w.nodes[i]
+	if n.dead || n.known.ticket != t || n.clock >= n.keeps {
+		return
+	}
+	s.never(!resumed, "kept: %s ends the place of %s, which is kept", name, nameOf(i))
+	n.keeps = 0
 }
 
 // ofTurn are the writes that change an entry, of a turn that has not ended.
@@ -442,6 +500,9 @@ func (s *search) final(w *world) {
 		return
 	}
 	if slices.ContainsFunc(s.Clients, func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }) { // a sweep, or the next to come, opens it
+		return
+	}
+	if (w.has(GiveUp) || s.Silent) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Keeps }) { // its lease ends it
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

@@ -18,7 +18,7 @@ func (s *search) hears(w *world, i int, e member.Effect) {
 		c.saves = spec.Saves
 		s.placed(w, i, small(e.Ticket), spec)
 		if c.ticket, c.id = small(e.Ticket), s.id(e.ID); s.Clients[i].width() == 1 {
-			w.nodes[i].known = handle{c.id, c.ticket, false}
+			w.nodes[i].known = s.handleOf(e.Handle)
 		}
 	case silent:
 		w.nodes[i].callers[e.Caller].gone = true
@@ -29,6 +29,10 @@ func (s *search) hears(w *world, i int, e member.Effect) {
 	case member.Report:
 		s.reported(w, i, int(e.Caller), &e)
 	}
+}
+
+func (s *search) handleOf(h queue.Handle) handle {
+	return handle{id: s.id(h.ID), from: s.id(h.From), ticket: small(h.Ticket), held: h.Held}
 }
 
 // silent is an effect of the search: the table has been silent for so long that the wait of a caller ends.
@@ -50,7 +54,7 @@ func (s *search) given(w *world, i int, e *member.Give) {
 	switch gone := !in && (w.has(Evict) || w.has(Delete) || s.resumes); {
 	case c.state != waits:
 		s.fail("callers: %s gets the lock, and does not wait for it", s.who(i, j))
-	case c.gone:
+	case c.gone && !s.specOf(i, j).Keeps:
 		s.fail("callers: %s gets the lock, and has given up", s.who(i, j))
 	case !e.Ends.IsZero() && node.clock >= clockOf(e.Ends):
 		s.fail("reported: %s hears of a grant whose lease is over", s.who(i, j))
@@ -79,7 +83,7 @@ func (s *search) given(w *world, i int, e *member.Give) {
 	if in && spec.AtLeast {
 		node.opens = clockOf(h.NotBefore)
 	}
-	node.known = handle{c.id, t, true}
+	node.known = handle{id: c.id, ticket: t, held: true}
 	c.unsettled = e.Unsettled
 	if (c.left[member.Transacts] > 0 || spec.Reads) && !c.unsettled {
 		s.readsX(w, i, j)
@@ -103,8 +107,23 @@ func (s *search) refused(w *world, i, j int, r *member.Refuse) {
 		*c = caller{}
 		s.say("    %s takes a new number for all queues", s.who(i, j))
 		return
+	case r.Kept.ID != "":
+		n := &w.nodes[i]
+		if n.known = s.handleOf(r.Kept); !r.Until.IsZero() {
+			n.keeps = clockOf(r.Until)
+		}
+		_, there := s.rowOf(w, n.known.ticket)
+		s.never(!there && n.clock < n.keeps && s.hasPlace(w, i, n.known.ticket) && s.alone(w, i), "kept: %s hears that its place is kept, and its row is not there", s.who(i, j))
+		s.say("    %s has left, and keeps its place", s.who(i, j))
+		return
 	case r.GaveUp:
+		s.never(s.specOf(i, j).Keeps && s.hasPlace(w, i, c.ticket) && s.alone(w, i), "kept: %s has a place, which is not kept", s.who(i, j))
 		s.say("    %s has left", s.who(i, j))
+		return
+	case r.Why == machine.WhyGone:
+		_, there := s.rowOf(w, c.ticket)
+		s.never(there && s.hasPlace(w, i, c.ticket) && s.alone(w, i), "kept: %s does not find the place, whose row is in the table", s.who(i, j))
+		s.say(string(story.NotServed), s.who(i, j))
 		return
 	case r.Why == machine.WhyResult:
 		s.say("    %s has the result", s.who(i, j))

@@ -99,7 +99,7 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 func (s *search) comes(w *world, i int, add adder) {
 	n, c := &w.nodes[i], &s.Clients[i]
 	room := c.With != nil || n.crowd()+max(c.Block, 1) <= c.width()
-	something := (!c.Resumes || w.nodes[0].known != (handle{})) && (!c.Given || w.common[i] > 0)
+	something := (!c.Resumes || w.nodes[c.From].known != (handle{})) && (!c.Given || w.common[i] > 0)
 	add(c.Given && w.common[i] == 0 && n.came == 0, numbers, i, 0)
 	add(int(n.came) < s.callersOf(i) && something && room, wants, i, int(n.came))
 }

@@ -309,8 +309,8 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a grant that arrives after all callers have left is not given back", world: "gives up", finds: "clean",
 		edits: []edit{
-			{holdFile, `	case s.b.leaving || !waits:
-		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})`, `	case s.b.leaving || !waits:
+			{holdFile, `	case s.b.leaving && s.b.kind.Keep == 0 || !waits:
+		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})`, `	case s.b.leaving && s.b.kind.Keep == 0 || !waits:
 		s.waiting(s.b).left()`},
 		},
 	},
@@ -399,7 +399,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a wait goes on though its callers have left", world: "gives up", finds: "wedged",
 		edits: []edit{
-			{waitFile, `		if b.leaving && !b.over && !lasts(do.State) {
+			{waitFile, `		if b.leaving && !b.over && !lasts(do.State) && !(b.last && do.State == machine.Looking) {
 			s.cleans()
 			return
 		}
@@ -458,7 +458,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a granted block of which all have left begins a turn", world: "gives up", finds: "callers",
 		edits: []edit{
-			{holdFile, `	case s.b.leaving || !waits:`, `	case !waits:`},
+			{holdFile, `	case s.b.leaving && s.b.kind.Keep == 0 || !waits:`, `	case !waits:`},
 		},
 	},
 	{
@@ -661,13 +661,73 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a place in one of several queues counts before its row is there", world: "several", finds: "common",
 		edits: []edit{
-			{waitFile, "if b.kind.Resume == nil && !b.kind.Puts {", "if b.kind.Resume == nil {"},
+			{waitFile, "if !b.kind.Puts {", "if true {"},
 		},
 	},
 	{
 		name: "a row is put before its handle is saved", world: "saves", finds: "saved", quick: true,
 		edits: []edit{
-			{waitFile, "b.kind.Resume == nil; b.saving {", "b.kind.Resume == nil; false {"},
+			{waitFile, "if b.saving = b.kind.Saves; b.saving {", "if b.saving = b.kind.Saves; false {"},
+		},
+	},
+	{
+		name: "a place is kept for no longer than a waiter's", world: "keeps", finds: "kept", quick: true,
+		edits: []edit{
+			{rowFile, "e.Lease, e.CreatedAt, s.r.stays = s.c.Keeps(s.r.kind)", "e.Lease, e.CreatedAt, s.r.stays = s.c.Keeps(s.r.kind)\n	e.Lease, _ = s.c.Begin(s.r.kind, true)"},
+		},
+	},
+	{
+		name: "a place is not kept", world: "keeps", finds: "kept", quick: true,
+		edits: []edit{
+			{waitFile, "if keeps && s.keeps() {", "if false {"},
+		},
+	},
+	{
+		name: "who keeps its place releases the lock that it was granted meanwhile", world: "keeps", finds: "kept", quick: true,
+		edits: []edit{
+			{holdFile, "case s.b.leaving && s.b.kind.Keep == 0 || !waits:", "case s.b.leaving || !waits:"},
+		},
+	},
+	{
+		name: "the ids of a place that is kept are removed", world: "keeps, lost", finds: "kept",
+		edits: []edit{
+			{rowFile, "			s.waiting(b).kept(sure || r.there, r.stays)", "			s.waiting(b).steps(machine.GiveUp{})"},
+		},
+	},
+	{
+		name: "a grant without an answer is not looked for as a place is kept", world: "keeps, lost", finds: "kept",
+		edits: []edit{
+			{waitFile, "b.ticketed && !b.last && b.wait.State == machine.Pausing {", "b.ticketed && false {"},
+		},
+	},
+	{
+		name: "a row of an ENQUEUE before counts as kept", world: "slices, lost", finds: "kept",
+		edits: []edit{
+			{"internal/machine/place.go", "case r == ReplyMade && e.ID != p.Row.ID:", "case false:"},
+		},
+	},
+	{
+		name: "a row without an answer is not put as its place is kept", world: "keeps, lost", finds: "kept",
+		edits: []edit{
+			{"internal/machine/place.go", "p.state == rowAbsent && (p.below || !p.Row.KeptSince.IsZero()):", "p.state == rowAbsent:"},
+		},
+	},
+	{
+		name: "a row that was swept is not put as its place is kept", world: "keeps, suspended", finds: "kept",
+		edits: []edit{
+			{"internal/machine/place.go", "case r < ReplyFailed && r != ReplyApplied && r != ReplyMade: // it was swept, or is of another", "case false:"},
+		},
+	},
+	{
+		name: "a handle forgets that of the process before", world: "slices, crash twice", finds: "kept",
+		edits: []edit{
+			{waitFile, "return resumed.Next(b.wait.Config.ID)", "return queue.Handle{ID: b.wait.Config.ID, Ticket: b.wait.Ticket}"},
+		},
+	},
+	{
+		name: "a late heartbeat shortens a place that is kept", world: "keeps, late", finds: "kept",
+		edits: []edit{
+			{"queue/rowwrites.go", `clause.Any(attrUntil.Absent(), attrUntil.AtMost(end)).As("not late")`, `attrUntil.Exists().As("not late")`},
 		},
 	},
 	{

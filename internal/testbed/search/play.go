@@ -134,6 +134,11 @@ func (c clock) Begin(k *member.Kind, row bool) (queue.Lease, time.Time) {
 	return l, c.Middle()
 }
 
+func (c clock) Keeps(k *member.Kind) (l queue.Lease, since, ends time.Time) {
+	ends = at(c.v.clocks[c.v.node]+2*c.s.ttl, 0)
+	return queue.Lease{TTL: 2 * k.TTL, Until: ends}, epoch, ends
+}
+
 func (c clock) Usable(_ *member.Kind, _ queue.Lease, sent time.Time, _ bool) bool {
 	return c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl
 }
@@ -216,7 +221,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 	c := s.specOf(i, j)
 	key := kindKey{c: c, number: w.common[i]}
 	if c.Resumes {
-		key.known = w.nodes[0].known
+		key.known = w.nodes[c.From].known
 	}
 	if n, ok := s.kindNums[key]; ok {
 		return n
@@ -224,6 +229,9 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 	k := &member.Kind{
 		Owner: nameOf(i), Mode: c.Mode, NoWait: c.NoWait, FailClosed: c.FailClosed, Puts: c.Puts, Saves: c.Saves, TTL: time.Duration(s.ttl) * unit,
 		Policy: machine.Policy{Group: c.Group, CancelHolder: c.Cancels, Limited: c.Most > 0, Waiters: c.Most},
+	}
+	if c.Keeps {
+		k.Keep = unit
 	}
 	if c.Delays {
 		k.Delay = k.TTL
@@ -238,7 +246,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 		k.Scope, k.Common, k.Number = ticket.ScopeEntity, c.Common || c.Given, tickets[key.number]
 	}
 	if c.Resumes {
-		k.Resume = &queue.Handle{ID: s.ids[key.known.id], Ticket: tickets[key.known.ticket], Held: key.known.held}
+		k.Resume = &queue.Handle{ID: s.ids[key.known.id], Ticket: tickets[key.known.ticket], Held: key.known.held, From: s.ids[key.known.from]}
 	}
 	n := int8(len(s.kinds))
 	s.kinds, s.kindNums[key] = append(s.kinds, k), n

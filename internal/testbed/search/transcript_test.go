@@ -47,7 +47,9 @@ func TestTranscripts(t *testing.T) {
 // kinds are the words for clients in a transcript.
 var kinds = map[string]Client{
 	"one": {Turns: 4}, "reader": {Turns: 4, Mode: reader.Mode}, "permit": {Turns: 4, Mode: permit.Mode},
-	"quick": {Turns: 4, NoWait: true}, "closed": {Turns: 4, FailClosed: true},
+	"keeper": {Turns: 4, Keeps: true}, "second slice": {Turns: 1, Resumes: true, From: 1, Keeps: true},
+	"third slice": {Turns: 1, Resumes: true, From: 2, Keeps: true},
+	"quick":       {Turns: 4, NoWait: true}, "closed": {Turns: 4, FailClosed: true},
 	"downgrader": {Turns: 4, Downgrades: true}, "updater": {Turns: 4, Updates: 9}, "writer": {Turns: 4, Writes: 9},
 	"block": {Turns: 3, Block: 3, Fences: 9}, "trio": {Turns: 3, Block: 3}, "pair": {Turns: 4, Block: 2}, "gather": {Turns: 1, Block: 3, With: &Client{Turns: 2}},
 }

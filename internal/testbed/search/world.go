@@ -35,7 +35,9 @@ type Client struct {
 	NoWait     bool
 	FailClosed bool
 	Puts       bool    // no look or claim is sent before the row is in the table
-	Resumes    bool    // it continues what the last wait of A has left, by its handle
+	Resumes    bool    // it continues what the last wait of client From has left, by its handle
+	From       int     // A, unless it is set
+	Keeps      bool    // it keeps its place for two leases if it gives up
 	Downgrades bool    // a caller may downgrade its lock
 	Sets       int     // how often it may call SetData
 	Updates    int     // UpdateAndRelease
@@ -136,13 +138,15 @@ type node struct {
 	clock   int8
 	dead    bool
 	opens   int8 // the clock until which a lock that it was given keeps the queue closed
+	keeps   int8 // the same until which it has heard that the place of its handle is kept
+	_       int8
 }
 
 // handle is what another process resumes.
 type handle struct {
-	id     int16
-	ticket uint8
-	held   bool
+	id, from int16
+	ticket   uint8
+	held     bool
 }
 
 // caller is one that wants the lock, and what it knows.

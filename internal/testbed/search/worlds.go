@@ -30,6 +30,8 @@ var (
 	first   = Client{Turns: 1, Common: true, Puts: true}
 	later   = Client{Turns: 1, Given: true, Puts: true}
 	saver   = Client{Turns: 1, Saves: true}
+	keeper  = Client{Turns: 1, Keeps: true}
+	slicer  = Client{Turns: 1, Keeps: true, Resumes: true, From: 1}
 	joiner  = Client{Turns: 1, Joins: 1}
 	both    = Client{Turns: 1, Group: "g", Cancels: true, Mode: queue.Mode{Permits: 2}}
 )
@@ -119,6 +121,29 @@ func Worlds() []World {
 		{Name: "several, no wait", About: "and one will not wait", Wide: true, Clients: []Client{first, {Turns: 1, Given: true, NoWait: true}}, Faults: Faults{Lost: 1}},
 		{Name: "saves", About: "a handle is saved before the row is put", Clients: []Client{saver, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
 		{Name: "saves, resumed", About: "and another process resumes the place", Clients: []Client{saver, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "keeps", About: "a caller gives up, and keeps its place", Clients: []Client{one, keeper, one}, Faults: Faults{GiveUp: 1}},
+		{Name: "keeps, lost", More: true, About: "and a request or its answer is lost", Clients: []Client{one, keeper, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
+		{Name: "keeps, late", More: true, About: "and a request is late", Clients: []Client{two, keeper}, Faults: Faults{GiveUp: 1, Late: 1, RowBeat: 1}},
+		{Name: "keeps, ended", More: true, About: "and leases end", Half: true, Clients: []Client{one, keeper, one}, Faults: Faults{GiveUp: 1, RowBeat: 1, Ends: 2}},
+		{Name: "keeps, suspended", More: true, About: "and its process sleeps for a lease before", Clients: []Client{one, keeper, one}, Faults: Faults{GiveUp: 1, Ends: 1}},
+		{Name: "keeps, named", More: true, About: "and a release names its row", Names: true, Clients: []Client{one, keeper, one}, Faults: Faults{GiveUp: 1}},
+		{Name: "keeps, throttled", About: "and a request is throttled", Clients: []Client{one, keeper}, Faults: Faults{GiveUp: 1, Failed: 1, Guess: 1}},
+		{Name: "keeps, silent", About: "and the table is silent", Silent: true, Clients: []Client{one, keeper}, Faults: Faults{GiveUp: 1, Lost: 1, Failed: 1}},
+		{Name: "slices", About: "another process resumes a place that is kept", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1}},
+		{Name: "slices, twice", More: true, About: "and keeps it as well", Clients: []Client{one, keeper, slicer, {Turns: 1, Resumes: true, From: 2}}, Faults: Faults{GiveUp: 2}},
+		{Name: "slices, both", More: true, About: "two processes resume it", Clients: []Client{one, keeper, slicer, slicer}, Faults: Faults{GiveUp: 1}},
+		{Name: "slices, lost", More: true, About: "and a request or its answer is lost", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Lost: 1}},
+		{Name: "slices, late", More: true, About: "and a request is late", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Late: 1}},
+		{Name: "slices, copied, any", More: true, About: "and a copy of any request comes later", Any: true, Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Dup: 1}},
+		{Name: "slices, named", About: "and a release names its row", Names: true, Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1}},
+		{Name: "slices, crash", More: true, About: "and a client crashes", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Crash: 1}},
+		{Name: "slices, crash twice", More: true, About: "and another resumes after two crashes", Clients: []Client{one, keeper, slicer, {Turns: 1, Resumes: true, From: 2}}, Faults: Faults{GiveUp: 1, Crash: 2}},
+		{Name: "slices, ended", More: true, About: "and leases end", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Ends: 2}},
+		{Name: "slices, operator", More: true, About: "and an operator evicts", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Evict: 1}},
+		{Name: "slices, deleted", About: "and the record is deleted", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Delete: 1}},
+		{Name: "slices, wide", About: "and a wider counter issues the tickets", Wide: true, Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1}},
+		{Name: "slices, permits", More: true, About: "of a semaphore", Clients: []Client{permit, permit, {Turns: 1, Keeps: true, Mode: permit.Mode}, {Turns: 1, Resumes: true, From: 2, Mode: permit.Mode}}, Faults: Faults{GiveUp: 1}},
+		{Name: "slices, saves", About: "and its handle is saved before its row is put", Clients: []Client{one, {Turns: 1, Keeps: true, Saves: true}, {Turns: 1, Resumes: true, From: 1, Saves: true}}, Faults: Faults{GiveUp: 1}},
 		{Name: "forgets", About: "TTL deletes an idle record", Forgets: true, Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "forgets, late", About: "and a request is late", Forgets: true, Clients: []Client{two, one}, Faults: Faults{Delete: 1, Late: 1}},
 		{Name: "forgets, seeds", About: "and a second request seeds the next", Forgets: true, Seeds: true, Clients: []Client{two, one}, Faults: Faults{Delete: 1}},

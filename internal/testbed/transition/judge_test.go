@@ -141,8 +141,8 @@ func TestJudge(t *testing.T) {
 		{"", held, queue.Evict(mark, a), nil, ""},
 		{"a mark that is not of the entry", held, queue.Evict(wrong, a), nil, "nearest is EVICT\n  leaves:"},
 		{"", held, passes.Release(queue.FormPass, time.Time{}), nil, ""},
-		{"", nil, queue.Enqueue(waiting, ""), nil, ""},
-		{"a row that expires early", nil, queue.Enqueue(waiting, ""), func(w clause.Write) clause.Write {
+		{"", nil, queue.Enqueue(waiting, nil), nil, ""},
+		{"a row that expires early", nil, queue.Enqueue(waiting, nil), func(w clause.Write) clause.Write {
 			w.Item = maps.Clone(w.Item)
 			w.Item[q.TTL] = clause.Int(until.Unix())
 			return w

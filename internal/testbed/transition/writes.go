@@ -37,12 +37,22 @@ func (c *change) takes(r ticket.Rider) (all []clause.Write) {
 
 func (c *change) ofRow() (all []clause.Write) {
 	was, is := queue.DecodeRow(c.q, c.before), queue.DecodeRow(c.q, c.after)
+	var from []string // the prefixes of a handle
+	for _, s := range c.asked.strings {
+		if id, ok := strings.CutSuffix(s, "-"); ok {
+			from = append(from, id)
+		}
+	}
 	switch {
+	case c.after == nil && len(from) > 0:
+		return []clause.Write{queue.Quit(queue.Handle{ID: from[0], From: strings.Join(from[1:], ",")})}
 	case c.after == nil:
 		if all = append(all, was.Sweep()); len(c.asked.strings) > 0 {
 			all = append(all, queue.Leave(c.asked.strings...))
 		}
 		return all
+	case c.asked.has(attr.Kept) && c.asked.has(attr.TTL):
+		return []clause.Write{was.Keep(is.Lease, is.KeptSince)}
 	case c.asked.has(c.q.TTL):
 		if !c.asked.has(attr.Until) {
 			is.Until = time.Time{}
@@ -50,13 +60,7 @@ func (c *change) ofRow() (all []clause.Write) {
 		// A row expires an hour after its lease. One without an end has its length from now.
 		return []clause.Write{was.Renew(is.Until, c.expires().Add(-time.Hour-was.TTL))}
 	}
-	all = append(all, queue.Enqueue(is.Item(c.q), ""))
-	for _, s := range c.asked.strings {
-		if from, ok := strings.CutSuffix(s, "-"); ok {
-			all = append(all, queue.Enqueue(is.Item(c.q), from))
-		}
-	}
-	return all
+	return []clause.Write{queue.Enqueue(is.Item(c.q), from)}
 }
 
 // expires is the TTL attribute of the item after.

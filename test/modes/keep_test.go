@@ -1,0 +1,289 @@
+package modes_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/event"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
+)
+
+// kept returns the place that the error of a wait keeps, written down and read again.
+func kept(t *testing.T, lock *queuelock.Lock, err error) (h queuelock.Handle, e *queuelock.NotAcquiredError) {
+	t.Helper()
+	if lock != nil || !errors.As(err, &e) || e.Handle == nil || !errors.Is(err, queuelock.ErrNotAcquired) {
+		t.Fatalf("no place is kept: %v, %v", lock, err)
+	}
+	if err := json.Unmarshal(locktest.Must(json.Marshal(e.Handle)), &h); err != nil || h != *e.Handle {
+		t.Fatalf("%+v is read as %+v, %v", e.Handle, h, err)
+	}
+	return h, e
+}
+
+// keptFor is kept of a wait that ended like that.
+func keptFor(t *testing.T, r locktest.Outcome, why error) queuelock.Handle {
+	t.Helper()
+	h, e := kept(t, r.Lock, r.Err)
+	if !errors.Is(e, why) {
+		t.Errorf("%v, want %v", e, why)
+	}
+	return h
+}
+
+// TestWaitInSlices checks that a caller which waits for nine minutes at a time, each time as another process, is served at its
+// turn, behind four whose turns take four minutes each and which come again at once.
+func TestWaitInSlices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := locktest.Watched(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var wg sync.WaitGroup
+		turns := 0 // guarded by the lock
+		for i := range 4 {
+			c, _ := locktest.Open(t, table, fmt.Sprint("worker", i), queuelock.Config{})
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					_ = c.Do(ctx, locktest.Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+						turns++
+						time.Sleep(4 * time.Minute)
+						return nil
+					})
+				}
+			})
+		}
+		time.Sleep(10 * time.Second)
+		keep := queuelock.KeepPlace(time.Minute)
+		c, _ := locktest.Open(t, table, "slice0", queuelock.Config{})
+		begun := time.Now()
+		lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(9*time.Minute), keep)
+		slices := 1
+		for ; err != nil; slices++ {
+			h, _ := kept(t, lock, err)
+			time.Sleep(20 * time.Second) // between two slices
+			c, _ = locktest.Open(t, table, "new", queuelock.Config{})
+			lock, err = c.Resume(t.Context(), h, waitpolicy.For(9*time.Minute), keep)
+		}
+		if waited := time.Since(begun); turns != 4 || waited > 17*time.Minute || slices != 2 {
+			t.Errorf("served after %v, %d slices and %d turns", waited, slices, turns)
+		}
+		cancel()
+		locktest.Release(t, lock)
+		wg.Wait()
+	})
+}
+
+// TestKeptPlace checks that a place is kept whatever becomes of the request that keeps it, that the others wait for it, and
+// that another process has the turn with its ticket.
+func TestKeptPlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault  *queuelocktest.Fault
+		unsure bool // it is kept for the lease of a waiter, so far as is known
+	}{
+		"no fault":       {},
+		"request lost":   {fault: locktest.Ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1))},
+		"response lost":  {fault: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))},
+		"it comes twice": {fault: locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1))},
+		"throttled":      {fault: locktest.Ptr(queuelocktest.Throttle(event.KeyRange).Of("UpdateItem").Times(2))},
+		"no response":    {fault: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(99)), unsure: true},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			first, _ := locktest.Open(t, table, "first", locktest.TenSeconds)
+			c, db := locktest.Open(t, table, "slice", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			held := locktest.Acquire(t, first, waitpolicy.NoWait)
+			ctx, cancel := context.WithCancel(t.Context())
+			waiting := locktest.QueueUp(ctx, c, waitpolicy.Forever, queuelock.KeepPlace(10*time.Minute))
+			time.Sleep(2 * time.Second)
+			behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			time.Sleep(2 * time.Second)
+			if test.fault != nil {
+				db.Inject(*test.fault)
+			}
+			ended := time.Now()
+			cancel()
+			result := <-waiting
+			h, e := kept(t, result.Lock, result.Err)
+			if !errors.Is(e, context.Canceled) || e.Position != 1 {
+				t.Errorf("%v", e)
+			}
+			if until := e.KeptUntil.Sub(ended); test.unsure != (until < 9*time.Minute) || until < 2*time.Second {
+				t.Errorf("kept for %v", until)
+			}
+			db.Partition()
+			s := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order))
+			if len(s.Waiting) != 2 || s.Waiting[0].Ticket != h.Ticket || !s.Waiting[1].KeptSince.IsZero() {
+				t.Fatalf("%+v", s.Waiting)
+			}
+			if since := s.Waiting[0].KeptSince; since.Sub(ended).Abs() > 5*time.Second {
+				t.Errorf("kept since %v, and the wait ended at %v", since, ended)
+			}
+			locktest.Release(t, held)
+			time.Sleep(5 * time.Minute)
+			locktest.StillWaits(t, "the one behind", behind)
+			next, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
+			lock := locktest.Must(next.Resume(t.Context(), h, waitpolicy.For(time.Second), queuelock.KeepPlace(10*time.Minute)))
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			locktest.StillWaits(t, "the one behind", behind)
+			locktest.Release(t, lock)
+			time.Sleep(3 * time.Second)
+			locktest.Release(t, locktest.Granted(t, "the one behind", behind))
+			if _, err := next.Resume(t.Context(), h, waitpolicy.For(time.Second)); !errors.Is(err, queuelock.ErrGone) {
+				t.Errorf("after the turn: %v", err)
+			}
+		})
+	}
+}
+
+// TestKeptPlaceEnds checks that a place whose time is over is passed as that of a crashed waiter, and is free until then.
+func TestKeptPlaceEnds(t *testing.T) {
+	for name, resumed := range map[string]bool{"no client resumes it": false, "it is resumed late, and none has passed it": true} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			c, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			held := locktest.Acquire(t, other, waitpolicy.NoWait)
+			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
+			h, _ := kept(t, lock, err)
+			behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			if resumed {
+				time.Sleep(2 * time.Minute)
+			} else {
+				locktest.Release(t, held)
+				time.Sleep(55 * time.Second)
+				locktest.StillWaits(t, "the one behind", behind)
+				time.Sleep(10 * time.Second)
+				held = locktest.Granted(t, "the one behind", behind)
+			}
+			lock, err = c.Resume(t.Context(), h, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
+			if !resumed {
+				if !errors.Is(err, queuelock.ErrGone) {
+					t.Errorf("%v", err)
+				}
+				locktest.Release(t, held)
+				return
+			}
+			h, _ = kept(t, lock, err)
+			locktest.Release(t, held)
+			locktest.Release(t, locktest.Must(c.Resume(t.Context(), h, waitpolicy.For(time.Second))))
+			time.Sleep(3 * time.Second)
+			locktest.Release(t, locktest.Granted(t, "the one behind", behind))
+		})
+	}
+}
+
+// TestLeave checks that who leaves a place delays no other client, and that a lock that was granted meanwhile is released.
+func TestLeave(t *testing.T) {
+	for name, fault := range map[string]*queuelocktest.Fault{
+		"no fault":      nil,
+		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("DeleteItem").Times(1)),
+		"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("DeleteItem").Times(1)),
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			held := locktest.Acquire(t, other, waitpolicy.NoWait)
+			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Hour))
+			h, _ := kept(t, lock, err)
+			behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			time.Sleep(time.Second)
+			if fault != nil {
+				db.Inject(*fault)
+			}
+			locktest.Check(t, c.Leave(t.Context(), h))
+			locktest.Check(t, c.Leave(t.Context(), h)) // once more
+			locktest.Release(t, held)
+			time.Sleep(3 * time.Second)
+			held = locktest.Granted(t, "the one behind", behind)
+			locktest.Check(t, c.Leave(t.Context(), held.Handle()))
+			time.Sleep(10 * time.Second)
+			if !errors.Is(held.Err(), queuelock.ErrLost) {
+				t.Errorf("its lock was left: %v", held.Err())
+			}
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
+		})
+	}
+}
+
+// TestKeptByName checks that a lock which a release has granted to a kept place by its row is returned at once, or left.
+func TestKeptByName(t *testing.T) {
+	for name, leaves := range map[string]bool{"resumed": false, "left": true} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			first, _ := locktest.Open(t, table, "first", locktest.TenSeconds)
+			second, _ := locktest.Open(t, table, "second", locktest.TenSeconds)
+			c, _ := locktest.Open(t, table, "slice", locktest.TenSeconds)
+			held := locktest.Acquire(t, first, waitpolicy.NoWait)
+			waiting := locktest.QueueUp(t.Context(), second, waitpolicy.Forever)
+			time.Sleep(3 * time.Second)
+			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Hour))
+			h, _ := kept(t, lock, err)
+			locktest.Release(t, held)
+			time.Sleep(2 * time.Second)
+			locktest.Release(t, locktest.Granted(t, "the second", waiting))
+			time.Sleep(10 * time.Minute)
+			next, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
+			if leaves {
+				locktest.Check(t, next.Leave(t.Context(), h))
+				locktest.Release(t, locktest.Acquire(t, second, waitpolicy.NoWait))
+				return
+			}
+			lock = locktest.Must(next.Resume(t.Context(), h, waitpolicy.For(time.Second)))
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			locktest.Release(t, lock)
+		})
+	}
+}
+
+// TestKeptAtTheEnd checks that a place is kept however its wait ends: with Close, before the first request, and while the table
+// does not answer.
+func TestKeptAtTheEnd(t *testing.T) {
+	keep := queuelock.KeepPlace(10 * time.Minute)
+	for name, end := range map[string]func(*testing.T, *queuelock.Client, *queuelocktest.Client, <-chan locktest.Outcome) queuelock.Handle{
+		"Close": func(t *testing.T, c *queuelock.Client, _ *queuelocktest.Client, waiting <-chan locktest.Outcome) queuelock.Handle {
+			locktest.Check(t, c.Close(t.Context()))
+			r := <-waiting
+			return keptFor(t, r, queuelock.ErrClosed)
+		},
+		"outage": func(t *testing.T, _ *queuelock.Client, db *queuelocktest.Client, waiting <-chan locktest.Outcome) queuelock.Handle {
+			db.Partition()
+			r := <-waiting
+			return keptFor(t, r, queuelock.ErrUnavailable)
+		},
+	} {
+		locktest.InBubble(t, name, func(t *testing.T) {
+			table := locktest.Watched(t)
+			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			c, db := locktest.Open(t, table, "slice", locktest.TenSeconds)
+			held := locktest.Acquire(t, other, waitpolicy.NoWait)
+			waiting := locktest.QueueUp(t.Context(), c, waitpolicy.For(20*time.Second), keep)
+			time.Sleep(3 * time.Second)
+			h := end(t, c, db, waiting)
+			next, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			lock, err := next.Resume(ctx, h, waitpolicy.Forever, keep)
+			h, _ = kept(t, lock, err)
+			locktest.Release(t, held)
+			lock = locktest.Must(next.Resume(t.Context(), h, waitpolicy.For(time.Second)))
+			if lock.Ticket() != h.Ticket {
+				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
+			}
+			locktest.Release(t, lock)
+		})
+	}
+}
