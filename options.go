@@ -167,13 +167,13 @@ const (
 	maxKeep = 24 * time.Hour
 )
 
-// KeepPlace keeps the place in the queue for d, 15 s to 24 h, if the wait or ctx ends before the lock is granted: for a
-// caller that may wait only for some minutes at a time. [*NotAcquiredError] has the [Handle], by which [Client.Resume]
-// goes on with the same ticket, in any process. [Client.Leave] gives the place up. A lock that was granted as the wait ended is
-// returned, also if ctx has ended.
+// KeepPlace keeps the place for d, 15 s to 24 h, if the wait or ctx ends before the lock is granted: for a caller that
+// may wait only for some minutes at a time. [Client.Resume] goes on by the [Handle] in the [*NotAcquiredError], with
+// the same ticket, in any process. [Client.Leave] gives the place up. A lock that was granted as the wait ended is
+// returned.
 //
-// Once the place is next, the others wait for it until d is over, and then pass it as that of a crashed waiter. MaxWaiters
-// and Supersede count it as a waiter. NoWait and FailClosed exclude it.
+// Once the place is next, the others wait for it until d is over. MaxWaiters and Supersede count it as a waiter. NoWait
+// and FailClosed exclude it.
 func KeepPlace(d time.Duration) AcquireOption { return option(func(s *settings) { s.keep = &d }) }
 
 // OnHandle calls f with the handle of the place in the queue, to be saved for Client.Resume. Acquire and Resume enter

@@ -27,6 +27,8 @@ type Handle struct {
 	Held bool `json:"held,omitempty"`
 	// From are the IDs before, separated by commas, of a Resume whose first request may not have been applied.
 	From string `json:"from,omitempty"`
+	// Since is when the wait for a place began, for display, in milliseconds since 1970.
+	Since int64 `json:"since,omitempty"`
 }
 
 // Handle returns the name of the lock for Client.Resume. It makes no request.
@@ -37,6 +39,7 @@ func (l *Lock) Handle() Handle {
 func newHandle(key Key, mode queue.Mode, h queue.Handle) Handle {
 	return Handle{
 		Key: key, Ticket: h.Ticket, ID: h.ID, Shared: mode.Shared, Permits: mode.Permits, Held: h.Held, From: h.From,
+		Since: h.Since,
 	}
 }
 
@@ -48,7 +51,7 @@ func (h Handle) check(call string) error {
 }
 
 func (h Handle) named() queue.Handle {
-	return queue.Handle{ID: h.ID, Ticket: h.Ticket, Held: h.Held, From: h.From}
+	return queue.Handle{ID: h.ID, Ticket: h.Ticket, Held: h.Held, From: h.From, Since: h.Since}
 }
 
 // Resume continues where a process that has ended left off: it returns the lock of the handle with its ticket
@@ -75,9 +78,8 @@ func (c *Client) Resume(ctx context.Context, h Handle, wait waitpolicy.Wait, opt
 	}))...)
 }
 
-// Leave gives up the place of a handle, or releases its lock if it was granted meanwhile. A process that waits with it goes
-// on with a new row. Leave makes up to four requests, and may be repeated. Returns nil if the place has ended before,
-// [ErrGone] if the lock of a handle that is Held has, and Resume's other errors.
+// Leave gives up the place of a handle, or releases its lock if it was granted meanwhile. It may be repeated. Returns
+// nil if the place has ended before, [ErrGone] if the lock of a handle that is Held has, and Resume's other errors.
 func (c *Client) Leave(ctx context.Context, h Handle) error {
 	if err := h.check("Leave"); err != nil {
 		return err

@@ -18,8 +18,8 @@ var (
 
 func hasID(id string) clause.Cond { return attrID.Equal(clause.V(clause.String(id))) }
 
-// Enqueue puts a row if there is none for its ticket, or one whose id has one of the prefixes from. earlier are the ids of
-// attempts that had no answer.
+// Enqueue puts a row if there is none for its ticket, or one whose id has one of the prefixes from. earlier are the ids
+// of attempts that had no answer.
 func Enqueue(item clause.Item, from []string, earlier ...string) clause.Write {
 	ids := []clause.Operand{clause.V(item[attr.ID])}
 	for _, id := range earlier {

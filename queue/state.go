@@ -217,15 +217,19 @@ type Handle struct {
 	// From are the IDs of the handles that it continues, the latest first and separated by commas, if what they name may
 	// still have one of them: the process may end before its first request is applied.
 	From string
+	// Since is when the wait began, as of Waiter.CreatedAt, in milliseconds since 1970; zero if that is not known.
+	Since int64
 }
 
-// maxFrom bounds the IDs of From: so many processes may end one after the other before any request of theirs is applied.
+// maxFrom bounds the IDs of From: so many processes may end one after the other before any request of theirs is
+// applied.
 const maxFrom = 8
 
 // Next returns the handle of the process that continues it, with another ID.
 func (h Handle) Next(id string) Handle {
 	ids := h.IDs()
-	return Handle{ID: id, Ticket: h.Ticket, Held: h.Held, From: strings.Join(ids[:min(len(ids), maxFrom)], ",")}
+	from := strings.Join(ids[:min(len(ids), maxFrom)], ",")
+	return Handle{ID: id, Ticket: h.Ticket, Held: h.Held, From: from, Since: h.Since}
 }
 
 // IDs returns the IDs that what it names may have.

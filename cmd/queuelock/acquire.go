@@ -116,12 +116,17 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 	switch {
 	case own:
 		return nil, err
+	case errors.Is(err, queuelock.ErrGone):
+		return nil, failed(f.conflict, "the place of --resume has ended: repeat the command without it")
 	case unreleased || !errors.Is(err, queuelock.ErrNotAcquired):
 		return nil, unavailable(err)
 	}
-	code := f.conflict
+	code, text := f.conflict, busy
 	if errors.Is(err, queuelock.ErrSuperseded) {
 		code = f.superseded
+	}
+	if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); ok && e.Handle != nil {
+		code, text = exitKept, func(error) error { return f.keptLine(e) }
 	}
 	switch {
 	case f.quiet:
@@ -130,7 +135,7 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 		f.conclude(cmd, nil, begun, err)
 		return nil, &exitError{code: code}
 	}
-	return nil, &exitError{code, busy(err)}
+	return nil, &exitError{code, text(err)}
 }
 
 // enter waits in the queues, or for a signal.
@@ -170,7 +175,7 @@ func (f *lockFlags) take(ctx context.Context, client *queuelock.Client, wait wai
 		}
 		return &turn{locks, locks.All()}, nil
 	}
-	lock, err := client.Acquire(ctx, f.keys[0], wait, options...)
+	lock, err := f.takePlace(ctx, client, wait, options)
 	if err != nil {
 		return nil, err
 	}

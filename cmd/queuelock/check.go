@@ -13,12 +13,14 @@ import (
 const checkLimit = 5 * time.Second
 
 func newCheck() *cobra.Command {
-	return withHandle(&cobra.Command{
+	var f remoteFlags
+	cmd := withHandle(&cobra.Command{
 		Use:   "check [HANDLE]",
 		Short: "Ask whether a lock of queuelock lock is held",
 		Long: `Asks the keeper of a lock on this host, by its handle or by QUEUELOCK_HANDLE, whether the lock
 is held. It prints nothing then, and makes no request to DynamoDB. The lock may be lost just
-after the answer: send its ticket with each write as well.`,
+after the answer: send its ticket with each write as well. The handle of a lock without a keeper is
+looked up in the table, on any host.`,
 		Example: `  queuelock check "$handle" || exit
 
 Exit codes:
@@ -36,4 +38,6 @@ Exit codes:
 		}
 		return nil
 	})
+	f.checks(cmd)
+	return cmd
 }

@@ -25,6 +25,7 @@ const (
 	exitLost        = 70  // the lock was lost while the command ran
 	exitNotAcquired = 75  // the lock was not acquired in time; EX_TEMPFAIL: try later
 	exitSuperseded  = 76  // a later waiter has come; EX_PROTOCOL, of --latest
+	exitKept        = 79  // the place is kept: repeat; not 75, after which the next call begins at the end of the queue
 	exitNested      = 78  // a command above this one holds the lock; EX_CONFIG
 	exitNotRunnable = 126 // the command cannot be executed; as in a shell
 	exitNotFound    = 127 // the command was not found; as in a shell

@@ -48,7 +48,7 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	answers := json.NewEncoder(direct(cmd.OutOrStdout()))
 
 	refuse := func(err error) error {
-		_ = answers.Encode(keeperAnswer{Code: codeOf(err), Message: message(err), Details: details(err)})
+		_ = answers.Encode(keeperAnswer{Code: codeOf(err), Message: message(err), Details: details(err), Place: f.kept})
 		return err
 	}
 	k, err := keeper.Listen()

@@ -30,6 +30,7 @@ type keepFlags struct {
 	lockFlags
 	keeper.Limits
 	env, export bool
+	noKeeper    bool
 	onLost      string
 	lost        syscall.Signal // that onLost names; 0: none
 }
@@ -59,6 +60,8 @@ func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	within(cmd.Flags(), &f.MaxHold, "max-hold", "", defaultMaxHold, 0, 0, "release the lock after so long; 0: never")
 	within(cmd.Flags(), &f.ParentPid, "parent-pid", "", 0, 0, 0, "leave the queue or release when process `PID` has ended, such as $$")
 	addSignal(cmd.Flags(), &f.onLost, &f.lost, "on-lost", "the `SIGNAL` for that process once the lock is lost, such as TERM")
+	cmd.Flags().BoolVar(&f.noKeeper, "no-keeper", false, "leave no process: renew, check and unlock work on any host, until --ttl is over")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "go on in the place of a `HANDLE` that --keep has printed")
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
 	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")
 	f.lockFlags.addFlags(cmd)
@@ -96,6 +99,7 @@ func (f *keepFlags) title() string {
 // keeperAnswer is what a keeper reports when it has acquired the lock, or has failed to.
 type keeperAnswer struct {
 	Handle  string
+	Place   string // the handle of a place that is kept
 	Env     []string
 	Code    int
 	Message string
@@ -103,8 +107,12 @@ type keeperAnswer struct {
 }
 
 func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
-	if _, err := f.plan(cmd, f.title()); err != nil {
+	plan, err := f.plan(cmd, f.title())
+	if err != nil {
 		return err
+	}
+	if f.noKeeper {
+		return f.withoutKeeper(cmd, plan)
 	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, passedOn()...)
@@ -117,6 +125,9 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 	defer k.control.Close()
 	select {
 	case a := <-k.answers:
+		if err := f.printPlace(cmd, a.Place); err != nil {
+			return err
+		}
 		if a.Handle == "" {
 			return a.failure()
 		}
@@ -129,6 +140,17 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 		k.control.Close()
 		return leave(&f.lockFlags, sig, begun, k.answers, signals)
 	}
+}
+
+// printPlace prints the handle of a place that is kept, if there is one.
+func (f *keepFlags) printPlace(cmd *cobra.Command, place string) error {
+	if place == "" {
+		return nil
+	}
+	if _, err := io.WriteString(direct(cmd.OutOrStdout()), place+"\n"); err != nil {
+		return failed(exitFailed, "the handle of the place cannot be printed: %w", err)
+	}
+	return nil
 }
 
 func (a keeperAnswer) failure() error {

@@ -45,6 +45,7 @@ type lockFlags struct {
 	modeFlags
 	waitFlags
 	policyFlags
+	placeFlags
 	bellFlags
 	all          bool
 	reason, data string
@@ -96,6 +97,7 @@ func (f *lockFlags) addFlags(cmd *cobra.Command) {
 	within(flags, &f.every, "every", "", 0, time.Millisecond, maxAtLeast, "grant the lock at most once in so long, which is the same")
 	flags.BoolVar(&f.failClosed, "fail-closed", false, "without a lease: after a crash an operator evicts")
 	f.policyFlags.addFlags(cmd)
+	f.placeFlags.addFlags(cmd)
 	f.bellFlags.addFlag(flags)
 	f.settings.addFlags(cmd)
 }
@@ -142,6 +144,9 @@ func (f *lockFlags) plan(cmd *cobra.Command, title string) (p plan, err error) {
 		if err := checkArguments(f.table, p.cfg, key); err != nil {
 			return p, err
 		}
+	}
+	if err := f.checkPlace(cmd, p.wait); err != nil {
+		return p, err
 	}
 	if err := f.refuseNested(); err != nil {
 		return p, err

@@ -98,7 +98,7 @@ served in its order, one at a time, or several with run --shared or run
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newSupervise()) // hidden
 	root.AddCommand(
-		newRun(), newLock(), newUnlock(), newCheck(), newEvict(), newRevoke(), newSweep(), newTable(),
+		newRun(), newLock(), newUnlock(), newCheck(), newRenew(), newEvict(), newRevoke(), newSweep(), newTable(),
 		newStatus(), newLs(), newHistory(), newTop(),
 		newCreateTable(), newDoctor(), newLocal(), newDemo(), newBench(), newVersion(), newMan(), newKeeper(), newDemoWorker(),
 	)

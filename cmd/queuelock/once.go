@@ -23,6 +23,8 @@ func (f *runFlags) checkOnce(cmd *cobra.Command) error {
 		return usagef("--once and --all: a result is of one entity")
 	case f.shared || f.permits > 0 || f.failClosed:
 		return usagef("--once excludes --shared, --permits and --fail-closed: one computes at a time")
+	case f.keep > 0:
+		return usagef("--once and --keep: a result is waited for in one call; use one of them")
 	case f.progress == "json":
 		return usagef("--once and --progress json: use one of them")
 	}
@@ -70,7 +72,7 @@ func (f *runFlags) computed(
 	defer cancel()
 	begun := time.Now()
 	var options []queuelock.Option
-	for _, opt := range p.options {
+	for _, opt := range append(p.options, f.limit()...) {
 		options = append(options, opt.(queuelock.Option)) // checkOnce refuses the others
 	}
 	end := func() {}

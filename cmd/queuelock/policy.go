@@ -43,13 +43,18 @@ func (f *policyFlags) policy(cmd *cobra.Command, keys int) (options []queuelock.
 	case cmd.Flags().Changed("superseded-exit-code") && !f.latest:
 		return nil, usagef("--superseded-exit-code is only for --latest and --cancel-in-progress: add one of them")
 	}
-	switch {
-	case limited:
-		options = append(options, queuelock.MaxWaiters(f.maxWaiters))
-	case f.latest:
+	if f.latest {
 		options = append(options, queuelock.Supersede(f.supersede()...))
 	}
 	return options, nil
+}
+
+// limit returns that of the waiters, which a place that is resumed has not.
+func (f *policyFlags) limit() (options []queuelock.AcquireOption) {
+	if f.maxWaiters >= 0 {
+		options = append(options, queuelock.MaxWaiters(f.maxWaiters))
+	}
+	return options
 }
 
 func (f *policyFlags) supersede() (options []queuelock.SupersedeOption) {

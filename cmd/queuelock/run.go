@@ -141,6 +141,9 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := f.checkOnce(cmd); err != nil {
 		return err
 	}
+	if f.keep > 0 && f.ticket == "" {
+		return usagef("--keep: add --ticket, the file that has the place between two calls")
+	}
 	plan, err := f.plan(cmd, f.title())
 	if err != nil {
 		return err
@@ -221,7 +224,11 @@ func leave[T any](f *lockFlags, sig os.Signal, begun time.Time, left <-chan T, s
 	case <-time.After(closeLimit):
 		f.hurry = true
 	}
-	return signalled(sig.(syscall.Signal), "%v: left the queue of %s after %v", sig, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
+	what := "left the queue of"
+	if f.ticket != "" {
+		what = "keeps its place in"
+	}
+	return signalled(sig.(syscall.Signal), "%v: %s %s after %v", sig, what, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))
 }
 
 // release releases the locks after a command that returned code, or failed.

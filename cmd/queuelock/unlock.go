@@ -16,22 +16,29 @@ import (
 const unlockLimit = 20 * time.Second
 
 func newUnlock() *cobra.Command {
-	return withHandle(&cobra.Command{
+	var f remoteFlags
+	cmd := withHandle(&cobra.Command{
 		Use:   "unlock [HANDLE]",
-		Short: "Release a lock of queuelock lock",
+		Short: "Release a lock of queuelock lock, or leave a place",
 		Long: `Releases the lock that "queuelock lock" has acquired on this host, by its handle or by
 QUEUELOCK_HANDLE, and reports whether it was held until now. After exit code 70, check what
-the steps since "queuelock lock" have done: another client may have held the lock meanwhile.`,
+the steps since "queuelock lock" have done: another client may have held the lock meanwhile.
+
+A place that lock or run has kept is left, by its handle or with --ticket: the others do not wait for
+it any more. That asks DynamoDB.`,
 		Example: `  queuelock unlock "$handle"
+  queuelock unlock --ticket deploy.ticket
 
 Exit codes:
-  0    the lock was held until now, and is released
+  0    the lock was held until now, and is released; or nothing is left of the place
   1    no lock has this handle: it was unlocked before, or the handle is wrong
   64   wrong usage
   69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
 	}, unlockLimit, unlock)
+	f.leaves(cmd)
+	return cmd
 }
 
 // withHandle lets a command ask the keeper of its argument, or of the variable, within the limit.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/screen"
@@ -51,6 +53,9 @@ func (f *lockFlags) conclude(cmd *cobra.Command, t *turn, begun time.Time, err e
 		}
 		o.Event, o.Message = "not_acquired", busy(err).Error()
 		o.Why, o.By = why(err)
+		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); ok && e.Handle != nil {
+			f.keptOutcome(&o, e)
+		}
 	} else {
 		for _, lock := range t.locks {
 			o.Entities, o.Tickets = append(o.Entities, lock.Key().Entity), append(o.Tickets, lock.Ticket().String())

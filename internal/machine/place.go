@@ -21,7 +21,7 @@ import (
 // It has at most one request under way, so that no HEARTBEAT, second ENQUEUE or delete is sent while an ENQUEUE is
 // unanswered. Each ENQUEUE has a new id. Those of the ENQUEUEs before count as its own.
 type Place struct {
-	Row    queue.Waiter // as it was put last; with the id that is in the table, once that is known
+	Row    queue.Waiter // as it was put last, since the first time; with the id that is in the table, once that is known
 	items  *queue.Items
 	prefix string   // of the row's ids
 	from   []string // prefixes of the id of the row that is resumed; none after that
@@ -62,8 +62,8 @@ type leaseEnd struct{ until, sent time.Time }
 // maxRowIDs bounds the ids of a row. Older ones count as those of another, but for that of the row in the table.
 const maxRowIDs = 40
 
-// NewPlace returns the machine of a row with ids of that prefix. from are the prefixes that the id of a row to replace may
-// have; none: there is no such row.
+// NewPlace returns the machine of a row with ids of that prefix. from are the prefixes that the id of a row to replace
+// may have; none: there is no such row.
 func NewPlace(items *queue.Items, row queue.Waiter, prefix string, from []string) Place {
 	return Place{Row: row, items: items, prefix: prefix, from: from}
 }
@@ -151,7 +151,9 @@ func (p *Place) Step(e PlaceEvent) PlaceTodo {
 func (p *Place) put(as placeState, e PlaceEvent) PlaceTodo {
 	p.state, p.swept = as, false
 	p.Row.ID = fmt.Sprintf("%s-r%d-%s", p.prefix, p.puts, p.Row.Ticket)
-	p.Row.Lease, p.Row.CreatedAt = e.Lease, e.CreatedAt
+	if p.Row.Lease = e.Lease; p.Row.CreatedAt.IsZero() { // one that is put again has waited for longer
+		p.Row.CreatedAt = e.CreatedAt
+	}
 	p.puts++
 	p.writes(e.Lease.Until, e.Sent)
 	w := queue.Enqueue(p.Row.Item(*p.items), p.from, p.ids...)
@@ -232,9 +234,7 @@ func (p *Place) keep() PlaceTodo {
 		p.keeps, p.withdrawn = false, true
 		return p.leave()
 	case p.state == rowAbsent:
-		if p.Row.KeptSince = e.CreatedAt; !p.Row.CreatedAt.IsZero() {
-			e.CreatedAt = p.Row.CreatedAt
-		}
+		p.Row.KeptSince = e.CreatedAt
 		return p.put(rowKeeping, e)
 	}
 	return PlaceTodo{}
@@ -258,8 +258,8 @@ func (p *Place) keepAnswered(e PlaceEvent) PlaceTodo {
 // Keeps reports whether the row is to stay, or does.
 func (p *Place) Keeps() bool { return p.keeps }
 
-// Stays reports whether the row is left in the table for a process that resumes the place, and whether it surely has the
-// last lease.
+// Stays reports whether the row is left in the table for a process that resumes the place, and whether it surely has
+// the last lease.
 func (p *Place) Stays() (stays, sure bool) { return p.stays, p.sure }
 
 // writes remembers the end of a lease that is written, and drops those that are over.

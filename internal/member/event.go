@@ -148,8 +148,8 @@ type (
 		Later, Record bool // the rows behind Below too; the record alone
 		Next          bool // the row with the ticket Below alone
 	}
-	// Placed says that a caller has a place in the queue, which another process may resume by the handle: before its row is
-	// put, or of a Kind that Puts once that is in the table.
+	// Placed says that a caller has a place in the queue, which another process may resume by the handle: before its row
+	// is put, or of a Kind that Puts once that is in the table.
 	Placed struct {
 		Caller int32
 		queue.Handle

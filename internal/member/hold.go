@@ -126,8 +126,8 @@ func (s waiting) granted(do machine.Do) {
 	s.holding(b).first()
 }
 
-// first begins with the first caller that waits. If all have given up meanwhile, the lock is released: one that keeps its
-// place gets it.
+// first begins with the first caller that waits. If all have given up meanwhile, the lock is released: one that keeps
+// its place gets it.
 func (s holding) first() {
 	i, waits := s.b.next(0)
 	switch {

@@ -68,7 +68,9 @@ func (s waiting) rowOf() *row {
 	}
 	var from []string
 	if k.Resume != nil {
-		from = k.Resume.IDs()
+		if from = k.Resume.IDs(); k.Resume.Since > 0 {
+			w.CreatedAt = time.UnixMilli(k.Resume.Since)
+		}
 	}
 	r := &row{n: s.number(), of: b.n, kind: k, place: machine.NewPlace(s.queue.Items, w, b.wait.Config.ID, from)}
 	s.rows, b.row = append(s.rows, r), r.n
@@ -157,7 +159,7 @@ func (s keeping) steps(e machine.PlaceEvent) (todo machine.PlaceTodo) {
 			if !sure {
 				r.stays = r.ends
 			}
-			s.waiting(b).kept(sure || r.there, r.stays)
+			s.waiting(b).kept(r, sure || r.there, r.stays)
 		} else if b != nil && b.over && !s.hasRow(b) {
 			s.waiting(b).steps(machine.GiveUp{})
 		}

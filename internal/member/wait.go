@@ -154,19 +154,33 @@ func (s waiting) placed() {
 	b := s.b
 	for i, t := range b.callers {
 		if t.state == waits {
-			h := b.handle(false)
+			h := s.handle(nil, false)
 			h.Ticket = h.Ticket.Plus(uint64(i))
 			s.do(Placed{t.id, h})
 		}
 	}
 }
 
-// handle returns that of the wait. there: its row was in the table.
-func (b *block) handle(there bool) queue.Handle {
-	if resumed := b.kind.Resume; resumed != nil && !there {
-		return resumed.Next(b.wait.Config.ID)
+// handle returns that of the wait, with its row. there: that was in the table.
+func (s waiting) handle(r *row, there bool) queue.Handle {
+	b, since := s.b, s.c.Middle()
+	h := queue.Handle{ID: b.wait.Config.ID, Ticket: b.wait.Ticket}
+	if resumed := b.kind.Resume; resumed != nil {
+		next := resumed.Next(h.ID)
+		if h.Since = next.Since; !there {
+			h = next
+		}
 	}
-	return queue.Handle{ID: b.wait.Config.ID, Ticket: b.wait.Ticket}
+	if since.IsZero() {
+		since = s.now
+	}
+	if r != nil {
+		since = r.place.Row.CreatedAt
+	}
+	if h.Since == 0 {
+		h.Since = since.UnixMilli()
+	}
+	return h
 }
 
 // saved puts the row of a block whose caller has saved its handle. Turns may have ended meanwhile.
@@ -377,7 +391,8 @@ func (s waiting) cleans() {
 	b := s.b
 	b.leaving, b.behind, b.rests, b.pauses = true, false, time.Time{}, time.Time{}
 	keeps := b.kind.Keep > 0 && (b.refused == nil || b.refused.Why == machine.WhyError)
-	if keeps && b.refused == nil && b.ticketed && !b.last && b.wait.State == machine.Pausing { // its last request may have granted the lock
+	// its last request may have granted the lock
+	if keeps && b.refused == nil && b.ticketed && !b.last && b.wait.State == machine.Pausing {
 		b.last = true
 		s.steps(machine.Again{})
 		return
@@ -391,13 +406,13 @@ func (s waiting) cleans() {
 	}
 }
 
-// keeps keeps the place of a caller, if it has one. Its ids that may be in the record stay as well: another process that
-// resumes the place takes over what they hold.
+// keeps keeps the place of a caller, if it has one. Its ids that may be in the record stay as well: another process
+// that resumes the place takes over what they hold.
 func (s waiting) keeps() bool {
 	b := s.b
 	switch r := s.row(b.row); {
 	case !b.ticketed && b.kind.Resume != nil: // what is resumed is as it was
-		s.kept(false, time.Time{})
+		s.kept(nil, false, time.Time{})
 		return true
 	case !b.ticketed, b.wait.Ticket.Compare(b.wait.Snapshot.Record.Floor()) <= 0, r != nil && r.failed:
 		return false
@@ -410,13 +425,13 @@ func (s waiting) keeps() bool {
 	}
 }
 
-// kept lets the caller hear that its place is kept until then. there: its row was in the table.
-func (s waiting) kept(there bool, until time.Time) {
+// kept lets the caller hear that its place is kept until then, with its row. there: that was in the table.
+func (s waiting) kept(of *row, there bool, until time.Time) {
 	r := Refuse{GaveUp: true}
 	if s.b.refused != nil {
 		r = *s.b.refused
 	}
-	r.Kept, r.Until = s.b.handle(there), until
+	r.Kept, r.Until = s.handle(of, there), until
 	s.hears(r)
 	s.b.gone = true
 }

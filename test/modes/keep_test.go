@@ -131,6 +131,9 @@ func TestKeptPlace(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			locktest.StillWaits(t, "the one behind", behind)
 			next, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
+			if h.Since != s.Waiting[0].CreatedAt.UnixMilli() {
+				t.Errorf("it waits since %d, says the handle, and %v", h.Since, s.Waiting[0].CreatedAt)
+			}
 			lock := locktest.Must(next.Resume(t.Context(), h, waitpolicy.For(time.Second), queuelock.KeepPlace(10*time.Minute)))
 			if lock.Ticket() != h.Ticket {
 				t.Errorf("ticket %s, want %s", lock.Ticket(), h.Ticket)
@@ -166,7 +169,14 @@ func TestKeptPlaceEnds(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				held = locktest.Granted(t, "the one behind", behind)
 			}
+			first := h.Since
 			lock, err = c.Resume(t.Context(), h, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
+			if resumed {
+				s := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
+				if len(s.Waiting) != 2 || s.Waiting[0].CreatedAt.UnixMilli() != first {
+					t.Errorf("it has waited since %v: %+v", first, s.Waiting)
+				}
+			}
 			if !resumed {
 				if !errors.Is(err, queuelock.ErrGone) {
 					t.Errorf("%v", err)

@@ -691,7 +691,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "the ids of a place that is kept are removed", world: "keeps, lost", finds: "kept",
 		edits: []edit{
-			{rowFile, "			s.waiting(b).kept(sure || r.there, r.stays)", "			s.waiting(b).steps(machine.GiveUp{})"},
+			{rowFile, "			s.waiting(b).kept(r, sure || r.there, r.stays)", "			s.waiting(b).steps(machine.GiveUp{})"},
 		},
 	},
 	{
@@ -721,7 +721,7 @@ var sourceMistakes = []sourceMistake{
 	{
 		name: "a handle forgets that of the process before", world: "slices, crash twice", finds: "kept",
 		edits: []edit{
-			{waitFile, "return resumed.Next(b.wait.Config.ID)", "return queue.Handle{ID: b.wait.Config.ID, Ticket: b.wait.Ticket}"},
+			{waitFile, "h.Since = next.Since; !there {", "h.Since = next.Since; false {"},
 		},
 	},
 	{

@@ -43,6 +43,7 @@ type Line struct {
 type Waiters struct {
 	Waiting        int `json:"waiting" help:"how many wait"`
 	ExpiredWaiting int `json:"expired_waiting" help:"how many of them have a lease that is over"`
+	KeptWaiting    int `json:"kept_waiting" help:"how many of the others are places that are kept, in which no process waits"`
 	// Full is of the limit of the last waiter that has one.
 	Full bool `json:"full" help:"as many wait as the last waiter with a limit allows"`
 }
@@ -92,6 +93,8 @@ func NewLine(s *queue.State, err error) Line {
 			l.LongestWait = new(tenths(l.longestWait))
 			if w.Expired() {
 				l.ExpiredWaiting += 1 + follow(w)
+			} else if !w.KeptSince.IsZero() {
+				l.KeptWaiting++
 			}
 		}
 	}
@@ -158,6 +161,9 @@ func (l Line) Cells(live bool) (mode, holder, held, waiting, longest string) {
 	}
 	if l.Full {
 		waiting += " full"
+	}
+	if l.KeptWaiting > 0 {
+		waiting += fmt.Sprintf(" (%d kept)", l.KeptWaiting)
 	}
 	switch {
 	case live || l.ExpiredWaiting == 0:

@@ -106,17 +106,19 @@ type Waiter struct {
 	Ticket   string `json:"ticket" help:"the ticket"`
 	Turns    int    `json:"turns" help:"how many tickets it has from that on: so many wait together"`
 	// With a problem, the seven are null.
-	ID        *string  `json:"id" help:"an id that is never used again"`
-	Beat      *int64   `json:"beat" help:"how often the lease was renewed"`
-	Owner     *string  `json:"owner" help:"the name of the process"`
-	Shared    *bool    `json:"shared" help:"together with other shared holders"`
-	Group     *string  `json:"group" help:"the waiters of which the latest stays"`
-	By        *string  `json:"superseded_by" help:"the later ticket of the group, for which it leaves with its next look"`
-	Age       *float64 `json:"age_seconds" help:"how long it has waited"`
-	Remaining float64  `json:"remaining_seconds" help:"what is left of its lease; below 0 it is over"`
-	TTL       float64  `json:"ttl_seconds" help:"the length of its lease"`
-	Expired   bool     `json:"expired" help:"the lease is over: the next client that looks removes the waiter"`
-	Problem   *string  `json:"problem" help:"why the row cannot be read"`
+	ID     *string  `json:"id" help:"an id that is never used again"`
+	Beat   *int64   `json:"beat" help:"how often the lease was renewed"`
+	Owner  *string  `json:"owner" help:"the name of the process"`
+	Shared *bool    `json:"shared" help:"together with other shared holders"`
+	Group  *string  `json:"group" help:"the waiters of which the latest stays"`
+	By     *string  `json:"superseded_by" help:"the later ticket of the group, for which it leaves with its next look"`
+	Age    *float64 `json:"age_seconds" help:"how long it has waited"`
+	// Kept is null while a process waits.
+	Kept      *time.Time `json:"kept_since" help:"since when its place is kept, in which no process waits"`
+	Remaining float64    `json:"remaining_seconds" help:"what is left of its lease; below 0 it is over"`
+	TTL       float64    `json:"ttl_seconds" help:"the length of its lease"`
+	Expired   bool       `json:"expired" help:"the lease is over: the next client that looks removes the waiter"`
+	Problem   *string    `json:"problem" help:"why the row cannot be read"`
 }
 
 // NewReport returns the state for machines.
@@ -198,7 +200,7 @@ func newWaiter(w queue.Waiter) Waiter {
 	if w.Problem != nil {
 		return waiter
 	}
-	waiter.Group = orNull(w.Group)
+	waiter.Group, waiter.Kept = orNull(w.Group), known(w.KeptSince)
 	waiter.ID, waiter.Beat, waiter.Owner, waiter.Shared, waiter.Age = &w.ID, &w.Beat, &w.Owner, &w.Shared, new(tenths(w.Age))
 	return waiter
 }

@@ -57,9 +57,9 @@ func TestReport(t *testing.T) {
 		`"data_base64":null,"problem":"not an entry"}]` +
 		`,"waiting":[` +
 		`{"position":1,"ticket":"9","turns":3,"id":"w1","beat":0,"owner":"c","shared":true,"group":null,` +
-		`"superseded_by":null,"age_seconds":1,"remaining_seconds":1,"ttl_seconds":15,"expired":false,"problem":null},` +
+		`"superseded_by":null,"age_seconds":1,"kept_since":null,"remaining_seconds":1,"ttl_seconds":15,"expired":false,"problem":null},` +
 		`{"position":2,"ticket":"10","turns":1,"id":null,"beat":null,"owner":null,"shared":null,"group":null,` +
-		`"superseded_by":null,"age_seconds":null,"remaining_seconds":0,"ttl_seconds":0,"expired":true,` +
+		`"superseded_by":null,"age_seconds":null,"kept_since":null,"remaining_seconds":0,"ttl_seconds":0,"expired":true,` +
 		`"problem":"not a row"}]` +
 		`,"hold_time":{"mean_seconds":0.25,"deviation_seconds":0.001}` +
 		`,"result":{"ticket":"6","bytes":3,"until":"2026-03-01T11:00:00.5Z","problem":null},"last_eviction":null` +

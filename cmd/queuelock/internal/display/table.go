@@ -167,6 +167,9 @@ func Notes(s *queue.State, evict func(ticket.Number) string) (lines []string) {
 		if by, ok := s.SupersededBy(w.Ticket); ok {
 			add("%s is superseded by ticket %s, of the group %s", w.Ticket.Short(), by.Short(), Owner(w.Group))
 		}
+		if !w.KeptSince.IsZero() && !w.Expired() {
+			add("%s keeps its place until %s: since %s no process waits in it", w.Ticket.Short(), At(s.ReadAt.Add(w.Remaining)), At(w.KeptSince))
+		}
 	}
 	return lines
 }

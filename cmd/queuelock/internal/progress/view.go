@@ -154,7 +154,7 @@ func (v View) JSON(now time.Time) string {
 
 // Outcome is the end of a wait for programs.
 type Outcome struct {
-	Event    string    `json:"event" help:"acquired or not_acquired"`
+	Event    string    `json:"event" help:"acquired, not_acquired or kept"`
 	Time     time.Time `json:"time" help:"when this was written"`
 	Entities []string  `json:"entities" help:"the entities"`
 	Tickets  []string  `json:"tickets" help:"their tickets"`
@@ -162,6 +162,16 @@ type Outcome struct {
 	Why      *Why      `json:"why" help:"busy, full or superseded"`
 	By       *string   `json:"superseded_by" help:"the later ticket"`
 	Message  string    `json:"message,omitempty" help:"why the lock was not acquired, else absent"`
+	Place    *Place    `json:"place,omitempty" help:"what is kept, else absent: position (1 is next), kept_until, expected_seconds, handle, next"`
+}
+
+// Place is a place in the queue that is kept.
+type Place struct {
+	Position int        `json:"position"`
+	Until    *time.Time `json:"kept_until"`
+	Expected *float64   `json:"expected_seconds"`
+	Handle   string     `json:"handle"`
+	Next     string     `json:"next"`
 }
 
 // Why is why a lock was not acquired.

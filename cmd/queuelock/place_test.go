@@ -1,0 +1,242 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
+)
+
+// TestTicket repeats one command until it has its turn, in the order of the queue, and leaves no file behind.
+func TestTicket(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	held := e.occupied(t, "x")
+	file := filepath.Join(t.TempDir(), "x.ticket")
+	slice := func() outcome {
+		return e.execute(t, "run", "x", "--wait", "1", "--keep", "10m", "--ticket", file, "--", "echo", "turn")
+	}
+	slice().ends(t, exitKept, "place 1 of", "is kept until", "repeat the command")
+	first := e.state(t, "x").Waiting[0]
+	if first.KeptSince.IsZero() || first.Remaining < 5*time.Minute {
+		t.Errorf("%+v", first)
+	}
+	e.execute(t, "status", "x").shows(t, 0, first.Ticket.Short()+" keeps its place until", "no process waits in it")
+	e.execute(t, "status", "x", "-o", "json").shows(t, 0, `"kept_since":"2`)
+	e.execute(t, "ls").shows(t, 0, "(1 kept)")
+	slice().ends(t, exitKept, "place 1 of")
+	if again := e.state(t, "x").Waiting; len(again) != 1 || again[0].Ticket != first.Ticket {
+		t.Errorf("%+v", again)
+	}
+	e.execute(t, "run", "x", "--wait", "1", "--", "true").ends(t, exitNotAcquired, "was waiter 2")
+	locktest.OK(t, held.Release(t.Context()))
+	slice().prints(t, 0, "turn\n")
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the file of a place that has ended is there: %v", err)
+	}
+	e.mustBeIdle(t, "x")
+}
+
+// TestTicketIsGone begins again at the end of the queue if the place was passed, and says so to a caller that has the handle itself.
+func TestTicketIsGone(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	held := e.occupied(t, "x")
+	file := filepath.Join(t.TempDir(), "x.ticket")
+	run := []string{"run", "x", "--wait", "1", "--keep", "15s", "--ticket", file, "--", "echo", "turn"}
+	e.execute(t, run...).ends(t, exitKept)
+	text := string(locktest.Must(os.ReadFile(file)))
+	locktest.OK(t, e.client(t).Leave(t.Context(), first(parseHandle(text))))
+	locktest.OK(t, held.Release(t.Context()))
+	locktest.OK(t, e.occupied(t, "x").Release(t.Context())) // passes it
+	e.execute(t, "lock", "x", "--wait", "1", "--resume", strings.TrimSpace(text)).ends(t, exitNotAcquired, "the place of --resume has ended")
+	e.execute(t, run...).prints(t, 0, "turn\n")
+}
+
+func first(h queuelock.Handle, _ string, _ error) queuelock.Handle { return h }
+
+// TestUnlockPlace leaves a place, by its handle or its file, so that the others do not wait for it.
+func TestUnlockPlace(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	held := e.occupied(t, "x")
+	file := filepath.Join(t.TempDir(), "x.ticket")
+	e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--", "true").ends(t, exitKept)
+	handle := strings.TrimSpace(string(locktest.Must(os.ReadFile(file))))
+	e.execute(t, "unlock", handle).prints(t, 0, "")
+	e.execute(t, "unlock", handle).prints(t, 0, "")
+	e.execute(t, "unlock", "--ticket", file).prints(t, 0, "")
+	e.execute(t, "unlock", "--ticket", file).ends(t, exitFailed, "no such file")
+	if s := e.state(t, "x"); len(s.Waiting) > 0 {
+		t.Errorf("%+v", s.Waiting)
+	}
+	locktest.OK(t, held.Release(t.Context()))
+}
+
+// TestKeptForPrograms reports a place that is kept as JSON.
+func TestKeptForPrograms(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.occupied(t, "x")
+	file := filepath.Join(t.TempDir(), "x.ticket")
+	o := e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--progress", "json", "--", "true")
+	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
+	o.stderr, o.stdout = "", lines[len(lines)-1]
+	o.code -= exitKept
+	end := object[progress.Outcome](t, o)
+	if end.Event != "kept" || end.Place == nil || end.Place.Position != 1 || end.Place.Until == nil || !strings.HasPrefix(end.Place.Handle, handlePrefix) {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestWrongPlace refuses what cannot be meant, in one line, and leaves files as they are.
+func TestWrongPlace(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.occupied(t, "x")
+	file := filepath.Join(t.TempDir(), "x.ticket")
+	keep := func(more ...string) []string {
+		return append(append([]string{"run", "x", "--wait", "1", "--keep", "1h"}, more...), "--", "true")
+	}
+	e.execute(t, keep("--ticket", file)...).ends(t, exitKept)
+	handle := strings.TrimSpace(string(locktest.Must(os.ReadFile(file))))
+	other := filepath.Join(t.TempDir(), "other")
+	locktest.OK(t, os.WriteFile(other, []byte("notes\n"), 0o600))
+	empty := filepath.Join(t.TempDir(), "empty")
+	locktest.OK(t, os.WriteFile(empty, nil, 0o600))
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"run", "x", "--keep", "5m", "--ticket", file, "--", "true"}, "add --wait"},
+		{keep(), "add --ticket"},
+		{[]string{"run", "x", "--wait", "1", "--ticket", file, "--", "true"}, "add --keep"},
+		{[]string{"run", "x", "--wait", "0", "--keep", "5m", "--ticket", file, "--", "true"}, "has no place"},
+		{[]string{"run", "x", "--wait", "1", "--keep", "1s", "--ticket", file, "--", "true"}, "--keep"},
+		{keep("--ticket", file, "--shared"), "other values of --shared"},
+		{keep("--ticket", file, "--table", "another"), "it is of the table"},
+		{keep("--ticket", file, "--reason", "another"), "and not of"},
+		{keep("--ticket", file, "--fail-closed"), "excludes"},
+		{keep("--ticket", other), "no handle of queuelock"},
+		{[]string{"lock", "x", "--wait", "1", "--resume", handle[:len(handle)/2]}, "damaged or cut"},
+		{[]string{"lock", "x", "--wait", "1", "--resume", "ql1."}, "damaged or cut"},
+		{[]string{"unlock", handle[:30]}, "damaged or cut"},
+		{[]string{"unlock", "--ticket", file, handle}, "use one of them"},
+		{[]string{"unlock", handle, "--table", "another"}, "the handle is of the table"},
+	} {
+		e.execute(t, test.args...).ends(t, exitUsage, test.says)
+	}
+	if text := string(locktest.Must(os.ReadFile(other))); text != "notes\n" {
+		t.Errorf("the file of another program has %q", text)
+	}
+	if again := strings.TrimSpace(string(locktest.Must(os.ReadFile(file)))); again != handle {
+		t.Errorf("the handle has changed: %q", again)
+	}
+	e.execute(t, keep("--ticket", empty)...).ends(t, exitKept)
+	e.execute(t, keep("--ticket", filepath.Join(t.TempDir(), "missing", "x"))...).ends(t, exitFailed, "cannot be written")
+	if s := e.state(t, "x"); len(s.Waiting) != 2 {
+		t.Errorf("a place that no caller knows is kept: %+v", s.Waiting)
+	}
+}
+
+// TestLockPlace prints the handle of the place, and a later call prints that of the lock.
+func TestLockPlace(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	e.keepers(t)
+	held := e.occupied(t, "x")
+	o := e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m")
+	place := strings.TrimSpace(o.stdout)
+	o.stdout = ""
+	o.ends(t, exitKept, "place 1 of", "--resume")
+	o = e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m", "--resume", place)
+	again := strings.TrimSpace(o.stdout)
+	o.stdout = ""
+	o.ends(t, exitKept, "place 1 of")
+	ticket := first(parseHandle(place)).Ticket
+	if h := first(parseHandle(again)); h.Ticket != ticket || again == place {
+		t.Errorf("%+v", h)
+	}
+	locktest.OK(t, held.Release(t.Context()))
+	handle := e.locked(t, "--wait", "1", "--resume", again)
+	if s := e.state(t, "x"); len(s.Serving) != 1 || s.Serving[0].Ticket != ticket {
+		t.Errorf("%+v", s.Serving)
+	}
+	e.execute(t, "unlock", handle).prints(t, 0, "")
+	e.mustBeIdle(t, "x")
+}
+
+// TestSignalKeepsPlace keeps the place of a wait that a signal ends if the next call can find it, and else leaves it.
+func TestSignalKeepsPlace(t *testing.T) {
+	t.Parallel()
+	for name, kept := range map[string]int{"ticket": 1, "no ticket": 0} {
+		e := newServer(t)
+		held := e.occupied(t, "x")
+		args := []string{"lock", "x", "--wait", "60", "--keep", "10m"}
+		if kept > 0 {
+			args = append(args, "--ticket", filepath.Join(t.TempDir(), "x.ticket"))
+		}
+		e.keepers(t)
+		waits := e.program(t, args...)
+		locktest.OK(t, waits.Start())
+		until(t, "it waits", func() bool { return len(e.state(t, "x").Waiting) == 1 })
+		locktest.OK(t, waits.Process.Signal(syscall.SIGTERM))
+		if code := codeAfter(t, waits); code != 128+int(syscall.SIGTERM) {
+			t.Errorf("%s: exit code %d", name, code)
+		}
+		until(t, "it has left", func() bool {
+			s := e.state(t, "x").Waiting
+			return len(s) == kept && (kept == 0 || !s[0].KeptSince.IsZero())
+		})
+		locktest.OK(t, held.Release(t.Context()))
+	}
+}
+
+// TestNoKeeper holds a lock over several commands without a process, which any host may continue.
+func TestNoKeeper(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	take := func(args ...string) string {
+		o := e.execute(t, args...)
+		if o.code != 0 || o.stderr != "" {
+			t.Fatalf("%v: %+v", args, o)
+		}
+		return strings.TrimSpace(o.stdout)
+	}
+	handle := take("lock", "x", "--no-keeper", "--ttl", "10m")
+	if s := e.state(t, "x"); len(s.Serving) != 1 || s.Serving[0].Remaining < 9*time.Minute {
+		t.Fatalf("%+v", s.Serving)
+	}
+	e.execute(t, "check", handle).prints(t, 0, "")
+	e.execute(t, "run", "x", "-n", "--", "true").ends(t, exitNotAcquired)
+	again := take("renew", handle, "--ttl", "1h")
+	if s := e.state(t, "x"); len(s.Serving) != 1 || s.Serving[0].Remaining < 50*time.Minute {
+		t.Errorf("%+v", s.Serving)
+	}
+	for _, old := range [][]string{{"check", handle}, {"renew", handle}, {"unlock", handle}} {
+		e.execute(t, old...).ends(t, exitLost, "the lock of", "was lost, or was released before")
+	}
+	e.execute(t, "check", again).prints(t, 0, "")
+	e.execute(t, "unlock", again).prints(t, 0, "")
+	e.execute(t, "unlock", again).ends(t, exitLost, "was released before")
+	e.mustBeIdle(t, "x")
+	for _, test := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"lock", "x", "--no-keeper"}, "add --ttl"},
+		{[]string{"lock", "x", "--no-keeper", "--ttl", "1m", "--max-hold", "1h"}, "excludes --max-hold"},
+		{[]string{"renew", "/tmp/queuelock.sock"}, "a keeper renews its lock itself"},
+		{[]string{"renew", again[:20]}, "damaged or cut"},
+	} {
+		e.execute(t, test.args...).ends(t, exitUsage, test.says)
+	}
+}
