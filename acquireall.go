@@ -22,7 +22,7 @@ import (
 )
 
 // AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and ctx bound the whole, and opts,
-// without OnHandle, MaxWaiters and Supersede, apply to each lock. Errors are those of Acquire for the key that failed.
+// without OnHandle, KeepPlace, MaxWaiters and Supersede, apply to each lock. Errors are those of Acquire for the key that failed.
 // If one of the queues is closed for more than 2 s (HoldAtLeast), it holds nothing until that opens, once in a call.
 //
 // With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues at the same time; if it
@@ -68,8 +68,9 @@ func (c *Client) prepareAll(keys []Key, wait waitpolicy.Wait, opts []AcquireOpti
 		switch err := key.prepare(c, cfg); {
 		case err != nil:
 			return nil, err
-		case cfg.placed != nil:
-			return nil, errors.New("queuelock: AcquireAll: OnHandle is for Acquire: a wait for several locks cannot be resumed")
+		case cfg.placed != nil || cfg.keep != nil:
+			return nil, errors.New("queuelock: AcquireAll: OnHandle and KeepPlace are for Acquire: " +
+				"a wait for several locks cannot be resumed")
 		case cfg.maxWaiters != nil || cfg.supersede != nil:
 			return nil, errors.New("queuelock: AcquireAll: MaxWaiters and Supersede are for Acquire: " +
 				"each queue would decide alone")

@@ -123,7 +123,9 @@ func (c Config) Validate(tableName string, key AnyKey, opts ...AcquireOption) er
 		}
 	}
 	if err == nil && key != nil {
-		err = key.prepare(client, with(client, opts))
+		cfg := with(client, opts)
+		cfg.wait = waitpolicy.Forever
+		err = key.prepare(client, cfg)
 	}
 	return err
 }

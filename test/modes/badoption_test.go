@@ -47,6 +47,9 @@ func TestBadOptions(t *testing.T) {
 		{options{group(strings.Repeat("x", 257))}, []string{"Group of Supersede has 257 bytes: 1 to 256"}},
 		{options{group("a\nb")}, []string{`Group of Supersede contains "\n": only printable`}},
 		{options{queuelock.CreateItem()}, []string{"CreateItem is for LockItem"}},
+		{options{queuelock.KeepPlace(15*time.Second - 1)}, []string{"KeepPlace(14.999999999s): between 15s and 24h0m0s"}},
+		{options{queuelock.KeepPlace(time.Minute)}, []string{"KeepPlace and NoWait cannot be combined"}},
+		{options{queuelock.KeepPlace(time.Minute), queuelock.FailClosed()}, []string{"KeepPlace"}},
 	} {
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, bad.opts...)
 		locktest.Says(t, err, bad.says...)
@@ -55,7 +58,8 @@ func TestBadOptions(t *testing.T) {
 		opt  queuelock.AcquireOption
 		says string
 	}{
-		{queuelock.OnHandle(func(queuelock.Handle) {}), "OnHandle is for Acquire"},
+		{queuelock.OnHandle(func(queuelock.Handle) {}), "OnHandle and KeepPlace are for Acquire"},
+		{queuelock.KeepPlace(time.Minute), "OnHandle and KeepPlace are for Acquire"},
 		{queuelock.MaxWaiters(0), "MaxWaiters and Supersede are for Acquire"},
 		{queuelock.Supersede(), "MaxWaiters and Supersede are for Acquire"},
 	} {
