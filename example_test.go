@@ -304,6 +304,39 @@ func ExamplePermits() {
 	// busy: true
 }
 
+// Each holder uses an account that no other one uses at the same time.
+func ExampleLock_Slot() {
+	ctx := context.Background()
+	locks, closed := client(locktest.Memory(), "alice", time.Minute)
+	defer closed()
+	tests, accounts := queuelock.Key{Entity: "tests"}, []string{"red", "green", "blue"}
+	runTests := func(_ context.Context, account string) error {
+		fmt.Println("test in", account)
+		return nil
+	}
+
+	first, err := locks.Acquire(ctx, tests, waitpolicy.NoWait, queuelock.Permits(len(accounts)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	slot, _ := first.Slot()
+	fmt.Println("the first has", accounts[slot])
+
+	err = locks.Do(ctx, tests, waitpolicy.For(time.Minute), func(ctx context.Context, lock *queuelock.Lock) error {
+		slot, ok := lock.Slot()
+		if !ok {
+			return errors.New("the permit has no number")
+		}
+		return runTests(ctx, accounts[slot])
+	}, queuelock.Permits(len(accounts)))
+	fmt.Println(err)
+	// Output:
+	// the first has red
+	// test in green
+	// <nil>
+}
+
 // A waiter receives its place in the queue.
 func ExampleOnProgress() {
 	ctx := context.Background()

@@ -93,6 +93,16 @@ func (l *held) key() Key { return keyOf(l.turn.Queue()) }
 // earlier holders. It stays after the lock has ended.
 func (l *held) Ticket() ticket.Number { return l.turn.Ticket() }
 
+// Slot returns which of the permits the lock has: the lowest number from 0 to n-1 that was free at the grant. No two
+// holders have the same number at the same time. It stays over Resume, and after the lock has ended. ok is false for a
+// lock that is no semaphore. It is also false for one resumed from an entry that an earlier version wrote.
+func (l *Lock) Slot() (slot int, ok bool) {
+	if s := l.turn.Slot(); s != nil {
+		return *s, true
+	}
+	return 0, false
+}
+
 // Context returns a context with the values of the one given to Acquire, but not its end. It is cancelled when
 // the lock is lost or released, with the cause [ErrLost] or [ErrReleased]. Its Err reads the clock, so a process
 // that was paused past its lease learns of the loss at once.

@@ -111,7 +111,7 @@ func Shared() AcquireOption { return option(func(s *settings) { s.mode.Shared = 
 
 // Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
 // first use of a queue fixes n, and another kind is a [*queue.MismatchError]. It excludes Shared, whose rule about
-// tickets applies. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
+// tickets applies. [Lock.Slot] says which of the n a holder has. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
 // interval. docs/costs.md has the formula.
 func Permits(n int) AcquireOption {
 	if n == 0 {

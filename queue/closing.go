@@ -86,6 +86,7 @@ type Closed struct {
 	Since time.Time     // of the grant, on DynamoDB's clock; zero if unknown
 	Until time.Time     // the same of its end
 	Rest  time.Duration // its lease: see ClosedFor
+	Slot  *int          // the number of the permit, which stays taken; nil: none
 }
 
 // ClosedFor returns the lease of an entry that keeps the queue closed for that long.
@@ -99,6 +100,7 @@ func (c Closed) changes(id string, t ticket.Number) []clause.Change {
 	item := clause.Item{attr.Ticket: t.Attribute(), attr.Closed: &types.AttributeValueMemberBOOL{Value: true}}
 	Lease{TTL: c.Rest, Until: c.Until}.Fill(item)
 	clause.SetTime(item, attr.Since, c.Since)
+	fillSlot(item, c.Slot)
 	return []clause.Change{entry(id).Remove(), entry(closedID(id)).Set(clause.V(clause.Map(item)))}
 }
 

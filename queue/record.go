@@ -170,6 +170,10 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 		h.DataSet, _ = e.OptionalInt(attr.DataSet)
 		h.Closed = e.OptionalBool(attr.Closed) && e.Err == nil
 	})
+	// Whatever else the entry has that cannot be read, its number is taken.
+	if slot, ok := (&clause.Reader{Item: attributes}).OptionalInt(attr.Slot); ok && slot >= 0 && slot < int64(rec.Permits) {
+		h.Slot = new(int(slot))
+	}
 	h.Lease, h.Revoked = h.Lease.dated(h.Since, h.Closed), decodeRevocation(attributes)
 	_, h.marked = attributes[attr.Revoked]
 	if bell, ok := attributes[attr.Bell].(*types.AttributeValueMemberS); ok && len(bell.Value) <= MaxBell {
@@ -180,6 +184,21 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 		h.Data = data.Value
 	}
 	return h
+}
+
+// freeSlot returns the lowest number of a permit that no entry has; nil if there is none. An entry that an earlier
+// version wrote has none.
+func (r Record) freeSlot() *int {
+	taken := make([]bool, r.Permits)
+	for _, h := range r.Holders {
+		if h.Slot != nil {
+			taken[*h.Slot] = true
+		}
+	}
+	if free := slices.Index(taken, false); free >= 0 {
+		return &free
+	}
+	return nil
 }
 
 // FirstServed returns the ticket that was served when holders became present.

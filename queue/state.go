@@ -148,6 +148,7 @@ type Holder struct {
 	// Forever means that there is no lease: the turn ends by its release or by an operator's eviction.
 	Age, Remaining time.Duration
 
+	Slot    *int        // number of the permit, below State.Permits; nil: none
 	Closed  bool        // the turn was released, and the entry keeps the queue closed until NotBefore
 	Revoked *Revocation // the last request to give way; nil: none
 	Bell    string      // where the holder can be rung, as package wake has made it; empty if it cannot

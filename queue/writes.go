@@ -23,6 +23,7 @@ type Entry struct {
 	// Revoked is the mark of the entry that a RESUME replaces; nil: none.
 	Revoked *Revocation
 	Turns   int    // how many tickets its block has; zero: one
+	Slot    *int   // number of its permit; nil: none
 	Bell    string // where the holder can be rung, as package wake has made it; left out if empty
 }
 
@@ -40,6 +41,7 @@ func (e Entry) item() clause.Item {
 		item[attr.Revoked] = e.Revoked.attribute()
 	}
 	fillTurns(item, e.Turns)
+	fillSlot(item, e.Slot)
 	if len(e.Data) > 0 {
 		item[attr.Data] = &types.AttributeValueMemberB{Value: e.Data}
 	}
@@ -50,6 +52,12 @@ func (e Entry) item() clause.Item {
 		item[attr.Bell] = clause.String(e.Bell)
 	}
 	return item
+}
+
+func fillSlot(item clause.Item, slot *int) {
+	if slot != nil {
+		item[attr.Slot] = clause.Int(int64(*slot))
+	}
 }
 
 // claimed returns the entry with its ticket.
@@ -210,8 +218,11 @@ func Take(e Entry, noWait bool) ticket.Rider {
 }
 
 // serve makes an entry the holder of a record whose holders is absent, for the ticket after before. The record is kept
-// from then on.
+// from then on. Of a semaphore all numbers are free.
 func (e Entry) serve(before clause.Operand) []clause.Change {
+	if e.Mode.Permits > 0 {
+		e.Slot = new(0)
+	}
 	alone := clause.Map(clause.Item{e.ID: clause.Map(e.item())})
 	changes := append(make([]clause.Change, 0, 6),
 		clause.Expires.Remove(),
@@ -248,7 +259,8 @@ func Enter(e Entry, t ticket.Number, scope ticket.Scope, noWait bool) clause.Wri
 	}
 }
 
-// Claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read.
+// Claim serves ticket t, whose turn the sender believes it is. The grant is this write, never a read. For a permit see
+// [Record.Claim].
 func Claim(e Entry, t ticket.Number) clause.Write {
 	changes := []clause.Change{entry(e.ID).Set(clause.V(e.claimed(t))), attrGranted.Set(number(t))}
 	if e.Mode.Permits == 0 {
@@ -260,6 +272,19 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 		If:     append([]clause.Cond{e.Mode.admits()}, claimable(t)...),
 		Do:     changes,
 	}
+}
+
+// Claim is CLAIM by the record as it was read. A permit gets the lowest number that is free there. It is refused if
+// another permit was granted since. Nothing else takes a number: RESUME keeps that of the entry it replaces, and after a
+// TAKE that was granted no earlier ticket is.
+func (r Record) Claim(e Entry, t ticket.Number) clause.Write {
+	if e.Mode.Permits == 0 {
+		return Claim(e, t)
+	}
+	e.Slot = r.freeSlot()
+	w := Claim(e, t)
+	w.If = append(w.If, attrGranted.Equal(number(r.Granted)).As("granted as read"))
+	return w
 }
 
 // claimable asks that ticket t was issued, and neither it nor a later one was granted. The last condition refuses a

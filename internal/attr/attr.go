@@ -27,6 +27,7 @@ const (
 	Since      = "since"      // entry, N: time of the grant, ms on DynamoDB's clock
 	Owner      = "owner"      // entry and row, S
 	Ticket     = "ticket"     // entry, N: present unless granted by TAKE or ENTER
+	Slot       = "slot"       // entry of a semaphore, N: number of its permit; absent if an earlier version wrote it
 	Turns      = "turns"      // entry and row, N: how many tickets it has, from its own on; absent of one ticket
 	// entry, N: the lowest ticket of its turns that may still write, absent before the first heartbeat
 	Reached = "reached"
@@ -75,7 +76,7 @@ var reserved = append(slices.Clone(record),
 	Made, Call, At, Beat, Until, TTL, Since, Owner, Ticket,
 	Data, DataSet, ID, Mode, CreatedAt, Delay, FailClosed,
 	Named, EntryID, Turns, Reached, Bell, Value, Group, Kept, MaxWaiters,
-	AtLeast, Closed, Revoked, By, Why, Deadline)
+	AtLeast, Closed, Revoked, By, Why, Deadline, Slot)
 
 // Record are those of the serving record, without a prefix.
 func Record() []string { return record }

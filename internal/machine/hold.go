@@ -63,6 +63,7 @@ type Grant struct {
 	// Claimed: after a wait in the queue. Resumed: of another process. Named: to a row, with the rest of its lease.
 	Claimed, Resumed, Named bool
 	FailClosed              bool
+	Slot                    *int // number of the permit; nil: none
 	Home                    bool // the record is kept on a user's item
 	TTL, Margin, Delay      time.Duration
 	AtLeast                 time.Duration // for which the queue stays closed after Sent

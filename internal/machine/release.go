@@ -328,7 +328,7 @@ func (s releaseStep) closed() *queue.Closed {
 	if g.AtLeast == 0 || !s.c.delivered {
 		return nil
 	}
-	c := queue.Closed{Since: s.seen.since, Until: g.NotBefore}
+	c := queue.Closed{Since: s.seen.since, Until: g.NotBefore, Slot: g.Slot}
 	rest := g.AtLeast - s.now.Local.Sub(g.Sent)
 	switch {
 	case s.now.Latest.IsZero():

@@ -44,6 +44,7 @@ func (s granting) takeOver() (do Do, found bool) {
 	a.Resumed = true
 	entry.Lease.Delay = max(entry.Lease.Delay, old.Lease.Delay) // for requests that are under way
 	entry.Lease, entry.Revoked = entry.Lease.Keeps(old.Lease, entry.Since), old.Revoked
+	entry.Slot = old.Slot
 	if old.Shared { // readers would join a closed queue
 		entry.Lease.AtLeast, entry.Lease.NotBefore = 0, time.Time{}
 	}

@@ -109,7 +109,7 @@ func (s looking) claim() Do {
 		return Do{State: Putting}
 	}
 	entry := s.granting().attempt(true)
-	return Do{State: Claiming, Attempt: s.last(), Write: queue.Claim(entry, s.Ticket)}
+	return Do{State: Claiming, Attempt: s.last(), Write: s.Snapshot.Record.Claim(entry, s.Ticket)}
 }
 
 // refused continues after a CLAIM that was refused.
@@ -117,12 +117,18 @@ func (s looking) refused(rec queue.Record) Do {
 	if err := s.Fits(rec); err != nil {
 		return s.fail(WhyError, err) // the record was deleted and seeded again
 	}
+	served := s.Snapshot.Record.Granted.Less(rec.Granted)
 	s.Snapshot.Saw(rec, s.Now())
 	s.Snapshot.Rows = nil
-	if again := s.decide(s.Ticket, s.ids()); again.Do == queue.ActionClaim || s.grouped() {
-		return s.lookAgain() // the queue has moved since
+	again := s.decide(s.Ticket, s.ids())
+	switch {
+	case s.grouped():
+	case again.Do != queue.ActionClaim:
+		return s.act()
+	case s.Config.Mode.Permits > 0 && served && len(again.ExpiredHolders) == 0:
+		return s.claim() // with another number. Nothing but the grant of a lower ticket has refused it
 	}
-	return s.act()
+	return s.lookAgain() // the queue has moved since
 }
 
 // swept continues after a sweep. If a row was not as it was read, the queue has moved.

@@ -246,7 +246,8 @@ func (s step) takes(e Event) Do {
 	case Again:
 		return s.again()
 	case Rested:
-		if e.Guess && s.Next() && !s.grouped() { // no waiter can be ahead: CLAIM decides whether the turn has ended
+		// No waiter can be ahead: CLAIM decides whether the turn has ended. Only the record shows which permit is free.
+		if e.Guess && s.Next() && !s.grouped() && s.Config.Mode.Permits == 0 {
 			return s.looking().claim()
 		}
 		return s.looking().look()

@@ -76,6 +76,54 @@ func waitOf(cfg WaitConfig) *Wait {
 	return &Wait{Config: cfg}
 }
 
+// TestPermits plays waits for a permit: a CLAIM must know which are free.
+func TestPermits(t *testing.T) {
+	reply := func(r Reply, rec queue.Record) Event { return Replied{r, rec} }
+	seen := func(rec queue.Record, rows ...queue.Waiter) Event {
+		return Seen{queue.Snapshot{Record: rec, Rows: rows, Whole: true, ReadAt: clock.now.Add(time.Second)}}
+	}
+	permits := func(granted int, holders ...queue.Holder) queue.Record { return read(8, granted, 3, holders...) }
+	for name, test := range map[string]struct {
+		permits int
+		events  []Event
+		want    []Doing
+	}{
+		"ClaimsAPermitAgainAfterALowerTicket": {
+			permits: 3,
+			events: []Event{
+				Begin{}, reply(ReplyApplied, permits(6, held("other", 6))), Joined{}, seen(permits(6, held("other", 6))), Put{},
+				reply(ReplyRefused, permits(7, held("other", 6), held("next", 7))),
+				reply(ReplyApplied, permits(8, held("other", 6), held("next", 7), held("p-2", 8))),
+			},
+			want: []Doing{Taking, Joining, Looking, Putting, Claiming, Claiming, Granted},
+		},
+		"WaitsIfThatHasTakenTheLastPermit": {
+			permits: 2,
+			events: []Event{
+				Begin{}, reply(ReplyApplied, read(8, 6, 2, held("other", 6))), Joined{}, seen(read(8, 6, 2, held("other", 6))), Put{},
+				reply(ReplyRefused, read(8, 7, 2, held("other", 6), held("next", 7))),
+			},
+			want: []Doing{Taking, Joining, Looking, Putting, Claiming, Resting},
+		},
+		"LooksWhichPermitIsFree": {
+			permits: 1,
+			events:  []Event{Begin{}, reply(ReplyApplied, read(7, 6, 1, held("other", 6))), Joined{Fresh: true}, Rested{Guess: true}},
+			want:    []Doing{Taking, Joining, Resting, Looking},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := waitOf(WaitConfig{Mode: queue.Mode{Permits: test.permits}})
+			var got []Doing
+			for _, e := range test.events {
+				got = append(got, w.Step(clock, e).State)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("it did %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 // TestEveryReply checks that a wait goes on after each reply in each state that has a request, whatever the record shows.
 func TestEveryReply(t *testing.T) {
 	records := []queue.Record{{}, recordOf(6), recordOf(6, held("other", 6)), recordOf(7, held("p-0", 7)), recordOf(9)}

@@ -160,6 +160,7 @@ type (
 		ID        string
 		Ticket    ticket.Number
 		Ends      time.Time // zero: never
+		Slot      *int      // number of the permit; nil: none
 		Sent      time.Time // of the request that granted it to the block
 		Unsettled bool      // a transaction of an earlier turn may not be visible yet
 		Result    queue.Result

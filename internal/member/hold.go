@@ -105,6 +105,7 @@ func (s waiting) granted(do machine.Do) {
 			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
 			NotBefore: a.Lease.NotBefore, Forget: s.queue.Forget, Home: k.Home, Patience: s.cfg.Patience,
+			Slot: me.Slot,
 		}, b.wait.Config.Mode, rec),
 		lease: lease{
 			named: named, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),
@@ -152,7 +153,7 @@ func (s holding) begins(i int) {
 	grant := h.hold.Grant()
 	give := Give{
 		Caller: s.b.callers[i].id, ID: grant.ID, Ticket: h.hold.Turn(), Ends: h.ends, Sent: grant.Sent,
-		Unsettled: h.unsettled || h.hold.Open(),
+		Slot: grant.Slot, Unsettled: h.unsettled || h.hold.Open(),
 	}
 	if h.result != nil {
 		give.Result = *h.result

@@ -28,6 +28,7 @@ type Lock struct {
 	ctx       lockContext
 	granted   *granted // as it was
 	unsettled bool
+	slot      *int  // number of the permit; nil: none
 	caller    int32 // the number that its caller had: a caller that wants the lock again has another
 
 	mu sync.Mutex // guards the fields below
@@ -119,7 +120,7 @@ func (c lockContext) Err() error {
 func (p *player) lock(k *Caller, e member.Give) *Lock {
 	now := time.Now()
 	l := &Lock{
-		p: p, k: k, caller: e.Caller, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, start: e.Sent, granted: alike,
+		p: p, k: k, caller: e.Caller, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, slot: e.Slot, start: e.Sent, granted: alike,
 		state: state{since: now}, lease: lease{ends: e.Ends},
 	}
 	inner, cancel := context.WithCancelCause(k.values())
@@ -156,6 +157,9 @@ func (l *Lock) Queue() table.Queue { return l.p.queue }
 
 // Ticket returns the fencing token.
 func (l *Lock) Ticket() ticket.Number { return l.ticket }
+
+// Slot returns the number of its permit; nil: it has none.
+func (l *Lock) Slot() *int { return l.slot }
 
 // Mode returns how it was acquired.
 func (l *Lock) Mode() queue.Mode { return l.granted.mode }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,6 +22,7 @@ func (b *beliefs) begin(h *hold) {
 		b.judge(h.key, h.token, h.owner, h.shares())
 	}
 	b.judgeIdle(h)
+	b.judgeSlot(h)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.held = append(b.held, h)
@@ -56,6 +58,22 @@ func (b *beliefs) die(n *node) {
 	for _, h := range dead {
 		b.idle.forget(h.key)
 		b.visible.add(h.key, operation{node: n.name, kind: opEnd, token: h.token, call: h.endFrom(h.now()), ret: never})
+	}
+}
+
+// judgeSlot checks that a permit has a number, which no other worker believes to have. All processes have this version.
+func (b *beliefs) judgeSlot(h *hold) {
+	slot, ok := h.lock.Slot()
+	if n := b.kinds[h.key].Permits; ok != (n > 0) || ok && (slot < 0 || slot >= n) {
+		b.violate("%s holds %s with number %d (%v) of %d permits", h.owner, h.key, slot, ok, n)
+	}
+	b.mu.Lock()
+	held := slices.Clone(b.held)
+	b.mu.Unlock()
+	for _, o := range held {
+		if theirs, has := o.lock.Slot(); ok && has && o.key == h.key && theirs == slot && !o.sleptOver() && o.lock.Err() == nil && !h.sleptOver() && h.lock.Err() == nil {
+			b.violate("%s and %s hold %s with number %d", o.owner, h.owner, h.key, slot)
+		}
 	}
 }
 

@@ -39,7 +39,7 @@
 //     transition): it is what one write of package queue makes of the item before, whose
 //     conditions all hold there, and the request asks for exactly that write. The table's
 //     TTL and suspensions are the only other causes of a change.
-//   - At each grant: no other process believes that it holds the lock.
+//   - At each grant: no other process believes that it holds the lock, or the permit with that number.
 //   - Protected writes commit only while their lock is held, and each once. The
 //     history of grants, releases, losses, reads and writes that clients saw is
 //     linearizable (porcupine). Each turn adds one to the value that it has read,

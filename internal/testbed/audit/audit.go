@@ -9,6 +9,7 @@
 //
 //   - exclusion: never more holders in a record than may be: one, or any number
 //     that all share, or as many as a semaphore has permits;
+//   - numbers: no two holders of a semaphore have the same number, and each is below that of the permits;
 //   - fencing: tickets of successive grants strictly increase;
 //   - order: no ticket is granted that was issued after a live row with a lower
 //     ticket, above the floor, was present in the queue, and the floor rises only

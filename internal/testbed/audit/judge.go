@@ -82,6 +82,9 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	if crowded(it, holders) {
 		a.violate(key, "%d holders at once: %v", len(holders), holders)
 	}
+	if id, other := numbered(it, holders); id != "" {
+		a.violate(key, "holder %s has number %q, which is another one's (%s), or none of the permits", id, holders[id].M["slot"].N, other)
+	}
 	a.judgeLeft(key, q, holders)
 	floorBefore := q.floor
 	highest := new(big.Int).Set(floorBefore)
@@ -235,6 +238,23 @@ func crowded(record, holders item) bool {
 		}
 	}
 	return false
+}
+
+// numbered returns a holder of a semaphore whose number another one has, or that is none of the permits'. An entry without
+// one is that of an earlier version.
+func numbered(record, holders item) (id, other string) {
+	permits, taken := whole(record["permits"].N), map[string]string{}
+	for id, entry := range holders {
+		slot, ok := entry.M["slot"]
+		if !ok {
+			continue
+		}
+		if n := whole(slot.N); taken[slot.N] != "" || n.Sign() < 0 || n.Cmp(permits) >= 0 {
+			return id, taken[slot.N]
+		}
+		taken[slot.N] = id
+	}
+	return "", ""
 }
 
 // resumed reports that the entry was taken over by a client that may.

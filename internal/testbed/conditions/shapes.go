@@ -41,7 +41,7 @@ func Shapes() (all []clause.Write) {
 			}
 			add(queue.Enter(e, one, ticket.ScopeEntity, noWait))
 		}
-		add(queue.Claim(e, one), queue.Resume(e, old.Ticket, old, mark), queue.Resume(e, block.Ticket, block, mark))
+		add(queue.Record{Permits: m.Permits}.Claim(e, one), queue.Resume(e, old.Ticket, old, mark), queue.Resume(e, block.Ticket, block, mark))
 		for _, alone := range []bool{false, true} {
 			for _, fence := range []clause.Write{queue.Fence(old.ID, one, alone), queue.NumberedFence(old.ID, one, alone, 2)} {
 				add(fence, queue.OfTurn(fence, old.ID, one))

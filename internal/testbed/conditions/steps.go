@@ -284,7 +284,8 @@ func (w *world) adopted(c *client) func(clause.Item, clause.Fate) {
 func (a who) claims() step {
 	return a.sends("CLAIM", func(w *world, c *client) request {
 		w.need(!c.ticket.IsZero(), "it has no ticket")
-		return request{write: queue.Claim(w.newEntry(c), c.ticket), answer: w.adopted(c)}
+		rec, _ := w.record() // as it has read it
+		return request{write: rec.Claim(w.newEntry(c), c.ticket), answer: w.adopted(c)}
 	})
 }
 

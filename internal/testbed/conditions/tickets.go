@@ -126,6 +126,7 @@ var ofClaim = []Case{
 	searched("CLAIM", "holders share", "Of a shared ticket: it joins holders only if they share.", "exclusion", "readers", 15),
 	searched("CLAIM", "few readers", "Of a shared ticket: more holders than the record sustains heartbeats for would lose their leases.", "exclusion", "few readers", 15),
 	searched("CLAIM", "not granted", "A with 5 pauses before its CLAIM; B with 6 is granted and leaves. A's CLAIM would make tokens fall from 6 to 5.", "fencing", "three", 17),
+	searched("CLAIM", "granted as read", "Of a semaphore: `granted` is what the record had by which the number of the permit is free. Two clients that read the same record would both take it.", "slots", "permits, late", 13),
 	needs("CLAIM", "after the first served", "5 is granted by TAKE, which does not raise `granted`, and handed off. A late CLAIM with 5 would grant the token again.", Rise,
 		A.takes(),
 		B.takes(), // 2

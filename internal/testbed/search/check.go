@@ -82,6 +82,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 		}
 		granted = h
 	}
+	s.numbered(rec, name)
 	if s.mode(rec); granted != nil {
 		s.eachTurn(w, func(i, j int, c *caller) {
 			s.never(!(c.shared && granted.Shared) && s.specOf(i, j).Mode.Permits == 0 && !c.excused && s.believes(w, i, j),
@@ -248,6 +249,34 @@ func (s *search) askedRight(m *msg, before *queue.Record, h *queue.Holder, name 
 	}
 	s.never(name != "REVOKE" && h.Ticket == old.Ticket && old.Revoked != nil && h.Revoked == nil,
 		"asked: %s removes the mark of %s", name, h.ID)
+}
+
+// numbered checks that each holder of a semaphore has a number, and no other one has it.
+func (s *search) numbered(rec *queue.Record, name string) {
+	if rec.Permits == 0 {
+		return
+	}
+	taken := map[int]string{}
+	for _, h := range rec.Holders {
+		switch {
+		case h.Slot == nil:
+			s.fail("slots: after %s %s has no number", name, h.ID)
+		case taken[*h.Slot] != "":
+			s.fail("slots: after %s both %s and %s have number %d", name, taken[*h.Slot], h.ID, *h.Slot)
+		default:
+			taken[*h.Slot] = h.ID
+		}
+	}
+}
+
+// ownNumber checks that a caller which relies on its permit has the number of its entry.
+func (s *search) ownNumber(w *world, i, j int) {
+	c := &w.nodes[i].callers[j]
+	for k := range s.items.recs[w.rec].Holders {
+		h := &s.items.recs[w.rec].Holders[k]
+		s.never(s.owns(c, h) && (h.Slot == nil || int8(*h.Slot)+1 != c.slot),
+			"slots: %s relies on number %d, and the entry of ticket %s has another", s.who(i, j), c.slot-1, h.Ticket)
+	}
 }
 
 // mode checks that the holders may hold together.
@@ -464,7 +493,10 @@ func (s *search) check(w *world) {
 		if !c.shared {
 			writers++
 		}
-		most = max(most, s.specOf(i, j).Mode.Permits)
+		if n := s.specOf(i, j).Mode.Permits; n > 0 {
+			most = max(most, n)
+			s.ownNumber(w, i, j)
+		}
 		all = append(all, s.who(i, j))
 	})
 	for i := range s.Clients {

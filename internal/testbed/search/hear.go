@@ -76,6 +76,9 @@ func (s *search) given(w *world, i int, e *member.Give) {
 	} else {
 		c.end = byOther
 	}
+	if e.Slot != nil {
+		c.slot = int8(*e.Slot) + 1
+	}
 	if !c.excused {
 		s.tokens(w, i, j, t)
 		w.turn = max(w.turn, t)

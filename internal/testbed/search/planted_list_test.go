@@ -15,6 +15,44 @@ const (
 
 // sourceMistakes are the mistakes that TestSourceMistakes plants.
 var sourceMistakes = []sourceMistake{
+	// The numbers of permits.
+	{
+		name: "CLAIM of a permit does not ask that none was granted since", world: "permits, late", finds: "slots",
+		edits: []edit{
+			{"queue/writes.go", `	w.If = append(w.If, attrGranted.Equal(number(r.Granted)).As("granted as read"))
+`, ""},
+		},
+	},
+	{
+		name: "a waiter of a semaphore claims before it has seen which permit is free", world: "permits, guesses", finds: "slots", quick: true,
+		edits: []edit{
+			{"internal/machine/wait.go", "!s.grouped() && s.Config.Mode.Permits == 0 {", "!s.grouped() {"},
+		},
+	},
+	{
+		name: "RESUME forgets the number of the permit", world: "resumed, permits", finds: "slots", quick: true,
+		edits: []edit{
+			{"internal/machine/resume.go", "	entry.Slot = old.Slot\n", ""},
+		},
+	},
+	{
+		name: "a later CLAIM has the number that was free by the record of the first", world: "permits", finds: "slots",
+		edits: []edit{
+			{"internal/machine/turn.go", "	return Do{State: Claiming, Attempt: s.last(), Write: s.Snapshot.Record.Claim(entry, s.Ticket)}", `	rec := s.Snapshot.Record
+	if s.turn.before == nil {
+		s.turn.before = rec.Holders
+	}
+	rec.Holders = s.turn.before
+	return Do{State: Claiming, Attempt: s.last(), Write: rec.Claim(entry, s.Ticket)}`},
+			{"internal/machine/wait.go", "	sweeping []queue.Waiter\n", "	sweeping []queue.Waiter\n	before   []queue.Holder\n"},
+		},
+	},
+	{
+		name: "a permit that is given to its caller has the first number", world: "permits", finds: "slots", quick: true,
+		edits: []edit{
+			{"internal/member/hold.go", "Slot: grant.Slot,", "Slot: new(0),"},
+		},
+	},
 	// Those of the list of mistakes of drivers that the search had before.
 	{
 		name: "a grant by name is accepted after its row was deleted", world: "names", finds: "judged", quick: true,

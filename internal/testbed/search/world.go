@@ -156,6 +156,7 @@ type caller struct {
 	state   callerState
 	ticket  uint8
 	first   uint8 // of the entry
+	slot    int8  // the number of its permit, and one; 0: it has none
 	calling int8  // calls under way, that are no releases
 	lost    bool
 	gone    bool // it has given up
@@ -166,6 +167,7 @@ type caller struct {
 	joined  bool // the same: it knows that others may
 	end     turnEnd
 	marks   // that were replaced since
+	_       [3]int8
 }
 
 // served reports whether its turn has begun, and is not over.

@@ -9,6 +9,7 @@ var (
 	reader  = Client{Turns: 1, Mode: queue.Mode{Shared: true}}
 	alone   = Client{Turns: 1, Mode: queue.Mode{Shared: true, Readers: 1}}
 	permit  = Client{Turns: 1, Mode: queue.Mode{Permits: 2}}
+	permits = Client{Turns: 2, Mode: queue.Mode{Permits: 2}}
 	quick   = Client{Turns: 1, NoWait: true}
 	puts    = Client{Turns: 1, Puts: true}
 	closed  = Client{Turns: 1, FailClosed: true}
@@ -100,6 +101,11 @@ func Worlds() []World {
 		{Name: "few readers", More: true, About: "only one reader holds at once", Clients: []Client{alone, alone, alone}, Faults: Faults{Lost: 1}},
 		{Name: "permits", More: true, About: "a semaphore of two", Clients: []Client{permit, permit, permit}, Faults: Faults{Lost: 1}},
 		{Name: "permits, crash", More: true, About: "and a client crashes", Clients: []Client{permit, permit, permit}, Faults: Faults{Crash: 1}},
+		{Name: "permits, lost", More: true, About: "and requests or their answers are lost", Clients: []Client{permits, permit, permit}, Faults: Faults{Lost: 2}},
+		{Name: "permits, late", More: true, About: "and a request is late", Clients: []Client{permits, permit, permit}, Faults: Faults{Late: 1}},
+		{Name: "permits, copied, any", More: true, About: "and a copy of any request comes later", Any: true, Clients: []Client{permits, permit, permit}, Faults: Faults{Dup: 1}},
+		{Name: "permits, ended", More: true, About: "and a lease ends, or an operator evicts", Clients: []Client{permits, permit, permit}, Faults: Faults{Ends: 1, Evict: 1}},
+		{Name: "permits, guesses", More: true, About: "and the first waiter is rung", Clients: []Client{permits, permit, permit}, Faults: Faults{Guess: 2}},
 		{Name: "no wait", About: "two callers will not wait", Clients: []Client{one, quick, quick}, Faults: Faults{Crash: 1}},
 		{Name: "no wait, lost", About: "and a request is lost or late", Clients: []Client{one, quick}, Faults: Faults{Lost: 1, Late: 1}},
 		{Name: "no wait, names", About: "a caller that will not wait meets a grant to a waiter that has left", Names: true, Clients: []Client{one, one, quick}, Faults: Faults{GiveUp: 1}},
@@ -176,6 +182,7 @@ func Worlds() []World {
 		{Name: "resumed, lost", About: "and a request is lost or late", Clients: []Client{one, resume}, Faults: Faults{Lost: 1, Late: 1, Crash: 1}},
 		{Name: "resumed twice", More: true, About: "two processes resume it", Clients: []Client{one, resume, resume, one}, Faults: Faults{Crash: 1}},
 		{Name: "resumed, fail closed", About: "it fails closed, and is not resumed", Clients: []Client{closed, {Turns: 1, FailClosed: true, Resumes: true}}, Faults: Faults{Crash: 1, Ends: 1}},
+		{Name: "resumed, permits", More: true, About: "of a semaphore", Clients: []Client{permit, {Turns: 1, Resumes: true, Mode: permit.Mode}, permit, permit}, Faults: Faults{Crash: 1}},
 		{Name: "resumed, ended", More: true, About: "and a lease ends", Clients: []Client{one, resume, one}, Faults: Faults{Ends: 1}},
 		{Name: "downgrade", About: "a writer lets readers in", Clients: []Client{downs, reader, one}},
 		{Name: "downgrades", More: true, About: "two writers do so", Clients: []Client{downs, downs, reader}},

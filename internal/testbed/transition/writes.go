@@ -123,7 +123,7 @@ func (r record) tickets() (all []clause.Write) {
 
 // entries are what a grant may have written for a holder: they differ in how many readers there may be.
 func (r record) entries(h queue.Holder) (all []queue.Entry) {
-	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Bell: h.Bell, Group: h.Group, Named: h.Named, Turns: h.Turns, Revoked: h.Revoked}
+	e := queue.Entry{ID: h.ID, Owner: h.Owner, Mode: queue.Mode{Shared: h.Shared, Permits: r.is.Permits}, Since: h.Since, Lease: h.Lease, Data: h.Data, Bell: h.Bell, Group: h.Group, Named: h.Named, Turns: h.Turns, Revoked: h.Revoked, Slot: h.Slot}
 	all = append(all, e)
 	for _, n := range r.asked.ints() {
 		if e.Mode.Shared && n > 0 && n <= queue.MaxPermits {
@@ -138,7 +138,7 @@ func (r record) entries(h queue.Holder) (all []queue.Entry) {
 func (r record) grants() (all []clause.Write) {
 	h := r.came[0]
 	for _, e := range r.entries(h) {
-		if all = append(all, queue.Claim(e, h.Ticket)); len(r.left) > 0 {
+		if all = append(all, r.was.Claim(e, h.Ticket)); len(r.left) > 0 {
 			all = append(all, queue.Resume(e, h.Ticket, r.left[0], r.mark()))
 		}
 	}
@@ -193,7 +193,7 @@ func (r record) releases() (all []clause.Write) {
 		switch {
 		case len(r.came) > 0 && r.came[0].Closed:
 			h := r.came[0]
-			form, e.Closed = queue.FormClose, &queue.Closed{Since: h.Since, Until: h.Until, Rest: h.TTL}
+			form, e.Closed = queue.FormClose, &queue.Closed{Since: h.Since, Until: h.Until, Rest: h.TTL, Slot: h.Slot}
 		case len(r.came) > 0:
 			form, e.Next = queue.FormPass, queue.Next{Entry: r.entries(r.came[0])[0], Ticket: r.came[0].Ticket, New: r.asked.has(attr.TicketNumber) && r.is.TicketNumber != r.was.TicketNumber}
 		case !r.is.Present:
