@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ const (
 	envEntity   = "QUEUELOCK_ENTITY"   // of one lock
 	envReason   = "QUEUELOCK_REASON"   // of all of them
 	envTicket   = "QUEUELOCK_TICKET"   // of one lock, or common to all
+	envSlot     = "QUEUELOCK_SLOT"     // of one permit
 	envOwner    = "QUEUELOCK_OWNER"    // as other clients see it
 	envTable    = "QUEUELOCK_TABLE"    //
 	envEntities = "QUEUELOCK_ENTITIES" // a JSON list
@@ -134,7 +136,7 @@ func (f *lockFlags) environment(t *turn, owner string) []string {
 	}
 	env := slices.DeleteFunc(os.Environ(), func(setting string) bool {
 		name, _, _ := strings.Cut(setting, "=")
-		return name == envEntity || name == envTicket // those of a lock above this one
+		return name == envEntity || name == envTicket || name == envSlot // those of a lock above this one
 	})
 	env = append(env,
 		envReason+"="+t.locks[0].Key().Reason,
@@ -146,6 +148,9 @@ func (f *lockFlags) environment(t *turn, owner string) []string {
 	)
 	if len(entities) == 1 {
 		env = append(env, envEntity+"="+entities[0])
+		if slot, ok := t.locks[0].Slot(); ok {
+			env = append(env, envSlot+"="+strconv.Itoa(slot))
+		}
 	}
 	if n, ok := t.Ticket(); ok {
 		env = append(env, envTicket+"="+n.String())

@@ -51,7 +51,8 @@ the lock when all that COMMAND has started has ended.
 The ticket is greater than that of every holder before: send it with each write, and let the
 resource refuse a ticket lower than the highest it has seen. With --shared or --permits several
 hold at once: then such a check refuses the writes of present holders. The command also has
-QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE.
+QUEUELOCK_ENTITY, QUEUELOCK_REASON, QUEUELOCK_OWNER and QUEUELOCK_TABLE. With --permits N it has
+QUEUELOCK_SLOT: a number below N that no other holder has at the same time.
 
 ` + progressFields(),
 		Example: `  queuelock run deploy/prod -- ./deploy.sh --fast

@@ -242,6 +242,17 @@ func TestRunModes(t *testing.T) {
 			b := start(t, t.Context(), run("--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
 			b.expect(t, "ready")
 			invoke(t, run("--wait", "10s", "--", "echo", "both")...).prints(t, 0, "both\n")
+			slot := map[string]string{"shared": "none", "permits": "1"}[name]
+			script := `echo "${QUEUELOCK_SLOT-none}"`
+			invoke(t, run("--wait", "10s", "--", "sh", "-c", script)...).prints(t, 0, slot+"\n")
+			t.Setenv(envSlot, "7") // of a command above
+			invoke(t, "run", "y", "--", "sh", "-c", script).prints(t, 0, "none\n")
+			if o := invoke(t, "status", "x"); strings.Contains(o.stdout, "served slot 0 ") != (name == "permits") {
+				t.Errorf("status: %+v", o)
+			}
+			if o := invoke(t, "status", "x", "--json"); strings.Contains(o.stdout, `"slot":0,`) != (name == "permits") {
+				t.Errorf("status: %+v", o)
+			}
 			alone := invoke(t, "run", "x", "--wait", "0", "--", "echo", "alone")
 			if name == "shared" && alone.code != exitNotAcquired {
 				t.Errorf("alone: %+v", alone)

@@ -82,6 +82,7 @@ type Holder struct {
 	Owner  string     `json:"owner" help:"the name of the process"`
 	Shared bool       `json:"shared" help:"together with other shared holders"`
 	Group  *string    `json:"group" help:"the waiters of which the latest stays"`
+	Slot   *int       `json:"slot" help:"of a semaphore: the number of its permit, from 0"`
 	Since  *time.Time `json:"since" help:"when it was granted the lock"`
 	Age    *float64   `json:"age_seconds" help:"since then"`
 	// Without a lease, or if it cannot be read, the three are null.
@@ -178,7 +179,7 @@ func NewHolder(h queue.Holder) Holder {
 		Ticket: h.Ticket.String(), Turn: h.Turn().String(), Follow: h.Follow(), ID: h.ID, Owner: h.Owner, Shared: h.Shared,
 		FailClosed: h.Endless(), Expired: h.Remaining <= 0, Base64: h.Data,
 		Closed: h.Closed, NotBefore: known(h.NotBefore), Revoked: newRevoked(h.Revoked), Since: known(h.Since), Problem: problem(h.Problem),
-		Group: orNull(h.Group), Data: Text(h.Data),
+		Group: orNull(h.Group), Slot: h.Slot, Data: Text(h.Data),
 	}
 	if h.TTL > 0 || h.Endless() {
 		holder.Beat = &h.Beat

@@ -39,19 +39,19 @@ func TestReport(t *testing.T) {
 	got := locktest.Must(json.Marshal(NewReport(state)))
 	want := `{"entity":"x","reason":"why","state":"held","issued":"99999999999999999999999999999999999999"` +
 		`,"scope":"entity","permits":3,"read_at":"2026-03-01T11:00:00.5Z","serving":[` +
-		`{"ticket":"5","turn":"7","follow":5,"id":"h1","beat":3,"owner":"a","shared":false,"group":null,` +
+		`{"ticket":"5","turn":"7","follow":5,"id":"h1","beat":3,"owner":"a","shared":false,"group":null,"slot":null,` +
 		`"since":"2026-03-01T10:59:59Z","age_seconds":1.5,"remaining_seconds":30,"ttl_seconds":60,` +
 		`"delay_seconds":1.5,"fail_closed":false,"expired":false,"closed":false,"not_before":null,"revoked":null,` +
 		`"data":"step 2\n","data_base64":"c3RlcCAyCg==","problem":null},` +
-		`{"ticket":"8","turn":"8","follow":0,"id":"","beat":0,"owner":"b","shared":true,"group":null,"since":null,` +
+		`{"ticket":"8","turn":"8","follow":0,"id":"","beat":0,"owner":"b","shared":true,"group":null,"slot":null,"since":null,` +
 		`"age_seconds":null,"remaining_seconds":0,"ttl_seconds":60,"delay_seconds":0,"fail_closed":false,` +
 		`"expired":true,"closed":false,"not_before":null,"revoked":null,"data":null,"data_base64":"//4=",` +
 		`"problem":null},` +
-		`{"ticket":"9","turn":"9","follow":0,"id":"","beat":0,"owner":"d","shared":false,"group":null,"since":null,` +
+		`{"ticket":"9","turn":"9","follow":0,"id":"","beat":0,"owner":"d","shared":false,"group":null,"slot":null,"since":null,` +
 		`"age_seconds":null,"remaining_seconds":null,"ttl_seconds":null,"delay_seconds":null,"fail_closed":true,` +
 		`"expired":false,"closed":false,"not_before":null,"revoked":null,"data":null,"data_base64":null,` +
 		`"problem":null},` +
-		`{"ticket":"0","turn":"0","follow":0,"id":"","beat":null,"owner":"e","shared":false,"group":null,` +
+		`{"ticket":"0","turn":"0","follow":0,"id":"","beat":null,"owner":"e","shared":false,"group":null,"slot":null,` +
 		`"since":null,"age_seconds":null,"remaining_seconds":null,"ttl_seconds":null,"delay_seconds":null,` +
 		`"fail_closed":false,"expired":false,"closed":false,"not_before":null,"revoked":null,"data":null,` +
 		`"data_base64":null,"problem":"not an entry"}]` +

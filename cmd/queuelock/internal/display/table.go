@@ -118,6 +118,9 @@ func Entries(s *queue.State, holders []queue.Holder, wide bool, width int, place
 		if h.Closed {
 			first = "closed"
 		}
+		if h.Slot != nil {
+			first += " slot " + strconv.Itoa(*h.Slot)
+		}
 		row(first, HolderTickets(h, number), HolderOwner(h.Owner), modeOf(h.Shared), age, holderLeft(h), strconv.FormatInt(h.Beat, 10), since, Owner(h.ID))
 	}
 	for _, p := range s.Waiting {

@@ -81,7 +81,7 @@ func TestJSON(t *testing.T) {
 	})
 	want := `{"event":"waiting","time":"2026-01-02T03:04:15Z","entity":"x","reason":"why","ticket":"9","position":3,"tickets_ahead":2,` +
 		`"waited_seconds":10,"expected_seconds":50,"deadline":"2026-01-02T04:04:05Z","holder":{"ticket":"7","turn":"7","follow":0,"id":"","beat":0,` +
-		`"owner":"vm:123","shared":false,"group":null,"since":"2026-01-02T03:04:05Z","age_seconds":100,"remaining_seconds":15,"ttl_seconds":60,"delay_seconds":0,` +
+		`"owner":"vm:123","shared":false,"group":null,"slot":null,"since":"2026-01-02T03:04:05Z","age_seconds":100,"remaining_seconds":15,"ttl_seconds":60,"delay_seconds":0,` +
 		`"fail_closed":false,"expired":false,"closed":false,"not_before":null,"revoked":null,"data":"make","data_base64":"bWFrZQ==","problem":null}}`
 	if got := v.JSON(seen.Add(10 * time.Second)); got != want {
 		t.Errorf("%s\nwant %s", got, want)
