@@ -109,10 +109,10 @@ func WithData(data []byte) Option {
 // still be there: fence readers with Lock.Condition, not by the highest ticket.
 func Shared() AcquireOption { return option(func(s *settings) { s.mode.Shared = true }) }
 
-// Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. The
-// first use of a queue fixes n, and another kind is a [*queue.MismatchError]. It excludes Shared, whose rule about
-// tickets applies. [Lock.Slot] says which of the n a holder has. Heartbeats may need half of a partition's capacity: n is at most about 260 at the default
-// interval. docs/costs.md has the formula.
+// Permits makes the queue a semaphore of n, 1 to 500: up to n hold at once, in the order of their tickets. [Lock.Slot]
+// says which of the n a holder has. The first use of a queue fixes n, and another kind is a [*queue.MismatchError]. It
+// excludes Shared, whose rule about tickets applies. Heartbeats may need half of a partition's capacity: n is at most
+// about 260 at the default interval. docs/costs.md has the formula.
 func Permits(n int) AcquireOption {
 	if n == 0 {
 		n = noPermits

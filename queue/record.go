@@ -171,7 +171,8 @@ func decodeHolder(what, path string, rec Record, id string, entry types.Attribut
 		h.Closed = e.OptionalBool(attr.Closed) && e.Err == nil
 	})
 	// Whatever else the entry has that cannot be read, its number is taken.
-	if slot, ok := (&clause.Reader{Item: attributes}).OptionalInt(attr.Slot); ok && slot >= 0 && slot < int64(rec.Permits) {
+	slot, ok := (&clause.Reader{Item: attributes}).OptionalInt(attr.Slot)
+	if ok && slot >= 0 && slot < int64(rec.Permits) {
 		h.Slot = new(int(slot))
 	}
 	h.Lease, h.Revoked = h.Lease.dated(h.Since, h.Closed), decodeRevocation(attributes)

@@ -274,14 +274,16 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 	}
 }
 
-// Claim is CLAIM by the record as it was read. A permit gets the lowest number that is free there. It is refused if
-// another permit was granted since. Nothing else takes a number: RESUME keeps that of the entry it replaces, and after a
-// TAKE that was granted no earlier ticket is.
+// Claim is CLAIM by the record as it was read. A permit gets the lowest number that is free there, unless the entry has
+// one. It is refused if another permit was granted since. Nothing else takes a number: RESUME keeps that of the entry it
+// replaces, and no ticket is granted after a TAKE that has a later one.
 func (r Record) Claim(e Entry, t ticket.Number) clause.Write {
 	if e.Mode.Permits == 0 {
 		return Claim(e, t)
 	}
-	e.Slot = r.freeSlot()
+	if e.Slot == nil {
+		e.Slot = r.freeSlot()
+	}
 	w := Claim(e, t)
 	w.If = append(w.If, attrGranted.Equal(number(r.Granted)).As("granted as read"))
 	return w

@@ -104,8 +104,8 @@ func (s waiting) granted(do machine.Do) {
 		hold: *machine.NewHold(machine.Grant{
 			ID: a.ID, Ticket: me.Ticket, Turns: b.wait.Config.Turns, Sent: sent, Claimed: a.Claimed, Resumed: a.Resumed,
 			Named: named, FailClosed: k.FailClosed, TTL: k.TTL, Margin: k.Margin, Delay: delay, AtLeast: atLeast,
-			NotBefore: a.Lease.NotBefore, Forget: s.queue.Forget, Home: k.Home, Patience: s.cfg.Patience,
-			Slot: me.Slot,
+			NotBefore: a.Lease.NotBefore, Forget: s.queue.Forget, Home: k.Home, Slot: me.Slot,
+			Patience: s.cfg.Patience,
 		}, b.wait.Config.Mode, rec),
 		lease: lease{
 			named: named, granted: s.now, until: me.Lease.Until, ends: s.c.Ends(k, a.Sent, named),

@@ -120,8 +120,8 @@ func (c lockContext) Err() error {
 func (p *player) lock(k *Caller, e member.Give) *Lock {
 	now := time.Now()
 	l := &Lock{
-		p: p, k: k, caller: e.Caller, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, slot: e.Slot, start: e.Sent, granted: alike,
-		state: state{since: now}, lease: lease{ends: e.Ends},
+		p: p, k: k, caller: e.Caller, id: e.ID, ticket: e.Ticket, unsettled: e.Unsettled, slot: e.Slot, start: e.Sent,
+		granted: alike, state: state{since: now}, lease: lease{ends: e.Ends},
 	}
 	inner, cancel := context.WithCancelCause(k.values())
 	l.ctx = lockContext{inner, l, cancel}

@@ -71,7 +71,9 @@ func (b *beliefs) judgeSlot(h *hold) {
 	held := slices.Clone(b.held)
 	b.mu.Unlock()
 	for _, o := range held {
-		if theirs, has := o.lock.Slot(); ok && has && o.key == h.key && theirs == slot && !o.sleptOver() && o.lock.Err() == nil && !h.sleptOver() && h.lock.Err() == nil {
+		theirs, has := o.lock.Slot()
+		same := ok && has && o.key == h.key && theirs == slot
+		if same && !o.sleptOver() && o.lock.Err() == nil && !h.sleptOver() && h.lock.Err() == nil {
 			b.violate("%s and %s hold %s with number %d", o.owner, h.owner, h.key, slot)
 		}
 	}
