@@ -275,8 +275,8 @@ func Claim(e Entry, t ticket.Number) clause.Write {
 }
 
 // Claim is CLAIM by the record as it was read. A permit gets the lowest number that is free there, unless the entry has
-// one. It is refused if another permit was granted since. Nothing else takes a number: RESUME keeps that of the entry it
-// replaces, and no ticket is granted after a TAKE that has a later one.
+// one. It is refused if another permit was granted since. Nothing else takes a number: RESUME keeps that of the entry
+// that it replaces, and after a TAKE that was granted no earlier ticket is.
 func (r Record) Claim(e Entry, t ticket.Number) clause.Write {
 	if e.Mode.Permits == 0 {
 		return Claim(e, t)
