@@ -41,7 +41,7 @@ var effects = map[string]effect{
 	"WithOwner":   {option: queuelock.WithOwner("someone"), joins: true, named: true, passed: true, bytes: 6},
 	"WithData":    {option: queuelock.WithData([]byte("data")), passed: true, entry: []string{"data"}, bytes: 8},
 	"Shared":      {option: queuelock.Shared(), passed: true, entry: []string{"mode"}, bytes: 10},
-	"Permits":     {option: queuelock.Permits(1), others: []queuelock.AcquireOption{queuelock.Permits(1)}},
+	"Permits":     {option: queuelock.Permits(1), others: []queuelock.AcquireOption{queuelock.Permits(1)}, entry: []string{"slot"}, bytes: 6},
 	"LockDelay":   {option: queuelock.LockDelay(time.Minute), passed: true, entry: []string{"delay"}, bytes: 9},
 	"FailClosed":  {option: queuelock.FailClosed(), operator: true, passed: true, entry: []string{"failClosed"}, bytes: -8},
 	"NoHeartbeat": {option: queuelock.NoHeartbeat(), passed: true},

@@ -86,6 +86,7 @@ var recordFields = func() map[string]field {
 		"holders.*.named":      {ofDisplay, "a boolean", true, nil},
 		"holders.*.since":      {ofDisplay, "a number", true, whole},
 		"holders.*.dataSet":    {ofDisplay, "a number", true, whole},
+		"holders.*.slot":       {ofNothing, "", true, append(nums(-1, 500), whole...)},
 		"holders.*.data":       {ofNothing, "", true, nil},
 	}
 }()
