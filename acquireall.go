@@ -22,8 +22,9 @@ import (
 )
 
 // AcquireAll acquires several locks, all or none. A repeated key is one lock. wait and ctx bound the whole, and opts,
-// without OnHandle, KeepPlace, MaxWaiters and Supersede, apply to each lock. Errors are those of Acquire for the key that failed.
-// If one of the queues is closed for more than 2 s (HoldAtLeast), it holds nothing until that opens, once in a call.
+// without OnHandle, KeepPlace, MaxWaiters and Supersede, apply to each lock. Errors are Acquire's for the key that
+// failed. If one of the queues is closed for more than 2 s (HoldAtLeast), it holds nothing until that opens, once in a
+// call.
 //
 // With a wider Config.Scope all locks have one ticket. AcquireAll waits in all queues at the same time; if it
 // is overtaken or loses a lock, it gives all back and begins again. So calls never deadlock with each other.

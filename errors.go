@@ -67,8 +67,8 @@ type NotAcquiredError struct {
 	// NotBefore is the earliest time, on DynamoDB's clock, at which the queue may open because of HoldAtLeast or Every.
 	// Zero: it may open at any time.
 	NotBefore time.Time
-	// Handle is that of the place that KeepPlace keeps, for Client.Resume, or nil. The place stays until KeptUntil, on the
-	// clock of this host, or for longer if the last request was not answered. Zero: that is not known.
+	// Handle is that of the place that KeepPlace keeps, or nil. It stays until KeptUntil at least, on the clock of this
+	// host; zero if that is not known.
 	Handle    *Handle
 	KeptUntil time.Time
 	Err       error // the context's, or ErrClosed, or why the table did not answer, if that ended the wait

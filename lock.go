@@ -94,8 +94,7 @@ func (l *held) key() Key { return keyOf(l.turn.Queue()) }
 func (l *held) Ticket() ticket.Number { return l.turn.Ticket() }
 
 // Slot returns which of the permits the lock has: the lowest number from 0 to n-1 that was free at the grant. No two
-// holders have the same number at the same time. It stays over Resume, and after the lock has ended. ok is false for a
-// lock that is no semaphore. It is also false for one resumed from an entry that an earlier version wrote.
+// holders have the same at the same time. It stays over Resume. ok is false if it has none: it is no semaphore's.
 func (l *Lock) Slot() (slot int, ok bool) {
 	if s := l.turn.Slot(); s != nil {
 		return *s, true

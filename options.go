@@ -167,10 +167,9 @@ const (
 	maxKeep = 24 * time.Hour
 )
 
-// KeepPlace keeps the place for d, 15 s to 24 h, if the wait or ctx ends before the lock is granted: for a caller that
-// may wait only for some minutes at a time. [Client.Resume] goes on by the [Handle] in the [*NotAcquiredError], with
-// the same ticket, in any process. [Client.Leave] gives the place up. A lock that was granted as the wait ended is
-// returned.
+// KeepPlace keeps the place for d, 15 s to 24 h, if the wait or ctx ends before the lock is granted. [Client.Resume]
+// goes on by the [Handle] in the [*NotAcquiredError], with the same ticket, in any process. [Client.Leave] gives the
+// place up. A lock that was granted as the wait ended is returned.
 //
 // Once the place is next, the others wait for it until d is over. MaxWaiters and Supersede count it as a waiter. NoWait
 // and FailClosed exclude it.

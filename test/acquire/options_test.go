@@ -223,7 +223,7 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 		var lock *queuelock.Lock
 		switch how {
 		case "TAKE", "Resume":
-			lock = locktest.Acquire(t, c, waitpolicy.NoWait, e.option)
+			lock = locktest.Acquire(t, c, waitpolicy.Forever, e.option)
 		case "by name": // by a holder that has waited, and so has read the row
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			first := locktest.Acquire(t, a, waitpolicy.Forever, e.others...)

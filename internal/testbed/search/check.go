@@ -213,7 +213,7 @@ func (s *search) grants(w *world, h *queue.Holder, t, floor uint8, m *msg) {
 		if !ok {
 			continue
 		}
-		if i := ownerOf(s.items.rows[w.rows[k]].ID); s.relies(w, i, u) {
+		if i := ownerOf(s.items.rows[w.rows[k]].ID); s.relies(w, i, u) && s.alone(w, i) { // else another process has resumed it
 			s.fail("fifo: ticket %d is granted before %d, whose row was there before", t, u)
 		}
 	}
