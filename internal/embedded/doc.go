@@ -1,8 +1,8 @@
 // Package embedded is a DynamoDB table in memory: an http.Handler that speaks
 // DynamoDB's JSON 1.0 protocol, for tests, trials and simulation.
 //
-// It is never a production store: nothing is durable, nothing is
-// authenticated, and everything is gone with the process.
+// It is never a production store: nothing is authenticated, and everything is
+// gone with the process, unless Config.Journal keeps it.
 //
 // # What it promises
 //
@@ -12,11 +12,13 @@
 //   - Conditions, updates, projections, number arithmetic, capacity units and
 //     refusals follow DynamoDB, whose documentation is authoritative; where a
 //     rule is not documented, AWS's own DynamoDB Local decided.
-//   - It starts no goroutine, and only the answer to a split transaction waits.
+//   - It starts no goroutine, and only the answer to a split transaction waits,
+//     and with a Journal each answer, until what it depends on is kept.
 //     Time is what Config.Now says, and for split transactions what package time
 //     says, so it may run inside a testing/synctest bubble.
-//   - No request makes it panic. The only answer with status 500 is that to a
-//     split transaction whose sender has gone away.
+//   - No request makes it panic. The only answers with status 500 are that to a
+//     split transaction whose sender has gone away, and those that a Journal could
+//     not keep.
 //
 // # What it does not
 //

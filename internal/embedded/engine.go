@@ -40,6 +40,10 @@ type Config struct {
 	// with the request that made them, nil for expired items. It is called with
 	// the engine's mutex held: it must send no request, and change no item.
 	Applied func(by *http.Request, changes []Change)
+
+	// Journal, if set, keeps what the engine holds. A split transaction is kept item
+	// by item, so after a restart a part of one that was not answered may be there.
+	Journal Journal
 }
 
 // Engine holds the tables. It is made by New and safe for use by several
@@ -56,6 +60,8 @@ type Engine struct {
 	prepared []*prepared // by the time when they become visible
 	locked   map[itemID]bool
 	changes  []Change // not reported yet
+	entries  []Entry  // not handed to the journal yet
+	position uint64   // in the journal, of the last that were
 }
 
 var _ http.Handler = (*Engine)(nil)
@@ -135,7 +141,8 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // respond performs the request, unless its body could not be read, and returns
-// the encoded answer. That of a split transaction comes when all of it is visible.
+// the encoded answer. That of a split transaction comes when all of it is visible,
+// and with a Journal each comes when what it depends on is kept.
 func (e *Engine) respond(r *http.Request, body []byte, err error) (id uint64, status int, response []byte) {
 	if isHealthCheck(r) {
 		e.mu.Lock()
@@ -151,6 +158,9 @@ func (e *Engine) respond(r *http.Request, body []byte, err error) (id uint64, st
 			// outcome is unknown to it.
 			return id, http.StatusInternalServerError, encode(errInternal().body())
 		}
+	}
+	if e.keep() != nil {
+		return id, http.StatusInternalServerError, encode(errInternal().body())
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -173,6 +183,7 @@ func (e *Engine) perform(r *http.Request, body []byte, err error) (id uint64, ou
 	e.request = r
 	out, err = e.answer(r, body)
 	e.report(r)
+	e.flush()
 	return e.requests, out, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/queuelock/queuelock/internal/embedded/value"
 )
@@ -38,6 +39,20 @@ type createTableRequest struct {
 
 // createTable makes a table that is active at once.
 func (e *Engine) createTable(req *createTableRequest) (any, error) {
+	t, err := newTable(req, e.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	if e.tables[t.name] != nil {
+		return nil, &failure{kind: serviceErrors + "ResourceInUseException", message: "Table already exists: " + t.name}
+	}
+	e.tables[t.name] = t
+	e.changed(TableEntry, t.name, "", t.kept())
+	return map[string]any{"TableDescription": t.describe("ACTIVE")}, nil
+}
+
+// newTable is the table that a request asks for.
+func newTable(req *createTableRequest, created time.Time) (*table, error) {
 	if req.TableName == nil {
 		return nil, invalid("The parameter 'TableName' is required but was not present in the request")
 	}
@@ -53,18 +68,14 @@ func (e *Engine) createTable(req *createTableRequest) (any, error) {
 	case req.StreamSpecification != nil && req.StreamSpecification.StreamEnabled:
 		return nil, invalid(notSupported + "streams")
 	}
-	t := &table{name: name, byKey: map[string]*part{}, created: e.cfg.Now(), protected: req.DeletionProtectionEnabled}
+	t := &table{name: name, byKey: map[string]*part{}, created: created, protected: req.DeletionProtectionEnabled}
 	if err := t.setKeys(req.KeySchema, req.AttributeDefinitions); err != nil {
 		return nil, err
 	}
 	if err := t.setBilling(req); err != nil {
 		return nil, err
 	}
-	if e.tables[name] != nil {
-		return nil, &failure{kind: serviceErrors + "ResourceInUseException", message: "Table already exists: " + name}
-	}
-	e.tables[name] = t
-	return map[string]any{"TableDescription": t.describe("ACTIVE")}, nil
+	return t, nil
 }
 
 func (t *table) setKeys(schema []keySchemaElement, defined []attributeDefinition) error {
@@ -188,12 +199,7 @@ func (t *table) setBilling(req *createTableRequest) error {
 // describe is the table's description. Its counts are of this moment, where
 // DynamoDB brings them up to date every six hours or so.
 func (t *table) describe(status string) map[string]any {
-	var schema []keySchemaElement
-	var defined []attributeDefinition
-	for i, a := range t.keyAttributes() {
-		schema = append(schema, keySchemaElement{a.name, []string{"HASH", "RANGE"}[i]})
-		defined = append(defined, attributeDefinition{a.name, string(a.kind)})
-	}
+	schema, defined := t.keys()
 	created := float64(t.created.UnixMilli()) / 1000
 	d := map[string]any{
 		"TableName":            t.name,
@@ -216,6 +222,27 @@ func (t *table) describe(status string) map[string]any {
 		d["BillingModeSummary"] = map[string]any{"BillingMode": t.billing, "LastUpdateToPayPerRequestDateTime": created}
 	}
 	return d
+}
+
+// keys is the keys of the table as a request defines them.
+func (t *table) keys() (schema []keySchemaElement, defined []attributeDefinition) {
+	for i, a := range t.keyAttributes() {
+		schema = append(schema, keySchemaElement{a.name, []string{"HASH", "RANGE"}[i]})
+		defined = append(defined, attributeDefinition{a.name, string(a.kind)})
+	}
+	return schema, defined
+}
+
+// kept is the definition as a journal keeps it.
+func (t *table) kept() keptTable {
+	schema, defined := t.keys()
+	req := createTableRequest{
+		TableName: &t.name, KeySchema: schema, AttributeDefinitions: defined, BillingMode: t.billing, DeletionProtectionEnabled: t.protected,
+	}
+	if t.throughput != (throughput{}) {
+		req.ProvisionedThroughput = &t.throughput
+	}
+	return keptTable{req, t.created, t.ttl}
 }
 
 func (t *table) arn() string { return "arn:aws:dynamodb:embedded:000000000000:table/" + t.name }
@@ -249,6 +276,7 @@ func (e *Engine) deleteTable(req *tableRequest) (any, error) {
 		return nil, invalid("Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
 	delete(e.tables, t.name)
+	e.changed(TableEntry, t.name, "", nil)
 	d := t.describe("DELETING")
 	for _, field := range []string{"CreationDateTime", "KeySchema", "AttributeDefinitions"} {
 		delete(d, field) // the service omits these for a deleted table

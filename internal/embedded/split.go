@@ -118,6 +118,7 @@ func (e *Engine) settle() {
 		if p.commit.prepared--; p.commit.prepared == 0 {
 			p.commit.finish(now.Sub(p.due))
 		}
+		e.flush()
 	}
 }
 
@@ -166,6 +167,11 @@ func (e *Engine) store(c change, after value.Item) {
 		return
 	}
 	c.table.put(c.key, after)
+	if after == nil {
+		e.changed(ItemEntry, c.table.name, c.key.text(), nil)
+	} else {
+		e.changed(ItemEntry, c.table.name, c.key.text(), after)
+	}
 	if e.cfg.Applied != nil {
 		e.changes = append(e.changes, Change{c.table.name, c.table.keyItem(c.key), after})
 	}

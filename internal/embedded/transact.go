@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ type transactWriteItemsRequest struct {
 
 // tokenUse is a transaction that was accepted under a client request token.
 type tokenUse struct {
-	request string // everything but the token, to notice another request
+	request string // digest of everything but the token, to notice another request
 	ongoing bool   // not all of its items are visible yet
 	until   time.Time
 	reads   tally // what the answer to a repetition costs
@@ -58,8 +59,8 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	text := req.text()
-	if repeated, err := e.repeated(req, text); repeated != nil || err != nil {
+	digest := req.digest()
+	if repeated, err := e.repeated(req, digest); repeated != nil || err != nil {
 		return repeated, err
 	}
 	changes, err := e.prepareAll(req.TransactItems)
@@ -72,12 +73,12 @@ func (e *Engine) transactWriteItems(req *transactWriteItemsRequest) (any, error)
 	}
 	answer := transactionAnswer(req.ReturnConsumedCapacity, "WriteCapacityUnits", writes)
 	finish := func(ago time.Duration) {
-		e.remember(req.ClientRequestToken, tokenUse{request: text, reads: reads}, ago)
+		e.remember(req.ClientRequestToken, tokenUse{request: digest, reads: reads}, ago)
 	}
 	if delays := e.split(len(changes)); delays != nil {
 		c := &commit{by: e.request, answer: answer, finish: finish}
 		if req.ClientRequestToken != "" {
-			e.tokens[req.ClientRequestToken] = tokenUse{request: text, ongoing: true}
+			e.tokens[req.ClientRequestToken] = tokenUse{request: digest, ongoing: true}
 		}
 		e.begin(c, changes, outcomes, delays)
 		e.settle()
@@ -237,15 +238,16 @@ func transactionCancelled(reasons []reason) error {
 // repeated answers a transaction that committed under the same token before,
 // and refuses one that is still committing, or another one under that token:
 // docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html#API_TransactWriteItems_Errors
-func (e *Engine) repeated(req *transactWriteItemsRequest, text string) (any, error) {
+func (e *Engine) repeated(req *transactWriteItemsRequest, digest string) (any, error) {
 	for now := e.cfg.Now(); len(e.recent) > 0 && !now.Before(e.tokens[e.recent[0]].until); e.recent = e.recent[1:] {
 		delete(e.tokens, e.recent[0])
+		e.changed(TokenEntry, "", e.recent[0], nil)
 	}
 	use, ok := e.tokens[req.ClientRequestToken]
 	if !ok || req.ClientRequestToken == "" {
 		return nil, nil
 	}
-	if use.request != text {
+	if use.request != digest {
 		return nil, &failure{
 			kind:    serviceErrors + "IdempotentParameterMismatchException",
 			message: "Request parameters do not match the parameters of a previous request with the same client token",
@@ -266,16 +268,19 @@ func (e *Engine) remember(token string, use tokenUse, ago time.Duration) {
 		use.until = e.cfg.Now().Add(tokenLife - ago)
 		e.recent = append(e.recent, token)
 		e.tokens[token] = use
+		e.changed(TokenEntry, "", token, keptToken{[]byte(use.request), use.until, use.reads.tables, use.reads.cost})
 	}
 }
 
-// text is the request apart from its token, the same for the same request.
-func (req *transactWriteItemsRequest) text() string {
+// digest is a digest of the request apart from its token: many tokens are kept, and
+// requests may be long.
+func (req *transactWriteItemsRequest) digest() string {
 	text, err := json.Marshal(req.TransactItems)
 	if err != nil {
 		panic(fmt.Sprintf("what came as JSON has a JSON form: %v", err))
 	}
-	return string(text)
+	sum := sha256.Sum256(text)
+	return string(sum[:])
 }
 
 type transactGet struct {

@@ -63,6 +63,7 @@ func (e *Engine) updateTimeToLive(req *updateTimeToLiveRequest) (any, error) {
 	if *spec.Enabled {
 		t.ttl = spec.AttributeName
 	}
+	e.changed(TableEntry, t.name, "", t.kept())
 	return map[string]any{"TimeToLiveSpecification": spec}, nil
 }
 
