@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
+	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
@@ -164,7 +165,7 @@ func (f *demoFlags) set(ctx context.Context, stderr io.Writer) (*scene, error) {
 		s.env = append(s.env, f.environment()...)
 		s.database, s.where = db, fmt.Sprintf("the table %q at %s", s.table, f.endpoint)
 	} else {
-		engine, err := serve(ctx, 0)
+		engine, err := serve(ctx, 0, embedded.New(embedded.Config{}))
 		if err != nil {
 			return nil, err
 		}

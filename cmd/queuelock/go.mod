@@ -16,12 +16,14 @@ require (
 	github.com/creack/pty v1.1.24 // tests: a terminal for the tests of job control
 	github.com/google/go-cmp v0.7.0 // tests: differences that a person can read
 	github.com/queuelock/queuelock v0.1.0 // this library
-	go.uber.org/goleak v1.3.0 // tests: goroutines that they leave
 	github.com/spf13/cobra v1.10.2 // subcommands, help, completion and manual pages
 	github.com/spf13/pflag v1.1.0 // flags with short and long names, as flock has them
+	go.etcd.io/bbolt v1.5.0 // the file of queuelock local --file
+	go.uber.org/goleak v1.3.0 // tests: goroutines that they leave
 	go.yaml.in/yaml/v3 v3.0.6 // the output of -o yaml
 	golang.org/x/sys v0.50.0 // process groups, job objects and terminals, beyond package syscall
 	golang.org/x/term v0.48.0 // whether a file is a terminal, and its width
+	pgregory.net/rapid v1.3.0 // tests: properties over random inputs, with small counterexamples
 )
 
 require (
