@@ -162,6 +162,10 @@ play-planted: ## the driver of members with each of a list of mistakes, which it
 chaos: bin/chaos tools ## 16 worker processes take turns while they, the network and the engine fail, for CHAOS (default 2m)
 	bin/chaos --duration $(CHAOS)
 
+.PHONY: chaos-local
+chaos-local: bin/chaos bin/queuelock ## 8 worker processes take turns while "queuelock local --file" is killed and restarted RESTARTS times (default 200)
+	bin/chaos --engine bin/queuelock --restarts $(or $(RESTARTS),200) --duration 10m
+
 .PHONY: try-planted
 try-planted: ## "make try" with each of a list of mistakes, which it must find
 	$(GO) test -count=1 -timeout 60m -run TestTry -v ./internal/testbed/plant -plant.try

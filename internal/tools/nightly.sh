@@ -13,6 +13,7 @@ bench-compare
 bench-quick
 bench-test
 chaos CHAOS=10m
+chaos-local
 chaos-planted
 cross
 examples-test

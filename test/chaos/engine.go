@@ -26,14 +26,16 @@ import (
 // engineLimit bounds how long an engine may take until it answers.
 const engineLimit = 30 * time.Second
 
-// engine is a dynoxide process on a database file.
+// engine is a process on a database file: dynoxide, or "queuelock local".
 //
-// It keeps the file in SQLite's WAL mode with a sync at each commit, so what
+// dynoxide keeps the file in SQLite's WAL mode with a sync at each commit, so what
 // it has answered to survives a SIGKILL: that does not even lose what the
 // process wrote without a sync. What it keeps in memory alone is lost: the
-// ClientRequestTokens of transactions (see package ledger).
+// ClientRequestTokens of transactions (see package ledger). "queuelock local"
+// keeps them as well.
 type engine struct {
 	binary, dir string
+	local       bool // it is "queuelock local"
 	port        int
 	process     *child.Child
 	started     []*child.Child
@@ -52,12 +54,12 @@ func Installed(checkout string) string {
 }
 
 // openEngine starts an engine on a new file in dir, at a free port.
-func openEngine(ctx context.Context, binary, dir string) (*engine, error) {
+func openEngine(ctx context.Context, binary string, local bool, dir string) (*engine, error) {
 	output, err := os.Create(filepath.Join(dir, "engine.log"))
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{binary: binary, dir: dir, output: output, transport: &http.Transport{}}
+	e := &engine{binary: binary, local: local, dir: dir, output: output, transport: &http.Transport{}}
 	for attempt := 1; ; attempt++ {
 		if e.port, err = freePort(); err != nil {
 			return nil, errors.Join(err, output.Close())
@@ -108,7 +110,11 @@ func (e *engine) address() string { return net.JoinHostPort("127.0.0.1", strconv
 
 // start starts the process, and waits until it answers.
 func (e *engine) start(ctx context.Context) error {
-	cmd := exec.Command(e.binary, "--host", "127.0.0.1", "--port", strconv.Itoa(e.port), "--db-path", filepath.Join(e.dir, "engine.db"))
+	port, file := strconv.Itoa(e.port), filepath.Join(e.dir, "engine.db")
+	cmd := exec.Command(e.binary, "--host", "127.0.0.1", "--port", port, "--db-path", file)
+	if e.local {
+		cmd = exec.Command(e.binary, "local", "--port", port, "--file", file, "--create-table", "")
+	}
 	cmd.Stdout, cmd.Stderr = e.output, e.output
 	process, err := child.Start(cmd)
 	if err != nil {

@@ -47,6 +47,7 @@ type History struct {
 	Late           time.Duration // the longest delay of a duplicate
 	Entities       []string
 	Began, Ended   Instant // of the faults
+	Restarted      bool    // the only faults were restarts of an engine that keeps client request tokens
 
 	Turns   []turns.Turn
 	Writes  []Write

@@ -27,7 +27,7 @@ type Verdict struct {
 
 // violations are the names of what must not happen.
 var violations = []string{
-	"overlap", "lost update", "regression", "missing", "phantom", "doubled", "believer", "stale accepted", "slow", "stuck", "orphan", "unexplained",
+	"overlap", "lost update", "regression", "inversion", "missing", "phantom", "doubled", "believer", "stale accepted", "slow", "stuck", "orphan", "unexplained",
 }
 
 // stuckLimit bounds how long a worker that is neither killed nor stopped waits
@@ -46,12 +46,19 @@ func Judge(h *History) Verdict {
 	for _, entity := range h.Entities {
 		own := slices.DeleteFunc(slices.Clone(h.Turns), func(t turns.Turn) bool { return t.Entity != entity })
 		judged := turns.Judge(own)
-		for what, n := range map[string]int{"overlap": judged.Overlaps, "regression": judged.Regressions} {
+		if !h.Restarted {
+			judged.Inversions = 0 // a waiter that was stopped, or lost a request, may have lost its place by that
+		}
+		counts := map[string]int{"overlap": judged.Overlaps, "regression": judged.Regressions, "inversion": judged.Inversions}
+		for what, n := range counts {
 			if n > 0 {
 				v.Violations[what] += n
 			}
 		}
 		v.Problems = append(v.Problems, judged.Problems...)
+		if judged.Inversions > 0 {
+			v.Problems = append(v.Problems, fmt.Sprintf("%s: %d times a newcomer was served before a waiter", entity, judged.Inversions))
+		}
 		v.recoveries(h, judged.Recoveries)
 		v.droughts(h, own)
 		v.ledger(entity, h.Ledgers[entity])
@@ -119,9 +126,9 @@ func (v *Verdict) writes(h *History) {
 		k := key{w.Entity, w.ID, w.Probe}
 		row, there := rows[k]
 		delete(rows, k)
-		// A restarted engine has forgotten the tokens of transactions: it
+		// A restarted dynoxide has forgotten the tokens of transactions: it
 		// makes a repetition again, and refuses one by the fence that was made.
-		forgot := h.restarted(w.Sent, w.Answered.Add(h.Late))
+		forgot := !h.Restarted && h.restarted(w.Sent, w.Answered.Add(h.Late))
 		switch {
 		case w.Outcome == turns.Applied && !there:
 			v.wrong("missing", "%s: the write of %s with ticket %s was answered, and is not there", w.Entity, w.Worker, w.Ticket)

@@ -103,6 +103,12 @@ func newResult(r *run) *Result {
 // untried says what a run of that length should have tried, and did not: one
 // that tries nothing shows nothing.
 func (r *run) untried(v Verdict) (missing []string) {
+	if r.Restarted {
+		if n := r.count[KillEngine]; n != r.Restarts {
+			missing = append(missing, fmt.Sprintf("nothing was tried: the engine was killed %d times", n))
+		}
+		return append(missing, r.unwritten()...)
+	}
 	for kind := range kindNames {
 		// What is due at the very end may not find its victim any more.
 		planned := slices.ContainsFunc(Plan(r.Seed, r.Duration-10*time.Second, r.History.TTL, r.Workers, r.Config.Entities),
@@ -125,6 +131,11 @@ func (r *run) untried(v Verdict) (missing []string) {
 	if n, _, _ := blocks(r.Turns); n == 0 {
 		missing = append(missing, "nothing was tried: no block")
 	}
+	return append(missing, r.unwritten()...)
+}
+
+// unwritten names the locks under which nothing was written.
+func (r *run) unwritten() (missing []string) {
 	for _, entity := range r.History.Entities {
 		if r.Ledgers[entity].Head.N == 0 {
 			missing = append(missing, "nothing was tried: no turn was written for "+entity)

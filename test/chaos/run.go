@@ -34,7 +34,7 @@ type Config struct {
 	Workers, Entities int
 	TTL               time.Duration
 	LongestTurn       time.Duration
-	// Engine is dynoxide's binary. Command makes the command of a worker
+	// Engine is dynoxide's binary, or that of queuelock if Restarts is set. Command makes the command of a worker
 	// process at that endpoint, which must call worker.Work; its Stdin and
 	// Stdout are for Run to set.
 	Engine  string
@@ -42,6 +42,9 @@ type Config struct {
 	// Callers is the number of goroutines of the second half of the workers. The others have one.
 	Callers int
 	Mistake worker.Mistake // is planted; empty: none
+	// Restarts, if set, is how often the engine is killed and started again, and nothing
+	// else is broken. Then Duration is a bound.
+	Restarts int
 	// Show is called with what is done while it is done, on the goroutine of Run.
 	Show func(at time.Duration, what string)
 }
@@ -56,6 +59,7 @@ type run struct {
 	loop
 
 	down   bool             // the engine is
+	up     func()           // if set, is called when it has begun again
 	ending bool             // workers were asked to end
 	armed  map[int][]Strike // by entity: those that wait for a holder
 	count  map[Kind]int
@@ -80,6 +84,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 		r.Show = func(time.Duration, string) {}
 	}
 	r.History.TTL, r.WaiterTTL, r.Late = cfg.TTL, cfg.TTL, 6*time.Second
+	r.Restarted = cfg.Restarts > 0
 	for i := range cfg.Entities {
 		r.History.Entities = append(r.History.Entities, fmt.Sprintf("entity-%d", i+1))
 	}
@@ -88,7 +93,7 @@ func Run(ctx context.Context, cfg Config) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if r.engine, err = openEngine(ctx, cfg.Engine, dir); err != nil {
+	if r.engine, err = openEngine(ctx, cfg.Engine, r.Restarted, dir); err != nil {
 		return nil, err
 	}
 	if err = r.open(); err == nil {
@@ -133,12 +138,12 @@ func (r *run) play() error {
 		return err
 	}
 	r.Began = turns.Now()
-	r.proxy.setMix(calm)
-	for _, s := range Plan(r.Seed, r.Duration, r.History.TTL, r.Workers, r.Config.Entities) {
-		r.after(s.At, func() { r.strike(s) })
-	}
 	finished := false
-	r.after(r.Duration, func() { finished = true })
+	if r.Restarted {
+		r.outages(func() { finished = true })
+	} else {
+		r.strikes(func() { finished = true })
+	}
 	if err := r.until(r.Duration+time.Minute, "the time is over", func() bool { return finished }); err != nil {
 		return err
 	}
@@ -148,6 +153,15 @@ func (r *run) play() error {
 		return err
 	}
 	return r.drain(r.ctx)
+}
+
+// strikes does what the plan says for the duration.
+func (r *run) strikes(finished func()) {
+	r.proxy.setMix(calm)
+	for _, s := range Plan(r.Seed, r.Duration, r.History.TTL, r.Workers, r.Config.Entities) {
+		r.after(s.At, func() { r.strike(s) })
+	}
+	r.after(r.Duration, finished)
 }
 
 // dismiss has all workers end, once nothing is broken any more.

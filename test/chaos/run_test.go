@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/internal/testbed/plant"
 	"github.com/queuelock/queuelock/test/chaos/ledger"
 )
 
@@ -39,10 +41,9 @@ func dynoxide(t *testing.T) string {
 	return binary
 }
 
-func testConfig(t *testing.T) Config {
+func testConfig() Config {
 	return Config{
 		Seed: 7, Duration: 6 * time.Second, Workers: 6, Entities: 2, TTL: time.Second, LongestTurn: 100 * time.Millisecond, Callers: 4,
-		Engine: dynoxide(t),
 		Command: func(endpoint string) *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), roleVariable+"="+endpoint)
@@ -58,7 +59,9 @@ func TestShortRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 seconds")
 	}
-	result := locktest.Must(Run(t.Context(), testConfig(t)))
+	cfg := testConfig()
+	cfg.Engine = dynoxide(t)
+	result := locktest.Must(Run(t.Context(), cfg))
 	// How long a recovery takes is for "make chaos", on a machine of its own.
 	for _, p := range result.Problems {
 		if !strings.Contains(p, "to the next grant: more than") {
@@ -72,7 +75,8 @@ func TestShortRun(t *testing.T) {
 
 // TestRunContext checks that a run ends with its context and leaves nothing.
 func TestRunContext(t *testing.T) {
-	cfg := testConfig(t)
+	cfg := testConfig()
+	cfg.Engine = dynoxide(t)
 	var processes []*exec.Cmd
 	command := cfg.Command
 	cfg.Command = func(endpoint string) *exec.Cmd {
@@ -99,7 +103,8 @@ func TestRunContext(t *testing.T) {
 // TestRunWithoutWorkers checks that a run whose workers cannot be started returns an
 // error.
 func TestRunWithoutWorkers(t *testing.T) {
-	cfg := testConfig(t)
+	cfg := testConfig()
+	cfg.Engine = dynoxide(t)
 	cfg.Command = func(string) *exec.Cmd { return exec.Command("/no/such/file") }
 	if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("error %v", err)
@@ -110,10 +115,54 @@ func TestRunWithoutWorkers(t *testing.T) {
 	}
 }
 
+// localConfig is a run with an engine of "queuelock local --file", built with these edits.
+func localConfig(t *testing.T, restarts int, edits ...plant.Edit) Config {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the command")
+	}
+	cfg := testConfig()
+	cfg.Engine, cfg.Restarts, cfg.Duration = filepath.Join(t.TempDir(), "queuelock"), restarts, 2*time.Minute
+	cfg.Workers, cfg.Callers, cfg.LongestTurn, cfg.TTL = 8, 1, 50*time.Millisecond, 2*time.Second
+	root := locktest.Must(filepath.Abs("../.."))
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", plant.Overlay(t, root, edits...), "-o", cfg.Engine, "./cmd/queuelock")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return cfg
+}
+
+// TestLocalFile checks that what "queuelock local --file" has answered survives a kill. "make chaos-local" is
+// the long form.
+func TestLocalFile(t *testing.T) {
+	result := locktest.Must(Run(t.Context(), localConfig(t, 5)))
+	for _, p := range result.Problems {
+		t.Error(p)
+	}
+	if n := len(result.History.Downs); n != 5 || result.Turns == 0 {
+		t.Errorf("%d outages\n%s", n, result.Text)
+	}
+}
+
+// TestPlantedLocalFile checks that an engine that answers before the commit is found.
+func TestPlantedLocalFile(t *testing.T) {
+	const keep = "func (f *File) Keep(position uint64) error {\n"
+	cfg := localConfig(t, 40, plant.Edit{
+		File: "cmd/queuelock/internal/tablefile/file.go", Old: keep,
+		New: keep + "	time.AfterFunc(20*time.Millisecond, func() { f.later(position) })\n	return nil\n}\n\nfunc (f *File) later(position uint64) error {\n",
+	})
+	result := locktest.Must(Run(t.Context(), cfg))
+	t.Log(result.Violations)
+	if found := result.Violations; found["overlap"]+found["lost update"]+found["regression"]+found["missing"] == 0 {
+		t.Error("the mistake was not found")
+	}
+}
+
 // TestKilledEngine checks that a killed engine keeps every write that it has answered, as
 // the judges assume.
 func TestKilledEngine(t *testing.T) {
-	e := locktest.Must(openEngine(t.Context(), dynoxide(t), t.TempDir()))
+	e := locktest.Must(openEngine(t.Context(), dynoxide(t), false, t.TempDir()))
 	defer func() {
 		locktest.Check(t, e.close())
 	}()

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"syscall"
 	"time"
@@ -161,8 +162,26 @@ func (r *run) strikeEngine(length time.Duration) {
 			if err != nil {
 				r.Errors = append(r.Errors, Error{"the run", err.Error()})
 			}
+			if r.up != nil {
+				r.up()
+			}
 		})
 	})
+}
+
+// outages kills the engine as often as is asked for, each time at a random instant after it has begun again.
+func (r *run) outages(finished func()) {
+	random, left := rand.New(rand.NewPCG(r.Seed, uint64(KillEngine))), r.Restarts
+	r.up = func() {
+		if left == 0 {
+			finished()
+			return
+		}
+		left--
+		work, length := time.Duration(random.Int64N(int64(700*time.Millisecond))), time.Duration(random.Int64N(int64(100*time.Millisecond)))
+		r.after(work, func() { r.strikeEngine(length) })
+	}
+	r.up()
 }
 
 // strikeRequests begins a burst, and ends it.

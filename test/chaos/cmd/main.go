@@ -42,7 +42,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	history := flags.String("history", "", "write all that happened to this `FILE`, as JSON")
 	mistake := flags.String("plant", "", "plant a mistake, so that the run must fail: `unfenced`, writes without the fence, or late, such writes after a release in a block")
 	expect := flags.Bool("expect-failure", false, "exit with 0 if lost updates or regressions are found, and with 1 if not")
-	engine := flags.String("engine", "", "dynoxide's binary (default: the one that `make tools` installs)")
+	engine := flags.String("engine", "", "dynoxide's binary (default: the one that `make tools` installs), or queuelock's with --restarts")
+	restarts := flags.Int("restarts", 0, "in place of all faults, kill and restart the engine so often, which is \"queuelock local --file\"")
 	if err := flags.Parse(args); err != nil {
 		return exitUsage
 	}
@@ -51,8 +52,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "chaos: there is no mistake %q\n", *mistake)
 		return exitUsage
 	}
-	if flags.NArg() > 0 || *duration <= 0 {
-		fmt.Fprintln(stderr, "chaos: a duration above zero and no arguments are needed")
+	if flags.NArg() > 0 || *duration <= 0 || *restarts < 0 {
+		fmt.Fprintln(stderr, "chaos: a duration above zero, restarts that are not below it, and no arguments are needed")
 		return exitUsage
 	}
 	for *seed == 0 {
@@ -80,6 +81,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 			return worker
 		},
 		Show: func(at time.Duration, what string) { fmt.Fprintf(stdout, "%8.3f s  %s\n", at.Seconds(), what) },
+	}
+	if *restarts > 0 {
+		cfg.Restarts, cfg.Workers, cfg.Entities, cfg.Callers = *restarts, 8, 2, 1
+		cfg.LongestTurn = 50 * time.Millisecond // so that there is always a write under way
 	}
 	fmt.Fprintf(stdout, "seed %d, for %v\n\n", *seed, *duration)
 	result, err := chaos.Run(ctx, cfg)
