@@ -10,6 +10,9 @@
 //	   run: Plan ─► strikes                │
 //	    └── History ───────────────────► Judge ─► Report
 //
+// "make chaos-local" has "queuelock local --file" for its engine, which is killed and
+// started again while nothing else is broken.
+//
 // Its neighbours in testbed are crew (the processes), turns (their records and the
 // judge of grants), fault and faultnet (what happens to requests). Its own parts
 // are worker (one process), ledger (what turns write), and cmd (the command).
@@ -19,6 +22,8 @@
 //	overlap         a lock said that it is held, after a later holder's had said so
 //	lost update     two turns that wrote the same number, or a number too few
 //	regression      a token that is not greater than the one before
+//	inversion       a newcomer that was served before a waiter, where the engine alone is
+//	                killed: a client that fails may lose its place
 //	missing         a turn whose write was confirmed, and is not there
 //	phantom         a turn whose write was refused, and is there
 //	doubled         a transaction that was made twice

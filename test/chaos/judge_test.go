@@ -88,6 +88,15 @@ func TestEachViolation(t *testing.T) {
 		"two hold at once":       {func(h *History) { h.Turns[0].Until = at(1220) }, "overlap"},
 		"a later ticket before":  {func(h *History) { h.Turns[2].Ticket = ticket.FromUint64(7) }, "regression"},
 		"a ticket granted twice": {func(h *History) { h.Turns[4].Ticket = ticket.FromUint64(5) }, "regression"},
+		"a newcomer served before a waiter": {func(h *History) {
+			h.Restarted = true
+			h.Turns[2].Places = []turns.Place{{Ticket: ticket.FromUint64(4), Stood: at(1110), Until: at(5000)}}
+			h.Turns[1].Took = at(1150)
+		}, "inversion"},
+		"a transaction that an engine made again that keeps its token": {func(h *History) {
+			h.Restarted, h.Downs = true, []Span{{From: at(4041), To: at(4044)}}
+			edit(h, func(c *ledger.Contents) { c.Rows[1].Times, c.Head.Writes = 2, 4 })
+		}, "doubled"},
 		"a turn written over": {func(h *History) {
 			edit(h, func(c *ledger.Contents) { c.Rows[1].Seq, c.Rows[2].Seq, c.Head.N = 1, 2, 2 })
 		}, "lost update"},

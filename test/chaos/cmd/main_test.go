@@ -16,6 +16,7 @@ func TestWrongUsage(t *testing.T) {
 		"--duration 0s":            exitUsage,
 		"--duration -1s":           exitUsage,
 		"--seed x":                 exitUsage,
+		"--restarts -1":            exitUsage,
 		"something":                exitUsage,
 		"--plant x":                exitUsage,
 		"--no-such-flag":           exitUsage,
