@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ func TestJSONFields(t *testing.T) {
 	evicted := e.failClosed(t, queuelock.Key{Entity: "payroll"})
 	for _, args := range []string{
 		"status x -o json", "ls -q -o json", "history x --for 1s --json", "sweep x --dry-run --json",
-		"doctor --json", "revoke payroll --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 -- true",
+		"doctor --json", "revoke payroll --json", "evict payroll --ticket 1 --json", "run busy --progress json -w 0.2 --keep 1m --ticket " + filepath.Join(t.TempDir(), "ticket") + " -- true",
 	} {
 		words := strings.Fields(args)
 		o := invoke(t, words...)

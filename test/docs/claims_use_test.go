@@ -186,7 +186,7 @@ func TestOptionBounds(t *testing.T) {
 		{"WithData(", "less with many `Permits`", options(data(256), queuelock.Permits(2)), options(data(4096), queuelock.Permits(500), slow)},
 		{"NoHeartbeat(", "not with `FailClosed`", options(queuelock.NoHeartbeat()), options(queuelock.NoHeartbeat(), queuelock.FailClosed())},
 		{"OnExpiring(", long(least) + " with defaults", options(expiring(least)), options(expiring(least + 1))},
-		{"KeepPlace(", "15 s to", options(queuelock.KeepPlace(15*time.Second)), options(queuelock.KeepPlace(15*time.Second - 1))},
+		{"KeepPlace(", "15 s to", options(queuelock.KeepPlace(15 * time.Second)), options(queuelock.KeepPlace(15*time.Second - 1))},
 		{"KeepPlace(", "24 h", options(queuelock.KeepPlace(day)), options(queuelock.KeepPlace(day + 1))},
 		{"KeepPlace(", "`FailClosed`", options(queuelock.KeepPlace(day)), options(queuelock.KeepPlace(day), queuelock.FailClosed())},
 		{"Shared(", "not with `Permits`", options(queuelock.Shared()), options(queuelock.Shared(), queuelock.Permits(2))},

@@ -162,16 +162,16 @@ type Outcome struct {
 	Why      *Why      `json:"why" help:"busy, full or superseded"`
 	By       *string   `json:"superseded_by" help:"the later ticket"`
 	Message  string    `json:"message,omitempty" help:"why the lock was not acquired, else absent"`
-	Place    *Place    `json:"place,omitempty" help:"what is kept, else absent: position (1 is next), kept_until, expected_seconds, handle, next"`
+	Place    *Place    `json:"place,omitempty" help:"what is kept, else absent"`
 }
 
 // Place is a place in the queue that is kept.
 type Place struct {
-	Position int        `json:"position"`
-	Until    *time.Time `json:"kept_until"`
-	Expected *float64   `json:"expected_seconds"`
-	Handle   string     `json:"handle"`
-	Next     string     `json:"next"`
+	Position int        `json:"position" help:"1 is the next; 0: not known"`
+	Until    *time.Time `json:"kept_until" help:"until when at least"`
+	Expected *float64   `json:"expected_seconds" help:"until its turn; 0: at any time"`
+	Handle   string     `json:"handle" help:"of the place, for the next call"`
+	Next     string     `json:"next" help:"what to do next"`
 }
 
 // Why is why a lock was not acquired.
