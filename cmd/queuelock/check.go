@@ -27,6 +27,7 @@ Exit codes:
   0    the lock is held
   1    it is not known: no lock has this handle, or its keeper does not answer
   64   wrong usage
+  69   DynamoDB cannot be used, which a lock without a keeper needs
   70   the lock was lost, for a reason that unlock reports too`,
 	}, checkLimit, func(ctx context.Context, handle string) error {
 		outcome, err := keeper.Check(ctx, handle)

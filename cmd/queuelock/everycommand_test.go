@@ -36,6 +36,7 @@ func TestEveryCommand(t *testing.T) {
 		{"lock y --max-hold 1s", 0, "/"},
 		{"unlock /nosuch", exitFailed, "queuelock: "},
 		{"check /nosuch", exitFailed, "queuelock: "},
+		{"renew /nosuch", exitUsage, "queuelock: HANDLE: give what"},
 	} {
 		args := strings.Fields(test.line)
 		tested[args[0]] = true

@@ -131,9 +131,9 @@ func lastCell(row string) string {
 func TestDocumentedExitCodes(t *testing.T) {
 	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	for command, codes := range map[string][]int{
-		"run":    {exitUsage, exitUnavailable, exitLost, exitNotAcquired, exitSuperseded, exitNested, exitNotRunnable, exitNotFound},
+		"run":    {exitUsage, exitUnavailable, exitLost, exitNotAcquired, exitSuperseded, exitKept, exitNested, exitNotRunnable, exitNotFound},
 		"unlock": {0, exitFailed, exitUsage, exitUnavailable, exitLost},
-		"check":  {0, exitFailed, exitUsage, exitLost},
+		"check":  {0, exitFailed, exitUsage, exitUnavailable, exitLost},
 	} {
 		_, table, _ := strings.Cut(string(text), "| exit code of `"+command+"` |")
 		table, _, _ = strings.Cut(table, "\n\n")

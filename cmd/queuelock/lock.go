@@ -48,7 +48,7 @@ renews the lease meanwhile, so that the steps of a CI job hold one lock together
   queuelock unlock "$handle" || echo "the lock was lost: $?"
 
 Exit codes:
-  those of run: 64, 69, 75 (-E changes it), 76, 78, and 128 + n for signal n`,
+  those of run: 64, 69, 75 (-E changes it), 76, 78, 79, and 128 + n for signal n`,
 		Args: func(_ *cobra.Command, args []string) error { return f.arguments(args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return f.lock(cmd, args) },
 	}

@@ -62,7 +62,8 @@ QUEUELOCK_SLOT: a number below N that no other holder has at the same time.
 
 Exit codes:
   the command's own, or 64 wrong usage, 69 no DynamoDB, 70 lost, 75 busy (-E),
-  76 superseded, 78 held by a command above, 126 not executable, 127 not found, 128+n signal`,
+  76 superseded, 78 held by a command above, 79 place kept, 126 not executable, 127 not found,
+  128+n signal`,
 		Args: func(cmd *cobra.Command, args []string) error { return f.arguments(cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
