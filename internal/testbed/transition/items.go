@@ -60,5 +60,5 @@ func textOf(item clause.Item) string {
 
 // timeless returns the item without times, at any depth.
 func timeless(item clause.Item) clause.Item {
-	return av.Strip(item, attr.Until, attr.Since, attr.CreatedAt, "expiresAt")
+	return av.Strip(item, attr.Until, attr.Since, attr.CreatedAt, attr.Kept, "expiresAt")
 }
