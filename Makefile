@@ -83,7 +83,7 @@ bench: ## measure the requests and capacity units of docs/costs.md
 	$(GO) test -run TestCosts -v -count=1 ./test/replays
 
 .PHONY: bench-peers
-bench-peers: tools bin/bench ## measure this library beside other locks for an hour, and write docs/benchmarks.md, its tables and pictures; BENCH="--reps 1" passes flags
+bench-peers: tools bin/bench ## measure this library beside other locks for up to three hours, and write docs/benchmarks.md, its tables and pictures; BENCH="--reps 1" passes flags
 	sh bench/npm/install.sh
 	bin/bench --out docs $(BENCH)
 

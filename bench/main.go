@@ -116,7 +116,7 @@ func parse(args []string) (settings, error) {
 	subjects := flags.String("subjects", "", "the `NAMES` of what to measure, separated by commas (default all: "+names(subject.All, subjectName)+")")
 	text := flags.String("case", "", "only the cases whose name contains `TEXT`, such as \"50 ms, 8\"")
 	scenarios := flags.String("scenarios", "", "the `NAMES` of scenarios (default all: "+names(scenario.All, scenarioName)+")")
-	flags.BoolVar(&s.size.Quick, "quick", false, "measure little, in about two minutes instead of an hour")
+	flags.BoolVar(&s.size.Quick, "quick", false, "measure little, in about two minutes instead of three hours")
 	flags.BoolVar(&s.size.Most, "most", false, "measure 128 contenders as well")
 	flags.DurationVar(&s.roundTrip, "rtt", 4*time.Millisecond, "the round trip that proxies add")
 	flags.IntVar(&s.reps, "reps", 0, "repetitions (default 3, and 1 with --quick)")

@@ -8,7 +8,7 @@
 //	    │ records                          ▲
 //	    ▼                                  │ what is left, and the ledgers
 //	   run: Plan ─► strikes                │
-//	    └── History ───────────────────► Judge ─► Report
+//	    └── History ───────────────────► Judge ─► Verdict
 //
 // "make chaos-local" has "queuelock local --file" for its engine, which is killed and
 // started again while nothing else is broken.

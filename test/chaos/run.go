@@ -69,7 +69,7 @@ type run struct {
 }
 
 // Run lets workers take turns while it breaks things, and judges what they did.
-// The violations are in the Result's Report. The error says what kept the run from
+// The violations are in the Result's Verdict. The error says what kept the run from
 // its end; a Result beside it has the History alone. No process, port or file is
 // left when it returns. It ends with ctx, or a few minutes after Duration.
 func Run(ctx context.Context, cfg Config) (result *Result, err error) {

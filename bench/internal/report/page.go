@@ -74,7 +74,7 @@ func (r Run) page(pictures string) string {
 	if r.Note != "" {
 		text(&b, "- "+r.Note)
 	}
-	b.WriteString("\nThis command measures again for an hour and writes this page, its pictures and the [full tables](#full-tables):\n\n```sh\n" + r.Command + "\n```\n")
+	b.WriteString("\nThis command measures again, for up to three hours, and writes this page, its pictures and the [full tables](#full-tables):\n\n```sh\n" + r.Command + "\n```\n")
 	b.WriteString("\n## A contended lock\n\n")
 	text(&b, "Each contender acquires the lock, holds it for a turn, releases it, and asks again at once. A hand-over is the time from the call of release until the next holder's acquire returns.")
 	fmt.Fprintf(&b, "\nMean hand-over in ms with %d contenders, by the length of turns:\n\n", contenders)
