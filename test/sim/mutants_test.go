@@ -103,7 +103,7 @@ var mutants = []mutant{
 	},
 	{
 		"block: a grant is kept although all callers have left", "internal/member/hold.go",
-		"	case s.b.leaving || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n", "	case s.b.leaving || !waits:\n",
+		"	case s.b.leaving && s.b.kind.Keep == 0 || !waits:\n		s.release().calls(machine.HoldEvent{Kind: machine.HoldRelease})\n", "	case s.b.leaving && s.b.kind.Keep == 0 || !waits:\n",
 		"", 0, "./test/acquire TestLeavesBeforeItsPass",
 	},
 	{
@@ -241,7 +241,7 @@ var mutants = []mutant{
 	},
 	{
 		"no removal after an unknown outcome", "internal/member/wait.go",
-		"		s.steps(machine.GiveUp{})\n	}\n}\n\n// left ends", "		s.left()\n	}\n}\n\n// left ends",
+		"		s.steps(machine.GiveUp{})\n	}\n}\n\n// keeps keeps", "		s.left()\n	}\n}\n\n// keeps keeps",
 		`has left \[holder`, 63, "",
 	},
 	{
