@@ -181,7 +181,7 @@ func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
 // TestHandOver bounds the time from a release to the next grant, and its cost. Turns that
 // are short beside a round trip are the hardest.
 func TestHandOver(t *testing.T) {
-	cycles := locktest.Scaled(96, 32)
+	const cycles = 96 // in all: of fewer, the first looks are a large part
 	type measured struct {
 		name        string
 		contenders  int
