@@ -115,8 +115,8 @@ test('the inputs are those of action.yml, and the flags those of the program', {
 
   const help = (await run(server, 'help', 'lock')).stdout;
   const known = [...help.matchAll(/^ +(?:-\w, )?--([a-z-]+)/gm)].map(([, name]) => name);
-  // What the action sets itself, or does in its own way, and second names.
-  const others = ['parent-pid', 'on-lost', 'env', 'export', 'progress', 'nonblock', 'quiet', 'help'];
+  // What the action sets itself, or does in its own way, second names, and places and locks that outlive a job.
+  const others = ['parent-pid', 'on-lost', 'env', 'export', 'progress', 'nonblock', 'quiet', 'help', 'keep', 'ticket', 'resume', 'no-keeper'];
   assert.deepEqual(known.filter((name) => ![...flags, ...others].includes(name)), [], 'flags without an input');
   assert.deepEqual(flags.filter((name) => !known.includes(name)), [], 'inputs without a flag');
 
