@@ -274,9 +274,9 @@ func TestAcquireAllBesideClosedQueue(t *testing.T) {
 	}
 }
 
-// TestAcquireAllKeepsItsPlaceAtASecondClosing lets another close the queue again before a call that has waited for it to open. The
+// TestSecondClosing lets another close the queue again before a call that has waited for it to open. The
 // call keeps its new place then, or those that come later would close it before the call for ever.
-func TestAcquireAllKeepsItsPlaceAtASecondClosing(t *testing.T) {
+func TestSecondClosing(t *testing.T) {
 	for name, cfg := range map[string]queuelock.Config{"one after the other": {}, "a common ticket": locktest.SharedScope} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, b, c := locktest.Three(t, table, cfg, "one", "two", "three")

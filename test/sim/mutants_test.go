@@ -114,7 +114,7 @@ var mutants = []mutant{
 	{
 		"a call for several locks gives up its place at each closing", "internal/multilock/multilock.go",
 		"a.yielded = true", "a.yielded = false",
-		"", 0, "./test/modes TestAcquireAllKeepsItsPlaceAtASecondClosing",
+		"", 0, "./test/modes TestSecondClosing",
 	},
 	{
 		"uneven: a waiter behind others sleeps for an eighth of a long turn", "waitpolicy/schedule.go",
