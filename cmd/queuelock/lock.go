@@ -131,7 +131,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 		if a.Handle == "" {
 			return a.failure()
 		}
-		if err := f.print(direct(cmd.OutOrStdout()), a); err != nil {
+		if err := f.print(direct(cmd.OutOrStdout()), "QUEUELOCK_HANDLE", a.Handle, a.Env); err != nil {
 			return failed(exitFailed, "the handle cannot be printed: %w", err) // and the keeper releases the lock
 		}
 		_, err := io.WriteString(k.control, kept)
@@ -147,7 +147,7 @@ func (f *keepFlags) printPlace(cmd *cobra.Command, place string) error {
 	if place == "" {
 		return nil
 	}
-	if _, err := io.WriteString(direct(cmd.OutOrStdout()), place+"\n"); err != nil {
+	if err := f.print(direct(cmd.OutOrStdout()), "QUEUELOCK_PLACE", place, nil); err != nil {
 		return failed(exitFailed, "the handle of the place cannot be printed: %w", err)
 	}
 	return nil
@@ -160,9 +160,9 @@ func (a keeperAnswer) failure() error {
 	return &exitError{a.Code, &briefError{a.Message, errors.New(a.Details)}}
 }
 
-func (f *keepFlags) print(out io.Writer, a keeperAnswer) error {
-	text := a.Handle + "\n"
-	all := append([]string{"QUEUELOCK_HANDLE=" + a.Handle}, a.Env...)
+// print prints a handle, or with --env and --export the variable of that name and the others.
+func (f *keepFlags) print(out io.Writer, name, handle string, others []string) error {
+	text, all := handle+"\n", append([]string{name + "=" + handle}, others...)
 	switch {
 	case f.export:
 		text = ""

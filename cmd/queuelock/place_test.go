@@ -157,10 +157,13 @@ func TestLockPlace(t *testing.T) {
 	place := strings.TrimSpace(o.stdout)
 	o.stdout = ""
 	o.ends(t, exitKept, "place 1 of", "--resume")
-	o = e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m", "--resume", place)
-	again := strings.TrimSpace(o.stdout)
+	o = e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m", "--resume", place, "--env")
+	again, named := strings.CutPrefix(strings.TrimSpace(o.stdout), "QUEUELOCK_PLACE=")
 	o.stdout = ""
 	o.ends(t, exitKept, "place 1 of")
+	if !named {
+		t.Errorf("--env prints no variable: %q", again)
+	}
 	ticket := first(parseHandle(place)).Ticket
 	if h := first(parseHandle(again)); h.Ticket != ticket || again == place {
 		t.Errorf("%+v", h)

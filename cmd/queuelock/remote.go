@@ -38,8 +38,8 @@ func (f *keepFlags) withoutKeeper(cmd *cobra.Command, p plan) error {
 	if err != nil {
 		return errors.Join(f.printPlace(cmd, f.kept), err)
 	}
-	answer := keeperAnswer{Handle: handleText(f.table, turn.locks[0].Handle()), Env: settingsOf(f.environment(turn, p.cfg.Owner))}
-	if err := f.print(direct(cmd.OutOrStdout()), answer); err != nil {
+	handle, others := handleText(f.table, turn.locks[0].Handle()), settingsOf(f.environment(turn, p.cfg.Owner))
+	if err := f.print(direct(cmd.OutOrStdout()), "QUEUELOCK_HANDLE", handle, others); err != nil {
 		return failed(exitFailed, "the handle cannot be printed: %w", err) // and the lock is released
 	}
 	f.spared = true
