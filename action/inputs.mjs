@@ -7,7 +7,8 @@ import { Failure } from './runner.mjs';
 /** flags are the inputs that are flags of "queuelock lock". The program judges their values. */
 export const flags = [
   'all', 'reason', 'shared', 'permits', 'scope', 'data', 'owner',
-  'wait', 'conflict-exit-code', 'max-waiters', 'latest', 'cancel-in-progress', 'group', 'superseded-exit-code', 'no-bell',
+  'wait', 'keep', 'resume', 'conflict-exit-code', 'max-waiters', 'latest', 'cancel-in-progress', 'group',
+  'superseded-exit-code', 'no-bell',
   'ttl', 'max-hold', 'at-least', 'every', 'lock-delay', 'fail-closed',
   'table', 'partition-key', 'sort-key', 'region', 'endpoint', 'profile', 'verbose',
 ];

@@ -14,13 +14,14 @@ const longest = 200;
  *   position   the first position in the queue, 0 if it did not wait
  *   waited     seconds
  *   code       the exit code of the program
+ *   place      the handle of the place, if it is kept
  *   message    why there is no lock
  *   signal     the signal that this process has received meanwhile
  *
  * A signal is passed on, and the program leaves the queue. The runner waits 7.5 s for that.
  */
 export async function lock(program, args) {
-  const result = { variables: {}, position: 0, waited: 0, message: '', signal: '' };
+  const result = { variables: {}, position: 0, waited: 0, place: '', message: '', signal: '' };
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], windowsHide: true });
   const passOn = (signal) => {
     result.signal = signal;
@@ -55,6 +56,11 @@ function report(line, result) {
     case 'acquired':
       result.waited = event.waited_seconds;
       return;
+    case 'kept':
+      result.waited = event.waited_seconds;
+      result.place = event.place.handle;
+      result.message = kept(event.place);
+      return;
     case 'not_acquired':
       result.waited = event.waited_seconds;
       result.message = event.message;
@@ -72,6 +78,11 @@ function parsed(line) {
   } catch {
     return undefined;
   }
+}
+
+function kept({ position, kept_until: until }) {
+  const left = until ? `, until ${until} at least` : '';
+  return `lock not acquired: place ${position} in the queue is kept${left}: give the output place to the input resume of a later job`;
 }
 
 function place({ position, tickets_ahead: ahead, holder }) {

@@ -1,6 +1,6 @@
 // The main step acquires the lock. A keeper process of queuelock holds it until the post step.
 
-import { entities, lockArguments, onLost } from './inputs.mjs';
+import { entities, input, lockArguments, onLost } from './inputs.mjs';
 import { lock, span } from './lock.mjs';
 import { program } from './program.mjs';
 import { code, Failure, group, info, notice, saveState, setOutputs, setVariables, step, summarize } from './runner.mjs';
@@ -20,6 +20,7 @@ await step(async () => {
     acquired: Boolean(handle),
     ticket: variables.QUEUELOCK_TICKET ?? '',
     position: result.position,
+    place: result.place,
     'waited-seconds': result.waited,
     owner: variables.QUEUELOCK_OWNER ?? '',
     handle: handle ?? '',
@@ -31,7 +32,7 @@ await step(async () => {
   }
   if (!handle) {
     summarize(`Lock ${code(what)} was not acquired: ${code(result.message)}`);
-    if (result.code !== 0) {
+    if (result.code !== 0 && !(result.place && input('conflict-exit-code') === '0')) {
       throw new Failure(result.message || `${binary} has ended with ${result.code}`);
     }
     notice(`the job continues without the lock: ${result.message}`);

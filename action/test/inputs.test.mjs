@@ -24,6 +24,8 @@ const wrong = {
   'a table that is not there': [{ entity: 'x', table: 'missing' }, /missing/],
   'an endpoint without a server': [{ entity: 'x', wait: '0', endpoint: 'http://127.0.0.1:1' }, /nothing listens at 127\.0\.0\.1:1/],
   'max-hold that is none': [{ entity: 'x', 'max-hold': '-1s' }, /^--max-hold -1s: need a duration/],
+  'keep without wait': [{ entity: 'x', keep: '1m' }, /^--keep 1m0s: add --wait/],
+  'resume of no place': [{ entity: 'x', wait: '1s', keep: '1m', resume: 'x' }, /^--resume: it has no handle of queuelock/],
   'on-lost that is neither': [{ entity: 'x', 'on-lost': 'ignore' }, /^on-lost "ignore": need fail or warn/],
   'data that is too long': [{ entity: 'x', data: 'x'.repeat(4097) }, /^--data has 4097 bytes/],
   'a program that is not there': [{ entity: 'x', path: './no/queuelock' }, /^path "\.\/no\/queuelock": there is no such program/],
@@ -70,7 +72,7 @@ for (const text of hostile) {
     assert.equal(serving.length, 1);
     assert.equal(serving[0].data, text);
     assert.deepEqual(main.commands.map(({ name }) => name), ['group', 'endgroup']);
-    assert.deepEqual(Object.keys(main.outputs), ['acquired', 'ticket', 'position', 'waited-seconds', 'owner', 'handle']);
+    assert.deepEqual(Object.keys(main.outputs), ['acquired', 'ticket', 'position', 'place', 'waited-seconds', 'owner', 'handle']);
     assert.equal(main.outputs.ticket, serving[0].ticket);
     assert.deepEqual(Object.keys(holder.variables).filter((name) => !name.startsWith('QUEUELOCK_')), []);
     assert.doesNotMatch(main.summary, /[[\]<>]img|::|%|\$/);
@@ -115,8 +117,8 @@ test('the inputs are those of action.yml, and the flags those of the program', {
 
   const help = (await run(server, 'help', 'lock')).stdout;
   const known = [...help.matchAll(/^ +(?:-\w, )?--([a-z-]+)/gm)].map(([, name]) => name);
-  // What the action sets itself, or does in its own way, second names, and places and locks that outlive a job.
-  const others = ['parent-pid', 'on-lost', 'env', 'export', 'progress', 'nonblock', 'quiet', 'help', 'keep', 'ticket', 'resume', 'no-keeper'];
+  // What the action sets itself, or does in its own way, second names, and what needs a file or no keeper.
+  const others = ['parent-pid', 'on-lost', 'env', 'export', 'progress', 'nonblock', 'quiet', 'help', 'ticket', 'no-keeper'];
   assert.deepEqual(known.filter((name) => ![...flags, ...others].includes(name)), [], 'flags without an input');
   assert.deepEqual(flags.filter((name) => !known.includes(name)), [], 'inputs without a flag');
 

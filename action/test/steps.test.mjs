@@ -1,11 +1,11 @@
 // The steps of jobs, one after the other and beside each other.
 
 import assert from 'node:assert/strict';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { folder, Job, only, patience, run, runURL, serve, status } from './runner.mjs';
+import { folder, Job, only, patience, root, run, runURL, serve, status } from './runner.mjs';
 
 const server = await serve();
 
@@ -96,6 +96,59 @@ test('jobs hold the lock in the order of their arrival', { timeout: patience }, 
   assert.deepEqual([outputs, secondMain.outputs, thirdMain.outputs].map(({ position }) => position), ['0', '1', '2']);
   const tickets = [outputs, secondMain.outputs, thirdMain.outputs].map(({ ticket }) => BigInt(ticket));
   assert.ok(tickets[0] < tickets[1] && tickets[1] < tickets[2], `${tickets}`);
+});
+
+/** laneStep returns the inputs of the action in the example of a lane, for a run with that place. */
+function laneStep(place) {
+  const text = readFileSync(path.join(root, 'examples/deploys/lane.yml'), 'utf8');
+  const [, step] = /- id: lock\n([\s\S]*?)\n {6}- /.exec(text);
+  const inputs = [...step.matchAll(/^ {10}([a-z-]+): ([^#\n]+?)(?: #.*)?$/gm)].map(([, name, value]) => [name, value]);
+  const { version, ...given } = Object.fromEntries(inputs); // the tests have the program
+  assert.equal(given.resume, '${{ inputs.place }}');
+  return { ...given, wait: '1s', resume: place };
+}
+
+test('jobs of a lane wait in slices, in one place', { timeout: patience }, async () => {
+  const entity = 'deploy/staging';
+  const holder = new Job(server);
+  await holder.main({ entity });
+  let { code, outputs, commands } = await new Job(server).main(laneStep(''));
+  assert.deepEqual([code, outputs.acquired, outputs.handle], [0, 'false', '']);
+  assert.match(commands.at(-1).text, /place 1 in the queue is kept, until 2.*: give the output place to the input resume/);
+  const later = new Job(server);
+  const waits = later.start('main', { entity });
+  await waits.says(/^position 2, /);
+  const { place } = outputs;
+  ({ code, outputs } = await new Job(server).main(laneStep(place)));
+  assert.deepEqual([code, outputs.acquired, outputs.place.startsWith('ql1.'), outputs.place === place], [0, 'false', true, false]);
+  assert.equal((await holder.post({})).code, 0);
+  const last = new Job(server);
+  const served = await last.main(laneStep(outputs.place));
+  assert.deepEqual([served.outputs.acquired, served.outputs.place], ['true', '']);
+  assert.equal((await last.post({})).code, 0);
+  const next = await waits.ended;
+  assert.ok(BigInt(served.outputs.ticket) < BigInt(next.outputs.ticket));
+  assert.equal((await later.post({})).code, 0);
+
+  const gone = await new Job(server).main(laneStep(place));
+  assert.deepEqual([gone.code, gone.outputs.acquired, gone.outputs.place], [0, 'false', '']);
+  only(gone, 'notice', /the place of --resume has ended/);
+});
+
+test('a kept place fails a job that does not expect it, and one that is cancelled has none', { timeout: patience }, async () => {
+  const holder = new Job(server);
+  await holder.main({ entity: 'kept' });
+  const strict = await new Job(server).main({ entity: 'kept', wait: '1s', keep: '15s' });
+  assert.equal(strict.code, 1);
+  only(strict, 'error', /^lock not acquired: place 1 in the queue is kept/);
+  assert.equal((await run(server, 'unlock', strict.outputs.place)).code, 0);
+  const cancelled = new Job(server).start('main', { entity: 'kept', wait: '1m', keep: '1h', 'conflict-exit-code': '0' });
+  await cancelled.says(/^position 1/);
+  cancelled.kill('SIGTERM');
+  const { code, outputs } = await cancelled.ended;
+  assert.deepEqual([code, outputs.place], [1, '']);
+  assert.deepEqual((await status(server, 'kept')).waiting, []);
+  assert.equal((await holder.post({})).code, 0);
 });
 
 test('several locks are taken together', { timeout: patience }, async () => {

@@ -17,7 +17,7 @@ golangci=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$1
 GOBIN=$bin $go install "github.com/google/go-licenses@$2"
 
 # What shellcheck says depends on whether it is installed: it is left out.
-$go run "github.com/rhysd/actionlint/cmd/actionlint@$3" -shellcheck=
+$go run "github.com/rhysd/actionlint/cmd/actionlint@$3" -shellcheck= .github/workflows/*.yml examples/deploys/*.yml
 GOBIN=$bin $go install "$golangci"
 sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/golangci-lint' run ./... && $go mod verify"
 GO=$go sh internal/tools/tidy.sh

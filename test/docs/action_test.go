@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,16 +62,22 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// TestDeployExample compares the workflow of the example with the action, with the bounds of a lock, and with the page of the
-// action, which shows a part of it.
-func TestDeployExample(t *testing.T) {
-	text := read(t, deploys)
+// TestDeployExamples compares the workflows of the example with the action and with the bounds of a lock.
+func TestDeployExamples(t *testing.T) {
+	for _, file := range []string{deploys, "examples/deploys/lane.yml"} {
+		checkWorkflow(t, file)
+	}
+}
+
+func checkWorkflow(t *testing.T, file string) {
+	t.Helper()
+	text := read(t, file)
 	var w struct {
 		Jobs map[string]struct {
 			TimeoutMinutes int `yaml:"timeout-minutes"`
 			Steps          []struct {
-				Uses, Run string
-				With      map[string]string
+				ID, If, Uses, Run string
+				With              map[string]string
 			}
 		}
 	}
@@ -81,7 +88,11 @@ func TestDeployExample(t *testing.T) {
 		if most := locktest.Must(time.ParseDuration(a.Inputs["max-hold"].Default)); longest == 0 || longest > most {
 			t.Errorf("job %s may take %v, and the lock is released after %v", id, longest, most)
 		}
+		asks := "" // what later steps must ask, as the job may go on without the lock
 		for _, step := range job.Steps {
+			if !strings.Contains(step.If, asks) {
+				t.Errorf("%s runs without the lock: %q", cmp.Or(step.Uses, step.Run), step.If)
+			}
 			if seconds := step.With["role-duration-seconds"]; seconds != "" && locktest.Must(time.ParseDuration(seconds+"s")) < longest {
 				t.Errorf("the credentials of job %s last for %s s, and the job for %v", id, seconds, longest)
 			}
@@ -90,6 +101,9 @@ func TestDeployExample(t *testing.T) {
 				continue
 			}
 			used++
+			if step.With["conflict-exit-code"] == "0" {
+				asks = "steps." + step.ID + ".outputs.acquired == "
+			}
 			if step.With["version"] != version {
 				t.Errorf("%s downloads %q", step.Uses, step.With["version"])
 			}
@@ -109,8 +123,13 @@ func TestDeployExample(t *testing.T) {
 		}
 	}
 	if used != 1 {
-		t.Errorf("%s uses the action %d times", deploys, used)
+		t.Errorf("%s uses the action %d times", file, used)
 	}
+}
+
+// TestActionPage checks that the page of the action shows a part of the example.
+func TestActionPage(t *testing.T) {
+	text := read(t, deploys)
 	var lines []string
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.TrimSpace(line))
