@@ -47,16 +47,7 @@ func times(n int) clause.Value {
 }
 
 var ofPass = []Case{
-	needs("PASS", "holder", "As of RELEASE.", Exclusion,
-		A.takes(),
-		N.queues(),
-		A.passesTo(N).delayed(),
-		A.crashes(),
-		B.looks(), B.resumes(A),
-		A.arrives(),
-	).then(
-		N.looks(),
-	),
+	searched("PASS", "holder", "As of RELEASE.", "exclusion", "slices, named", 11),
 	needs("PASS", "its ticket", "As of RELEASE.", Order,
 		idle(1),
 		A.takes(),  // 2

@@ -68,10 +68,7 @@ var ofResume = []Case{
 	searched("RESUME", "holder", "Two processes resume one lock: the second is refused.", "resume", "resumed twice", 8),
 	keeps("RESUME", "no later ticket", "Of an exclusive lock: as of HEARTBEAT.", deep),
 	searched("RESUME", "not downgraded", "Of an exclusive lock: others may have joined.", "exclusion", "downgrade, resumed", 10),
-	needs("RESUME", "ticket as read", "As of EVICT.", Ended,
-		A.orphaned(C.looks()),
-		C.resumes(A), // the turn that it has seen
-	),
+	searched("RESUME", "ticket as read", "As of EVICT.", "ended", "slices, copied, any", 9),
 	searched("RESUME", "transactions as read", "As of EVICT.", "reported", "transaction, resumed", 10),
 	searched("RESUME", "no request since", "A request to give way that came after the look would be lost.", "asked", "asked, resumed", 7),
 	searched("RESUME", "no later turn", "Of a block: the next turn has begun since.", "fencing", "blocks, resumed", 7),
