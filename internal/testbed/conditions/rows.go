@@ -20,12 +20,7 @@ var ofRowHeartbeat = []Case{
 
 var ofKeep = []Case{
 	searched("KEEP", "its id", "Another process has resumed the place, or the row was swept.", "malformed", "slices", 15),
-	needs("LEAVE", "its id", "Another process has resumed the place.", Leases,
-		A.takes(),
-		B.queues(),
-		C.resumesPlace(B),
-		B.quits(),
-	),
+	searched("LEAVE", "its id", "Another process has resumed the place.", "judged", "leaves, slices", 8),
 }
 
 var ofSweep = []Case{

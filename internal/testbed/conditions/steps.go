@@ -503,23 +503,14 @@ func (a who) evictsFailClosed(of who) step {
 // Rows.
 
 func (a who) enqueues() step {
-	return a.puts("ENQUEUE", func(_ *world, c *client) (ticket.Number, string) { return c.ticket, "" })
-}
-
-func (a who) puts(what string, f func(*world, *client) (ticket.Number, string)) step {
-	return a.sends(what, func(w *world, c *client) request {
-		t, from := f(w, c)
-		w.need(!t.IsZero(), "there is no ticket")
+	return a.sends("ENQUEUE", func(w *world, c *client) request {
+		w.need(!c.ticket.IsZero(), "there is no ticket")
 		id, until := c.newID(), w.now.Add(lease)
-		row := clause.Item{"pk": clause.String(rowOf(t)), attr.ID: clause.String(id)}
+		row := clause.Item{"pk": clause.String(rowOf(c.ticket)), attr.ID: clause.String(id)}
 		queue.Lease{TTL: lease, Until: until}.Fill(row)
-		var prefixes []string
-		if from != "" {
-			prefixes = []string{from}
-		}
-		return request{item: rowOf(t), write: queue.Enqueue(row, prefixes), answer: func(_ clause.Item, fate clause.Fate) {
+		return request{item: rowOf(c.ticket), write: queue.Enqueue(row, nil), answer: func(_ clause.Item, fate clause.Fate) {
 			if fate == clause.Applied {
-				c.ticket, c.waits, c.rowID, c.rowUntil = t, true, id, until
+				c.waits, c.rowID, c.rowUntil = true, id, until
 			}
 		}}
 	})
@@ -564,22 +555,3 @@ func (a who) leaves() step {
 		return request{item: rowOf(c.ticket), write: queue.Leave(c.rowID)}
 	})
 }
-
-// resumesPlace puts the row of a client once more, by its handle.
-func (a who) resumesPlace(of who) step {
-	return a.puts("RESUME of the row of "+string(of), func(w *world, _ *client) (ticket.Number, string) {
-		old := w.client(of)
-		old.waits = false
-		return old.ticket, prefixOf(old.rowID)
-	})
-}
-
-// quits is LEAVE, by the handle of its wait.
-func (a who) quits() step {
-	return a.sends("LEAVE", func(_ *world, c *client) request {
-		return request{item: rowOf(c.ticket), write: queue.Quit(queue.Handle{ID: prefixOf(c.rowID)})}
-	})
-}
-
-// prefixOf is the part of an id that all ids of its wait have.
-func prefixOf(id string) string { return id[:strings.LastIndexByte(id, '-')] }

@@ -129,7 +129,7 @@ func (s *search) alone(w *world, i int) bool {
 		n := &w.nodes[k]
 		switch before := s.continues(i, k); {
 		case k == i:
-		case before && !n.dead && !s.state(n.m).idle, !before && s.Clients[k].Resumes && n.came > 0:
+		case before && !n.dead && !s.state(n.m).idle, !before && s.Clients[k].Resumes && (n.came > 0 || n.known != (handle{})):
 			return false
 		}
 	}
@@ -409,12 +409,12 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 	switch {
 	case was == none:
 		return
-	case name == "RESUME of a row", name == "CLEAN UP of a row": // of A, which is resumed, or of the sender
+	case name == "RESUME of a row", name == "LEAVE", name == "CLEAN UP of a row": // of A, which is resumed, or of the sender
 		i := ownerOf(row.ID)
 		if !s.continues(int(m.node), i) && s.relies(w, i, small(row.Ticket)) {
 			s.fail("judged: %s is of the live row of %s", name, nameOf(i))
 		}
-		s.keeps(w, i, small(row.Ticket), name == "RESUME of a row" && i != int(m.node), name)
+		s.keeps(w, i, small(row.Ticket), name != "CLEAN UP of a row" && i != int(m.node) && s.continues(int(m.node), i), name)
 		return
 	case name != "SWEEP":
 		return

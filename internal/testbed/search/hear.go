@@ -35,6 +35,10 @@ func (s *search) handleOf(h queue.Handle) handle {
 	return handle{id: s.id(h.ID), from: s.id(h.From), ticket: small(h.Ticket), held: h.Held}
 }
 
+func (s *search) handleFrom(h handle) queue.Handle {
+	return queue.Handle{ID: s.ids[h.id], Ticket: tickets[h.ticket], Held: h.held, From: s.ids[h.from]}
+}
+
 // silent is an effect of the search: the table has been silent for so long that the wait of a caller ends.
 type silent struct{ member.Placed }
 

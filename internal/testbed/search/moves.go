@@ -28,6 +28,7 @@ const (
 	updates     // it calls UpdateAndRelease
 	numbers     // it takes a number for several queues
 	saves       // its handle is saved
+	leaves      // it deletes the row of the handle that it has; a copy of the request may be late if j is 1
 	again       // another lock sends its transaction again
 	ceases      // it sends it no more
 	forgets     // DynamoDB forgets the token of its transaction
@@ -99,9 +100,38 @@ func (s *search) moves(w *world, all []move) (_ []move, fair int) {
 func (s *search) comes(w *world, i int, add adder) {
 	n, c := &w.nodes[i], &s.Clients[i]
 	room := c.With != nil || n.crowd()+max(c.Block, 1) <= c.width()
-	something := (!c.Resumes || w.nodes[c.From].known != (handle{})) && (!c.Given || w.common[i] > 0)
+	something := (!c.Resumes || s.resumedBy(w, i) != (handle{})) && (!c.Given || w.common[i] > 0)
+	place := c.Leaves && n.known == (handle{}) && w.nodes[c.From].known != (handle{})
+	add(place, leaves, i, 0)
+	add(place && w.may(Late), leaves, i, 1)
 	add(c.Given && w.common[i] == 0 && n.came == 0, numbers, i, 0)
 	add(int(n.came) < s.callersOf(i) && something && room, wants, i, int(n.came))
+}
+
+// resumedBy returns the handle that a client continues. One that leaves has its own copy.
+func (s *search) resumedBy(w *world, i int) handle {
+	c := &s.Clients[i]
+	if c.Leaves {
+		return w.nodes[i].known
+	}
+	return w.nodes[c.From].known
+}
+
+// leave lets a client delete the row of a handle.
+func (s *search) leave(w *world, i int, late bool) {
+	n := &w.nodes[i]
+	n.known = w.nodes[s.Clients[i].From].known
+	if n.known.held {
+		return
+	}
+	m := msg{role: stray, node: int8(i)}
+	m.write[0] = s.items.send(queue.Quit(s.handleFrom(n.known)), n.known.ticket, "")
+	n.known.held = true // it is not put again
+	if late {
+		w.spend(Late)
+		s.post(w, m)
+	}
+	s.apply(w, &m)
 }
 
 // calls adds what a caller may call.
@@ -265,6 +295,8 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case saves:
 		w.nodes[i].callers[j].saves = false
 		s.step(&w, i, event{kind: evSaved, caller: v.j})
+	case leaves:
+		s.leave(&w, i, j == 1)
 	case dies:
 		s.die(&w, i)
 	case sleeps:

@@ -221,7 +221,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 	c := s.specOf(i, j)
 	key := kindKey{c: c, number: w.common[i]}
 	if c.Resumes {
-		key.known = w.nodes[c.From].known
+		key.known = s.resumedBy(w, i)
 	}
 	if n, ok := s.kindNums[key]; ok {
 		return n
@@ -246,7 +246,7 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 		k.Scope, k.Common, k.Number = ticket.ScopeEntity, c.Common || c.Given, tickets[key.number]
 	}
 	if c.Resumes {
-		k.Resume = &queue.Handle{ID: s.ids[key.known.id], Ticket: tickets[key.known.ticket], Held: key.known.held, From: s.ids[key.known.from]}
+		k.Resume = new(s.handleFrom(key.known))
 	}
 	n := int8(len(s.kinds))
 	s.kinds, s.kindNums[key] = append(s.kinds, k), n

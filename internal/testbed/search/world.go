@@ -37,6 +37,7 @@ type Client struct {
 	Puts       bool    // no look or claim is sent before the row is in the table
 	Resumes    bool    // it continues what the last wait of client From has left, by its handle
 	From       int     // A, unless it is set
+	Leaves     bool    // it sends LEAVE before, and continues only a lock that was granted meanwhile
 	Keeps      bool    // it keeps its place for two leases if it gives up
 	Downgrades bool    // a caller may downgrade its lock
 	Sets       int     // how often it may call SetData

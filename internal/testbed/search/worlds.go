@@ -33,6 +33,7 @@ var (
 	saver   = Client{Turns: 1, Saves: true}
 	keeper  = Client{Turns: 1, Keeps: true}
 	slicer  = Client{Turns: 1, Keeps: true, Resumes: true, From: 1}
+	leaver  = Client{Turns: 1, Resumes: true, Leaves: true, NoWait: true, From: 1}
 	joiner  = Client{Turns: 1, Joins: 1}
 	both    = Client{Turns: 1, Group: "g", Cancels: true, Mode: queue.Mode{Permits: 2}}
 )
@@ -137,6 +138,11 @@ func Worlds() []World {
 		{Name: "keeps, silent", About: "and the table is silent", Silent: true, Clients: []Client{one, keeper}, Faults: Faults{GiveUp: 1, Lost: 1, Failed: 1}},
 		{Name: "slices", About: "another process resumes a place that is kept", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1}},
 		{Name: "slices, twice", More: true, About: "and keeps it as well", Clients: []Client{one, keeper, slicer, {Turns: 1, Resumes: true, From: 2}}, Faults: Faults{GiveUp: 2}},
+		{Name: "leaves", About: "another process gives a place that is kept up", Clients: []Client{one, keeper, leaver}, Faults: Faults{GiveUp: 1}},
+		{Name: "leaves, late", More: true, About: "and a request is late", Clients: []Client{one, keeper, leaver}, Faults: Faults{GiveUp: 1, Late: 1}},
+		{Name: "leaves, slices", More: true, About: "and a third one resumes it", Clients: []Client{one, keeper, slicer, leaver}, Faults: Faults{GiveUp: 1, Late: 1}},
+		{Name: "leaves, named", About: "and a release names its row", Names: true, Clients: []Client{one, keeper, leaver}, Faults: Faults{GiveUp: 1}},
+		{Name: "leaves, crash", More: true, About: "and a client crashes", Clients: []Client{one, keeper, leaver}, Faults: Faults{GiveUp: 1, Crash: 1}},
 		{Name: "slices, both", More: true, About: "two processes resume it", Clients: []Client{one, keeper, slicer, slicer}, Faults: Faults{GiveUp: 1}},
 		{Name: "slices, lost", More: true, About: "and a request or its answer is lost", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Lost: 1}},
 		{Name: "slices, late", More: true, About: "and a request is late", Clients: []Client{one, keeper, slicer}, Faults: Faults{GiveUp: 1, Late: 1}},

@@ -56,6 +56,7 @@ const (
 	Forgotten   Step = "DynamoDB forgets the token of %s"
 	Numbers     Step = "%s takes a number for several queues"
 	Saves       Step = "the handle of %s is saved"
+	Leaves      Step = "%s gives its place up"
 	Joins       Step = "%s joins a transaction of another lock"
 	SendsAgain  Step = "the transaction that %s has joined is sent again"
 	SendsNoMore Step = "the transaction that %s has joined is sent no more"
@@ -73,7 +74,7 @@ const (
 var steps = []Step{
 	Wants, WantTogether, Looks, Rings, RowEnds, SeesItsEnd, GathersNoLonger, LooksSlowly, Releases, Reads, Beats, Renews, GivesUp, Crashes,
 	Sleeps, Downgrades, SetsData, Updates, TriesAgain, StopsTrying, ReadsX, Fences, Transacts, Evicts, Asks, Erased, Declines, RecordShows, XShows,
-	Forgotten, Numbers, Saves, Joins, SendsAgain, SendsNoMore, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
+	Forgotten, Numbers, Saves, Leaves, Joins, SendsAgain, SendsNoMore, Arrives, ArrivesSlowly, AnswerArrives, Mute, Lost, Throttled, Late, Copied,
 }
 
 // Of returns the step of a client, or of a request.

@@ -13,7 +13,7 @@ var limits = map[string]int{
 	"banned words in code, comments and docs":       0,
 	"lines of Go in the library":                    24_606,
 	"lines of what a client does in a queue":        8_411,
-	"lines of internal/testbed/search":              4_195,
+	"lines of internal/testbed/search":              4_238,
 	"lines of internal/testbed":                     11_894,
 	"lines of the command":                          14_169,
 	"exported symbols of queue":                     156,
