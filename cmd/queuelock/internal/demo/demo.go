@@ -82,13 +82,9 @@ type stage struct {
 	Config
 	crew   *crew.Crew
 	result *Result
-
-	ready   int           // processes that are ready, before the start
-	open    bool          // all workers have begun
-	timer   *time.Timer   // until the victim may be killed; nil: its turn has not begun
-	due     bool          // the victim may be killed
-	killed  *crew.Process // the victim, once it was killed
-	replace bool          // the next turn has begun
+	killed *crew.Process // the victim, once it was killed
+	served bool          // another worker after that
+	err    error         // what has failed
 }
 
 // Run runs the demo to its end. Its error is the reason why the demo did not end. A lock
@@ -108,10 +104,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
-	for !s.over() {
-		if err := s.step(ctx); err != nil {
-			return nil, err
-		}
+	if err := s.play(ctx); err != nil {
+		return nil, err
 	}
 	s.result.Wall = turns.Now().Sub(s.result.Began)
 	for _, p := range s.crew.Processes {
@@ -137,109 +131,74 @@ func (s *stage) assignment(worker int) Assignment {
 	return a
 }
 
-func (s *stage) over() bool {
-	return !slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool { return !p.Ended })
+// play lets the workers take their turns, and kills the victim in its doomed turn once that has lasted for strikeDelay and
+// another worker waits for the next. The victim is the first in the queue, and so not the last of its round: another
+// worker is left to recover.
+func (s *stage) play(ctx context.Context) error {
+	victim := s.crew.Processes[s.victim()-1]
+	others := slices.DeleteFunc(slices.Clone(s.crew.Processes), func(p *crew.Process) bool { return p == victim })
+	s.until(ctx, nil, func(crew.Event) bool { return s.all(func(p *crew.Process) bool { return p.Ready }) })
+	victim.Tell("go")
+	s.until(ctx, nil, func(e crew.Event) bool { return e.Record.Kind == turns.Took })
+	for _, p := range others {
+		p.Tell("go")
+	}
+	s.until(ctx, nil, func(e crew.Event) bool {
+		return e.Process == victim && e.Record.Kind == turns.Granted && len(victim.Turns) == s.doomed()
+	})
+	s.until(ctx, time.After(max(s.Hold/2, strikeDelay)), func(crew.Event) bool { return false })
+	s.until(ctx, nil, func(crew.Event) bool { return slices.ContainsFunc(others, waits) })
+	switch {
+	case s.err != nil:
+		return s.err
+	case victim.Ended || victim.Holding() == nil:
+		return fmt.Errorf("%s lost its lock before it could be killed", victim.Worker)
+	}
+	s.killed, s.err = victim, victim.Kill()
+	s.until(ctx, nil, func(crew.Event) bool { return s.all(func(p *crew.Process) bool { return p.Ended }) })
+	return s.err
 }
 
-func (s *stage) step(ctx context.Context) error {
-	var timer <-chan time.Time
-	if s.timer != nil {
-		timer = s.timer.C
-	}
-	select {
-	case e := <-s.crew.Events():
-		if err := s.happened(&e); err != nil {
-			return err
+func (s *stage) all(are func(*crew.Process) bool) bool {
+	return !slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool { return !are(p) })
+}
+
+func waits(p *crew.Process) bool {
+	t := p.Waiting()
+	return !p.Ended && t != nil && len(t.Places) > 0
+}
+
+// until takes in what the workers report until that holds after the last event, until the timer, or until something has failed.
+func (s *stage) until(ctx context.Context, timer <-chan time.Time, holds func(crew.Event) bool) {
+	for e := (crew.Event{}); s.err == nil && !holds(e); {
+		select {
+		case e = <-s.crew.Events():
+			s.err = s.happened(&e)
+		case <-timer:
+			return
+		case <-ctx.Done():
+			s.err = context.Cause(ctx)
 		}
-	case <-timer:
-		s.due = true
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
-	return s.strike()
 }
 
 func (s *stage) happened(e *crew.Event) error {
 	if err := s.crew.Note(e); err != nil {
 		return err
 	}
-	if e.Ended {
-		return s.ended(e.Process)
-	}
-	s.recorded(e.Process, e.Record)
-	return nil
-}
-
-func (s *stage) recorded(p *crew.Process, r turns.Record) {
-	switch r.Kind {
-	case turns.Ready:
-		s.isReady(p)
-	case turns.Took:
-		// The victim is the first in the queue, and so not the last of its round:
-		// another worker is left to recover. The others follow at once.
-		if !s.open {
-			s.open = true
-			s.releaseAll(func(p *crew.Process) bool { return p.Number != s.victim() })
-		}
-	case turns.Granted:
-		if s.isDoomed(p) {
-			s.timer = time.NewTimer(max(s.Hold/2, strikeDelay))
-		}
-		if s.killed != nil && !s.replace {
-			s.replace = true
-			s.say(p, r.At, "is served, %s after the kill: the killed holder's lease of %v is over", seconds(r.At.Sub(s.killed.KilledAt)), Lease)
-		}
-	case turns.Ended:
+	p, r := e.Process, e.Record
+	switch {
+	case e.Ended:
+		return s.ended(p)
+	case r.Kind == turns.Ready && s.killed != nil: // it was started again
+		p.Tell("go")
+	case r.Kind == turns.Granted && s.killed != nil && !s.served:
+		s.served = true
+		s.say(p, r.At, "is served, %s after the kill: the killed holder's lease of %v is over", seconds(r.At.Sub(s.killed.KilledAt)), Lease)
+	case r.Kind == turns.Ended:
 		s.say(p, r.At, "%s", outcome(*p.Current()))
 	}
-}
-
-func (s *stage) isDoomed(p *crew.Process) bool {
-	return p.Number == s.victim() && s.killed == nil && len(p.Turns) == s.doomed()
-}
-
-func (s *stage) isReady(p *crew.Process) {
-	if s.open {
-		p.Tell("go")
-		return
-	}
-	if s.ready++; s.ready == s.Workers {
-		s.releaseAll(func(p *crew.Process) bool { return p.Number == s.victim() })
-	}
-}
-
-func (s *stage) releaseAll(which func(*crew.Process) bool) {
-	for _, p := range s.crew.Processes {
-		if which(p) {
-			p.Tell("go")
-		}
-	}
-}
-
-// strike kills the victim when its doomed turn has lasted for strikeDelay and another
-// worker waits for the next turn.
-func (s *stage) strike() error {
-	if !s.due || s.killed != nil || !s.waited() {
-		return nil
-	}
-	for _, p := range s.crew.Processes {
-		if p.Number != s.victim() {
-			continue
-		}
-		if p.Ended || !s.isDoomed(p) || p.Holding() == nil {
-			return fmt.Errorf("%s lost its lock before it could be killed", p.Worker)
-		}
-		s.killed = p
-		return p.Kill()
-	}
 	return nil
-}
-
-func (s *stage) waited() bool {
-	return slices.ContainsFunc(s.crew.Processes, func(p *crew.Process) bool {
-		t := p.Waiting()
-		return !p.Ended && t != nil && len(t.Places) > 0
-	})
 }
 
 func (s *stage) ended(p *crew.Process) error {
