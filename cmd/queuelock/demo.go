@@ -137,7 +137,7 @@ func (f *demoFlags) tell(out io.Writer, result *demo.Result) error {
 		if err := display.JSON(out, result.Report()); err != nil {
 			return err
 		}
-	} else if err := result.Print(out, isUTF8()); err != nil {
+	} else if err := result.Chart().Print(out, isUTF8()); err != nil {
 		return err
 	}
 	if problems := result.Problems(); len(problems) > 0 {

@@ -88,13 +88,7 @@ func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
 	if f.json {
 		return display.JSON(out, recorder.Report(s.name))
 	}
-	fmt.Fprintf(out, "\n%s\n", chart.Text(isUTF8()))
-	for _, fact := range chart.Facts {
-		if _, err := fmt.Fprintf(out, "%-18s %s\n", fact.Name, fact.Value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return chart.Print(out, isUTF8())
 }
 
 // observe looks at the queue until the time is over, and returns the last look; nil: there was none.

@@ -45,7 +45,7 @@ func played() *Result {
 
 func TestPrint(t *testing.T) {
 	var b strings.Builder
-	locktest.OK(t, played().Print(&b, false))
+	locktest.OK(t, played().Chart().Print(&b, false))
 	want := `
 # holding  . waiting  - lease of a lost holder  X killed while holding
 
@@ -95,7 +95,7 @@ func TestProblems(t *testing.T) {
 				t.Errorf("problems %q, want %q", problems, tc.want)
 			}
 			var b strings.Builder
-			locktest.OK(t, r.Print(&b, true))
+			locktest.OK(t, r.Chart().Print(&b, true))
 			if failed := strings.Contains(b.String(), "FAILED"); failed == (tc.want == "") || failed == strings.Contains(b.String(), "\nOK:") {
 				t.Errorf("the summary does not tell:\n%s", b.String())
 			}
@@ -158,7 +158,7 @@ func TestWithoutHandOver(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", samples, got, err, want)
 		}
 		var b strings.Builder
-		r.summary(&b)
+		locktest.OK(t, r.Chart().Print(&b, false))
 		if told := strings.Contains(b.String(), "hand-over"); told != (samples == "some") {
 			t.Errorf("%s:\n%s", samples, b.String())
 		}

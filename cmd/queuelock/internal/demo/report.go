@@ -3,10 +3,8 @@ package demo
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/demo/timeline"
@@ -125,45 +123,33 @@ func ms(d time.Duration) string {
 	return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
 }
 
-// Print writes the timeline and the summary, as text.
-func (r *Result) Print(w io.Writer, unicode bool) error {
-	var b strings.Builder
-	b.WriteString("\n" + r.Chart().Text(unicode) + "\n")
-	r.summary(&b)
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (r *Result) summary(b *strings.Builder) {
+// facts summarizes the result.
+func (r *Result) facts() (facts timeline.Facts) {
 	report, v := r.Report(), r.Verdict
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(b, "%-18s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("grants", "%d: %d workers × %s, in %.1f s", report.Grants, report.Workers, display.Count(report.Rounds, "round"), report.WallSeconds)
-	line("overlaps", "%d", report.Overlaps)
-	line("FIFO inversions", "%d", report.FIFOInversions)
-	line("token regressions", "%d", report.TokenRegressions)
+	facts.Add("grants", "%d: %d workers × %s, in %.1f s", report.Grants, report.Workers, display.Count(report.Rounds, "round"), report.WallSeconds)
+	facts.Add("overlaps", "%d", report.Overlaps)
+	facts.Add("FIFO inversions", "%d", report.FIFOInversions)
+	facts.Add("token regressions", "%d", report.TokenRegressions)
 	if v.Lost > 0 {
-		line("lost locks", "%d: a worker was paused or partitioned, and stopped", v.Lost)
+		facts.Add("lost locks", "%d: a worker was paused or partitioned, and stopped", v.Lost)
 	}
-	line("crashes", "%d", report.Crashes)
+	facts.Add("crashes", "%d", report.Crashes)
 	if len(v.Recoveries) > 0 && v.Recoveries[0].Took >= 0 {
-		line("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0].Took), Lease)
+		facts.Add("recovery", "%s after the kill; the lease is %v", seconds(v.Recoveries[0].Took), Lease)
 	}
 	if h := report.HandOff; h.P50 != nil {
-		line("hand-over", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
+		facts.Add("hand-over", "p50 %.1f ms, p99 %.1f ms, from the end of a turn to the next", *h.P50, *h.P99)
 	}
-	line("per cycle", "%.1f requests, %.1f write units, %.1f read units; %.1f waiting on average",
+	facts.Add("per cycle", "%.1f requests, %.1f write units, %.1f read units; %.1f waiting on average",
 		report.RequestsPerCycle, report.WCUPerCycle, report.RCUPerCycle, r.waiting())
 	problems := r.Problems()
-	if len(problems) == 0 {
-		b.WriteString("\nOK: one at a time, in order, and a dead holder did not stop the queue.\n")
-		return
-	}
 	for _, p := range problems {
-		fmt.Fprintf(b, "\nFAILED: %s", p)
+		facts.Add("FAILED: "+p, "")
 	}
-	b.WriteString("\n")
+	if len(problems) == 0 {
+		facts.Add("OK: one at a time, in order, and a dead holder did not stop the queue.", "")
+	}
+	return facts
 }
 
 // waiting is how many workers waited at a time, on average. Looks and heartbeats
@@ -182,7 +168,7 @@ func (r *Result) waiting() float64 {
 func (r *Result) Chart() timeline.Chart {
 	chart := timeline.Chart{
 		Title:   fmt.Sprintf("%d workers take turns at one lock, and one is killed", r.Config.Workers),
-		Columns: []string{"ticket", "worker", "from", "waited", "held", "end"},
+		Columns: []string{"ticket", "worker", "from", "waited", "held", "end"}, Facts: r.facts(),
 	}
 	first, last := span(r.Turns)
 	if last <= first {
@@ -191,7 +177,10 @@ func (r *Result) Chart() timeline.Chart {
 	chart.Length = last.Sub(first)
 	for worker := 1; worker <= r.Config.Workers; worker++ {
 		row := timeline.Row{Name: nameOf(worker)}
-		for _, t := range of(nameOf(worker), r.Turns) {
+		for _, t := range r.Turns {
+			if t.Worker != row.Name {
+				continue
+			}
 			bar := func(kind timeline.Kind, from, to turns.Instant) {
 				row.Bars = append(row.Bars, timeline.Bar{Kind: kind, From: from.Sub(first), To: to.Sub(first), Label: "ticket " + t.Ticket.String()})
 			}
@@ -220,14 +209,6 @@ func (r *Result) Chart() timeline.Chart {
 			t.Ticket.String(), t.Worker, seconds(t.Asked.Sub(first)), ms(t.Granted.Sub(t.Asked)), ms(over.Sub(t.Granted)), end,
 		})
 	}
-	var summary strings.Builder
-	r.summary(&summary)
-	for line := range strings.Lines(summary.String()) {
-		if line = strings.TrimSpace(line); line != "" {
-			name, value, _ := strings.Cut(line, "  ")
-			chart.Facts = append(chart.Facts, timeline.Fact{Name: name, Value: strings.TrimSpace(value)})
-		}
-	}
 	return chart
 }
 
@@ -248,8 +229,4 @@ func span(all []turns.Turn) (first, last turns.Instant) {
 		last = max(last, t.Asked, t.Granted, t.Ended, t.Gone)
 	}
 	return first, last
-}
-
-func of(worker string, all []turns.Turn) []turns.Turn {
-	return slices.DeleteFunc(slices.Clone(all), func(t turns.Turn) bool { return t.Worker != worker })
 }

@@ -270,13 +270,9 @@ func (r *Recorder) Unseen() (int, bool) {
 	return int(r.last.Issued.After(r.first.Issued)) - seen, true
 }
 
-// Facts summarizes the history.
-func (r *Recorder) Facts() []timeline.Fact {
-	var facts []timeline.Fact
-	fact := func(name, format string, args ...any) {
-		facts = append(facts, timeline.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
-	}
-	fact("observed", "%v from %s, by %d looks", display.Duration(r.at), r.began.UTC().Format(time.RFC3339), r.looks)
+// facts summarizes the history.
+func (r *Recorder) facts() (facts timeline.Facts) {
+	facts.Add("observed", "%v from %s, by %d looks", display.Duration(r.at), r.began.UTC().Format(time.RFC3339), r.looks)
 	var held, longest, wait, busy, until time.Duration
 	var holder, waiter string
 	turns := 0
@@ -297,20 +293,20 @@ func (r *Recorder) Facts() []timeline.Fact {
 		busy += max(0, t.Until-from)
 		until = max(until, t.Until)
 	}
-	fact("turns", "%d seen", turns)
+	facts.Add("turns", "%d seen", turns)
 	if turns > 0 {
-		fact("held", "%.0f%% of the time; longest %s, by %s", 100*float64(busy)/float64(max(r.at, 1)), display.Duration(longest), display.Owner(holder))
+		facts.Add("held", "%.0f%% of the time; longest %s, by %s", 100*float64(busy)/float64(max(r.at, 1)), display.Duration(longest), display.Owner(holder))
 	}
 	if waiter != "" {
-		fact("longest wait", "%s, by %s", display.Duration(wait), display.Owner(waiter))
+		facts.Add("longest wait", "%s, by %s", display.Duration(wait), display.Owner(waiter))
 	}
 	if r.last != nil {
 		if text, ok := strings.CutPrefix(display.Lost(r.last), "last loss: "); ok {
-			fact("last loss", "%s", text)
+			facts.Add("last loss", "%s", text)
 		}
 	}
 	if unseen, ok := r.Unseen(); ok && unseen > 0 {
-		fact("not seen", "%d tickets, which came and went between two looks", unseen)
+		facts.Add("not seen", "%d tickets, which came and went between two looks", unseen)
 	}
 	return facts
 }
@@ -320,7 +316,7 @@ const maxRows = 60
 // Chart draws one row for each owner, in the order in which they came.
 func (r *Recorder) Chart(name string) timeline.Chart {
 	chart := timeline.Chart{
-		Title: "history of " + name, Began: r.began, Length: r.at, Facts: r.Facts(),
+		Title: "history of " + name, Began: r.began, Length: r.at, Facts: r.facts(),
 		Columns: []string{"ticket", "owner", "from", "waited", "held", "end", "data"},
 	}
 	rows := map[string]int{}
@@ -343,7 +339,7 @@ func (r *Recorder) Chart(name string) timeline.Chart {
 		chart.Rows[i].Note = cmp.Or(t.data(), chart.Rows[i].Note)
 	}
 	if len(others) > 0 {
-		chart.Facts = append(chart.Facts, timeline.Fact{Name: "not drawn", Value: fmt.Sprintf("%d more owners", len(others))})
+		chart.Facts.Add("not drawn", "%d more owners", len(others))
 	}
 	return chart
 }

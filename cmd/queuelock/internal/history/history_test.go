@@ -82,7 +82,7 @@ e         |                                                                     
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	var facts []string
-	for _, f := range r.Facts() {
+	for _, f := range r.Chart("x").Facts {
 		facts = append(facts, f.Name+": "+f.Value)
 	}
 	if diff := cmp.Diff([]string{

@@ -7,6 +7,7 @@ package timeline
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -42,8 +43,16 @@ type Row struct {
 	Bars []Bar
 }
 
-// Fact is a line of the summary of a page. Without a Value, Name is a sentence.
+// Fact is a line of the summary. Without a Value, Name is a sentence.
 type Fact struct{ Name, Value string }
+
+// Facts are a summary.
+type Facts []Fact
+
+// Add adds a fact.
+func (f *Facts) Add(name, format string, args ...any) {
+	*f = append(*f, Fact{name, fmt.Sprintf(format, args...)})
+}
 
 // Chart is what is drawn.
 type Chart struct {
@@ -51,7 +60,7 @@ type Chart struct {
 	Rows   []Row
 	Began  time.Time // shown on the axis of a picture; zero: it shows the time since the beginning alone
 	Length time.Duration
-	Facts  []Fact
+	Facts  Facts
 	// Columns and Table are a table below the picture of a page.
 	Columns []string
 	Table   [][]string
@@ -78,6 +87,21 @@ var (
 	unicodeMarks = marks{[kinds]rune{'·', '█', '░', '▒', '✗'}, '│'}
 	asciiMarks   = marks{[kinds]rune{'.', '#', '-', 'x', 'X'}, '|'}
 )
+
+// Print writes the text, and the facts below it.
+func (c Chart) Print(w io.Writer, unicode bool) error {
+	b := strings.Builder{}
+	fmt.Fprintf(&b, "\n%s\n", c.Text(unicode))
+	for _, fact := range c.Facts {
+		if fact.Value == "" {
+			fmt.Fprintf(&b, "\n%s\n", fact.Name)
+		} else {
+			fmt.Fprintf(&b, "%-18s %s\n", fact.Name, fact.Value)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
 
 // Text returns a row for each client; nothing for a chart without a length.
 func (c Chart) Text(unicode bool) string {
