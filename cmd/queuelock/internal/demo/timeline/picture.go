@@ -152,14 +152,11 @@ func cross(b *strings.Builder, x, y float64) {
 
 // tick returns the step of the grid: a round time, at most ten of them.
 func tick(length time.Duration) time.Duration {
-	for _, unit := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
-		for _, n := range []time.Duration{1, 2, 5} {
-			if step := n * unit; length <= 10*step {
-				return step
-			}
-		}
-	}
-	for _, step := range []time.Duration{10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour} {
+	const ms, s, m = time.Millisecond, time.Second, time.Minute
+	for _, step := range []time.Duration{
+		ms, 2 * ms, 5 * ms, 10 * ms, 20 * ms, 50 * ms, 100 * ms, 200 * ms, 500 * ms,
+		s, 2 * s, 5 * s, 10 * s, 15 * s, 30 * s, m, 2 * m, 5 * m, 10 * m, 15 * m, 30 * m, time.Hour,
+	} {
 		if length <= 10*step {
 			return step
 		}
@@ -172,16 +169,7 @@ func label(at time.Duration) string {
 	if at < time.Minute {
 		return strconv.FormatFloat(at.Seconds(), 'g', 4, 64) + " s"
 	}
-	var b strings.Builder
-	for _, part := range []struct {
-		n    time.Duration
-		unit string
-	}{{at / time.Hour, "h"}, {at % time.Hour / time.Minute, "m"}, {at % time.Minute / time.Second, "s"}} {
-		if part.n > 0 {
-			fmt.Fprintf(&b, "%d%s", part.n, part.unit)
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(at.String())
 }
 
 //go:embed page.html.tmpl
