@@ -67,7 +67,7 @@ func (p *processFlags) addFlags(cmd *cobra.Command) {
 func addSignal(flags *pflag.FlagSet, text *string, chosen *syscall.Signal, name, usage string) {
 	known, names := map[string]syscall.Signal{}, []string{}
 	for _, sig := range append([]os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}, userSignals...) {
-		short := strings.TrimPrefix(signalName(sig.(syscall.Signal)), "SIG")
+		short := strings.TrimPrefix(process.SignalName(sig.(syscall.Signal)), "SIG")
 		known[short], names = sig.(syscall.Signal), append(names, short)
 	}
 	flags.StringVar(text, name, "", usage)
@@ -81,7 +81,7 @@ func addSignal(flags *pflag.FlagSet, text *string, chosen *syscall.Signal, name,
 func (h *holding) revoked() {
 	what := "it goes on: see --on-revoke"
 	if h.flags.revoke != 0 && !h.ended {
-		what = signalName(h.flags.revoke) + " was sent to the command"
+		what = process.SignalName(h.flags.revoke) + " was sent to the command"
 		h.signal(h.flags.revoke)
 	}
 	for _, lock := range h.turn.locks {
@@ -255,13 +255,10 @@ func (h *holding) event(e process.Event) {
 // it says why the command is stopped, the first time.
 func (h *holding) resume(first bool) {
 	wants := process.WantsTerminal(h.stopped)
-	var err error
-	if wants {
-		if err = h.terminal.Lend(h.tree.Pid()); err == nil {
-			h.stopped = 0
-			h.tree.Continue()
-			return
-		}
+	if wants && h.terminal.Lend(h.tree.Pid()) {
+		h.stopped = 0
+		h.tree.Continue()
+		return
 	}
 	if !first {
 		return

@@ -9,8 +9,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/queuelock/queuelock/cmd/queuelock/internal/process"
 )
 
 // detach lets a process outlive this one and its terminal, and report to the file. The
@@ -56,7 +54,5 @@ func inForeground(file *os.File) bool {
 
 // userSignals have the meaning that the command gives them.
 var userSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
-
-func signalName(sig syscall.Signal) string { return process.SignalName(sig) }
 
 func shell(text string) []string { return []string{"/bin/sh", "-c", text} }

@@ -20,9 +20,3 @@ func inForeground(*os.File) bool { return true }
 var userSignals []os.Signal
 
 func shell(text string) []string { return []string{"cmd", "/C", text} }
-
-func signalName(sig syscall.Signal) string {
-	return map[syscall.Signal]string{
-		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGTERM: "SIGTERM",
-	}[sig]
-}

@@ -41,13 +41,6 @@ func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) 
 // dieWithParent lets the kernel kill a process when the thread that started it ends.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// member is a process of a tree.
-type member struct {
-	pid, parent, group int
-	name               string
-	zombie             bool
-}
-
 // descendants are the processes below one, as far as this user sees them; none if there
 // is no /proc.
 func descendants(root int) []member {

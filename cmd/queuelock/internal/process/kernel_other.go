@@ -22,12 +22,6 @@ func adopt() error { return errors.ErrUnsupported }
 
 func dieWithParent(*syscall.SysProcAttr) {}
 
-type member struct {
-	pid, parent, group int
-	name               string
-	zombie             bool
-}
-
 // descendants is empty: the process group is all that is known here.
 func descendants(int) []member { return nil }
 

@@ -15,6 +15,13 @@ import (
 // poll is how often a tree that is killed, and a group without a reaper, are looked at.
 const poll = 10 * time.Millisecond
 
+// member is a process of a tree.
+type member struct {
+	pid, parent, group int
+	name               string
+	zombie             bool
+}
+
 // signalAll sends a signal to the group of a command, and to what is below the supervisor
 // outside of the group. No process receives it twice: many programs give up cleaning up
 // at a second SIGTERM. After the end of its leader the group may be empty, and its number

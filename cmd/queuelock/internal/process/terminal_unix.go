@@ -3,7 +3,6 @@
 package process
 
 import (
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,9 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
-
-// ErrBackground says that this process is not in the foreground of a terminal.
-var ErrBackground = errors.New("not in the foreground of a terminal")
 
 // WantsTerminal reports whether a command that the signal stopped needs the terminal.
 func WantsTerminal(sig syscall.Signal) bool { return sig == unix.SIGTTIN || sig == unix.SIGTTOU }
@@ -71,17 +67,13 @@ func (t *Terminal) inFront() bool {
 // Started notes that a command was started with the terminal.
 func (t *Terminal) Started() { t.lent = true }
 
-// Lend gives the terminal to a group. Returns ErrBackground if it is not this process's
-// to give.
-func (t *Terminal) Lend(group int) error {
-	if !t.lent && !t.inFront() {
-		return ErrBackground
-	}
-	if err := t.give(group); err != nil {
-		return err
+// Lend gives the terminal to a group, and reports whether it could: in the background it is not this process's to give.
+func (t *Terminal) Lend(group int) bool {
+	if !t.lent && !t.inFront() || t.give(group) != nil {
+		return false
 	}
 	t.lent = true
-	return nil
+	return true
 }
 
 // TakeBack takes the terminal back if it was lent.

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"os/exec"
 	"syscall"
 	"time"
@@ -72,8 +71,12 @@ func (t *Tree) Wake() {}
 // WantsTerminal is false: no process is stopped.
 func WantsTerminal(syscall.Signal) bool { return false }
 
-// SignalName is a signal as people name it.
-func SignalName(sig syscall.Signal) string { return sig.String() }
+// SignalName is a signal as kill(1) names it.
+func SignalName(sig syscall.Signal) string {
+	return map[syscall.Signal]string{
+		syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGTERM: "SIGTERM",
+	}[sig]
+}
 
 // Until does nothing: a process that is suspended cannot end the others.
 func (t *Tree) Until(time.Duration) {}
@@ -100,9 +103,6 @@ func (t *Tree) Left() []string { return nil }
 // Supervise is not used on Windows.
 func Supervise(string) int { return 1 }
 
-// ErrBackground says that this process is not in the foreground of a terminal.
-var ErrBackground = errors.New("not in the foreground of a terminal")
-
 // Terminal stands for the console, which all of its processes may read.
 type Terminal struct{}
 
@@ -116,7 +116,7 @@ func (*Terminal) Interactive(_, _ any) bool { return false }
 func (*Terminal) Started() {}
 
 // Lend fails.
-func (*Terminal) Lend(int) error { return ErrBackground }
+func (*Terminal) Lend(int) bool { return false }
 
 // TakeBack does nothing.
 func (*Terminal) TakeBack() {}
