@@ -2,19 +2,23 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // checkLimit bounds a check: a keeper that runs answers at once.
 const checkLimit = 5 * time.Second
 
 func newCheck() *cobra.Command {
-	var f remoteFlags
-	cmd := withHandle(&cobra.Command{
+	var f handleFlags
+	return f.command(&cobra.Command{
 		Use:   "check [HANDLE]",
 		Short: "Ask whether a lock of queuelock lock is held",
 		Long: `Asks the keeper of a lock on this host, by its handle or by QUEUELOCK_HANDLE, whether the lock
@@ -29,7 +33,9 @@ Exit codes:
   64   wrong usage
   69   DynamoDB cannot be used, which a lock without a keeper needs
   70   the lock was lost, for a reason that unlock reports too`,
-	}, checkLimit, func(ctx context.Context, handle string) error {
+	}, func(ctx context.Context, handle string) error {
+		ctx, cancel := context.WithTimeout(ctx, checkLimit)
+		defer cancel()
 		outcome, err := keeper.Check(ctx, handle)
 		switch {
 		case err != nil:
@@ -38,7 +44,19 @@ Exit codes:
 			return &exitError{exitLost, lossOf(outcome)}
 		}
 		return nil
+	}, func(ctx context.Context, client *queuelock.Client, h queuelock.Handle) error {
+		s, err := client.Viewer().Inspect(ctx, h.Key)
+		held := err == nil && slices.ContainsFunc(s.Serving, func(o queue.Holder) bool {
+			return strings.HasPrefix(o.ID, h.ID+"-") && !o.Closed && !o.Expired()
+		})
+		switch {
+		case err != nil:
+			return err
+		case !h.Held:
+			return usagef("the handle is of a place: see 'queuelock status'")
+		case !held:
+			return queuelock.ErrGone
+		}
+		return nil
 	})
-	f.checks(cmd)
-	return cmd
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
 )
 
@@ -16,8 +17,8 @@ import (
 const unlockLimit = 20 * time.Second
 
 func newUnlock() *cobra.Command {
-	var f remoteFlags
-	cmd := withHandle(&cobra.Command{
+	var f handleFlags
+	cmd := &cobra.Command{
 		Use:   "unlock [HANDLE]",
 		Short: "Release a lock of queuelock lock, or leave a place",
 		Long: `Releases the lock that "queuelock lock" has acquired on this host, by its handle or by
@@ -36,33 +37,20 @@ Exit codes:
   69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
-	}, unlockLimit, unlock)
-	f.leaves(cmd)
-	return cmd
-}
-
-// withHandle lets a command ask the keeper of its argument, or of the variable, within the limit.
-func withHandle(cmd *cobra.Command, limit time.Duration, ask func(ctx context.Context, handle string) error) *cobra.Command {
-	cmd.Args, cmd.ValidArgsFunction = cobra.MaximumNArgs(1), offerFiles
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		handle := os.Getenv("QUEUELOCK_HANDLE")
-		if len(args) > 0 {
-			handle = args[0]
-		}
-		switch {
-		case len(args) == 1 && handle == "":
-			return usagef("HANDLE is empty: give what 'queuelock lock' has printed")
-		case handle == "":
-			return usagef("HANDLE is missing: give what 'queuelock lock' has printed")
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
-		defer cancel()
-		return ask(ctx, handle)
 	}
-	return cmd
+	cmd.Flags().StringVar(&f.ticket, "ticket", "", "leave the place of that `FILE`, and remove it")
+	return f.command(cmd, unlock, func(ctx context.Context, client *queuelock.Client, h queuelock.Handle) error {
+		err := errors.Join(client.Leave(ctx, h), client.Close(ctx))
+		if err == nil && f.ticket != "" {
+			err = os.Remove(f.ticket)
+		}
+		return err
+	})
 }
 
 func unlock(ctx context.Context, handle string) error {
+	ctx, cancel := context.WithTimeout(ctx, unlockLimit)
+	defer cancel()
 	outcome, err := keeper.Unlock(ctx, handle)
 	switch {
 	case errors.Is(err, keeper.ErrNoLock):
