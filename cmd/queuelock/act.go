@@ -20,7 +20,6 @@ import (
 var actLimit = 30 * time.Second
 
 type holderFlags struct {
-	settings
 	target
 	ticket string
 	json   bool
@@ -32,9 +31,7 @@ func (f *holderFlags) addTicket(cmd *cobra.Command, usage string) {
 
 func (f *holderFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
-	f.target.addFlags(cmd.Flags())
-	f.settings.addFlags(cmd)
-	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
+	f.target.addFlags(cmd)
 }
 
 // act finds the holder that the flags name, does something to it, and reports that: as the object, or in words after the ticket.
@@ -46,7 +43,7 @@ func (f *holderFlags) act(
 	if err != nil {
 		return err
 	}
-	s, err := f.subject(args, f.table)
+	s, err := f.subject(args)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 )
 
 type historyFlags struct {
-	settings
 	target
 	length, interval time.Duration
 	json             bool
@@ -49,14 +48,12 @@ summary says how many tickets that may concern. The time of an end is known to h
 	within(flags, &f.interval, "interval", "", 500*time.Millisecond, 50*time.Millisecond, time.Minute, "the time between two reads, 50ms to 1m")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of lines and a timeline")
 	f.pictures.addFlags(cmd)
-	f.target.addFlags(flags)
-	f.settings.addFlags(cmd)
-	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
+	f.addFlags(cmd)
 	return cmd
 }
 
 func (f *historyFlags) run(cmd *cobra.Command, args []string) error {
-	s, err := f.subject(args, f.table)
+	s, err := f.subject(args)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -36,7 +35,6 @@ const (
 )
 
 type statusFlags struct {
-	settings
 	target
 	output         string
 	json, exitCode bool
@@ -44,16 +42,21 @@ type statusFlags struct {
 	interval       time.Duration
 }
 
+// target are the flags of a command for one queue, or for the lock of an item.
 type target struct {
+	settings
 	reason, item, itemPrefix string
 	key                      []string
 }
 
-func (f *target) addFlags(flags *pflag.FlagSet) {
+func (f *target) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	addReason(flags, &f.reason)
 	flags.StringVar(&f.item, "item", "", "the `TABLE` of an item that LockItem locks")
 	flags.StringArrayVar(&f.key, "key", nil, "the item's key: NAME=TEXT, NAME:N=NUMBER, or JSON; once for each attribute")
 	flags.StringVar(&f.itemPrefix, "item-prefix", "lock_", "the prefix of the lock's attributes in the item")
+	f.settings.addFlags(cmd)
+	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
 }
 
 func newStatus() *cobra.Command {
@@ -87,9 +90,7 @@ the queue again when it has changed.
 	flags.BoolVar(&f.exitCode, "exit-code", false, "report the state by the exit code too")
 	flags.BoolVar(&f.watch, "watch", false, "look again and again")
 	within(flags, &f.interval, "interval", "", time.Second, 100*time.Millisecond, 0, "the time between two looks of --watch, from 100ms")
-	f.target.addFlags(flags)
-	f.settings.addFlags(cmd)
-	cmd.ValidArgsFunction = f.offerEntities(func(before []string) bool { return len(before) == 0 && f.item == "" })
+	f.addFlags(cmd)
 	return cmd
 }
 
@@ -119,16 +120,15 @@ type subject struct {
 	evict func(ticket.Number) string
 }
 
-// subject returns the queue, which is in that table if it is not an item's.
-func (f *target) subject(args []string, table string) (*subject, error) {
+func (f *target) subject(args []string) (*subject, error) {
 	if f.item == "" {
 		key := queuelock.Key{Entity: args[0], Reason: f.reason}
 		if f.reason == queuelock.ItemReason {
 			return nil, usagef("--reason %s: the lock of an item is in the item: use --item TABLE --key KEY", f.reason)
 		}
 		return &subject{
-			key: key, report: queuelock.Key{Entity: key.Entity, Reason: cmp.Or(key.Reason, queuelock.DefaultReason)}, table: table, name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
-			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name (see 'queuelock ls')", table),
+			key: key, report: queuelock.Key{Entity: key.Entity, Reason: cmp.Or(key.Reason, queuelock.DefaultReason)}, table: f.table, name: key.String(), evict: func(n ticket.Number) string { return evictCommand(key, n) },
+			none: fmt.Sprintf("no such queue in table %q: it was never used, or has another name (see 'queuelock ls')", f.table),
 		}, nil
 	}
 	itemKey, err := parseItemKey(f.key)
@@ -137,7 +137,7 @@ func (f *target) subject(args []string, table string) (*subject, error) {
 	}
 	item := queuelock.ItemKey{Table: f.item, Key: itemKey}
 	report := queuelock.Key{Entity: item.String(), Reason: queuelock.ItemReason}
-	return &subject{key: item, report: report, table: table, name: "item " + item.String(), none: "no such item, or it was never locked"}, nil
+	return &subject{key: item, report: report, table: f.table, name: "item " + item.String(), none: "no such item, or it was never locked"}, nil
 }
 
 func (s *subject) look(ctx context.Context, c *queuelock.Client) (*queue.State, error) {
@@ -160,7 +160,7 @@ func (f *statusFlags) run(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("interval") && !f.watch {
 		return usagef("--interval is only for --watch: add that to look again and again")
 	}
-	s, err := f.subject(args, f.table)
+	s, err := f.subject(args)
 	if err != nil {
 		return err
 	}
