@@ -47,12 +47,7 @@ All of them, three times each, take about ten minutes; --quick half a minute.
 		Example: `  queuelock bench --quick --endpoint http://127.0.0.1:8000
   queuelock bench --table locks --scenarios idle,contended --yes > aws.md`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.run(cmd)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.addTable(cmd)
 	cmd.Flags().StringSliceVar(&f.names, "scenarios", nil, "`NAMES` of "+strings.Join(benchNames(), ", ")+" (default all)")
@@ -86,14 +81,13 @@ func (f *benchFlags) check() error {
 			f.scenarios = append(f.scenarios, s)
 		}
 	}
-	if err := checkTable("--table", f.table); err != nil {
-		return err
-	}
-	_, err := f.address()
-	return err
+	return checkTable("--table", f.table)
 }
 
 func (f *benchFlags) run(cmd *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	endpoint, err := f.address()
 	if err != nil {
 		return err

@@ -61,27 +61,28 @@ the busy queues whenever they have changed, until it is interrupted.
 func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	config := top.Config{Table: f.table, Rate: f.rate, Interval: f.interval, Unicode: isUTF8(), Plain: os.Getenv("NO_COLOR") != ""}
+	in, out, stderr := cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	live := !f.once && isTerminal(in) && isTerminal(direct(out))
+	if live {
+		stderr = io.Discard // the view has the terminal
+	}
 	var o *opened
 	defer func() {
 		if o != nil {
 			o.leave(ctx)
 		}
 	}()
-	open := func(stderr io.Writer) func(context.Context, *top.Config) error {
-		return func(ctx context.Context, c *top.Config) (err error) {
-			if o, err = f.openTable(ctx, stderr); err == nil {
-				o.serve(c, prefix)
-			}
-			return err
+	config := top.Config{Table: f.table, Rate: f.rate, Interval: f.interval, Unicode: isUTF8(), Plain: os.Getenv("NO_COLOR") != ""}
+	config.Open = func(ctx context.Context, c *top.Config) (err error) {
+		if o, err = f.openTable(ctx, stderr); err == nil {
+			o.serve(c, prefix)
 		}
+		return err
 	}
-	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
-	if !f.once && isTerminal(in) && isTerminal(direct(out)) {
-		config.Open = open(io.Discard) // the view has the terminal
+	if live {
 		return top.Run(ctx, in, direct(out), config)
 	}
-	if err := open(cmd.ErrOrStderr())(ctx, &config); err != nil {
+	if err := config.Open(ctx, &config); err != nil {
 		return err
 	}
 	if f.once {
@@ -90,7 +91,7 @@ func (f *topFlags) run(cmd *cobra.Command, prefix string) error {
 		}
 		return nil
 	}
-	fmt.Fprintln(cmd.ErrOrStderr(), "queuelock: each refresh is", o.cost(f.rate))
+	fmt.Fprintln(stderr, "queuelock: each refresh is", o.cost(f.rate))
 	return top.Lines(ctx, out, config)
 }
 

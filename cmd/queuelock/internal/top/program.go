@@ -31,8 +31,7 @@ type Source struct {
 // Config says what to show, and how often.
 type Config struct {
 	Source
-	// Open connects to the table, if it is not nil, and completes the Config. Run shows the
-	// view meanwhile, so that its keys work.
+	// Open connects to the table, and completes the Config. Run calls it, and shows the view meanwhile, so that its keys work.
 	Open     func(context.Context, *Config) error
 	Table    string
 	Rate     float64       // read units in a second; zero: no bound
@@ -213,14 +212,12 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, c Config) error {
 	})
 	failed := make(chan error, 1) // to connect
 	scanning.Go(func() {
-		if c.Open != nil {
-			if err := c.Open(ctx, &c); err != nil {
-				failed <- err
-				p.Quit()
-				return
-			}
-			p.Send(c)
+		if err := c.Open(ctx, &c); err != nil {
+			failed <- err
+			p.Quit()
+			return
 		}
+		p.Send(c)
 		for s := range c.scans(ctx, m.meter, func(pr Progress) { p.Send(pr) }) {
 			p.Send(s)
 		}
