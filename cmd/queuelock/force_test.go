@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -79,35 +78,6 @@ func TestEvictForceRenewed(t *testing.T) {
 		}
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	}
-}
-
-// TestEvictForceOfProcess evicts a process that hangs, as an operator does.
-func TestEvictForceOfProcess(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	hung := e.program(t, "run", "x", "--ttl", "8s", "--", "sh", "-c", "echo ready; exec sleep 100")
-	var stderr bytes.Buffer
-	hung.Stderr = &stderr
-	out := launch(t, hung)
-	expect(t, out, "ready")
-	client := e.client(t)
-	until(t, "it renews its lease", func() bool {
-		state, err := client.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"})
-		if err != nil || len(state.Serving) != 1 {
-			t.Fatalf("%+v, %v", state, err)
-		}
-		return state.Serving[0].Beat >= 1
-	})
-	operator := e.program(t, "evict", "x", "--ticket", "1", "--force")
-	operator.Stdin = strings.NewReader(strings.Repeat("y\n", 100)) // it may be asked again
-	text, err := operator.CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(text), "\"x\" (lock): ticket 1 is evicted\n") {
-		t.Errorf("%v: %s", err, text)
-	}
-	if code := codeAfter(t, hung); code != exitLost || !strings.Contains(stderr.String(), "evicted") {
-		t.Errorf("exit code %d, stderr %q", code, stderr.String())
-	}
-	e.mustBeIdle(t, "x")
 }
 
 // TestEvictForceOfItem checks that evict --item ends the turn of an item's holder.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,24 +94,6 @@ func TestKeeperKilled(t *testing.T) {
 	e.execute(t, "unlock", handle).ends(t, exitFailed)
 }
 
-// TestKeptLockLost checks that unlock reports a loss that the keeper has noticed.
-func TestKeptLockLost(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	handle := e.locked(t, "--ttl", "2s")
-	e.evict(t, "x")
-	until(t, "the keeper has noticed", func() bool {
-		info, err := os.Lstat(handle)
-		return err == nil && info.Mode()&fs.ModeSocket == 0
-	})
-	o := e.execute(t, "unlock", handle)
-	mustBeShort(t, o, exitLost, `queuelock: the lock was lost: "x" (lock): `)
-	if strings.Count(o.stderr, "lost") > 1 {
-		t.Errorf("twice the same: %s", o.stderr)
-	}
-	e.execute(t, "unlock", handle).ends(t, exitFailed)
-}
-
 // TestUnlockWithoutTable checks that a failed release is one line.
 func TestUnlockWithoutTable(t *testing.T) {
 	t.Parallel()
@@ -140,8 +121,9 @@ func TestCheck(t *testing.T) {
 	e.evict(t, "x")
 	until(t, "the loss is reported", func() bool { return e.execute(t, "check", handle).code != 0 })
 	mustBeShort(t, e.execute(t, "check", handle), exitLost, "the lock was lost: ")
-	e.execute(t, "unlock", handle).ends(t, exitLost)
+	mustBeShort(t, e.execute(t, "unlock", handle), exitLost, `queuelock: the lock was lost: "x" (lock): `)
 	mustBeShort(t, e.execute(t, "check", handle), exitFailed, "no lock has this handle")
+	e.execute(t, "unlock", handle).ends(t, exitFailed)
 
 	t.Run("Paused", func(t *testing.T) {
 		handle := e.locked(t)

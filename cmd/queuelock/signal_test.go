@@ -41,13 +41,6 @@ func TestSignals(t *testing.T) {
 		b.expect(t, "left") // which a signal that asks for an end would have ended
 		b.wait(t).ends(t, 7)
 	})
-	t.Run("and what it has started", func(t *testing.T) {
-		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", `sleep 1000 & echo ready; wait`)
-		b.expect(t, "ready")
-		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
-		b.wait(t).ends(t, 143)
-		b.mustEnd(t)
-	})
 }
 
 // TestSignalWhileWaiting checks that a signal while waiting leaves the queue.

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -125,23 +124,6 @@ func TestProgressJSON(t *testing.T) {
 	var busy map[string]any
 	if err := json.Unmarshal([]byte(o.stderr), &busy); err != nil || o.code != exitNotAcquired || busy["event"] != "not_acquired" {
 		t.Errorf("a busy lock: %+v, %v", o, err)
-	}
-}
-
-// TestSignalAfterLine checks that a signal after the line leaves the queue.
-func TestSignalAfterLine(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
-	cmd, read := e.waiting(t, "run", "x", "--wait", "forever", "--", "echo", "ran")
-	expect(t, read, ", held by other owner (ticket 1) for ")
-	expect(t, read, "\n")
-	locktest.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-	exits(t, cmd, 143)
-	if rest, err := io.ReadAll(read); err != nil || !strings.Contains(string(rest), "left the queue") || strings.Count(string(rest), "\n") != 1 {
-		t.Errorf("then %q, %v", rest, err)
-	}
-	if s := e.state(t, "x"); len(s.Waiting) != 0 {
-		t.Errorf("%d wait", len(s.Waiting))
 	}
 }
 
