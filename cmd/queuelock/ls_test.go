@@ -11,14 +11,12 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -136,26 +134,6 @@ func TestLsCost(t *testing.T) {
 	}
 	if got := (&opened{}).cost(5); !strings.Contains(got, "not known") {
 		t.Error(got)
-	}
-}
-
-// TestLsMany checks that ls prints every queue of a large table once.
-func TestLsMany(t *testing.T) {
-	e := newEngine(t)
-	const total = 500
-	for i := 0; i < total; i += 25 {
-		var puts []types.WriteRequest
-		for j := range 25 {
-			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: map[string]types.AttributeValue{
-				"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("e%04d", i+j)}, "sk": &types.AttributeValueMemberS{Value: "lock/" + ticket.Number{}.Padded()},
-				"ticketNumber": &types.AttributeValueMemberN{Value: "7"},
-			}}})
-		}
-		locktest.Must(e.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"queuelock": puts}}))
-	}
-	o := invoke(t, "ls", "--max-rcu", "200")
-	if lines := strings.Split(o.stdout, "\n"); o.code != 0 || len(lines) != total+2 || !strings.HasPrefix(lines[total], "e0499 ") {
-		t.Errorf("%d lines, %+v", len(lines), o.stderr)
 	}
 }
 

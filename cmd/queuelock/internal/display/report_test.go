@@ -124,27 +124,58 @@ func TestTable(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
 		options    Options
+		shared     bool
 	}{
 		{"Table", `q: 1 served, 1 waiting; held for about 20ms each
 
         TICKET   OWNER  FOR  LEASE LEFT
 served  …789010  a      <1s  <1s of 1m0s
 1       …789012  b      2s   over
-`, Options{Name: "q"}},
+`, Options{Name: "q"}, false},
+		{"Shared", `q: 1 served, 1 waiting; held for about 20ms each
+
+        TICKET   OWNER  MODE       FOR  LEASE LEFT
+served  …789010  a      shared     <1s  <1s of 1m0s
+1       …789012  b      exclusive  2s   over
+`, Options{Name: "q"}, true},
 		{"Wide", `q: 1 served, 1 waiting; held for about 20ms each
 
         TICKET        OWNER  MODE       FOR  LEASE LEFT   BEAT  SINCE                 ID
 served  123456789010  a      exclusive  <1s  <1s of 1m0s  2     2026-03-01T11:59:59Z  h
 1       123456789012  b      exclusive  2s   over         0     2026-03-01T11:59:58Z  w
-`, Options{Name: "q", Wide: true}},
+`, Options{Name: "q", Wide: true}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			state.Serving[0].Shared = test.shared
 			var out strings.Builder
 			locktest.OK(t, Table(&out, state, test.options))
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestKinds checks what the headline says of the kind of a queue that is held, and of one that is idle.
+func TestKinds(t *testing.T) {
+	for _, test := range []struct {
+		permits    int
+		scope      ticket.Scope
+		held, idle string
+	}{
+		{0, ticket.ScopeQueue, "1 served", "idle"},
+		{3, ticket.ScopeQueue, "semaphore, 1 of 3 served", "semaphore of 3, idle"},
+		{0, ticket.ScopeTable, "scope table, 1 served", "scope table, idle"},
+		{3, ticket.ScopeEntity, "semaphore, scope entity, 1 of 3 served", "semaphore of 3, scope entity, idle"},
+	} {
+		s := &queue.State{Issued: ticket.FromUint64(1), Permits: test.permits, Scope: test.scope}
+		if got, want := Headline(s, ""), test.idle+"; the last ticket was 1"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		s.Serving = []queue.Holder{{Ticket: s.Issued, Remaining: time.Second}}
+		if got, want := Headline(s, ""), test.held+", 0 waiting"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 
