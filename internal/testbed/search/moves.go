@@ -28,7 +28,7 @@ const (
 	updates     // it calls UpdateAndRelease
 	numbers     // it takes a number for several queues
 	saves       // its handle is saved
-	leaves      // it deletes the row of the handle that it has; a copy of the request may be late if j is 1
+	quits       // it deletes the row of the handle that it has; a copy of the request may be late if j is 1
 	again       // another lock sends its transaction again
 	ceases      // it sends it no more
 	forgets     // DynamoDB forgets the token of its transaction
@@ -102,8 +102,8 @@ func (s *search) comes(w *world, i int, add adder) {
 	room := c.With != nil || n.crowd()+max(c.Block, 1) <= c.width()
 	something := (!c.Resumes || s.resumedBy(w, i) != (handle{})) && (!c.Given || w.common[i] > 0)
 	place := c.Leaves && n.known == (handle{}) && w.nodes[c.From].known != (handle{})
-	add(place, leaves, i, 0)
-	add(place && w.may(Late), leaves, i, 1)
+	add(place, quits, i, 0)
+	add(place && w.may(Late), quits, i, 1)
 	add(c.Given && w.common[i] == 0 && n.came == 0, numbers, i, 0)
 	add(int(n.came) < s.callersOf(i) && something && room, wants, i, int(n.came))
 }
@@ -295,7 +295,7 @@ func (s *search) follow(old *world, v move) (w world, ok bool) {
 	case saves:
 		w.nodes[i].callers[j].saves = false
 		s.step(&w, i, event{kind: evSaved, caller: v.j})
-	case leaves:
+	case quits:
 		s.leave(&w, i, j == 1)
 	case dies:
 		s.die(&w, i)

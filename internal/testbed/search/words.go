@@ -56,7 +56,7 @@ var usesOf = map[member.Use]story.Step{
 // words are those for the other moves.
 var words = map[moveKind]story.Step{
 	wants: story.Wants, releases: story.Releases, gives: story.GivesUp, stops: story.StopsTrying, readsOf: story.ReadsX,
-	updates: story.Updates, numbers: story.Numbers, saves: story.Saves, leaves: story.Leaves, again: story.SendsAgain, ceases: story.SendsNoMore, forgets: story.Forgotten, looksSlowly: story.LooksSlowly, rings: story.Rings, dies: story.Crashes,
+	updates: story.Updates, numbers: story.Numbers, saves: story.Saves, quits: story.Leaves, again: story.SendsAgain, ceases: story.SendsNoMore, forgets: story.Forgotten, looksSlowly: story.LooksSlowly, rings: story.Rings, dies: story.Crashes,
 	sleeps: story.Sleeps, showsRecord: story.RecordShows, showsX: story.XShows, evicts: story.Evicts, asks: story.Asks,
 	erases: story.Erased, declines: story.Declines, delivers: story.Arrives, slows: story.ArrivesSlowly, drops: story.Lost,
 	mutes: story.Mute, fails: story.Throttled, delays: story.Late, copies: story.Copied,
