@@ -256,7 +256,9 @@ func (f *File) Keep(position uint64) error {
 	batch, upTo := f.pending, f.appended
 	f.pending = nil
 	f.mu.Unlock()
-	err := f.db.Update(func(tx *bbolt.Tx) error { return write(tx, batch) })
+	err := guard(f.path, func() error {
+		return f.db.Update(func(tx *bbolt.Tx) error { return write(tx, batch) })
+	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil {
