@@ -57,7 +57,7 @@ func (h Handle) named() queue.Handle {
 // Resume continues where a process that has ended left off: it returns the lock of the handle with its ticket
 // if it is still in the record, or waits on in its place. That process must have ended. If it still runs, its
 // protected writes are refused at once, and its next heartbeat reports the loss. One of several Resumes
-// succeeds and makes the handle invalid: save the new lock's.
+// succeeds and makes the handle invalid: save the new lock's. The client needs the Scope of that process.
 //
 // Options are those of Acquire, without FailClosed. The handle has Shared and Permits. The data stays unless
 // WithData is given, and the lock delay unless a longer one is. Returns Acquire's errors, and [ErrGone] if the

@@ -100,9 +100,7 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 	if err := f.contact(cmd, client, wait, signals); err != nil {
 		return nil, err
 	}
-	if limit, limited := wait.Limit(); limited {
-		wait = waitpolicy.For(max(0, limit-time.Since(begun)))
-	}
+	wait = remaining(wait, begun)
 	t, err := f.enter(cmd, client, wait, style, signals, p.options)
 	if err == nil {
 		if style == progress.JSON {
@@ -136,6 +134,14 @@ func (f *lockFlags) acquire(cmd *cobra.Command, client *queuelock.Client, p plan
 		return nil, &exitError{code: code}
 	}
 	return nil, &exitError{code, text(err)}
+}
+
+// remaining is what is left of a wait that has begun.
+func remaining(wait waitpolicy.Wait, begun time.Time) waitpolicy.Wait {
+	if limit, limited := wait.Limit(); limited {
+		return waitpolicy.For(max(0, limit-time.Since(begun)))
+	}
+	return wait
 }
 
 // enter waits in the queues, or for a signal.

@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/keeper"
-	"github.com/queuelock/queuelock/queue"
 )
 
 // checkLimit bounds a check: a keeper that runs answers at once.
@@ -44,19 +41,10 @@ Exit codes:
 			return &exitError{exitLost, lossOf(outcome)}
 		}
 		return nil
-	}, func(ctx context.Context, client *queuelock.Client, h queuelock.Handle) error {
-		s, err := client.Viewer().Inspect(ctx, h.Key)
-		held := err == nil && slices.ContainsFunc(s.Serving, func(o queue.Holder) bool {
-			return strings.HasPrefix(o.ID, h.ID+"-") && !o.Closed && !o.Expired()
-		})
-		switch {
-		case err != nil:
-			return err
-		case !h.Held:
+	}, func(ctx context.Context, client *queuelock.Client, h savedHandle) error {
+		if !h.Held {
 			return usagef("the handle is of a place: see 'queuelock status'")
-		case !held:
-			return queuelock.ErrGone
 		}
-		return nil
+		return runs(ctx, client, h)
 	})
 }

@@ -64,7 +64,10 @@ func (f *keepFlags) keep(cmd *cobra.Command) error {
 	}
 	if err != nil {
 		k.Discard()
-		return refuse(err)
+		if err = refuse(err); f.quit != nil && !<-known {
+			return errors.Join(err, f.giveUp(cmd))
+		}
+		return err
 	}
 	if err := answers.Encode(keeperAnswer{Handle: f.handle, Env: settingsOf(env)}); err != nil || !<-known {
 		k.Discard()

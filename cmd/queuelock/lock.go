@@ -62,6 +62,7 @@ func (f *keepFlags) addFlags(cmd *cobra.Command) {
 	addSignal(cmd.Flags(), &f.onLost, &f.lost, "on-lost", "the `SIGNAL` for that process once the lock is lost, such as TERM")
 	cmd.Flags().BoolVar(&f.noKeeper, "no-keeper", false, "leave no process: renew, check and unlock work on any host, until --ttl is over")
 	cmd.Flags().StringVar(&f.resume, "resume", "", "go on in the place of a `HANDLE` that --keep has printed")
+	needs(cmd.Flags(), "resume", "give the handle that --keep has printed", func() bool { return f.resume != "" })
 	cmd.Flags().BoolVar(&f.env, "env", false, "print QUEUELOCK_HANDLE and the variables of run, unquoted, for a file of CI")
 	cmd.Flags().BoolVar(&f.export, "export", false, "the same for a shell: eval \"$(queuelock lock x --export)\"")
 	f.lockFlags.addFlags(cmd)
@@ -129,6 +130,7 @@ func (f *keepFlags) lock(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if a.Handle == "" {
+			_, _ = io.WriteString(k.control, kept) // the handle of the place, if there is one
 			return a.failure()
 		}
 		if err := f.print(direct(cmd.OutOrStdout()), "QUEUELOCK_HANDLE", a.Handle, a.Env); err != nil {

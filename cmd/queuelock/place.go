@@ -32,8 +32,9 @@ type placeFlags struct {
 	ticket string        // the path of a file with its handle; empty: none
 	resume string        // a handle; empty: none
 
-	place *queuelock.Handle // what the command goes on with; nil: it takes a new place
-	kept  string            // the handle of what it has left, unless that is in a file
+	place *queuelock.Handle           // what the command goes on with; nil: it takes a new place
+	kept  string                      // the handle of what it has left, unless that is in a file
+	quit  func(context.Context) error // gives that up
 }
 
 func (f *placeFlags) addFlags(cmd *cobra.Command) {
@@ -43,9 +44,9 @@ func (f *placeFlags) addFlags(cmd *cobra.Command) {
 	needs(flags, "ticket", "name a file", func() bool { return f.ticket != "" })
 }
 
-// check refuses what cannot be combined, and reads the handle. It makes no request.
-func (f *lockFlags) checkPlace(cmd *cobra.Command, wait waitpolicy.Wait) (err error) {
-	given, text, from := f.keep > 0 || f.ticket != "" || f.resume != "", f.resume, "--resume"
+// checkPlace refuses what cannot be combined, and reads the handle of --resume. It makes no request.
+func (f *lockFlags) checkPlace(cmd *cobra.Command, wait waitpolicy.Wait) error {
+	given := f.keep > 0 || f.ticket != "" || f.resume != ""
 	switch tries, _ := wait.Tries(); {
 	case !given:
 		return nil
@@ -60,29 +61,64 @@ func (f *lockFlags) checkPlace(cmd *cobra.Command, wait waitpolicy.Wait) (err er
 	case len(f.keys) > 1 || f.failClosed:
 		return usagef("--keep excludes --all and --fail-closed: use one of them")
 	}
-	if f.ticket != "" {
-		from = "--ticket " + f.ticket
-		content, err := os.ReadFile(f.ticket)
-		if text = strings.TrimSpace(string(content)); text == "" && (err == nil || errors.Is(err, fs.ErrNotExist)) {
-			return nil // it takes its place
-		}
-		if err != nil {
-			return failed(exitFailed, "--ticket: %w", err)
-		}
+	return f.goOn("--resume", f.resume)
+}
+
+// openTicket reads the handle in the file of --ticket, and lets no other process use that file until free is called.
+func (f *lockFlags) openTicket() (free func(), err error) {
+	if f.ticket == "" {
+		return func() {}, nil
 	}
-	if text == "" {
+	if free, err = reserve(f.ticket); err != nil {
+		return nil, err
+	}
+	content, err := os.ReadFile(f.ticket)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = usagef("--ticket: %w", err)
+	} else {
+		err = f.goOn("--ticket "+f.ticket, string(content))
+	}
+	if err != nil {
+		free()
+	}
+	return free, err
+}
+
+// goOn takes the place of a handle. Without one it takes a new place.
+func (f *lockFlags) goOn(from, text string) (err error) {
+	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
-	f.place, err = f.handleOf(text)
-	if err != nil {
+	if f.place, err = f.handleOf(text); err != nil {
 		return usagef("%s: %w", clip(from, 60), err)
 	}
 	return nil
 }
 
+// reserve lets no other process use a file of --ticket until free is called. Two at the same time would take the place, or the
+// lock, from each other. The file beside it is locked, as the file is replaced.
+func reserve(path string) (free func(), err error) {
+	beside := path + ".lock"
+	for {
+		file, err := os.OpenFile(beside, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, usagef("--ticket: %w", err)
+		}
+		if !lockFile(file) {
+			file.Close()
+			return nil, failed(exitNotAcquired, "--ticket %s: another process waits with this file, or is in its turn: wait until it has ended, or name another file", clip(path, 60))
+		}
+		locked, err := file.Stat()
+		if now, nowErr := os.Stat(beside); err == nil && nowErr == nil && os.SameFile(locked, now) {
+			return func() { _, _ = os.Remove(beside), file.Close() }, nil
+		}
+		file.Close() // its last user has removed it meanwhile: once more
+	}
+}
+
 // handleOf reads a handle, and checks that it is of a place in the queue of the command.
 func (f *lockFlags) handleOf(text string) (*queuelock.Handle, error) {
-	h, table, err := parseHandle(text)
+	h, err := parseHandle(text)
 	key := f.keys[0]
 	if key.Reason == "" {
 		key.Reason = queuelock.DefaultReason
@@ -90,51 +126,56 @@ func (f *lockFlags) handleOf(text string) (*queuelock.Handle, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case table != f.table:
-		return nil, fmt.Errorf("it is of the table %s: add --table %s", clip(table, 40), quoted(clip(table, 40)))
+	case h.Table != f.table:
+		return nil, fmt.Errorf("it is of the table %s: add --table %s", clip(h.Table, 40), quoted(clip(h.Table, 40)))
 	case h.Key != key:
 		return nil, fmt.Errorf("it is of %s, and not of %s", brief(h.Key), brief(key))
 	case h.Held:
 		return nil, fmt.Errorf("it is of a lock that is held, and not of a place: see 'queuelock status'")
-	case h.Shared != f.shared || h.Permits != f.permits:
-		return nil, errors.New("it was taken with other values of --shared or --permits: give the same")
+	case h.Shared != f.shared || h.Permits != f.permits || scopes[h.Scope] != scopes[f.scope]:
+		return nil, errors.New("it was taken with other values of --shared, --permits or --scope: give the same")
 	}
-	return &h, nil
+	return &h.Handle, nil
 }
 
 // handlePrefix begins a handle as text, so that another text is not taken for one.
 const handlePrefix = "ql1."
 
-// handleText is a handle, with its table, as one word.
-func handleText(table string, h queuelock.Handle) string {
-	text, err := json.Marshal(struct {
-		Table string `json:"table"`
-		queuelock.Handle
-	}{table, h})
+// savedHandle is a handle with what a client needs for it.
+type savedHandle struct {
+	Table string `json:"table"`
+	Scope string `json:"scope,omitempty"`
+	queuelock.Handle
+}
+
+// text is the handle as one word.
+func (h savedHandle) text() string {
+	text, err := json.Marshal(h)
 	if err != nil {
 		return "" // never: text and numbers have no such error
 	}
 	return handlePrefix + base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseHandle reads what handleText has written.
-func parseHandle(text string) (h queuelock.Handle, table string, err error) {
+// parseHandle reads such a word.
+func parseHandle(text string) (h savedHandle, err error) {
 	word, ok := strings.CutPrefix(strings.TrimSpace(text), handlePrefix)
 	if !ok {
-		return h, "", errors.New("it has no handle of queuelock: give what 'queuelock lock --keep' has printed")
-	}
-	var read struct {
-		Table string `json:"table"`
-		queuelock.Handle
+		return h, errors.New("it has no handle of queuelock: give what 'queuelock lock --keep' has printed")
 	}
 	content, err := base64.RawURLEncoding.DecodeString(word)
 	if err == nil {
-		err = json.Unmarshal(content, &read)
+		err = json.Unmarshal(content, &h)
 	}
-	if err != nil || read.ID == "" || read.Ticket.IsZero() || read.Table == "" || read.Key.Entity == "" {
-		return h, "", errors.New("its handle is damaged or cut: give all of it")
+	if err != nil || h.ID == "" || h.Ticket.IsZero() || h.Table == "" || h.Key.Entity == "" {
+		return savedHandle{}, errors.New("its handle is damaged or cut: give all of it")
 	}
-	return read.Handle, read.Table, nil
+	return h, nil
+}
+
+// textOf is a handle of the command as one word.
+func (f *lockFlags) textOf(h queuelock.Handle) string {
+	return savedHandle{f.table, f.scope, h}.text()
 }
 
 // save keeps the handle for the next call. A process that is killed meanwhile leaves the one before, or this one.
@@ -146,7 +187,7 @@ func (f *lockFlags) save(h queuelock.Handle) error {
 	if err != nil {
 		return err
 	}
-	_, err = temporary.WriteString(handleText(f.table, h) + "\n")
+	_, err = temporary.WriteString(f.textOf(h) + "\n")
 	if err = errors.Join(err, temporary.Close()); err == nil {
 		err = os.Rename(temporary.Name(), f.ticket)
 	}
@@ -165,6 +206,7 @@ func (f *lockFlags) forget() {
 
 // takePlace acquires the lock of a place that outlives the command. stopped says that a signal has ended the wait.
 func (f *lockFlags) takePlace(ctx context.Context, client *queuelock.Client, wait waitpolicy.Wait, options []queuelock.AcquireOption) (lock *queuelock.Lock, err error) {
+	begun := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if f.keep > 0 {
@@ -181,7 +223,7 @@ func (f *lockFlags) takePlace(ctx context.Context, client *queuelock.Client, wai
 		lock, err = client.Resume(ctx, *f.place, wait, options...)
 	}
 	if f.place == nil || errors.Is(err, queuelock.ErrGone) && f.ticket != "" { // it was passed: the call begins again
-		lock, err = client.Acquire(ctx, f.keys[0], wait, append(options, f.limit()...)...)
+		lock, err = client.Acquire(ctx, f.keys[0], remaining(wait, begun), append(options, f.limit()...)...)
 	}
 	e, _ := errors.AsType[*queuelock.NotAcquiredError](err)
 	switch unsaved, _ := errors.AsType[*exitError](context.Cause(ctx)); {
@@ -196,7 +238,8 @@ func (f *lockFlags) takePlace(ctx context.Context, client *queuelock.Client, wai
 			return nil, unsaved
 		}
 	case f.ticket == "":
-		f.kept = handleText(f.table, *e.Handle)
+		f.kept = f.textOf(*e.Handle)
+		f.quit = func(ctx context.Context) error { return client.Leave(ctx, *e.Handle) }
 	default:
 		if saving := f.save(*e.Handle); saving != nil {
 			return nil, failed(exitFailed, "the file of --ticket cannot be written: %w", saving)
@@ -231,7 +274,7 @@ func (f *lockFlags) keptLine(e *queuelock.NotAcquiredError) error {
 // keptOutcome adds what programs read of a place that is kept.
 func (f *lockFlags) keptOutcome(o *progress.Outcome, e *queuelock.NotAcquiredError) {
 	o.Event, o.Why, o.Message = "kept", nil, f.keptLine(e).Error()
-	o.Place = &progress.Place{Position: e.Position, Handle: handleText(f.table, *e.Handle), Next: f.next()}
+	o.Place = &progress.Place{Position: e.Position, Handle: f.textOf(*e.Handle), Next: f.next()}
 	o.Tickets = append(o.Tickets, e.Handle.Ticket.String())
 	if !e.KeptUntil.IsZero() {
 		o.Place.Until = new(e.KeptUntil.UTC())

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
@@ -24,7 +23,12 @@ func TestTicket(t *testing.T) {
 	slice := func() outcome {
 		return e.execute(t, "run", "x", "--wait", "1", "--keep", "10m", "--ticket", file, "--", "echo", "turn")
 	}
-	slice().ends(t, exitKept, "place 1 of", "is kept until", "repeat the command")
+	var o outcome
+	until(t, "a look shows its position", func() bool { // the wait may end as one is under way
+		o = slice()
+		return strings.Contains(o.stderr, "place 1 of")
+	})
+	o.ends(t, exitKept, "is kept until", "repeat the command")
 	first := e.state(t, "x").Waiting[0]
 	if first.KeptSince.IsZero() || first.Remaining < 5*time.Minute {
 		t.Errorf("%+v", first)
@@ -32,7 +36,7 @@ func TestTicket(t *testing.T) {
 	e.execute(t, "status", "x").shows(t, 0, first.Ticket.Short()+" keeps its place until", "no process waits in it")
 	e.execute(t, "status", "x", "-o", "json").shows(t, 0, `"kept_since":"2`)
 	e.execute(t, "ls").shows(t, 0, "(1 kept)")
-	slice().ends(t, exitKept, "place 1 of")
+	slice().ends(t, exitKept)
 	if again := e.state(t, "x").Waiting; len(again) != 1 || again[0].Ticket != first.Ticket {
 		t.Errorf("%+v", again)
 	}
@@ -54,14 +58,86 @@ func TestTicketIsGone(t *testing.T) {
 	run := []string{"run", "x", "--wait", "1", "--keep", "15s", "--ticket", file, "--", "echo", "turn"}
 	e.execute(t, run...).ends(t, exitKept)
 	text := string(locktest.Must(os.ReadFile(file)))
-	locktest.OK(t, e.client(t).Leave(t.Context(), first(parseHandle(text))))
+	locktest.OK(t, e.client(t).Leave(t.Context(), first(parseHandle(text)).Handle))
 	locktest.OK(t, held.Release(t.Context()))
 	locktest.OK(t, e.occupied(t, "x").Release(t.Context())) // passes it
 	e.execute(t, "lock", "x", "--wait", "1", "--resume", strings.TrimSpace(text)).ends(t, exitNotAcquired, "the place of --resume has ended")
 	e.execute(t, run...).prints(t, 0, "turn\n")
 }
 
-func first(h queuelock.Handle, _ string, _ error) queuelock.Handle { return h }
+func first(h savedHandle, _ error) savedHandle { return h }
+
+// TestTicketInUse refuses a second process with the file of one that waits, or is in its turn: they would take the place, and
+// the lock with its ticket, from each other.
+func TestTicketInUse(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	held := e.occupied(t, "x")
+	file := filepath.Join(t.TempDir(), "x.ticket")
+	slice := func(command ...string) []string {
+		return append([]string{"run", "x", "--wait", "60", "--keep", "10m", "--ticket", file, "--"}, command...)
+	}
+	refused := func() {
+		t.Helper()
+		e.execute(t, slice("echo", "second")...).ends(t, exitNotAcquired, "another process waits with this file, or is in its turn")
+	}
+	run := e.program(t, slice("cat")...)
+	read, write := pipe(t)
+	run.Stdin = read
+	locktest.OK(t, run.Start())
+	until(t, "it waits", func() bool { return len(e.state(t, "x").Waiting) == 1 })
+	ticket := e.state(t, "x").Waiting[0].Ticket
+	refused()
+	e.execute(t, "unlock", "--ticket", file).ends(t, exitNotAcquired, "another process")
+	locktest.OK(t, held.Release(t.Context()))
+	until(t, "its turn begins", func() bool { s := e.state(t, "x").Serving; return len(s) == 1 && s[0].Ticket == ticket })
+	refused()
+	write.Close()
+	locktest.OK(t, run.Wait())
+	e.execute(t, slice("echo", "third")...).prints(t, 0, "third\n")
+	if left := locktest.Must(filepath.Glob(file + "*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestScopeOfHandle renews, checks and ends what was taken with any --scope: the handle names it.
+func TestScopeOfHandle(t *testing.T) {
+	t.Parallel()
+	for scope := range scopes {
+		e := newServer(t)
+		o := e.execute(t, "lock", "x", "--no-keeper", "--ttl", "10m", "--scope", scope)
+		handle := strings.TrimSpace(o.stdout)
+		e.execute(t, "check", handle).prints(t, 0, "")
+		handle = strings.TrimSpace(e.execute(t, "renew", handle).stdout)
+		file := filepath.Join(t.TempDir(), "x.ticket")
+		e.execute(t, "run", "x", "--scope", scope, "--wait", "1", "--keep", "1h", "--ticket", file, "--", "true").ends(t, exitKept)
+		if scope != "queue" {
+			e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--", "true").ends(t, exitUsage, "other values of", "--scope")
+		}
+		e.execute(t, "unlock", "--ticket", file).prints(t, 0, "")
+		e.execute(t, "unlock", handle).prints(t, 0, "")
+		e.mustBeIdle(t, "x")
+	}
+}
+
+// TestUnprintedPlace leaves a place of which no one hears the handle.
+func TestUnprintedPlace(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{nil, {"--no-keeper", "--ttl", "10m"}} {
+		e := newServer(t)
+		e.keepers(t)
+		e.occupied(t, "x")
+		cmd := e.program(t, append([]string{"lock", "x", "--wait", "1", "--keep", "24h"}, flags...)...)
+		read, write := pipe(t)
+		read.Close()
+		cmd.Stdout = write
+		locktest.OK(t, cmd.Start())
+		if code := codeAfter(t, cmd); code == exitKept || code == 0 { // the pipe may have ended it
+			t.Errorf("%q: exit code %d", flags, code)
+		}
+		until(t, "the place is left", func() bool { return len(e.state(t, "x").Waiting) == 0 })
+	}
+}
 
 // TestUnlockPlace leaves a place, by its handle or its file, so that the others do not wait for it.
 func TestUnlockPlace(t *testing.T) {
@@ -92,7 +168,7 @@ func TestKeptForPrograms(t *testing.T) {
 	o.stderr, o.stdout = "", lines[len(lines)-1]
 	o.code -= exitKept
 	end := object[progress.Outcome](t, o)
-	if end.Event != "kept" || end.Place == nil || end.Place.Position != 1 || end.Place.Until == nil || !strings.HasPrefix(end.Place.Handle, handlePrefix) {
+	if end.Event != "kept" || end.Place == nil || end.Place.Position > 1 || end.Place.Until == nil || !strings.HasPrefix(end.Place.Handle, handlePrefix) {
 		t.Errorf("%+v", end)
 	}
 }
@@ -128,6 +204,7 @@ func TestWrongPlace(t *testing.T) {
 		{keep("--ticket", other), "no handle of queuelock"},
 		{[]string{"lock", "x", "--wait", "1", "--resume", handle[:len(handle)/2]}, "damaged or cut"},
 		{[]string{"lock", "x", "--wait", "1", "--resume", "ql1."}, "damaged or cut"},
+		{[]string{"lock", "x", "--wait", "1", "--resume", ""}, "give the handle that --keep has printed"},
 		{[]string{"unlock", handle[:30]}, "damaged or cut"},
 		{[]string{"unlock", "--ticket", file, handle}, "use one of them"},
 		{[]string{"unlock", handle, "--table", "another"}, "the handle is of the table"},
@@ -141,7 +218,7 @@ func TestWrongPlace(t *testing.T) {
 		t.Errorf("the handle has changed: %q", again)
 	}
 	e.execute(t, keep("--ticket", empty)...).ends(t, exitKept)
-	e.execute(t, keep("--ticket", filepath.Join(t.TempDir(), "missing", "x"))...).ends(t, exitFailed, "cannot be written")
+	e.execute(t, keep("--ticket", filepath.Join(t.TempDir(), "missing", "x"))...).ends(t, exitUsage, "no such file")
 	if s := e.state(t, "x"); len(s.Waiting) != 2 {
 		t.Errorf("a place that no caller knows is kept: %+v", s.Waiting)
 	}
@@ -156,11 +233,11 @@ func TestLockPlace(t *testing.T) {
 	o := e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m")
 	place := strings.TrimSpace(o.stdout)
 	o.stdout = ""
-	o.ends(t, exitKept, "place 1 of", "--resume")
+	o.ends(t, exitKept, "--resume")
 	o = e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m", "--resume", place, "--env")
 	again, named := strings.CutPrefix(strings.TrimSpace(o.stdout), "QUEUELOCK_PLACE=")
 	o.stdout = ""
-	o.ends(t, exitKept, "place 1 of")
+	o.ends(t, exitKept)
 	if !named {
 		t.Errorf("--env prints no variable: %q", again)
 	}
@@ -230,6 +307,12 @@ func TestNoKeeper(t *testing.T) {
 	e.execute(t, "check", again).prints(t, 0, "")
 	e.execute(t, "unlock", again).prints(t, 0, "")
 	e.execute(t, "unlock", again).ends(t, exitLost, "was released before")
+	e.mustBeIdle(t, "x")
+	over := take("lock", "x", "--no-keeper", "--ttl", "1s")
+	until(t, "its lease ends", func() bool { s := e.state(t, "x").Serving; return len(s) == 1 && s[0].Expired() })
+	for _, name := range []string{"check", "renew", "unlock"} {
+		e.execute(t, name, over).ends(t, exitLost, "its lease is over")
+	}
 	e.mustBeIdle(t, "x")
 	for _, test := range []struct {
 		args []string

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -34,14 +36,24 @@ func (f *keepFlags) withoutKeeper(cmd *cobra.Command, p plan) error {
 	defer func() { f.warn(cmd, closing()) }()
 	turn, err := f.acquire(cmd, client, p, signals)
 	if err != nil {
-		return errors.Join(f.printPlace(cmd, f.kept), err)
+		if unprinted := f.printPlace(cmd, f.kept); unprinted != nil {
+			return errors.Join(unprinted, f.giveUp(cmd))
+		}
+		return err
 	}
-	handle, others := handleText(f.table, turn.locks[0].Handle()), settingsOf(f.environment(turn, p.cfg.Owner))
+	handle, others := f.textOf(turn.locks[0].Handle()), settingsOf(f.environment(turn, p.cfg.Owner))
 	if err := f.print(direct(cmd.OutOrStdout()), "QUEUELOCK_HANDLE", handle, others); err != nil {
 		return failed(exitFailed, "the handle cannot be printed: %w", err) // and the lock is released
 	}
 	f.spared = true
 	return nil
+}
+
+// giveUp leaves a place of which no one has the handle.
+func (f *lockFlags) giveUp(cmd *cobra.Command) error {
+	ctx, cancel := f.ending(cmd)
+	defer cancel()
+	return f.quit(ctx)
 }
 
 // handleFlags are those of a command for the lock of a handle, which a keeper of this host has, or a table.
@@ -60,11 +72,6 @@ func (f *handleFlags) arguments(cmd *cobra.Command, args []string) error {
 	case f.ticket != "" && len(args) > 0:
 		return usagef("--ticket and HANDLE: use one of them")
 	case f.ticket != "":
-		content, err := os.ReadFile(f.ticket)
-		if err != nil {
-			return failed(exitFailed, "--ticket: %w", err)
-		}
-		f.handle = string(content)
 		return nil
 	case len(args) > 0 && args[0] == "":
 		return usagef("HANDLE is empty: give what 'queuelock lock' has printed")
@@ -78,22 +85,28 @@ func (f *handleFlags) arguments(cmd *cobra.Command, args []string) error {
 
 // command lets a command do something with a handle: by its keeper, or at its table.
 func (f *handleFlags) command(
-	cmd *cobra.Command, byKeeper func(ctx context.Context, handle string) error, atTable func(context.Context, *queuelock.Client, queuelock.Handle) error,
+	cmd *cobra.Command, byKeeper func(ctx context.Context, handle string) error, atTable func(context.Context, *queuelock.Client, savedHandle) error,
 ) *cobra.Command {
 	f.settings.addFlags(cmd)
 	cmd.Args, cmd.ValidArgsFunction = f.arguments, offerFiles
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if f.ticket == "" && !strings.HasPrefix(f.handle, handlePrefix) {
+		if f.ticket != "" {
+			free, err := f.readTicket()
+			if err != nil {
+				return err
+			}
+			defer free()
+		} else if !strings.HasPrefix(f.handle, handlePrefix) {
 			return byKeeper(cmd.Context(), f.handle)
 		}
-		h, table, err := parseHandle(f.handle)
+		h, err := parseHandle(f.handle)
 		switch {
 		case err != nil:
 			return usagef("%w", err)
-		case cmd.Flags().Changed("table") && f.table != table:
-			return usagef("--table %s: the handle is of the table %s", clip(f.table, 40), clip(table, 40))
+		case cmd.Flags().Changed("table") && f.table != h.Table:
+			return usagef("--table %s: the handle is of the table %s", clip(f.table, 40), clip(h.Table, 40))
 		}
-		f.table = table
+		f.table, f.cfg.Scope = h.Table, scopes[h.Scope]
 		ctx, stop := signalContext(cmd.Context())
 		defer stop()
 		ctx, cancel := context.WithTimeout(ctx, unlockLimit)
@@ -120,6 +133,39 @@ func (f *handleFlags) command(
 	return cmd
 }
 
+// readTicket takes the handle from the file, which no other process uses until free is called.
+func (f *handleFlags) readTicket() (free func(), err error) {
+	content, err := os.ReadFile(f.ticket)
+	if err != nil {
+		return nil, failed(exitFailed, "--ticket: %w", err)
+	}
+	if free, err = reserve(f.ticket); err != nil {
+		return nil, err
+	}
+	if content, err = os.ReadFile(f.ticket); err != nil {
+		free()
+		return nil, failed(exitFailed, "--ticket: %w", err)
+	}
+	f.handle = string(content)
+	return free, nil
+}
+
+// runs looks whether the lease of a lock still runs, and returns ErrGone if it does not. Until another process takes the lock,
+// it could be renewed; but who comes later may have been served meanwhile as well.
+func runs(ctx context.Context, client *queuelock.Client, h savedHandle) error {
+	s, err := client.Viewer().Inspect(ctx, h.Key)
+	if err != nil {
+		return err
+	}
+	held := slices.ContainsFunc(s.Serving, func(o queue.Holder) bool {
+		return strings.HasPrefix(o.ID, h.ID+"-") && !o.Closed && !o.Expired()
+	})
+	if !held {
+		return queuelock.ErrGone
+	}
+	return nil
+}
+
 func newRenew() *cobra.Command {
 	var f handleFlags
 	cmd := &cobra.Command{
@@ -135,15 +181,19 @@ the lock. Without HANDLE it takes QUEUELOCK_HANDLE.`,
 	within(cmd.Flags(), &f.cfg.TTL, "ttl", "", 15*time.Minute, minTTL, maxTTL, "the lease: the lock is lost after it")
 	return f.command(cmd, func(context.Context, string) error {
 		return usagef("HANDLE: give what 'queuelock lock --no-keeper' has printed; a keeper renews its lock itself")
-	}, func(ctx context.Context, client *queuelock.Client, h queuelock.Handle) error {
+	}, func(ctx context.Context, client *queuelock.Client, h savedHandle) error {
 		if !h.Held {
 			return usagef("the handle is of a place: go on with it by 'queuelock lock --resume'")
 		}
-		lock, err := client.Resume(ctx, h, waitpolicy.NoWait, queuelock.NoHeartbeat())
+		if err := runs(ctx, client, h); err != nil {
+			return err
+		}
+		lock, err := client.Resume(ctx, h.Handle, waitpolicy.NoWait, queuelock.NoHeartbeat())
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(direct(cmd.OutOrStdout()), handleText(f.table, lock.Handle())); err != nil {
+		h.Handle = lock.Handle()
+		if _, err := fmt.Fprintln(direct(cmd.OutOrStdout()), h.text()); err != nil {
 			return failed(exitFailed, "the handle cannot be printed: %w", errors.Join(err, lock.Release(ctx)))
 		}
 		return nil

@@ -194,17 +194,24 @@ func hear(which ...os.Signal) (signals chan os.Signal, stop func()) {
 // dial returns a client for the plan. closing lets it leave what it has, unless that is spared, and ends the connection.
 func (f *lockFlags) dial(cmd *cobra.Command, p *plan) (client *queuelock.Client, closing func() error, err error) {
 	f.credentialsIn, f.notices = patienceOf(p.wait), cmd.ErrOrStderr()
+	free, err := f.openTicket()
+	if err != nil {
+		return nil, nil, err
+	}
 	db, err := f.connect(cmd.Context())
 	if err != nil {
+		free()
 		return nil, nil, err
 	}
 	silence := f.hang(&p.cfg)
 	if client, err = queuelock.New(db, f.table, p.cfg); err != nil {
 		silence()
 		db.close()
+		free()
 		return nil, nil, usagef("%w", err)
 	}
 	return client, func() error {
+		defer free()
 		defer db.close()
 		defer silence()
 		if f.spared {
@@ -227,7 +234,7 @@ func leave[T any](f *lockFlags, sig os.Signal, begun time.Time, left <-chan T, s
 		f.hurry = true
 	}
 	what := "left the queue of"
-	if f.ticket != "" {
+	if _, err := os.Stat(f.ticket); f.ticket != "" && err == nil {
 		what = "keeps its place in"
 	}
 	return signalled(sig.(syscall.Signal), "%v: %s %s after %v", sig, what, brief(f.keys[0]), time.Since(begun).Round(time.Millisecond))

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/windows"
 )
 
 func detach(process *exec.Cmd, reports *os.File) {
@@ -18,5 +20,11 @@ func inForeground(*os.File) bool { return true }
 
 // userSignals have the meaning that the command gives them: Windows has none.
 var userSignals []os.Signal
+
+// lockFile locks a file for this process alone, unless another one has it. The end of the process unlocks it.
+func lockFile(file *os.File) bool {
+	const now = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+	return windows.LockFileEx(windows.Handle(file.Fd()), now, 0, 1, 0, new(windows.Overlapped)) == nil
+}
 
 func shell(text string) []string { return []string{"cmd", "/C", text} }

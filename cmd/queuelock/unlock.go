@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,17 +35,22 @@ Exit codes:
   0    the lock was held until now, and is released; or nothing is left of the place
   1    no lock has this handle: it was unlocked before, or the handle is wrong
   64   wrong usage
+  75   a process uses the file of --ticket
   69   the lock could not be released: its lease ends it, or its keeper is stopped
   70   the lock was lost: it expired or was evicted, --max-hold was over, the process of
        --parent-pid has ended, or the keeper was killed`,
 	}
 	cmd.Flags().StringVar(&f.ticket, "ticket", "", "leave the place of that `FILE`, and remove it")
-	return f.command(cmd, unlock, func(ctx context.Context, client *queuelock.Client, h queuelock.Handle) error {
-		err := errors.Join(client.Leave(ctx, h), client.Close(ctx))
+	return f.command(cmd, unlock, func(ctx context.Context, client *queuelock.Client, h savedHandle) error {
+		var late error // the lock is released all the same
+		if h.Held {
+			late = runs(ctx, client, h)
+		}
+		err := errors.Join(client.Leave(ctx, h.Handle), client.Close(ctx))
 		if err == nil && f.ticket != "" {
 			err = os.Remove(f.ticket)
 		}
-		return err
+		return cmp.Or(err, late)
 	})
 }
 
