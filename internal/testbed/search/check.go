@@ -10,6 +10,7 @@ import (
 	"github.com/queuelock/queuelock/internal/machine"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 func (s *search) fail(format string, args ...any) {
@@ -82,6 +83,7 @@ func (s *search) recordChanged(w *world, m *msg, was int32) {
 		}
 		granted = h
 	}
+	s.constant(w, before, rec, name)
 	s.numbered(rec, name)
 	if s.mode(rec); granted != nil {
 		s.eachTurn(w, func(i, j int, c *caller) {
@@ -251,6 +253,18 @@ func (s *search) askedRight(m *msg, before *queue.Record, h *queue.Holder, name 
 		"asked: %s removes the mark of %s", name, h.ID)
 }
 
+// constant checks what no write changes, and what only rises.
+func (s *search) constant(w *world, before, rec *queue.Record, name string) {
+	s.never(before.Exists && (rec.Permits != before.Permits || rec.Scope != before.Scope),
+		"kind: %s makes the queue of %d permits and %v one of %d permits and %v", name, before.Permits, before.Scope, rec.Permits, rec.Scope)
+	s.never(rec.Scope != ticket.ScopeQueue && small(rec.TicketNumber) > w.number,
+		"tickets: %s issues ticket %s, and the counter is at %d", name, rec.TicketNumber, w.number)
+	for _, h := range rec.Holders {
+		old, _ := before.Mine(h.ID)
+		s.never(h.Lease.Beat < old.Lease.Beat, "back: %s sets the beat of %s back", name, h.ID)
+	}
+}
+
 // numbered checks that each holder of a semaphore has a number, and no other one has it.
 func (s *search) numbered(rec *queue.Record, name string) {
 	if rec.Permits == 0 {
@@ -416,6 +430,10 @@ func (s *search) rowChanged(w *world, m *msg, name string, was int32) {
 		}
 		s.keeps(w, i, small(row.Ticket), name != "CLEAN UP of a row" && i != int(m.node) && s.continues(int(m.node), i), name)
 		return
+	case name == "HEARTBEAT of a row":
+		k, _ := s.rowOf(w, small(row.Ticket))
+		s.never(s.items.rows[w.rows[k]].Until.Before(row.Until), "back: %s sets the end of the lease of %s back", name, row.ID)
+		return
 	case name != "SWEEP":
 		return
 	}
@@ -535,6 +553,9 @@ func (s *search) final(w *world) {
 		return
 	}
 	if (w.has(GiveUp) || s.Silent) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Keeps }) { // its lease ends it
+		return
+	}
+	if s.Record != nil { // which is that of another program
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

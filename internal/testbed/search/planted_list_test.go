@@ -763,7 +763,7 @@ var sourceMistakes = []sourceMistake{
 		},
 	},
 	{
-		name: "a late heartbeat shortens a place that is kept", world: "keeps, late", finds: "kept",
+		name: "a late heartbeat shortens a place that is kept", world: "keeps, late", finds: "back",
 		edits: []edit{
 			{"queue/rowwrites.go", `clause.Any(attrUntil.Absent(), attrUntil.AtMost(end)).As("not late")`, `attrUntil.Exists().As("not late")`},
 		},

@@ -245,6 +245,9 @@ func (s *search) kindOf(w *world, i, j int) int8 {
 	if s.Wide {
 		k.Scope, k.Common, k.Number = ticket.ScopeEntity, c.Common || c.Given, tickets[key.number]
 	}
+	if c.Scope != nil {
+		k.Scope = *c.Scope
+	}
 	if c.Resumes {
 		k.Resume = new(s.handleFrom(key.known))
 	}

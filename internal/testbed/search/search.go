@@ -79,7 +79,8 @@ func newSearch(w World, p Plant) *search {
 }
 
 func (s *search) start() world {
-	w := world{left: s.Faults}
+	w := world{rec: s.items.add(s.Record, false), left: s.Faults}
+	w.number = small(s.items.recs[w.rec].TicketNumber)
 	for i := range s.Clients {
 		m := member.New(s.configOf(i), s.queueOf())
 		w.nodes[i].m = s.members.add(&m)

@@ -4,24 +4,27 @@ import (
 	"bytes"
 	"unsafe"
 
+	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
 )
 
 // World is what is searched: a queue, its clients, and how often each fault may happen.
 type World struct {
 	Name, About string
 	Clients     []Client
-	Names       bool // a holder that has read the row with the next ticket may grant the lock by it
-	Retakes     bool // a release may take tickets for callers of the client that gather
-	Seeds       bool // the engine refuses a function within a function: a record that is missing is seeded by a second request
-	Wide        bool // a wider counter issues the tickets
-	Again       bool // what a request may have left that was given up is removed twice, the second time after all have arrived
-	Forgets     bool // TTL deletes a record that says so, long after the last request: the next one begins above its tickets
-	Silent      bool // the table has been silent for too long: a wait ends with its first failure
-	Any         bool // a copy may also come of a request that must be sent only once
-	Half        bool // a step of a clock is half a lease
-	More        bool // it has more than States
+	Names       bool        // a holder that has read the row with the next ticket may grant the lock by it
+	Retakes     bool        // a release may take tickets for callers of the client that gather
+	Seeds       bool        // the engine refuses a function within a function: a record that is missing is seeded by a second request
+	Wide        bool        // a wider counter issues the tickets
+	Again       bool        // what a request may have left that was given up is removed twice, the second time after all have arrived
+	Forgets     bool        // TTL deletes a record that says so, long after the last request: the next one begins above its tickets
+	Silent      bool        // the table has been silent for too long: a wait ends with its first failure
+	Any         bool        // a copy may also come of a request that must be sent only once
+	Half        bool        // a step of a clock is half a lease
+	More        bool        // it has more than States
+	Record      clause.Item // of another program, which is there from the start
 	Faults      Faults
 	MaxStates   int // more are not searched; zero: all
 }
@@ -34,29 +37,30 @@ type Client struct {
 	Mode       queue.Mode
 	NoWait     bool
 	FailClosed bool
-	Puts       bool    // no look or claim is sent before the row is in the table
-	Resumes    bool    // it continues what the last wait of client From has left, by its handle
-	From       int     // A, unless it is set
-	Leaves     bool    // it sends LEAVE before, and continues only a lock that was granted meanwhile
-	Keeps      bool    // it keeps its place for two leases if it gives up
-	Downgrades bool    // a caller may downgrade its lock
-	Sets       int     // how often it may call SetData
-	Updates    int     // UpdateAndRelease
-	Writes     int     // Transact
-	Both       bool    // it calls Transact while such a call is under way
-	Reads      bool    // it reads what the lock protects
-	Fences     int     // how often it sends a transaction of its own, with the condition of its lock
-	Most       int     // of waiters ahead; zero: no limit
-	Group      string  // a later waiter of the group supersedes it; empty: none does
-	Cancels    bool    // and it asks holders of the group to give way
-	Delays     bool    // its locks have a lock delay, which is as long as the lease
-	Once       bool    // it waits for a result, or computes one, which never grows old
-	AtLeast    bool    // they keep the queue closed for two leases after the grant
-	Common     bool    // one ticket is for several queues, and this is the first: a place with another ticket is a new call
-	Given      bool    // the same, and this is a later queue: the number was taken before
-	Saves      bool    // its handle is saved before its row is put
-	Joins      int     // how often it takes part in a transaction that another lock sends
-	With       *Client // callers of the process that come beside, and want something else
+	Puts       bool          // no look or claim is sent before the row is in the table
+	Resumes    bool          // it continues what the last wait of client From has left, by its handle
+	From       int           // A, unless it is set
+	Leaves     bool          // it sends LEAVE before, and continues only a lock that was granted meanwhile
+	Keeps      bool          // it keeps its place for two leases if it gives up
+	Downgrades bool          // a caller may downgrade its lock
+	Sets       int           // how often it may call SetData
+	Updates    int           // UpdateAndRelease
+	Writes     int           // Transact
+	Both       bool          // it calls Transact while such a call is under way
+	Reads      bool          // it reads what the lock protects
+	Fences     int           // how often it sends a transaction of its own, with the condition of its lock
+	Most       int           // of waiters ahead; zero: no limit
+	Group      string        // a later waiter of the group supersedes it; empty: none does
+	Cancels    bool          // and it asks holders of the group to give way
+	Delays     bool          // its locks have a lock delay, which is as long as the lease
+	Once       bool          // it waits for a result, or computes one, which never grows old
+	AtLeast    bool          // they keep the queue closed for two leases after the grant
+	Common     bool          // one ticket is for several queues, and this is the first: a place with another ticket is a new call
+	Given      bool          // the same, and this is a later queue: the number was taken before
+	Saves      bool          // its handle is saved before its row is put
+	Scope      *ticket.Scope // that its program asks for; nil: that of the others
+	Joins      int           // how often it takes part in a transaction that another lock sends
+	With       *Client       // callers of the process that come beside, and want something else
 }
 
 // Faults are how often each fault may happen.

@@ -1,6 +1,13 @@
 package search
 
-import "github.com/queuelock/queuelock/queue"
+import (
+	"maps"
+
+	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/queue"
+	"github.com/queuelock/queuelock/ticket"
+)
 
 // The clients of worlds.
 var (
@@ -38,6 +45,25 @@ var (
 	both    = Client{Turns: 1, Group: "g", Cancels: true, Mode: queue.Mode{Permits: 2}}
 )
 
+// What is in the record of another program: its scope, and a holder.
+var (
+	inScope = clause.Item{attr.Scope: clause.String("entity")}
+	held    = clause.Item{
+		attr.Holders:      clause.Map(clause.Item{"D1-0": clause.Map(clause.Item{attr.Beat: clause.Int(0), attr.TTL: clause.Int(1)})}),
+		attr.ServingAfter: clause.Int(0), attr.Granted: clause.Int(0),
+	}
+)
+
+// foreign is a record of another program, which has issued one ticket.
+func foreign(parts ...clause.Item) clause.Item {
+	rec := theQueue.RecordKey()
+	rec[attr.TicketNumber] = clause.Int(1)
+	for _, p := range parts {
+		maps.Copy(rec, p)
+	}
+	return rec
+}
+
 // Worlds are what "make spec" searches. The first of each kind are small.
 func Worlds() []World {
 	return []World{
@@ -69,6 +95,7 @@ func Worlds() []World {
 		{Name: "guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, one}, Faults: Faults{Guess: 2, Failed: 1}},
 		{Name: "heartbeats", More: true, About: "a late heartbeat", Half: true, Clients: []Client{one, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 2}},
 		{Name: "heartbeats of rows", More: true, About: "a late heartbeat of a row", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}},
+		{Name: "heartbeats of rows of two", More: true, About: "and nobody waits behind it", Half: true, Clients: []Client{one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}},
 		{Name: "rows, renewed", More: true, About: "a row is renewed, and its process sleeps for longer", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Ends: 3}},
 		{Name: "rows, copied", More: true, About: "a copy of a request for a row comes later", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Dup: 1, Ends: 2}},
 		{Name: "copied, ended", More: true, About: "a copy of a request that may be repeated comes later, and a lease ends", Clients: []Client{one, one, one}, Faults: Faults{Dup: 1, Ends: 1}},
@@ -95,6 +122,9 @@ func Worlds() []World {
 		{Name: "passes, gives up", About: "and a waiter leaves, or a request is lost", Clients: []Client{{Turns: 2, Beside: 2}}, Faults: Faults{GiveUp: 1, Lost: 1}},
 		{Name: "passes, late", More: true, About: "and a late request", Clients: []Client{{Turns: 3, Beside: 2}}, Faults: Faults{Late: 1}},
 		{Name: "passes, copied, any", More: true, About: "and a copy of any request comes later", Any: true, Clients: []Client{{Turns: 3, Beside: 2}}, Faults: Faults{Dup: 1}},
+		{Name: "passes, resumed", About: "and another process resumes a turn", Clients: []Client{{Turns: 2, Beside: 2}, resume}, Faults: Faults{Crash: 1}},
+		{Name: "passes, deleted", About: "and the record is deleted, and a copy of any request comes later", Any: true, Clients: []Client{{Turns: 2, Beside: 2}}, Faults: Faults{Delete: 1, Dup: 1}},
+		{Name: "passes, transaction", More: true, About: "and a transaction is refused, of which a copy is late", Any: true, Clients: []Client{{Turns: 1, Writes: 1, With: &Client{Turns: 1, Reads: true}}}, Faults: Faults{Decline: 2, Dup: 1}},
 		{Name: "readers", About: "a writer and two readers", Clients: []Client{one, reader, reader}},
 		{Name: "readers, crash", More: true, About: "and one crashes", Clients: []Client{one, reader, reader}, Faults: Faults{Crash: 1}},
 		{Name: "readers, lost", More: true, About: "and a request is lost", Clients: []Client{one, reader, reader}, Faults: Faults{Lost: 1}},
@@ -126,6 +156,18 @@ func Worlds() []World {
 		{Name: "several, gives up", About: "and a caller gives up, or a request is late", Wide: true, Clients: []Client{first, later}, Faults: Faults{GiveUp: 1, Late: 1}},
 		{Name: "several, ended", About: "and a lease ends", Wide: true, Clients: []Client{first, later}, Faults: Faults{Ends: 1}},
 		{Name: "several, no wait", About: "and one will not wait", Wide: true, Clients: []Client{first, {Turns: 1, Given: true, NoWait: true}}, Faults: Faults{Lost: 1}},
+		{Name: "wide, and not", About: "the scope of one is its queue", Wide: true, Clients: []Client{one, {Turns: 1, Scope: new(ticket.ScopeQueue)}}},
+		{Name: "wide, and wider", About: "the scope of one is the table", Wide: true, Clients: []Client{one, {Turns: 1, Scope: new(ticket.ScopeTable)}}},
+		{Name: "a lock and a semaphore", About: "one wants a permit of a lock, or a semaphore as a lock", Clients: []Client{one, permit}},
+		{Name: "a lock and a semaphore, wide", About: "the same with a wider counter", Wide: true, Clients: []Client{one, permit}},
+		{Name: "foreign holders", About: "the record of another program: its `holders` are no map", Record: foreign(clause.Item{attr.Holders: clause.String("of shares")}), Clients: []Client{one}},
+		{Name: "foreign granted", About: "its `granted` is above its counter", Record: foreign(clause.Item{attr.Granted: clause.Int(9)}), Clients: []Client{one}},
+		{Name: "foreign mode", About: "its `holdMode` is none", Record: foreign(clause.Item{attr.HoldMode: clause.String("by hand")}), Clients: []Client{one}},
+		{Name: "foreign, without a mode", About: "it has a holder, and no `holdMode`", Record: foreign(held), Clients: []Client{reader}},
+		{Name: "foreign holders, wide", About: "the record of another program: its `holders` are no map, with a scope", Wide: true, Record: foreign(inScope, clause.Item{attr.Holders: clause.String("of shares")}), Clients: []Client{one}},
+		{Name: "foreign granted, wide", About: "its `granted` is above its counter, with a scope", Wide: true, Record: foreign(inScope, clause.Item{attr.Granted: clause.Int(9)}), Clients: []Client{one}},
+		{Name: "foreign mode, wide", About: "its `holdMode` is none, with a scope", Wide: true, Record: foreign(inScope, clause.Item{attr.HoldMode: clause.String("by hand")}), Clients: []Client{one}},
+		{Name: "foreign, without a mode, wide", About: "it has a holder, and no `holdMode`, with a scope", Wide: true, Record: foreign(inScope, held), Clients: []Client{reader}},
 		{Name: "saves", About: "a handle is saved before the row is put", Clients: []Client{saver, one}, Faults: Faults{GiveUp: 1, Lost: 1}},
 		{Name: "saves, resumed", About: "and another process resumes the place", Clients: []Client{saver, resume, one}, Faults: Faults{Crash: 1}},
 		{Name: "keeps", About: "a caller gives up, and keeps its place", Clients: []Client{one, keeper, one}, Faults: Faults{GiveUp: 1}},
@@ -176,17 +218,20 @@ func Worlds() []World {
 		{Name: "no wait, throttled", More: true, About: "a request of a caller that will not wait is throttled", Names: true, Clients: []Client{one, one, quick}, Faults: Faults{GiveUp: 1, Failed: 1}},
 		{Name: "fail closed", More: true, About: "grants are confirmed", Clients: []Client{closed, closed}, Faults: Faults{Lost: 1, Ends: 1}},
 		{Name: "fail closed, late", More: true, About: "and a request is late", Clients: []Client{closed, one}, Faults: Faults{Late: 1, GiveUp: 1, Ends: 1}},
+		{Name: "fail closed, copied", About: "and a copy of a request that may be repeated comes after a heartbeat", Clients: []Client{closed}, Faults: Faults{Dup: 1, Beat: 1}},
 		{Name: "fail closed, copied, any", More: true, About: "and a copy of any request comes later", Any: true, Clients: []Client{closed, one}, Faults: Faults{Dup: 1, Ends: 1}},
 		{Name: "fail closed, copied twice, any", About: "two copies", Any: true, Clients: []Client{closed}, Faults: Faults{Dup: 2}},
 		{Name: "operator", More: true, About: "an operator evicts", Clients: []Client{two, one}, Faults: Faults{Evict: 1, Beat: 1}},
 		{Name: "operator, fail closed", More: true, About: "an operator evicts a holder that fails closed", Clients: []Client{closed, closed}, Faults: Faults{Evict: 1, Lost: 1}},
 		{Name: "operator, copied, any", More: true, About: "and a copy of any request comes later", Any: true, Clients: []Client{one, one}, Faults: Faults{Evict: 1, Dup: 1, Beat: 1}},
+		{Name: "fail closed, transaction, evicted", More: true, About: "the same beside a transaction", Clients: []Client{{Turns: 1, FailClosed: true, Writes: 1}}, Faults: Faults{Evict: 1, Lost: 1}},
 		{Name: "operator, fail closed, copied, any", More: true, About: "the same of a holder that fails closed", Any: true, Clients: []Client{closed, one}, Faults: Faults{Evict: 1, Dup: 1}},
 		{Name: "operator, lost", About: "an operator evicts beside a release whose answer is lost", Clients: []Client{one, one}, Faults: Faults{Evict: 1, Lost: 1}},
 		{Name: "resumed", About: "another process resumes the lock or the place of A", Clients: []Client{one, resume, one}},
 		{Name: "resumed, crash", About: "and a client crashes", Clients: []Client{one, resume, one}, Faults: Faults{Crash: 1}},
 		{Name: "resumed, lost", About: "and a request is lost or late", Clients: []Client{one, resume}, Faults: Faults{Lost: 1, Late: 1, Crash: 1}},
 		{Name: "resumed twice", More: true, About: "two processes resume it", Clients: []Client{one, resume, resume, one}, Faults: Faults{Crash: 1}},
+		{Name: "resumed, operator, copied, any", About: "and an operator evicts, and a copy of any request comes later", Any: true, Clients: []Client{one, resume}, Faults: Faults{Evict: 1, Dup: 1}},
 		{Name: "resumed, fail closed", About: "it fails closed, and is not resumed", Clients: []Client{closed, {Turns: 1, FailClosed: true, Resumes: true}}, Faults: Faults{Crash: 1, Ends: 1}},
 		{Name: "resumed, permits", More: true, About: "of a semaphore", Clients: []Client{permit, {Turns: 1, Resumes: true, Mode: permit.Mode}, permit, permit}, Faults: Faults{Crash: 1}},
 		{Name: "resumed, ended", More: true, About: "and a lease ends", Clients: []Client{one, resume, one}, Faults: Faults{Ends: 1}},
@@ -290,6 +335,7 @@ func Worlds() []World {
 		{Name: "cancels, permits", About: "the same of two holders", Clients: []Client{both, both, both}},
 		{Name: "deleted", About: "another program deletes the record", Clients: []Client{two, one}, Faults: Faults{Delete: 1}},
 		{Name: "deleted, late", About: "and a request is late", Clients: []Client{one, one}, Faults: Faults{Delete: 1, Late: 1}},
+		{Name: "deleted, operator", More: true, About: "and an operator evicts", Clients: []Client{two, one}, Faults: Faults{Delete: 1, Evict: 1}},
 		{Name: "blocks", More: true, About: "callers of a client wait with adjacent tickets", Clients: []Client{{Turns: 4, Block: 2}, two}},
 		{Name: "blocks of three", About: "three clients with blocks", Clients: []Client{trio, pair, one}},
 		{Name: "blocks, lost", About: "a request or its answer is lost", Clients: []Client{trio, one}, Faults: Faults{Lost: 1}},
@@ -307,6 +353,7 @@ func Worlds() []World {
 		{Name: "blocks, heartbeats", More: true, About: "heartbeats meet the change of turns, and one is late", Half: true, Clients: []Client{fencers, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 1}},
 		{Name: "blocks, operator", More: true, About: "an operator evicts", Clients: []Client{trio, one}, Faults: Faults{Evict: 1, Beat: 1}},
 		{Name: "blocks, deleted", About: "another program deletes the record", Clients: []Client{pair, pair}, Faults: Faults{Delete: 1}},
+		{Name: "blocks, deleted, copied, any", More: true, About: "and a copy of any request comes later", Any: true, Clients: []Client{{Turns: 4, Block: 2, Fences: 1}}, Faults: Faults{Delete: 1, Dup: 1}},
 		{Name: "blocks, seeds", About: "a record that is missing is seeded by a second request", Seeds: true, Clients: []Client{pair, one}, Faults: Faults{Lost: 1}},
 		{Name: "blocks, names", About: "releases name the row of the next waiter", Names: true, Clients: []Client{pair, pair, one}},
 		{Name: "blocks, names, gives up", About: "and callers give up", Names: true, Clients: []Client{pair, pair}, Faults: Faults{GiveUp: 2}},
@@ -324,6 +371,7 @@ func Worlds() []World {
 		{Name: "blocks, retakes, gives up", More: true, About: "and callers give up, and a request is lost or late", Retakes: true, Clients: []Client{{Turns: 3, Block: 2, Beside: 2}}, Faults: Faults{GiveUp: 2, Lost: 1, Late: 1}},
 		{Name: "blocks, retakes, suspended", More: true, About: "and a process sleeps, and an answer comes late", Retakes: true, Clients: []Client{{Turns: 3, Block: 2, Beside: 2}, one}, Faults: Faults{Ends: 1, Slow: 1}},
 		{Name: "blocks, retakes, operator", About: "and an operator evicts beside a copy of any request", Any: true, Retakes: true, Clients: []Client{{Turns: 3, Block: 2, Beside: 2}}, Faults: Faults{Evict: 1, Dup: 1}},
+		{Name: "blocks, retakes, resumed", About: "and another process resumes a turn", Retakes: true, Clients: []Client{{Turns: 1, Block: 2, With: &one}, resume}, Faults: Faults{Crash: 1}},
 		{Name: "blocks, retakes, transaction", More: true, About: "and a transaction is refused, of which a copy is late", Any: true, Retakes: true, Clients: []Client{{Turns: 1, Block: 2, Writes: 1, With: &Client{Turns: 1, Reads: true}}}, Faults: Faults{Decline: 2, Dup: 1}},
 		{Name: "blocks, fence", About: "transactions of the callers' own are late", Clients: []Client{{Turns: 3, Block: 3, Fences: 1}, one}},
 		{Name: "blocks, fence, lost", About: "and a request is lost or copied", Clients: []Client{fencers, one}, Faults: Faults{Lost: 1, Dup: 1}},
