@@ -8,7 +8,7 @@
 //	audit        an engine under watch: judges every change of the table
 //	transition   judges that a write of package queue describes each change of the table
 //	bells        carries bells in memory
-//	conditions   a story for each condition of each write, which goes wrong without it
+//	conditions   why each condition of each write is there
 //	story        the words in which search and test/sim print what happens to a queue
 //	search       all interleavings of members, within bounds ("make spec")
 //	engines      the DynamoDB engines that test suites run on

@@ -1,9 +1,10 @@
-// Package conditions says of each condition of each conditional write why it is there. If a search of members finds what breaks without
-// it, package search has the world. Else a short story here, in which the write goes wrong without it, or the reason to keep it.
+// Package conditions says of each condition of each conditional write why it is there, in one of three ways:
 //
-// A story is played on a pure table: no engine, no clock but its own, no goroutine. Its last request is late, repeated,
-// misjudged or foreign. With all conditions it is refused, and nothing is broken. Without the one condition it is applied,
-// and an [Invariant] is broken, at once or after what follows.
+//   - A search of members finds what breaks without it: package search has the world, and the steps of the shortest story.
+//   - It decides where no search comes: of counters, of items of the user, of records that another program has deleted or
+//     written, and of calls that are no machines. Then a write that arrives late is here, with the item that it meets.
+//     Without the condition that one change breaks a check.
+//   - It is kept for another reason, which is here. Items that it alone refuses are drawn by the tests of package queue.
 //
 // test/docs/testdata/writes.md takes its sentences from here.
 package conditions
@@ -11,21 +12,30 @@ package conditions
 import (
 	"fmt"
 	"slices"
+
+	"github.com/queuelock/queuelock/clause"
 )
 
 // Case is why a write has a condition.
 type Case struct {
 	Write, Condition string
 	Because          string // for test/docs/testdata/writes.md
-	// World is that of package search in which a search finds that a check fails without the condition, and Steps is the length of
-	// the shortest story. Else the case has a story here, or a reason.
+	// Breaks is the check of package search that fails without the condition; empty: none does.
+	Breaks string
+	// World is that of package search in which a search finds that, and Steps is the length of the shortest story. Else the
+	// case has a write that is late, or a reason.
 	World string
 	Steps int
 
-	breaks Invariant
-	kept   reason
-	story  story // the last request is the write
-	after  story // what follows
+	kept reason
+	late *late
+}
+
+// late is a write that the condition alone decides, and the item that it meets.
+type late struct {
+	item  clause.Item // nil: none
+	write clause.Write
+	host  bool // the lock is on the user's item
 }
 
 // reason is why a condition is kept that no story needs.
@@ -51,32 +61,25 @@ func (c Case) Keeps() string {
 		return "(" + string(c.kept) + ")"
 	}
 	if c.World != "" {
-		return fmt.Sprintf("%s: %s", c.breaks, c.World)
+		return fmt.Sprintf("%s: %s", c.Breaks, c.World)
 	}
-	return string(c.breaks)
+	return c.Breaks
 }
 
-// Breaks returns the check of the search that fails without the condition.
-func (c Case) Breaks() string { return string(c.breaks) }
-
-// needs is a case in which an invariant is broken.
-func needs(write, condition, because string, breaks Invariant, steps ...step) Case {
-	return Case{Write: write, Condition: condition, Because: because, breaks: breaks, story: steps}
+// decides is a case of a write that is late.
+func decides(write, condition, because, breaks string, l late) Case {
+	if l.item != nil {
+		l.item["pk"] = clause.String("x")
+	}
+	return Case{Write: write, Condition: condition, Because: because, Breaks: breaks, late: &l}
 }
 
 // searched is a case that a search finds.
-func searched(write, condition, because string, breaks Invariant, world string, steps int) Case {
-	return Case{Write: write, Condition: condition, Because: because, breaks: breaks, World: world, Steps: steps}
+func searched(write, condition, because, breaks, world string, steps int) Case {
+	return Case{Write: write, Condition: condition, Because: because, Breaks: breaks, World: world, Steps: steps}
 }
 
-// then is what follows the write.
-func (c Case) then(steps ...step) Case {
-	c.after = steps
-	return c
-}
-
-// keeps is a case of a condition that no story needs. Unless another implies it, TestWrites and TestRowWrites of
-// package queue have an item that it alone refuses.
+// keeps is a case of a condition that no story needs.
 func keeps(write, condition, because string, kept reason) Case {
 	return Case{Write: write, Condition: condition, Because: because, kept: kept}
 }

@@ -4,8 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/queuelock/queuelock/clause"
+	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // TestCases checks that each condition of each write has a case, and each case a condition.
@@ -31,74 +34,69 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// play plays the case, with the condition or without it. It returns the world, and the request that the case is of.
-func (c Case) play(t *testing.T, without bool) (*world, delivery) {
-	w := newWorld()
-	say := func(s step) { t.Logf("%3d s  %s", w.second(w.now), s) }
-	var last delivery
-	for i, s := range c.story {
-		if i == len(c.story)-1 && without {
-			w.leave, w.of = c.Condition, c.Write
-		}
-		say(s)
-		w.do(s)
-		last = w.last
-		if w.senseless != "" {
-			t.Fatalf("%s: %s", s, w.senseless)
-		}
-	}
-	for _, s := range c.after {
-		say(s)
-		w.do(s)
-		if w.senseless != "" && without {
-			t.Fatalf("%s: %s", s, w.senseless)
-		}
-		w.senseless = ""
-	}
-	if c.breaks == Progress || len(w.foreign) == 0 && !w.edited {
-		if why := w.stuck(); why != "" {
-			w.breaks(Progress, "%s", why)
-		}
-	}
-	return w, last
-}
-
-// TestConditions plays each story: with all conditions nothing is broken, and without one an invariant is.
-func TestConditions(t *testing.T) {
+// TestLate checks of each write that is late that its condition alone decides what becomes of it, and that a check fails without it.
+func TestLate(t *testing.T) {
 	for _, c := range Cases() {
-		if c.story == nil {
+		if c.late == nil {
 			continue
 		}
 		t.Run(c.Write+"/"+c.Condition, func(t *testing.T) {
-			t.Log("with all conditions:")
-			w, last := c.play(t, false)
-			for i, what := range w.broken {
-				t.Errorf("with all conditions %q is broken: %s", i, what)
+			w, names := c.late.write, c.late.names()
+			without, has := w.Without(c.Condition)
+			if !has || w.Name != c.Write {
+				t.Fatalf("the write is %s, with the conditions %q", w.Name, w.Conditions())
 			}
-			c.decides(t, last)
-			t.Log("without the condition:")
-			w, _ = c.play(t, true)
-			if w.broken[c.breaks] == "" {
-				t.Errorf("without the condition %q is not broken, but %v", c.breaks, w.broken)
+			_, fate := w.Apply(names, c.late.item)
+			after, then := without.Apply(names, c.late.item)
+			want := [2]clause.Fate{clause.Refused, clause.Applied}
+			if c.Breaks == "wedged" { // in place of all others it lets the write through
+				want = [2]clause.Fate{clause.Applied, clause.Refused}
+			} else if !broken(t, c.Breaks, w, names, c.late.item, after) {
+				t.Errorf("%q does not fail without the condition, which leaves %v", c.Breaks, after)
 			}
-			t.Logf("%s: %s", c.Keeps(), w.broken[c.breaks])
+			if got := [2]clause.Fate{fate, then}; got != want {
+				t.Errorf("its fates with and without the condition are %v, want %v", got, want)
+			}
 		})
 	}
 }
 
-// decides checks that the condition alone decides what becomes of the write.
-func (c Case) decides(t *testing.T, d delivery) {
-	if d.write.Name != c.Write {
-		t.Fatalf("the last request is %s", d.write.Name)
+// broken reports whether a change of a record, of a counter or of a row fails a check.
+func broken(t *testing.T, check string, w clause.Write, n clause.Names, before, after clause.Item) bool {
+	decode := func(item clause.Item) (rec queue.Record) {
+		q := queue.Items{PK: n.Key, SK: "sk", TTL: n.Expires, Entity: "e", Reason: "r"}
+		if n.Prefix != "" {
+			q.Home = &queue.Home{Key: clause.Item{n.Key: nil}, Prefix: n.Prefix}
+		}
+		rec, err := queue.DecodeRecord(q, item)
+		if rec.Problem = err; err != nil && check != "malformed" {
+			t.Fatal(err)
+		}
+		return rec
 	}
-	without, has := d.write.Without(c.Condition)
-	_, fate := d.write.Apply(d.names, d.item)
-	_, then := without.Apply(d.names, d.item)
-	want := [2]clause.Fate{clause.Refused, clause.Applied}
-	if slices.Contains([]string{"no item", "no counter"}, c.Condition) && !strings.HasSuffix(c.Write, "that seeds") {
-		want = [2]clause.Fate{clause.Applied, clause.Refused} // in place of all others it lets the write through
+	latest := func(r queue.Record) time.Time { return slices.MaxFunc(r.Marks.Unsettled, time.Time.Compare) }
+	if check == "judged" { // the row of another waiter is deleted
+		return after == nil && !strings.HasPrefix((&clause.Reader{Item: before}).Text(attr.ID), "b-")
 	}
-	if got := [2]clause.Fate{fate, then}; !has || got != want {
-		t.Errorf("its fates with and without the condition are %v, want %v (it has the condition: %v)", got, want, has)
+	was, is := decode(before), decode(after)
+	switch check {
+	case "malformed":
+		return is.Problem != nil
+	case "back":
+		return is.TicketNumber.Less(was.TicketNumber)
+	case "reported": // the turn that is said to have ended was another
+		h, _ := was.Mine(is.Marks.Released.ID)
+		return h.Ticket != is.Marks.Released.Ticket
+	case "fencing":
+		return slices.ContainsFunc(is.Holders, func(h queue.Holder) bool {
+			_, before := was.Mine(h.ID)
+			return !before && !was.Floor().Less(h.Ticket)
+		})
+	case "lost": // later holders do not learn of a transaction
+		return latest(is).Before(latest(was))
+	case "bounds":
+		return len(is.Marks.Unsettled) > queue.MaxUnsettled
 	}
+	t.Fatalf("no check is called %q", check)
+	return false
 }

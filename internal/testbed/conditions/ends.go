@@ -5,6 +5,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/queue"
 )
 
 var ofRelease = []Case{
@@ -13,77 +14,47 @@ var ofRelease = []Case{
 	searched("RELEASE", "alone", "The fast form removes all holders.", "judged", "readers", 7),
 	searched("RELEASE", "none outstanding", "The fast form, and B takes 6 in between: C with 7 would be granted by TAKE before B.", "overtaking", "three", 6),
 	searched("RELEASE", "transaction not made", "A copy of a refused transaction arrives, and would commit unnoticed while the lock is released.", "lost", "transaction, refused", 14),
-	needs("RELEASE", "few times", "Beside other holders: the set `unsettled` must not grow without end.", Bounded,
-		P1.takes(),
-		P2.takes(), P2.claims(),
-		edited(attr.Unsettled, times(manyTimes-1)),
-		P1.looks(), P2.looks(),
-		P2.handsOff(adding),
-		wait(time.Second),
-		P1.handsOff(adding),
-	),
-	needs("RELEASE", "times as read", "In place of that: a time that another holder has added since must not be replaced.", Visible,
-		P1.takes(),
-		P2.takes(), P2.claims(),
-		edited(attr.Unsettled, times(manyTimes)),
-		P1.looks(), P2.looks(),
-		P1.handsOff(adding).delayed(), // replaces what it has seen by 0 s
-		wait(5*time.Second),
-		P2.transacts().lost(),
-		P2.handsOff(adding), // by 5 s
-		P1.arrives(),
-	).then(
-		P3.takes(), P3.claims(),
-	),
+	decides("RELEASE", "few times", "Beside other holders: the set `unsettled` must not grow without end.", "bounds", late{
+		item:  record(2, clause.Item{"a-0": entryOf(1), "b-0": entryOf(2)}, clause.Item{attr.Permits: clause.Int(2), attr.Unsettled: times(queue.MaxUnsettled)}),
+		write: queue.Ending{ID: "b-0", Ticket: number(2), Call: 1, Bounded: true, Unsettled: start.Add(time.Second)}.Release(queue.FormHandOff, time.Time{}),
+	}),
+	decides("RELEASE", "times as read", "In place of that: a time that another holder has added since must not be replaced.", "lost", late{
+		item: record(2, clause.Item{"a-0": entryOf(1), "b-0": entryOf(2)}, clause.Item{attr.Permits: clause.Int(2), attr.Unsettled: times(1)}),
+		write: queue.Ending{
+			ID: "b-0", Ticket: number(2), Call: 1, Bounded: true, Unsettled: start.Add(-time.Minute), Crowd: []time.Time{start.Add(-time.Hour)},
+		}.Release(queue.FormHandOff, time.Time{}),
+	}),
 }
 
-// times returns n times of transactions that were given up long ago.
+// passes is PASS of the holder a-0.
+func passes(from, to uint64) clause.Write {
+	next := queue.Next{Entry: grant("n-0"), Ticket: number(to)}
+	return queue.Ending{ID: "a-0", Ticket: number(from), Call: 1, Next: next}.Release(queue.FormPass, time.Time{})
+}
+
+// times returns times of transactions that were given up.
 func times(n int) clause.Value {
 	var all []time.Time
 	for i := range n {
-		all = append(all, start.Add(time.Duration(i-1000)*time.Second))
+		all = append(all, start.Add(-time.Duration(i)*time.Second))
 	}
 	return clause.Times(all...)
 }
 
 var ofPass = []Case{
-	searched("PASS", "holder", "As of RELEASE.", "exclusion", "slices, named", 11),
-	needs("PASS", "its ticket", "As of RELEASE.", Order,
-		idle(1),
-		A.takes(),  // 2
-		N.queues(), // 3
-		A.passesTo(N).delayed(),
-		deleted(theRecord),
-		A.again("TAKE"), // 1 of a new record
-		B.queues(),      // 2
-		C.takes(),       // 3
-		A.arrives(),
-	),
+	searched("PASS", "holder", "As of RELEASE.", "exclusion", "passes, resumed", 10),
+	decides("PASS", "its ticket", "As of RELEASE.", "reported", late{
+		item:  record(3, clause.Item{"a-0": entryOf(1)}), // a new one, and a copy of TAKE has put the id there
+		write: passes(2, 3),
+	}),
 	keeps("PASS", "alone", "The lock is exclusive, so the holder is the only one.", deep),
-	needs("PASS", "not granted", "As of CLAIM.", Rise,
-		A.takes(),
-		N.queues(), // 2
-		A.downgrades().lost(),
-		A.passesTo(N).delayed(), // misjudged: this library does not, as others may have joined
-		N.leaves(),
-		R1.takes(), R1.claims(), R1.handsOff(), // 3
-		A.arrives(),
-	),
+	decides("PASS", "not granted", "As of CLAIM.", "fencing", late{
+		item:  record(3, clause.Item{"a-0": entryOf(1)}, clause.Item{attr.Granted: clause.Int(3)}), // to one that has joined
+		write: passes(1, 2),
+	}),
 	keeps("PASS", "after the first served", "As of CLAIM.", deep),
-	needs("PASS", "transaction not made", "As of RELEASE.", Visible,
-		A.takes(),
-		N.queues(),
-		A.transacts().cancelled(),
-		A.again("FENCE"),
-		A.passesTo(N, ifNotMade),
-	),
-	needs("PASS", "issued", "As of CLAIM.", Progress,
-		A.takes(),
-		N.queues(), // 2
-		deleted(theRecord),
-		A.again("TAKE"), // 1, as before
-		A.passesTo(N),
-	),
+	searched("PASS", "transaction not made", "As of RELEASE.", "lost", "passes, transaction", 15),
+	searched("PASS", "issued", "As of CLAIM.", "malformed", "passes, deleted", 10),
 }
 
 var ofRevoke = []Case{
@@ -92,24 +63,11 @@ var ofRevoke = []Case{
 }
 
 var ofRetake = []Case{
-	needs("RETAKE", "holder", "As of RELEASE.", Exclusion,
-		A.takes(),
-		A.retakesFor(N).delayed(),
-		A.crashes(),
-		B.looks(), B.resumes(A),
-		A.arrives(),
-	).then(
-		N.looks(),
-	),
-	needs("RETAKE", "its ticket", "As of RELEASE.", Order,
-		idle(1),
-		A.takes(), // 2
-		A.retakesFor(N).delayed(),
-		deleted(theRecord),
-		A.again("TAKE"), // 1 of a new record
-		C.queues(),      // 2
-		A.arrives(),
-	),
+	searched("RETAKE", "holder", "As of RELEASE.", "exclusion", "blocks, retakes, resumed", 8),
+	decides("RETAKE", "its ticket", "As of RELEASE.", "reported", late{
+		item:  record(2, clause.Item{"a-0": entryOf(1)}), // as of PASS
+		write: queue.Ending{ID: "a-0", Ticket: number(2), Call: 1, Next: queue.Next{Entry: grant("n-0"), Ticket: number(3), New: true}}.Release(queue.FormPass, time.Time{}),
+	}),
 	keeps("RETAKE", "alone", "As of PASS.", deep),
 	searched("RETAKE", "none outstanding", "B has taken a ticket in between.", "overtaking", "blocks, retakes, late of three", 8),
 	searched("RETAKE", "transaction not made", "As of RELEASE.", "lost", "blocks, retakes, transaction", 13),
@@ -127,14 +85,7 @@ var ofEvict = []Case{
 	searched("EVICT of a fail-closed holder", "fail closed", "The entry of another holder is evicted by its lease only. One that is gone leaves no mark of an eviction.", "reported", "operator, fail closed", 17),
 	keeps("EVICT of a fail-closed holder", "no lease", "A provisional grant ends by its own lease.", asked),
 	keeps("EVICT of a fail-closed holder", "ticket as read", "As of EVICT.", deep),
-	needs("EVICT of a fail-closed holder", "transactions as read", "As of EVICT.", Reported,
-		F.takes(), F.confirms(),
-		O.looks(),
-		F.transacts().lost(),
-		O.evictsFailClosed(F),
-	).then(
-		F.asks(),
-	),
+	searched("EVICT of a fail-closed holder", "transactions as read", "As of EVICT.", "reported", "fail closed, transaction, evicted", 10),
 }
 
 var ofCleanUp = []Case{

@@ -12,12 +12,7 @@ var ofConfirm = []Case{
 	keeps("CONFIRM", "holder", "An evicted holder must not become endless.", implied),
 	keeps("CONFIRM", "no later ticket", "As of HEARTBEAT.", deep),
 	searched("CONFIRM", "its ticket", "As of HEARTBEAT: an orphaned entry would block the queue until an operator removes it.", "ended", "fail closed, copied twice, any", 9),
-	needs("CONFIRM", "not evicted or confirmed", "EVICT of the provisional lease requires `beat` 0 too, so one of the two is refused, whatever clocks say. A late copy of CONFIRM would set `beat` back.", Forward,
-		F.takes(),
-		F.confirms(),
-		F.beats(),
-		F.again("CONFIRM"),
-	),
+	searched("CONFIRM", "not evicted or confirmed", "EVICT of the provisional lease requires `beat` 0 too, so one of the two is refused, whatever clocks say. A late copy of CONFIRM would set `beat` back.", "back", "fail closed, copied", 7),
 }
 
 var ofSetData = []Case{
@@ -46,14 +41,7 @@ var ofFence = []Case{
 var ofAdvance = []Case{
 	searched("ADVANCE", "holder", "As of HEARTBEAT.", "malformed", "blocks, fence, operator", 7),
 	keeps("ADVANCE", "no later ticket", "As of HEARTBEAT.", deep),
-	needs("ADVANCE", "its ticket", "The entry has another ticket in a new record, after the old one was deleted.", Leases,
-		idle(1),
-		K.takes(), // 2 to 4
-		K.follows().delayed(),
-		deleted(theRecord),
-		K.again("TAKE"), // 1 to 3
-		K.arrives(),
-	),
+	searched("ADVANCE", "its ticket", "The entry has another ticket in a new record, after the old one was deleted.", "ended", "blocks, deleted, copied, any", 13),
 	searched("ADVANCE", "no later turn", "ADVANCE of a turn whose caller has given up arrives after that of the next one.", "late", "blocks, fence, late", 7),
 	searched("ADVANCE", "not late", "A copy would remove data of its own turn.", "late", "blocks, data, copied, any", 9),
 }
@@ -68,7 +56,7 @@ var ofResume = []Case{
 	searched("RESUME", "holder", "Two processes resume one lock: the second is refused.", "resume", "resumed twice", 8),
 	keeps("RESUME", "no later ticket", "Of an exclusive lock: as of HEARTBEAT.", deep),
 	searched("RESUME", "not downgraded", "Of an exclusive lock: others may have joined.", "exclusion", "downgrade, resumed", 10),
-	searched("RESUME", "ticket as read", "As of EVICT.", "ended", "slices, copied, any", 9),
+	searched("RESUME", "ticket as read", "As of EVICT.", "ended", "resumed, operator, copied, any", 9),
 	searched("RESUME", "transactions as read", "As of EVICT.", "reported", "transaction, resumed", 10),
 	searched("RESUME", "no request since", "A request to give way that came after the look would be lost.", "asked", "asked, resumed", 7),
 	searched("RESUME", "no later turn", "Of a block: the next turn has begun since.", "fencing", "blocks, resumed", 7),

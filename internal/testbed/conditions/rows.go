@@ -1,21 +1,12 @@
 package conditions
 
-import "time"
-
 var ofEnqueue = []Case{
 	searched("ENQUEUE", "no row", "A late duplicate would overwrite a renewed row with an old lease. A row of another client is not touched.", "judged", "copied, ended", 14),
 }
 
 var ofRowHeartbeat = []Case{
 	searched("HEARTBEAT of a row", "its id", "A row that was swept and put again is another waiter's, or another attempt's.", "malformed", "late", 20),
-	needs("HEARTBEAT of a row", "not late", "As of HEARTBEAT.", Leases,
-		A.takes(),
-		B.queues(),
-		B.renews().delayed(),
-		wait(20*time.Second),
-		B.renews(),
-		B.arrives(),
-	),
+	searched("HEARTBEAT of a row", "not late", "As of HEARTBEAT.", "back", "heartbeats of rows", 11),
 }
 
 var ofKeep = []Case{

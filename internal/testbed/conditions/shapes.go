@@ -12,11 +12,11 @@ import (
 // Shapes are all writes of the library, each in all its shapes.
 func Shapes() (all []clause.Write) {
 	add := func(w ...clause.Write) { all = append(all, w...) }
-	one := ticket.FromUint64(1)
+	one := number(1)
 	at := start
-	old := holder{ID: "a-0", Ticket: one}
-	block := holder{ID: "a-0", Ticket: one, Turns: 2}
-	mark := evicted{ID: old.ID, Ticket: one}
+	old := queue.Holder{ID: "a-0", Ticket: one}
+	block := queue.Holder{ID: "a-0", Ticket: one, Turns: 2}
+	mark := queue.Eviction{ID: old.ID, Ticket: one}
 
 	host := counterOf(hostNames)
 	creates := host
@@ -33,8 +33,8 @@ func Shapes() (all []clause.Write) {
 	}
 	takes(masters[0], ticket.Rider{})
 	add(masters[0].Raise(one))
-	for _, m := range []mode{A.mode(), R1.mode(), P1.mode()} {
-		e := entry{ID: "b-0", Mode: m, Lease: queue.Lease{TTL: lease, Until: at}}
+	for _, m := range []queue.Mode{{}, {Shared: true, Readers: 2}, {Permits: 2}} {
+		e := queue.Entry{ID: "b-0", Mode: m, Lease: queue.Lease{TTL: lease, Until: at}}
 		for _, noWait := range []bool{false, true} {
 			for _, master := range masters {
 				takes(master, queue.Take(e, noWait))
@@ -47,50 +47,57 @@ func Shapes() (all []clause.Write) {
 				add(fence, queue.OfTurn(fence, old.ID, one))
 			}
 		}
-		for _, f := range []form{fast, handOff, pass} {
-			for _, change := range []func(*ending){
-				func(*ending) {},
-				func(e *ending) { e.Unmade = 2 },
-				func(e *ending) { e.Settled = []time.Time{at} },
-				func(e *ending) { e.Unsettled = at },
-				func(e *ending) { e.Unsettled, e.Replaces = at, true },
-				func(e *ending) { e.Unsettled, e.Bounded = at, true },
-				func(e *ending) { e.Unsettled, e.Bounded, e.Crowd = at, true, []time.Time{at} },
+		for _, f := range []queue.Form{queue.FormFast, queue.FormHandOff, queue.FormPass} {
+			for _, change := range []func(*queue.Ending){
+				func(*queue.Ending) {},
+				func(e *queue.Ending) { e.Unmade = 2 },
+				func(e *queue.Ending) { e.Settled = []time.Time{at} },
+				func(e *queue.Ending) { e.Unsettled = at },
+				func(e *queue.Ending) { e.Unsettled, e.Replaces = at, true },
+				func(e *queue.Ending) { e.Unsettled, e.Bounded = at, true },
+				func(e *queue.Ending) { e.Unsettled, e.Bounded, e.Crowd = at, true, []time.Time{at} },
 			} {
-				end := ending{ID: old.ID, Ticket: one, Call: 1, Next: next{Entry: e, Ticket: one}}
+				end := queue.Ending{ID: old.ID, Ticket: one, Call: 1, Next: queue.Next{Entry: e, Ticket: one}}
 				change(&end)
-				if f == pass && end.Bounded {
+				if f == queue.FormPass && end.Bounded {
 					continue // only an exclusive holder passes, which replaces the times
 				}
 				timed, retakes := end, end
-				if f != pass && end.Unmade == 0 && end.Unsettled.IsZero() && end.Settled == nil {
+				if f != queue.FormPass && end.Unmade == 0 && end.Unsettled.IsZero() && end.Settled == nil {
 					left := end
 					left.Result = &queue.Result{Ticket: one, Value: []byte("1"), Until: at}
 					add(left.Release(f, time.Time{}))
 				}
 				timed.HoldTime.Mean = lease
 				add(timed.Release(f, time.Time{}), end.Release(f, at))
-				if retakes.Next.New = true; f == pass && m == (mode{}) {
+				if retakes.Next.New = true; f == queue.FormPass && m == (queue.Mode{}) {
 					add(retakes.Release(f, time.Time{}))
 				}
 			}
 		}
 	}
 	for _, until := range []time.Time{{}, at} {
-		beat := renewal{Until: until, Since: until, TTL: lease}
+		beat := queue.Renewal{Until: until, Since: until, TTL: lease}
 		ofTurn := beat
 		ofTurn.Turn = one
-		add(beat.Heartbeat(old.ID, one), ofTurn.Heartbeat(old.ID, one), queue.Confirm(old.ID, one, until), renewWrite("a-0", until), queue.Reset(one, until))
+		add(beat.Heartbeat(old.ID, one), ofTurn.Heartbeat(old.ID, one), queue.Confirm(old.ID, one, until), queue.Waiter{ID: "a-0"}.Renew(until, until), queue.Reset(one, until))
 	}
 	row := clause.Item{attr.ID: clause.String("a-0"), attr.Beat: clause.Int(0)}
+	waiter := queue.Waiter{ID: "a-0"}
+	sweep := func(row clause.Item) clause.Write {
+		return queue.DecodeRow(queue.Items{PK: "pk", SK: "sk"}, row).Sweep()
+	}
+	keep := func(until time.Time) clause.Write {
+		return waiter.Keep(queue.Lease{TTL: lease, Until: until}, time.UnixMilli(1))
+	}
 	add(
-		ending{ID: old.ID, Ticket: one, Call: 1, Closed: &queue.Closed{Since: at, Until: at, Rest: lease}}.Release(queue.FormClose, at),
-		queue.Revoke(old.ID, one, queue.Revocation{By: "b"}), queue.Evict(mark, holder{ID: "closed-a-0", Ticket: one, Closed: true}),
+		queue.Ending{ID: old.ID, Ticket: one, Call: 1, Closed: &queue.Closed{Since: at, Until: at, Rest: lease}}.Release(queue.FormClose, at),
+		queue.Revoke(old.ID, one, queue.Revocation{By: "b"}), queue.Evict(mark, queue.Holder{ID: "closed-a-0", Ticket: one, Closed: true}),
 		queue.Advance(old.ID, one, one, 0), queue.Advance(old.ID, one, one, 1), queue.Downgrade(old.ID, one, 2), queue.Settle(old.ID, one, 2),
 		queue.SetData(old.ID, one, 1, []byte("1")), queue.SetData(old.ID, one, 2, nil),
-		queue.Evict(mark, old), queue.Evict(mark, old, holder{ID: "b-0"}), queue.EvictFailClosed(mark, old), queue.Remove("a-0", "a-1"),
+		queue.Evict(mark, old), queue.Evict(mark, old, queue.Holder{ID: "b-0"}), queue.EvictFailClosed(mark, old), queue.Remove("a-0", "a-1"),
 		queue.Enqueue(row, nil), queue.Enqueue(row, []string{"b"}), queue.Leave("a-0"), queue.Quit(queue.Handle{ID: "a"}),
-		keepWrite("a-0", at), keepWrite("a-0", time.Time{}), sweepWrite(row), sweepWrite(nil),
+		keep(at), keep(time.Time{}), sweep(row), sweep(nil),
 	)
 	return all
 }

@@ -1,121 +1,64 @@
 package conditions
 
 import (
-	"time"
-
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
 
 var ofTake = []Case{
 	searched("TAKE", "counter", "`ticketNumber` is a number from 0 to 10^38-2. Another program's item has none. DynamoDB keeps 38 digits: after the last number a ticket would be issued twice.", "malformed", "seeds", 2),
 	searched("TAKE", "no item", "In place of all others: the request creates the record, and never overwrites an item of another program.", "attempts", "two turns each", 41),
-	needs("TAKE", "no counter", "The same on the user's item, which must have none of the record's attributes.", Progress,
-		onItem(),
-		A.takes(),
-	),
-	needs("TAKE", "holders well formed", "`holders`, `servingAfter` and `granted` are those of a record. Another program's item is not taken for a lock.", Foreign,
-		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(7), attr.Holders: clause.String("of shares")}),
-		A.takes(),
-	),
-	needs("TAKE", "granted well formed", "`granted` is from 0 to `ticketNumber`. Above it, no ticket could be granted.", Foreign,
-		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(7), attr.Granted: clause.Int(9)}),
-		A.takes(),
-	),
-	needs("TAKE", "mode well formed", "`holdMode` is one of its two values, if it is present.", Foreign,
-		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(7), attr.HoldMode: clause.String("by hand")}),
-		A.takes(),
-	),
-	needs("TAKE", "scope", "A wider counter issues the tickets of a record with a scope, so its own numbers would not be in order with them.", Once,
-		B.numbers(),
-		B.enters(),
-		A.numbers(), // 2, and its ENTER comes later
-		C.takes(),   // by a client with another Scope: 2
-	),
-	needs("TAKE", "kind", "The record of a semaphore is not a lock, and the other way round.", Kind,
-		A.takes(),
-		P1.takes(),
-	),
-	needs("TAKE", "mode known", "Of a shared ticket: holders without `holdMode` may be exclusive.", Exclusion,
-		A.takes(),
-		edited(attr.HoldMode, nil),
-		R1.takes(), // which would set it
-	).then(
-		R1.claims(),
-	),
+	decides("TAKE", "no counter", "The same on the user's item, which must have none of the record's attributes.", "wedged", late{
+		item:  clause.Item{"amount": clause.Int(7)},
+		write: counterOf(hostNames).Take(queue.Take(grant("a-0"), false), number(0)).Write,
+		host:  true,
+	}),
+	searched("TAKE", "holders well formed", "`holders`, `servingAfter` and `granted` are those of a record. Another program's item is not taken for a lock.", "malformed", "foreign holders", 2),
+	searched("TAKE", "granted well formed", "`granted` is from 0 to `ticketNumber`. Above it, no ticket could be granted.", "malformed", "foreign granted", 2),
+	searched("TAKE", "mode well formed", "`holdMode` is one of its two values, if it is present.", "malformed", "foreign mode", 2),
+	searched("TAKE", "scope", "A wider counter issues the tickets of a record with a scope, so its own numbers would not be in order with them.", "tickets", "wide, and not", 4),
+	searched("TAKE", "kind", "The record of a semaphore is not a lock, and the other way round.", "kind", "a lock and a semaphore", 4),
+	searched("TAKE", "mode known", "Of a shared ticket: holders without `holdMode` may be exclusive.", "exclusion", "foreign, without a mode", 3),
 	searched("TAKE", "room", "With `NoWait`: a busy lock costs one request, and no ticket. A queue that a hand-off has left is not busy.", "attempts", "seeds, no wait", 48),
 	keeps("TAKE", "holders share", "Of a shared ticket with `NoWait`, as of CLAIM.", saves),
 	keeps("TAKE", "few readers", "Of a shared ticket with `NoWait`, as of CLAIM.", saves),
 	searched("TAKE that seeds", "no item", "Two clients seed one record. The second would begin it again, with the tickets of the first.", "fencing", "seeds", 8),
-	needs("TAKE that seeds", "no counter", "The same on the user's item.", Once,
-		onItem(),
-		A.takesOnly(),
-		B.takesOnly(),
-		B.seeds(),
-		A.seeds(),
-	),
+	decides("TAKE that seeds", "no counter", "The same on the user's item.", "back", late{
+		item:  clause.Item{"amount": clause.Int(7), "lock_" + attr.TicketNumber: clause.Int(2)},
+		write: seed(counterOf(hostNames), queue.Take(grant("a-0"), false), clause.Item{"amount": clause.Int(7)}),
+		host:  true,
+	}),
 }
 
 var ofCounters = []Case{
-	needs("NUMBER", "counter", "As of TAKE.", Foreign,
-		foreign(theCounter, clause.Item{attr.TicketNumber: clause.Int(-7)}),
-		A.numbersOnly(),
-	),
-	needs("NUMBER", "no item", "As of TAKE.", Progress,
-		A.numbers(),
-	),
-	needs("NUMBER that seeds", "no item", "As of TAKE that seeds.", Once,
-		A.numbersOnly(),
-		B.numbersOnly(),
-		B.seeds(),
-		A.seeds(),
-	),
-	needs("RAISE", "lower", "Two clients raise a counter. The later request would set it back.", Once,
-		A.numbers(),
-		B.raises(7),
-		C.numbers(), // 8
-		A.raises(7), // late
-	).then(
-		A.numbers(), // 8
-	),
+	decides("NUMBER", "counter", "As of TAKE.", "malformed", late{
+		item:  clause.Item{attr.TicketNumber: clause.Int(-7)},
+		write: counterOf(recordNames).TakeThenSeed(ticket.Rider{}, number(0)).Write,
+	}),
+	decides("NUMBER", "no item", "As of TAKE.", "wedged", late{
+		write: counterOf(recordNames).Take(ticket.Rider{}, number(0)).Write,
+	}),
+	decides("NUMBER that seeds", "no item", "As of TAKE that seeds.", "back", late{
+		item:  clause.Item{attr.TicketNumber: clause.Int(2)},
+		write: seed(counterOf(recordNames), ticket.Rider{}, nil),
+	}),
+	decides("RAISE", "lower", "Two clients raise a counter. The later request would set it back.", "back", late{
+		item:  clause.Item{attr.TicketNumber: clause.Int(8)},
+		write: counterOf(recordNames).Raise(number(7)),
+	}),
 }
 
 var ofEnter = []Case{
 	searched("ENTER", "no item", "As of TAKE.", "attempts", "wide", 41),
 	searched("ENTER", "first with its ticket", "A late ENTER of 5 would set `ticketNumber` back from 6. Each ENTER is applied at most once.", "malformed", "wide", 4),
-	needs("ENTER", "scope", "The tickets of another counter are in no order with this one's.", Kind,
-		A.numbers(),
-		A.enters(),
-		B.numbers(),
-		B.entersFrom(ticket.ScopeTable),
-	),
-	needs("ENTER", "holders well formed", "As of TAKE.", Foreign,
-		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(0), attr.Scope: clause.String("entity"), attr.Holders: clause.String("of shares")}),
-		A.numbers(),
-		A.enters(),
-	),
-	needs("ENTER", "granted well formed", "As of TAKE.", Foreign,
-		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(0), attr.Scope: clause.String("entity"), attr.Granted: clause.Int(9)}),
-		A.numbers(),
-		A.enters(),
-	),
-	needs("ENTER", "mode well formed", "As of TAKE.", Foreign,
-		foreign(theRecord, clause.Item{attr.TicketNumber: clause.Int(0), attr.Scope: clause.String("entity"), attr.HoldMode: clause.String("by hand")}),
-		A.numbers(),
-		A.enters(),
-	),
-	needs("ENTER", "kind", "As of TAKE.", Kind,
-		A.numbers(), A.enters(),
-		P1.numbers(), P1.enters(),
-	),
-	needs("ENTER", "mode known", "As of TAKE.", Exclusion,
-		A.numbers(), A.enters(),
-		edited(attr.HoldMode, nil),
-		R1.numbers(), R1.enters(),
-	).then(
-		R1.claims(),
-	),
+	searched("ENTER", "scope", "The tickets of another counter are in no order with this one's.", "kind", "wide, and wider", 4),
+	searched("ENTER", "holders well formed", "As of TAKE.", "malformed", "foreign holders, wide", 2),
+	searched("ENTER", "granted well formed", "As of TAKE.", "malformed", "foreign granted, wide", 2),
+	searched("ENTER", "mode well formed", "As of TAKE.", "malformed", "foreign mode, wide", 2),
+	searched("ENTER", "kind", "As of TAKE.", "kind", "a lock and a semaphore, wide", 4),
+	searched("ENTER", "mode known", "As of TAKE.", "exclusion", "foreign, without a mode, wide", 3),
 	searched("ENTER", "room", "With `NoWait`, as of TAKE.", "attempts", "wide, readers", 47),
 	keeps("ENTER", "holders share", "Of a shared ticket with `NoWait`, as of CLAIM.", saves),
 	keeps("ENTER", "few readers", "Of a shared ticket with `NoWait`, as of CLAIM.", saves),
@@ -127,22 +70,9 @@ var ofClaim = []Case{
 	searched("CLAIM", "few readers", "Of a shared ticket: more holders than the record sustains heartbeats for would lose their leases.", "exclusion", "few readers", 15),
 	searched("CLAIM", "not granted", "A with 5 pauses before its CLAIM; B with 6 is granted and leaves. A's CLAIM would make tokens fall from 6 to 5.", "fencing", "three", 17),
 	searched("CLAIM", "granted as read", "Of a semaphore: `granted` is what the record had by which the number of the permit is free. Two clients that read the same record would both take it.", "slots", "permits, late", 13),
-	needs("CLAIM", "after the first served", "5 is granted by TAKE, which does not raise `granted`, and handed off. A late CLAIM with 5 would grant the token again.", Rise,
-		A.takes(),
-		B.takes(), // 2
-		deleted(theRecord),
-		wait(time.Second), // a new record begins with 2
-		C.takes(),         // 2, and holds
-		N.takes(),
-		C.handsOff(),
-		B.claims(),
-	),
-	needs("CLAIM", "issued", "The record may have been deleted and seeded again. `granted` above the counter would wedge it.", Progress,
-		A.takes(),
-		B.takes(), // 2
-		deleted(theRecord),
-		C.takes(), // 1
-		C.handsOff(),
-		B.claims(),
-	),
+	decides("CLAIM", "after the first served", "5 is granted by TAKE, which does not raise `granted`, and handed off. A late CLAIM with 5 would grant the token again.", "fencing", late{
+		item:  record(3, clause.Item{}, clause.Item{attr.ServingAfter: clause.Int(1)}), // a new one, in which another client was served with 2
+		write: queue.Claim(grant("b-0"), number(2)),
+	}),
+	searched("CLAIM", "issued", "The record may have been deleted and seeded again. `granted` above the counter would wedge it.", "malformed", "deleted, operator", 15),
 }

@@ -22,8 +22,8 @@ func TestPlanted(t *testing.T) {
 			w := worldNamed(c.World)
 			w.MaxStates = 1_000_000
 			r := Run(w, without(c.Write, c.Condition, ""), nil)
-			if !strings.HasPrefix(r.Bad, c.Breaks()+":") || r.Steps != c.Steps {
-				t.Errorf("in %q it finds %q in %d steps and %d states, want %s in %d:\n%s", c.World, r.Bad, r.Steps, r.States, c.Breaks(), c.Steps, r.Story)
+			if !strings.HasPrefix(r.Bad, c.Breaks+":") || r.Steps != c.Steps {
+				t.Errorf("in %q it finds %q in %d steps and %d states, want %s in %d:\n%s", c.World, r.Bad, r.Steps, r.States, c.Breaks, c.Steps, r.Story)
 			}
 			t.Logf("%d steps, %d states: %s", r.Steps, r.States, r.Bad)
 		})

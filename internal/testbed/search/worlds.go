@@ -95,7 +95,6 @@ func Worlds() []World {
 		{Name: "guesses", About: "rests end with CLAIM, and a request is throttled", Clients: []Client{two, one}, Faults: Faults{Guess: 2, Failed: 1}},
 		{Name: "heartbeats", More: true, About: "a late heartbeat", Half: true, Clients: []Client{one, one}, Faults: Faults{Beat: 2, Late: 1, Ends: 2}},
 		{Name: "heartbeats of rows", More: true, About: "a late heartbeat of a row", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}},
-		{Name: "heartbeats of rows of two", More: true, About: "and nobody waits behind it", Half: true, Clients: []Client{one, one}, Faults: Faults{RowBeat: 2, Late: 1, Ends: 2}},
 		{Name: "rows, renewed", More: true, About: "a row is renewed, and its process sleeps for longer", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Ends: 3}},
 		{Name: "rows, copied", More: true, About: "a copy of a request for a row comes later", Half: true, Clients: []Client{one, one, one}, Faults: Faults{RowBeat: 1, Dup: 1, Ends: 2}},
 		{Name: "copied, ended", More: true, About: "a copy of a request that may be repeated comes later, and a lease ends", Clients: []Client{one, one, one}, Faults: Faults{Dup: 1, Ends: 1}},
