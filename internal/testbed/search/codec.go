@@ -108,12 +108,34 @@ func (e *encoder) ranks() {
 	}
 }
 
+// leaves are the types that are not taken apart.
+var leaves = map[reflect.Type]func(*encoder, unsafe.Pointer){
+	reflect.TypeFor[time.Time](): func(e *encoder, p unsafe.Pointer) { e.time(*(*time.Time)(p)) },
+	// A record is immutable, and made from an item.
+	recordType: func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(unsafe.Add(p, recordItemField))) },
+	itemType:   func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(p)) },
+	reflect.TypeFor[error](): func(e *encoder, p unsafe.Pointer) {
+		text := ""
+		if err := *(*error)(p); err != nil {
+			text = err.Error()
+		}
+		e.text(text)
+	},
+	// What a caller wants is constant.
+	reflect.TypeFor[*member.Kind](): func(e *encoder, p unsafe.Pointer) {
+		p = *(*unsafe.Pointer)(p)
+		n, ok := e.kinds[p]
+		if !ok {
+			n = int64(len(e.kinds))
+			e.kinds[p] = n
+		}
+		e.num(n)
+	},
+}
+
 var (
-	timeType   = reflect.TypeFor[time.Time]()
 	recordType = reflect.TypeFor[queue.Record]()
 	itemType   = reflect.TypeFor[clause.Item]()
-	errorType  = reflect.TypeFor[error]()
-	kindType   = reflect.TypeFor[*member.Kind]()
 )
 
 // parts are the types of a member to which it has pointers, and that change with it.
@@ -121,36 +143,8 @@ var parts = map[string]bool{"block": true, "row": true, "held": true, "using": t
 
 // compile returns the codec of a type.
 func compile(t reflect.Type) codec {
-	var c codec
-	switch t {
-	case timeType:
-		c.encode = func(e *encoder, p unsafe.Pointer) { e.time(*(*time.Time)(p)) }
-		return c
-	case recordType: // immutable, and made from an item
-		c.encode = func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(unsafe.Add(p, recordItemField))) }
-		return c
-	case itemType:
-		c.encode = func(e *encoder, p unsafe.Pointer) { e.item(*(*clause.Item)(p)) }
-		return c
-	case errorType:
-		c.encode = func(e *encoder, p unsafe.Pointer) {
-			text := ""
-			if err := *(*error)(p); err != nil {
-				text = err.Error()
-			}
-			e.text(text)
-		}
-		return c
-	case kindType: // constant
-		c.encode = func(e *encoder, p unsafe.Pointer) {
-			p = *(*unsafe.Pointer)(p)
-			n, ok := e.kinds[p]
-			if !ok {
-				n = int64(len(e.kinds))
-				e.kinds[p] = n
-			}
-			e.num(n)
-		}
+	c := codec{encode: leaves[t]}
+	if c.encode != nil {
 		return c
 	}
 	switch t.Kind() {
