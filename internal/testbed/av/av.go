@@ -61,9 +61,11 @@ func Strip(m Item, names ...string) Item {
 }
 
 // Print returns a value as text. Two values are the same to DynamoDB exactly if their texts are.
-func Print(v types.AttributeValue) string { return string(appendText(nil, v)) }
+func Print(v types.AttributeValue) string { return string(Append(nil, v)) }
 
-func appendText(b []byte, v types.AttributeValue) []byte {
+// Append appends the text of [Print].
+
+func Append(b []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
 		return strconv.AppendQuote(b, v.Value)
@@ -80,7 +82,7 @@ func appendText(b []byte, v types.AttributeValue) []byte {
 	case *types.AttributeValueMemberL:
 		b = append(b, '[')
 		for _, element := range v.Value {
-			b = append(appendText(b, element), ", "...)
+			b = append(Append(b, element), ", "...)
 		}
 		return append(b, ']')
 	case *types.AttributeValueMemberM:
@@ -89,7 +91,7 @@ func appendText(b []byte, v types.AttributeValue) []byte {
 			if i > 0 {
 				b = append(b, ", "...)
 			}
-			b = appendText(append(append(b, name...), ": "...), v.Value[name])
+			b = Append(append(append(b, name...), ": "...), v.Value[name])
 		}
 		return append(b, '}')
 	}

@@ -1,17 +1,14 @@
 package search
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unsafe"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/machine"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -84,7 +81,7 @@ func (it *items) add(item clause.Item, row bool) int32 {
 		item = maps.Clone(item)
 		delete(item, attr.Turn)
 	}
-	it.b = appendItem(it.b[:0], item)
+	it.b = av.Append(it.b[:0], av.Object(item))
 	n, ok := it.nums[string(it.b)]
 	if ok {
 		return n
@@ -120,33 +117,6 @@ func (it *items) list(rows []int32) int32 {
 	return n
 }
 
-func appendItem(b []byte, item clause.Item) []byte {
-	for _, name := range slices.Sorted(maps.Keys(item)) {
-		b = append(append(b, name...), '=')
-		b = appendValue(b, item[name])
-		b = append(b, ';')
-	}
-	return b
-}
-
-func appendValue(b []byte, v clause.Value) []byte {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberN:
-		return append(b, v.Value...)
-	case *types.AttributeValueMemberS:
-		return append(append(append(b, '"'), v.Value...), '"')
-	case *types.AttributeValueMemberB:
-		return append(append(b, 'b'), v.Value...)
-	case *types.AttributeValueMemberBOOL:
-		return fmt.Appendf(b, "%v", v.Value)
-	case *types.AttributeValueMemberM:
-		return append(appendItem(append(b, '{'), v.Value), '}')
-	case *types.AttributeValueMemberNS:
-		return append(b, strings.Join(slices.Sorted(slices.Values(v.Value)), ",")...)
-	}
-	return fmt.Appendf(b, "%v", v)
-}
-
 var recordNames = theQueue.Names()
 
 // send returns the number of a write.
@@ -156,11 +126,11 @@ func (it *items) send(w clause.Write, row uint8, say string) int32 {
 		b = append(append(b, '#'), id...)
 	}
 	for _, v := range values {
-		b = appendValue(append(b, '|'), v)
+		b = av.Append(append(b, '|'), v)
 	}
 	b = append(b, '!')
 	if w.Item != nil {
-		b = appendItem(b, w.Item)
+		b = av.Append(b, av.Object(w.Item))
 	}
 	b = append(append(b, row), say...)
 	it.b = b
