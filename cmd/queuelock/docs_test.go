@@ -124,7 +124,7 @@ func TestObservePage(t *testing.T) {
 		}
 		for _, flag := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(section, -1) {
 			if cmd.Flag(flag[1]) == nil {
-				t.Errorf("%s: there is no --%s", cmd.Name(), flag[1])
+				t.Errorf("docs/observe.md, in the section of %s: it has no --%s; name the command of another one's, as in `run --%s`", cmd.Name(), flag[1], flag[1])
 			}
 		}
 		want := []string{"0", fmt.Sprint(exitFailed), fmt.Sprint(exitUsage), fmt.Sprint(exitUnavailable)}

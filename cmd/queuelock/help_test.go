@@ -106,7 +106,7 @@ func TestDocumentedFlags(t *testing.T) {
 	new(settings).addFlags(common)
 	for _, cmd := range []*cobra.Command{newRun(), newLock()} {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-			row := regexp.MustCompile("(?m)^\\| (`-.`, )?`--" + flag.Name + "( [A-Z]+)?` \\|.*$").FindString(string(text))
+			row := regexp.MustCompile("(?m)^\\| (`-.`, )?`--" + flag.Name + "( [A-Z]+(=[A-Z]+)?)?` \\|.*$").FindString(string(text))
 			switch {
 			case common.Flag(flag.Name) != nil, flag.Hidden:
 			case row == "":

@@ -23,7 +23,7 @@ sh internal/tools/each.sh sh -c "$go vet ./... && '$bin/golangci-lint' run ./...
 GO=$go sh internal/tools/tidy.sh
 
 # What is counted in the source is at its limit, or hardly below. "make measure" lists what adds to each value.
-$go run ./internal/tools/measure -quick -strict >"$bin/log" || { grep -E 'exceeded|lower the limit' "$bin/log" >&2; exit 1; }
+$go run ./internal/tools/measure -quick -strict >"$bin/log" || { cat "$bin/log"; grep -E 'exceeded|lower the limit' "$bin/log"; exit 1; } >&2
 
 # The licences of others ask no more than a notice in what is shipped. Add one here only after reading it. Our own is not in
 # the folder of each module.
