@@ -135,14 +135,14 @@ func (f *handleFlags) command(
 
 // readTicket takes the handle from the file, which no other process uses until free is called.
 func (f *handleFlags) readTicket() (free func(), err error) {
-	content, err := os.ReadFile(f.ticket)
-	if err != nil {
+	if _, err := os.Stat(f.ticket); err != nil {
 		return nil, failed(exitFailed, "--ticket: %w", err)
 	}
 	if free, err = reserve(f.ticket); err != nil {
 		return nil, err
 	}
-	if content, err = os.ReadFile(f.ticket); err != nil {
+	content, err := os.ReadFile(f.ticket)
+	if err != nil {
 		free()
 		return nil, failed(exitFailed, "--ticket: %w", err)
 	}
