@@ -19,10 +19,10 @@ import (
 type site struct{ former, next *queuelocktest.Table }
 
 func newSite(t *testing.T) site {
-	latency := queuelocktest.WithLatency(5 * time.Millisecond)
+	// dynamolock holds a mutex during a request. Whoever waits for it stops the bubble's time, so its table answers at once.
 	s := site{
-		former: queuelocktest.NewTable(t, queuelocktest.WithName("former"), queuelocktest.WithoutTable(), latency),
-		next:   queuelocktest.NewTable(t, latency),
+		former: queuelocktest.NewTable(t, queuelocktest.WithName("former"), queuelocktest.WithoutTable()),
+		next:   queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond)),
 	}
 	client, _ := s.dynamolock(t, "setup")
 	if _, err := client.CreateTable("former"); err != nil {
@@ -142,7 +142,7 @@ func TestLossOfEither(t *testing.T) {
 				defer cancel()
 				err := both(ctx, locks, former, "order-7", func(ctx context.Context, _ *queuelock.Lock) error {
 					begun := time.Now()
-					// dynamolock holds a mutex during a request, so one that hangs would stop the bubble's time.
+					// One that hangs would stop the bubble's time.
 					refused := network.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied))
 					<-ctx.Done()
 					cause, took = context.Cause(ctx), time.Since(begun)
