@@ -104,9 +104,13 @@ func reserve(path string) (free func(), err error) {
 		if err != nil {
 			return nil, usagef("--ticket: %w", err)
 		}
-		if !lockFile(file) {
+		switch err := lockFile(file); {
+		case errors.Is(err, errLocked):
 			file.Close()
 			return nil, failed(exitNotAcquired, "--ticket %s: another process waits with this file, or is in its turn: wait until it has ended, or name another file", clip(path, 60))
+		case err != nil: // a file system without locks
+			file.Close()
+			return nil, usagef("--ticket: %s cannot be locked: %w: name a file of another file system", clip(beside, 60), err)
 		}
 		locked, err := file.Stat()
 		if now, nowErr := os.Stat(beside); err == nil && nowErr == nil && os.SameFile(locked, now) {

@@ -55,9 +55,12 @@ func inForeground(file *os.File) bool {
 // userSignals have the meaning that the command gives them.
 var userSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2}
 
-// lockFile locks a file for this process alone, unless another one has it. The end of the process unlocks it.
-func lockFile(file *os.File) bool {
-	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
+// errLocked is the error of lockFile for a file that another process has locked.
+const errLocked = unix.EWOULDBLOCK
+
+// lockFile locks a file for this process alone. The end of the process unlocks it.
+func lockFile(file *os.File) error {
+	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
 func shell(text string) []string { return []string{"/bin/sh", "-c", text} }

@@ -21,10 +21,13 @@ func inForeground(*os.File) bool { return true }
 // userSignals have the meaning that the command gives them: Windows has none.
 var userSignals []os.Signal
 
-// lockFile locks a file for this process alone, unless another one has it. The end of the process unlocks it.
-func lockFile(file *os.File) bool {
+// errLocked is the error of lockFile for a file that another process has locked.
+const errLocked = windows.ERROR_LOCK_VIOLATION
+
+// lockFile locks a file for this process alone. The end of the process unlocks it.
+func lockFile(file *os.File) error {
 	const now = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	return windows.LockFileEx(windows.Handle(file.Fd()), now, 0, 1, 0, new(windows.Overlapped)) == nil
+	return windows.LockFileEx(windows.Handle(file.Fd()), now, 0, 1, 0, new(windows.Overlapped))
 }
 
 func shell(text string) []string { return []string{"cmd", "/C", text} }
