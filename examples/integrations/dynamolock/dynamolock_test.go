@@ -19,7 +19,7 @@ import (
 type site struct{ former, next *queuelocktest.Table }
 
 func newSite(t *testing.T) site {
-	// dynamolock holds a mutex during a request. Whoever waits for it stops the bubble's time, so its table answers at once.
+	// dynamolock holds a mutex during a request. A wait for that stops the bubble's time, so its table answers at once.
 	s := site{
 		former: queuelocktest.NewTable(t, queuelocktest.WithName("former"), queuelocktest.WithoutTable()),
 		next:   queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond)),
