@@ -3,9 +3,14 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -98,6 +103,58 @@ func TestTicketInUse(t *testing.T) {
 	if left := locktest.Must(filepath.Glob(file + "*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
+}
+
+// TestReserve lets one at a time have a file, although each removes what it has locked.
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.ticket")
+	var inside, times atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 3000 {
+				free, err := reserve(path)
+				if err != nil {
+					continue
+				}
+				if times.Add(1); inside.Add(1) > 1 {
+					t.Error("two have the file")
+				}
+				runtime.Gosched()
+				inside.Add(-1)
+				free()
+			}
+		})
+	}
+	all.Wait()
+	if times.Load() == 0 {
+		t.Error("no one had the file")
+	}
+}
+
+// TestUnlockWithoutLook releases a lock although the look fails that says whether its lease was over.
+func TestUnlockWithoutLook(t *testing.T) {
+	t.Parallel()
+	e := newServer(t)
+	handle := strings.TrimSpace(e.execute(t, "lock", "x", "--no-keeper", "--ttl", "10m").stdout)
+	var once atomic.Bool
+	refuse := func(w http.ResponseWriter, r *http.Request) bool {
+		first := strings.HasSuffix(r.Header.Get("X-Amz-Target"), "Query") && once.CompareAndSwap(true, false)
+		if first {
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)
+		}
+		return first
+	}
+	e.instead.Store(&refuse)
+	once.Store(true)
+	e.execute(t, "renew", handle).ends(t, exitUnavailable, "denies")
+	once.Store(true)
+	e.execute(t, "unlock", handle).prints(t, 0, "")
+	e.instead.Store(nil)
+	e.mustBeIdle(t, "x")
 }
 
 // TestScopeOfHandle renews, checks and ends what was taken with any --scope: the handle names it.
@@ -234,6 +291,9 @@ func TestLockPlace(t *testing.T) {
 	place := strings.TrimSpace(o.stdout)
 	o.stdout = ""
 	o.ends(t, exitKept, "--resume")
+	if s := e.state(t, "x"); len(s.Waiting) != 1 || s.Waiting[0].KeptSince.IsZero() { // its keeper has ended
+		t.Errorf("the place is not kept: %+v", s.Waiting)
+	}
 	o = e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m", "--resume", place, "--env")
 	again, named := strings.CutPrefix(strings.TrimSpace(o.stdout), "QUEUELOCK_PLACE=")
 	o.stdout = ""

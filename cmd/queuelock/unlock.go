@@ -42,9 +42,9 @@ Exit codes:
 	}
 	cmd.Flags().StringVar(&f.ticket, "ticket", "", "leave the place of that `FILE`, and remove it")
 	return f.command(cmd, unlock, func(ctx context.Context, client *queuelock.Client, h savedHandle) error {
-		var late error // the lock is released all the same
-		if h.Held {
-			late = runs(ctx, client, h)
+		var late error // the lock is released all the same, and if the look fails
+		if h.Held && errors.Is(runs(ctx, client, h), queuelock.ErrGone) {
+			late = queuelock.ErrGone
 		}
 		err := errors.Join(client.Leave(ctx, h.Handle), client.Close(ctx))
 		if err == nil && f.ticket != "" {

@@ -381,3 +381,15 @@ func BenchmarkPut(b *testing.B) {
 		}
 	}
 }
+
+// TestPanicOfACommit checks that nothing counts as kept after a commit in which the store panics.
+func TestPanicOfACommit(t *testing.T) {
+	f := locktest.Must(Open(filepath.Join(t.TempDir(), "x.db"), true))
+	defer f.Close()
+	for range 2 {
+		of := embedded.Entry{Kind: embedded.ItemEntry, Table: "missing", Key: "k", Value: []byte("v")}
+		if err := f.Keep(f.Append([]embedded.Entry{of})); err == nil {
+			t.Error("an entry that was not written is kept")
+		}
+	}
+}
