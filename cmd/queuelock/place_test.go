@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,8 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/progress"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
+	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestTicket repeats one command until it has its turn, in the order of the queue, and leaves no file behind.
@@ -71,6 +75,42 @@ func TestTicketIsGone(t *testing.T) {
 }
 
 func first(h savedHandle, _ error) savedHandle { return h }
+
+// TestWaitOfAPassedPlace waits for --wait in all, in the place of the file and in the one after it, if another was granted the
+// lock while the process could not renew its place.
+func TestWaitOfAPassedPlace(t *testing.T) {
+	const wait, cut = time.Minute, 25 * time.Second
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
+		waiter, network := locktest.Open(t, table, "waiter", locktest.TenSeconds)
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
+		_, err := waiter.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second), queuelock.KeepPlace(minKeep))
+		e, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+		if !ok || e.Handle == nil {
+			t.Fatal(err)
+		}
+		f := &lockFlags{keys: []queuelock.Key{locktest.Order}, policyFlags: policyFlags{maxWaiters: -1}, placeFlags: placeFlags{ticket: filepath.Join(t.TempDir(), "x.ticket"), keep: minKeep, place: e.Handle}}
+		begun := time.Now()
+		waits := locktest.Background(func() (*queuelock.Lock, error) {
+			return f.takePlace(t.Context(), waiter, waitpolicy.For(wait), nil)
+		})
+		time.Sleep(time.Second)
+		off := network.Inject(queuelocktest.LoseRequest())
+		next := locktest.QueueUp(t.Context(), holder, waitpolicy.Forever)
+		time.Sleep(cut)
+		locktest.Release(t, held)
+		locktest.Lock(t, <-next)
+		off.Remove()
+		got := <-waits
+		locktest.Is(t, got.Err, queuelock.ErrNotAcquired)
+		if took := time.Since(begun); took < wait || took > wait+5*time.Second {
+			t.Errorf("it waited for %v, want %v", took, wait)
+		}
+		if text := locktest.Must(os.ReadFile(f.ticket)); first(parseHandle(string(text))).Ticket == e.Handle.Ticket {
+			t.Error("the place of the file was not passed")
+		}
+	})
+}
 
 // TestTicketInUse refuses a second process with the file of one that waits, or is in its turn: they would take the place, and
 // the lock with its ticket, from each other.
