@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -349,4 +351,27 @@ func TestTableNames(t *testing.T) {
 func TestReasonOfTwoDashes(t *testing.T) {
 	newEngine(t)
 	invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran").prints(t, 0, "ran\n")
+}
+
+// TestFlagsReachTheKeeper sets each flag of lock again from its text, as lock starts its keeper.
+func TestFlagsReachTheKeeper(t *testing.T) {
+	values := []string{"true", "7", "20s", "TERM", "entity", "json", "http://localhost:1", `a, "b" [c]=d`}
+	newLock().Flags().VisitAll(func(flag *pflag.Flag) {
+		accepted := 0
+		for _, value := range values {
+			given, kept := newLock().Flags(), newKeeper().Flags()
+			if given.Set(flag.Name, value) != nil {
+				continue
+			}
+			accepted++
+			_ = given.Set(flag.Name, value) // of a list, once more
+			want := given.Lookup(flag.Name).Value.String()
+			if err := kept.Set(flag.Name, want); err != nil || kept.Lookup(flag.Name).Value.String() != want {
+				t.Errorf("--%s %s: lock has %q, its keeper %q, %v", flag.Name, value, want, kept.Lookup(flag.Name).Value.String(), err)
+			}
+		}
+		if accepted == 0 {
+			t.Errorf("--%s takes none of %q: add a value that it takes", flag.Name, values)
+		}
+	})
 }
