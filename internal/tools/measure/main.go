@@ -69,7 +69,7 @@ func run(ctx context.Context, to io.Writer, show int, quick bool, counts string)
 type row struct {
 	name  string
 	value int
-	room  int // by how many per cent the value may differ between two runs
+	room  int // by how many per cent the value may differ, between two runs or by a small change
 	parts []count
 	note  string
 }
@@ -162,13 +162,13 @@ func measure(tree fs.FS, sources []source) ([]row, error) {
 		{name: "README words", value: len(strings.Fields(string(readme)))},
 		{name: "banned words in code, comments and docs", value: len(banned), parts: files},
 		{name: "colons and semicolons per 1,000 words of comments", value: marks * 1000 / max(1, proseWords)},
-		{name: "lines of Go in the library", value: sum(lines), parts: lines,
+		{name: "lines of Go in the library", room: 1, value: sum(lines), parts: lines,
 			note: "no tests; all but " + strings.Join(outsideLibrary, ", ")},
 		{name: "lines of tests", value: testLines}, // a limit would forbid a test
-		{name: "lines of what a client does in a queue", value: sum(client), parts: client},
-		{name: "lines of internal/testbed/search", value: sum(search), parts: search, note: "no tests"},
-		{name: "lines of internal/testbed", value: sum(testbed), parts: testbed, note: "no tests"},
-		{name: "lines of the command", value: sum(command), parts: command, note: "no tests"},
+		{name: "lines of what a client does in a queue", room: 1, value: sum(client), parts: client},
+		{name: "lines of internal/testbed/search", room: 1, value: sum(search), parts: search, note: "no tests"},
+		{name: "lines of internal/testbed", room: 1, value: sum(testbed), parts: testbed, note: "no tests"},
+		{name: "lines of the command", room: 1, value: sum(command), parts: command, note: "no tests"},
 		{name: "exported symbols of queue", value: inQueue},
 		{name: "lines above 120 columns", value: sum(long), parts: long},
 		{name: "go:noinline pragmas", value: sum(pragmas), parts: pragmas},
@@ -242,6 +242,9 @@ func write(to io.Writer, rows []row, limits map[string]int, show int) (wrong int
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", r.name, r.value, limit, mark)
 	}
 	table.Flush()
+	if wrong > 0 {
+		fmt.Fprintln(to, "\nLower or raise a limit in internal/tools/measure/limits.go, a higher one with the reason in the message of the commit.")
+	}
 	for _, r := range rows {
 		if r.note == "" && len(r.parts) == 0 {
 			continue
