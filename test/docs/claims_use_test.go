@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -175,6 +176,10 @@ func TestOptionBounds(t *testing.T) {
 	least := time.Minute - margin - 30*time.Second - 3750*time.Millisecond
 	slow := queuelock.WithTTL(10 * time.Minute)
 	options := func(o ...queuelock.AcquireOption) []queuelock.AcquireOption { return o }
+	group := func(n int) queuelock.AcquireOption {
+		return queuelock.Supersede(queuelock.Group(strings.Repeat("g", n)))
+	}
+	tried := map[string]bool{"OnHandle(": true} // whose calls refuse it: test/modes
 	for _, b := range []struct {
 		row, text string
 		good, bad []queuelock.AcquireOption
@@ -195,8 +200,18 @@ func TestOptionBounds(t *testing.T) {
 		{"LockDelay(", "at most 24 h", options(queuelock.LockDelay(day)), options(queuelock.LockDelay(day + 1))},
 		{"FailClosed(", "not with `OnExpiring`", options(queuelock.FailClosed()), options(queuelock.FailClosed(), expiring(time.Second))},
 		{"FailClosed(", "`LockDelay`", options(queuelock.FailClosed()), options(queuelock.FailClosed(), queuelock.LockDelay(time.Second))},
+		{"HoldAtLeast(", "1 ms", options(queuelock.HoldAtLeast(time.Millisecond)), options(queuelock.HoldAtLeast(time.Microsecond))},
+		{"HoldAtLeast(", "144 h", options(queuelock.HoldAtLeast(6 * day)), options(queuelock.HoldAtLeast(6*day + 1))},
+		{"HoldAtLeast(", "not with `Shared`", options(queuelock.Shared()), options(queuelock.Shared(), queuelock.HoldAtLeast(day))},
+		{"Every(", "the same", options(queuelock.Every(6 * day)), options(queuelock.Every(6*day + 1))},
+		{"MaxWaiters(", "0 to", options(queuelock.MaxWaiters(0)), options(queuelock.MaxWaiters(-1))},
+		{"MaxWaiters(", "to 10,000", options(queuelock.MaxWaiters(10_000)), options(queuelock.MaxWaiters(10_001))},
+		{"MaxWaiters(", "not with `Supersede`", options(queuelock.Supersede()), options(queuelock.MaxWaiters(1), queuelock.Supersede())},
+		{"Supersede(Group(", "at most 256 bytes", options(group(256)), options(group(257))},
+		{"Supersede(CancelHolder", "the same", options(queuelock.Supersede(queuelock.CancelHolder)), options(queuelock.Supersede(queuelock.Group(""), queuelock.CancelHolder))},
 		{"CreateItem(", "only with `LockItem`", nil, options(queuelock.CreateItem())},
 	} {
+		tried[b.row] = true
 		if bounds := cell(t, "docs/configuration.md", b.row, 3); !strings.Contains(bounds, b.text) {
 			t.Errorf("docs/configuration.md has the bounds %q of %s, without %q", bounds, b.row, b.text)
 		}
@@ -204,11 +219,17 @@ func TestOptionBounds(t *testing.T) {
 			t.Errorf("%s %s: %v", b.row, b.text, err)
 		}
 		err := (queuelock.Config{}).Validate("queuelock", key, b.bad...)
-		if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(strings.TrimPrefix(b.row, "With"), "(")) {
+		option, _, _ := strings.Cut(strings.TrimPrefix(b.row, "With"), "(")
+		if err == nil || !strings.Contains(err.Error(), option) {
 			t.Errorf("%s is not bounded: %s: %v", b.row, b.text, err)
 		}
 	}
 	locktest.OK(t, (queuelock.Config{}).Validate("queuelock", item, queuelock.CreateItem()))
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+\\((?:Group\\(|CancelHolder)?)[^|]*\\|[^|]*\\| [^|]+\\|$").FindAllStringSubmatch(read(t, "docs/configuration.md"), -1) {
+		if !tried[row[1]] {
+			t.Errorf("docs/configuration.md has bounds of %s: add a case that keeps them, and one that does not", row[1])
+		}
+	}
 }
 
 // TestLooks compares the bound of the time for which the lock is free with the schedule: of any waiter, however long turns are. TestCrowd
