@@ -2,11 +2,15 @@ package acquire_test
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +36,7 @@ type effect struct {
 	row      []string                  // the same of the row
 	bytes    int                       // by which the entry is longer
 	operator bool                      // a lock with it is not resumed: an operator must evict it
+	fresh    bool                      // neither is a place
 }
 
 // effects has each option of the library, without those of items alone.
@@ -43,14 +48,14 @@ var effects = map[string]effect{
 	"Shared":      {option: queuelock.Shared(), passed: true, entry: []string{"mode"}, bytes: 10},
 	"Permits":     {option: queuelock.Permits(1), others: []queuelock.AcquireOption{queuelock.Permits(1)}, entry: []string{"slot"}, bytes: 6},
 	"LockDelay":   {option: queuelock.LockDelay(time.Minute), passed: true, entry: []string{"delay"}, bytes: 9},
-	"FailClosed":  {option: queuelock.FailClosed(), operator: true, passed: true, entry: []string{"failClosed"}, bytes: -8},
+	"FailClosed":  {option: queuelock.FailClosed(), operator: true, fresh: true, passed: true, entry: []string{"failClosed"}, bytes: -8},
 	"NoHeartbeat": {option: queuelock.NoHeartbeat(), passed: true},
 	"KeepPlace":   {option: queuelock.KeepPlace(time.Minute), named: true, passed: true},
 	"OnHandle":    {option: queuelock.OnHandle(func(queuelock.Handle) {}), named: true, passed: true},
 	"OnExpiring":  {option: queuelock.OnExpiring(time.Second, func(*queuelock.Lock) {}), passed: true},
 	"HoldAtLeast": {option: queuelock.HoldAtLeast(time.Hour), passed: true, entry: []string{"atLeast"}, bytes: 12},
 	"Every":       {option: queuelock.Every(time.Hour), passed: true, entry: []string{"atLeast"}, bytes: 12},
-	"MaxWaiters":  {option: queuelock.MaxWaiters(9), named: true, passed: true, row: []string{"maxWaiters"}},
+	"MaxWaiters":  {option: queuelock.MaxWaiters(9), fresh: true, named: true, passed: true, row: []string{"maxWaiters"}},
 	"Supersede":   {option: queuelock.Supersede(), entry: []string{"group"}, row: []string{"group"}, bytes: 8},
 }
 
@@ -72,11 +77,17 @@ func TestOptions(t *testing.T) {
 			t.Errorf("the option %s has no row in effects: what does it do to a block, a grant by name, a pass, a resumed lock, the size of the record?", name)
 		}
 	}
+	_, sentence, _ := strings.Cut(string(locktest.Must(os.ReadFile("../../docs/configuration.md"))), "any option but ")
+	sentence, _, _ = strings.Cut(sentence, "and an `OnExpiring`")
+	said := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(sentence, -1) {
+		said[name[1]] = true
+	}
 	plain := entryOf(t, effects["OnProgress"], "TAKE")
 	for name, e := range effects {
 		t.Run(name, func(t *testing.T) {
-			if got := blockOf(t, e); got != e.joins {
-				t.Errorf("callers wait together: %t", got)
+			if got := blockOf(t, e); got != e.joins || said[name] != e.joins {
+				t.Errorf("callers wait together: %t; docs/configuration.md, \"Blocks\", says: %t", got, said[name])
 			}
 			row, _ := waits(t, e, false)
 			if _, named := row["entryId"]; named != e.named {
@@ -91,14 +102,21 @@ func TestOptions(t *testing.T) {
 			if passed != e.passed {
 				t.Errorf("a release passes the lock on in its write: %t", passed)
 			}
-			without := slices.DeleteFunc(slices.Collect(maps.Keys(row)), func(a string) bool {
-				return slices.Contains(plainRow, a) || a == "pk" || a == "sk" || a == "expiresAt"
-			})
-			if slices.Sort(without); !slices.Equal(without, e.row) && len(without)+len(e.row) > 0 {
-				t.Errorf("its row has %v as well, want %v", without, e.row)
+			rows := map[string]map[string]types.AttributeValue{"new": row}
+			if !e.fresh {
+				rows["resumed"] = resumedRow(t, e)
 			}
-			for _, how := range []string{"TAKE", "another client", "its own client", "by name", "Resume"} {
-				if how == "Resume" && e.operator || how == "by name" && !e.named {
+			for which, row := range rows {
+				more := slices.DeleteFunc(slices.Sorted(maps.Keys(row)), func(a string) bool {
+					return slices.Contains(plainRow, a) || a == "pk" || a == "sk" || a == "expiresAt"
+				})
+				if row == nil || !slices.Equal(more, e.row) && len(more)+len(e.row) > 0 {
+					t.Errorf("its %s row has %v as well, want %v", which, more, e.row)
+				}
+			}
+			var taken map[string]types.AttributeValue
+			for _, how := range []string{"TAKE", "ENTER", "another client", "its own client", "RETAKE", "by name", "Resume"} {
+				if how == "Resume" && e.operator || how == "by name" && !e.named || how == "RETAKE" && !e.joins {
 					continue
 				}
 				entry := entryOf(t, e, how)
@@ -108,6 +126,14 @@ func TestOptions(t *testing.T) {
 				})
 				if !slices.Equal(more, e.entry) && len(more)+len(e.entry) > 0 {
 					t.Errorf("granted by %s its entry has %v as well, want %v", how, more, e.entry)
+				}
+				if how == "TAKE" {
+					taken = entry
+				}
+				for _, a := range append([]string{"owner"}, e.entry...) {
+					if how != "Resume" && !reflect.DeepEqual(entry[a], taken[a]) { // which has options of its own
+						t.Errorf("granted by %s its entry has %q: %v, want %v", how, a, entry[a], taken[a])
+					}
 				}
 				if _, named := entry["named"]; how == "by name" && !named {
 					t.Error("the lock was not granted by name")
@@ -199,11 +225,7 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 		held := locktest.Acquire(t, holder, wait, e.others...)
 		next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
 		time.Sleep(time.Second)
-		for _, item := range table.Items() {
-			if _, isRow := item["createdAt"]; isRow {
-				row = item
-			}
-		}
+		row = rowOf(table)
 		before := table.Counts()["UpdateItem"].Applied
 		locktest.Release(t, held)
 		released := table.Counts()["UpdateItem"].Applied - before
@@ -216,6 +238,36 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 	return row, passed
 }
 
+// resumedRow returns the row of a place that was kept, in which a process waits that has resumed it with the option.
+func resumedRow(t *testing.T, e effect) (row map[string]types.AttributeValue) {
+	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, c, later := locktest.Three(t, table, queuelock.Config{}, "holder", "c", "later")
+		held := locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
+		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second), e.option, queuelock.KeepPlace(time.Minute))
+		place, ok := errors.AsType[*queuelock.NotAcquiredError](err)
+		if !ok || place.Handle == nil {
+			t.Fatal(err)
+		}
+		resumed := locktest.Background(func() (*queuelock.Lock, error) {
+			return later.Resume(t.Context(), *place.Handle, waitpolicy.Forever, e.option)
+		})
+		time.Sleep(time.Second)
+		row = rowOf(table)
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Within(t, "the resumed place", time.Minute, resumed).Lock)
+	})
+	return row
+}
+
+func rowOf(table *queuelocktest.Table) (row map[string]types.AttributeValue) {
+	for _, item := range table.Items() {
+		if _, isRow := item["createdAt"]; isRow {
+			row = item
+		}
+	}
+	return row
+}
+
 // entryOf returns the entry of a holder with the option, whose lock was granted in that way.
 func entryOf(t *testing.T, e effect, how string) (entry map[string]types.AttributeValue) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -224,6 +276,20 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 		switch how {
 		case "TAKE", "Resume":
 			lock = locktest.Acquire(t, c, waitpolicy.Forever, e.option)
+		case "ENTER":
+			c, _ = locktest.OpenMet(t, table, "c", locktest.SharedScope)
+			lock = locktest.Acquire(t, c, waitpolicy.Forever, e.option)
+		case "RETAKE": // of a caller that comes as the lock is released
+			c, _ = locktest.OpenMet(t, table, "c", queuelock.Config{Block: 64})
+			first := locktest.Acquire(t, c, waitpolicy.Forever, e.option)
+			before := table.Counts()["UpdateItem"].Applied
+			next := locktest.LockBy(t, c, e.option)
+			time.Sleep(time.Microsecond)
+			locktest.Release(t, first)
+			lock = locktest.Within(t, how, time.Minute, next).Lock
+			if sent := table.Counts()["UpdateItem"].Applied - before; sent != 1 {
+				t.Errorf("a release takes the next ticket by %d writes", sent)
+			}
 		case "by name": // by a holder that has waited, and so has read the row
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			first := locktest.Acquire(t, a, waitpolicy.Forever, e.others...)
