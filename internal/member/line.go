@@ -20,17 +20,18 @@ type block struct {
 	failed   int           // requests in succession
 	err      error         // of the last request, if it has failed
 	ticketed bool          // it has a ticket, and a place in the line
-	late     bool          // a turn of the client has ended since the TAKE of that was sent: its record may be old
+	late     bool          // a turn of the client has ended since its TAKE was sent, whose record may be older than that
 	behind   bool          // its look is put off until it is the first
 	older    bool          // Member.latest is later than what it has seen
-	saving   bool          // its caller saves the handle: the row is put afterwards
-	recounts bool          // a row of the client has come since its look, and its policy counts those ahead
-	offered  bool          // a release has its offer: the answer follows
+	saving   bool          // its caller is saving the handle, and the row is put afterwards
+	recounts bool          // its policy counts the rows ahead, and the client has put one since its look
+	offered  bool          // a release under way passes the lock to it
 	leaving  bool          // all callers have given up
-	over     bool          // and nothing of the wait is under way: its row is deleted, and its ids are removed
+	over     bool          // they have, and no request of the wait is under way: its row and its ids are being removed
 	last     bool          // the last look of a wait whose place is kept was sent
 	gone     bool          // it has ended
-	// its callers have heard before that: what a request may have left that was given up is removed twice
+	// Its callers have heard before its last request was answered. What that may still leave is removed once more,
+	// when it must have arrived.
 	heard   bool
 	refused *Refuse // why the wait has ended; nil: it has not, or all callers have given up
 	held    *held   // nil: it does not hold the lock
@@ -93,8 +94,8 @@ func (s line) holds() bool {
 	return slices.ContainsFunc(s.blocks, func(b *block) bool { return b.held != nil && !b.held.over() })
 }
 
-// goOn lets those that have gathered take tickets, if they need not wait for more. While the client holds the lock they
-// do: its release may take tickets for them. Where each takes a ticket of its own, all do at the same time.
+// goOn lets those that have gathered take tickets, unless they wait for more. They do while the client holds the lock,
+// as its release may take their tickets. Those that wait alone all take theirs at the same time.
 func (s line) goOn() {
 	for len(s.gathered) > 0 {
 		if s.gathered[0].kind.passing().block && s.cfg.Most > 1 {
@@ -179,9 +180,9 @@ func (s line) joins(b *block) {
 	s.blocks, b.ticketed = slices.Insert(s.blocks, i, b), true
 }
 
-// lead returns the first of the line, which alone can be next: that with the lowest ticket. One whose row could not be
-// put is passed over, if there is another. One whose first ENQUEUE is under way is not, so that callers of one client
-// keep their order.
+// lead returns the first of the line, that with the lowest ticket: no other one can be next. If its row could not be
+// put, the first with a row leads. A block whose first ENQUEUE is under way leads all the same, so that callers of one
+// client keep their order.
 func (s line) lead() (first *block) {
 	for _, b := range s.blocks {
 		if !b.ticketed || b.held != nil || b.over || b.gone || b.row == 0 {
@@ -197,8 +198,7 @@ func (s line) lead() (first *block) {
 	return first
 }
 
-// leads lets a block act that has become the first, or that is the first after a turn has ended. It reports whether one
-// has.
+// leads lets the first of the line act, if it has just become the first or a turn has ended. It reports whether it did.
 func (s line) leads() bool {
 	b := s.lead()
 	if b == nil {
@@ -215,8 +215,8 @@ func (s line) leads() bool {
 	return true
 }
 
-// follows reports whether a block need not look, as another one of the client is before it. A policy is of what a look
-// shows.
+// follows reports whether a block need not look, as another one of the client is before it. One with a policy looks:
+// the policy is decided by what a look shows.
 func (s line) follows(b *block) bool {
 	if b.row == 0 || b.kind.Policy != (machine.Policy{}) || b.wait.Shown(b.wait.Snapshot) {
 		return false
@@ -277,8 +277,8 @@ func (s line) givesUp(id int32) {
 	}
 }
 
-// Ahead returns how many tickets are ahead of a caller: those of other clients that are ahead of the first of the line,
-// as that has seen, and all between. Those that have left are counted.
+// Ahead returns how many tickets are ahead of a caller, by the last look of the first of the line. It counts those
+// whose callers have left.
 func (m *Member) Ahead(id int32) (n int, ok bool) {
 	first := line{&step{Member: m}}.lead()
 	for _, b := range m.blocks {

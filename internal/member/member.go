@@ -179,7 +179,7 @@ type ask struct {
 	of   int32 // the block, or the row
 	turn int   // of a holder: the one that has sent it
 	sent time.Time
-	// fresh: it was sent after the answer that has shown Member.latest. Its own shows that or a later state.
+	// fresh: it was sent after the answer that has shown Member.latest, so its own answer shows no earlier state.
 	fresh bool
 }
 
@@ -252,8 +252,8 @@ func (s *step) answered(e Answer) {
 	}
 }
 
-// saw keeps the record that an answer has shown, unless the one that is kept may be later. Of two requests that
-// overlapped, it is that in which something has risen.
+// saw keeps the record that an answer has shown, unless the one that is kept may be later. Of requests that overlapped,
+// the later record is the one in which a number has risen.
 func (s *step) saw(a ask, e *Answer) bool {
 	rec := e.Record
 	if e.Seen != nil {
@@ -294,7 +294,7 @@ type Request struct {
 	Block     int32
 	Ticket    ticket.Number // of the block
 	Caller    int32         // the first that waits, or that has the lock; zero: none
-	Abandoned bool          // nothing waits for the answer for long
+	Abandoned bool          // nothing waits for the answer, or not for long
 }
 
 // For says what a request under way is for.

@@ -14,13 +14,13 @@ import (
 // row is a row of a block, until it is deleted.
 type row struct {
 	n, of    int32
-	caller   int32 // that had it as it was withdrawn: the block may end before the row is deleted, after a heartbeat of it
+	caller   int32 // the one that it was withdrawn for: its block may end before the row is deleted
 	kind     *Kind
 	place    machine.Place
 	there    bool // it was put
-	failed   bool // it cannot be
-	renewing bool // that is under way
-	confirms bool // it was found in the table, and its lease may be over: it counts from the next renewal that is answered
+	failed   bool // it cannot be put
+	renewing bool // a renewal is under way
+	confirms bool // an earlier ENQUEUE has put it, whose lease may be over: it is relied on from the next renewal
 	renews   time.Time
 	ends     time.Time // of its lease, for its waiter
 	retries  time.Time
@@ -91,7 +91,7 @@ func (s waiting) withdraw() {
 	s.b.row = 0
 }
 
-// unknown lets holders of the client not name a row that is deleted.
+// unknown lets no holder of the client name the row of that ticket, which is deleted.
 func (s waiting) unknown(t ticket.Number) {
 	for _, b := range s.blocks {
 		if h := b.held; h != nil && h.next != nil && h.next.Ticket == t {

@@ -161,7 +161,7 @@ func (s waiting) placed() {
 	}
 }
 
-// handle returns that of the wait, with its row. there: that was in the table.
+// handle returns the handle of the wait. there: its row was in the table.
 func (s waiting) handle(r *row, there bool) queue.Handle {
 	b, since := s.b, s.c.Middle()
 	h := queue.Handle{ID: b.wait.Config.ID, Ticket: b.wait.Ticket}
@@ -217,7 +217,7 @@ func (s waiting) rest() machine.Event {
 	return nil
 }
 
-// wakes ends the rest. turns: one has probably ended.
+// wakes ends the rest. turns: a turn has probably ended.
 func (s waiting) wakes(turns bool) {
 	b := s.b
 	if b.behind {
@@ -248,9 +248,9 @@ func (s waiting) looks(do machine.Do) {
 	s.do(l)
 }
 
-// shown reports whether the answer that the step takes, to another request of the client, has shown what a look of the
-// block would: a later record, by which no waiter can be ahead. One that came while the block rested is older than a
-// look.
+// shown reports whether the block need not look, because the answer of this step, to another request of the client,
+// shows the same: a later record, by which no waiter is ahead. An answer that came while the block rested says less
+// than a look.
 func (s waiting) shown() bool {
 	b := s.b
 	l := s.latest
@@ -323,7 +323,7 @@ func (s waiting) answered(e Answer) {
 	}
 }
 
-// notGranted goes on with a new ticket, or ends the wait.
+// notGranted takes a new ticket, or ends the wait.
 func (s waiting) notGranted(do machine.Do) {
 	b := s.b
 	if fails := do.State == machine.Ended && do.Why == machine.WhyError; !fails || b.kind.Keep == 0 {
@@ -406,8 +406,8 @@ func (s waiting) cleans() {
 	}
 }
 
-// keeps keeps the place of a caller, if it has one. Its ids that may be in the record stay as well: another process
-// that resumes the place takes over what they hold.
+// keeps keeps the place of a caller, if it has one. Its ids may stay in the record: who resumes the place takes over
+// what they hold.
 func (s waiting) keeps() bool {
 	b := s.b
 	switch r := s.row(b.row); {
@@ -425,7 +425,7 @@ func (s waiting) keeps() bool {
 	}
 }
 
-// kept lets the caller hear that its place is kept until then, with its row. there: that was in the table.
+// kept lets the caller hear that its place is kept until then. there: its row was in the table.
 func (s waiting) kept(of *row, there bool, until time.Time) {
 	r := Refuse{GaveUp: true}
 	if s.b.refused != nil {
