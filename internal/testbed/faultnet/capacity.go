@@ -2,13 +2,15 @@ package faultnet
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"hash/crc32"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
 // answer is an engine's reply, or a refusal.
@@ -46,30 +48,18 @@ var (
 // askCapacity makes a request ask for its consumed capacity. The second result
 // says whether it was added here, so that the reply has to lose it again.
 func askCapacity(r Request, raw []byte) ([]byte, bool) {
-	if !slices.Contains(readers, r.Operation) && !slices.Contains(writers, r.Operation) {
-		return raw, false
+	asked := r.Body["ReturnConsumedCapacity"]
+	switch counted := slices.Contains(readers, r.Operation) || slices.Contains(writers, r.Operation); {
+	case !counted || len(r.Body) == 0 || raw[0] != '{':
+	case asked == nil:
+		return append([]byte(`{"ReturnConsumedCapacity":"TOTAL",`), raw[1:]...), true
+	case asked == "NONE":
+		body := maps.Clone(r.Body)
+		body["ReturnConsumedCapacity"] = "TOTAL"
+		raw, err := json.Marshal(body)
+		return raw, err == nil // it was decoded from JSON
 	}
-	switch r.Body["ReturnConsumedCapacity"] {
-	case "TOTAL", "INDEXES":
-		return raw, false
-	case nil:
-		if _, named := r.Body["ReturnConsumedCapacity"]; !named && len(r.Body) > 0 && raw[0] == '{' {
-			return append([]byte(`{"ReturnConsumedCapacity":"TOTAL",`), raw[1:]...), true
-		}
-	case "NONE":
-	default:
-		return raw, false // the engine's to refuse
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil || fields == nil {
-		return raw, false
-	}
-	fields["ReturnConsumedCapacity"] = json.RawMessage(`"TOTAL"`)
-	asked, err := json.Marshal(fields)
-	if err != nil {
-		return raw, false
-	}
-	return asked, true
+	return raw, false // another value is the engine's to refuse
 }
 
 // account reads what an answer cost, and takes the consumed capacity out of it
@@ -101,59 +91,29 @@ func account(r Request, a answer, strip bool) (answer, Tally) {
 	} else {
 		tally.WriteUnits = units
 	}
-	if !strip {
-		return a, tally
-	}
-	body, ok := without(a.body, "ConsumedCapacity", fields.ConsumedCapacity)
-	if !ok {
-		return a, tally
-	}
-	hadChecksum := a.header.Get("X-Amz-Crc32") != ""
-	a.body = body
-	a.stamp()
-	if !hadChecksum {
-		a.header.Del("X-Amz-Crc32")
+	// A field of the outermost object, as compact encoders write it: the quotes
+	// of a name cannot occur inside a string, and no attribute has such a value.
+	before, after, found := bytes.Cut(a.body, append([]byte(`"ConsumedCapacity":`), fields.ConsumedCapacity...))
+	if strip && found {
+		after, more := bytes.CutPrefix(after, []byte(","))
+		if !more {
+			before = bytes.TrimSuffix(before, []byte(","))
+		}
+		a.body = slices.Concat(before, after)
+		a.stamp()
 	}
 	return a, tally
 }
 
-// without returns a JSON object without the field of that name and value.
-func without(object []byte, name string, value json.RawMessage) ([]byte, bool) {
-	// A field of the outermost object, as compact encoders write it: the quotes
-	// of a name cannot occur inside a string, and no attribute has such a value.
-	field := append([]byte(`"`+name+`":`), value...)
-	before, after, found := bytes.Cut(object, field)
-	switch {
-	case !found:
-	case bytes.HasPrefix(after, []byte(",")):
-		return append(bytes.Clone(before), after[1:]...), true
-	default:
-		before, _ = bytes.CutSuffix(before, []byte(","))
-		return append(bytes.Clone(before), after...), true
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(object, &fields) != nil {
-		return nil, false
-	}
-	delete(fields, name)
-	rest, err := json.Marshal(fields)
-	return rest, err == nil
-}
-
 // unitsOf adds up one ConsumedCapacity, or the list of them that batches and
 // transactions return, one for each table.
-func unitsOf(raw json.RawMessage) float64 {
-	type consumed struct{ CapacityUnits float64 }
-	var one consumed
-	if json.Unmarshal(raw, &one) == nil {
-		return one.CapacityUnits
+func unitsOf(raw json.RawMessage) (sum float64) {
+	if raw[0] == '{' {
+		raw = slices.Concat([]byte("["), raw, []byte("]"))
 	}
-	var many []consumed
-	if json.Unmarshal(raw, &many) != nil {
-		return 0
-	}
-	sum := 0.0
-	for _, c := range many {
+	var all []struct{ CapacityUnits float64 }
+	_ = json.Unmarshal(raw, &all) // what is no capacity counts nothing
+	for _, c := range all {
 		sum += c.CapacityUnits
 	}
 	return sum
@@ -166,72 +126,27 @@ func unitsOf(raw json.RawMessage) float64 {
 // The item in the table is known only where the failure returned it; otherwise
 // it is taken to be no larger than the new one, or than 1 KB.
 func failedWriteUnits(r Request, body []byte) float64 {
-	var reply struct{ Item map[string]any }
-	size := 0
-	if json.Unmarshal(body, &reply) == nil {
-		size = itemSize(reply.Item)
-	}
-	if item, ok := r.Body["Item"].(map[string]any); ok {
-		size = max(size, itemSize(item))
-	}
-	return kilobytes(size)
+	var reply struct{ Item value.Item }
+	_ = json.Unmarshal(body, &reply)
+	return kilobytes(max(reply.Item.Size(), sizeOf(r.Body["Item"])))
 }
 
 // cancelledWriteUnits is an upper estimate for a transaction whose condition
 // failed: as if it had committed, two units for each KB of each item.
-func cancelledWriteUnits(r Request) float64 {
-	sum := 0.0
+func cancelledWriteUnits(r Request) (sum float64) {
 	for _, item := range r.Items() {
-		sum += 2 * kilobytes(itemSize(item))
+		sum += 2 * kilobytes(sizeOf(item))
 	}
 	return sum
 }
 
 func kilobytes(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
-// itemSize is the size DynamoDB charges for: names and values in UTF-8, two
-// digits of a number in a byte, three bytes for a list or map and one for each
-// member.
-func itemSize(item map[string]any) int {
-	size := 0
-	for name, value := range item {
-		size += len(name) + valueSize(value)
+// sizeOf is the size that DynamoDB charges for an item, as JSON decodes it.
+func sizeOf(item any) int {
+	var decoded value.Item
+	if text, err := json.Marshal(item); err != nil || json.Unmarshal(text, &decoded) != nil {
+		return 0
 	}
-	return size
-}
-
-func valueSize(value any) int {
-	typed, _ := value.(map[string]any)
-	for kind, v := range typed {
-		switch v := v.(type) {
-		case string:
-			return scalarSize(kind, v)
-		case []any:
-			size := 0
-			for _, member := range v {
-				if kind == "L" {
-					size += 1 + valueSize(member)
-				} else if text, ok := member.(string); ok {
-					size += scalarSize(kind[:1], text)
-				}
-			}
-			if kind == "L" {
-				size += 3
-			}
-			return size
-		case map[string]any:
-			return 3 + len(v) + itemSize(v)
-		}
-	}
-	return 1
-}
-
-func scalarSize(kind, text string) int {
-	switch kind {
-	case "N":
-		return (len(text)+1)/2 + 1
-	case "B":
-		return base64.StdEncoding.DecodedLen(len(text))
-	}
-	return len(text)
+	return decoded.Size()
 }

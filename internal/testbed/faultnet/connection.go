@@ -3,10 +3,10 @@ package faultnet
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -45,10 +45,10 @@ func (c *Connection) Heal() { c.cut.Store(false) }
 // connection gives.
 func (c *Connection) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	if err := context.Cause(ctx); err != nil {
-		return nil, errors.Join(err, closeBody(req))
-	}
 	r, raw, err := decode(c.name, req)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -106,21 +106,7 @@ func (c *Connection) arrive(ctx context.Context, call *call, fate fault.Fate) (a
 	if !fate.Anyway {
 		return c.land(ctx, call, fate)
 	}
-	type landed struct {
-		answer answer
-		err    error
-	}
-	result := make(chan landed, 1)
-	c.net.errand(func() {
-		a, err := c.land(context.WithoutCancel(ctx), call, fate)
-		result <- landed{a, err}
-	})
-	select {
-	case r := <-result:
-		return r.answer, r.err
-	case <-ctx.Done():
-		return answer{}, context.Cause(ctx)
-	}
+	return c.net.alone(ctx, func(ctx context.Context) (answer, error) { return c.land(ctx, call, fate) })
 }
 
 func (c *Connection) land(ctx context.Context, call *call, fate fault.Fate) (answer, error) {
@@ -157,14 +143,7 @@ func (c *Connection) submit(ctx context.Context, call *call) (answer, error) {
 	if call.Operation != "TransactWriteItems" {
 		return c.net.apply(call), nil
 	}
-	result := make(chan answer, 1)
-	c.net.errand(func() { result <- c.net.apply(call) })
-	select {
-	case a := <-result:
-		return a, nil
-	case <-ctx.Done():
-		return answer{}, context.Cause(ctx)
-	}
+	return c.net.alone(ctx, func(context.Context) (answer, error) { return c.net.apply(call), nil })
 }
 
 // copy sends the request once more, if that is its fate.
@@ -207,9 +186,9 @@ func (n *Network) apply(call *call) answer {
 	if !n.cfg.WithoutCapacity {
 		body, strip = askCapacity(call.Request, call.raw)
 	}
-	w := &recorder{header: http.Header{}}
+	w := httptest.NewRecorder()
 	n.serve(w, forEngine(call.http.WithContext(ctx), body))
-	a, tally := account(call.Request, w.answer(), strip)
+	a, tally := account(call.Request, answer{status: w.Code, header: w.Result().Header, body: w.Body.Bytes()}, strip)
 	n.count(call.Request, tally)
 	result := a.code()
 	if result == "" {
@@ -221,12 +200,12 @@ func (n *Network) apply(call *call) answer {
 
 // serve lets the engine process the request. One that breaks the connection off,
 // as a server does, has given no answer.
-func (n *Network) serve(w *recorder, r *http.Request) {
+func (n *Network) serve(w *httptest.ResponseRecorder, r *http.Request) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
-			w.status = http.StatusBadGateway
+			w.Code = http.StatusBadGateway
 		default:
 			panic(p)
 		}
@@ -246,45 +225,9 @@ func (a answer) response(req *http.Request) *http.Response {
 	return &http.Response{
 		Status:        http.StatusText(a.status),
 		StatusCode:    a.status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
 		Header:        a.header,
 		Body:          io.NopCloser(bytes.NewReader(a.body)),
 		ContentLength: int64(len(a.body)),
 		Request:       req,
 	}
-}
-
-// recorder is the ResponseWriter an engine writes to.
-type recorder struct {
-	header http.Header
-	sent   http.Header // as it was when the status was written
-	status int
-	body   bytes.Buffer
-}
-
-func (w *recorder) Header() http.Header { return w.header }
-
-func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status, w.sent = status, w.header.Clone()
-	}
-}
-
-func (w *recorder) Write(p []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p)
-}
-
-func (w *recorder) answer() answer {
-	w.WriteHeader(http.StatusOK)
-	return answer{status: w.status, header: w.sent, body: w.body.Bytes()}
-}
-
-func closeBody(req *http.Request) error {
-	if req.Body == nil {
-		return nil
-	}
-	return req.Body.Close()
 }

@@ -30,10 +30,9 @@ type Network struct {
 	cfg     Config
 	started time.Time
 
-	mu      sync.Mutex                       // guards the fields below; never held while waiting or while the engine works
-	pauses  map[chan struct{}]struct{}       // one for each waiting request; Close closes them
-	errands map[chan struct{}]struct{}       // one for each request that goes on without its caller; closed at its end
-	calls   map[*context.CancelFunc]struct{} // one for each request in the engine; Close calls them
+	mu      sync.Mutex                            // guards the fields below; never held while waiting or while the engine works
+	errands map[chan struct{}]struct{}            // one for each request that goes on without its caller; closed at its end
+	calls   map[*context.CancelCauseFunc]struct{} // one for each request that waits, or is in the engine; Close calls them
 	closed  bool
 	counts  map[string]map[string]Tally // by client, by operation
 	log     record
@@ -48,9 +47,8 @@ func New(engine http.Handler, cfg Config) *Network {
 		engine:  engine,
 		cfg:     cfg,
 		started: time.Now(),
-		pauses:  map[chan struct{}]struct{}{},
 		errands: map[chan struct{}]struct{}{},
-		calls:   map[*context.CancelFunc]struct{}{},
+		calls:   map[*context.CancelCauseFunc]struct{}{},
 		counts:  map[string]map[string]Tally{},
 	}
 }
@@ -118,26 +116,22 @@ func (n *Network) Close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
-	for pause := range n.pauses {
-		close(pause)
-		delete(n.pauses, pause)
-	}
 	for end := range n.calls {
-		(*end)()
+		(*end)(errClosed)
 	}
 }
 
-// callOf returns the context of a request in the engine, which ends with Close.
+// callOf returns the context of a request that waits, or is in the engine. It ends with Close.
 func (n *Network) callOf(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calls[&cancel] = struct{}{}
 	if n.closed {
-		cancel()
+		cancel(errClosed)
 	}
 	return ctx, func() {
-		cancel()
+		cancel(nil)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.calls, &cancel)
@@ -148,9 +142,6 @@ func (n *Network) callOf(ctx context.Context) (context.Context, func()) {
 func (n *Network) pass(ctx context.Context, leg fault.Leg) error {
 	if leg.Reached != nil {
 		leg.Reached()
-	}
-	if leg.Delay <= 0 && leg.Gate == nil {
-		return context.Cause(ctx)
 	}
 	if leg.Delay > 0 {
 		timer := time.NewTimer(leg.Delay)
@@ -163,7 +154,7 @@ func (n *Network) pass(ctx context.Context, leg fault.Leg) error {
 		leg.Gate.Reach()
 		return n.wait(ctx, leg.Gate.Opened(), nil)
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // swallow waits until the caller gives up.
@@ -173,27 +164,33 @@ func (n *Network) swallow(ctx context.Context) error { return n.wait(ctx, nil, n
 // channel it waits on was made by its own goroutine or by the maker of the gate and
 // the context, so a Network made outside a synctest bubble works inside.
 func (n *Network) wait(ctx context.Context, over <-chan struct{}, tick <-chan time.Time) error {
-	pause := make(chan struct{})
-	n.mu.Lock()
-	if n.closed {
-		n.mu.Unlock()
-		return errClosed
-	}
-	n.pauses[pause] = struct{}{}
-	n.mu.Unlock()
-	defer func() {
-		n.mu.Lock()
-		delete(n.pauses, pause)
-		n.mu.Unlock()
-	}()
+	ctx, end := n.callOf(ctx)
+	defer end()
 	select {
 	case <-over:
 	case <-tick:
-	case <-pause:
-		return errClosed
 	case <-ctx.Done():
 	}
 	return context.Cause(ctx) // the caller's end wins over an end of the wait at the same moment
+}
+
+// alone runs do in an errand, which goes on if ctx ends.
+func (n *Network) alone(ctx context.Context, do func(context.Context) (answer, error)) (answer, error) {
+	type landed struct {
+		answer answer
+		err    error
+	}
+	result := make(chan landed, 1)
+	n.errand(func() {
+		a, err := do(context.WithoutCancel(ctx))
+		result <- landed{a, err}
+	})
+	select {
+	case r := <-result:
+		return r.answer, r.err
+	case <-ctx.Done():
+		return answer{}, context.Cause(ctx)
+	}
 }
 
 // errand runs do in a goroutine that Settle waits for.
