@@ -6,9 +6,9 @@ import "time"
 // edit, whose requests have no actor, lowers the ends of their leases in the table
 // and reports whether it did. Its requests are not judged.
 func (a *Audit) Age(owns func(owner string) bool, by time.Duration, edit func() bool) bool {
-	a.setAging(true)
+	a.aging.Store(true)
 	done := edit()
-	a.setAging(false)
+	a.aging.Store(false)
 	if !done {
 		return false
 	}
@@ -37,10 +37,4 @@ func (a *Audit) Age(owns func(owner string) bool, by time.Duration, edit func() 
 		}
 	}
 	return true
-}
-
-func (a *Audit) setAging(aging bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.aging = aging
 }

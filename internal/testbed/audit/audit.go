@@ -38,9 +38,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
 // Audit is an engine under watch.
@@ -75,19 +77,19 @@ type Audit struct {
 
 	table string
 	now   func() time.Time
+	aging atomic.Bool // see Age
 
 	mu         sync.Mutex
-	items      map[[2]string]item // guarded by mu; the table as it is, by its keys
-	requests   int                // guarded by mu; that changed something
-	actor      string             // guarded by mu; who sent the request at hand
-	request    *http.Request      // guarded by mu; the one at hand
-	aging      bool               // guarded by mu; see Age
-	queues     map[string]*queue  // guarded by mu; by entity and reason
-	violations []string           // guarded by mu
-	leases     map[string]life    // guarded by mu; by id, also of what is gone
-	grants     int                // guarded by mu
-	named      int                // guarded by mu; of these, by name
-	abandoned  int                // guarded by mu; of these, removed before their waiters wrote to them
+	items      map[[2]string]value.Item // guarded by mu; the table as it is, by its keys
+	requests   int                      // guarded by mu; that changed something
+	actor      string                   // guarded by mu; who sent the request at hand
+	request    *http.Request            // guarded by mu; the one at hand
+	queues     map[string]*queue        // guarded by mu; by entity and reason
+	violations []string                 // guarded by mu
+	leases     map[string]life          // guarded by mu; by id, also of what is gone
+	grants     int                      // guarded by mu
+	named      int                      // guarded by mu; of these, by name
+	abandoned  int                      // guarded by mu; of these, removed before their waiters wrote to them
 }
 
 // queue is what is known of one queue.
@@ -144,7 +146,7 @@ func (h holder) tickets(from string) (all []string) {
 // New makes an engine and watches a table of it. now is the engine's clock. After
 // the audit, changes go to cfg.Applied.
 func New(cfg embedded.Config, tableName string, now func() time.Time) *Audit {
-	a := &Audit{table: tableName, now: now, items: map[[2]string]item{}, leases: map[string]life{}, queues: map[string]*queue{}}
+	a := &Audit{table: tableName, now: now, items: map[[2]string]value.Item{}, leases: map[string]life{}, queues: map[string]*queue{}}
 	next := cfg.Applied
 	cfg.Applied = func(by *http.Request, changes []embedded.Change) {
 		a.applied(by, changes)
@@ -177,7 +179,7 @@ func (a *Audit) HoldTime(queue string) (mean, deviation time.Duration) {
 	entity, reason, _ := strings.Cut(queue, " ")
 	for key, it := range a.items {
 		if number, ok := strings.CutPrefix(key[1], reason+"/"); ok && key[0] == entity && strings.Trim(number, "0") == "" {
-			return length(it["turn"].M["mean"].N), length(it["turn"].M["deviation"].N)
+			return length(it["turn"].Fields["mean"]), length(it["turn"].Fields["deviation"])
 		}
 	}
 	return 0, 0
@@ -250,9 +252,16 @@ func (a *Audit) applied(by *http.Request, changes []embedded.Change) {
 		a.actor = a.Actor(by)
 	}
 	for _, c := range changes {
-		a.refresh(c)
+		key := [2]string{c.Key["pk"].Text, c.Key["sk"].Text}
+		switch {
+		case c.Table != a.table || !strings.Contains(key[1], "/"): // of no queue
+		case c.Item == nil:
+			delete(a.items, key)
+		default:
+			a.items[key] = c.Item
+		}
 	}
-	if a.aging && a.actor == "" {
+	if a.aging.Load() && a.actor == "" {
 		return
 	}
 	a.compare()
@@ -270,14 +279,24 @@ func whole(s string) *big.Int {
 	return n
 }
 
-func millis(s string) time.Time {
-	ms := whole(s)
+func num(v value.Value) *big.Int { return whole(text(v)) }
+
+// text is a number as it is stored; empty: there is none.
+func text(v value.Value) string {
+	if v.Kind != value.Num {
+		return ""
+	}
+	return v.Number.String()
+}
+
+func millis(v value.Value) time.Time {
+	ms := num(v)
 	if ms.Sign() == 0 {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms.Int64())
 }
 
-func length(ms string) time.Duration {
-	return time.Duration(whole(ms).Int64()) * time.Millisecond
+func length(ms value.Value) time.Duration {
+	return time.Duration(num(ms).Int64()) * time.Millisecond
 }

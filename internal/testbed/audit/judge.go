@@ -3,18 +3,20 @@ package audit
 import (
 	"math/big"
 	"strings"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
 )
 
 // compare looks at the table's items, and notes what they broke.
 func (a *Audit) compare() {
-	records := map[string]item{}
+	records := map[string]value.Item{}
 	rows := map[string]map[string]*row{}
 	for _, it := range a.items {
-		reason, padded, ok := strings.Cut(it["sk"].S, "/")
+		reason, padded, ok := strings.Cut(it["sk"].Text, "/")
 		if !ok {
 			continue
 		}
-		key := it["pk"].S + " " + reason
+		key := it["pk"].Text + " " + reason
 		number := strings.TrimLeft(padded, "0")
 		if number == "" {
 			records[key] = it
@@ -23,7 +25,7 @@ func (a *Audit) compare() {
 		if rows[key] == nil {
 			rows[key] = map[string]*row{}
 		}
-		rows[key][number] = &row{turns: whole(it["turns"].N).Int64(), life: a.lives(it["id"].S, it)}
+		rows[key][number] = &row{turns: num(it["turns"]).Int64(), life: a.lives(it["id"].Text, it)}
 	}
 	for key, q := range a.queues {
 		if _, ok := records[key]; q.exists && !ok {
@@ -73,24 +75,24 @@ func (a *Audit) compare() {
 
 // judge compares a record with what was known of its queue. q.rows are still
 // those before the request.
-func (a *Audit) judge(key string, q *queue, it item) {
+func (a *Audit) judge(key string, q *queue, it value.Item) {
 	a.judgeCounter(key, q, it)
 	after, present := it["servingAfter"]
 	q.idle = !present
-	servingAfter := whole(after.N)
-	holders := it["holders"].M
+	servingAfter := num(after)
+	holders := it["holders"].Fields
 	if crowded(it, holders) {
 		a.violate(key, "%d holders at once: %v", len(holders), holders)
 	}
 	if id, other := numbered(it, holders); id != "" {
-		a.violate(key, "holder %s has number %q, which is another one's (%s), or none of the permits", id, holders[id].M["slot"].N, other)
+		a.violate(key, "holder %s has number %q, which is another one's (%s), or none of the permits", id, holders[id].Fields["slot"].Number, other)
 	}
 	a.judgeLeft(key, q, holders)
 	floorBefore := q.floor
 	highest := new(big.Int).Set(floorBefore)
 	now := map[string]holder{}
 	for id, entry := range holders {
-		h, granted := a.judgeHolder(key, q, id, entry.M, servingAfter, holders)
+		h, granted := a.judgeHolder(key, q, id, entry.Fields, servingAfter, holders)
 		if granted {
 			highest = a.judgeGrant(key, q, h, highest)
 		} else if t := whole(h.ticket); t.Cmp(q.last) > 0 { // a later turn of a block was resumed
@@ -102,7 +104,7 @@ func (a *Audit) judge(key string, q *queue, it item) {
 	if !present && q.reach.Cmp(highest) > 0 {
 		highest = q.reach
 	}
-	floor := whole(it["granted"].N)
+	floor := num(it["granted"])
 	if next := new(big.Int).Add(servingAfter, big.NewInt(1)); present && next.Cmp(floor) > 0 {
 		floor = next
 	}
@@ -117,14 +119,14 @@ func (a *Audit) judge(key string, q *queue, it item) {
 
 // judgeCounter judges the counter and the scope, and notes which tickets were
 // issued.
-func (a *Audit) judgeCounter(key string, q *queue, it item) {
-	counter := whole(it["ticketNumber"].N)
+func (a *Audit) judgeCounter(key string, q *queue, it value.Item) {
+	counter := num(it["ticketNumber"])
 	if counter.Cmp(q.counter) < 0 {
 		a.violate(key, "the counter fell from %s to %s", q.counter, counter)
 	}
 	scope, wide := it["scope"]
-	if q.exists && scope.S != q.scope {
-		a.violate(key, "the scope changed from %q to %q", q.scope, scope.S)
+	if q.exists && scope.Text != q.scope {
+		a.violate(key, "the scope changed from %q to %q", q.scope, scope.Text)
 	}
 	if wide && counter.Cmp(q.counter) > 0 {
 		// Numbers between are of other queues, or not registered yet.
@@ -138,11 +140,11 @@ func (a *Audit) judgeCounter(key string, q *queue, it item) {
 		n.Add(n, big.NewInt(1))
 		q.issued[n.String()] = a.requests
 	}
-	q.exists, q.scope, q.counter = true, scope.S, counter
+	q.exists, q.scope, q.counter = true, scope.Text, counter
 }
 
 // judgeLeft judges the holders that are in the record no more.
-func (a *Audit) judgeLeft(key string, q *queue, holders item) {
+func (a *Audit) judgeLeft(key string, q *queue, holders value.Item) {
 	for id, h := range q.holders {
 		if _, present := holders[id]; present || h.ghost {
 			continue
@@ -162,12 +164,12 @@ func (a *Audit) judgeLeft(key string, q *queue, holders item) {
 
 // judgeHolder judges the lease of a holder. It reports whether it was granted by
 // this request: it was not there, and resumes no other.
-func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, servingAfter *big.Int, holders item) (h holder, granted bool) {
+func (a *Audit) judgeHolder(key string, q *queue, id string, entry value.Item, servingAfter *big.Int, holders value.Item) (h holder, granted bool) {
 	h, held := q.holders[id]
 	before := h.life
 	_, again := a.leases[id]
 	h.life = a.lives(id, entry)
-	h.turns, h.reached = whole(entry["turns"].N).Int64(), entry["reached"].N
+	h.turns, h.reached = num(entry["turns"]).Int64(), text(entry["reached"])
 	if held {
 		if whole(h.reached).Cmp(whole(q.holders[id].reached)) < 0 {
 			a.violate(key, "the turn of holder %s fell from %s to %s", id, q.holders[id].reached, h.reached)
@@ -177,7 +179,7 @@ func (a *Audit) judgeHolder(key string, q *queue, id string, entry item, serving
 	}
 	ticket := new(big.Int).Add(servingAfter, big.NewInt(1))
 	if t, ok := entry["ticket"]; ok {
-		ticket = whole(t.N)
+		ticket = num(t)
 	}
 	h.ticket = ticket.String()
 	if h.closed {
@@ -228,12 +230,12 @@ func (a *Audit) judgeGrant(key string, q *queue, h holder, highest *big.Int) *bi
 
 // crowded says that more hold than may: of a semaphore, more than there are
 // permits; of a lock, more than one, and not all of them share.
-func crowded(record, holders item) bool {
+func crowded(record, holders value.Item) bool {
 	if permits, semaphore := record["permits"]; semaphore {
-		return big.NewInt(int64(len(holders))).Cmp(whole(permits.N)) > 0
+		return big.NewInt(int64(len(holders))).Cmp(num(permits)) > 0
 	}
 	for _, entry := range holders {
-		if entry.M["mode"].S != "shared" && len(holders) > 1 {
+		if entry.Fields["mode"].Text != "shared" && len(holders) > 1 {
 			return true
 		}
 	}
@@ -242,17 +244,17 @@ func crowded(record, holders item) bool {
 
 // numbered returns a holder of a semaphore whose number another one has, or that is none of the permits'. An entry without
 // one is that of an earlier version.
-func numbered(record, holders item) (id, other string) {
-	permits, taken := whole(record["permits"].N), map[string]string{}
+func numbered(record, holders value.Item) (id, other string) {
+	permits, taken := num(record["permits"]), map[value.Number]string{}
 	for id, entry := range holders {
-		slot, ok := entry.M["slot"]
+		slot, ok := entry.Fields["slot"]
 		if !ok {
 			continue
 		}
-		if n := whole(slot.N); taken[slot.N] != "" || n.Sign() < 0 || n.Cmp(permits) >= 0 {
-			return id, taken[slot.N]
+		if n := num(slot); taken[slot.Number] != "" || n.Sign() < 0 || n.Cmp(permits) >= 0 {
+			return id, taken[slot.Number]
 		}
-		taken[slot.N] = id
+		taken[slot.Number] = id
 	}
 	return "", ""
 }
@@ -264,9 +266,9 @@ func (a *Audit) resumed(old, now life) bool {
 
 // succeeded says that another holder has resumed the one that is gone: it has the
 // same ticket.
-func (a *Audit) succeeded(q *queue, gone holder, holders item) bool {
+func (a *Audit) succeeded(q *queue, gone holder, holders value.Item) bool {
 	for id, entry := range holders {
-		if _, before := q.holders[id]; !before && gone.has(entry.M["ticket"].N) && a.resumed(gone.life, life{id: id, owner: entry.M["owner"].S}) {
+		if _, before := q.holders[id]; !before && gone.has(num(entry.Fields["ticket"]).String()) && a.resumed(gone.life, life{id: id, owner: entry.Fields["owner"].Text}) {
 			return true
 		}
 	}
@@ -274,7 +276,7 @@ func (a *Audit) succeeded(q *queue, gone holder, holders item) bool {
 }
 
 // succeeds says that a holder has resumed one that is gone.
-func (a *Audit) succeeds(q *queue, ticket *big.Int, now life, holders item) bool {
+func (a *Audit) succeeds(q *queue, ticket *big.Int, now life, holders value.Item) bool {
 	for id, h := range q.holders {
 		if _, stands := holders[id]; !stands && h.has(ticket.String()) && a.resumed(h.life, now) {
 			return true

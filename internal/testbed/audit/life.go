@@ -1,6 +1,10 @@
 package audit
 
-import "time"
+import (
+	"time"
+
+	"github.com/queuelock/queuelock/internal/embedded/value"
+)
 
 // life is a lease as it is in the table.
 type life struct {
@@ -32,22 +36,22 @@ func (l life) alive(now time.Time) bool {
 // lives reads the lease with that id. A lease that was removed, and put there once more
 // by a duplicate request, is as old as it was, as an observer may have seen nothing of
 // that.
-func (a *Audit) lives(id string, it item) life {
+func (a *Audit) lives(id string, it value.Item) life {
 	before := a.leases[id]
 	_, leased := it["ttl"]
 	l := life{
-		id: id, owner: it["owner"].S, beat: it["beat"].N, until: millis(it["until"].N), ends: before.ends,
-		delay: length(it["delay"].N), group: it["group"].S, endless: it["failClosed"].BOOL && !leased,
-		named: it["named"].BOOL && it["beat"].N == "0", closed: it["closed"].BOOL,
+		id: id, owner: it["owner"].Text, beat: text(it["beat"]), until: millis(it["until"]), ends: before.ends,
+		delay: length(it["delay"]), group: it["group"].Text, endless: it["failClosed"].Bool && !leased,
+		named: it["named"].Bool && text(it["beat"]) == "0", closed: it["closed"].Bool,
 	}
-	if least := length(it["atLeast"].N); least > 0 { // from the grant on
-		if since := millis(it["since"].N); !since.IsZero() && !l.until.IsZero() {
+	if least := length(it["atLeast"]); least > 0 { // from the grant on
+		if since := millis(it["since"]); !since.IsZero() && !l.until.IsZero() {
 			least = since.Add(least).Sub(l.until)
 		}
 		l.delay = max(l.delay, least)
 	}
 	if l.owner != before.owner || l.beat != before.beat || l.until != before.until {
-		whole := length(it["ttl"].N) + l.delay
+		whole := length(it["ttl"]) + l.delay
 		l.ends = a.now().Add(whole - whole/1000) // the watcher's clock may be the faster one
 	}
 	if whole(l.beat).Cmp(whole(before.beat)) < 0 {
