@@ -154,7 +154,7 @@ func TestBlockEvents(t *testing.T) {
 		time.Sleep(time.Second)
 		locktest.Release(t, held)
 		lock := granted(t, waiting[0])
-		locktest.OperatorTakes(t, table)
+		locktest.Evict(t, table, locktest.Order.Entity)
 		<-lock.Context().Done()
 		for _, call := range waiting[1:] {
 			locktest.Release(t, granted(t, call))

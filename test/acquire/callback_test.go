@@ -132,7 +132,7 @@ func TestBlockedLogger(t *testing.T) {
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		<-g.Entered
 		lost := locktest.Acquire(t, c, waitpolicy.NoWait)
-		locktest.OperatorTakes(t, table)
+		locktest.Evict(t, table, locktest.Order.Entity)
 		<-lost.Context().Done()
 		begun := time.Now()
 		if err := c.Close(t.Context()); err == nil || time.Since(begun) > 5*time.Second {

@@ -395,7 +395,7 @@ func TestNamedLate(t *testing.T) {
 		s := newSleeper(t)
 		held := s.next.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("beat + 1").Mentioning("holders").Times(1))
 		<-held.Reached()
-		locktest.OperatorTakes(t, s.table)
+		locktest.Evict(t, s.table, locktest.Order.Entity)
 		held.Release()
 		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the third", 2*time.Minute, s.third)))
 		locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the second", 2*time.Minute, s.second)))

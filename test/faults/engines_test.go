@@ -337,7 +337,7 @@ func TestEngineTransactRelease(t *testing.T) {
 		}
 		// Of a lock that was taken away.
 		lock = locktest.Acquire(t, a, waitpolicy.For(10*time.Second))
-		locktest.OperatorTakes(t, table)
+		locktest.Evict(t, table, locktest.Order.Entity)
 		if err := writeAndRelease(t, lock, locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrLost) || locktest.Balance(table) != "3" {
 			t.Errorf("of a lost lock: %v; the account holds %s", err, locktest.Balance(table))
 		}

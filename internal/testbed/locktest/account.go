@@ -44,17 +44,12 @@ func Balance(table *queuelocktest.Table) string {
 // Injection.Release of the result, and is not refused by the account any more.
 func RefusedDeposit(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, lock *queuelock.Lock) *queuelocktest.Injection {
 	t.Helper()
-	name := aws.String(table.Name())
-	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: name, Item: Account()}); err != nil {
-		t.Fatal(err)
-	}
+	Write(t, table, Account())
 	copied := db.Inject(queuelocktest.HoldDuplicate().Of("TransactWriteItems").Times(1))
 	if err := lock.Transact(t.Context(), Deposit(table, aws.String("attribute_not_exists(pk)"))); err == nil {
 		t.Fatal("the transaction was made")
 	}
-	if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: name, Key: Account()}); err != nil {
-		t.Fatal(err)
-	}
+	deleteItem(t, db, table.Name(), Account())
 	return copied
 }
 

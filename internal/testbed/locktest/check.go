@@ -77,3 +77,20 @@ func Must[T any](v T, err error) T {
 	}
 	return v
 }
+
+// Scaled returns the whole size of a test, or the reduced one: under the race detector, and with -short.
+func Scaled[N any](whole, reduced N) N {
+	if UnderRace || testing.Short() {
+		return reduced
+	}
+	return whole
+}
+
+// Some returns the cases of a test that measures simulated time. Of these the race detector, which gains little by them, is
+// given each fourth, and -short.
+func Some[C any](cases []C) (few []C) {
+	for i := 0; i < len(cases); i += Scaled(1, 4) {
+		few = append(few, cases[i])
+	}
+	return few
+}

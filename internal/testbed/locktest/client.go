@@ -38,9 +38,7 @@ func Open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.C
 	cfg.Owner = cmp.Or(cfg.Owner, name)
 	cfg.Block = cmp.Or(cfg.Block, 1) // each waiter has its own row, unless a test says otherwise
 	c, err := queuelock.New(db, table.Name(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -54,9 +52,8 @@ func Open(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.C
 func OpenMet(t *testing.T, table *queuelocktest.Table, name string, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
 	t.Helper()
 	c, db := Open(t, table, name, cfg)
-	if _, err := c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "another"}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := c.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "another"})
+	OK(t, err)
 	return c, db
 }
 
@@ -80,27 +77,21 @@ func Three(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, 
 func Acquire(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, opts ...queuelock.AcquireOption) *queuelock.Lock {
 	t.Helper()
 	lock, err := c.Acquire(t.Context(), Order, wait, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return lock
 }
 
 // Release releases a lock, which must succeed.
 func Release(t *testing.T, lock interface{ Release(context.Context) error }) {
 	t.Helper()
-	if err := lock.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, lock.Release(t.Context()))
 }
 
 // Locked calls IsLocked, which must succeed.
 func Locked(t *testing.T, c *queuelock.Client) bool {
 	t.Helper()
 	is, err := c.IsLocked(t.Context(), Order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return is
 }
 
@@ -108,9 +99,7 @@ func Locked(t *testing.T, c *queuelock.Client) bool {
 func RowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
 	t.Helper()
 	state, err := c.Viewer().Inspect(t.Context(), Order)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return len(state.Waiting), len(state.Serving)
 }
 
@@ -126,14 +115,6 @@ func Shown(t *testing.T, c *queuelock.Client, number ticket.Number) queue.Holder
 
 // RoundTrip is the time of a bare request.
 const RoundTrip = 4600 * time.Microsecond
-
-// some returns each fourth of the cases.
-func some[C any](cases []C) (few []C) {
-	for i := 0; i < len(cases); i += 4 {
-		few = append(few, cases[i])
-	}
-	return few
-}
 
 // SmallTickets lets new counters begin at 1 also in real time, for packages whose tests compare tickets.
 func SmallTickets() { counter.Base = counter.Zero }

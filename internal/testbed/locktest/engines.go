@@ -22,13 +22,10 @@ func OnEveryEngine(t *testing.T, f func(t *testing.T, table *queuelocktest.Table
 		name := "queuelock-" + strings.ToLower(rand.Text()[:12])
 		table := queuelocktest.NewTable(t, queuelocktest.WithEngine(e.Handler(t)), queuelocktest.WithName(name), queuelocktest.WithoutTable())
 		db := e.Client(t)
-		if err := queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, queuelock.CreateTable(t.Context(), db, name, queuelock.Config{}))
 		t.Cleanup(func() {
-			if _, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name}); err != nil {
-				t.Error(err)
-			}
+			_, err := db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &name})
+			Check(t, err)
 		})
 		f(t, table)
 	})

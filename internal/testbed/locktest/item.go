@@ -42,9 +42,8 @@ func NewItemTable(t *testing.T, table *queuelocktest.Table, key av.Item) ItemTab
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(name), KeyType: kind})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(name), AttributeType: scalar})
 	}
-	if _, err := u.DB.CreateTable(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := u.DB.CreateTable(t.Context(), in)
+	OK(t, err)
 	t.Cleanup(func() { _, _ = u.DB.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &u.Name}) })
 	return u
 }
@@ -52,27 +51,22 @@ func NewItemTable(t *testing.T, table *queuelocktest.Table, key av.Item) ItemTab
 // Put writes an item.
 func (u ItemTable) Put(i av.Item) {
 	u.T.Helper()
-	if _, err := u.DB.PutItem(u.T.Context(), &dynamodb.PutItemInput{TableName: &u.Name, Item: i}); err != nil {
-		u.T.Fatal(err)
-	}
+	_, err := u.DB.PutItem(u.T.Context(), &dynamodb.PutItemInput{TableName: &u.Name, Item: i})
+	OK(u.T, err)
 }
 
 // Get reads an item.
 func (u ItemTable) Get(key av.Item) av.Item {
 	u.T.Helper()
 	out, err := u.DB.GetItem(u.T.Context(), &dynamodb.GetItemInput{TableName: &u.Name, Key: key, ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		u.T.Fatal(err)
-	}
+	OK(u.T, err)
 	return out.Item
 }
 
 // Delete deletes an item.
 func (u ItemTable) Delete(key av.Item) {
 	u.T.Helper()
-	if _, err := u.DB.DeleteItem(u.T.Context(), &dynamodb.DeleteItemInput{TableName: &u.Name, Key: key}); err != nil {
-		u.T.Fatal(err)
-	}
+	deleteItem(u.T, u.DB, u.Name, key)
 }
 
 // Key returns the key as the library takes it.
@@ -103,9 +97,7 @@ func NewOrder(t *testing.T, table *queuelocktest.Table) (u ItemTable, key, whole
 func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait waitpolicy.Wait, opts ...queuelock.Option) *queuelock.ItemLock {
 	t.Helper()
 	lock, err := c.LockItem(t.Context(), key, wait, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return lock
 }
 
@@ -113,9 +105,7 @@ func LockItem(t *testing.T, c *queuelock.Client, key queuelock.ItemKey, wait wai
 func Updated(t *testing.T, lock *queuelock.ItemLock, update expression.UpdateBuilder, cond ...expression.ConditionBuilder) av.Item {
 	t.Helper()
 	after, err := lock.UpdateAndRelease(t.Context(), update, cond...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return after
 }
 

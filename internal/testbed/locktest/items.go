@@ -55,9 +55,7 @@ func Write(t *testing.T, table *queuelocktest.Table, items ...av.Item) {
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: i}})
 		}
 		out, err := db.BatchWriteItem(context.Background(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{table.Name(): puts}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		if n := len(out.UnprocessedItems[table.Name()]); n > 0 {
 			t.Fatalf("%d items were not written", n)
 		}
@@ -78,13 +76,6 @@ func LeftRow(n int) av.Item {
 
 // RowSortKey returns the sort key of ticket n's row.
 func RowSortKey(n int) string { return "lock/" + ticket.FromUint64(uint64(n)).Padded() }
-
-// OperatorTakes removes all holders from the record of [Order]'s queue, as an
-// operator does.
-func OperatorTakes(t *testing.T, table *queuelocktest.Table) {
-	t.Helper()
-	Evict(t, table, Order.Entity)
-}
 
 // Watched returns a table that is audited: a violation of the protocol fails the
 // test at its end.

@@ -104,13 +104,10 @@ func Attend(t *testing.T, c *queuelock.Client, turn time.Duration, opts ...queue
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := c.Do(t.Context(), Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
+		Check(t, c.Do(t.Context(), Order, waitpolicy.Forever, func(context.Context, *queuelock.Lock) error {
 			time.Sleep(turn)
 			return nil
-		}, opts...)
-		if err != nil {
-			t.Error(err)
-		}
+		}, opts...))
 	}()
 	return done
 }

@@ -28,18 +28,14 @@ func KeysOf(entities ...string) []queuelock.Key {
 func AcquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) *queuelock.Locks {
 	t.Helper()
 	locks, err := c.AcquireAll(t.Context(), KeysOf(entities...), wait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return locks
 }
 
 // ReleaseAll calls Release, which must succeed.
 func ReleaseAll(t *testing.T, locks *queuelock.Locks) {
 	t.Helper()
-	if err := locks.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, locks.Release(t.Context()))
 }
 
 // QueueUpAll calls AcquireAll in the background.
@@ -67,12 +63,11 @@ func Evict(t *testing.T, table *queuelocktest.Table, entity string) {
 		if item["holders"] == nil || av.Text(item["pk"]) != entity {
 			continue
 		}
-		if _, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		_, err := db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String(table.Name()), Key: av.Item{"pk": item["pk"], "sk": item["sk"]},
 			UpdateExpression: aws.String("SET holders = :none"), ExpressionAttributeValues: av.Item{":none": av.Object(nil)},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		})
+		OK(t, err)
 	}
 }
 
@@ -91,9 +86,12 @@ func Counters(table *queuelocktest.Table) []map[string]types.AttributeValue {
 func ForgetCounters(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client) {
 	t.Helper()
 	for _, item := range Counters(table) {
-		key := av.Item{"pk": item["pk"], "sk": item["sk"]}
-		if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table.Name()), Key: key}); err != nil {
-			t.Fatal(err)
-		}
+		deleteItem(t, db, table.Name(), av.Item{"pk": item["pk"], "sk": item["sk"]})
 	}
+}
+
+func deleteItem(t *testing.T, db *queuelocktest.Client, table string, key av.Item) {
+	t.Helper()
+	_, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key})
+	OK(t, err)
 }

@@ -125,17 +125,14 @@ func Compare(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client,
 		after = with(after)
 	}
 	if before != nil {
-		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: before})
+		locktest.OK(t, err)
 	}
 	if got := Send(t, db, table.Name(), key, w, n); got != fate {
 		t.Errorf("%v: fate %d, and at the table %d\n%v", w.Name, fate, got, before)
 	}
 	out, err := db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key, ConsistentRead: aws.Bool(true)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, err)
 	if diff := Diff(after, out.Item); diff != "" {
 		t.Errorf("%s of %v left another item (-Apply +table):\n%s", w.Name, before, diff)
 	}
@@ -168,9 +165,7 @@ func Diff(want, got clause.Item) string {
 func Send(t *testing.T, db *queuelocktest.Client, table string, key clause.Item, w clause.Write, n clause.Names) clause.Fate {
 	t.Helper()
 	e, err := w.Builder(n).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, err)
 	switch w.Kind {
 	case clause.Put:
 		_, err = db.PutItem(t.Context(), &dynamodb.PutItemInput{
