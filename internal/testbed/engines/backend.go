@@ -10,17 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// A backend starts its engine once, and remembers how that went.
-type backend struct {
-	name string
-	open func() (*running, error)
-
-	mu      sync.Mutex // held while the engine starts: other callers wait for the outcome
-	tried   bool
-	running *running
-	err     error
-}
-
 // running is an engine that answers.
 type running struct {
 	options dynamodb.Options
@@ -33,28 +22,26 @@ type missingError struct{ what string }
 func (m missingError) Error() string { return m.what }
 
 func isMissing(err error) bool {
-	var m missingError
-	return errors.As(err, &m)
+	_, is := errors.AsType[missingError](err)
+	return is
 }
 
-func (b *backend) start() (*running, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.tried {
-		b.tried = true
-		b.running, b.err = b.open()
-	}
-	return b.running, b.err
-}
+var (
+	mu    sync.Mutex
+	stops []func() // guarded by mu; they end the engines that run
+)
 
-// shutdown ends the engine if it runs. A later start starts it again.
-func (b *backend) shutdown() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.running != nil && b.running.stop != nil {
-		b.running.stop()
-	}
-	b.tried, b.running, b.err = false, nil, nil
+// once starts an engine at the first call. Other callers wait for the outcome.
+func once(open func() (*running, error)) func() (*running, error) {
+	return sync.OnceValues(func() (*running, error) {
+		r, err := open()
+		if err == nil && r.stop != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			stops = append(stops, r.stop)
+		}
+		return r, err
+	})
 }
 
 func (r *running) client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {

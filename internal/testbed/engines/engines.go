@@ -27,15 +27,14 @@ type Engine struct {
 	Name string
 
 	required bool // QUEUELOCK_ENGINES names it: missing is a failure, not a skip
-	backend  *backend
 }
 
 // backends are the engines of this process, each at most once.
-var backends = map[string]*backend{
-	Embedded:      {name: Embedded, open: openEmbedded},
-	Dynoxide:      {name: Dynoxide, open: openDynoxide},
-	DynamoDBLocal: {name: DynamoDBLocal, open: openDynamoDBLocal},
-	Endpoint:      {name: Endpoint, open: openEndpoint},
+var backends = map[string]func() (*running, error){
+	Embedded:      once(openEmbedded),
+	Dynoxide:      once(openDynoxide),
+	DynamoDBLocal: once(openDynamoDBLocal),
+	Endpoint:      once(openEndpoint),
 }
 
 // All returns the engines that the suites run on, in a fixed order, without starting any: see the package's
@@ -73,7 +72,7 @@ func choose(list, endpoint string) ([]Engine, error) {
 	var chosen []Engine
 	for _, name := range []string{Embedded, Dynoxide, DynamoDBLocal, Endpoint} {
 		if wanted[name] || everything && name != Endpoint {
-			chosen = append(chosen, Engine{Name: name, required: wanted[name], backend: backends[name]})
+			chosen = append(chosen, Engine{Name: name, required: wanted[name]})
 		}
 	}
 	return chosen, nil
@@ -101,7 +100,7 @@ func (e Engine) Client(t testing.TB, optFns ...func(*dynamodb.Options)) *dynamod
 // that does not start fails it.
 func (e Engine) start(t testing.TB) *running {
 	t.Helper()
-	r, err := e.backend.start()
+	r, err := backends[e.Name]()
 	switch {
 	case err == nil:
 	case isMissing(err) && !e.required:

@@ -15,8 +15,10 @@ type Runner struct{ m *testing.M }
 // Run returns the exit code of the tests.
 func (r Runner) Run() int {
 	defer func() {
-		for _, b := range backends {
-			b.shutdown()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, stop := range stops {
+			stop()
 		}
 	}()
 	return r.m.Run()
