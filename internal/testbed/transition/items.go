@@ -9,7 +9,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/av"
 )
 
-func itemOf(stored value.Item) clause.Item {
+// ItemOf returns an item of the engine as the library reads it.
+func ItemOf(stored value.Item) clause.Item {
 	if stored == nil {
 		return nil
 	}
@@ -21,11 +22,13 @@ func itemOf(stored value.Item) clause.Item {
 }
 
 func valueOf(v value.Value) types.AttributeValue {
-	members := func() (texts []string) {
-		for _, e := range v.Elems {
-			texts = append(texts, e.Text)
+	var members []string
+	for _, e := range v.Elems {
+		text := e.Text
+		if v.Kind == value.NumberSet {
+			text = e.Number.String()
 		}
-		return texts
+		members = append(members, text)
 	}
 	switch v.Kind {
 	case value.String:
@@ -37,15 +40,11 @@ func valueOf(v value.Value) types.AttributeValue {
 	case value.Bool:
 		return &types.AttributeValueMemberBOOL{Value: v.Bool}
 	case value.Map:
-		return &types.AttributeValueMemberM{Value: itemOf(v.Fields)}
+		return &types.AttributeValueMemberM{Value: ItemOf(v.Fields)}
 	case value.StringSet:
-		return &types.AttributeValueMemberSS{Value: members()}
+		return &types.AttributeValueMemberSS{Value: members}
 	case value.NumberSet:
-		set := &types.AttributeValueMemberNS{}
-		for _, e := range v.Elems {
-			set.Value = append(set.Value, e.Number.String())
-		}
-		return set
+		return &types.AttributeValueMemberNS{Value: members}
 	}
 	return &types.UnknownUnionMember{Tag: string(v.Kind)} // the library writes no other
 }

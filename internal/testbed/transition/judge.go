@@ -54,7 +54,7 @@ func (j *Judge) Judge(body []byte, changes []embedded.Change) (violations []stri
 			continue
 		}
 		key := [2]string{pk, sk}
-		c.before, c.after = j.items[key], itemOf(made.Item)
+		c.before, c.after = j.items[key], ItemOf(made.Item)
 		if j.items[key] = c.after; c.after == nil {
 			delete(j.items, key)
 		}

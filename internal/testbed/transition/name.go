@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
-	"github.com/queuelock/queuelock/internal/embedded/value"
 	"github.com/queuelock/queuelock/internal/planted"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -30,16 +27,7 @@ func NewNames(writes []clause.Write) Names {
 	n := Names{map[string]clause.Write{}}
 	for _, w := range writes {
 		for _, sent := range []clause.Write{planted.In(w), w} {
-			one := wire{}
-			if e, err := sent.Builder(names).Build(); err == nil { // else nothing is left of its expressions
-				one.ExpressionAttributeNames = e.Names()
-				if e.Condition() != nil {
-					one.ConditionExpression = *e.Condition()
-				}
-				if e.Update() != nil {
-					one.UpdateExpression = *e.Update()
-				}
-			}
+			one, _, _ := wireOf(sent, names) // without an expression it is empty
 			if shape := one.shape(w.Item != nil); n.writes[shape].Name == "" {
 				n.writes[shape] = w
 			}
@@ -61,12 +49,8 @@ func (n Names) Of(body []byte) (all []Asked) {
 	if json.Unmarshal(body, &sent) != nil {
 		return nil
 	}
-	parts := []*wire{&sent}
-	for _, part := range sent.TransactItems {
-		parts = append(parts, part.Update, part.Put, part.Delete, part.ConditionCheck)
-	}
-	for _, one := range parts {
-		if one == nil || one.Key == nil && one.Item == nil {
+	for _, one := range sent.parts() {
+		if one.Key == nil && one.Item == nil {
 			continue
 		}
 		a := Asked{PK: one.Key["pk"].Text, SK: one.Key["sk"].Text}
@@ -182,6 +166,3 @@ func owners(v any, id string, all map[string]string) {
 		}
 	}
 }
-
-// ItemOf returns an item of the engine as the library reads it.
-func ItemOf(stored value.Item) map[string]types.AttributeValue { return itemOf(stored) }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/clause"
@@ -39,19 +40,24 @@ type wire struct {
 	TransactItems []struct{ Update, Put, Delete, ConditionCheck *wire }
 }
 
+// parts are the request itself, and the parts of a transaction.
+func (w *wire) parts() []*wire {
+	all := []*wire{w}
+	for _, part := range w.TransactItems {
+		all = append(all, part.Update, part.Put, part.Delete, part.ConditionCheck)
+	}
+	return slices.DeleteFunc(all, func(part *wire) bool { return part == nil })
+}
+
 // requestOf returns what a request asks for the item with that key.
 func requestOf(body []byte, key value.Item) *request {
 	var sent wire
 	if err := json.Unmarshal(body, &sent); err != nil {
 		panic(fmt.Sprintf("transition: %v: %s", err, body)) // the engine has read it
 	}
-	all := []*wire{&sent}
-	for _, part := range sent.TransactItems {
-		all = append(all, part.Update, part.Put, part.Delete)
-	}
 	is := func(a, b value.Item) bool { return a["pk"].Equal(b["pk"]) && a["sk"].Equal(b["sk"]) }
-	for _, one := range all {
-		if one != nil && (is(one.Key, key) || is(one.Item, key)) {
+	for _, one := range sent.parts() {
+		if is(one.Key, key) || is(one.Item, key) {
 			return one.request()
 		}
 	}
@@ -63,7 +69,7 @@ func (w *wire) request() *request {
 	for placeholder, v := range w.ExpressionAttributeValues {
 		values[placeholder] = valueOf(v)
 	}
-	r := &request{text: textOfExpressions(itemOf(w.Item), w.ConditionExpression, w.UpdateExpression, w.ExpressionAttributeNames, values)}
+	r := &request{text: textOfExpressions(ItemOf(w.Item), w.ConditionExpression, w.UpdateExpression, w.ExpressionAttributeNames, values)}
 	for _, placeholder := range ordered(w.ExpressionAttributeNames) {
 		r.names = append(r.names, w.ExpressionAttributeNames[placeholder])
 	}
@@ -123,18 +129,19 @@ func (r *request) ints() (all []int64) {
 
 // textOfRequest prints a write as it is to be sent.
 func textOfRequest(w clause.Write, n clause.Names) string {
-	e, err := w.Builder(n).Build()
+	sent, values, err := wireOf(w, n)
 	if err != nil {
 		return err.Error()
 	}
-	condition, update := "", ""
-	if e.Condition() != nil {
-		condition = *e.Condition()
-	}
-	if e.Update() != nil {
-		update = *e.Update()
-	}
-	return textOfExpressions(w.Item, condition, update, e.Names(), e.Values())
+	return textOfExpressions(w.Item, sent.ConditionExpression, sent.UpdateExpression, sent.ExpressionAttributeNames, values)
+}
+
+// wireOf returns the expressions of a write as they are to be sent, without its item and values, and the values.
+func wireOf(w clause.Write, n clause.Names) (sent wire, values clause.Item, err error) {
+	e, err := w.Builder(n).Build()
+	sent.ConditionExpression, sent.UpdateExpression = aws.ToString(e.Condition()), aws.ToString(e.Update())
+	sent.ExpressionAttributeNames = e.Names()
+	return sent, e.Values(), err
 }
 
 var placeholder = regexp.MustCompile(`[#:]\w+`)
