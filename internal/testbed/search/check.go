@@ -542,20 +542,13 @@ func (s *search) final(w *world) {
 		}
 		s.never(!s.state(n.m).idle, "wedged: %s is not done", nameOf(i))
 	}
-	full := slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Most > 0 }) // a waiter leaves that may have been named
-	if (full || w.has(GiveUp)) && s.Names || w.stays || w.has(Late) && !s.Again || w.has(Dup) || w.has(Crash) || w.has(Evict) || w.has(Delete) {
-		return
-	}
-	if w.has(Ends) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Delays }) { // which it is left to
-		return
-	}
-	if slices.ContainsFunc(s.Clients, func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }) { // a sweep, or the next to come, opens it
-		return
-	}
-	if (w.has(GiveUp) || s.Silent) && slices.ContainsFunc(s.Clients, func(c Client) bool { return c.Keeps }) { // its lease ends it
-		return
-	}
-	if s.Record != nil { // which is that of another program
+	switch some := func(is func(Client) bool) bool { return slices.ContainsFunc(s.Clients, is) }; {
+	case w.stays, w.has(Late) && !s.Again, w.has(Dup), w.has(Crash), w.has(Evict), w.has(Delete),
+		(w.has(GiveUp) || some(func(c Client) bool { return c.Most > 0 })) && s.Names,     // a waiter leaves that may have been named
+		w.has(Ends) && some(func(c Client) bool { return c.Delays }),                      // which it is left to
+		some(func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }), // a sweep, or the next to come, opens it
+		(w.has(GiveUp) || s.Silent) && some(func(c Client) bool { return c.Keeps }),       // its lease ends it
+		s.Record != nil: // which is that of another program
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

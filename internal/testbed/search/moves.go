@@ -412,12 +412,8 @@ func (s *search) erase(w *world) {
 	}
 	w.rec, w.grant, w.turn = none, 0, 0
 	w.before = [maxTicket + 1]uint16{}
+	s.eachTurn(w, func(_, _ int, c *caller) { c.excused, c.end = true, byOther })
 	for i := range w.nodes {
-		for j := range w.nodes[i].callers {
-			if c := &w.nodes[i].callers[j]; c.served() {
-				c.excused, c.end = true, byOther
-			}
-		}
 		w.nodes[i].opens = 0
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"hash/maphash"
 	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/queuelock/queuelock/clause"
@@ -94,13 +93,6 @@ func (s *search) say(format string, args ...any) {
 	}
 }
 
-// cpu returns the time that the process has computed.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // Result is what a search has found.
 type Result struct {
 	States, Depth int
@@ -130,7 +122,7 @@ func Run(w World, p Plant, progress io.Writer) Result {
 
 func (s *search) run(progress io.Writer) (r Result) {
 	r.Follows = s.follows
-	begun, seed := cpu(), maphash.MakeSeed()
+	begun, seed := time.Now(), maphash.MakeSeed()
 	type open struct {
 		world
 		at uint32
@@ -208,7 +200,7 @@ func (s *search) run(progress io.Writer) (r Result) {
 			break
 		}
 		if progress != nil && (r.Depth < 1000 && r.Depth%10 == 9 || r.Depth%200_000 == 0) {
-			fmt.Fprintf(progress, "depth %d: %d states, %d open, %.0f/s\n", r.Depth, len(parents), len(level), float64(len(parents))/(cpu()-begun).Seconds())
+			fmt.Fprintf(progress, "depth %d: %d states, %d open, %.0f/s\n", r.Depth, len(parents), len(level), float64(len(parents))/time.Since(begun).Seconds())
 		}
 	}
 	r.States, r.Bad = len(parents), s.bad
@@ -218,24 +210,16 @@ func (s *search) run(progress io.Writer) (r Result) {
 			r.Story, r.Steps = s.replay(parents, by, at)
 		}
 	}
-	r.Took = cpu() - begun
+	r.Took = time.Since(begun)
 	return r
 }
 
 // stuck returns how many states cannot reach an end, and the first of them.
 func stuck(states int, edges, good []uint32) (n int, first uint32) {
-	start := make([]uint32, states+2)
-	for k := 1; k < len(edges); k += 2 {
-		start[edges[k]+2]++
-	}
-	for k := 2; k < len(start); k++ {
-		start[k] += start[k-1]
-	}
-	from := make([]uint32, len(edges)/2)
-	for k := 0; k < len(edges); k += 2 {
-		to := edges[k+1]
-		from[start[to+1]] = edges[k]
-		start[to+1]++
+	last, other := make([]uint32, states), make([]uint32, len(edges)/2+1) // edges to a state, by their numbers; 0: no other
+	for k := 1; k < len(other); k++ {
+		to := edges[2*k-1]
+		other[k], last[to] = last[to], uint32(k)
 	}
 	ok := make([]bool, states)
 	for _, g := range good {
@@ -244,8 +228,8 @@ func stuck(states int, edges, good []uint32) (n int, first uint32) {
 	for len(good) > 0 {
 		at := good[len(good)-1]
 		good = good[:len(good)-1]
-		for _, f := range from[start[at]:start[at+1]] {
-			if !ok[f] {
+		for k := last[at]; k > 0; k = other[k] {
+			if f := edges[2*k-2]; !ok[f] {
 				ok[f] = true
 				good = append(good, f)
 			}

@@ -298,13 +298,11 @@ func (s *search) showsX(w *world) {
 	case p.base != w.x:
 		s.fail("lost: ticket %d has read x as %s, and overwrites what is %s", p.ticket, nameX(p.base), nameX(w.x))
 	default:
-		for i := range s.Clients {
-			for j := range w.nodes[i].callers {
-				if c := &w.nodes[i].callers[j]; c.read && s.believes(w, i, j) && c.ticket > p.ticket {
-					s.fail("lost: %s has read x with ticket %d, and then a write of ticket %d becomes visible", s.who(i, j), c.ticket, p.ticket)
-				}
+		s.eachTurn(w, func(i, j int, c *caller) {
+			if c.read && s.believes(w, i, j) && c.ticket > p.ticket {
+				s.fail("lost: %s has read x with ticket %d, and then a write of ticket %d becomes visible", s.who(i, j), c.ticket, p.ticket)
 			}
-		}
+		})
 	}
 }
 
