@@ -67,39 +67,26 @@ func forEngine(req *http.Request, body []byte) *http.Request {
 
 // actions are the parts of the request which name an item or hold an
 // expression: the body itself, or each member of a batch or a transaction.
-func (r Request) actions() []map[string]any {
-	found := []map[string]any{}
-	collect := func(list any) {
-		members, _ := list.([]any)
-		for _, member := range members {
-			wrapper, _ := member.(map[string]any)
-			for _, kind := range []string{"Put", "Update", "Delete", "ConditionCheck", "Get", "PutRequest", "DeleteRequest"} {
-				if action, ok := wrapper[kind].(map[string]any); ok {
-					found = append(found, action)
-				}
-			}
+func (r Request) actions() []map[string]any { return actionsIn(r.Body) }
+
+func actionsIn(part any) (found []map[string]any) {
+	switch part := part.(type) {
+	case []any:
+		for _, member := range part {
+			found = append(found, actionsIn(member)...)
 		}
-	}
-	switch r.Operation {
-	case "TransactWriteItems", "TransactGetItems":
-		collect(r.Body["TransactItems"])
-	case "BatchWriteItem":
-		tables, _ := r.Body["RequestItems"].(map[string]any)
-		for _, name := range sortedKeys(tables) {
-			collect(tables[name])
+	case map[string]any:
+		if part["TableName"] != nil || part["Key"] != nil || part["Item"] != nil {
+			return []map[string]any{part}
 		}
-	case "BatchGetItem":
-		tables, _ := r.Body["RequestItems"].(map[string]any)
-		for _, name := range sortedKeys(tables) {
-			table, _ := tables[name].(map[string]any)
-			keys, _ := table["Keys"].([]any)
+		if keys, ok := part["Keys"].([]any); ok { // of a table of a BatchGetItem
 			for _, key := range keys {
 				found = append(found, map[string]any{"Key": key})
 			}
+			return found
 		}
-	default:
-		if r.Body != nil {
-			found = append(found, r.Body)
+		for _, name := range sortedKeys(part) {
+			found = append(found, actionsIn(part[name])...)
 		}
 	}
 	return found
