@@ -6,7 +6,6 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/attr"
-	"github.com/queuelock/queuelock/internal/testbed/records"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -71,7 +70,7 @@ func TestRulesInOrder(t *testing.T) {
 	} {
 		clock := new(heartbeat.Clock)
 		clock.Observe(epoch, epoch, epoch)
-		j := decide(q, queue.Snapshot{Record: records.Read(test.rec), Rows: test.all, ReadAt: epoch}, n(7), queue.Mode{}, test.ids, heartbeat.NewObserver(clock, false))
+		j := decide(q, queue.Snapshot{Record: asRead(test.rec), Rows: test.all, ReadAt: epoch}, n(7), queue.Mode{}, test.ids, heartbeat.NewObserver(clock, false))
 		if j.Do != test.do || j.Ahead != test.ahead || len(j.ExpiredRows) != test.rowsD || len(j.ExpiredHolders) != test.heldD {
 			t.Errorf("%s: judged %+v, want action %d, %d ahead, %d dead rows, %d dead holders", name, j, test.do, test.ahead, test.rowsD, test.heldD)
 		}
@@ -115,7 +114,7 @@ func TestTurnsAhead(t *testing.T) {
 		for i := range test.holders {
 			rec.Holders = append(rec.Holders, queue.Holder{ID: string(rune('a' + i)), Ticket: n(1), Lease: queue.Lease{TTL: time.Minute}})
 		}
-		snapshot := queue.Snapshot{Record: records.Read(rec), ReadAt: epoch}
+		snapshot := queue.Snapshot{Record: asRead(rec), ReadAt: epoch}
 		for i, mode := range test.all {
 			snapshot.Rows = append(snapshot.Rows, queue.Waiter{Ticket: n(2 + i), ID: mode, Shared: mode == attr.Shared, Lease: queue.Lease{TTL: time.Minute}})
 		}
@@ -130,7 +129,7 @@ func TestTurnsAhead(t *testing.T) {
 func TestWaitersAhead(t *testing.T) {
 	rows := []queue.Waiter{{Ticket: n(2), Turns: 5}, {Ticket: n(7)}, {Ticket: n(8), Turns: 2}}
 	left := queue.Leases{Rows: []time.Duration{1, 1, 0}}
-	rec := records.Read(queue.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(1)})
+	rec := asRead(queue.Record{Exists: true, Present: true, TicketNumber: n(20), Granted: n(1)})
 	d := queue.Snapshot{Record: rec, Rows: rows, ReadAt: epoch}.Decide(left, n(10), queue.Mode{}, nil)
 	if d.Ahead != 2 || d.Waiters != 6 || d.Turns != 2 {
 		t.Errorf("judged %+v, want 2 rows of 6 waiters", d)
@@ -142,7 +141,7 @@ func TestObservation(t *testing.T) {
 	q := queue.Items{Entity: "e", Reason: "lock"}
 	observer := heartbeat.NewObserver(new(heartbeat.Clock), false)
 	snapshot := queue.Snapshot{
-		Record: records.Read(queue.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []queue.Holder{{ID: "h", Ticket: n(1), Lease: queue.Lease{TTL: 20 * time.Second}}}}),
+		Record: asRead(queue.Record{Exists: true, Present: true, TicketNumber: n(9), ServingAfter: n(0), Holders: []queue.Holder{{ID: "h", Ticket: n(1), Lease: queue.Lease{TTL: 20 * time.Second}}}}),
 		Rows:   []queue.Waiter{{Ticket: n(3), ID: "x", Lease: queue.Lease{TTL: 10 * time.Second}}},
 		ReadAt: epoch,
 	}

@@ -17,5 +17,4 @@
 //	docpages     reads the pages, and writes what is generated in them
 //	plant        mistakes in the source, which tests must find
 //	av           items and attribute values in few words
-//	records      records as a read would have shown them
 package testbed
