@@ -162,15 +162,16 @@ func New(cfg embedded.Config, tableName string, now func() time.Time) *Audit {
 func (a *Audit) Holders(queue string) (tickets []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if q := a.queues[queue]; q != nil {
-		for _, h := range q.holders {
-			if !h.closed {
-				tickets = append(tickets, h.tickets(cmp.Or(h.reached, h.ticket))...)
-			}
+	for _, h := range a.of(queue).holders {
+		if !h.closed {
+			tickets = append(tickets, h.tickets(cmp.Or(h.reached, h.ticket))...)
 		}
 	}
 	return tickets
 }
+
+// of returns what is known of a queue, "entity reason", perhaps nothing.
+func (a *Audit) of(name string) *queue { return cmp.Or(a.queues[name], &queue{floor: new(big.Int)}) }
 
 // HoldTime returns mean and deviation of recent turns, as the record of a queue, "entity reason", has them.
 func (a *Audit) HoldTime(queue string) (mean, deviation time.Duration) {
@@ -189,10 +190,7 @@ func (a *Audit) HoldTime(queue string) (mean, deviation time.Duration) {
 func (a *Audit) Floor(queue string) *big.Int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if q := a.queues[queue]; q != nil {
-		return q.floor
-	}
-	return new(big.Int)
+	return a.of(queue).floor
 }
 
 // Traces lists what an owner has in the table: its rows and holders, those with a lock

@@ -41,10 +41,7 @@ func (a *Audit) Requests() int {
 func (a *Audit) Most(queue string, since int) (most int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	q := a.queues[queue]
-	if q == nil {
-		return 0
-	}
+	q := a.of(queue)
 	for i := len(q.crowds) - 1; i >= 0; i-- {
 		most = max(most, q.crowds[i].waiters)
 		if q.crowds[i].request <= since {
@@ -58,10 +55,6 @@ func (a *Audit) Most(queue string, since int) (most int) {
 func (a *Audit) Group(queue, ticket string) (group string, seen bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	q := a.queues[queue]
-	if q == nil {
-		return "", false
-	}
-	group, seen = q.groups[ticket]
+	group, seen = a.of(queue).groups[ticket]
 	return group, seen
 }

@@ -49,21 +49,18 @@ func (l *line) String() string {
 
 func stamp(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }
 
-// record is a ring of the latest lines.
+// record has the latest lines.
 type record struct {
 	lines   []*line
-	next    int // where the following line goes, once the ring is full
 	dropped int
 }
 
 func (r *record) add(l *line, limit int) {
-	if len(r.lines) < limit {
-		r.lines = append(r.lines, l)
-		return
+	r.lines = append(r.lines, l)
+	if over := len(r.lines) - limit; over > 0 {
+		r.lines = r.lines[over:]
+		r.dropped += over
 	}
-	r.lines[r.next] = l
-	r.next = (r.next + 1) % limit
-	r.dropped++
 }
 
 func (r *record) String() string {
@@ -71,8 +68,8 @@ func (r *record) String() string {
 	if r.dropped > 0 {
 		fmt.Fprintf(&b, "(%d earlier requests left out)\n", r.dropped)
 	}
-	for i := range r.lines {
-		fmt.Fprintln(&b, r.lines[(r.next+i)%len(r.lines)])
+	for _, l := range r.lines {
+		fmt.Fprintln(&b, l)
 	}
 	return b.String()
 }

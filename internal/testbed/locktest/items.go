@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,9 +48,7 @@ func Entries(table *queuelocktest.Table) []map[string]types.AttributeValue {
 func Write(t *testing.T, table *queuelocktest.Table, items ...av.Item) {
 	t.Helper()
 	db := table.Client("given")
-	for len(items) > 0 {
-		batch := items[:min(len(items), 25)]
-		items = items[len(batch):]
+	for batch := range slices.Chunk(items, 25) {
 		var puts []types.WriteRequest
 		for _, i := range batch {
 			puts = append(puts, types.WriteRequest{PutRequest: &types.PutRequest{Item: i}})
