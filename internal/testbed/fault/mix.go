@@ -4,12 +4,9 @@ import "math/rand/v2"
 
 // Mix says how often each kind of fault occurs. The rest of the requests meet
 // none.
-type Mix []Share
-
-// Share is the share of requests that meet a kind, between 0 and 1.
-type Share struct {
+type Mix []struct {
 	Kind Kind
-	Of   float64
+	Of   float64 // the share of requests that meet it, between 0 and 1
 }
 
 // Pick returns the kind that a number in [0, 1) stands for.

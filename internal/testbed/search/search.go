@@ -80,8 +80,16 @@ func newSearch(w World, p Plant) *search {
 func (s *search) start() world {
 	w := world{rec: s.items.add(s.Record, false), left: s.Faults}
 	w.number = small(s.items.recs[w.rec].TicketNumber)
-	for i := range s.Clients {
-		m := member.New(s.configOf(i), s.queueOf())
+	q := member.Queue{Items: &theQueue}
+	if s.Forgets {
+		q.Forget = unit
+	}
+	for i, c := range s.Clients {
+		cfg := &member.Config{Most: max(c.Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit}
+		if s.Again {
+			cfg.Arrival = unit
+		}
+		m := member.New(cfg, q)
 		w.nodes[i].m = s.members.add(&m)
 	}
 	return w

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/queuelock/queuelock/clause"
-	"github.com/queuelock/queuelock/internal/member"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -316,24 +315,4 @@ func (n *node) crowd() (k int) {
 		}
 	}
 	return k
-}
-
-// configOf returns the configuration of the member of a client.
-func (s *search) configOf(i int) *member.Config {
-	c := &member.Config{
-		Most: max(s.Clients[i].Block, 1), Names: s.Names, Retakes: s.Retakes, Gather: unit, Patience: unit,
-	}
-	if s.Again {
-		c.Arrival = unit
-	}
-	return c
-}
-
-// queueOf returns the queue of all members.
-func (s *search) queueOf() member.Queue {
-	q := member.Queue{Items: &theQueue}
-	if s.Forgets {
-		q.Forget = unit
-	}
-	return q
 }
