@@ -23,9 +23,6 @@ func (j *Journal) Write(p []byte) (int, error) {
 // Logger returns a logger that writes into the journal.
 func (j *Journal) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-// SaysLost reports whether a lost lock was logged.
-func (j *Journal) SaysLost() bool { return j.Says("lost a lock") }
-
 // Says reports whether the words were logged.
 func (j *Journal) Says(words string) bool { return j.Count(words) > 0 }
 
