@@ -64,7 +64,6 @@ func Strip(m Item, names ...string) Item {
 func Print(v types.AttributeValue) string { return string(Append(nil, v)) }
 
 // Append appends the text of [Print].
-
 func Append(b []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"syscall"
@@ -55,13 +56,11 @@ func (p *process) stop() {
 
 // log returns what the child has printed so far.
 func (p *process) log() string {
-	info, err := p.output.Stat()
+	text, err := io.ReadAll(io.NewSectionReader(p.output, 0, math.MaxInt64))
 	if err != nil {
 		return err.Error()
 	}
-	text := make([]byte, info.Size())
-	n, _ := p.output.ReadAt(text, 0)
-	return string(text[:n])
+	return string(text)
 }
 
 // await polls ready until it returns nil, the child is gone, or startLimit is over; then it says what the child printed.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 )
@@ -42,15 +42,14 @@ func decode(client string, req *http.Request) (Request, []byte, error) {
 
 // attempt reads the SDK's own count, which it sends as "attempt=2; max=3".
 func attempt(header http.Header) int {
-	for part := range strings.SplitSeq(header.Get("Amz-Sdk-Request"), ";") {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(part), "attempt="); ok {
-			if n, err := strconv.Atoi(value); err == nil {
-				return n
-			}
-		}
+	if found := attempts.FindStringSubmatch(header.Get("Amz-Sdk-Request")); found != nil {
+		n, _ := strconv.Atoi(found[1]) // digits
+		return n
 	}
 	return 1
 }
+
+var attempts = regexp.MustCompile(`attempt=(\d+)`)
 
 // forEngine is the request as a server would see it.
 func forEngine(req *http.Request, body []byte) *http.Request {

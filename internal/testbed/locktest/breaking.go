@@ -2,6 +2,8 @@ package locktest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -19,10 +21,7 @@ type Breaking struct {
 }
 
 func (b *Breaking) of(names map[string]string) {
-	named := b.Attribute == ""
-	for _, name := range names {
-		named = named || name == b.Attribute
-	}
+	named := b.Attribute == "" || slices.Contains(slices.Collect(maps.Values(names)), b.Attribute)
 	if !named || b.Left.Add(-1) < 0 {
 		return
 	}

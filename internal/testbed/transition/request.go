@@ -1,8 +1,10 @@
 package transition
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -91,17 +93,8 @@ func (w *wire) request() *request {
 }
 
 // ordered returns placeholders in the order in which the builder made them: #0, #1, … #10.
-func ordered[T any](placeholders map[string]T) (all []string) {
-	for p := range placeholders {
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(a) - len(b)
-		}
-		return slices.Compare([]byte(a), []byte(b))
-	})
-	return all
+func ordered[T any](placeholders map[string]T) []string {
+	return slices.SortedFunc(maps.Keys(placeholders), func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 }
 
 // has reports whether an attribute of that name is in the expressions.
