@@ -1,13 +1,21 @@
 package engines
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 )
 
 // running is an engine that answers.
@@ -64,4 +72,33 @@ func emulator(baseURL string, httpClient aws.HTTPClient) dynamodb.Options {
 func loopbackTransport() (*http.Client, func()) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	return &http.Client{Transport: transport}, transport.CloseIdleConnections
+}
+
+// openEmbedded makes an embedded engine, and a client transport that calls it as a function.
+func openEmbedded() (*running, error) {
+	net := faultnet.New(embedded.New(embedded.Config{}), faultnet.Config{LogLimit: 1, WithoutCapacity: true})
+	return &running{options: emulator("http://embedded.invalid", &http.Client{Transport: net.Connect("", nil)})}, nil
+}
+
+// openEndpoint makes sure that something answers at QUEUELOCK_TEST_ENDPOINT.
+func openEndpoint() (*running, error) {
+	baseURL := os.Getenv(endpointVariable)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+
+	httpClient, closeIdle := loopbackTransport()
+	r := &running{options: emulator(baseURL, httpClient), stop: closeIdle}
+	if os.Getenv("AWS_ACCESS_KEY_ID") != "" || os.Getenv("AWS_PROFILE") != "" {
+		cfg, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r = &running{options: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+			o.BaseEndpoint = aws.String(baseURL)
+		}).Options()}
+	}
+	if _, err := r.client().ListTables(ctx, &dynamodb.ListTablesInput{}); err != nil {
+		return nil, fmt.Errorf("%s is %s, which does not answer ListTables: %w", endpointVariable, baseURL, err)
+	}
+	return r, nil
 }

@@ -1,15 +1,21 @@
 package locktest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"io"
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -29,4 +35,36 @@ func OnEveryEngine(t *testing.T, f func(t *testing.T, table *queuelocktest.Table
 		})
 		f(t, table)
 	})
+}
+
+// WithoutNesting makes a table of an engine that refuses a function within a function.
+func WithoutNesting() queuelocktest.Option {
+	return queuelocktest.WithEngine(withoutNesting{embedded.New(embedded.Config{})})
+}
+
+type withoutNesting struct{ http.Handler }
+
+var nested = regexp.MustCompile(`if_not_exists ?\([^,()]+, ?if_not_exists`)
+
+func (e withoutNesting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	if nested.Match(body) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.validate#ValidationException","message":"Invalid UpdateExpression: Syntax error"}`)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	e.Handler.ServeHTTP(w, r)
+}
+
+// Memory returns a client of a DynamoDB in memory with the table "queuelock", for Examples: queuelocktest needs a testing.TB.
+func Memory() *dynamodb.Client {
+	db := faultnet.SDK(faultnet.New(embedded.New(embedded.Config{}), faultnet.Config{}).Connect("example", nil))
+	if err := queuelock.CreateTable(context.Background(), db, "queuelock", queuelock.Config{}); err != nil {
+		panic(err)
+	}
+	return db
 }
