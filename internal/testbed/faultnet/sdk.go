@@ -1,10 +1,10 @@
 package faultnet
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
@@ -15,8 +15,6 @@ func SDK(transport http.RoundTripper, optFns ...func(*dynamodb.Options)) *dynamo
 		Region:       "eu-central-1",
 		BaseEndpoint: aws.String("http://dynamodb.invalid"),
 		HTTPClient:   &http.Client{Transport: transport},
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test", Source: "faultnet"}, nil
-		}),
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
 	}, optFns...)
 }
