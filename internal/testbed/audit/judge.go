@@ -268,7 +268,8 @@ func (a *Audit) resumed(old, now life) bool {
 // same ticket.
 func (a *Audit) succeeded(q *queue, gone holder, holders value.Item) bool {
 	for id, entry := range holders {
-		if _, before := q.holders[id]; !before && gone.has(num(entry.Fields["ticket"]).String()) && a.resumed(gone.life, life{id: id, owner: entry.Fields["owner"].Text}) {
+		next := life{id: id, owner: entry.Fields["owner"].Text}
+		if _, before := q.holders[id]; !before && gone.has(text(entry.Fields["ticket"])) && a.resumed(gone.life, next) {
 			return true
 		}
 	}

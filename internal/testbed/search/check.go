@@ -544,11 +544,13 @@ func (s *search) final(w *world) {
 	}
 	switch some := func(is func(Client) bool) bool { return slices.ContainsFunc(s.Clients, is) }; {
 	case w.stays, w.has(Late) && !s.Again, w.has(Dup), w.has(Crash), w.has(Evict), w.has(Delete),
-		(w.has(GiveUp) || some(func(c Client) bool { return c.Most > 0 })) && s.Names,     // a waiter leaves that may have been named
-		w.has(Ends) && some(func(c Client) bool { return c.Delays }),                      // which it is left to
-		some(func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }), // a sweep, or the next to come, opens it
-		(w.has(GiveUp) || s.Silent) && some(func(c Client) bool { return c.Keeps }),       // its lease ends it
-		s.Record != nil: // which is that of another program
+		// A waiter leaves that may have been named.
+		(w.has(GiveUp) || some(func(c Client) bool { return c.Most > 0 })) && s.Names,
+		// It is left to the lease, to a sweep or the next that comes, or to another program.
+		w.has(Ends) && some(func(c Client) bool { return c.Delays }),
+		(w.has(GiveUp) || s.Silent) && some(func(c Client) bool { return c.Keeps }),
+		some(func(c Client) bool { return c.AtLeast || c.With != nil && c.With.AtLeast }),
+		s.Record != nil:
 		return
 	}
 	if rec := &s.items.recs[w.rec]; len(rec.Holders) > 0 || w.rows[0] != none {

@@ -94,7 +94,9 @@ func (w *wire) request() *request {
 
 // ordered returns placeholders in the order in which the builder made them: #0, #1, … #10.
 func ordered[T any](placeholders map[string]T) []string {
-	return slices.SortedFunc(maps.Keys(placeholders), func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(placeholders), func(a, b string) int {
+		return cmp.Or(len(a)-len(b), strings.Compare(a, b))
+	})
 }
 
 // has reports whether an attribute of that name is in the expressions.
