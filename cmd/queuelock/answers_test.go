@@ -43,8 +43,7 @@ func TestOutageOfAWait(t *testing.T) {
 		"a web page":     {func(w http.ResponseWriter) { http.Error(w, "<html>blocked</html>", http.StatusForbidden) }, notDynamoDB},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			queued, lock := e.puts(), e.occupied(t, "x")
 			read, write := pipe(t)
 			e.env = append(e.env, "AWS_ACCESS_KEY_ID=waiter", "AWS_SECRET_ACCESS_KEY=x")
@@ -97,8 +96,7 @@ func TestRenewedCredentials(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {
 		t.Run(fmt.Sprint("held: ", held), func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			file := filepath.Join(t.TempDir(), "credentials")
 			keys := func(id string) {
 				locktest.OK(t, os.WriteFile(file+".new", []byte("[default]\naws_access_key_id = "+id+"\naws_secret_access_key = x\n"), 0o600))

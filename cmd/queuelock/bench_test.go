@@ -74,8 +74,7 @@ func TestBenchAsksForConsent(t *testing.T) {
 // TestInterruptedBench checks that an interrupted run prints what it has, and deletes its
 // items.
 func TestInterruptedBench(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd := e.program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "3")
 	errs, write := pipe(t)
 	cmd.Stderr = write

@@ -22,8 +22,7 @@ import (
 
 // TestDocumentedCommands runs the commands of docs/cli.md in a shell.
 func TestDocumentedCommands(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.keepers(t)
 	out, failed := e.played(t, "docs/cli.md")
 	// No holder has the ticket that is evicted.
@@ -35,8 +34,7 @@ func TestDocumentedCommands(t *testing.T) {
 // TestProduction runs the commands in shell blocks of docs/production.md, on a table that they create. The files that they write are a
 // table, the policies of the roles, and that of a worker.
 func TestProduction(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.env = append(e.env, "QUEUELOCK_TABLE=production")
 	out, failed := e.played(t, "docs/production.md")
 	if len(failed) > 0 {

@@ -58,8 +58,7 @@ func TestOwner(t *testing.T) {
 
 // TestGivenOwner checks which name others see, and that a command below does not have that of the process above.
 func TestGivenOwner(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	const print = `echo "$QUEUELOCK_OWNER"`
 	usual := func(text string) string {
 		if processOwner.MatchString(strings.TrimSpace(text)) {
@@ -240,8 +239,7 @@ func TestTitle(t *testing.T) {
 
 // TestNested checks that run refuses a lock that a command above it holds, however far.
 func TestNested(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	self := locktest.Must(os.Executable())
 	inner := func(args ...string) []string { return append(append([]string{self}, "run"), args...) }
 	for name, test := range map[string]struct {

@@ -49,8 +49,7 @@ func (e *engine) idle(t *testing.T) func() bool {
 }
 
 func TestLockAndUnlock(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	handle := e.locked(t)
 	if holder := e.state(t, "x").Serving[0]; string(holder.Data) != "queuelock lock x" {
 		t.Errorf("the data is %q", holder.Data)
@@ -77,16 +76,14 @@ func TestLockAndUnlock(t *testing.T) {
 
 // TestKeptLockIsRenewed checks that a keeper holds the lock for longer than its lease.
 func TestKeptLockIsRenewed(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	handle := e.locked(t, "--ttl", "2s")
 	until(t, "two heartbeats", func() bool { now := e.state(t, "x").Serving; return len(now) == 1 && now[0].Beat >= 2 })
 	e.execute(t, "unlock", handle).ends(t, 0)
 }
 
 func TestKeeperKilled(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	handle := e.locked(t, "--ttl", "1s")
 	locktest.OK(t, syscall.Kill(pidOf(t, e.state(t, "x").Serving[0].Owner), syscall.SIGKILL))
 	e.execute(t, "run", "x", "-w", "20", "-q", "--", "echo", "ran").prints(t, 0, "ran\n")
@@ -112,8 +109,7 @@ func TestUnlockWithoutTable(t *testing.T) {
 
 // TestCheck checks that a script can ask whether its lock is held.
 func TestCheck(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	handle := e.locked(t, "--ttl", "2s")
 	if o := e.execute(t, "check", handle); o != (outcome{}) {
 		t.Errorf("%+v", o)
@@ -136,8 +132,7 @@ func TestCheck(t *testing.T) {
 
 // TestPausedKeeper checks that unlock reports a loss that the keeper does not know yet.
 func TestPausedKeeper(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	handle := e.locked(t, "--ttl", "1s")
 	pid := pidOf(t, e.state(t, "x").Serving[0].Owner)
 	locktest.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
@@ -178,8 +173,7 @@ func TestKeeperLimits(t *testing.T) {
 		"Signal": {"--ttl=1m", func(keeper int) error { return syscall.Kill(keeper, syscall.SIGTERM) }, "received the signal"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			handle := e.locked(t, test.flags)
 			if serving := e.state(t, "x").Serving; len(serving) > 0 {
 				locktest.OK(t, test.end(pidOf(t, serving[0].Owner)))
@@ -207,8 +201,7 @@ func TestOnLost(t *testing.T) {
 		}, "ended\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			script := exec.Command("sh", "-c", `trap "echo signalled; exit" USR1; trap "echo ended; exit" TERM; echo ready; while :; do sleep 0.01; done`)
 			out := launch(t, script)
 			defer func() { _ = script.Process.Kill(); _ = script.Wait() }()
@@ -230,8 +223,7 @@ func TestLockInterrupted(t *testing.T) {
 	t.Parallel()
 	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGKILL: -1} {
 		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			e.keepers(t)
 			cmd, _ := e.waiting(t, "lock", "x")
 			locktest.OK(t, cmd.Process.Signal(sig))
@@ -245,8 +237,7 @@ func TestLockInterrupted(t *testing.T) {
 
 // TestParentOfWaiter checks that the queue is left when the process of --parent-pid ends.
 func TestParentOfWaiter(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.keepers(t)
 	parent := exec.Command("sleep", "1000")
 	locktest.OK(t, parent.Start())
@@ -262,8 +253,7 @@ func TestParentOfWaiter(t *testing.T) {
 
 // TestLockEnvironment checks the variables that the next steps of a CI job get.
 func TestLockEnvironment(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	lines := e.locked(t, "--env", "--reason", "lock")
 	for _, want := range []string{"QUEUELOCK_ENTITY=x\n", "QUEUELOCK_REASON=lock\n", "QUEUELOCK_TICKET=1", "QUEUELOCK_TABLE=queuelock\n"} {
 		if !strings.Contains(lines+"\n", want) {
@@ -282,8 +272,7 @@ func TestLockEnvironment(t *testing.T) {
 
 // TestLockExport checks that a shell takes the variables as they are.
 func TestLockExport(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.keepers(t)
 	const entity = "a b; echo 'no' $(echo no)"
 	cmd := e.program(t, "lock", entity, "--export")
@@ -301,8 +290,7 @@ func TestLockExport(t *testing.T) {
 // TestKeeperDescriptors checks that a keeper has none of its caller's descriptors, which may be locked, or be the end of a
 // pipe.
 func TestKeeperDescriptors(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.keepers(t)
 	read, write := pipe(t)
 	cmd := e.program(t, "lock", "x")
@@ -319,8 +307,7 @@ func TestKeeperDescriptors(t *testing.T) {
 
 // TestKeeperDirectory checks that keepers use no directory that others may enter.
 func TestKeeperDirectory(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	dir := filepath.Join(e.keepers(t), fmt.Sprintf("queuelock-%d", os.Getuid()))
 	locktest.OK(t, os.Mkdir(dir, 0o700))
 	locktest.OK(t, os.Chmod(dir, 0o750))

@@ -91,8 +91,14 @@ func newEngine(t *testing.T) *engine {
 	return e
 }
 
-// newServer is newEngine for a test in parallel with others. Only the environment of its processes
+// inParallel is newEngine for a test in parallel with others. Only the environment of its processes
 // leads to the engine.
+func inParallel(t *testing.T) *engine {
+	t.Helper()
+	t.Parallel()
+	return newServer(t)
+}
+
 func newServer(t *testing.T) *engine {
 	t.Helper()
 	e := &engine{stuck: make(chan struct{}), asked: make(chan struct{}, 1)}

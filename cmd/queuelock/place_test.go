@@ -25,8 +25,7 @@ import (
 
 // TestTicket repeats one command until it has its turn, in the order of the queue, and leaves no file behind.
 func TestTicket(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	held := e.occupied(t, "x")
 	file := filepath.Join(t.TempDir(), "x.ticket")
 	slice := func() outcome {
@@ -60,8 +59,7 @@ func TestTicket(t *testing.T) {
 
 // TestTicketIsGone begins again at the end of the queue if the place was passed, and says so to a caller that has the handle itself.
 func TestTicketIsGone(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	held := e.occupied(t, "x")
 	file := filepath.Join(t.TempDir(), "x.ticket")
 	run := []string{"run", "x", "--wait", "1", "--keep", "15s", "--ticket", file, "--", "echo", "turn"}
@@ -115,8 +113,7 @@ func TestWaitOfAPassedPlace(t *testing.T) {
 // TestTicketInUse refuses a second process with the file of one that waits, or is in its turn: they would take the place, and
 // the lock with its ticket, from each other.
 func TestTicketInUse(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	held := e.occupied(t, "x")
 	file := filepath.Join(t.TempDir(), "x.ticket")
 	slice := func(command ...string) []string {
@@ -175,8 +172,7 @@ func TestReserve(t *testing.T) {
 
 // TestUnlockWithoutLook releases a lock although the look fails that says whether its lease was over.
 func TestUnlockWithoutLook(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	handle := strings.TrimSpace(e.execute(t, "lock", "x", "--no-keeper", "--ttl", "10m").stdout)
 	var once atomic.Bool
 	refuse := func(w http.ResponseWriter, r *http.Request) bool {
@@ -238,8 +234,7 @@ func TestUnprintedPlace(t *testing.T) {
 
 // TestUnlockPlace leaves a place, by its handle or its file, so that the others do not wait for it.
 func TestUnlockPlace(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	held := e.occupied(t, "x")
 	file := filepath.Join(t.TempDir(), "x.ticket")
 	e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--", "true").ends(t, exitKept)
@@ -256,8 +251,7 @@ func TestUnlockPlace(t *testing.T) {
 
 // TestKeptForPrograms reports a place that is kept as JSON.
 func TestKeptForPrograms(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.occupied(t, "x")
 	file := filepath.Join(t.TempDir(), "x.ticket")
 	o := e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--progress", "json", "--", "true")
@@ -272,8 +266,7 @@ func TestKeptForPrograms(t *testing.T) {
 
 // TestWrongPlace refuses what cannot be meant, in one line, and leaves files as they are.
 func TestWrongPlace(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.occupied(t, "x")
 	file := filepath.Join(t.TempDir(), "x.ticket")
 	keep := func(more ...string) []string {
@@ -323,8 +316,7 @@ func TestWrongPlace(t *testing.T) {
 
 // TestLockPlace prints the handle of the place, and a later call prints that of the lock.
 func TestLockPlace(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.keepers(t)
 	held := e.occupied(t, "x")
 	o := e.execute(t, "lock", "x", "--wait", "1", "--keep", "10m")
@@ -382,8 +374,7 @@ func TestSignalKeepsPlace(t *testing.T) {
 
 // TestNoKeeper holds a lock over several commands without a process, which any host may continue.
 func TestNoKeeper(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	take := func(args ...string) string {
 		o := e.execute(t, args...)
 		if o.code != 0 || o.stderr != "" {

@@ -86,8 +86,7 @@ func (e *engine) keepers(t *testing.T) string {
 
 // TestSecondInterrupt checks that a second interrupt ends the program at once.
 func TestSecondInterrupt(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	close(e.stuck)
 	cmd := e.program(t, "run", "x", "--", "echo", "ran")
 	var stderr bytes.Buffer
@@ -207,8 +206,7 @@ func TestDemoJSON(t *testing.T) {
 
 // TestDemoAtEndpoint checks that demo at an endpoint leaves no table behind.
 func TestDemoAtEndpoint(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.env = append(e.env, "LC_ALL=C")
 	o := e.execute(t, "demo", "--workers", "2", "--rounds", "1", "--hold", "5ms", "--endpoint", e.URL)
 	if o.code != 0 || o.stderr != "" {

@@ -179,8 +179,7 @@ func TestRunContext(t *testing.T) {
 // TestCrashedRun checks that a crashed run does not keep later attempts that look once
 // from the lock.
 func TestCrashedRun(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd := e.program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 1000")
 	expect(t, launch(t, cmd), "ready")
 	locktest.OK(t, cmd.Process.Kill())
@@ -204,8 +203,7 @@ func TestCrashedRun(t *testing.T) {
 
 // TestTableFailsWhileWaiting checks that a table that fails while waiting is unavailable.
 func TestTableFailsWhileWaiting(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	e.onApplied(func(operation string) {
 		if operation == "Query" {
 			select {

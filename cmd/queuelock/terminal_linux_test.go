@@ -55,8 +55,7 @@ func (e *engine) atTerminal(t *testing.T, script string) (*exec.Cmd, *os.File) {
 
 // TestTerminal checks that a command can use the terminal, also if it does not begin with it, and that the shell has it afterwards.
 func TestTerminal(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	file := filepath.Join(t.TempDir(), "file")
 	locktest.OK(t, os.WriteFile(file, []byte("first\nsecond\n"), 0o600))
 	e.env = append(e.env, "F="+file)
@@ -108,8 +107,7 @@ func TestTerminal(t *testing.T) {
 // TestProgressScreen checks that the wait is redrawn in place on a terminal, and erased
 // before the command runs.
 func TestProgressScreen(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	lock := e.occupied(t, "x")
 	e.env = append(e.env, "TERM=xterm")
 	cmd := e.program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
@@ -133,8 +131,7 @@ func TestProgressScreen(t *testing.T) {
 // TestProgressInBackground checks that a job in the background writes lines, and does not
 // draw over what its user types.
 func TestProgressInBackground(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	lock := e.occupied(t, "x")
 	cmd, master := e.atTerminal(t, `set -m; "$Q" run x -- true & wait; echo end`)
 	expect(t, master, "position 1, held by other owner")

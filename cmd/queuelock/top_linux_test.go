@@ -87,8 +87,7 @@ func screenOf(t *testing.T, cmd *exec.Cmd) (shown *terminalScreen, expect, write
 // TestTopTerminal checks that top on a terminal shows the queues, inspects one, evicts its
 // holder after a question, and quits by a key and by a signal.
 func TestTopTerminal(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	lock := e.occupied(t, "deploy/prod")
 	cmd := e.program(t, "top", "--interval", "200ms", "--max-rcu", "0")
 	_, expect, write := screenOf(t, cmd)
@@ -119,8 +118,7 @@ func TestTopTerminal(t *testing.T) {
 
 // TestStatusTerminal checks that status --watch redraws in place on a terminal.
 func TestStatusTerminal(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd := e.program(t, "status", "x", "--watch", "--interval", "100ms", "--exit-code")
 	_, expect, write := screenOf(t, cmd)
 	expect("Ctrl-C ends")
@@ -136,8 +134,7 @@ func TestStatusTerminal(t *testing.T) {
 // TestTopEvictsPresent checks that E evicts the holder of the moment, although turns are so short
 // that each is over before the request comes, and the queue is idle between two of them.
 func TestTopEvictsPresent(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	c, key := e.client(t), queuelock.Key{Entity: "x"}
 	lock := e.occupied(t, key.Entity)
 	acquire := func() {
@@ -186,8 +183,7 @@ func TestTopEvictsPresent(t *testing.T) {
 
 // TestTopQuitsWithoutAnswer checks that the keys of top work while DynamoDB does not answer.
 func TestTopQuitsWithoutAnswer(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	close(e.stuck)
 	cmd := e.program(t, "top")
 	_, expect, write := screenOf(t, cmd)

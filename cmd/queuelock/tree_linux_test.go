@@ -120,8 +120,7 @@ func TestKilledRun(t *testing.T) {
 		}, 143, "SIGKILL was sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			cmd, out := e.offspringOf(t, "exec sleep 1000", "--kill-after", "300ms")
 			c.kill(t, cmd.Process.Pid)
 			mustEnd(t, out)
@@ -138,8 +137,7 @@ func TestKilledRun(t *testing.T) {
 // TestRunIsStopped checks that the supervisor of a stopped run ends the command before
 // another client may hold the lock.
 func TestRunIsStopped(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd, out := e.offspringOf(t, "exec sleep 1000", "--ttl", "4s")
 	locktest.OK(t, cmd.Process.Signal(syscall.SIGSTOP))
 	ended := make(chan time.Time, 1)
@@ -162,8 +160,7 @@ func TestRunIsStopped(t *testing.T) {
 // TestWaitsForChildren checks that run holds the lock until all that the command has started
 // has ended, and says so.
 func TestWaitsForChildren(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd, out := e.offspringOf(t, "exit 3", "--kill-after", "100ms")
 	mustSay(t, cmd, "the command has ended; waiting for sleep (")
 	if s := e.state(t, "x"); len(s.Serving) != 1 {
@@ -177,8 +174,7 @@ func TestWaitsForChildren(t *testing.T) {
 
 // TestNoWaitChildren checks that with --no-wait-children the lock ends with the command.
 func TestNoWaitChildren(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd := e.program(t, "run", "x", "-o", "--", "sh", "-c", "sleep 1000 >&- 2>&- & echo $!; setsid sleep 1000 >&- 2>&- & echo $!")
 	out := locktest.Must(cmd.Output())
 	e.mustBeIdle(t, "x")
@@ -196,8 +192,7 @@ func TestStoppedCommand(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			e := newServer(t)
+			e := inParallel(t)
 			cmd, out := e.offspringOf(t, "kill -STOP $$; echo not reached", "--kill-after", "100ms")
 			mustSay(t, cmd, "the command is stopped by SIGSTOP and keeps the lock")
 			locktest.OK(t, cmd.Process.Signal(sig))
@@ -211,8 +206,7 @@ func TestStoppedCommand(t *testing.T) {
 // TestExtraFiles checks that the command inherits the files of run's caller, such as those
 // of make's job server, and none of run's.
 func TestExtraFiles(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd := e.program(t, "run", "x", "--", "sh", "-c", `cat <&3; for f in /proc/$$/fd/*; do readlink $f; done; true`)
 	read, write := pipe(t)
 	locktest.Must(io.WriteString(write, "token\n"))
@@ -311,8 +305,7 @@ func (e *engine) reportedLoss(t *testing.T) (finish func(*testing.T)) {
 
 // TestBlockedErrorOutput checks that a standard error that is not read delays nothing.
 func TestBlockedErrorOutput(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	read, write := pipe(t)
 	defer read.Close()
 	_ = write.SetWriteDeadline(time.Now().Add(50 * time.Millisecond))
@@ -332,8 +325,7 @@ func TestBlockedErrorOutput(t *testing.T) {
 // TestCommandGetsBytes checks that arguments and variables may have any bytes, and that a
 // variable is set once.
 func TestCommandGetsBytes(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	cmd := e.program(t, "run", "x", "--data", "", "--", "sh", "-c", `printf %s "$1"; env | grep -c ^QUEUELOCK_REASON=; printenv QUEUELOCK_REASON ODD`, "sh", "a\xffb ")
 	cmd.Env = append(cmd.Env, "QUEUELOCK_REASON=outer", "ODD=\xfe")
 	out, err := cmd.Output()

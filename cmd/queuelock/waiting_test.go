@@ -58,8 +58,7 @@ func pipe(t *testing.T) (read, write *os.File) {
 // TestRunReportsWait checks the line of the last of three waiters, beside one that is
 // quiet, and one whose standard error is closed.
 func TestRunReportsWait(t *testing.T) {
-	t.Parallel()
-	e := newServer(t)
+	e := inParallel(t)
 	queued := e.puts()
 	lock := e.occupied(t, "x")
 	quietRead, quietWrite := pipe(t)
