@@ -153,6 +153,8 @@ func says(t *testing.T, page, format string, args ...any) {
 func TestDocumentedFigures(t *testing.T) {
 	const cli, observe, processes = "docs/cli.md", "docs/observe.md", "docs/processes.md"
 	says(t, cli, "sees the command line, up to %d bytes, or %d with `--shared` or `--permits`", maxTitle, maxSharedTitle)
+	says(t, cli, "at most %s; after a loss at most three quarters of a tenth of `--ttl`, and at most %v | %s |",
+		strings.TrimSuffix(maxKillAfter.String(), "0m0s"), grace(maxTTL), newRun().Flag("kill-after").DefValue)
 	says(t, observe, "a consistent read each %s", newHistory().Flag("interval").DefValue)
 	says(t, observe, "observes a queue for `--for`, by default %s", newHistory().Flag("for").DefValue)
 	says(t, observe, "at most %s a second (`--max-rcu`)", newLs().Flag("max-rcu").DefValue)

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -112,20 +111,6 @@ func TestForwardedTermination(t *testing.T) {
 			}
 			e.mustBeIdle(t, "x")
 		})
-	}
-}
-
-// TestKillAfter checks what the help and docs/cli.md say of --kill-after.
-func TestKillAfter(t *testing.T) {
-	flag := newRun().Flag("kill-after")
-	if want := fmt.Sprintf("3/4 of a tenth of --ttl, or %v, if that is less", grace(maxTTL)); !strings.Contains(flag.Usage, want) {
-		t.Errorf("the help says %q, want %q", flag.Usage, want)
-	}
-	page := locktest.Must(os.ReadFile("../../docs/cli.md"))
-	want := fmt.Sprintf("at most %s; after a loss at most three quarters of a tenth of `--ttl`, and at most %v | %s |\n",
-		strings.TrimSuffix(maxKillAfter.String(), "0m0s"), grace(maxTTL), flag.DefValue)
-	if !strings.Contains(string(page), want) {
-		t.Errorf("docs/cli.md does not say %q", want)
 	}
 }
 
