@@ -33,10 +33,7 @@ func TestMissingSettings(t *testing.T) {
 				for name, value := range tc.env {
 					t.Setenv(name, value)
 				}
-				o := invoke(t, strings.Fields(command)...)
-				if o.code != exitUnavailable || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, tc.names) {
-					t.Errorf("exit code %d, stderr %q; want %d and one line that names %s", o.code, o.stderr, exitUnavailable, tc.names)
-				}
+				mustBeShort(t, invoke(t, strings.Fields(command)...), exitUnavailable, tc.names)
 			})
 		}
 	}

@@ -23,9 +23,7 @@ import (
 // TestCompletion checks that each shell has a script, and that bash takes its own.
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if o := invoke(t, "completion", shell); o.code != 0 || o.stderr != "" || !strings.Contains(o.stdout, "queuelock") {
-			t.Errorf("%s: exit code %d, stderr %q", shell, o.code, o.stderr)
-		}
+		invoke(t, "completion", shell).matches(t, 0, "queuelock", "")
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,8 +173,12 @@ func (e *engine) with(t *testing.T, cfg queuelock.Config) *queuelock.Client {
 // put writes an item of a queue, as another program may. Number zero is the record.
 func (e *engine) put(t *testing.T, key queuelock.Key, n uint64, item map[string]types.AttributeValue) {
 	t.Helper()
-	item["pk"], item["sk"] = text(key.Entity), text(key.Reason+"/"+ticket.FromUint64(n).Padded())
+	maps.Copy(item, itemKey(key, n))
 	locktest.Must(e.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}))
+}
+
+func itemKey(key queuelock.Key, n uint64) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"pk": text(key.Entity), "sk": text(key.Reason + "/" + ticket.FromUint64(n).Padded())}
 }
 
 func text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
@@ -259,6 +265,17 @@ func (o outcome) shows(t *testing.T, code int, parts ...string) {
 		if o.code != code || !strings.Contains(o.stdout, part) {
 			t.Errorf("%+v, want exit code %d and %q", o, code, part)
 		}
+	}
+}
+
+// matches checks the exit code, and that each output matches its pattern, or is empty if the pattern is.
+func (o outcome) matches(t *testing.T, code int, stdout, stderr string) {
+	t.Helper()
+	fits := func(text, pattern string) bool {
+		return (text == "" || pattern != "") && regexp.MustCompile("(?s)"+pattern).MatchString(text)
+	}
+	if o.code != code || !fits(o.stdout, stdout) || !fits(o.stderr, stderr) {
+		t.Errorf("%+v, want exit code %d, %q and %q", o, code, stdout, stderr)
 	}
 }
 

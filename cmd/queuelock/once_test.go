@@ -36,10 +36,7 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%d runs", runs())
 		}
 		e.mustBeIdle(t, "kept")
-		o := invoke(t, "status", "kept")
-		if !strings.Contains(o.stdout, "result of 1, 6 bytes, until ") {
-			t.Errorf("status prints %q", o.stdout)
-		}
+		invoke(t, "status", "kept").shows(t, 0, "result of 1, 6 bytes, until ")
 	})
 	t.Run("TheyWaitForIt", func(t *testing.T) {
 		script, runs := counting(t, "sleep 0.5")
@@ -55,10 +52,7 @@ func TestOnce(t *testing.T) {
 	t.Run("AFailureIsNotKept", func(t *testing.T) {
 		script, runs := counting(t, "exit 3")
 		for i := range 2 {
-			o := invoke(t, "run", "fails", "--once", "10m", "-c", script)
-			if o.code != 3 || o.stdout != fmt.Sprintf("run %d\n", i+1) || o.stderr != "" {
-				t.Errorf("%+v", o)
-			}
+			invoke(t, "run", "fails", "--once", "10m", "-c", script).matches(t, 3, fmt.Sprintf("^run %d\n$", i+1), "")
 		}
 		if runs() != 2 {
 			t.Errorf("%d runs", runs())
