@@ -14,6 +14,7 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -108,24 +109,20 @@ func (o outcome) differ(t *testing.T) {
 func TestConflict(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
+	const held = `"x" \(lock\) is held by other owner \(ticket 1\)`
 	for flags, want := range map[string]struct {
-		code   int
-		silent bool
+		code int
+		says string
 	}{
-		"-n":                              {exitNotAcquired, false},
-		"-w 0.05":                         {exitNotAcquired, false},
-		"-n -E 9":                         {9, false},
-		"--nonblock -q":                   {exitNotAcquired, true},
-		"-q -w 0.05 -E 0":                 {0, true},
-		"-w 2x1ms --conflict-exit-code 1": {1, false},
+		"-n":                              {exitNotAcquired, held + "\\n$"}, // and it has not queued
+		"-w 0.05":                         {exitNotAcquired, held},
+		"-n -E 9":                         {9, held},
+		"--nonblock -q":                   {exitNotAcquired, ""},
+		"-q -w 0.05 -E 0":                 {0, ""},
+		"-w 2x1ms --conflict-exit-code 1": {1, held},
 	} {
 		o := invoke(t, append(append([]string{"run", "x"}, strings.Fields(flags)...), "--", "echo", "ran")...)
-		if o.code != want.code || o.stdout != "" {
-			t.Errorf("%s: exit code %d, stdout %q; want %d and nothing", flags, o.code, o.stdout, want.code)
-		}
-		if (o.stderr == "") != want.silent || !want.silent && !strings.Contains(o.stderr, `"x" (lock) is held by other owner (ticket 1)`) {
-			t.Errorf("%s: stderr %q", flags, o.stderr)
-		}
+		o.matches(t, want.code, "", want.says)
 		if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
 			t.Errorf("%s: %d served, %d waiting; want the holder alone", flags, len(s.Serving), len(s.Waiting))
 		}
@@ -172,11 +169,8 @@ func TestExclusive(t *testing.T) {
 // TestVerbose checks that --verbose reports the lock's begin and end.
 func TestVerbose(t *testing.T) {
 	newEngine(t)
-	o := invoke(t, "run", "x", "-v", "--", "true")
-	lines := strings.Split(o.stderr, "\n")
-	if o.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], `queuelock: acquired "x" (lock) ticket 1 after `) || lines[1] != `queuelock: released "x" (lock) ticket 1` {
-		t.Errorf("%+v", o)
-	}
+	invoke(t, "run", "x", "-v", "--", "true").matches(t, 0, "",
+		`^queuelock: acquired "x" \(lock\) ticket 1 after [^\n]*\nqueuelock: released "x" \(lock\) ticket 1\n$`)
 }
 
 // TestHolderData checks what a holder publishes, and that it costs no request.
@@ -300,9 +294,7 @@ func TestAll(t *testing.T) {
 		t.Errorf("a common ticket: %+v", o)
 	}
 	e.occupied(t, "a")
-	if o := invoke(t, "run", "--all", "b", "a", "-n", "--", "echo", "ran"); o.code != exitNotAcquired || o.stdout != "" || !strings.Contains(o.stderr, `"a" (lock) is held by`) {
-		t.Errorf("one is busy: %+v", o)
-	}
+	invoke(t, "run", "--all", "b", "a", "-n", "--", "echo", "ran").matches(t, exitNotAcquired, "", `"a" \(lock\) is held by`)
 	e.mustBeIdle(t, "b")
 	invoke(t, "run", "--all", "c", "--", "sh", "-c", script).prints(t, 0, `["c"] ["1"] lock c 1`+"\n")
 }
@@ -314,7 +306,7 @@ func TestAllLost(t *testing.T) {
 	b.expect(t, "ready")
 	e.evict(t, "b")
 	b.wait(t).ends(t, exitLost)
-	b.mustEnd(t)
+	mustEnd(t, b.out)
 	e.mustBeIdle(t, "a")
 }
 
@@ -372,4 +364,58 @@ func TestFlagsReachTheKeeper(t *testing.T) {
 			t.Errorf("--%s takes none of %q: add a value that it takes", flag.Name, values)
 		}
 	})
+}
+
+// ofScope is a client of that scope, beside the command line.
+func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
+	t.Helper()
+	return e.with(t, queuelock.Config{Owner: "a program", Scope: scope})
+}
+
+// use takes a lock once, and releases it.
+func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.AcquireOption) {
+	t.Helper()
+	lock := locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.NoWait, opts...))
+	locktest.OK(t, lock.Release(t.Context()))
+}
+
+// TestRunScopes checks that run takes a lock of any scope, and that its first use sets the scope.
+func TestRunScopes(t *testing.T) {
+	for name, scope := range scopes {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			invoke(t, "run", "x", "--scope", name, "--", "true").ends(t, 0)
+			if got := e.state(t, "x").Scope; got != scope {
+				t.Errorf("--scope %s makes a queue of %v", name, got)
+			}
+			use(t, e.ofScope(t, scope), "x")
+			invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "3\n")
+			for other := range scopes {
+				if other != name {
+					says := "is a queue with --scope " + name + " and stays one.*, or --scope " + name + "\n$"
+					invoke(t, "run", "x", "--scope", other, "--wait", "1s", "--", "echo", "ran").matches(t, exitUsage, "", says)
+				}
+			}
+			// The default is the queue's own.
+			if o := invoke(t, "run", "x", "--wait", "0", "--", "true"); (o.code == 0) != (name == "queue") {
+				t.Errorf("without --scope: %+v", o)
+			}
+			e.mustBeIdle(t, "x")
+		})
+	}
+}
+
+// TestScopeMismatch checks that the error for a wrong scope names the flag that helps.
+func TestScopeMismatch(t *testing.T) {
+	e := newEngine(t)
+	use(t, e.client(t), "lock")
+	use(t, e.client(t), "semaphore", queuelock.Permits(3))
+	for command, help := range map[string]string{
+		"run lock --permits 2 -- true":      ", or no --permits\n",
+		"run semaphore -- true":             ", or --permits 3\n",
+		"run semaphore --shared -- true":    ", or --permits 3\n",
+		"run semaphore --permits 2 -- true": ", or --permits 3\n",
+	} {
+		invoke(t, strings.Fields(command)...).matches(t, exitUsage, "", `^[^\n]*`+help+"$")
+	}
 }
