@@ -12,8 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -46,15 +46,10 @@ func TestRunExitCode(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := invoke(t, append([]string{"run", "x", "--"}, tc.command...)...)
-			if o.code != tc.code {
-				t.Errorf("exit code %d, want %d (stderr %q)", o.code, tc.code, o.stderr)
+			if tc.stderr != "" {
+				tc.stderr = `^[^\n]*` + tc.stderr + `[^\n]*\n$`
 			}
-			if (tc.stderr == "") != (o.stderr == "") || !strings.Contains(o.stderr, tc.stderr) {
-				t.Errorf("stderr %q, want %q", o.stderr, tc.stderr)
-			}
-			if strings.Count(o.stderr, "\n") > 1 {
-				t.Errorf("stderr has more than one line: %q", o.stderr)
-			}
+			o.matches(t, tc.code, "", tc.stderr)
 			e.mustBeIdle(t, "x")
 			if none := e.state(t, "x").Issued.IsZero(); none != (i == 0) {
 				t.Errorf("no ticket was taken: %v", none)
@@ -67,27 +62,12 @@ func TestRunExitCode(t *testing.T) {
 func TestRunEnvironment(t *testing.T) {
 	newEngine(t)
 	script := `echo "$QUEUELOCK_TICKET $QUEUELOCK_ENTITY $QUEUELOCK_REASON"; cat; echo wrong >&2`
-	var out, errs output
-	code := run(t.Context(), []string{"run", "a b/c", "--reason", "why", "--", "sh", "-c", script}, strings.NewReader("input"), &out, &errs)
-	if got, want := out.String(), "1 a b/c why\ninput"; code != 0 || got != want {
-		t.Errorf("exit code %d, stdout %q; want 0, %q", code, got, want)
-	}
-	if o := invoke(t, "run", "y", "-c", `echo "one $QUEUELOCK_TICKET"; exit 4`); o.code != 4 || o.stdout != "one 1\n" || o.stderr != "" {
-		t.Errorf("a text of the shell: %+v", o)
-	}
-	if got, want := errs.String(), "wrong\n"; got != want {
-		t.Errorf("stderr %q, want %q", got, want)
-	}
-	if o := invoke(t, "run", "a b/c", "--reason", "why", "--", "sh", "-c", `echo "$QUEUELOCK_TICKET"`); o.stdout != "2\n" {
-		t.Errorf("the second holder's ticket is %q, want 2", o.stdout)
-	}
-	o := invoke(t, "run", "x", "--", "sh", "-c", `[ "${QUEUELOCK_OWNER%:*}" = "$(uname -n)" ] && echo "$QUEUELOCK_TABLE $QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS"`)
-	if want := `queuelock ["x"] ["1"]` + "\n"; o.stdout != want {
-		t.Errorf("%+v, want %q", o, want)
-	}
-	if o := invoke(t, "run", "x", "--", "sh", "-c", `echo "$QUEUELOCK_REASON"`); o.stdout != "lock\n" {
-		t.Errorf("the default reason is %q, want lock", o.stdout)
-	}
+	run := []string{"run", "a b/c", "--reason", "why", "-c"}
+	answer(t, "input", append(run, script)...).matches(t, 0, "^1 a b/c why\ninput$", "^wrong\n$")
+	invoke(t, append(run, `echo "$QUEUELOCK_TICKET"`)...).prints(t, 0, "2\n")
+	invoke(t, "run", "y", "-c", `echo "one $QUEUELOCK_TICKET"; exit 4`).matches(t, 4, "^one 1\n$", "")
+	script = `[ "${QUEUELOCK_OWNER%:*}" = "$(uname -n)" ] && echo "$QUEUELOCK_TABLE $QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS $QUEUELOCK_REASON"`
+	invoke(t, "run", "x", "--", "sh", "-c", script).prints(t, 0, `queuelock ["x"] ["1"] lock`+"\n")
 }
 
 // TestRunHoldsLock checks that run holds the lock while the command runs, as its flags say.
@@ -131,9 +111,9 @@ func openFIFO(t *testing.T) {
 }
 
 // mustEnd fails the test unless every process with the output ends.
-func (b *background) mustEnd(t *testing.T) {
+func mustEnd(t *testing.T, out *os.File) {
 	t.Helper()
-	if rest, err := io.ReadAll(b.out); err != nil {
+	if rest, err := io.ReadAll(out); err != nil {
 		t.Errorf("a process is still running: %v (rest of the output: %q)", err, rest)
 	}
 }
@@ -142,11 +122,7 @@ func (b *background) mustEnd(t *testing.T) {
 func (e *engine) evict(t *testing.T, entity string) {
 	t.Helper()
 	locktest.Must(e.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
-		TableName: aws.String("queuelock"),
-		Key: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: entity},
-			"sk": &types.AttributeValueMemberS{Value: "lock/" + strings.Repeat("0", 38)},
-		},
+		TableName: aws.String("queuelock"), Key: itemKey(queuelock.Key{Entity: entity, Reason: "lock"}, 0),
 	}))
 }
 
@@ -172,7 +148,7 @@ func TestRunContext(t *testing.T) {
 	b.expect(t, "ready")
 	cancel()
 	b.wait(t).ends(t, 137)
-	b.mustEnd(t)
+	mustEnd(t, b.out)
 	e.mustBeIdle(t, "x")
 }
 
@@ -184,21 +160,13 @@ func TestCrashedRun(t *testing.T) {
 	expect(t, launch(t, cmd), "ready")
 	locktest.OK(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	killed := time.Now()
-	for {
-		next := e.program(t, "run", "x", "--wait", "0", "--ttl", "2s", "--", "true")
-		var stderr strings.Builder
-		next.Stderr = &stderr
-		locktest.OK(t, next.Start())
-		code := codeAfter(t, next)
-		if code == 0 {
-			t.Logf("served %v after the kill", time.Since(killed).Round(time.Millisecond))
-			return
+	until(t, "one of them is served", func() bool {
+		o := e.execute(t, "run", "x", "--wait", "0", "--ttl", "2s", "--", "true")
+		if o.code != 0 {
+			o.ends(t, exitNotAcquired)
 		}
-		if code != exitNotAcquired || time.Since(killed) > testLimit {
-			t.Fatalf("exit code %d, %v after the kill (stderr %q)", code, time.Since(killed), stderr.String())
-		}
-	}
+		return o.code == 0
+	})
 }
 
 // TestTableFailsWhileWaiting checks that a table that fails while waiting is unavailable.
@@ -214,9 +182,7 @@ func TestTableFailsWhileWaiting(t *testing.T) {
 		}
 	})
 	o := e.execute(t, "run", "x", "--ttl", "1s", "--wait", "500ms", "--", "echo", "ran")
-	if o.code != exitUnavailable || o.stdout != "" || strings.Count(o.stderr, "\n") != 1 {
-		t.Errorf("exit code %d, stdout %q, stderr %q; want %d", o.code, o.stdout, o.stderr, exitUnavailable)
-	}
+	o.matches(t, exitUnavailable, "", `^[^\n]*\n$`)
 }
 
 // TestHelpOnFencing checks that the texts say where a ticket is not a fencing token.

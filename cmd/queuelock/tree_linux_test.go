@@ -74,11 +74,7 @@ func said(t *testing.T, cmd *exec.Cmd) string {
 // mustSay waits until a program has written the text to standard error.
 func mustSay(t *testing.T, cmd *exec.Cmd, text string) {
 	t.Helper()
-	for begun := time.Now(); !strings.Contains(said(t, cmd), text); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > testLimit {
-			t.Fatalf("stderr %q; want %q", said(t, cmd), text)
-		}
-	}
+	until(t, text, func() bool { return strings.Contains(said(t, cmd), text) })
 }
 
 // supervisorOf is the process id of the only child of a process.
@@ -90,14 +86,6 @@ func supervisorOf(t *testing.T, parent int) int {
 		t.Fatalf("children of %d: %q, %v", parent, text, err)
 	}
 	return pid
-}
-
-// mustEnd fails the test unless every process with the output ends.
-func mustEnd(t *testing.T, out *os.File) {
-	t.Helper()
-	if rest, err := io.ReadAll(out); err != nil {
-		t.Errorf("a process is still running: %v (rest of the output: %q)", err, rest)
-	}
 }
 
 // TestKilledRun checks that nothing that the command has started outlives run, or its
@@ -219,86 +207,54 @@ func TestExtraFiles(t *testing.T) {
 	}
 }
 
-// TestLossKillsGroup checks that a loss kills the process group. The commands run at the same
-// time, as the test mostly waits.
+// TestLossKillsGroup checks that a loss kills the process group, which is asked to end first.
 func TestLossKillsGroup(t *testing.T) {
 	t.Parallel()
-	// Which cause is found first is a race between the heartbeats and the lease.
-	evicted, silent := newServer(t), newServer(t)
-	type command struct {
-		name, script string
-		engine       *engine
-		run          *exec.Cmd
-		out          *os.File
-	}
-	var commands []*command
-	for what, e := range map[string]*engine{"taken away": evicted, "no answer": silent} {
-		commands = append(commands,
-			&command{name: what + "/stubborn", script: stubborn, engine: e},
-			&command{name: what + "/left behind", script: `(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, engine: e},
-			&command{name: what + "/well-bred", script: `trap "echo bye; exit 9" TERM; echo ready; sleep 1000 & wait`, engine: e})
-	}
-	for _, c := range commands {
-		// The lease leaves a command 600 ms after SIGTERM, also on a busy machine.
-		c.run = c.engine.program(t, "run", c.name, "--ttl", "8s", "--", "sh", "-c", c.script)
-		note(t, c.run)
-		c.out = launch(t, c.run)
-	}
-	for _, c := range commands {
-		expect(t, c.out, "ready\n")
-	}
-	finish := silent.reportedLoss(t)
-	close(silent.stuck)
-	for _, c := range commands {
-		if c.engine == evicted {
-			evicted.evict(t, c.name)
-		}
-	}
-	for _, c := range commands {
-		t.Run(c.name, func(t *testing.T) {
-			code, stderr := codeAfter(t, c.run), said(t, c.run)
-			if code != exitLost || strings.Count(stderr, "lock lost") != 1 {
-				t.Errorf("exit code %d, stderr %q; want %d, and one line on the loss", code, stderr, exitLost)
+	for name, test := range map[string]struct{ script, rest, says string }{
+		"stubborn":    {stubborn, "", "SIGKILL was sent"},
+		"left behind": {`(trap "" TERM; echo ready; while :; do sleep 0.05; done) & wait`, "", "SIGKILL was sent"},
+		"well-bred":   {`trap "echo bye; exit 9" TERM; echo ready; sleep 1000 & wait`, "bye\n", "lock lost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := inParallel(t)
+			// The lease leaves a command 600 ms after SIGTERM, also on a busy machine.
+			cmd := e.program(t, "run", "x", "--ttl", "8s", "--", "sh", "-c", test.script)
+			note(t, cmd)
+			out := launch(t, cmd)
+			expect(t, out, "ready\n")
+			e.evict(t, "x")
+			code, stderr := codeAfter(t, cmd), said(t, cmd)
+			if code != exitLost || strings.Count(stderr, "lock lost") != 1 || !strings.Contains(stderr, test.says) {
+				t.Errorf("exit code %d, stderr %q; want %d, one line on the loss, and %q", code, stderr, exitLost, test.says)
 			}
+			rest, err := io.ReadAll(out)
 			stalled := strings.Contains(stderr, "run is stopped") // the machine did not let it go on in time
-			rest, err := io.ReadAll(c.out)
-			if err != nil {
-				t.Errorf("a process is still running: %v", err)
-			}
-			if strings.HasSuffix(c.name, "well-bred") {
-				if string(rest) != "bye\n" && !stalled {
-					t.Errorf("it wrote %q: it was not asked to end first (stderr %q)", rest, stderr)
-				}
-			} else if !strings.Contains(stderr, "SIGKILL was sent") {
-				t.Errorf("stderr reports no SIGKILL: %q", stderr)
+			if err != nil || string(rest) != test.rest && !stalled {
+				t.Errorf("a process still runs, or was not asked to end first: %q, %v", rest, err)
 			}
 		})
 	}
-	t.Run("no answer/process", finish)
 }
 
-// reportedLoss starts a process before DynamoDB ceases to answer. The function that it
-// returns checks that run says that renewals fail, why the command is ended, and that it was
-// killed.
-func (e *engine) reportedLoss(t *testing.T) (finish func(*testing.T)) {
-	t.Helper()
+// TestReportedLoss checks that run says that renewals fail, why the command is ended, and that it was killed.
+func TestReportedLoss(t *testing.T) {
+	e := inParallel(t)
 	// The supervisor kills the command, and says so, if run is 100 ms late.
 	cmd, out := e.offspringOf(t, `trap "" TERM; while :; do sleep 0.05; done`, "--ttl", "10s")
-	return func(t *testing.T) {
-		mustEnd(t, out)
-		exits(t, cmd, exitLost)
-		lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
-		for _, want := range []string{
-			`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
-			`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 750ms$`,
-			// One of the two, whichever is scheduled first.
-			`^queuelock: (SIGKILL was sent to the command: it has not ended in time|run is stopped, and its lease ends: SIGKILL was sent to the command)$`,
-		} {
-			if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
-				t.Errorf("stderr %q lacks, in this order, %s", lines, want)
-			} else {
-				lines = lines[n+1:]
-			}
+	close(e.stuck)
+	mustEnd(t, out)
+	exits(t, cmd, exitLost)
+	lines := strings.Split(strings.TrimSpace(said(t, cmd)), "\n")
+	for _, want := range []string{
+		`^queuelock: renewals have failed for \d+(\.\d)?m?s; the lock expires in \d+(\.\d)?m?s$`,
+		`^queuelock: lock lost: "x" \(lock\): \w+; SIGTERM was sent to the command, SIGKILL follows in 750ms$`,
+		// One of the two, whichever is scheduled first.
+		`^queuelock: (SIGKILL was sent to the command: it has not ended in time|run is stopped, and its lease ends: SIGKILL was sent to the command)$`,
+	} {
+		if n := slices.IndexFunc(lines, regexp.MustCompile(want).MatchString); n < 0 {
+			t.Errorf("stderr %q lacks, in this order, %s", lines, want)
+		} else {
+			lines = lines[n+1:]
 		}
 	}
 }
