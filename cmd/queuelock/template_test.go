@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -18,40 +18,35 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/template"
-	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/sweeper"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// recorder is an engine that records the actions that AWS would check.
+// recorder is an engine without a table that records the actions that AWS would check, and the requests for a table.
 type recorder struct {
-	url     string
+	*engine
 	mu      sync.Mutex
 	actions map[string]bool // guarded by mu
+	tables  []string        // guarded by mu
 }
-
-// unknownHere are the operations that the embedded engine does not have.
-var unknownHere = []string{"UpdateContinuousBackups"}
 
 func newRecorder(t *testing.T) *recorder {
 	t.Helper()
-	r := &recorder{actions: map[string]bool{}}
-	tables := embedded.New(embedded.Config{})
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	r := &recorder{engine: newEngine(t), actions: map[string]bool{}}
+	locktest.Must(r.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}))
+	record := func(w http.ResponseWriter, request *http.Request) bool {
 		body, _ := io.ReadAll(request.Body)
-		request.Body = io.NopCloser(strings.NewReader(string(body)))
+		request.Body = io.NopCloser(bytes.NewReader(body))
 		_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
 		r.record(operation, body)
-		if slices.Contains(unknownHere, operation) {
+		unknown := operation == "UpdateContinuousBackups" // to the embedded engine
+		if unknown {
 			fmt.Fprint(w, "{}")
-			return
 		}
-		tables.ServeHTTP(w, request)
-	}))
-	t.Cleanup(s.Close)
-	r.url = s.URL
-	t.Setenv("AWS_ENDPOINT_URL_DYNAMODB", s.URL)
+		return unknown
+	}
+	r.instead.Store(&record)
 	return r
 }
 
@@ -73,7 +68,8 @@ func (r *recorder) record(operation string, body []byte) {
 			}
 		}
 		return
-	case "CreateTable":
+	case "CreateTable", "UpdateContinuousBackups":
+		r.tables = append(r.tables, operation+" "+string(body))
 		if len(in.Tags) > 0 {
 			r.actions["TagResource"] = true
 		}
@@ -81,13 +77,13 @@ func (r *recorder) record(operation string, body []byte) {
 	r.actions[operation] = true
 }
 
-// used returns the actions since the last call.
-func (r *recorder) used() []string {
+// used returns the actions, and the requests for a table, since the last call.
+func (r *recorder) used() (actions []string, tables string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	used := slices.Sorted(maps.Keys(r.actions))
-	r.actions = map[string]bool{}
-	return used
+	actions, tables = slices.Sorted(maps.Keys(r.actions)), strings.Join(r.tables, "\n")
+	r.actions, r.tables = map[string]bool{}, nil
+	return actions, tables
 }
 
 // TestRoles checks that the policy of each role has the actions that its commands, and the
@@ -105,7 +101,7 @@ func TestRoles(t *testing.T) {
 			t.Fatal(name)
 		}
 		want := slices.Sorted(slices.Values(slices.Concat(role.Items, role.Table)))
-		if used := r.used(); !slices.Equal(used, want) {
+		if used, _ := r.used(); !slices.Equal(used, want) {
 			t.Errorf("%s: used are %q, allowed are %q", name, used, want)
 		}
 	}
@@ -114,16 +110,13 @@ func TestRoles(t *testing.T) {
 	compare("admin")
 
 	must(0, "run", "x", "--", "true")
-	db := connectLocal(r.url)
-	defer db.close()
-	useLibrary(t, db)
+	useLibrary(t, r.db)
 	compare("worker")
 
 	must(0, "status", "x")
 	must(0, "ls")
 	must(0, "history", "x", "--for", "1s")
-	e := &engine{db: db}
-	locks := e.client(t)
+	locks := r.client(t)
 	locktest.Must(locks.Viewer().Inspect(t.Context(), queuelock.Key{Entity: "x"}))
 	for _, err := range locks.Viewer().Queues(t.Context(), queuelock.ScanConfig{}) {
 		locktest.OK(t, err)
@@ -132,7 +125,7 @@ func TestRoles(t *testing.T) {
 
 	held := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "held"}, waitpolicy.NoWait, queuelock.FailClosed()))
 	hung := locktest.Must(locks.Acquire(t.Context(), queuelock.Key{Entity: "hung"}, waitpolicy.NoWait))
-	e.crashed(t, "crashed")
+	r.crashed(t, "crashed")
 	r.used()
 	must(0, "evict", "held", "--ticket", held.Ticket().String())
 	must(0, "evict", "hung", "--ticket", hung.Ticket().String(), "--force", "--yes")
@@ -163,7 +156,7 @@ func useLibrary(t *testing.T, db *database) {
 	}()
 	<-queued
 	condition := first.Condition()
-	item := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "own"}, "sk": &types.AttributeValueMemberS{Value: "item"}}
+	item := map[string]types.AttributeValue{"pk": text("own"), "sk": text("item")}
 	locktest.Must(db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{ConditionCheck: &condition}, {Put: &types.Put{TableName: aws.String("queuelock"), Item: item}},
 	}}))
@@ -200,4 +193,26 @@ func TestTemplate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTableCreate checks that create says whether it has created the table, and sets what
+// the flags ask for.
+func TestTableCreate(t *testing.T) {
+	r := newRecorder(t)
+	create := []string{"table", "create", "--deletion-protection", "--point-in-time-recovery", "--tag", "team=ops", "--tag", "empty="}
+	invoke(t, create...).prints(t, 0, "table \"queuelock\" is created, and is ready\n")
+	_, asked := r.used()
+	for _, part := range []string{`"DeletionProtectionEnabled":true`, `{"Key":"team","Value":"ops"}`, `{"Key":"empty","Value":""}`, "PAY_PER_REQUEST",
+		`"PointInTimeRecoveryEnabled":true`} {
+		if !strings.Contains(asked, part) {
+			t.Errorf("%q does not contain %s", asked, part)
+		}
+	}
+	o := invoke(t, create...)
+	o.prints(t, 0, "table \"queuelock\" exists already, and is ready\n")
+	o.ends(t, 0, "left as they are")
+	if _, asked := r.used(); strings.Contains(asked, "Continuous") {
+		t.Error("the settings of a table that was there are changed")
+	}
+	invoke(t, "create-table", "--table", "other").prints(t, 0, "table \"other\" is created, and is ready\n")
 }
