@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -178,9 +177,7 @@ func TestUnlockWithoutLook(t *testing.T) {
 	refuse := func(w http.ResponseWriter, r *http.Request) bool {
 		first := strings.HasSuffix(r.Header.Get("X-Amz-Target"), "Query") && once.CompareAndSwap(true, false)
 		if first {
-			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"no"}`)
+			refuses(w, "AccessDeniedException")
 		}
 		return first
 	}
