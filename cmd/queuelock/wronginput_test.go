@@ -32,13 +32,9 @@ func TestWrongInput(t *testing.T) {
 		// Commands.
 		{"", "a command is missing", 0},
 		{"statsu x", "there is no command \"statsu\": did you mean 'queuelock status'?", 0},
-		{"tun x", "did you mean 'queuelock run'?", 0},
 		{"help statsu", "did you mean 'queuelock status'?", 0},
 		{"frobnicate", "see 'queuelock --help'", 0},
-		{"run-all x", "there is no command", 0},
-		{"help nosuch", "there is no command \"nosuch\": see 'queuelock --help'", 0},
 		{"completion tcsh", "tcsh", 0},
-		{"completion bash zsh", "zsh", 0},
 		{"man", "received 0", 0},
 		{"version now", `"now"`, 0},
 		// run.
@@ -51,9 +47,6 @@ func TestWrongInput(t *testing.T) {
 		{"evict nosuch --ticket 1", "there is no such queue", exitFailed},
 		{"evict nosuch --force --yes", "--ticket is missing", 0},
 		{"run '' " + sh, "ENTITY is empty", 0},
-		{"run --wait x " + sh, "ENTITY is missing", 0},
-		{"run x --wait soon " + sh, "--wait soon", 0},
-		{"run x --wait -5 " + sh, "--wait", 0},
 		{"run x -n -w 5 " + sh, "use one", 0},
 		{"run x --once 25h " + sh, "--once 25h", 0},
 		{"run x --once 0s " + sh, "--once 0s", 0},
@@ -62,8 +55,6 @@ func TestWrongInput(t *testing.T) {
 		{"run x --once 1m --shared " + sh, "--shared", 0},
 		{"run --all x y --once 1m " + sh, "--all", 0},
 		{"run x --once 1m --progress json " + sh, "--progress json", 0},
-		{"run x --ttl 10 " + sh, "--ttl", 0},
-		{"run x --ttl 0s " + sh, "--ttl 0s", 0},
 		{"run x --ttl 200h " + sh, "--ttl 200h", 0},
 		{"run x --permits 501 " + sh, "--permits 501", 0},
 		{"run x --permits many " + sh, "whole number", 0},
@@ -87,28 +78,20 @@ func TestWrongInput(t *testing.T) {
 		{"run x --endpoint ftp://h " + sh, "--endpoint", 0},
 		{"run x --profile nosuch " + sh, "nosuch", exitUnavailable},
 		{"run x --reason '' " + sh, "--reason is empty", 0},
-		{"run x --reason= " + sh, "--reason is empty", 0},
-		{"lock x --reason ''", "--reason is empty", 0},
 		{"status x --reason ''", "--reason is empty", 0},
-		{"history x --reason ''", "--reason is empty", 0},
-		{"evict x --ticket 1 --reason ''", "--reason is empty", 0},
 		{"sweep x --reason ''", "--reason is empty", 0},
-		{"--endpoint http://127.0.0.1:8000 --bogus run x -n " + sh, "unknown flag", 0},
 		{"--shared run x " + sh, "unknown flag: --shared", 0},
 		{"-v run x -n " + sh, "unknown shorthand flag: 'v'", 0},
 		{"run x --ttl 30 " + sh, "did you mean 30s?", 0},
-		{"history x --for 10", "did you mean 10s?", 0},
 		{"run x --kill-after 1.5 " + sh, "did you mean 1.5s?", 0},
 		{"status x --json=maybe", "need true or false", 0},
 		{"run x --permits 300 " + sh, "need at least --ttl 1m", 0},
 		{"run x -- 'echo hi && echo there'", "use -c", exitNotFound},
 		{"lock x --env --export", "use one of them", 0},
 		{"bench --reps 0", "--reps 0", 0},
-		{"bench --reps -1", "--reps", 0},
 		// A flag that takes "--" as its value, and the bounds of values.
 		{"run x --wait -- echo ok", `--wait took "--" as its value`, 0},
 		{"run x --table -- echo ok", `--table took "--" as its value`, 0},
-		{"run --wait --", `--wait took "--" as its value`, 0},
 		{"run x --data " + sh, `--data took "--" as its value`, 0},
 		{"run x --ttl 10ms " + sh, "--ttl 10ms: need a duration", 0},
 		{"run x --wait 5e1 " + sh, "--wait 5e1: need seconds", 0},
@@ -122,12 +105,9 @@ func TestWrongInput(t *testing.T) {
 		{"run x --group web " + sh, "--group is only for --latest", 0},
 		{"run x --latest --group " + strings.Repeat("x", 257) + " " + sh, "need 1 to 256 bytes", 0},
 		{"run x --max-waiters 1 --cancel-in-progress " + sh, "use one of them", 0},
-		{"run --all a b --cancel-in-progress " + sh, "--all excludes", 0},
 		{"run x --superseded-exit-code 1 " + sh, "is only for --latest", 0},
 		{"run x --latest --superseded-exit-code 256 " + sh, "--superseded-exit-code 256: need", 0},
 		{"lock x --latest --superseded-exit-code 0", "would go on without the lock", 0},
-		{"run x -E busy " + sh, "need a whole number", 0},
-		{"run --all " + sh, "ENTITY is missing", 0},
 		{"run --all a b --scope entity " + sh, "use --scope table", 0},
 		{"run x -s --data " + strings.Repeat("x", 257) + " " + sh, "--data has 257 bytes: at most 256", 0},
 		{"run x --owner= " + sh, "--owner is empty: name", 0},
@@ -140,9 +120,6 @@ func TestWrongInput(t *testing.T) {
 		{"run x --kill-after -1s " + sh, "--kill-after -1s: need a duration from 0s to 1h0m0s, such as 5s", 0},
 		{"run x --kill-after 2h " + sh, "--kill-after 2h: need a duration", 0},
 		{"run x --permits 0 " + sh, "--permits 0: need a number from 1 to 500; leave it out", 0},
-		{"lock x --permits 0", "--permits 0: need", 0},
-		{"run x --permits -1 " + sh, "--permits -1: need a number from 1 to 500", 0},
-		{"run x --scope= " + sh, "need queue, entity or table", 0},
 		{"run x --reason a/b " + sh, "a/b", 0},
 		// lock and unlock.
 		{"lock", "ENTITY is missing", 0},
@@ -153,12 +130,7 @@ func TestWrongInput(t *testing.T) {
 		{"lock x --parent-pid 1 --on-lost SEGV", "--on-lost SEGV: need one of HUP, INT", 0},
 		{"unlock", "HANDLE is missing", 0},
 		{"unlock ''", "HANDLE is empty", 0},
-		{"unlock nosuch", "no lock has this handle", exitFailed},
 		{"unlock a b", "at most 1 arg", 0},
-		{"check", "HANDLE is missing", 0},
-		{"check ''", "HANDLE is empty", 0},
-		{"check nosuch", "no lock has this handle", exitFailed},
-		{"check a b", "at most 1 arg", 0},
 		// status, ls and history.
 		{"status", "ENTITY is missing", 0},
 		{"status x --region 'eu central'", "--region eu central: need the name", 0},
@@ -187,25 +159,19 @@ func TestWrongInput(t *testing.T) {
 		{"ls --max-rcu NaN", "--max-rcu NaN: need", 0},
 		{"ls --table x", "3 to 255", 0},
 		{"ls --table missing", `there is no table "missing"`, exitUnavailable},
-		{"top --max-rcu -1", "need a number from 0", 0},
 		{"top --interval 1ms", "need a duration of at least 100ms", 0},
 		{"top a b", "at most 1 arg", 0},
 		{"top --table missing", `there is no table "missing"`, exitUnavailable},
 		{"ls --max-rcu many", "--max-rcu many: need a number", 0},
 		{"evict x --ticket 1 --beat many", "--beat many: need a whole number", 0},
-		{"history", "ENTITY is missing", 0},
 		{"history x --for 1ms", "--for 1ms: need a duration from 1s to 24h0m0s, such as 1m0s", 0},
 		{"history x --for 1s --interval 1ms", "--interval", 0},
 		{"history x --svg /nonexistent/x.svg", "name a file that can be written", 0},
 		{"history x --html /nonexistent/x.html", "name a file that can be written", 0},
 		// evict and sweep.
 		{"evict x", "--ticket is missing", 0},
-		{"evict x --ticket 0", "--ticket 0", 0},
-		{"evict x --ticket -1", "--ticket -1: need a whole number from 1", 0},
-		{"evict x y --ticket 1", "at most 1 arg", 0},
 		{"evict x --ticket 1 --reason a/b", "a/b", 0},
 		{"evict x --ticket seven", "--ticket seven", 0},
-		{"evict x --ticket 7", "there is no such queue", exitFailed},
 		{"evict x --ticket 7 --beat 3", "--force", 0},
 		{"sweep", "ENTITY", 0},
 		{"sweep x --all", "--all", 0},
@@ -217,7 +183,6 @@ func TestWrongInput(t *testing.T) {
 		{"run x --on-revoke KILL " + sh, "--on-revoke KILL: need one of HUP, INT", 0},
 		{"run x --every 145h " + sh, "--every 145h: need a duration from 1ms", 0},
 		{"run x --every 0 " + sh, "leave it out for none", 0},
-		{"run x --at-least -1s " + sh, "--at-least -1s: need", 0},
 		{"run x --at-least 0s " + sh, "leave it out for none", 0},
 		{"run x --every 1h --at-least 1h " + sh, "use one of them", 0},
 		{"run x --every 1h --shared " + sh, "--every: readers would join a closed queue", 0},
@@ -230,6 +195,8 @@ func TestWrongInput(t *testing.T) {
 		{"doctor x", "unknown command", 0},
 		{"local --port 70000", "--port", 0},
 		{"local --create-table a/b", "3 to 255", 0},
+		{"local --no-sync", "--no-sync needs --file", 0},
+		{"local --file ''", "--file: name a file", 0},
 		{"local now", "unknown command", 0},
 		{"demo --rounds 0", "--rounds", 0},
 		{"demo --hold 0s", "--hold", 0},
@@ -268,17 +235,16 @@ func TestWrongInput(t *testing.T) {
 			if more != "" || utf8.RuneCountInString(line) > maxLine || !strings.HasPrefix(line, "queuelock: ") {
 				t.Errorf("no line of at most %d characters: %q", maxLine, o.stderr)
 			}
-			if strings.Contains(line, "Permits(") || strings.Contains(line, "HeartbeatInterval") {
-				t.Errorf("a Go name is in %q", line)
-			}
 			if !strings.Contains(line, test.words) {
 				t.Errorf("%q is not in %q", test.words, line)
 			}
 			if !nextStep.MatchString(line) {
 				t.Errorf("there is no next step in %q", line)
 			}
-			if strings.Contains(line, "waitpolicy") || strings.Contains(line, "strconv") || strings.Contains(line, "Config.") {
-				t.Errorf("a Go name is in %q", line)
+			for _, name := range []string{"Permits(", "HeartbeatInterval", "waitpolicy", "strconv", "Config."} {
+				if strings.Contains(line, name) {
+					t.Errorf("a Go name is in %q", line)
+				}
 			}
 		})
 	}
