@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -76,18 +75,15 @@ func TestCheck(t *testing.T) {
 		"clock off a bit": {now(10 * time.Second), nil},
 		"no dates":        {queuelocktest.WithoutDate(), found{"dates": doctor.Warning, "clock": doctor.Skipped}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t, test.opt)
-				are(t, check(t, subject(table), doctor.Check), test.want)
-				if len(table.Items()) != 0 {
-					t.Errorf("it has written %v", table.Items())
-				}
-			})
-		})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			are(t, check(t, subject(table), doctor.Check), test.want)
+			if len(table.Items()) != 0 {
+				t.Errorf("it has written %v", table.Items())
+			}
+		}, test.opt)
 	}
-	synctest.Test(t, func(t *testing.T) { // other keys, with which no request succeeds
-		s := subject(queuelocktest.NewTable(t))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) { // other keys, with which no request succeeds
+		s := subject(table)
 		s.SortKey = "range"
 		results := map[string]doctor.Result{}
 		_ = doctor.Check(t.Context(), s, func(r doctor.Result) { results[r.Name] = r })
@@ -101,16 +97,13 @@ func TestCheck(t *testing.T) {
 // answered.
 func TestThrottling(t *testing.T) {
 	for name, f := range map[string]func(context.Context, doctor.Subject, func(doctor.Result)) error{"Check": doctor.Check, "Deep": doctor.Deep} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				table.Inject(queuelocktest.Throttle(event.Account).Of("GetItem").Times(2))
-				results := check(t, subject(table), f)
-				are(t, results, map[string]doctor.Status{"throttling": doctor.Warning})
-				if found := results["throttling"].Found; !strings.Contains(found, "2 attempts by the limit of the account") {
-					t.Errorf("found %q", found)
-				}
-			})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			table.Inject(queuelocktest.Throttle(event.Account).Of("GetItem").Times(2))
+			results := check(t, subject(table), f)
+			are(t, results, map[string]doctor.Status{"throttling": doctor.Warning})
+			if found := results["throttling"].Found; !strings.Contains(found, "2 attempts by the limit of the account") {
+				t.Errorf("found %q", found)
+			}
 		})
 	}
 }
@@ -118,8 +111,7 @@ func TestThrottling(t *testing.T) {
 // TestNoTable checks that a missing table is a result, and an engine that does not answer
 // an error.
 func TestNoTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		results := check(t, subject(table), doctor.Check)
 		if len(results) != 2 || results["table"].Status != doctor.Failed || !strings.Contains(results["table"].Advice, "queuelock table create") {
 			t.Errorf("%v", results)
@@ -132,7 +124,7 @@ func TestNoTable(t *testing.T) {
 		if host.Name != "host" || host.Status != doctor.Failed || host.Found != "dynamodb.invalid" {
 			t.Errorf("of the host that does not answer: %v", host)
 		}
-	})
+	}, queuelocktest.WithoutTable())
 }
 
 // TestRights denies each action in turn.
@@ -141,18 +133,15 @@ func TestRights(t *testing.T) {
 		"GetItem": doctor.Failed, "Query": doctor.Failed, "PutItem": doctor.Failed, "UpdateItem": doctor.Failed, "DeleteItem": doctor.Failed,
 		"TransactWriteItems": doctor.Warning, "Scan": doctor.Warning, "DescribeTable": doctor.Warning,
 	} {
-		t.Run(operation, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				table := queuelocktest.NewTable(t)
-				table.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of(operation))
-				found := false
-				for _, r := range check(t, subject(table), doctor.Check) {
-					found = found || r.Status == want && strings.Contains(r.Advice, "queuelock template iam")
-				}
-				if !found {
-					t.Errorf("it is not reported as %s", want)
-				}
-			})
+		locktest.InTable(t, operation, func(t *testing.T, table *queuelocktest.Table) {
+			table.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of(operation))
+			found := false
+			for _, r := range check(t, subject(table), doctor.Check) {
+				found = found || r.Status == want && strings.Contains(r.Advice, "queuelock template iam")
+			}
+			if !found {
+				t.Errorf("it is not reported as %s", want)
+			}
 		})
 	}
 }
@@ -163,8 +152,7 @@ func TestWorker(t *testing.T) {
 	if text := "To a worker, `skipped` and the warning of `rights to observe` are expected."; !strings.Contains(page, text) {
 		t.Errorf("docs/production.md does not say %q", text)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		table.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("Scan", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups"))
 		results := check(t, subject(table), doctor.Check)
 		maps.Copy(results, check(t, subject(table), doctor.Deep))
@@ -179,25 +167,23 @@ func TestWorker(t *testing.T) {
 		if skipped == 0 || len(results) < 10 {
 			t.Errorf("%d were skipped, and these not: %v", skipped, results)
 		}
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestDeep checks that an engine that is right passes, and that nothing is left.
 func TestDeep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		results := check(t, subject(table), doctor.Deep)
 		are(t, results, nil)
 		if len(results) != 10 || len(table.Items()) != 0 {
 			t.Errorf("%d results, %d items are left", len(results), len(table.Items()))
 		}
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestDeepInterrupted checks that an interrupted run leaves nothing.
 func TestDeepInterrupted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		err := doctor.Deep(ctx, subject(table), func(r doctor.Result) {
@@ -208,7 +194,7 @@ func TestDeepInterrupted(t *testing.T) {
 		if err != nil || len(table.Items()) != 0 {
 			t.Errorf("%v, %d items are left", err, len(table.Items()))
 		}
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestDeepFindsWrongEngine plants a mistake into the engine. Each must be found.

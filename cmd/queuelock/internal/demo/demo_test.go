@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -67,8 +67,7 @@ func testAssignment(table string, last int) Assignment {
 
 // TestWaitingWorker checks that a worker that waits reports its events, its row, and what it has used.
 func TestWaitingWorker(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		other := locktest.Must(queuelock.New(table.Client("other"), table.Name(), queuelock.Config{}))
 		lock := locktest.Must(other.Acquire(t.Context(), queuelock.Key{Entity: "x"}, waitpolicy.NoWait))
 		in, stop := input(t, testAssignment(table.Name(), 1))
@@ -103,13 +102,12 @@ func TestWaitingWorker(t *testing.T) {
 		if n := len(all) - len(got); n != 1 {
 			t.Errorf("%d renewals of the row, want 1", n)
 		}
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestWorkerEndsWithParent checks that a worker ends with its parent.
 func TestWorkerEndsWithParent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a := testAssignment(table.Name(), 1)
 		a.Doomed = 1
 		in, stop := input(t, a)
@@ -132,8 +130,7 @@ func TestWorkerEndsWithParent(t *testing.T) {
 
 // TestWorkerAfterLoss checks that a worker reports a loss and goes on.
 func TestWorkerAfterLoss(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a := testAssignment(table.Name(), 2)
 		a.Doomed = 1
 		in, stop := input(t, a)
@@ -199,4 +196,42 @@ func (broken) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb
 
 func (broken) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	return nil, errors.New("no such place")
+}
+
+// config is for demos whose workers are scripts, and so do not get far.
+func config(script string) Config {
+	return Config{
+		Workers: 2, Rounds: 1, Hold: time.Millisecond, Table: "t", Entity: "e",
+		Command: func() *exec.Cmd { return exec.Command("sh", "-c", script) },
+	}
+}
+
+// TestRunEnds checks that Run ends whatever the workers do.
+func TestRunEnds(t *testing.T) {
+	for name, tc := range map[string]struct{ script, want string }{
+		"they end at once":     {"exit 3", "ended before its work was done: exit status 3"},
+		"they say why":         {`read -r a; echo '{"kind":"failed","error":"no luck"}'; exit 1`, "no luck"},
+		"they die":             {`read -r a; kill -KILL $$`, "ended before its work was done: signal: killed"},
+		"they talk nonsense":   {`echo nonsense; exit 1`, `wrote "nonsense"`},
+		"they cannot be begun": {"", "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(tc.script)
+			if tc.script == "" {
+				cfg.Command = func() *exec.Cmd { return exec.Command("/no/such/file") }
+			}
+			if _, err := Run(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestRunContext checks that Run ends with its context.
+func TestRunContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Run(ctx, config("sleep 1000")); err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+		t.Errorf("error %v", err)
+	}
 }
