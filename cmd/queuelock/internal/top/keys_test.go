@@ -1,12 +1,16 @@
 package top
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queue"
 )
 
 // TestFilter checks that a filter hides other queues, by name, owner and data.
@@ -40,7 +44,6 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestOrder checks the orders of the list.
 func TestOrder(t *testing.T) {
 	m, _ := play(scanned(held("a", 1, time.Second), held("c", time.Minute), held("b", 1, time.Minute)))
 	for _, want := range []string{"b a c", "c a b", "a b c", "b a c"} {
@@ -91,11 +94,102 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestQuit checks the keys that end the program.
 func TestQuit(t *testing.T) {
 	for _, msgs := range [][]tea.Msg{{press("q")}, {press("ctrl+c")}, {scanned(held("a", 1)), press("enter"), press("q")}} {
 		if _, sent := play(msgs...); !reflect.DeepEqual(sent, []any{tea.QuitMsg{}}) {
 			t.Errorf("%v: %v", msgs, sent)
 		}
+	}
+}
+
+// TestInspect checks that a queue is looked at again and again, one look at a time, and
+// that waiters are shown to move up.
+func TestInspect(t *testing.T) {
+	key := queuelock.Key{Entity: "a", Reason: "lock"}
+	look := []any{key}
+	m, sent := play(scanned(held("a", 1, 2)), press("enter"))
+	if !reflect.DeepEqual(sent, look) {
+		t.Fatalf("sent %v", sent)
+	}
+	if _, sent = update(m, Tick(now)); sent != nil {
+		t.Errorf("a second look at a time: %v", sent)
+	}
+	m, _ = update(m, Inspected{Key: key, State: held("a", 0, time.Second, time.Second, time.Second)})
+	m, sent = update(m, Tick(now))
+	if !reflect.DeepEqual(sent, look) {
+		t.Fatalf("sent %v", sent)
+	}
+	next := held("a", time.Second, 2*time.Second, 2*time.Second, 2*time.Second)
+	next.Serving[0].Ticket, next.Waiting = n(13), next.Waiting[1:]
+	next.Waiting[0].Position, next.Waiting[1].Position = 1, 2
+	m, _ = update(m, Inspected{Key: key, State: next})
+	text := screen(m)
+	for _, part := range []string{`"a" (lock): 1 served, 2 waiting`, "> served  13 ", "  1 ^1    14 ", "  2 ^1    15 ", "esc back"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+	m, _ = update(m, Inspected{Key: queuelock.Key{Entity: "other"}, State: idle("other")})
+	if strings.Contains(screen(m), "idle") {
+		t.Error("a late look at another queue is shown")
+	}
+	m, _ = update(m, Inspected{Key: key, Err: errors.New("no answer")})
+	if !strings.Contains(screen(m), "! no answer") {
+		t.Errorf("no error in\n%s", screen(m))
+	}
+	if m, _ = update(m, press("esc")); !strings.Contains(screen(m), "queuelock top") {
+		t.Errorf("the list is not back:\n%s", screen(m))
+	}
+}
+
+// TestEvict checks that an eviction is asked about, for the holder that was shown.
+func TestEvict(t *testing.T) {
+	key := queuelock.Key{Entity: "a", Reason: "lock"}
+	shown := held("a", time.Second)
+	m, sent := play(scanned(shown), press("e"))
+	if !reflect.DeepEqual(sent, []any{key}) {
+		t.Fatalf("the holder is not looked at first: %v", sent)
+	}
+	if m, sent = update(m, Inspected{Key: key, State: shown}); sent != nil || !strings.Contains(screen(m), "evict ticket 12? It may run") {
+		t.Fatalf("sent %v\n%s", sent, screen(m))
+	}
+	for _, no := range []string{"n", "enter", "esc", "q", "e"} {
+		if refused, sent := update(m, press(no)); sent != nil || !strings.Contains(screen(refused), "nothing was evicted") {
+			t.Errorf("after %s: %v\n%s", no, sent, screen(refused))
+		}
+	}
+	m, sent = update(m, press("y"))
+	if !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: shown.Serving[0]}}) {
+		t.Fatalf("sent %v", sent)
+	}
+	done, sent := update(m, Evicted{Holder: shown.Serving[0]})
+	if !reflect.DeepEqual(sent, []any{key}) || !strings.Contains(screen(done), "ticket 12 is evicted") {
+		t.Errorf("sent %v\n%s", sent, screen(done))
+	}
+	failed, _ := update(m, Evicted{Holder: shown.Serving[0], Err: errors.New("it has renewed its lease")})
+	if !strings.Contains(screen(failed), "it has renewed its lease") {
+		t.Errorf("%s", screen(failed))
+	}
+	m, _ = play(scanned(shown), press("enter"), Inspected{Key: key, State: shown}, press("E"))
+	if !strings.Contains(screen(m), "evict the holder of the moment") {
+		t.Errorf("%s", screen(m))
+	}
+	if _, sent = update(m, press("y")); !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: shown.Serving[0], Present: true}}) {
+		t.Errorf("sent %v", sent)
+	}
+	m, _ = play(scanned(idle("a")), press("a"), press("e"), Inspected{Key: key, State: idle("a")})
+	if !strings.Contains(screen(m), "there is no holder to evict") {
+		t.Errorf("%s", screen(m))
+	}
+	fails := held("a", time.Second)
+	fails.Serving[0].Lease = queue.Lease{FailClosed: true}
+	fails.Serving = append(fails.Serving, held("b", 0).Serving...)
+	m, _ = play(scanned(fails), press("enter"), Inspected{Key: key, State: fails}, press("e"))
+	if !strings.Contains(screen(m), "It has no lease: its process must have ended") {
+		t.Errorf("%s", screen(m))
+	}
+	_, sent = play(scanned(fails), press("enter"), Inspected{Key: key, State: fails}, press("down"), press("e"), press("y"))
+	if !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: fails.Serving[1]}}) {
+		t.Errorf("sent %v, want the second holder", sent)
 	}
 }

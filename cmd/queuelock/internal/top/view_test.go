@@ -163,7 +163,6 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestTones checks which queues have a colour.
 func TestTones(t *testing.T) {
 	dead := held("a", time.Minute, 3*time.Second)
 	dead.Serving[0].Remaining = 0
