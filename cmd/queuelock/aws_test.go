@@ -77,8 +77,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestUnusableTable checks that the error for an unusable table says what was found and
-// what is needed.
+// TestUnusableTable checks that the error for an unusable table says what was found and what is needed.
 func TestUnusableTable(t *testing.T) {
 	e := newEngine(t)
 	locktest.Must(e.db.CreateTable(t.Context(), &dynamodb.CreateTableInput{

@@ -71,8 +71,7 @@ func TestBenchAsksForConsent(t *testing.T) {
 	invoke(t, "bench", "--yes").ends(t, exitUnavailable, "no AWS region")
 }
 
-// TestInterruptedBench checks that an interrupted run prints what it has, and deletes its
-// items.
+// TestInterruptedBench checks that an interrupted run prints what it has, and deletes its items.
 func TestInterruptedBench(t *testing.T) {
 	e := inParallel(t)
 	cmd := e.program(t, "bench", "--quick", "--scenarios", "idle,contended", "--reps", "3")

@@ -60,8 +60,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-// shape is a capture without what differs from run to run: numbers, times, charts, and the
-// turns of a history.
+// shape is a capture without what differs from run to run: numbers, times, charts, and the turns of a history.
 func shape(capture string) string {
 	var kept []string
 	for _, line := range strings.Split(capture, "\n") {

@@ -36,7 +36,6 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletions checks what the scripts ask for.
 func TestCompletions(t *testing.T) {
 	for line, want := range map[string]string{
 		"sta":                "status\t",

@@ -9,7 +9,6 @@ import (
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/doctor"
 )
 
-// TestDoctor checks the report and the exit codes of doctor.
 func TestDoctor(t *testing.T) {
 	shorten(t, &noticeAfter, time.Hour) // so that a slow machine is not mentioned
 	newEngine(t)

@@ -17,8 +17,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// failClosed holds an entity's lock without a lease, by a client that is closed
-// at the end of the test.
+// failClosed holds an entity's lock without a lease, by a client that is closed at the end of the test.
 func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
 	t.Helper()
 	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed()))
@@ -167,7 +166,6 @@ func TestEvictForceRenewed(t *testing.T) {
 	}
 }
 
-// TestEvictForceOfItem checks that evict --item ends the turn of an item's holder.
 func TestEvictForceOfItem(t *testing.T) {
 	e := newEngine(t)
 	key := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: "order"}, "sk": &types.AttributeValueMemberS{Value: "7"}}
@@ -180,8 +178,7 @@ func TestEvictForceOfItem(t *testing.T) {
 	mustBeShort(t, answer(t, "y\n", append(evict, "--force")...), exitFailed, "no holder has this ticket")
 }
 
-// TestEvictShortTicket checks that the digits of a ticket's short form name it without the
-// ellipsis, too.
+// TestEvictShortTicket checks that the digits of a ticket's short form name it without the ellipsis, too.
 func TestEvictShortTicket(t *testing.T) {
 	e := newEngine(t)
 	small := counter.Base

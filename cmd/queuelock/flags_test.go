@@ -150,8 +150,7 @@ func TestBusyLine(t *testing.T) {
 	}
 }
 
-// TestExclusive checks that run and lock accept the flag of flock that is their default, and
-// that no help names it.
+// TestExclusive checks that run and lock accept the flag of flock that is their default, and that no help names it.
 func TestExclusive(t *testing.T) {
 	e := newEngine(t)
 	e.keepers(t)
@@ -166,7 +165,6 @@ func TestExclusive(t *testing.T) {
 	}
 }
 
-// TestVerbose checks that --verbose reports the lock's begin and end.
 func TestVerbose(t *testing.T) {
 	newEngine(t)
 	invoke(t, "run", "x", "-v", "--", "true").matches(t, 0, "",
@@ -337,7 +335,6 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
-// TestReasonOfTwoDashes checks that a reason can consist of two dashes.
 func TestReasonOfTwoDashes(t *testing.T) {
 	newEngine(t)
 	invoke(t, "run", "x", "--reason", "--", "--", "echo", "ran").prints(t, 0, "ran\n")

@@ -107,8 +107,7 @@ func mentioned(cmd *cobra.Command, name string) bool {
 	return false
 }
 
-// TestDocumentedFlags checks that docs/cli.md has each flag of run and lock, with its
-// default.
+// TestDocumentedFlags checks that docs/cli.md has each flag of run and lock, with its default.
 func TestDocumentedFlags(t *testing.T) {
 	text := locktest.Must(os.ReadFile("../../docs/cli.md"))
 	common := &cobra.Command{}

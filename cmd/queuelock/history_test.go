@@ -13,8 +13,7 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestHistory checks that history shows who held the lock, as text and as pictures, and
-// ends early with its context.
+// TestHistory checks that history shows who held the lock, as text and as pictures, and ends early with its context.
 func TestHistory(t *testing.T) {
 	e := newEngine(t)
 	dir := t.TempDir()

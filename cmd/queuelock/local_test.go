@@ -85,8 +85,7 @@ func TestLocalFileRefused(t *testing.T) {
 	}
 }
 
-// TestLocalContext checks that local ends with its context, and creates no table unless
-// asked to.
+// TestLocalContext checks that local ends with its context, and creates no table unless asked to.
 func TestLocalContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b := start(t, ctx, "local", "--port", "0", "--create-table", "")

@@ -202,8 +202,7 @@ func TestOnLost(t *testing.T) {
 	}
 }
 
-// TestLockInterrupted checks that the queue is left when a waiting lock command ends, in
-// whatever way.
+// TestLockInterrupted checks that the queue is left when a waiting lock command ends, in whatever way.
 func TestLockInterrupted(t *testing.T) {
 	t.Parallel()
 	for sig, code := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGKILL: -1} {

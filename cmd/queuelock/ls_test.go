@@ -111,7 +111,6 @@ func TestLsOtherItems(t *testing.T) {
 	}
 }
 
-// TestLsCost checks what ls says of the cost.
 func TestLsCost(t *testing.T) {
 	o := &opened{table: &types.TableDescription{ItemCount: aws.Int64(12000), TableSizeBytes: aws.Int64(3_400_000)}}
 	for rate, want := range map[float64]string{

@@ -72,8 +72,7 @@ func shorten(t *testing.T, limit *time.Duration, d time.Duration) {
 	t.Cleanup(func() { *limit = usual })
 }
 
-// engine is an embedded engine on loopback whose requests a test can watch and
-// stop.
+// engine is an embedded engine on loopback whose requests a test can watch and stop.
 type engine struct {
 	*httptest.Server
 	after   atomic.Pointer[func(operation string)]                        // called when a request was applied
@@ -84,8 +83,7 @@ type engine struct {
 	env     []string // of the processes of the test
 }
 
-// newEngine starts an engine with the table "queuelock", to which the
-// environment leads for the time of the test.
+// newEngine starts an engine with the table "queuelock", to which the environment leads for the time of the test.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
 	e := newServer(t)
@@ -303,8 +301,7 @@ func answer(t *testing.T, stdin string, args ...string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// output keeps what is written to it. The program and its command may write at the same time,
-// as to a file.
+// output keeps what is written to it. The program and its command may write at the same time, as to a file.
 type output struct {
 	mu   sync.Mutex
 	text []byte
@@ -323,8 +320,7 @@ func (o *output) String() string {
 	return string(o.text)
 }
 
-// background is the program in this process, with output that can be read
-// while it runs.
+// background is the program in this process, with output that can be read while it runs.
 type background struct {
 	out  *os.File // what it, or what it has started, writes to standard output
 	done chan outcome

@@ -71,8 +71,7 @@ func until(t *testing.T, what string, reached func() bool) {
 	}
 }
 
-// keepers gives the keepers of a test a directory of their own, with a path that is short
-// enough for sockets.
+// keepers gives the keepers of a test a directory of their own, with a path that is short enough for sockets.
 func (e *engine) keepers(t *testing.T) string {
 	t.Helper()
 	dir := locktest.Must(os.MkdirTemp("/tmp", "ql"))

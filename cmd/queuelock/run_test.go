@@ -140,7 +140,6 @@ func TestRunWithoutTable(t *testing.T) {
 	mustBeShort(t, b.wait(t), 3, `the lock has ended with its table: there is no table "queuelock" any more`)
 }
 
-// TestRunContext checks that run ends with its context.
 func TestRunContext(t *testing.T) {
 	e := newEngine(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -152,8 +151,7 @@ func TestRunContext(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-// TestCrashedRun checks that a crashed run does not keep later attempts that look once
-// from the lock.
+// TestCrashedRun checks that a crashed run does not keep later attempts that look once from the lock.
 func TestCrashedRun(t *testing.T) {
 	e := inParallel(t)
 	cmd := e.program(t, "run", "x", "--ttl", "1s", "--", "sh", "-c", "echo ready; exec sleep 1000")
@@ -197,7 +195,6 @@ func TestHelpOnFencing(t *testing.T) {
 	}
 }
 
-// TestRunModes checks that run takes shared locks and permits.
 func TestRunModes(t *testing.T) {
 	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
 		t.Run(name, func(t *testing.T) {

@@ -69,8 +69,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestGroupMayCleanUp checks that the processes that the command has started may clean up
-// too.
+// TestGroupMayCleanUp checks that the processes that the command has started may clean up too.
 func TestGroupMayCleanUp(t *testing.T) {
 	e := newEngine(t)
 	// The shell dies of SIGTERM at once; what it has started takes a moment.
@@ -114,8 +113,7 @@ func TestForwardedTermination(t *testing.T) {
 	}
 }
 
-// TestSignalBeforeFirstAnswer checks that a signal before the first answer leaves no
-// queue.
+// TestSignalBeforeFirstAnswer checks that a signal before the first answer leaves no queue.
 func TestSignalBeforeFirstAnswer(t *testing.T) {
 	e := newEngine(t)
 	close(e.stuck)

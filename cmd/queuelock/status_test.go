@@ -15,7 +15,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestStatus checks that status lists the holders and the waiters.
 func TestStatus(t *testing.T) {
 	e := newEngine(t)
 	queued := e.puts()
@@ -42,7 +41,6 @@ func TestStatus(t *testing.T) {
 	invoke(t, "status", "x").prints(t, 0, "\"x\" (lock): idle; the last ticket was 2\n")
 }
 
-// TestStatusForeignRow checks that status shows a foreign row.
 func TestStatusForeignRow(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
@@ -67,7 +65,6 @@ func TestStatusExitCode(t *testing.T) {
 	code(exitIdle)
 }
 
-// TestStatusFormats checks the outputs of -o.
 func TestStatusFormats(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
@@ -98,7 +95,6 @@ func (e *engine) items(t *testing.T, ids ...string) queuelock.ItemKey {
 	return first
 }
 
-// TestStatusItem checks that status shows the lock of an item.
 func TestStatusItem(t *testing.T) {
 	e := newEngine(t)
 	key := e.items(t, "order-7", "order-8")

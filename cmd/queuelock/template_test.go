@@ -166,7 +166,6 @@ func useLibrary(t *testing.T, db *database) {
 	}
 }
 
-// TestTemplate checks what the command makes of its flags.
 func TestTemplate(t *testing.T) {
 	for command, parts := range map[string][]string{
 		"template cloudformation --table locks --tag a=b":                         {`TableName: "locks"`, "DeletionPolicy: Retain", "dynamodb:ConditionCheckItem"},
@@ -195,8 +194,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestTableCreate checks that create says whether it has created the table, and sets what
-// the flags ask for.
+// TestTableCreate checks that create says whether it has created the table, and sets what the flags ask for.
 func TestTableCreate(t *testing.T) {
 	r := newRecorder(t)
 	create := []string{"table", "create", "--deletion-protection", "--point-in-time-recovery", "--tag", "team=ops", "--tag", "empty="}

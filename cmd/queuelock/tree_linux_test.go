@@ -25,9 +25,8 @@ import (
 // SIGTERM. Each keeps its output open.
 const offspring = `(trap "" TERM; sleep 1000 & setsid sh -c 'sleep 1000 & sleep 1000' & setsid sleep 1000 &); echo ready; `
 
-// offspringOf runs a command under the lock of x, after offspring, by the program as a
-// process group of its own. The output of all of them, but not of the program, is returned:
-// it ends when they have ended.
+// offspringOf runs a command under the lock of x, after offspring, by the program as a process group of its own. The
+// output of all of them, but not of the program, is returned: it ends when they have ended.
 func (e *engine) offspringOf(t *testing.T, command string, flags ...string) (cmd *exec.Cmd, out *os.File) {
 	t.Helper()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -145,8 +144,7 @@ func TestRunIsStopped(t *testing.T) {
 	}
 }
 
-// TestWaitsForChildren checks that run holds the lock until all that the command has started
-// has ended, and says so.
+// TestWaitsForChildren checks that run holds the lock until all that the command has started has ended, and says so.
 func TestWaitsForChildren(t *testing.T) {
 	e := inParallel(t)
 	cmd, out := e.offspringOf(t, "exit 3", "--kill-after", "100ms")
@@ -174,8 +172,7 @@ func TestNoWaitChildren(t *testing.T) {
 	}
 }
 
-// TestStoppedCommand checks that signals reach a command that is stopped, and that run says
-// that it is.
+// TestStoppedCommand checks that signals reach a command that is stopped, and that run says that it is.
 func TestStoppedCommand(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -278,8 +275,7 @@ func TestBlockedErrorOutput(t *testing.T) {
 	exits(t, cmd, exitLost)
 }
 
-// TestCommandGetsBytes checks that arguments and variables may have any bytes, and that a
-// variable is set once.
+// TestCommandGetsBytes checks that arguments and variables may have any bytes, and that a variable is set once.
 func TestCommandGetsBytes(t *testing.T) {
 	e := inParallel(t)
 	cmd := e.program(t, "run", "x", "--data", "", "--", "sh", "-c", `printf %s "$1"; env | grep -c ^QUEUELOCK_REASON=; printenv QUEUELOCK_REASON ODD`, "sh", "a\xffb ")

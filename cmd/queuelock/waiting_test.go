@@ -12,8 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// waiter starts a run of "true" that waits for x, and returns when it has a
-// place in the queue.
+// waiter starts a run of "true" that waits for x, and returns when it has a place in the queue.
 func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, flags ...string) func() int {
 	t.Helper()
 	cmd := e.program(t, append(append([]string{"run", "x", "--wait", "forever"}, flags...), "--", "true")...)
@@ -92,7 +91,6 @@ func TestRunReportsWait(t *testing.T) {
 	e.mustBeIdle(t, "x")
 }
 
-// TestProgressJSON checks the objects of a wait.
 func TestProgressJSON(t *testing.T) {
 	e := newEngine(t)
 	lock := e.occupied(t, "x")
@@ -126,8 +124,7 @@ func (c clogged) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestUnreadReport checks that the command runs although what --progress=json
-// reports is not read.
+// TestUnreadReport checks that the command runs although what --progress=json reports is not read.
 func TestUnreadReport(t *testing.T) {
 	newEngine(t)
 	out := make(clogged)

@@ -29,8 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // unused is in the place of a meter.
 func unused() capacity.Count { return capacity.Count{Requests: 3, WriteUnits: 2, ReadUnits: 1} }
 
-// input is a worker's standard input: an assignment, the word to go, and no end
-// until it is closed.
+// input is a worker's standard input: an assignment, the word to go, and no end until it is closed.
 func input(t *testing.T, a Assignment) (io.Reader, io.Closer) {
 	t.Helper()
 	line := locktest.Must(json.Marshal(a))
@@ -105,7 +104,6 @@ func TestWaitingWorker(t *testing.T) {
 	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
-// TestWorkerEndsWithParent checks that a worker ends with its parent.
 func TestWorkerEndsWithParent(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a := testAssignment(table.Name(), 1)
@@ -160,7 +158,6 @@ func TestWorkerAfterLoss(t *testing.T) {
 	})
 }
 
-// TestFailedWorker checks that a worker that fails reports the reason.
 func TestFailedWorker(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"no assignment":        {"", "read the assignment"},
@@ -227,7 +224,6 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-// TestRunContext checks that Run ends with its context.
 func TestRunContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

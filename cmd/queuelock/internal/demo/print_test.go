@@ -27,8 +27,7 @@ func turn(worker int, number uint64, asked, granted, ended turns.Instant) turns.
 	}
 }
 
-// played is a small demo: worker 1 is killed in its only turn, worker 2 served
-// after it.
+// played is a small demo: worker 1 is killed in its only turn, worker 2 served after it.
 func played() *Result {
 	r := &Result{
 		Config:  Config{Workers: 2, Rounds: 1},

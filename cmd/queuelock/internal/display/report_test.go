@@ -112,7 +112,6 @@ func TestYAML(t *testing.T) {
 	}
 }
 
-// TestTable checks what is printed for people.
 func TestTable(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	state := &queue.State{

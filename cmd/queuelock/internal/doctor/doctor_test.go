@@ -108,8 +108,7 @@ func TestThrottling(t *testing.T) {
 	}
 }
 
-// TestNoTable checks that a missing table is a result, and an engine that does not answer
-// an error.
+// TestNoTable checks that a missing table is a result, and an engine that does not answer an error.
 func TestNoTable(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		results := check(t, subject(table), doctor.Check)

@@ -39,7 +39,6 @@ func see(r *Recorder, looks ...*queue.State) (ended []string) {
 	return ended
 }
 
-// TestRecorder checks the turns that looks show.
 func TestRecorder(t *testing.T) {
 	expired := holder(3, "c", 3*sec)
 	expired.Remaining = -200 * time.Millisecond
@@ -152,8 +151,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestRecorderShared checks that the beginning of a holder does not end another one that
-// shares the lock.
+// TestRecorderShared checks that the beginning of a holder does not end another one that shares the lock.
 func TestRecorderShared(t *testing.T) {
 	a, b := holder(1, "a", sec), holder(2, "b", 100*time.Millisecond)
 	a.Shared, b.Shared = true, true

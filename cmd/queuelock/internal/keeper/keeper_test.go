@@ -166,8 +166,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestStrangers checks that a client that does not ask to unlock ends nothing, and delays
-// no other.
+// TestStrangers checks that a client that does not ask to unlock ends nothing, and delays no other.
 func TestStrangers(t *testing.T) {
 	k, outcomes := serve(t, &lock{})
 	for _, text := range []string{"", "lock\n", "a long line that is no request\n"} {
@@ -181,8 +180,7 @@ func TestStrangers(t *testing.T) {
 	<-outcomes
 }
 
-// TestSweep checks that what crashed keepers have left is removed after a week, and a live
-// keeper is not.
+// TestSweep checks that what crashed keepers have left is removed after a week, and a live keeper is not.
 func TestSweep(t *testing.T) {
 	k, outcomes := serve(t, &lock{})
 	dir := filepath.Dir(k.Handle())

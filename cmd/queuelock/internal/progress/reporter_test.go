@@ -47,8 +47,7 @@ func (w *written) positions() string {
 	return strings.Join(all, " ")
 }
 
-// TestReporter checks when a report is written: at the start, at a change but not soon
-// after the last, and each minute.
+// TestReporter checks when a report is written: at the start, at a change but not soon after the last, and each minute.
 func TestReporter(t *testing.T) {
 	type news struct {
 		at       time.Duration // from the start

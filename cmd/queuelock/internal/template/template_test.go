@@ -131,8 +131,7 @@ func TestCDK(t *testing.T) {
 	}
 }
 
-// TestPrefix checks that a policy for a prefix restricts each request on items, and allows
-// no scan.
+// TestPrefix checks that a policy for a prefix restricts each request on items, and allows no scan.
 func TestPrefix(t *testing.T) {
 	c := plain
 	c.Prefix = "ci/*"
