@@ -55,11 +55,7 @@ func TestClosedLine(t *testing.T) {
 func TestOpenTable(t *testing.T) {
 	h := queue.Holder{Ticket: ticket.FromUint64(5), Closed: true, Lease: queue.Lease{TTL: 2 * time.Second, NotBefore: time.Unix(100, 0)}}
 	show := func(h queue.Holder) string {
-		var out strings.Builder
-		if err := Table(&out, &queue.State{Issued: h.Ticket, Serving: []queue.Holder{h}}, Options{Name: "x"}); err != nil {
-			t.Error(err)
-		}
-		return out.String()
+		return tableOf(t, &queue.State{Issued: h.Ticket, Serving: []queue.Holder{h}}, Options{Name: "x"})
 	}
 	if got, want := show(h), "x: idle; the last ticket was 5\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -74,13 +70,7 @@ func TestOpenTable(t *testing.T) {
 func TestLoss(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := &queue.State{Issued: ticket.FromUint64(7), ReadAt: at.Add(3 * time.Minute), LastEviction: queue.Eviction{Ticket: ticket.FromUint64(5), ID: "h5", At: at}}
-	show := func() string {
-		var out strings.Builder
-		if err := Table(&out, s, Options{Name: "x"}); err != nil {
-			t.Error(err)
-		}
-		return out.String()
-	}
+	show := func() string { return tableOf(t, s, Options{Name: "x"}) }
 	want := "x: idle; the last ticket was 7\nlast loss: ticket 5, 3m0s ago, at 2026-03-01T12:00:00Z: its lease was over, or it was evicted or resumed\n"
 	if got := show(); got != want {
 		t.Errorf("%q, want %q", got, want)

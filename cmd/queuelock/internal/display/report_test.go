@@ -146,13 +146,19 @@ served  123456789010  a      exclusive  <1s  <1s of 1m0s  2     2026-03-01T11:59
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			state.Serving[0].Shared = test.shared
-			var out strings.Builder
-			locktest.OK(t, Table(&out, state, test.options))
-			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+			if diff := cmp.Diff(test.want, tableOf(t, state, test.options)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}
+}
+
+// tableOf is what people see of a state.
+func tableOf(t *testing.T, s *queue.State, options Options) string {
+	t.Helper()
+	var out strings.Builder
+	locktest.OK(t, Table(&out, s, options))
+	return out.String()
 }
 
 // TestKinds checks what the headline says of the kind of a queue that is held, and of one that is idle.
@@ -224,9 +230,7 @@ the owner of 12 also waits, with 19 and 6 more
 
 data of 12: x
 `
-	var out strings.Builder
-	locktest.OK(t, Table(&out, state, Options{Name: "q"}))
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(want, tableOf(t, state, Options{Name: "q"})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if l := NewLine(state, nil); l.Waiting != 8 || l.ExpiredWaiting != 2 || l.Holders != 1 {
@@ -245,10 +249,9 @@ func TestAlsoWaits(t *testing.T) {
 			{Position: 5, Ticket: n(10), Problem: errors.New("malformed")},
 		},
 	}
-	var out strings.Builder
-	locktest.OK(t, Table(&out, state, Options{Name: "q"}))
-	if want := "\n\nthe owner of 3 also waits, with 8\n\nthe owner of 4 also waits, with 7 and 1 more\n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("%s\nwant the end %q", out.String(), want)
+	want := "\n\nthe owner of 3 also waits, with 8\n\nthe owner of 4 also waits, with 7 and 1 more\n"
+	if text := tableOf(t, state, Options{Name: "q"}); !strings.HasSuffix(text, want) {
+		t.Errorf("%s\nwant the end %q", text, want)
 	}
 }
 

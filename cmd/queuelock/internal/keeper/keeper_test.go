@@ -54,6 +54,14 @@ func serve(t *testing.T, l *lock) (*Keeper, <-chan Outcome) {
 	return k, outcomes
 }
 
+// is checks what a Check or an Unlock of the keeper's handle returns.
+func is(t *testing.T, ask func(context.Context, string) (Outcome, error), k *Keeper, want Outcome) {
+	t.Helper()
+	if o, err := ask(t.Context(), k.Handle()); err != nil || o != want {
+		t.Fatalf("%v, %v; want %v", o, err, want)
+	}
+}
+
 func TestUnlock(t *testing.T) {
 	failure := errors.New("no answer")
 	for name, test := range map[string]struct {
@@ -66,9 +74,7 @@ func TestUnlock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, outcomes := serve(t, test.lock)
-			if o, err := Unlock(t.Context(), k.Handle()); err != nil || o != test.want {
-				t.Errorf("%v, %v; want %v", o, err, test.want)
-			}
+			is(t, Unlock, k, test.want)
 			if o := <-outcomes; o != test.want {
 				t.Errorf("the keeper: %v", o)
 			}
@@ -82,24 +88,17 @@ func TestUnlock(t *testing.T) {
 
 // TestCheck checks that a Check reports what became of a lock, and leaves that for the Unlock.
 func TestCheck(t *testing.T) {
-	is := func(k *Keeper, want Outcome) {
-		t.Helper()
-		if o, err := Check(t.Context(), k.Handle()); err != nil || o != want {
-			t.Errorf("%v, %v; want %v", o, err, want)
-		}
-	}
+	lost := Outcome{Lost, "no answer"}
 	t.Run("ReportsKept", func(t *testing.T) {
 		k, outcomes := serve(t, &lock{})
-		is(k, Outcome{Result: Kept})
-		is(k, Outcome{Result: Kept})
-		if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
-			t.Errorf("%v, %v", o, err)
-		}
+		is(t, Check, k, Outcome{Result: Kept})
+		is(t, Check, k, Outcome{Result: Kept})
+		is(t, Unlock, k, Outcome{Result: Released})
 		<-outcomes
 	})
 	t.Run("ReportsLossBeforeRelease", func(t *testing.T) {
 		k, outcomes := serve(t, &lock{lost: errors.New("no answer")}) // whose Done is late
-		is(k, Outcome{Lost, "no answer"})
+		is(t, Check, k, lost)
 		locktest.Must(Unlock(t.Context(), k.Handle()))
 		<-outcomes
 	})
@@ -108,19 +107,17 @@ func TestCheck(t *testing.T) {
 		close(ended)
 		k, outcomes := serve(t, &lock{done: ended, lost: errors.New("no answer")})
 		<-outcomes
-		is(k, Outcome{Lost, "no answer"})
-		is(k, Outcome{Lost, "no answer"})
-		if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Lost {
-			t.Errorf("%v, %v", o, err)
-		}
+		is(t, Check, k, lost)
+		is(t, Check, k, lost)
+		is(t, Unlock, k, lost)
 	})
 	t.Run("ReportsCrash", func(t *testing.T) {
 		t.Setenv("TMPDIR", shortDir(t))
 		k := locktest.Must(Listen())
 		locktest.OK(t, k.listener.Close())
 		killed := Outcome{Lost, "its keeper was killed; the lease ends it, or an operator if it has none"}
-		is(k, killed)
-		is(k, killed)
+		is(t, Check, k, killed)
+		is(t, Check, k, killed)
 	})
 }
 
@@ -174,9 +171,7 @@ func TestStrangers(t *testing.T) {
 		defer conn.Close()
 		locktest.Must(io.WriteString(conn, text))
 	}
-	if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
-		t.Errorf("%v, %v", o, err)
-	}
+	is(t, Unlock, k, Outcome{Result: Released})
 	<-outcomes
 }
 
@@ -203,9 +198,7 @@ func TestSweep(t *testing.T) {
 	if o, err := Unlock(t.Context(), filepath.Join(dir, "recent-1")); err != nil || o.Result != Lost {
 		t.Errorf("a reason: %v, %v", o, err)
 	}
-	if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
-		t.Errorf("%v, %v", o, err)
-	}
+	is(t, Unlock, k, Outcome{Result: Released})
 	<-outcomes
 }
 
@@ -226,9 +219,7 @@ func TestCleaner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k, outcomes := serve(t, &lock{})
 			locktest.OK(t, clean(k.Handle()))
-			if o, err := Unlock(t.Context(), k.Handle()); err != nil || o.Result != Released {
-				t.Fatalf("%v, %v", o, err)
-			}
+			is(t, Unlock, k, Outcome{Result: Released})
 			if o := <-outcomes; o.Result != Released {
 				t.Errorf("the keeper: %v", o)
 			}

@@ -36,9 +36,7 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	m, _ := play(all, press("/"), press("x"), press("x"), press("backspace"))
-	if !strings.Contains(screen(m), "/x_") {
-		t.Errorf("%s", screen(m))
-	}
+	shows(t, m, "/x_")
 	if _, sent := update(m, press("ctrl+c")); !reflect.DeepEqual(sent, []any{tea.QuitMsg{}}) {
 		t.Errorf("Ctrl-C: %v", sent)
 	}
@@ -86,11 +84,11 @@ func TestSelection(t *testing.T) {
 // TestHelp checks that the keys are listed, and that the next key closes the list.
 func TestHelp(t *testing.T) {
 	m, _ := play(scanned(held("a", 1)), press("?"))
-	if text := screen(m); !strings.Contains(text, "order by wait") || !strings.Contains(text, "any key: back") {
-		t.Errorf("%s", text)
-	}
-	if m, sent := update(m, press("q")); sent != nil || !strings.Contains(screen(m), "> a") {
-		t.Errorf("%v\n%s", sent, screen(m))
+	shows(t, m, "order by wait", "any key: back")
+	m, sent := update(m, press("q"))
+	shows(t, m, "> a")
+	if sent != nil {
+		t.Errorf("sent %v", sent)
 	}
 }
 
@@ -123,23 +121,13 @@ func TestInspect(t *testing.T) {
 	next.Serving[0].Ticket, next.Waiting = n(13), next.Waiting[1:]
 	next.Waiting[0].Position, next.Waiting[1].Position = 1, 2
 	m, _ = update(m, Inspected{Key: key, State: next})
-	text := screen(m)
-	for _, part := range []string{`"a" (lock): 1 served, 2 waiting`, "> served  13 ", "  1 ^1    14 ", "  2 ^1    15 ", "esc back"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
+	shows(t, m, `"a" (lock): 1 served, 2 waiting`, "> served  13 ", "  1 ^1    14 ", "  2 ^1    15 ", "esc back")
 	m, _ = update(m, Inspected{Key: queuelock.Key{Entity: "other"}, State: idle("other")})
-	if strings.Contains(screen(m), "idle") {
-		t.Error("a late look at another queue is shown")
-	}
+	hides(t, m, "idle")
 	m, _ = update(m, Inspected{Key: key, Err: errors.New("no answer")})
-	if !strings.Contains(screen(m), "! no answer") {
-		t.Errorf("no error in\n%s", screen(m))
-	}
-	if m, _ = update(m, press("esc")); !strings.Contains(screen(m), "queuelock top") {
-		t.Errorf("the list is not back:\n%s", screen(m))
-	}
+	shows(t, m, "! no answer")
+	m, _ = update(m, press("esc"))
+	shows(t, m, "queuelock top")
 }
 
 // TestEvict checks that an eviction is asked about, for the holder that was shown.
@@ -167,27 +155,19 @@ func TestEvict(t *testing.T) {
 		t.Errorf("sent %v\n%s", sent, screen(done))
 	}
 	failed, _ := update(m, Evicted{Holder: shown.Serving[0], Err: errors.New("it has renewed its lease")})
-	if !strings.Contains(screen(failed), "it has renewed its lease") {
-		t.Errorf("%s", screen(failed))
-	}
+	shows(t, failed, "it has renewed its lease")
 	m, _ = play(scanned(shown), press("enter"), Inspected{Key: key, State: shown}, press("E"))
-	if !strings.Contains(screen(m), "evict the holder of the moment") {
-		t.Errorf("%s", screen(m))
-	}
+	shows(t, m, "evict the holder of the moment")
 	if _, sent = update(m, press("y")); !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: shown.Serving[0], Present: true}}) {
 		t.Errorf("sent %v", sent)
 	}
 	m, _ = play(scanned(idle("a")), press("a"), press("e"), Inspected{Key: key, State: idle("a")})
-	if !strings.Contains(screen(m), "there is no holder to evict") {
-		t.Errorf("%s", screen(m))
-	}
+	shows(t, m, "there is no holder to evict")
 	fails := held("a", time.Second)
 	fails.Serving[0].Lease = queue.Lease{FailClosed: true}
 	fails.Serving = append(fails.Serving, held("b", 0).Serving...)
 	m, _ = play(scanned(fails), press("enter"), Inspected{Key: key, State: fails}, press("e"))
-	if !strings.Contains(screen(m), "It has no lease: its process must have ended") {
-		t.Errorf("%s", screen(m))
-	}
+	shows(t, m, "It has no lease: its process must have ended")
 	_, sent = play(scanned(fails), press("enter"), Inspected{Key: key, State: fails}, press("down"), press("e"), press("y"))
 	if !reflect.DeepEqual(sent, []any{Evict{Key: key, Holder: fails.Serving[1]}}) {
 		t.Errorf("sent %v, want the second holder", sent)

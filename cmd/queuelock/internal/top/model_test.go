@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -86,4 +87,24 @@ func screen(m Model) string {
 		texts = append(texts, l.text)
 	}
 	return strings.Join(texts, "\n")
+}
+
+// shows checks that the screen contains each of the parts.
+func shows(t *testing.T, m Model, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(screen(m), part) {
+			t.Errorf("no %q in\n%s", part, screen(m))
+		}
+	}
+}
+
+// hides checks that the screen contains none of the parts.
+func hides(t *testing.T, m Model, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(screen(m), part) {
+			t.Errorf("%q in\n%s", part, screen(m))
+		}
+	}
 }

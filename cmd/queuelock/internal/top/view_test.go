@@ -53,9 +53,7 @@ func TestExpiredWaiter(t *testing.T) {
 	_, before := describe(scanned(state))
 	state.Waiting[0].Remaining = 0
 	m, _ := play(scanned(state))
-	if text := screen(m); !strings.Contains(text, "      2       1s 1 over") {
-		t.Errorf("%s", text)
-	}
+	shows(t, m, "      2       1s 1 over")
 	text, essence := describe(scanned(state))
 	if !strings.Contains(text, "  2 (lease of 1 over)  1s\n") || essence == before {
 		t.Errorf("%s", text)
@@ -110,31 +108,19 @@ func TestColumns(t *testing.T) {
 		140: {"DATA", "build-host-17", "release 1.42"},
 	} {
 		m, _ := play(tea.WindowSizeMsg{Width: width, Height: 12}, scanned(s))
-		for _, part := range parts {
-			if !strings.Contains(screen(m), part) {
-				t.Errorf("%d columns: no %q in\n%s", width, part, screen(m))
-			}
-		}
+		shows(t, m, parts...)
 	}
 	s.Serving[0].Remaining = 0
 	m, _ := play(scanned(s))
-	if text := screen(m); !strings.Contains(text, "build-host-17") || !strings.Contains(text, "1m30s over") {
-		t.Errorf("%s", text)
-	}
+	shows(t, m, "build-host-17", "1m30s over")
 	m, _ = update(m, press("enter"))
 	m, _ = update(m, Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: s})
-	if text := screen(m); strings.Contains(text, "also waits") {
-		t.Errorf("%s", text)
-	}
+	hides(t, m, "also waits")
 	own := held("deploy", time.Second, time.Second)
 	own.Waiting[0].Owner = own.Serving[0].Owner
 	again, _ := update(m, Inspected{Key: queuelock.Key{Entity: s.Entity, Reason: "lock"}, State: own})
-	if text := screen(again); !strings.Contains(text, "  the owner of 12 also waits, with 13") {
-		t.Errorf("%s", text)
-	}
-	if !strings.Contains(screen(m), "data of 12: release 1.42") {
-		t.Errorf("%s", screen(m))
-	}
+	shows(t, again, "  the owner of 12 also waits, with 13")
+	shows(t, m, "data of 12: release 1.42")
 }
 
 // TestNarrow checks that a narrow screen keeps the names and gives up other columns, and that a list that does not fit says so.
@@ -146,21 +132,11 @@ func TestNarrow(t *testing.T) {
 		states = append(states, held(fmt.Sprintf("service-%02d/prod", i), time.Minute, time.Second))
 	}
 	m, _ := play(tea.WindowSizeMsg{Width: 40, Height: 10}, scanned(states...))
-	text := screen(m)
-	for _, part := range []string{"> service-42/prod vm:1 over    1m20s", "\n  service-03/prod ", "\n  … 11 more\n"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
-	for _, part := range []string{"MODE", "HELD", "WAITING", "…p"} {
-		if strings.Contains(text, part) {
-			t.Errorf("%q in\n%s", part, text)
-		}
-	}
+	shows(t, m, "> service-42/prod vm:1 over    1m20s", "\n  service-03/prod ", "\n  … 11 more\n")
+	hides(t, m, "MODE", "HELD", "WAITING", "…p")
 	m, _ = update(m, press("end"))
-	if text := screen(m); strings.Contains(text, "more") || !strings.Contains(text, "\n> service-14/prod ") {
-		t.Errorf("at the end:\n%s", text)
-	}
+	hides(t, m, "more")
+	shows(t, m, "\n> service-14/prod ")
 }
 
 func TestTones(t *testing.T) {
@@ -184,21 +160,14 @@ func selected(m Model) int {
 // TestOutage checks that the view says how old it is, when a scan fails and when none answers.
 func TestOutage(t *testing.T) {
 	m, _ := play(scanned(held("a", 1)))
-	if m, _ = update(m, Tick(now.Add(9*time.Second))); strings.Contains(screen(m), "no answer") {
-		t.Errorf("too early:\n%s", screen(m))
-	}
+	m, _ = update(m, Tick(now.Add(9*time.Second)))
+	hides(t, m, "no answer")
 	m, _ = update(m, Tick(now.Add(13*time.Second)))
-	if text := screen(m); !strings.Contains(text, "! no answer for 13s: what is shown is 13s old") || !strings.Contains(text, "> a") {
-		t.Errorf("%s", text)
-	}
+	shows(t, m, "! no answer for 13s: what is shown is 13s old", "> a")
 	failed, _ := update(m, Scanned{Err: errors.New("no such host")})
-	if text := screen(failed); !strings.Contains(text, "! outage: what is shown is 13s old: no such host") {
-		t.Errorf("%s", text)
-	}
+	shows(t, failed, "! outage: what is shown is 13s old: no such host")
 	m, _ = update(m, Progress{Units: 1})
-	if strings.Contains(screen(m), "no answer") {
-		t.Errorf("after a page:\n%s", screen(m))
-	}
+	hides(t, m, "no answer")
 }
 
 // TestDocumentedBound compares the longest list in docs/observe.md with the constant.
