@@ -17,22 +17,21 @@ import (
 
 // TestMissingSettings checks that missing settings are one error that names them.
 func TestMissingSettings(t *testing.T) {
+	keys := []string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}
 	for _, tc := range []struct {
 		name  string
-		env   map[string]string
+		env   []string
 		names string
 	}{
-		{"no region", map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, "AWS_REGION"},
-		{"no region's name", map[string]string{"AWS_REGION": "eu central", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}, `"eu central" is no AWS region: correct AWS_REGION`},
-		{"no credentials", map[string]string{"AWS_REGION": "eu-central-1"}, "AWS_ACCESS_KEY_ID"},
-		{"no such profile", map[string]string{"AWS_PROFILE": "missing"}, "missing"},
-		{"neither, and a remote endpoint", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://192.0.2.1:8000"}, "AWS_REGION"},
+		{"no region", keys, "AWS_REGION"},
+		{"no region's name", append(keys, "AWS_REGION=eu central"), `"eu central" is no AWS region: correct AWS_REGION`},
+		{"no credentials", []string{"AWS_REGION=eu-central-1"}, "AWS_ACCESS_KEY_ID"},
+		{"no such profile", []string{"AWS_PROFILE=missing"}, "missing"},
+		{"neither, and a remote endpoint", []string{"AWS_ENDPOINT_URL_DYNAMODB=http://192.0.2.1:8000"}, "AWS_REGION"},
 	} {
 		for _, command := range []string{"run x -- true", "status x", "create-table"} {
 			t.Run(tc.name+"/"+command, func(t *testing.T) {
-				for name, value := range tc.env {
-					t.Setenv(name, value)
-				}
+				set(t, tc.env...)
 				mustBeShort(t, invoke(t, strings.Fields(command)...), exitUnavailable, tc.names)
 			})
 		}
@@ -65,10 +64,7 @@ func TestSettings(t *testing.T) {
 			"AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:1", "key-id/", "/eu-central-1/dynamodb/"}, // the flag goes before the last
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, setting := range strings.Fields(test.env) {
-				name, value, _ := strings.Cut(setting, "=")
-				t.Setenv(name, value)
-			}
+			set(t, strings.Fields(test.env)...)
 			invoke(t, "status", "x", "--endpoint", url)
 			if got := signed(); !strings.HasPrefix(got, test.key) || !strings.Contains(got, test.region) {
 				t.Errorf("signed as %q, want %s%s", got, test.key, test.region)
@@ -102,22 +98,16 @@ func TestUnusableTable(t *testing.T) {
 }
 
 func TestEndpointsOfTheEnvironment(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		env  map[string]string
-		want string
-	}{
-		{"none", nil, ""},
-		{"of all services", map[string]string{"AWS_ENDPOINT_URL": "http://a"}, "http://a"},
-		{"of DynamoDB", map[string]string{"AWS_ENDPOINT_URL": "http://a", "AWS_ENDPOINT_URL_DYNAMODB": "http://b"}, "http://b"},
-		{"ignored", map[string]string{"AWS_ENDPOINT_URL_DYNAMODB": "http://b", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, ""},
+	for env, want := range map[string]string{
+		"":                          "",
+		"AWS_ENDPOINT_URL=http://a": "http://a",
+		"AWS_ENDPOINT_URL=http://a AWS_ENDPOINT_URL_DYNAMODB=http://b":                "http://b",
+		"AWS_ENDPOINT_URL_DYNAMODB=http://b AWS_IGNORE_CONFIGURED_ENDPOINT_URLS=true": "",
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			for name, value := range tc.env {
-				t.Setenv(name, value)
-			}
-			if got, err := new(settings).address(); err != nil || got != tc.want {
-				t.Errorf("address %q, %v; want %q", got, err, tc.want)
+		t.Run(env, func(t *testing.T) {
+			set(t, strings.Fields(env)...)
+			if got, err := new(settings).address(); err != nil || got != want {
+				t.Errorf("address %q, %v; want %q", got, err, want)
 			}
 		})
 	}

@@ -40,22 +40,14 @@ func TestHistory(t *testing.T) {
 	seen()
 	cancel()
 	text += b.expect(t, "longest")
-	for _, part := range []string{"other owner", "ticket       1", "one column is", "turns              2 seen"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
-		}
-	}
+	contains(t, text, "other owner", "ticket       1", "one column is", "turns              2 seen")
 	o := b.wait(t)
 	if want := "queuelock: a consistent read every 50ms for 1m0s: 1201 read units"; o.code != 0 || !strings.HasPrefix(o.stderr, want) || !strings.HasSuffix(o.stderr, "\nqueuelock: wrote "+svg+"\nqueuelock: wrote "+page+"\n") || strings.Count(o.stderr, "\n") != 3 {
 		t.Errorf("%+v, want %q", o, want)
 	}
 	for name, parts := range map[string][]string{svg: {"<svg ", `class="holding"`, "other owner", "</svg>"}, page: {"<html", "<td>1</td><td>other owner</td>", "<svg ", "</html>"}} {
 		content := locktest.Must(os.ReadFile(name))
-		for _, part := range parts {
-			if !strings.Contains(string(content), part) {
-				t.Errorf("no %q in %s", part, content)
-			}
-		}
+		contains(t, string(content), parts...)
 		if strings.Contains(string(content), "old old") {
 			t.Errorf("%s has a part of the file that it replaces", name)
 		}

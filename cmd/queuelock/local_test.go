@@ -24,10 +24,7 @@ func local(t *testing.T, flags ...string) (said string, end func(syscall.Signal)
 	cmd.Stderr = &stderr
 	said = expect(t, launch(t, cmd), "AWS_SECRET_ACCESS_KEY=local\n")
 	_, line, _ := strings.Cut(said, "\nexport ")
-	for _, setting := range strings.Fields(line) {
-		name, value, _ := strings.Cut(setting, "=")
-		t.Setenv(name, value)
-	}
+	set(t, strings.Fields(line)...)
 	return said, func(sig syscall.Signal) outcome {
 		locktest.OK(t, cmd.Process.Signal(sig))
 		return outcome{code: codeAfter(t, cmd), stderr: stderr.String()}
@@ -56,11 +53,7 @@ func TestLocalKilled(t *testing.T) {
 		more []string
 	}{{syscall.SIGKILL, nil}, {syscall.SIGTERM, nil}, {syscall.SIGKILL, []string{"--no-sync"}}, {syscall.SIGINT, []string{"--no-sync"}}} {
 		said, end := local(t, append(test.more, "--file", file)...)
-		for _, part := range []string{"keeps its tables in " + file + " ", "for this host alone, and no cluster"} {
-			if !strings.Contains(said, part) {
-				t.Errorf("it said %q, without %q", said, part)
-			}
-		}
+		contains(t, said, "keeps its tables in "+file+" ", "for this host alone, and no cluster")
 		invoke(t, "run", "x", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, string(rune('1'+n))+"\n")
 		if o := end(test.end); test.end != syscall.SIGKILL && o.code != 0 {
 			t.Errorf("after %v: %+v", test.end, o)

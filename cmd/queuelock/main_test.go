@@ -64,6 +64,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// set sets variables, such as NAME=value, for the time of the test.
+func set(t *testing.T, variables ...string) {
+	t.Helper()
+	for _, variable := range variables {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
+}
+
+// contains checks that a text contains each of the parts.
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
 // shorten sets a limit for the time of the test.
 func shorten(t *testing.T, limit *time.Duration, d time.Duration) {
 	t.Helper()

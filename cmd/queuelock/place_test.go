@@ -290,9 +290,7 @@ func TestWrongPlace(t *testing.T) {
 		{keep("--ticket", file, "--fail-closed"), "excludes"},
 		{keep("--ticket", other), "no handle of queuelock"},
 		{[]string{"lock", "x", "--wait", "1", "--resume", handle[:len(handle)/2]}, "damaged or cut"},
-		{[]string{"lock", "x", "--wait", "1", "--resume", "ql1."}, "damaged or cut"},
 		{[]string{"lock", "x", "--wait", "1", "--resume", ""}, "give the handle that --keep has printed"},
-		{[]string{"unlock", handle[:30]}, "damaged or cut"},
 		{[]string{"unlock", "--ticket", file, handle}, "use one of them"},
 		{[]string{"unlock", handle, "--table", "another"}, "the handle is of the table"},
 	} {
@@ -409,7 +407,6 @@ func TestNoKeeper(t *testing.T) {
 		{[]string{"lock", "x", "--no-keeper"}, "add --ttl"},
 		{[]string{"lock", "x", "--no-keeper", "--ttl", "1m", "--max-hold", "1h"}, "excludes --max-hold"},
 		{[]string{"renew", "/tmp/queuelock.sock"}, "a keeper renews its lock itself"},
-		{[]string{"renew", again[:20]}, "damaged or cut"},
 	} {
 		e.execute(t, test.args...).ends(t, exitUsage, test.says)
 	}
