@@ -14,49 +14,45 @@ import (
 	"github.com/queuelock/queuelock/once"
 )
 
-// counting is a script that counts its runs in a file, and prints its number.
-func counting(t *testing.T, then string) (script string, runs func() int) {
+// counting is a script that counts its runs in a file, and prints its number. ran checks how often it has run.
+func counting(t *testing.T, then string) (script string, ran func(times int)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "runs")
 	script = fmt.Sprintf(`echo >>%[1]s; printf 'run %%d\n' $(wc -l <%[1]s); %[2]s`, file, then)
-	return script, func() int {
-		text, _ := os.ReadFile(file) // before the first run there is none
-		return strings.Count(string(text), "\n")
+	return script, func(times int) {
+		t.Helper()
+		if n := strings.Count(string(locktest.Must(os.ReadFile(file))), "\n"); n != times {
+			t.Errorf("%d runs, want %d", n, times)
+		}
 	}
 }
 
 func TestOnce(t *testing.T) {
 	e := newEngine(t)
 	t.Run("OthersPrintTheOutput", func(t *testing.T) {
-		script, runs := counting(t, "")
+		script, ran := counting(t, "")
 		for range 2 {
 			invoke(t, "run", "kept", "--once", "10m", "-c", script).prints(t, 0, "run 1\n")
 		}
-		if runs() != 1 {
-			t.Errorf("%d runs", runs())
-		}
+		ran(1)
 		e.mustBeIdle(t, "kept")
 		invoke(t, "status", "kept").shows(t, 0, "result of 1, 6 bytes, until ")
 	})
 	t.Run("TheyWaitForIt", func(t *testing.T) {
-		script, runs := counting(t, "sleep 0.5")
+		script, ran := counting(t, "sleep 0.5")
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() { invoke(t, "run", "waits", "--once", "10m", "-q", "-c", script).prints(t, 0, "run 1\n") })
 		}
 		all.Wait()
-		if runs() != 1 {
-			t.Errorf("%d runs", runs())
-		}
+		ran(1)
 	})
 	t.Run("AFailureIsNotKept", func(t *testing.T) {
-		script, runs := counting(t, "exit 3")
+		script, ran := counting(t, "exit 3")
 		for i := range 2 {
 			invoke(t, "run", "fails", "--once", "10m", "-c", script).matches(t, 3, fmt.Sprintf("^run %d\n$", i+1), "")
 		}
-		if runs() != 2 {
-			t.Errorf("%d runs", runs())
-		}
+		ran(2)
 		e.mustBeIdle(t, "fails")
 	})
 	t.Run("TooMuchIsAnError", func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestMaxWaiters(t *testing.T) {
 		code int
 		text string
 	}{
-		"--max-waiters 1":                 {exitNotAcquired, `at most 1 may wait; "x" (lock) is held by other owner (ticket 1); was waiter 2`},
+		"--max-waiters 1":                 {exitNotAcquired, `at most 1 may wait; "x" \(lock\) is held by other owner \(ticket 1\); was waiter 2`},
 		"--max-waiters 1 -E 9":            {9, "at most 1 may wait"},
 		"--max-waiters 0":                 {exitNotAcquired, "at most 0 may wait"},
 		"--max-waiters 2 -w 1":            {exitNotAcquired, "was waiter 2"},
@@ -42,10 +42,7 @@ func TestMaxWaiters(t *testing.T) {
 		"--max-waiters 1 -q":              {exitNotAcquired, ""},
 	} {
 		o := invoke(t, append(append([]string{"run", "x"}, strings.Fields(words)...), "--", "echo", "ran")...)
-		o.ends(t, want.code, want.text)
-		if o.stdout != "" || want.text == "" && o.stderr != "" {
-			t.Errorf("%s: %+v", words, o)
-		}
+		o.matches(t, want.code, "", want.text)
 	}
 	state := e.state(t, "x")
 	report, line := display.NewReport(state), display.NewLine(state, nil)
@@ -76,11 +73,7 @@ func TestLatest(t *testing.T) {
 		}()
 		<-puts
 		leave := e.waits(t, "x", queuelock.Supersede(queuelock.Group(want.group)))
-		o := <-done
-		o.ends(t, want.code, want.text)
-		if o.stdout != "" || want.text == "" && o.stderr != "" {
-			t.Errorf("%s: %+v", words, o)
-		}
+		(<-done).matches(t, want.code, "", want.text)
 		if report := display.NewReport(e.state(t, "x")); len(report.Waiting) != 1 || *report.Waiting[0].Group != want.group || *report.Serving[0].Group != "all" {
 			t.Errorf("%s: %+v", words, report)
 		}
