@@ -104,31 +104,32 @@ func TestCrash(t *testing.T) {
 		return h
 	}
 	mark := queue.Eviction{Ticket: n(1), ID: "a", At: begun.Add(sec + 600*time.Millisecond)}
-	next := []queue.Holder{holder(2, "b", 300*time.Millisecond)}
+	other, next := queue.Eviction{Ticket: n(9), ID: "z"}, []queue.Holder{holder(2, "b", 300*time.Millisecond)}
+	lapsed, holding := []timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}, []timeline.Kind{timeline.Holding}
+	marked := queue.State{Serving: next, LastEviction: mark}
+	const over, short, ms = "evicted: its lease was over", 500 * time.Millisecond, time.Millisecond
 	for name, test := range map[string]struct {
-		before, after queue.State
-		outcome, end  string
-		until, over   time.Duration // 0: it is not over
-		kinds         []timeline.Kind
+		left         time.Duration  // of the lease, as the last look at the holder shows it
+		before       queue.Eviction // that the looks at the holder show
+		after        queue.State
+		outcome, end string
+		until, over  time.Duration // 0: it is not over
+		kinds        []timeline.Kind
 	}{
-		"EvictedWithoutWaiter": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}}, queue.State{LastEviction: mark},
-			"evicted", "evicted: its lease was over", 1600 * time.Millisecond, 1500 * time.Millisecond,
-			[]timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}},
-		"EvictedByNext": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}}, queue.State{Serving: next, LastEviction: mark},
-			"evicted", "evicted: its lease was over", 1700 * time.Millisecond, 1500 * time.Millisecond,
-			[]timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}},
-		"EvictedByOperator": {queue.State{Serving: []queue.Holder{held(3 * sec)}}, queue.State{Serving: next, LastEviction: mark},
-			"evicted", "evicted by an operator", 1700 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
-		"Released":       {queue.State{Serving: []queue.Holder{held(3 * sec)}}, queue.State{}, "ended", "ended", 1500 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
-		"ReleasedAtOnce": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}}, queue.State{}, "ended", "ended", 1500 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
-		"OldMark": {queue.State{Serving: []queue.Holder{held(500 * time.Millisecond)}, LastEviction: queue.Eviction{Ticket: n(9), ID: "z"}},
-			queue.State{LastEviction: queue.Eviction{Ticket: n(9), ID: "z"}}, "ended", "ended", 1500 * time.Millisecond, 0, []timeline.Kind{timeline.Holding}},
+		"EvictedWithoutWaiter": {short, queue.Eviction{}, queue.State{LastEviction: mark}, "evicted", over, 1600 * ms, 1500 * ms, lapsed},
+		"EvictedByNext":        {short, queue.Eviction{}, marked, "evicted", over, 1700 * ms, 1500 * ms, lapsed},
+		"EvictedByOperator":    {3 * sec, queue.Eviction{}, marked, "evicted", "evicted by an operator", 1700 * ms, 0, holding},
+		"Released":             {3 * sec, queue.Eviction{}, queue.State{}, "ended", "ended", 1500 * ms, 0, holding},
+		"ReleasedAtOnce":       {short, queue.Eviction{}, queue.State{}, "ended", "ended", 1500 * ms, 0, holding},
+		"OldMark":              {short, other, queue.State{LastEviction: other}, "ended", "ended", 1500 * ms, 0, holding},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := New(begun)
-			r.See(&queue.State{Serving: []queue.Holder{held(3 * sec)}, LastEviction: test.before.LastEviction, ReadAt: begun}, begun)
-			test.before.ReadAt, test.after.ReadAt = begun.Add(sec), begun.Add(2*sec)
-			r.See(&test.before, begun.Add(sec))
+			for i, left := range []time.Duration{3 * sec, test.left} {
+				at := begun.Add(time.Duration(i) * sec)
+				r.See(&queue.State{Serving: []queue.Holder{held(left)}, LastEviction: test.before, ReadAt: at}, at)
+			}
+			test.after.ReadAt = begun.Add(2 * sec)
 			ended := r.See(&test.after, begun.Add(2*sec))
 			if len(ended) != 1 {
 				t.Fatalf("%d turns have ended", len(ended))
