@@ -13,33 +13,17 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// TestSignals checks that signals reach the command.
-func TestSignals(t *testing.T) {
-	e := newEngine(t)
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(sig.String(), func(t *testing.T) {
-			script := `trap "exit 7" INT TERM HUP; echo ready; while :; do sleep 0.01; done`
-			b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
-			b.expect(t, "ready")
-			locktest.OK(t, syscall.Kill(os.Getpid(), sig))
-			o := b.wait(t)
-			slow := strings.Contains(o.stderr, "the command has ended; waiting for") // on a busy machine, for its last sleep
-			if o.code != 7 || strings.Contains(o.stderr, "queuelock:") && !slow {
-				t.Errorf("exit code %d, stderr %q; want the command's own 7", o.code, o.stderr)
-			}
-			e.mustBeIdle(t, "x")
-		})
-	}
-	t.Run("those of the user, which end nothing", func(t *testing.T) {
-		script := `trap "echo usr1" USR1; trap "(sleep 0.1; echo left) & exit 7" USR2; echo ready; while :; do sleep 0.01; done`
-		b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
-		b.expect(t, "ready")
-		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
-		b.expect(t, "usr1")
-		locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR2))
-		b.expect(t, "left") // which a signal that asks for an end would have ended
-		b.wait(t).ends(t, 7)
-	})
+// TestUserSignals checks that signals of the user reach the command, and end nothing.
+func TestUserSignals(t *testing.T) {
+	newEngine(t)
+	script := `trap "echo usr1" USR1; trap "(sleep 0.1; echo left) & exit 7" USR2; echo ready; while :; do sleep 0.01; done`
+	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
+	b.expect(t, "ready")
+	locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+	b.expect(t, "usr1")
+	locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR2))
+	b.expect(t, "left") // which a signal that asks for an end would have ended
+	b.wait(t).ends(t, 7)
 }
 
 // TestSignalWhileWaiting checks that a signal while waiting leaves the queue.
