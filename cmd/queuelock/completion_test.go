@@ -60,25 +60,20 @@ func TestCompletions(t *testing.T) {
 func TestFlagValues(t *testing.T) {
 	list := regexp.MustCompile(`: ((?:[a-z]+, )*)([a-z]+) or ([a-z]+)$`)
 	names := make(map[string]bool)
-	var visit func(*cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		for _, sub := range cmd.Commands() {
-			visit(sub)
-		}
+	eachCommand(func(words []string, cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 			found := list.FindStringSubmatch(flag.Usage)
-			if found == nil || cmd.Hidden {
+			if found == nil {
 				return
 			}
 			names[flag.Name] = true
-			args := append([]string{"__complete"}, append(strings.Fields(cmd.CommandPath())[1:], "--"+flag.Name, "")...)
+			args := append(append([]string{"__complete"}, words...), "--"+flag.Name, "")
 			want := strings.ReplaceAll(found[1], ", ", "\n") + found[2] + "\n" + found[3] + "\n:4\n"
 			if o := invoke(t, args...); o.stdout != want {
 				t.Errorf("%v: %q, want %q", args, o.stdout, want)
 			}
 		})
-	}
-	visit(newRoot())
+	})
 	if want := []string{"output", "progress", "role", "scope"}; !slices.Equal(slices.Sorted(maps.Keys(names)), want) {
 		t.Errorf("flags %v, want %v", names, want)
 	}

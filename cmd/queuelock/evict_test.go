@@ -20,8 +20,7 @@ import (
 // failClosed holds an entity's lock without a lease, by a client that is closed at the end of the test.
 func (e *engine) failClosed(t *testing.T, key queuelock.Key) *queuelock.Lock {
 	t.Helper()
-	lock := locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed()))
-	return lock
+	return locktest.Must(e.client(t).Acquire(t.Context(), key, waitpolicy.NoWait, queuelock.FailClosed()))
 }
 
 // TestEvict checks that evict takes the lock from a holder without a lease.

@@ -88,20 +88,15 @@ func TestGivenOwner(t *testing.T) {
 			}
 		})
 	}
-	e.execute(t, "run", "above", "-c", print+"; '"+self+"' run below -c '"+print+"; "+self+" status below -o json >&2'").differ(t)
+	o := e.execute(t, "run", "above", "-c", print+"; '"+self+"' run below -c '"+print+"; "+self+" status below -o json >&2'")
+	names := strings.Split(o.stdout, "\n") // of both, and an end
+	if o.code != 0 || len(names) != 3 || names[0] == names[1] || !strings.Contains(o.stderr, `"`+names[1]+`"`) {
+		t.Errorf("%+v", o)
+	}
 	cmd := e.program(t, "lock", "x")
 	cmd.Env = append(cmd.Env, "QUEUELOCK_OWNER=a\nb")
 	if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), `QUEUELOCK_OWNER a\nb: only printable`) {
 		t.Errorf("%q, %v", out, err)
-	}
-}
-
-// differ checks that the two lines of an output differ, and that standard error has the second.
-func (o outcome) differ(t *testing.T) {
-	t.Helper()
-	lines := strings.Split(o.stdout, "\n")
-	if o.code != 0 || len(lines) != 3 || lines[0] == lines[1] || !strings.Contains(o.stderr, `"`+lines[1]+`"`) {
-		t.Errorf("%+v", o)
 	}
 }
 
@@ -150,16 +145,10 @@ func TestBusyLine(t *testing.T) {
 	}
 }
 
-// TestExclusive checks that run and lock accept the flag of flock that is their default, and that no help names it.
+// TestExclusive checks that run accepts the flag of flock that is its default, and that no help names it.
 func TestExclusive(t *testing.T) {
-	e := newEngine(t)
-	e.keepers(t)
+	newEngine(t)
 	invoke(t, "run", "x", "-x", "--", "echo", "ran").prints(t, 0, "ran\n")
-	o := e.execute(t, "lock", "x", "--exclusive")
-	if o.code != 0 {
-		t.Fatalf("%+v", o)
-	}
-	e.execute(t, "unlock", strings.TrimSpace(o.stdout)).ends(t, 0)
 	if o := invoke(t, "help", "run"); strings.Contains(o.stdout, "--exclusive") {
 		t.Errorf("%s", o.stdout)
 	}
@@ -247,14 +236,11 @@ func TestNested(t *testing.T) {
 		"AnotherTable":  {inner("x", "--table", "nosuch", "--", "true"), exitUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := e.program(t, append([]string{"run", "x", "--"}, test.args...)...)
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			locktest.OK(t, cmd.Start())
-			exits(t, cmd, test.code)
-			if test.code == exitNested && !strings.Contains(stderr.String(), `"x" (lock) is held by a command above this one`) {
-				t.Errorf("stderr %q", stderr.String())
+			says := ""
+			if test.code == exitNested {
+				says = `"x" (lock) is held by a command above this one`
 			}
+			e.execute(t, append([]string{"run", "x", "--"}, test.args...)...).ends(t, test.code, says)
 		})
 	}
 	e.mustBeIdle(t, "x")

@@ -40,8 +40,7 @@ func (e *engine) locked(t *testing.T, flags ...string) string {
 
 func pidOf(t *testing.T, owner string) int {
 	t.Helper()
-	pid := locktest.Must(strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:]))
-	return pid
+	return locktest.Must(strconv.Atoi(owner[strings.LastIndex(owner, ":")+1:]))
 }
 
 func (e *engine) idle(t *testing.T) func() bool {

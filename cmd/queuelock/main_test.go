@@ -221,8 +221,7 @@ func (e *engine) applied(operation string) <-chan struct{} {
 // state is what the table says of an entity.
 func (e *engine) state(t *testing.T, entity string) *queue.State {
 	t.Helper()
-	s := locktest.Must(e.client(t).Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity}))
-	return s
+	return locktest.Must(e.client(t).Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity}))
 }
 
 // occupied holds an entity's lock until the end of the test, without heartbeats: no test takes twenty minutes.
@@ -230,8 +229,7 @@ func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.Acquire
 	t.Helper()
 	c, key := e.client(t), queuelock.Key{Entity: entity}
 	locktest.Must(c.Viewer().Inspect(t.Context(), key)) // else the lease has no end, and is renewed within a second
-	lock := locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...))
-	return lock
+	return locktest.Must(c.Acquire(t.Context(), key, waitpolicy.NoWait, append(opts, queuelock.WithTTL(time.Hour))...))
 }
 
 // mustBeIdle fails the test unless there is no holder and no waiter.

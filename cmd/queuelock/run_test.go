@@ -196,31 +196,31 @@ func TestHelpOnFencing(t *testing.T) {
 }
 
 func TestRunModes(t *testing.T) {
-	for name, flags := range map[string][]string{"shared": {"--shared"}, "permits": {"--permits", "2"}} {
+	for name, test := range map[string]struct {
+		flags []string
+		slot  string
+		code  int // of one that wants the lock alone
+		says  string
+	}{
+		"shared":  {[]string{"--shared"}, "none", exitNotAcquired, "is held by"},
+		"permits": {[]string{"--permits", "2"}, "1", exitUsage, "a semaphore of 2 and stays one"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
-			run := func(args ...string) []string { return append(append([]string{"run", "x"}, flags...), args...) }
+			run := func(args ...string) []string { return append(append([]string{"run", "x"}, test.flags...), args...) }
 			b := start(t, t.Context(), run("--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
 			b.expect(t, "ready")
 			invoke(t, run("--wait", "10s", "--", "echo", "both")...).prints(t, 0, "both\n")
-			slot := map[string]string{"shared": "none", "permits": "1"}[name]
 			script := `echo "${QUEUELOCK_SLOT-none}"`
-			invoke(t, run("--wait", "10s", "--", "sh", "-c", script)...).prints(t, 0, slot+"\n")
+			invoke(t, run("--wait", "10s", "--", "sh", "-c", script)...).prints(t, 0, test.slot+"\n")
 			t.Setenv(envSlot, "7") // of a command above
 			invoke(t, "run", "y", "--", "sh", "-c", script).prints(t, 0, "none\n")
-			if o := invoke(t, "status", "x"); strings.Contains(o.stdout, "served slot 0 ") != (name == "permits") {
-				t.Errorf("status: %+v", o)
+			for format, slot := range map[string]string{"table": "served slot 0 ", "json": `"slot":0,`} {
+				if o := invoke(t, "status", "x", "-o", format); strings.Contains(o.stdout, slot) != (name == "permits") {
+					t.Errorf("status: %+v", o)
+				}
 			}
-			if o := invoke(t, "status", "x", "--json"); strings.Contains(o.stdout, `"slot":0,`) != (name == "permits") {
-				t.Errorf("status: %+v", o)
-			}
-			alone := invoke(t, "run", "x", "--wait", "0", "--", "echo", "alone")
-			if name == "shared" && alone.code != exitNotAcquired {
-				t.Errorf("alone: %+v", alone)
-			}
-			if name == "permits" && (alone.code != exitUsage || !strings.Contains(alone.stderr, "a semaphore of 2 and stays one")) {
-				t.Errorf("as a lock: %+v", alone)
-			}
+			invoke(t, "run", "x", "--wait", "0", "--", "echo", "alone").ends(t, test.code, test.says)
 			openFIFO(t)
 			b.wait(t).silent(t, 0)
 			e.mustBeIdle(t, "x")
