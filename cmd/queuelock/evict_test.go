@@ -58,8 +58,7 @@ func TestEvictSparesLease(t *testing.T) {
 // TestRunOfEvictedHolder checks that run ends its command when it is evicted, in any scope.
 func TestRunOfEvictedHolder(t *testing.T) {
 	e := newEngine(t)
-	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--scope", "table", "-c", "echo ready; exec sleep 100")
-	b.expect(t, "ready")
+	b := running(t, "echo ready; exec sleep 100", "--fail-closed", "--ttl", "1s", "--scope", "table")
 	invoke(t, "evict", "x", "--ticket", "1").prints(t, 0, "\"x\" (lock): ticket 1 is evicted\n")
 	b.wait(t).ends(t, exitLost, "evicted")
 	e.mustBeIdle(t, "x")
@@ -69,8 +68,7 @@ func TestRunOfEvictedHolder(t *testing.T) {
 func TestRunWithoutRelease(t *testing.T) {
 	e := newEngine(t)
 	shorten(t, &closeLimit, 100*time.Millisecond) // for the release, and once more for Close
-	b := start(t, t.Context(), "run", "x", "--fail-closed", "--ttl", "1s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
-	b.expect(t, "ready")
+	b := running(t, fifo(t), "--fail-closed", "--ttl", "1s")
 	close(e.stuck)
 	openFIFO(t)
 	b.wait(t).ends(t, exitUnavailable, "may still be held", "evict")

@@ -179,10 +179,9 @@ func TestHolderData(t *testing.T) {
 		"SharedTitle":    {[]string{"--shared"}, "sh -c echo ready; read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := fifo(t)
 			args := append([]string{"run", name}, test.flags...)
-			if name != "AShellText" {
-				args = append(args, "--", "sh", "-c", "echo ready; read -r line < "+path)
+			if text := fifo(t); name != "AShellText" {
+				args = append(args, "--", "sh", "-c", text)
 			}
 			requests.Store(0)
 			b := start(t, t.Context(), args...)

@@ -361,6 +361,14 @@ func start(t *testing.T, ctx context.Context, args ...string) *background {
 	return b
 }
 
+// running starts a run of x with the flags and a text for the shell, and returns once that has printed that it is ready.
+func running(t *testing.T, text string, flags ...string) *background {
+	t.Helper()
+	b := start(t, t.Context(), append(append([]string{"run", "x"}, flags...), "-c", text)...)
+	b.expect(t, "ready")
+	return b
+}
+
 // expect reads output until it contains the text.
 func (b *background) expect(t *testing.T, text string) string {
 	t.Helper()

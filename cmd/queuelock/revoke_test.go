@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/cmd/queuelock/internal/display"
@@ -37,19 +36,16 @@ func TestRevoke(t *testing.T) {
 // TestOnRevoke checks that run hears by its bell, sends the signal, and releases the lock when the command has ended.
 func TestOnRevoke(t *testing.T) {
 	e := newEngine(t)
-	b := start(t, t.Context(), "run", "x", "--on-revoke", "usr1", "--", "sh", "-c", "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done")
-	b.expect(t, "ready")
+	b := running(t, "trap 'echo asked; exit 3' USR1; echo ready; while :; do sleep 0.05; done", "--on-revoke", "usr1")
 	invoke(t, "revoke", "x", "--why", "enough").prints(t, 0,
 		"\"x\" (lock): ticket 1 was asked to give way; it learns of it by its next heartbeat, within about 30s, at once on this host; it may not react\n")
 	b.expect(t, "asked")
 	b.wait(t).ends(t, 3, "asked to give way", "enough", "SIGUSR1 was sent")
 	e.mustBeIdle(t, "x")
-	b = start(t, t.Context(), "run", "x", "--ttl", "4s", "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))
-	b.expect(t, "ready")
+	b = running(t, fifo(t), "--ttl", "4s")
 	invoke(t, "revoke", "x").ends(t, 0)
-	for beat := e.state(t, "x").Serving[0].Beat; e.state(t, "x").Serving[0].Beat < beat+2; { // it has heard of it
-		time.Sleep(10 * time.Millisecond)
-	}
+	beat := e.state(t, "x").Serving[0].Beat
+	until(t, "it has heard of it", func() bool { return e.state(t, "x").Serving[0].Beat >= beat+2 })
 	openFIFO(t)
 	b.wait(t).ends(t, 0, "asked to give way", "it goes on")
 }
@@ -84,24 +80,18 @@ func TestRevokeBesideClosed(t *testing.T) {
 func TestRungToGiveWay(t *testing.T) {
 	e := newEngine(t)
 	script := "trap 'echo asked; exit 3' TERM; echo ready; while :; do sleep 0.05; done"
-	run := func(args ...string) *background {
-		b := start(t, t.Context(), append(append([]string{"run", "x", "--on-revoke", "TERM", "--ttl", "1h"}, args...), "--", "sh", "-c", script)...)
-		b.expect(t, "ready")
-		return b
-	}
-	old := run()
+	old := running(t, script, "--on-revoke", "TERM", "--ttl", "1h")
 	invoke(t, "revoke", "x").ends(t, 0)
 	old.wait(t).ends(t, 3, "asked to give way", "SIGTERM was sent")
 
-	old = run("--cancel-in-progress")
+	old = running(t, script, "--on-revoke", "TERM", "--ttl", "1h", "--cancel-in-progress")
 	newest := start(t, t.Context(), "run", "x", "--cancel-in-progress", "--", "echo", "newest ran")
 	old.wait(t).ends(t, 3, "superseded by ticket", "SIGTERM was sent")
 	newest.expect(t, "newest ran")
 	newest.wait(t).ends(t, 0)
 
 	for _, flags := range [][]string{nil, {"--no-bell"}} {
-		b := start(t, t.Context(), append(append([]string{"run", "x"}, flags...), "--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
-		b.expect(t, "ready")
+		b := running(t, fifo(t), flags...)
 		if bell := e.state(t, "x").Serving[0].Bell; (bell == "") != (flags != nil) {
 			t.Errorf("with %v the entry shows the bell %q", flags, bell)
 		}

@@ -81,9 +81,7 @@ func TestRunHoldsLock(t *testing.T) {
 		"--fail-closed":    {queue.Holder.Endless, "no lease"},
 		"--lock-delay 90s": {func(h queue.Holder) bool { return h.Delay == 90*time.Second }, " of 1m0s + 1m30s\n"},
 	} {
-		args := append([]string{"run", "x"}, strings.Fields(flags)...)
-		b := start(t, t.Context(), append(args, "--", "sh", "-c", "echo ready; read -r line < "+fifo(t)+"; exit 5")...)
-		b.expect(t, "ready")
+		b := running(t, fifo(t)+"; exit 5", strings.Fields(flags)...)
 		if s := e.state(t, "x"); len(s.Serving) != 1 || !test.holds(s.Serving[0]) {
 			t.Errorf("%s: %+v", flags, s.Serving)
 		}
@@ -94,7 +92,7 @@ func TestRunHoldsLock(t *testing.T) {
 	}
 }
 
-// fifo makes the file by which a test lets a command go on; openFIFO does so.
+// fifo makes a file, and returns a text for the shell that says that it is ready, and goes on at openFIFO.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go on")
@@ -102,7 +100,7 @@ func fifo(t *testing.T) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Setenv("QUEUELOCK_TEST_FIFO", path)
-	return `"$QUEUELOCK_TEST_FIFO"`
+	return `echo ready; read -r line < "$QUEUELOCK_TEST_FIFO"`
 }
 
 func openFIFO(t *testing.T) {
@@ -132,9 +130,7 @@ const stubborn = `trap "" TERM; (while :; do sleep 0.05; done) & echo ready; whi
 // TestRunWithoutTable checks that a release that fails is one line, and does not change the exit code.
 func TestRunWithoutTable(t *testing.T) {
 	e := newEngine(t)
-	path := fifo(t)
-	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", "echo ready; read -r line < "+path+"; exit 3")
-	b.expect(t, "ready")
+	b := running(t, fifo(t)+"; exit 3")
 	locktest.Must(e.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String("queuelock")}))
 	openFIFO(t)
 	mustBeShort(t, b.wait(t), 3, `the lock has ended with its table: there is no table "queuelock" any more`)
@@ -208,8 +204,7 @@ func TestRunModes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t)
 			run := func(args ...string) []string { return append(append([]string{"run", "x"}, test.flags...), args...) }
-			b := start(t, t.Context(), run("--", "sh", "-c", "echo ready; read -r line < "+fifo(t))...)
-			b.expect(t, "ready")
+			b := running(t, fifo(t), test.flags...)
 			invoke(t, run("--wait", "10s", "--", "echo", "both")...).prints(t, 0, "both\n")
 			script := `echo "${QUEUELOCK_SLOT-none}"`
 			invoke(t, run("--wait", "10s", "--", "sh", "-c", script)...).prints(t, 0, test.slot+"\n")

@@ -17,8 +17,7 @@ import (
 func TestUserSignals(t *testing.T) {
 	newEngine(t)
 	script := `trap "echo usr1" USR1; trap "(sleep 0.1; echo left) & exit 7" USR2; echo ready; while :; do sleep 0.01; done`
-	b := start(t, t.Context(), "run", "x", "--", "sh", "-c", script)
-	b.expect(t, "ready")
+	b := running(t, script)
 	locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
 	b.expect(t, "usr1")
 	locktest.OK(t, syscall.Kill(os.Getpid(), syscall.SIGUSR2))
