@@ -14,7 +14,6 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -348,12 +347,6 @@ func TestFlagsReachTheKeeper(t *testing.T) {
 	})
 }
 
-// ofScope is a client of that scope, beside the command line.
-func (e *engine) ofScope(t *testing.T, scope ticket.Scope) *queuelock.Client {
-	t.Helper()
-	return e.with(t, queuelock.Config{Owner: "a program", Scope: scope})
-}
-
 // use takes a lock once, and releases it.
 func use(t *testing.T, c *queuelock.Client, entity string, opts ...queuelock.AcquireOption) {
 	t.Helper()
@@ -370,7 +363,7 @@ func TestRunScopes(t *testing.T) {
 			if got := e.state(t, "x").Scope; got != scope {
 				t.Errorf("--scope %s makes a queue of %v", name, got)
 			}
-			use(t, e.ofScope(t, scope), "x")
+			use(t, e.with(t, queuelock.Config{Owner: "a program", Scope: scope}), "x")
 			invoke(t, "run", "x", "--scope", name, "--wait", "0", "--", "sh", "-c", "echo $QUEUELOCK_TICKET").prints(t, 0, "3\n")
 			for other := range scopes {
 				if other != name {

@@ -115,23 +115,19 @@ func TestDocumentedFlags(t *testing.T) {
 	for _, cmd := range []*cobra.Command{newRun(), newLock()} {
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 			row := regexp.MustCompile("(?m)^\\| (`-.`, )?`--" + flag.Name + "( [A-Z]+(=[A-Z]+)?)?` \\|.*$").FindString(string(text))
+			cells := strings.Split(strings.Trim(row, "| "), "|")
+			usual, documented := strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(flag.DefValue), cells[len(cells)-1]
 			switch {
 			case common.Flag(flag.Name) != nil, flag.Hidden:
 			case row == "":
 				t.Errorf("%s: docs/cli.md has no row of --%s", cmd.Name(), flag.Name)
 			case flag.Shorthand != "" && !strings.Contains(row, fmt.Sprintf("`-%s`", flag.Shorthand)):
 				t.Errorf("%s: -%s is missing: %s", cmd.Name(), flag.Shorthand, row)
-			case !slices.Contains([]string{"", "0", "0s", "false", "[]"}, flag.DefValue) && !strings.Contains(strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(flag.DefValue)+" ", strings.Trim(lastCell(row), "` ")):
+			case !slices.Contains([]string{"", "0", "0s", "false", "[]"}, flag.DefValue) && !strings.Contains(usual+" ", strings.Trim(documented, "` ")):
 				t.Errorf("%s: the default of --%s is %s: %s", cmd.Name(), flag.Name, flag.DefValue, row)
 			}
 		})
 	}
-}
-
-// lastCell returns the last cell of a row.
-func lastCell(row string) string {
-	cells := strings.Split(strings.TrimSuffix(strings.TrimSpace(row), "|"), "|")
-	return cells[len(cells)-1]
 }
 
 // TestDocumentedExitCodes checks that the tables of docs/cli.md and the help texts have the
