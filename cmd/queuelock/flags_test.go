@@ -117,9 +117,7 @@ func TestConflict(t *testing.T) {
 	} {
 		o := invoke(t, append(append([]string{"run", "x"}, strings.Fields(flags)...), "--", "echo", "ran")...)
 		o.matches(t, want.code, "", want.says)
-		if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
-			t.Errorf("%s: %d served, %d waiting; want the holder alone", flags, len(s.Serving), len(s.Waiting))
-		}
+		e.mustHave(t, "x", 1, 0)
 	}
 }
 

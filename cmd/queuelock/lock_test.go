@@ -210,9 +210,7 @@ func TestLockInterrupted(t *testing.T) {
 			e.keepers(t)
 			cmd, _ := e.waiting(t, "lock", "x")
 			locktest.OK(t, cmd.Process.Signal(sig))
-			if got := codeAfter(t, cmd); got != code {
-				t.Errorf("exit code %d, want %d", got, code)
-			}
+			exits(t, cmd, code)
 			until(t, "no waiter", func() bool { return len(e.state(t, "x").Waiting) == 0 })
 		})
 	}
@@ -228,9 +226,7 @@ func TestParentOfWaiter(t *testing.T) {
 	locktest.OK(t, parent.Process.Kill())
 	_ = parent.Wait()
 	exits(t, cmd, 128+int(syscall.SIGTERM))
-	if len(e.state(t, "x").Waiting) > 0 {
-		t.Error("it waits")
-	}
+	e.mustHave(t, "x", 1, 0)
 	expect(t, read, fmt.Sprintf("queuelock: process %d of --parent-pid has ended: left the queue of \"x\" (lock)\n", parent.Process.Pid))
 }
 

@@ -235,8 +235,14 @@ func (e *engine) occupied(t *testing.T, entity string, opts ...queuelock.Acquire
 // mustBeIdle fails the test unless there is no holder and no waiter.
 func (e *engine) mustBeIdle(t *testing.T, entity string) {
 	t.Helper()
-	if s := e.state(t, entity); len(s.Serving) != 0 || len(s.Waiting) != 0 {
-		t.Errorf("after the command: %d served, %d waiting; want none", len(s.Serving), len(s.Waiting))
+	e.mustHave(t, entity, 0, 0)
+}
+
+// mustHave checks how many hold the lock of an entity, and how many wait.
+func (e *engine) mustHave(t *testing.T, entity string, served, waiting int) {
+	t.Helper()
+	if s := e.state(t, entity); len(s.Serving) != served || len(s.Waiting) != waiting {
+		t.Errorf("%d served, %d waiting; want %d and %d", len(s.Serving), len(s.Waiting), served, waiting)
 	}
 }
 

@@ -247,7 +247,7 @@ func TestOutageOfAWait(t *testing.T) {
 			queued, lock := e.puts(), e.occupied(t, "x")
 			read, write := pipe(t)
 			e.env = append(e.env, "AWS_ACCESS_KEY_ID=waiter", "AWS_SECRET_ACCESS_KEY=x")
-			code := e.waiter(t, queued, write, "--progress", "plain")
+			cmd := e.waiter(t, queued, write, "--progress", "plain")
 			var out atomic.Bool
 			out.Store(true)
 			var answered sync.Map // operations: the first request of each shows whether the right is there
@@ -280,9 +280,7 @@ func TestOutageOfAWait(t *testing.T) {
 			out.Store(false)
 			next("DynamoDB answers again, after")
 			locktest.Release(t, lock)
-			if got := code(); got != 0 {
-				t.Errorf("exit code %d", got)
-			}
+			exits(t, cmd, 0)
 			if lines.Scan() && !strings.Contains(lines.Text(), "waiting for") {
 				t.Errorf("and then %q", lines.Text())
 			}

@@ -22,11 +22,16 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
+// behind starts an engine with a holder of x, and names a file for the place of who waits behind it.
+func behind(t *testing.T) (e *engine, held *queuelock.Lock, file string) {
+	t.Helper()
+	e = inParallel(t)
+	return e, e.occupied(t, "x"), filepath.Join(t.TempDir(), "x.ticket")
+}
+
 // TestTicket repeats one command until it has its turn, in the order of the queue, and leaves no file behind.
 func TestTicket(t *testing.T) {
-	e := inParallel(t)
-	held := e.occupied(t, "x")
-	file := filepath.Join(t.TempDir(), "x.ticket")
+	e, held, file := behind(t)
 	slice := func() outcome {
 		return e.execute(t, "run", "x", "--wait", "1", "--keep", "10m", "--ticket", file, "--", "echo", "turn")
 	}
@@ -58,9 +63,7 @@ func TestTicket(t *testing.T) {
 
 // TestTicketIsGone begins again at the end of the queue if the place was passed, and says so to a caller that has the handle itself.
 func TestTicketIsGone(t *testing.T) {
-	e := inParallel(t)
-	held := e.occupied(t, "x")
-	file := filepath.Join(t.TempDir(), "x.ticket")
+	e, held, file := behind(t)
 	run := []string{"run", "x", "--wait", "1", "--keep", "15s", "--ticket", file, "--", "echo", "turn"}
 	e.execute(t, run...).ends(t, exitKept)
 	text := string(locktest.Must(os.ReadFile(file)))
@@ -112,9 +115,7 @@ func TestWaitOfAPassedPlace(t *testing.T) {
 // TestTicketInUse refuses a second process with the file of one that waits, or is in its turn: they would take the place, and
 // the lock with its ticket, from each other.
 func TestTicketInUse(t *testing.T) {
-	e := inParallel(t)
-	held := e.occupied(t, "x")
-	file := filepath.Join(t.TempDir(), "x.ticket")
+	e, held, file := behind(t)
 	slice := func(command ...string) []string {
 		return append([]string{"run", "x", "--wait", "60", "--keep", "10m", "--ticket", file, "--"}, command...)
 	}
@@ -231,26 +232,20 @@ func TestUnprintedPlace(t *testing.T) {
 
 // TestUnlockPlace leaves a place, by its handle or its file, so that the others do not wait for it.
 func TestUnlockPlace(t *testing.T) {
-	e := inParallel(t)
-	held := e.occupied(t, "x")
-	file := filepath.Join(t.TempDir(), "x.ticket")
+	e, held, file := behind(t)
 	e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--", "true").ends(t, exitKept)
 	handle := strings.TrimSpace(string(locktest.Must(os.ReadFile(file))))
 	e.execute(t, "unlock", handle).prints(t, 0, "")
 	e.execute(t, "unlock", handle).prints(t, 0, "")
 	e.execute(t, "unlock", "--ticket", file).prints(t, 0, "")
 	e.execute(t, "unlock", "--ticket", file).ends(t, exitFailed, "no such file")
-	if s := e.state(t, "x"); len(s.Waiting) > 0 {
-		t.Errorf("%+v", s.Waiting)
-	}
+	e.mustHave(t, "x", 1, 0)
 	locktest.OK(t, held.Release(t.Context()))
 }
 
 // TestKeptForPrograms reports a place that is kept as JSON.
 func TestKeptForPrograms(t *testing.T) {
-	e := inParallel(t)
-	e.occupied(t, "x")
-	file := filepath.Join(t.TempDir(), "x.ticket")
+	e, _, file := behind(t)
 	o := e.execute(t, "run", "x", "--wait", "1", "--keep", "1h", "--ticket", file, "--progress", "json", "--", "true")
 	lines := strings.Split(strings.TrimSpace(o.stderr), "\n")
 	o.stderr, o.stdout = "", lines[len(lines)-1]
@@ -263,9 +258,7 @@ func TestKeptForPrograms(t *testing.T) {
 
 // TestWrongPlace refuses what cannot be meant, in one line, and leaves files as they are.
 func TestWrongPlace(t *testing.T) {
-	e := inParallel(t)
-	e.occupied(t, "x")
-	file := filepath.Join(t.TempDir(), "x.ticket")
+	e, _, file := behind(t)
 	keep := func(more ...string) []string {
 		return append(append([]string{"run", "x", "--wait", "1", "--keep", "1h"}, more...), "--", "true")
 	}
@@ -304,9 +297,7 @@ func TestWrongPlace(t *testing.T) {
 	}
 	e.execute(t, keep("--ticket", empty)...).ends(t, exitKept)
 	e.execute(t, keep("--ticket", filepath.Join(t.TempDir(), "missing", "x"))...).ends(t, exitUsage, "no such file")
-	if s := e.state(t, "x"); len(s.Waiting) != 2 {
-		t.Errorf("a place that no caller knows is kept: %+v", s.Waiting)
-	}
+	e.mustHave(t, "x", 1, 2) // and no place that no caller knows
 }
 
 // TestLockPlace prints the handle of the place, and a later call prints that of the lock.
@@ -344,7 +335,7 @@ func TestLockPlace(t *testing.T) {
 // TestSignalKeepsPlace keeps the place of a wait that a signal ends if the next call can find it, and else leaves it.
 func TestSignalKeepsPlace(t *testing.T) {
 	t.Parallel()
-	for name, kept := range map[string]int{"ticket": 1, "no ticket": 0} {
+	for _, kept := range []int{1, 0} { // with and without a file
 		e := newServer(t)
 		held := e.occupied(t, "x")
 		args := []string{"lock", "x", "--wait", "60", "--keep", "10m"}
@@ -356,9 +347,7 @@ func TestSignalKeepsPlace(t *testing.T) {
 		locktest.OK(t, waits.Start())
 		until(t, "it waits", func() bool { return len(e.state(t, "x").Waiting) == 1 })
 		locktest.OK(t, waits.Process.Signal(syscall.SIGTERM))
-		if code := codeAfter(t, waits); code != 128+int(syscall.SIGTERM) {
-			t.Errorf("%s: exit code %d", name, code)
-		}
+		exits(t, waits, 128+int(syscall.SIGTERM))
 		until(t, "it has left", func() bool {
 			s := e.state(t, "x").Waiting
 			return len(s) == kept && (kept == 0 || !s[0].KeptSince.IsZero())

@@ -38,16 +38,8 @@ func TestSignalWhileWaiting(t *testing.T) {
 			b := start(t, t.Context(), "run", "x", "--wait", "forever", "--", "echo", "ran")
 			<-queued
 			locktest.OK(t, syscall.Kill(os.Getpid(), sig))
-			o := b.wait(t)
-			if want := 128 + int(sig); o.code != want {
-				t.Errorf("exit code %d, want %d", o.code, want)
-			}
-			if !strings.Contains(o.stderr, "left the queue") {
-				t.Errorf("stderr %q", o.stderr)
-			}
-			if s := e.state(t, "x"); len(s.Waiting) != 0 || len(s.Serving) != 1 {
-				t.Errorf("%d served, %d waiting; want the holder alone", len(s.Serving), len(s.Waiting))
-			}
+			b.wait(t).ends(t, 128+int(sig), "left the queue")
+			e.mustHave(t, "x", 1, 0)
 		})
 	}
 }

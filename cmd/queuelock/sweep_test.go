@@ -46,9 +46,7 @@ func TestSweep(t *testing.T) {
 	for _, dry := range []string{"sweep x --dry-run", "sweep --all --dry-run"} {
 		invoke(t, strings.Fields(dry)...).shows(t, 0, "\"x\" (lock): would remove 1 waiter and 1 holder\n")
 	}
-	if s := e.state(t, "x"); len(s.Serving) != 1 || len(s.Waiting) != 1 {
-		t.Errorf("the dry run has removed something: %+v", s)
-	}
+	e.mustHave(t, "x", 1, 1)
 	invoke(t, "sweep", "x").matches(t, 0, `^"x" \(lock\): removed 1 waiter and 1 holder\n`+
 		`1 queue looked at: removed 1 waiter and 1 holder; .* requests, .* write units\n$`, "")
 	e.mustBeIdle(t, "x")
@@ -62,7 +60,5 @@ func TestSweep(t *testing.T) {
 	for _, entity := range []string{"y", "z"} {
 		e.mustBeIdle(t, entity)
 	}
-	if s := e.state(t, "live"); len(s.Serving) != 1 {
-		t.Error("a live holder was removed")
-	}
+	e.mustHave(t, "live", 1, 0)
 }

@@ -227,9 +227,7 @@ func TestTopTerminal(t *testing.T) {
 	expect("evict ticket 1?")
 	write("y")
 	expect("ticket 1 is evicted")
-	if err := lock.Release(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-		t.Errorf("the lock was not evicted: %v", err)
-	}
+	locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 	e.mustBeIdle(t, "deploy/prod")
 	write("q")
 	exits(t, cmd, 0)

@@ -149,9 +149,7 @@ func TestWaitsForChildren(t *testing.T) {
 	e := inParallel(t)
 	cmd, out := e.offspringOf(t, "exit 3", "--kill-after", "100ms")
 	mustSay(t, cmd, "the command has ended; waiting for sleep (")
-	if s := e.state(t, "x"); len(s.Serving) != 1 {
-		t.Errorf("%d hold the lock, want 1", len(s.Serving))
-	}
+	e.mustHave(t, "x", 1, 0)
 	locktest.OK(t, cmd.Process.Signal(syscall.SIGINT))
 	mustEnd(t, out)
 	exits(t, cmd, 3)

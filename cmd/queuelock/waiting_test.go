@@ -13,7 +13,7 @@ import (
 )
 
 // waiter starts a run of "true" that waits for x, and returns when it has a place in the queue.
-func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, flags ...string) func() int {
+func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, flags ...string) *exec.Cmd {
 	t.Helper()
 	cmd := e.program(t, append(append([]string{"run", "x", "--wait", "forever"}, flags...), "--", "true")...)
 	cmd.Stderr = stderr
@@ -24,7 +24,7 @@ func (e *engine) waiter(t *testing.T, queued <-chan struct{}, stderr *os.File, f
 	case <-time.After(testLimit):
 		t.Fatal("it has not queued")
 	}
-	return func() int { return codeAfter(t, cmd) }
+	return cmd
 }
 
 // waiting starts a program that waits for x, which another client holds, and returns its standard error.
@@ -69,11 +69,8 @@ func TestRunReportsWait(t *testing.T) {
 		t.Errorf("it says %q, want %s", got, line)
 	}
 	locktest.OK(t, lock.Release(t.Context()))
-	for name, code := range map[string]int{"without a reader": broken(), "last": last()} {
-		if code != 0 {
-			t.Errorf("%s: exit code %d", name, code)
-		}
-	}
+	exits(t, broken, 0)
+	exits(t, last, 0)
 	rest := string(locktest.Must(io.ReadAll(read)))
 	for later := range strings.Lines(rest) { // a change, at the earliest after ten seconds
 		if !strings.HasPrefix(later, `queuelock: waiting for "x"`) {
