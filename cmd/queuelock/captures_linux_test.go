@@ -93,7 +93,8 @@ func newScene(t *testing.T, e *engine) *capturedScene {
 		return c
 	}
 	hold := func(owner string, entity string, opts ...queuelock.AcquireOption) *queuelock.Lock {
-		return locktest.Must(client(owner).Acquire(t.Context(), queuelock.Key{Entity: entity}, waitpolicy.For(testLimit), opts...))
+		c, key := client(owner), queuelock.Key{Entity: entity}
+		return locktest.Must(c.Acquire(t.Context(), key, waitpolicy.For(testLimit), opts...))
 	}
 	hold("ci-7", "deploy/prod", queuelock.WithData([]byte("release 1.42 by ada")))
 	for _, owner := range []string{"web-1", "web-2", "web-3"} {

@@ -36,7 +36,8 @@ func TestEvict(t *testing.T) {
 	}
 
 	evict := []string{"evict", "pay roll", "--reason", "it's due", "--ticket"}
-	mustBeShort(t, invoke(t, append(evict, "2")...), exitFailed, "no holder has this ticket", "other owner holds it (ticket 1)")
+	wrong := invoke(t, append(evict, "2")...)
+	mustBeShort(t, wrong, exitFailed, "no holder has this ticket", "other owner holds it (ticket 1)")
 	evicted := `^{"entity":"pay roll","reason":"it's due","ticket":"1","evicted":true}\n$`
 	invoke(t, append(evict, "1", "--json")...).matches(t, 0, evicted, "")
 	invoke(t, append(evict, "1")...).ends(t, exitFailed, "the lock has no holder")
@@ -113,9 +114,9 @@ func TestEvictForce(t *testing.T) {
 		if o.code != exitFailed || o.stdout != "" || !strings.Contains(last, "nothing was done") {
 			t.Errorf("%q: %+v", stdin, o)
 		}
-		contains(t, strings.ReplaceAll(o.stderr, "\n", " "), `ticket 1 is held by "other owner"`, "left of a lease of 1h0m0s",
-			"works on until its next heartbeat", "writes by Transact are refused at once", "only after a later holder has written",
-			"lock delay of 1h0m0s does not apply", "with beat 0?")
+		contains(t, strings.ReplaceAll(o.stderr, "\n", " "), `ticket 1 is held by "other owner"`, "with beat 0?",
+			"left of a lease of 1h0m0s", "lock delay of 1h0m0s does not apply", "works on until its next heartbeat",
+			"writes by Transact are refused at once", "only after a later holder has written")
 	}
 	locktest.OK(t, lock.Extend(t.Context()))
 	mustBeShort(t, answer(t, "", append(evict, "--beat", "0")...), exitFailed, "has renewed its lease since", "status -o json")

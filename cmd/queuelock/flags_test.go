@@ -87,7 +87,8 @@ func TestGivenOwner(t *testing.T) {
 			}
 		})
 	}
-	o := e.execute(t, "run", "above", "-c", print+"; '"+self+"' run below -c '"+print+"; "+self+" status below -o json >&2'")
+	below := print + "; " + self + " status below -o json >&2"
+	o := e.execute(t, "run", "above", "-c", print+"; '"+self+"' run below -c '"+below+"'")
 	names := strings.Split(o.stdout, "\n") // of both, and an end
 	if o.code != 0 || len(names) != 3 || names[0] == names[1] || !strings.Contains(o.stderr, `"`+names[1]+`"`) {
 		t.Errorf("%+v", o)
@@ -274,7 +275,8 @@ func TestAll(t *testing.T) {
 		t.Errorf("a common ticket: %+v", o)
 	}
 	e.occupied(t, "a")
-	invoke(t, "run", "--all", "b", "a", "-n", "--", "echo", "ran").matches(t, exitNotAcquired, "", `"a" \(lock\) is held by`)
+	o = invoke(t, "run", "--all", "b", "a", "-n", "--", "echo", "ran")
+	o.matches(t, exitNotAcquired, "", `"a" \(lock\) is held by`)
 	e.mustBeIdle(t, "b")
 	invoke(t, "run", "--all", "c", "--", "sh", "-c", script).prints(t, 0, `["c"] ["1"] lock c 1`+"\n")
 }

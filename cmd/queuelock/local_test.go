@@ -69,7 +69,10 @@ func TestLocalFileRefused(t *testing.T) {
 	defer end(syscall.SIGTERM)
 	text := []byte("some notes\n")
 	locktest.OK(t, os.WriteFile(notes, text, 0o600))
-	for path, says := range map[string]string{used: "is in use by another process\n$", notes: `is damaged, or no file of [^\n]*\n$`} {
+	for path, says := range map[string]string{
+		used:  "is in use by another process\n$",
+		notes: `is damaged, or no file of [^\n]*\n$`,
+	} {
 		o := invoke(t, "local", "--port", "0", "--file", path)
 		o.matches(t, exitUnavailable, "", "^queuelock: "+path+" "+says)
 	}

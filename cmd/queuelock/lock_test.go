@@ -234,7 +234,8 @@ func TestParentOfWaiter(t *testing.T) {
 func TestLockEnvironment(t *testing.T) {
 	e := inParallel(t)
 	lines := e.locked(t, "--env", "--reason", "lock")
-	contains(t, lines+"\n", "QUEUELOCK_ENTITY=x\n", "QUEUELOCK_REASON=lock\n", "QUEUELOCK_TICKET=1", "QUEUELOCK_TABLE=queuelock\n")
+	contains(t, lines+"\n", "QUEUELOCK_ENTITY=x\n", "QUEUELOCK_REASON=lock\n", "QUEUELOCK_TICKET=1",
+		"QUEUELOCK_TABLE=queuelock\n")
 	for setting := range strings.Lines(lines) {
 		name, value, _ := strings.Cut(strings.TrimSpace(setting), "=")
 		e.env = append(e.env, name+"="+value)

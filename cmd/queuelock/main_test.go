@@ -195,7 +195,8 @@ func (e *engine) put(t *testing.T, key queuelock.Key, n uint64, item map[string]
 }
 
 func itemKey(key queuelock.Key, n uint64) map[string]types.AttributeValue {
-	return map[string]types.AttributeValue{"pk": text(key.Entity), "sk": text(key.Reason + "/" + ticket.FromUint64(n).Padded())}
+	sort := key.Reason + "/" + ticket.FromUint64(n).Padded()
+	return map[string]types.AttributeValue{"pk": text(key.Entity), "sk": text(sort)}
 }
 
 func text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
@@ -367,7 +368,7 @@ func start(t *testing.T, ctx context.Context, args ...string) *background {
 	return b
 }
 
-// running starts a run of x with the flags and a text for the shell, and returns once that has printed that it is ready.
+// running starts a run of x with the flags and a text for the shell, and returns once that has said that it is ready.
 func running(t *testing.T, text string, flags ...string) *background {
 	t.Helper()
 	b := start(t, t.Context(), append(append([]string{"run", "x"}, flags...), "-c", text)...)

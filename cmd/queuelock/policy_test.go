@@ -30,11 +30,12 @@ func TestMaxWaiters(t *testing.T) {
 	e := newEngine(t)
 	e.occupied(t, "x")
 	defer e.waits(t, "x", queuelock.MaxWaiters(1))()
+	const held = `"x" \(lock\) is held by other owner \(ticket 1\)`
 	for words, want := range map[string]struct {
 		code int
 		text string
 	}{
-		"--max-waiters 1":                 {exitNotAcquired, `at most 1 may wait; "x" \(lock\) is held by other owner \(ticket 1\); was waiter 2`},
+		"--max-waiters 1":                 {exitNotAcquired, "at most 1 may wait; " + held + "; was waiter 2"},
 		"--max-waiters 1 -E 9":            {9, "at most 1 may wait"},
 		"--max-waiters 0":                 {exitNotAcquired, "at most 0 may wait"},
 		"--max-waiters 2 -w 1":            {exitNotAcquired, "was waiter 2"},

@@ -118,7 +118,8 @@ func TestDemoJSON(t *testing.T) {
 	}
 	got := object[demo.Report](t, o)
 	for _, n := range []float64{
-		got.RecoverySeconds, got.RequestsPerCycle, got.RCUPerCycle, got.WCUPerCycle, got.WallSeconds, *got.HandOff.P50, *got.HandOff.P99,
+		got.RecoverySeconds, got.RequestsPerCycle, got.RCUPerCycle, got.WCUPerCycle, got.WallSeconds,
+		*got.HandOff.P50, *got.HandOff.P99,
 	} {
 		if n <= 0 {
 			t.Errorf("a measure is %v in %+v", n, got)

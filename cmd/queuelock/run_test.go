@@ -66,7 +66,8 @@ func TestRunEnvironment(t *testing.T) {
 	answer(t, "input", append(run, script)...).matches(t, 0, "^1 a b/c why\ninput$", "^wrong\n$")
 	invoke(t, append(run, `echo "$QUEUELOCK_TICKET"`)...).prints(t, 0, "2\n")
 	invoke(t, "run", "y", "-c", `echo "one $QUEUELOCK_TICKET"; exit 4`).matches(t, 4, "^one 1\n$", "")
-	script = `[ "${QUEUELOCK_OWNER%:*}" = "$(uname -n)" ] && echo "$QUEUELOCK_TABLE $QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS $QUEUELOCK_REASON"`
+	script = `[ "${QUEUELOCK_OWNER%:*}" = "$(uname -n)" ] &&
+		echo "$QUEUELOCK_TABLE $QUEUELOCK_ENTITIES $QUEUELOCK_TICKETS $QUEUELOCK_REASON"`
 	invoke(t, "run", "x", "--", "sh", "-c", script).prints(t, 0, `queuelock ["x"] ["1"] lock`+"\n")
 }
 

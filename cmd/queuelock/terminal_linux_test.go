@@ -119,7 +119,8 @@ func TestProgressScreen(t *testing.T) {
 	cmd := e.program(t, "run", "x", "-w", "1000", "--", "echo", "it runs")
 	master := terminal(t, cmd)
 	first := expect(t, master, "gives up in ")
-	contains(t, first, `queuelock: waiting for "x" (lock): position 1`, "\n  held by other owner (ticket 1) for ", "\n  waited ")
+	contains(t, first, `queuelock: waiting for "x" (lock): position 1`,
+		"\n  held by other owner (ticket 1) for ", "\n  waited ")
 	if second := expect(t, master, "gives up in "); !strings.Contains(second, "\r\x1b[3A\x1b[J") || !regexp.MustCompile(`\n  waited <?\d+s, `).MatchString(second) {
 		t.Errorf("it is not redrawn in place: %q", second)
 	}

@@ -64,7 +64,8 @@ func TestRunReportsWait(t *testing.T) {
 	last := e.waiter(t, queued, write)
 
 	// A busy machine takes more than a second to start them.
-	line := regexp.MustCompile(`^queuelock: waiting for "x" \(lock\): position 2, 1 ticket ahead, held by other owner \(ticket 1\) for (<1s|\d+s); waited (<1s|\d+s)\n$`)
+	line := regexp.MustCompile(`^queuelock: waiting for "x" \(lock\): position 2, 1 ticket ahead, ` +
+		`held by other owner \(ticket 1\) for (<1s|\d+s); waited (<1s|\d+s)\n$`)
 	if got := expect(t, read, "\n"); !line.MatchString(got) {
 		t.Errorf("it says %q, want %s", got, line)
 	}
@@ -102,7 +103,8 @@ func TestProgressJSON(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	e.occupied(t, "x")
-	invoke(t, "run", "x", "--progress=json", "-n", "--", "true").matches(t, exitNotAcquired, "", `^{"event":"not_acquired",`)
+	o := invoke(t, "run", "x", "--progress=json", "-n", "--", "true")
+	o.matches(t, exitNotAcquired, "", `^{"event":"not_acquired",`)
 }
 
 // clogged is output that takes nothing until it is closed.

@@ -104,8 +104,10 @@ func TestCrash(t *testing.T) {
 		return h
 	}
 	mark := queue.Eviction{Ticket: n(1), ID: "a", At: begun.Add(sec + 600*time.Millisecond)}
-	other, next := queue.Eviction{Ticket: n(9), ID: "z"}, []queue.Holder{holder(2, "b", 300*time.Millisecond)}
-	lapsed, holding := []timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}, []timeline.Kind{timeline.Holding}
+	none, other := queue.Eviction{}, queue.Eviction{Ticket: n(9), ID: "z"}
+	next := []queue.Holder{holder(2, "b", 300*time.Millisecond)}
+	lapsed := []timeline.Kind{timeline.Lapsing, timeline.Expired, timeline.Holding}
+	holding := lapsed[2:]
 	marked := queue.State{Serving: next, LastEviction: mark}
 	const over, short, ms = "evicted: its lease was over", 500 * time.Millisecond, time.Millisecond
 	for name, test := range map[string]struct {
@@ -116,11 +118,11 @@ func TestCrash(t *testing.T) {
 		until, over  time.Duration // 0: it is not over
 		kinds        []timeline.Kind
 	}{
-		"EvictedWithoutWaiter": {short, queue.Eviction{}, queue.State{LastEviction: mark}, "evicted", over, 1600 * ms, 1500 * ms, lapsed},
-		"EvictedByNext":        {short, queue.Eviction{}, marked, "evicted", over, 1700 * ms, 1500 * ms, lapsed},
-		"EvictedByOperator":    {3 * sec, queue.Eviction{}, marked, "evicted", "evicted by an operator", 1700 * ms, 0, holding},
-		"Released":             {3 * sec, queue.Eviction{}, queue.State{}, "ended", "ended", 1500 * ms, 0, holding},
-		"ReleasedAtOnce":       {short, queue.Eviction{}, queue.State{}, "ended", "ended", 1500 * ms, 0, holding},
+		"EvictedWithoutWaiter": {short, none, queue.State{LastEviction: mark}, "evicted", over, 1600 * ms, 1500 * ms, lapsed},
+		"EvictedByNext":        {short, none, marked, "evicted", over, 1700 * ms, 1500 * ms, lapsed},
+		"EvictedByOperator":    {3 * sec, none, marked, "evicted", "evicted by an operator", 1700 * ms, 0, holding},
+		"Released":             {3 * sec, none, queue.State{}, "ended", "ended", 1500 * ms, 0, holding},
+		"ReleasedAtOnce":       {short, none, queue.State{}, "ended", "ended", 1500 * ms, 0, holding},
 		"OldMark":              {short, other, queue.State{LastEviction: other}, "ended", "ended", 1500 * ms, 0, holding},
 	} {
 		t.Run(name, func(t *testing.T) {
