@@ -17,17 +17,24 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// withAnOrder is a client of a DynamoDB in memory that has an order.
-func withAnOrder(ctx context.Context) (*dynamodb.Client, map[string]types.AttributeValue, error) {
-	db := locktest.Memory()
-	if err := createOrders(ctx, db); err != nil {
-		return nil, nil, err
-	}
-	key := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-7"}}
-	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+// withAnOrder is a DynamoDB in memory that has order-7, its key there, and a client of locks. closed must be called in
+// the end.
+func withAnOrder(ctx context.Context) (
+	db *dynamodb.Client, key map[string]types.AttributeValue, locks *queuelock.Client, closed func(),
+) {
+	db = locktest.Memory()
+	locktest.Must(db.CreateTable(ctx, &dynamodb.CreateTableInput{
+		TableName:            aws.String("orders"),
+		BillingMode:          types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
+	}))
+	key = map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-7"}}
+	locktest.Must(db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
 		"id": key["id"], "total": &types.AttributeValueMemberN{Value: "100"},
-	}})
-	return db, key, err
+	}}))
+	locks, closed = client(db, "worker-1", time.Minute)
+	return db, key, locks, closed
 }
 
 // addShipping reads an order, and writes it with another total.
@@ -52,12 +59,7 @@ func addShipping(ctx context.Context, locks *queuelock.Client, key map[string]ty
 // A read, a change and a write of an item under a fair lock take two requests if no client waits.
 func ExampleClient_LockItem() {
 	ctx := context.Background()
-	db, key, err := withAnOrder(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, closed := client(db, "worker-1", time.Minute)
+	_, key, locks, closed := withAnOrder(ctx)
 	defer closed()
 
 	for range 2 {
@@ -86,12 +88,7 @@ func ExampleClient_LockItem() {
 // An update whose condition is false writes nothing, and the lock is still held.
 func ExampleItemLock_UpdateAndRelease() {
 	ctx := context.Background()
-	db, key, err := withAnOrder(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, closed := client(db, "worker-1", time.Minute)
+	_, key, locks, closed := withAnOrder(ctx)
 	defer closed()
 	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
 	if err != nil {
@@ -121,12 +118,7 @@ func ExampleItemLock_UpdateAndRelease() {
 // An item that is missing is created with its lock.
 func ExampleCreateItem() {
 	ctx := context.Background()
-	db, _, err := withAnOrder(ctx)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	locks, closed := client(db, "worker-1", time.Minute)
+	_, _, locks, closed := withAnOrder(ctx)
 	defer closed()
 	order := queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}}
 

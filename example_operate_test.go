@@ -23,7 +23,7 @@ func ExampleConfig_Validate() {
 	// queuelock: Permits(0): between 1 and 500 are possible
 }
 
-// The queue as it is in the table, with the holder and the place of each waiter.
+// The queue as it is in the table, with the holder, how far it has come, and the place of each waiter.
 func ExampleViewer_Inspect() {
 	ctx := context.Background()
 	db := locktest.Memory()
@@ -33,7 +33,10 @@ func ExampleViewer_Inspect() {
 	defer closed()
 	order := queuelock.Key{Entity: "order-7"}
 
-	lock, err := alice.Acquire(ctx, order, waitpolicy.NoWait)
+	lock, err := alice.Acquire(ctx, order, waitpolicy.NoWait, queuelock.WithData([]byte("counting")))
+	if err == nil {
+		err = lock.SetData(ctx, []byte("packed, 2 of 5"))
+	}
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -51,7 +54,7 @@ func ExampleViewer_Inspect() {
 			continue // bob is on his way
 		}
 		for _, h := range state.Serving {
-			fmt.Printf("served: %s, ticket %s\n", h.Owner, h.Ticket)
+			fmt.Printf("served: %s, ticket %s, %s\n", h.Owner, h.Ticket, h.Data)
 		}
 		for _, w := range state.Waiting {
 			fmt.Printf("%d: %s, ticket %s\n", w.Position, w.Owner, w.Ticket)
@@ -62,7 +65,7 @@ func ExampleViewer_Inspect() {
 		fmt.Println(err)
 	}
 	// Output:
-	// served: alice, ticket 1
+	// served: alice, ticket 1, packed, 2 of 5
 	// 1: bob, ticket 2
 	// shipping order-7 with ticket 2
 }

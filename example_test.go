@@ -10,13 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/event"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -42,38 +39,6 @@ func Example() {
 	if err := shipOrder(context.Background()); err != nil {
 		fmt.Println(err)
 	}
-}
-
-// One goroutine calls the Observer, so it needs no mutex.
-func ExampleConfig_observer() {
-	ctx := context.Background()
-	losses := 0
-	locks, err := queuelock.New(locktest.Memory(), "queuelock", queuelock.Config{
-		Observer: event.Func(func(e event.Event) {
-			switch e := e.(type) {
-			case event.Granted:
-				fmt.Printf("granted %s (%s), %s\n", e.Entity, e.Reason, e.Mode)
-			case event.Released:
-				fmt.Println("released")
-			case event.Lost:
-				losses++
-			}
-		}),
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	work := func(context.Context, *queuelock.Lock) error { return nil }
-	err = locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, work)
-	if err := errors.Join(err, locks.Close(ctx)); err != nil { // Close waits up to a second for the Observer
-		fmt.Println(err)
-	}
-	fmt.Println("losses:", losses)
-	// Output:
-	// granted order-7 (lock), exclusive
-	// released
-	// losses: 0
 }
 
 // Renewals fail, and the lock is about to be lost. The callback saves results while the
@@ -116,29 +81,6 @@ func ExampleOnExpiring() {
 	}
 	// Output:
 	// saved; held: true
-}
-
-// The work takes longer than what may be left of the lease.
-func ExampleLock_Extend() {
-	ctx := context.Background()
-	locks, closed := client(locktest.Memory(), "worker-1", 10*time.Minute)
-	defer closed()
-
-	work := func(ctx context.Context, lock *queuelock.Lock) error {
-		const needed = 9 * time.Minute
-		if lock.Remaining() < needed {
-			if err := lock.Extend(ctx); err != nil {
-				return err
-			}
-		}
-		fmt.Println("there is time:", lock.Remaining() > needed)
-		return nil
-	}
-	if err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, work); err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// there is time: true
 }
 
 // A locker is a sync.Locker, for code that takes no other. It cannot report that its lock was lost.
@@ -233,33 +175,8 @@ func ExampleFailClosed() {
 	// true
 }
 
-// Two clients read a report at the same time. A writer holds the lock alone.
+// The writer of a report continues as a reader, together with others. The next writer waits until they have ended.
 func ExampleShared() {
-	ctx := context.Background()
-	locks, closed := client(locktest.Memory(), "alice", time.Minute)
-	defer closed()
-	report := queuelock.Key{Entity: "report-7"}
-
-	err := locks.Do(ctx, report, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
-		fmt.Println("alice reads")
-		return locks.Do(ctx, report, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
-			fmt.Println("so does bob")
-			_, err := locks.Acquire(ctx, report, waitpolicy.NoWait) // to write
-			fmt.Println("busy for a writer:", errors.Is(err, queuelock.ErrNotAcquired))
-			return nil
-		}, queuelock.Shared())
-	}, queuelock.Shared())
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// alice reads
-	// so does bob
-	// busy for a writer: true
-}
-
-// The writer of a report continues as a reader, together with others.
-func ExampleLock_Downgrade() {
 	ctx := context.Background()
 	locks, closed := client(locktest.Memory(), "alice", time.Minute)
 	defer closed()
@@ -270,8 +187,10 @@ func ExampleLock_Downgrade() {
 		if err := lock.Downgrade(ctx); err != nil {
 			return err
 		}
-		return locks.Do(ctx, report, waitpolicy.NoWait, func(_ context.Context, other *queuelock.Lock) error {
+		return locks.Do(ctx, report, waitpolicy.NoWait, func(ctx context.Context, other *queuelock.Lock) error {
 			fmt.Println("alice and bob read; bob's ticket is", other.Ticket())
+			_, err := locks.Acquire(ctx, report, waitpolicy.NoWait) // to write
+			fmt.Println("busy for a writer:", errors.Is(err, queuelock.ErrNotAcquired))
 			return nil
 		}, queuelock.Shared())
 	})
@@ -281,6 +200,7 @@ func ExampleLock_Downgrade() {
 	// Output:
 	// alice writes with ticket 1
 	// alice and bob read; bob's ticket is 2
+	// busy for a writer: true
 }
 
 // At most two use the printer at the same time.
@@ -370,9 +290,12 @@ func ExampleOnProgress() {
 // takes the same locks, and the two never deadlock.
 func ExampleClient_AcquireAll() {
 	ctx := context.Background()
-	db := locktest.Memory()
-	locks, closed := scoped(db, ticket.ScopeTable)
-	defer closed()
+	locks, err := queuelock.New(locktest.Memory(), "queuelock", queuelock.Config{Scope: ticket.ScopeTable})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = locks.Close(ctx) }()
 
 	if err := transfer(ctx, locks, "account-1", "account-2"); err != nil {
 		fmt.Println(err)
@@ -389,23 +312,6 @@ func ExampleClient_AcquireAll() {
 	// account-2 to account-1 with ticket 2: true
 }
 
-// A function runs while its lock is held.
-func ExampleClient_Do() {
-	ctx := context.Background()
-	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
-	defer closed()
-
-	for range 2 {
-		err := locks.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.For(time.Minute), ship)
-		if err != nil {
-			fmt.Println(err)
-		}
-	}
-	// Output:
-	// shipping order-7 with ticket 1
-	// shipping order-7 with ticket 2
-}
-
 func ExampleClient_Acquire() {
 	ctx := context.Background()
 	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
@@ -416,64 +322,6 @@ func ExampleClient_Acquire() {
 	}
 	// Output:
 	// shipping order-7 with ticket 1
-}
-
-// The error of a busy lock names the holder.
-func ExampleNotAcquiredError() {
-	ctx := context.Background()
-	db := locktest.Memory()
-	alice, closed := client(db, "alice", time.Minute)
-	defer closed()
-	bob, closed := client(db, "bob", time.Minute)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	err := alice.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, _ *queuelock.Lock) error {
-		return bob.Do(ctx, order, waitpolicy.NoWait, ship)
-	})
-	var busy *queuelock.NotAcquiredError
-	if errors.As(err, &busy) && busy.Serving != nil {
-		fmt.Printf("%s is being served, with ticket %s\n", busy.Serving.Owner, busy.Serving.Ticket)
-	}
-	// Output:
-	// alice is being served, with ticket 1
-}
-
-// A holder publishes how far it has come.
-func ExampleLock_SetData() {
-	ctx := context.Background()
-	db := locktest.Memory()
-	alice, closed := client(db, "alice", time.Minute)
-	defer closed()
-	bob, closed := client(db, "bob", time.Minute)
-	defer closed()
-	order := queuelock.Key{Entity: "order-7"}
-
-	look := func() error {
-		state, err := bob.Viewer().Inspect(ctx, order)
-		if err != nil {
-			return err
-		}
-		for _, h := range state.Serving {
-			fmt.Printf("%s: %s\n", h.Owner, h.Data)
-		}
-		return nil
-	}
-	err := alice.Do(ctx, order, waitpolicy.NoWait, func(ctx context.Context, lock *queuelock.Lock) error {
-		if err := look(); err != nil {
-			return err
-		}
-		if err := lock.SetData(ctx, []byte("packed, 2 of 5")); err != nil {
-			return err
-		}
-		return look()
-	}, queuelock.WithData([]byte("counting")))
-	if err != nil {
-		fmt.Println(err)
-	}
-	// Output:
-	// alice: counting
-	// alice: packed, 2 of 5
 }
 
 func ExampleClient_Resume() {
@@ -530,19 +378,6 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// scoped is a client of a scope. closed must be called in the end.
-func scoped(db queuelock.DynamoDB, scope ticket.Scope) (locks *queuelock.Client, closed func()) {
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Scope: scope})
-	if err != nil {
-		panic(err)
-	}
-	return locks, func() {
-		if err := locks.Close(context.Background()); err != nil {
-			panic(err)
-		}
-	}
-}
-
 // transfer locks both accounts with one ticket.
 func transfer(ctx context.Context, locks *queuelock.Client, from, to string) (err error) {
 	both, err := locks.AcquireAll(ctx, []queuelock.Key{{Entity: from}, {Entity: to}}, waitpolicy.Forever)
@@ -589,15 +424,4 @@ func shipAlone(ctx context.Context, locks *queuelock.Client) (err error) {
 	}
 	defer func() { err = errors.Join(err, lock.Release(ctx)) }()
 	return ship(lock.Context(), lock) // a context that ends with the lock
-}
-
-// createOrders makes the table that the lock protects.
-func createOrders(ctx context.Context, db *dynamodb.Client) error {
-	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:            aws.String("orders"),
-		BillingMode:          types.BillingModePayPerRequest,
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-	})
-	return err
 }
