@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -59,82 +58,42 @@ func takes(d time.Duration, most *atomic.Int32) func(context.Context, *queuelock
 	}
 }
 
-// TestShop sends orders to two processes.
-func TestShop(t *testing.T) {
-	t.Run("PlacesOrdersOfACustomerOneAtATime", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var most atomic.Int32
-			table, save := queuelocktest.NewTable(t), takes(time.Second, &most)
-			processes := []process{newProcess(t, table, "a", time.Minute, save), newProcess(t, table, "b", time.Minute, save)}
-			status := make(chan int)
-			for i := range 6 {
-				go func() { status <- processes[i%2].order(t, "anne").StatusCode }()
+// TestOrders sends orders of two customers to two processes.
+func TestOrders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var most atomic.Int32
+		table, save := queuelocktest.NewTable(t), takes(time.Second, &most)
+		processes := []process{newProcess(t, table, "a", time.Minute, save), newProcess(t, table, "b", time.Minute, save)}
+		status := make(chan int)
+		for i := range 6 {
+			go func() { status <- processes[i%2].order(t, "anne").StatusCode }()
+			go func() { status <- processes[i%2].order(t, "bert").StatusCode }()
+		}
+		for range 12 {
+			if got := <-status; got != http.StatusCreated {
+				t.Errorf("status %d", got)
 			}
-			for range 6 {
-				if got := <-status; got != http.StatusCreated {
-					t.Errorf("status %d", got)
-				}
-			}
-			if most.Load() != 1 {
-				t.Errorf("%d orders at the same time", most.Load())
-			}
-		})
+		}
+		if most.Load() != 2 {
+			t.Errorf("%d orders at the same time, want one of each customer", most.Load())
+		}
 	})
-	t.Run("PlacesOrdersOfTwoCustomersAtATime", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var most atomic.Int32
-			p := newProcess(t, queuelocktest.NewTable(t), "a", 0, takes(time.Second, &most))
-			status := make(chan int)
-			go func() { status <- p.order(t, "anne").StatusCode }()
-			go func() { status <- p.order(t, "bert").StatusCode }()
-			if a, b := <-status, <-status; a != http.StatusCreated || b != http.StatusCreated || most.Load() != 2 {
-				t.Errorf("status %d and %d, %d at the same time", a, b, most.Load())
-			}
-		})
-	})
-	t.Run("SaysWhenABusyCustomerMayTryAgain", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var most atomic.Int32
-			table, save := queuelocktest.NewTable(t), takes(20*time.Second, &most)
-			a, b := newProcess(t, table, "a", 0, save), newProcess(t, table, "b", time.Second, save)
-			a.order(t, "anne") // so that the time of an order is known
-			done := make(chan int)
-			go func() { done <- a.order(t, "anne").StatusCode }()
-			synctest.Wait()
-			refused := b.order(t, "anne")
-			after, err := strconv.Atoi(refused.Header.Get("Retry-After"))
-			if refused.StatusCode != http.StatusConflict || err != nil || after < 15 || after > 25 {
-				t.Errorf("%s, Retry-After %q; want 409 and about 19", refused.Status, refused.Header.Get("Retry-After"))
-			}
-			<-done
-		})
-	})
-	t.Run("AnswersAnOutageWith503", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var most atomic.Int32
-			p := newProcess(t, queuelocktest.NewTable(t), "a", time.Second, takes(0, &most))
-			p.net.Partition()
-			refused := p.order(t, "anne")
-			if refused.StatusCode != http.StatusServiceUnavailable || refused.Header.Get("Retry-After") == "" {
-				t.Errorf("%s, Retry-After %q; want 503", refused.Status, refused.Header.Get("Retry-After"))
-			}
-			p.net.Heal()
-		})
-	})
-	t.Run("EndsTheWorkOfALostLock", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			var most atomic.Int32
-			table, save := queuelocktest.NewTable(t), takes(5*time.Minute, &most)
-			a, b := newProcess(t, table, "a", time.Minute, save), newProcess(t, table, "b", 2*time.Minute, save)
-			first, second := make(chan int), make(chan int)
-			go func() { first <- a.order(t, "anne").StatusCode }()
-			synctest.Wait()
-			a.net.Partition()
-			go func() { second <- b.order(t, "anne").StatusCode }()
-			if lost, placed := <-first, <-second; lost != http.StatusServiceUnavailable || placed != http.StatusCreated || most.Load() != 1 {
-				t.Errorf("status %d and %d, %d orders at the same time", lost, placed, most.Load())
-			}
-			a.net.Heal()
-		})
+}
+
+// TestLoss ends the work of a lost lock before another order of the customer begins.
+func TestLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var most atomic.Int32
+		table, save := queuelocktest.NewTable(t), takes(5*time.Minute, &most)
+		a, b := newProcess(t, table, "a", time.Minute, save), newProcess(t, table, "b", 2*time.Minute, save)
+		first, second := make(chan int), make(chan int)
+		go func() { first <- a.order(t, "anne").StatusCode }()
+		synctest.Wait()
+		a.net.Partition()
+		go func() { second <- b.order(t, "anne").StatusCode }()
+		if lost, placed := <-first, <-second; lost != http.StatusServiceUnavailable || placed != http.StatusCreated || most.Load() != 1 {
+			t.Errorf("status %d and %d, %d orders at the same time", lost, placed, most.Load())
+		}
+		a.net.Heal()
 	})
 }
