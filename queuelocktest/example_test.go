@@ -182,36 +182,3 @@ func ExampleCounts_Sub() {
 	// 12A is taken
 	// 3 requests, 1 of them refused, 3 write units
 }
-
-// oneTry turns the retries of an SDK client off.
-func oneTry(o *dynamodb.Options) { o.RetryMaxAttempts = 1 }
-
-// What the client sees, and what is in the table.
-func ExampleFault() {
-	t := &exampleT{} // in a test: its *testing.T
-	defer t.end()
-
-	for _, fault := range []queuelocktest.Fault{
-		queuelocktest.LoseRequest(),
-		queuelocktest.LoseResponse(),
-		queuelocktest.Refuse(queuelocktest.InternalError),
-		queuelocktest.DelayRequest(time.Millisecond),
-		queuelocktest.LandLate(time.Millisecond),
-		queuelocktest.Duplicate(time.Millisecond),
-	} {
-		table := queuelocktest.NewTable(t)
-		injected := table.Inject(fault.Of("PutItem").Times(1))
-		err := book(t.Context(), table.Client("alice", oneTry).Client, table.Name(), "12A")
-		if err := table.Settle(t.Context()); err != nil { // until the late ones have arrived
-			fmt.Println(err)
-		}
-		fmt.Printf("failed: %t, booked: %d, fired: %d\n", err != nil, len(table.Items()), injected.Fired())
-	}
-	// Output:
-	// failed: true, booked: 0, fired: 1
-	// failed: true, booked: 1, fired: 1
-	// failed: true, booked: 0, fired: 1
-	// failed: false, booked: 1, fired: 1
-	// failed: true, booked: 1, fired: 1
-	// failed: false, booked: 1, fired: 1
-}

@@ -2,7 +2,6 @@ package queuelocktest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -81,70 +80,34 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestCounts checks that counts are exact for a typical queue.
+// TestCounts checks what is counted of each client and of all. TestCapacity of test/conformance has the units of requests.
 func TestCounts(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice, bob := table.Client("alice"), table.Client("bob")
 	if got := table.Counts(); len(got) != 0 {
 		t.Fatalf("making the table was counted:\n%s", got)
 	}
-	ctx := t.Context()
-	check := func(what string, want queuelocktest.Counts, do func() error) {
-		t.Helper()
-		before := table.Counts()
-		if err := do(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if got := table.Counts().Sub(before); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s:\n%v\nwant\n%v", what, got, want)
-		}
-	}
-	check("an update", queuelocktest.Counts{"UpdateItem": {Sent: 1, Applied: 1, WriteUnits: 1}}, func() error {
-		_, err := count(t, alice, "e", "lock/0")
-		return err
-	})
-	check("a put of 1.5 KB", queuelocktest.Counts{"PutItem": {Sent: 1, Applied: 1, WriteUnits: 2}}, func() error {
-		in := key("e", "lock/1")
-		in["data"] = str(strings.Repeat("x", 1500))
-		_, err := alice.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: in})
-		return err
-	})
-	check("a failed condition on it", queuelocktest.Counts{"PutItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 2}}, func() error {
+	locktest.Must(count(t, alice, "e", "lock/0"))
+	locktest.OK(t, put(t, bob, "e", "lock/1"))
+	var before queuelocktest.Counts
+	for range 2 {
+		before = table.Counts()
 		if err := put(t, bob, "e", "lock/1"); err == nil {
-			return fmt.Errorf("the condition held")
+			t.Error("the condition held")
 		}
-		return nil
-	})
-	for _, consistent := range []bool{false, true} {
-		units := 0.5
-		if consistent {
-			units = 1
-		}
-		check("a read", queuelocktest.Counts{"GetItem": {Sent: 1, Applied: 1, ReadUnits: units}}, func() error {
-			_, err := bob.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "lock/0"), ConsistentRead: &consistent})
-			return err
-		})
-		check("a query", queuelocktest.Counts{"Query": {Sent: 1, Applied: 1, ReadUnits: units}}, func() error {
-			_, err := bob.Query(ctx, &dynamodb.QueryInput{
-				TableName:                 aws.String(table.Name()),
-				KeyConditionExpression:    aws.String("pk = :e"),
-				ExpressionAttributeValues: item{":e": str("e")},
-				ConsistentRead:            &consistent,
-			})
-			return err
-		})
 	}
-	check("a transaction", queuelocktest.Counts{"TransactWriteItems": {Sent: 1, Applied: 1, WriteUnits: 4}}, func() error {
-		_, err := bob.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Put: &types.Put{TableName: aws.String(table.Name()), Item: key("e", "lock/2")}},
-			{Delete: &types.Delete{TableName: aws.String(table.Name()), Key: key("e", "lock/3")}},
-		}})
-		return err
-	})
-	if got, want := alice.Counts().Total(), (queuelocktest.Tally{Sent: 2, Applied: 2, WriteUnits: 3}); got != want {
+	locktest.Must(bob.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "lock/0")}))
+	want := queuelocktest.Counts{
+		"PutItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
+		"GetItem": {Sent: 1, Applied: 1, ReadUnits: 0.5},
+	}
+	if got := table.Counts().Sub(before); !reflect.DeepEqual(got, want) {
+		t.Errorf("counted\n%v\nwant\n%v", got, want)
+	}
+	if got, want := alice.Counts().Total(), (queuelocktest.Tally{Sent: 1, Applied: 1, WriteUnits: 1}); got != want {
 		t.Errorf("alice counted as %+v, want %+v", got, want)
 	}
-	if got, want := table.Counts().Total(), (queuelocktest.Tally{Sent: 8, Applied: 8, FailedConditions: 1, ReadUnits: 3, WriteUnits: 9}); got != want {
+	if got, want := table.Counts().Total(), (queuelocktest.Tally{Sent: 5, Applied: 5, FailedConditions: 2, ReadUnits: 0.5, WriteUnits: 4}); got != want {
 		t.Errorf("all counted as %+v, want %+v", got, want)
 	}
 }
@@ -170,29 +133,18 @@ func TestCountsString(t *testing.T) {
 	}
 }
 
+// TestDates checks that answers have dates, unless the table is without.
 func TestDates(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		opts []queuelocktest.Option
-		date bool
-	}{
-		{"current", nil, true},
-		{"without date", []queuelocktest.Option{queuelocktest.WithoutDate()}, false},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, test.opts...)
-			alice := table.Client("alice")
-			locktest.OK(t, put(t, alice, "e", "s"))
-			var failed *types.ConditionalCheckFailedException
-			errors.As(put(t, alice, "e", "s"), &failed)
-			if failed == nil || failed.Item == nil {
-				t.Errorf("failed condition %+v, want its item", failed)
-			}
-			out := locktest.Must(alice.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")}))
-			if date, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok != test.date {
-				t.Errorf("server time %v, %v; want one: %v", date, ok, test.date)
-			}
-		})
+	for _, want := range []bool{true, false} {
+		var opts []queuelocktest.Option
+		if !want {
+			opts = append(opts, queuelocktest.WithoutDate())
+		}
+		table := queuelocktest.NewTable(t, opts...)
+		out := locktest.Must(table.Client("alice").GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "s")}))
+		if date, ok := awsmiddleware.GetServerTime(out.ResultMetadata); ok != want {
+			t.Errorf("server time %v, %v; want one: %v", date, ok, want)
+		}
 	}
 }
 
