@@ -61,7 +61,8 @@ func TestLimitsOfOneQueue(t *testing.T) {
 // TestComparisonOfDefaults compares what the comparison says of this library with the defaults, as an hour shows them.
 func TestComparisonOfDefaults(t *testing.T) {
 	const page = "docs/comparison.md"
-	var lease, row, holds, waits time.Duration
+	lease, row := leases(t)
+	var holds, waits time.Duration
 	var idle queuelocktest.Tally
 	synctest.Test(t, func(t *testing.T) {
 		table := newTable(t)
@@ -72,8 +73,6 @@ func TestComparisonOfDefaults(t *testing.T) {
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting := locktest.LockBy(t, b)
 		time.Sleep(time.Second)
-		state := locktest.Must(a.Viewer().Inspect(t.Context(), order))
-		lease, row = state.Serving[0].TTL, state.Waiting[0].TTL
 		holds, waits = longestGap(dbA, time.Hour), longestGap(dbB, 10*time.Minute)
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Lock(t, <-waiting))

@@ -13,8 +13,8 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestNamedRows finds the bounds at which the protocol says that a release never names a row. TestNotNamed of package acquire and
-// TestPassing of package member have the kinds of waiters.
+// TestNamedRows finds the bounds at which the protocol says that a release never names a row. TestPassing of package member has
+// the kinds of waiters.
 func TestNamedRows(t *testing.T) {
 	const leaseOfRow = 16 * time.Second
 	margin := func(d time.Duration) queuelock.AcquireOption {

@@ -1,13 +1,11 @@
 package docs_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -53,46 +51,32 @@ func cell(t *testing.T, page, name string, column int) string {
 // TestDefaults compares the defaults of docs/configuration.md, and what the pages compute from them, with what a client
 // with the zero Config writes and reports.
 func TestDefaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t)
-		locks := locktest.Must(queuelock.New(table.Client("a"), table.Name(), queuelock.Config{}))
-		defer func() { locktest.OK(t, locks.Close(context.Background())) }()
-		key := queuelock.Key{Entity: "order-7"}
-		lock := locktest.Must(locks.Acquire(t.Context(), key, waitpolicy.NoWait))
+	holder, waiter := leases(t)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		locks, _ := locktest.Open(t, table, "a", queuelock.Config{})
+		lock := locktest.Acquire(t, locks, waitpolicy.NoWait)
 		locktest.OK(t, lock.Extend(t.Context()))
 		says(t, "docs/configuration.md", "with defaults %s after it sent the last renewal", long(lock.Remaining()))
-		ctx, cancel := context.WithCancel(t.Context())
-		waited := make(chan error)
-		go func() {
-			_, err := locks.Acquire(ctx, key, waitpolicy.Forever)
-			waited <- err
-		}()
-		time.Sleep(time.Second)
-		state := locktest.Must(locks.Viewer().Inspect(t.Context(), key))
-		cancel()
-		<-waited
-		holder, waiter := state.Serving[0].TTL, state.Waiting[0].TTL
-		for row, want := range map[string]string{
-			"TTL": long(holder), "WaiterTTL": long(waiter) + ", or `TTL` if less", "Poll.Fastest": long(waitpolicy.Default.Fastest),
-			"Poll.SlowestNext": long(waitpolicy.Default.SlowestNext), "Poll.Slowest": long(waitpolicy.Default.Slowest),
-		} {
-			if got := cell(t, "docs/configuration.md", row+"`", 3); got != want {
-				t.Errorf("docs/configuration.md has the default %q of %s, want %q", got, row, want)
-			}
-		}
-		says(t, "docs/configuration.md", "| %s (default) | one every %s |", long(holder), long(holder/2))
-		left := holder/2 - heartbeat.Margin(holder)
-		says(t, "docs/configuration.md", "%s of %s are left", long(left), long(holder))
-		says(t, "docs/faq.md", "A pause of up to %d s costs a holder nothing", left/time.Second)
-		timeout := waiter / 4
-		says(t, "docs/configuration.md", "%s with all defaults", long(timeout))
-		attention := 2 * (waitpolicy.Default.Slowest + timeout)
-		says(t, "docs/configuration.md", "that has not returned after %s with defaults", long(attention))
-		says(t, "README.md", "Others wait for the rest of it, %s by default", long(holder))
-		says(t, "README.md", "delay others by %s in total. A waiter that hangs delays them by %s.", long(waiter), long(2*attention))
-		says(t, "docs/faq.md", "A crash [delays others](failures.md#crash-pause-and-partition) by one lease, %s;", long(holder))
-		locktest.OK(t, lock.Release(t.Context()))
+		locktest.Release(t, lock)
 	})
+	for row, want := range map[string]string{
+		"TTL": long(holder), "WaiterTTL": long(waiter) + ", or `TTL` if less", "Poll.Fastest": long(waitpolicy.Default.Fastest),
+		"Poll.SlowestNext": long(waitpolicy.Default.SlowestNext), "Poll.Slowest": long(waitpolicy.Default.Slowest),
+	} {
+		if got := cell(t, "docs/configuration.md", row+"`", 3); got != want {
+			t.Errorf("docs/configuration.md has the default %q of %s, want %q", got, row, want)
+		}
+	}
+	left := holder/2 - heartbeat.Margin(holder)
+	says(t, "docs/configuration.md", "%s of %s are left", long(left), long(holder))
+	says(t, "docs/faq.md", "A pause of up to %d s costs a holder nothing", left/time.Second)
+	timeout := waiter / 4
+	says(t, "docs/configuration.md", "%s with all defaults", long(timeout))
+	attention := 2 * (waitpolicy.Default.Slowest + timeout)
+	says(t, "docs/configuration.md", "that has not returned after %s with defaults", long(attention))
+	says(t, "README.md", "Others wait for the rest of it, %s by default", long(holder))
+	says(t, "README.md", "delay others by %s in total. A waiter that hangs delays them by %s.", long(waiter), long(2*attention))
+	says(t, "docs/faq.md", "A crash [delays others](failures.md#crash-pause-and-partition) by one lease, %s;", long(holder))
 }
 
 // TestBounds compares the bounds of docs/configuration.md with what Validate accepts: a value at the bound, and not the

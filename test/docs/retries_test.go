@@ -1,10 +1,8 @@
 package docs_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,41 +16,31 @@ import (
 
 // TestRetries computes what docs/operations-runtimes.md says of the SDK's rules for retries.
 func TestRetries(t *testing.T) {
-	page := locktest.Must(os.ReadFile("../../docs/operations-runtimes.md"))
-	rules := rulesOfRetries(t)
-	for _, row := range []string{
-		fmt.Sprintf("| attempts | %d |", rules.attempts),
-		fmt.Sprintf("| pauses after a failure | %s |", pausesText(rules.failures)),
-		fmt.Sprintf("| pauses after a throttle | %s |", pausesText(rules.throttles)),
-		fmt.Sprintf("| retries until the quota of a client is empty | %d |", rules.quota),
-	} {
-		if !strings.Contains(string(page), row) {
-			t.Errorf("the page lacks the row\n%s", row)
-		}
-	}
-}
-
-type retryRules struct {
-	attempts, quota     int
-	failures, throttles []time.Duration // the longest pauses
-}
-
-func rulesOfRetries(t *testing.T) (r retryRules) {
+	const page = "docs/operations-runtimes.md"
 	retryer := dynamodb.New(dynamodb.Options{}).Options().Retryer
-	r.attempts = retryer.MaxAttempts()
-	for failed := 1; failed < r.attempts; failed++ {
-		r.failures = append(r.failures, longestPause(t, retryer, failed, errors.New("reset")))
-		r.throttles = append(r.throttles, longestPause(t, retryer, failed, &types.ProvisionedThroughputExceededException{}))
-	}
-	for ; ; r.quota++ {
-		if _, err := retryer.GetRetryToken(context.Background(), errors.New("reset")); err != nil {
-			return r
+	quota := 0
+	for ; ; quota++ {
+		if _, err := retryer.GetRetryToken(t.Context(), errors.New("reset")); err != nil {
+			break
 		}
 	}
+	says(t, page, "| attempts | %d |", retryer.MaxAttempts())
+	says(t, page, "| pauses after a failure | %s |", pauses(retryer, errors.New("reset")))
+	says(t, page, "| pauses after a throttle | %s |", pauses(retryer, &types.ProvisionedThroughputExceededException{}))
+	says(t, page, "| retries until the quota of a client is empty | %d |", quota)
+}
+
+// pauses names the longest pauses after an error. A bound that repeats is named once.
+func pauses(r aws.Retryer, err error) string {
+	var all []string
+	for failed := 1; failed < r.MaxAttempts(); failed++ {
+		all = append(all, longestPause(r, failed, err).String())
+	}
+	return "up to " + strings.Join(slices.Compact(all), ", ")
 }
 
 // longestPause rounds the longest of many random pauses up to the bound that it comes near to.
-func longestPause(t *testing.T, r aws.Retryer, attempt int, err error) (longest time.Duration) {
+func longestPause(r aws.Retryer, attempt int, err error) (longest time.Duration) {
 	for range 2000 {
 		d := locktest.Must(r.RetryDelay(attempt, err))
 		longest = max(longest, d)
@@ -65,15 +53,4 @@ func longestPause(t *testing.T, r aws.Retryer, attempt int, err error) (longest 
 			bound = time.Second / 2
 		}
 	}
-}
-
-// pausesText names a bound that repeats once.
-func pausesText(all []time.Duration) string {
-	s := ""
-	for i, d := range all {
-		if i == 0 || d != all[i-1] {
-			s += ", " + d.String()
-		}
-	}
-	return "up to " + strings.TrimPrefix(s, ", ")
 }
