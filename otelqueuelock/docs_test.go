@@ -212,25 +212,14 @@ func windowOf(expr string) string {
 // TestFirstLoss reads the counters before and after the first loss of a process, and its first failed acquire. Without the
 // zero before it, no rate would show that.
 func TestFirstLoss(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := newTelemetry(exporter)
-	// sums returns the series of a counter by the last of their labels that name it.
-	sums := func(name, label string) map[string]float64 {
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+	s := newTelemetry()
+	// sums returns the values of a counter by one of their attributes.
+	sums := func(name, of string) map[string]float64 {
 		found := map[string]float64{}
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				for _, l := range m.GetLabel() {
-					if f.GetName() == name && l.GetName() == label {
-						found[l.GetValue()] += m.GetCounter().GetValue()
-					}
+		for attributes, p := range s.points(t, name) {
+			for _, a := range strings.Fields(attributes) {
+				if value, ok := strings.CutPrefix(a, of+"="); ok {
+					found[value] += p.sum
 				}
 			}
 		}
@@ -238,24 +227,24 @@ func TestFirstLoss(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c, db := s.client(t, queuelocktest.NewTable(t), "a")
-		if got := sums("queuelock_events_dropped_total", "otel_scope_name"); len(got) != 1 {
+		if got := s.points(t, "queuelock.events.dropped"); len(got) != 1 {
 			t.Errorf("dropped events before the first acquire: %v", got)
 		}
 		held := acquire(t, t.Context(), c)
 		synctest.Wait()
 		want := map[string]float64{"evicted": 0, "expired": 0, "unreachable": 0}
-		if got := sums("queuelock_losses_total", "queuelock_cause"); !maps.Equal(got, want) {
+		if got := sums("queuelock.losses", "cause"); !maps.Equal(got, want) {
 			t.Errorf("losses before the first: %v, want %v", got, want)
 		}
-		if got := sums("queuelock_evictions_total", "queuelock_cause"); !maps.Equal(got, map[string]float64{"expiry": 0, "operator": 0, "operator_force": 0}) {
+		if got := sums("queuelock.evictions", "cause"); !maps.Equal(got, map[string]float64{"expiry": 0, "operator": 0, "operator_force": 0}) {
 			t.Errorf("evictions before the first: %v", got)
 		}
 		failures := map[string]float64{"unavailable": 0, "closed": 0, "cancelled": 0, "not_acquired": 0, "queue_full": 0, "superseded": 0, "error": 0}
-		if got := sums("queuelock_acquire_failures_total", "queuelock_outcome"); !maps.Equal(got, failures) {
+		if got := sums("queuelock.acquire.failures", "outcome"); !maps.Equal(got, failures) {
 			t.Errorf("failures before the first: %v", got)
 		}
-		for _, name := range []string{"queuelock_sweeps_total", "queuelock_tickets_renewed_total"} {
-			if got := sums(name, "queuelock_reason"); !maps.Equal(got, map[string]float64{"lock": 0}) {
+		for _, name := range []string{"queuelock.sweeps", "queuelock.tickets.renewed"} {
+			if got := sums(name, "reason"); !maps.Equal(got, map[string]float64{"lock": 0}) {
 				t.Errorf("%s before the first: %v", name, got)
 			}
 		}
@@ -263,7 +252,7 @@ func TestFirstLoss(t *testing.T) {
 		<-held.Context().Done()
 		synctest.Wait()
 		want["unreachable"] = 1
-		if got := sums("queuelock_losses_total", "queuelock_cause"); !maps.Equal(got, want) {
+		if got := sums("queuelock.losses", "cause"); !maps.Equal(got, want) {
 			t.Errorf("losses after the first: %v, want %v", got, want)
 		}
 		if _, err := c.Acquire(t.Context(), key, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrUnavailable) {
@@ -271,7 +260,7 @@ func TestFirstLoss(t *testing.T) {
 		}
 		synctest.Wait()
 		failures["unavailable"] = 1
-		if got := sums("queuelock_acquire_failures_total", "queuelock_outcome"); !maps.Equal(got, failures) {
+		if got := sums("queuelock.acquire.failures", "outcome"); !maps.Equal(got, failures) {
 			t.Errorf("failures after the first: %v, want %v", got, failures)
 		}
 		alerts := regexp.MustCompile(`queuelock_acquire_failures_total\{queuelock_outcome="(\w+)"`).FindAllStringSubmatch(read(t, "../docs/grafana/alerts.yml"), -1)
