@@ -16,17 +16,12 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// newDatedTable makes a table whose time is after the beginning of 2026, as that of a bubble is not.
-func newDatedTable(t *testing.T) *queuelocktest.Table {
-	now := func() time.Time { return time.Now().AddDate(27, 0, 0) }
-	return queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), queuelocktest.WithClock(now))
-}
-
 // TestRestore checks what docs/operations-table.md says of backups: a record that is restored issues tickets again, and
 // in an empty table tickets are above the earlier ones, and saved handles are gone.
 func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newDatedTable(t)
+		now := func() time.Time { return time.Now().AddDate(27, 0, 0) } // after the beginning of 2026, as that of a bubble is not
+		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond), queuelocktest.WithClock(now))
 		before, db := locktest.Open(t, table, "before", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, before, waitpolicy.NoWait))
 		backup := table.Items()
@@ -55,25 +50,5 @@ func TestRestore(t *testing.T) {
 			t.Errorf("the first ticket in an empty table is %s, after %s", first.Ticket(), highest)
 		}
 		locktest.Release(t, first)
-	})
-}
-
-// TestRestoredItem checks the same of an item with a lock on it, without whose attributes
-// tickets are above the earlier ones.
-func TestRestoredItem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := newDatedTable(t)
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		u, key, whole := locktest.NewOrder(t, table)
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.Forever)
-		highest := lock.Ticket()
-		locktest.Release(t, lock)
-		time.Sleep(time.Minute)
-		u.Put(whole)
-		lock = locktest.LockItem(t, c, u.Key(key), waitpolicy.Forever)
-		if !highest.Less(lock.Ticket()) {
-			t.Errorf("the ticket of an item without attributes is %s, after %s", lock.Ticket(), highest)
-		}
-		locktest.Release(t, lock)
 	})
 }
