@@ -40,6 +40,18 @@ func TestRequests(t *testing.T) {
 	check("update", func() {
 		locktest.Must(items.Update(t.Context(), order, increment))
 	}, 2, 1, 1)
+	check("update that meets a conflict, with the load and the save of the other", func() {
+		calls := 0
+		again := locktest.Must(items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
+			if calls++; calls == 1 {
+				save(t, items, load(t, items))
+			}
+			return increment(item)
+		}))
+		if calls != 2 || counter(again) != 3 || again.Version() != 5 {
+			t.Errorf("%d calls of change, n = %d at version %d, want 2, 3 and 5", calls, counter(again), again.Version())
+		}
+	}, 4+2, 3, 3)
 	check("refused delete", func() { locktest.Is(t, items.Delete(t.Context(), item), optimistic.ErrConflict) }, 1, 1, 0)
 	item = load(t, items)
 	check("delete", func() { locktest.Check(t, items.Delete(t.Context(), item)) }, 1, 1, 0)
@@ -51,27 +63,6 @@ func TestRequests(t *testing.T) {
 		_, err := items.Save(t.Context(), item)
 		locktest.Is(t, err, optimistic.ErrConflict)
 	}, 1, 1, 0)
-}
-
-// TestRequestsOfConflict checks that an update that meets a conflict costs two more requests.
-func TestRequestsOfConflict(t *testing.T) {
-	table := queuelocktest.NewTable(t)
-	items, db := open(t, table, "a", optimistic.Config{})
-	other, _ := open(t, table, "b", optimistic.Config{})
-	save(t, items, fresh(1))
-	calls := 0
-	locktest.Must(items.Update(t.Context(), order, func(item optimistic.Item) (optimistic.Item, error) {
-		if calls++; calls == 1 {
-			save(t, other, load(t, other))
-		}
-		return increment(item)
-	}))
-	if spent := db.Counts().Total(); calls != 2 || spent.Sent != 1+4 {
-		t.Errorf("%d calls of change, %+v in all, want 2, and 4 requests beside the one that created it", calls, spent)
-	}
-	if item := load(t, items); counter(item) != 2 || item.Version() != 3 {
-		t.Errorf("n = %d at version %d, want 2 at 3", counter(item), item.Version())
-	}
 }
 
 // TestConflict checks that a conflict holds the item as it is in the table.
@@ -203,10 +194,7 @@ func TestMalformedVersion(t *testing.T) {
 		"text":             {"version": str("3"), "versionTokens": valid},
 		"a fraction":       {"version": &types.AttributeValueMemberN{Value: "1.5"}},
 		"zero":             {"version": num(0)},
-		"negative":         {"version": num(-4)},
 		"too high":         {"version": &types.AttributeValueMemberN{Value: "9223372036854775807"}},
-		"far too high":     {"version": &types.AttributeValueMemberN{Value: "99999999999999999999999999999999999999"}},
-		"a map":            {"version": &types.AttributeValueMemberM{Value: attributes{}}},
 		"tokens alone":     {"versionTokens": valid},
 		"tokens of a kind": {"version": num(3), "versionTokens": num(7)},
 		"no tokens":        {"version": num(3), "versionTokens": str("")},
