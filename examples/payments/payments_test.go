@@ -190,41 +190,27 @@ func (g *gateway) taken() (charges int, sum int64) {
 
 // TestTwoCharges checks that two concurrent charges call the gateway once.
 func TestTwoCharges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	both(t, func(t *testing.T, kind string, w *world) {
 		w.gateway.latency = 30 * time.Second
 		var wg sync.WaitGroup
 		for _, p := range []*process{w.process("a"), w.process("b")} {
+			ask, want := p.pessimistic.Charge, payments.Charged
+			if kind == "optimistic" {
+				ask, want = p.optimistic.RequestCharge, payments.ChargeRequested
+			}
 			wg.Go(func() {
-				intent, err := p.pessimistic.Charge(t.Context(), "7")
-				if err != nil || intent.State != payments.Charged {
+				if intent, err := ask(t.Context(), "7"); err != nil || intent.State != want {
 					t.Errorf("%+v: %v", intent, err)
 				}
 			})
 		}
 		wg.Wait()
-		w.settled(100)
-		if w.gateway.calls != 1 {
-			t.Errorf("the gateway was called %d times", w.gateway.calls)
-		}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.gateway.latency = 30 * time.Second
-		var wg sync.WaitGroup
-		for _, p := range []*process{w.process("a"), w.process("b")} {
-			wg.Go(func() {
-				intent, err := p.optimistic.RequestCharge(t.Context(), "7")
-				if err != nil || intent.State != payments.ChargeRequested {
-					t.Errorf("%+v: %v", intent, err)
+		if kind == "optimistic" {
+			worker := w.process("worker")
+			for _, want := range []int{1, 0} {
+				if n, err := worker.optimistic.Work(t.Context()); n != want || err != nil {
+					t.Errorf("a pass settled %d: %v, want %d", n, err, want)
 				}
-			})
-		}
-		wg.Wait()
-		worker := w.process("worker")
-		for _, want := range []int{1, 0} {
-			if n, err := worker.optimistic.Work(t.Context()); n != want || err != nil {
-				t.Errorf("a pass settled %d: %v, want %d", n, err, want)
 			}
 		}
 		w.settled(100)
