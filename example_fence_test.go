@@ -30,15 +30,9 @@ func ExampleLock_Transact() {
 		}})
 	}
 	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.Forever)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println(setStatus(ctx, "order-7", lock, "packed"))
-	if err := lock.Release(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(lock.Release(ctx))
 	fmt.Println(errors.Is(setStatus(ctx, "order-7", lock, "shipped"), queuelock.ErrReleased))
 	// Output:
 	// <nil>
@@ -51,22 +45,13 @@ func ExampleLock_Get() {
 	_, key, locks, closed := withAnOrder(ctx)
 	defer closed()
 	order := queuelock.Key{Entity: "order-7"}
-	if err := hangs(ctx, locks, order); err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(hangs(ctx, locks, order))
 
 	lock, err := locks.Acquire(ctx, order, waitpolicy.For(time.Minute))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("unsettled:", lock.Unsettled())
 	items, err := lock.Get(ctx, types.TransactGetItem{Get: &types.Get{TableName: aws.String("orders"), Key: key}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("the total is", items[0]["total"].(*types.AttributeValueMemberN).Value)
 	// Output:
 	// unsettled: true
@@ -106,10 +91,7 @@ func ExampleLock_Condition() {
 	db, _, locks, closed := withAnOrder(ctx)
 	defer closed()
 	lock, err := locks.Acquire(ctx, queuelock.Key{Entity: "order-8"}, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 
 	write := func() error {
 		held := lock.Condition()
@@ -119,9 +101,7 @@ func ExampleLock_Condition() {
 		return err
 	}
 	fmt.Println(write())
-	if err := lock.Release(ctx); err != nil {
-		fmt.Println(err)
-	}
+	check(lock.Release(ctx))
 	cancelled, ok := errors.AsType[*types.TransactionCanceledException](write())
 	fmt.Println(ok, *cancelled.CancellationReasons[0].Code)
 	// Output:

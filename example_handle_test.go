@@ -40,19 +40,13 @@ func ExampleLock_Handle() {
 	ctx := context.Background()
 	db := locktest.Memory()
 	first, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "function-1"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer func() { _ = first.Close(ctx) }() // only so that it leaves nothing running here
 	last, closed := client(db, "function-2", time.Minute)
 	defer closed()
 
 	state, err := firstState(ctx, first, "order-7")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	err = last.Do(ctx, queuelock.Key{Entity: "order-7"}, waitpolicy.NoWait, ship)
 	fmt.Println("locked in between:", errors.Is(err, queuelock.ErrNotAcquired))
 	fmt.Println("released:", lastState(ctx, last, state) == nil)
@@ -87,10 +81,7 @@ func ExampleKeepPlace() {
 	first, closeFirst := client(db, "first slice", time.Minute)
 	order := queuelock.Key{Entity: "order-7"}
 	held, err := other.Acquire(ctx, order, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 
 	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 	defer cancel()
@@ -101,10 +92,7 @@ func ExampleKeepPlace() {
 	second, closeSecond := client(db, "second slice", time.Minute)
 	defer closeSecond()
 	lock, _, err := oneSlice(ctx, second, order, place)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("served with its ticket:", lock.Ticket() == place.Ticket)
 	_ = lock.Release(ctx)
 	// Output:

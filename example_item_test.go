@@ -63,20 +63,12 @@ func ExampleClient_LockItem() {
 	defer closed()
 
 	for range 2 {
-		if err := addShipping(ctx, locks, key); err != nil {
-			fmt.Println(err)
-			return
-		}
+		check(addShipping(ctx, locks, key))
 	}
 	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("the total is", item.Item()["total"].(*types.AttributeValueMemberN).Value)
-	if err := item.Release(ctx); err != nil {
-		fmt.Println(err)
-	}
+	check(item.Release(ctx))
 	missing := map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}
 	_, err = locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: missing}, waitpolicy.NoWait)
 	fmt.Println(errors.Is(err, queuelock.ErrNoItem))
@@ -91,10 +83,7 @@ func ExampleItemLock_UpdateAndRelease() {
 	_, key, locks, closed := withAnOrder(ctx)
 	defer closed()
 	item, err := locks.LockItem(ctx, queuelock.ItemKey{Table: "orders", Key: key}, waitpolicy.For(time.Minute))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 
 	total := expression.Name("total")
 	pay := expression.Set(total, total.Minus(expression.Value(500)))
@@ -104,10 +93,7 @@ func ExampleItemLock_UpdateAndRelease() {
 	}
 	fmt.Println("still held:", item.Err() == nil)
 	after, err := item.UpdateAndRelease(ctx, expression.Set(expression.Name("note"), expression.Value("declined")))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("released, with", len(after), "attributes:", errors.Is(item.Err(), queuelock.ErrReleased))
 	// Output:
 	// not enough, there is only 100
@@ -123,16 +109,10 @@ func ExampleCreateItem() {
 	order := queuelock.ItemKey{Table: "orders", Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: "order-8"}}}
 
 	item, err := locks.LockItem(ctx, order, waitpolicy.NoWait, queuelock.CreateItem())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("locked", item.ItemKey())
 	after, err := item.UpdateAndRelease(ctx, expression.Set(expression.Name("status"), expression.Value("new")))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("the order is", after["status"].(*types.AttributeValueMemberS).Value)
 	// Output:
 	// locked "orders" {id S:"order-8"}

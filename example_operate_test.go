@@ -37,19 +37,13 @@ func ExampleViewer_Inspect() {
 	if err == nil {
 		err = lock.SetData(ctx, []byte("packed, 2 of 5"))
 	}
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	served := make(chan error)
 	go func() { served <- bob.Do(ctx, order, waitpolicy.Forever, ship) }()
 
 	for {
 		state, err := alice.Viewer().Inspect(ctx, order)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		check(err)
 		if len(state.Waiting) == 0 {
 			continue // bob is on his way
 		}
@@ -61,9 +55,7 @@ func ExampleViewer_Inspect() {
 		}
 		break
 	}
-	if err := errors.Join(lock.Release(ctx), <-served); err != nil {
-		fmt.Println(err)
-	}
+	check(errors.Join(lock.Release(ctx), <-served))
 	// Output:
 	// served: alice, ticket 1, packed, 2 of 5
 	// 1: bob, ticket 2

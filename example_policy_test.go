@@ -18,10 +18,7 @@ func ExampleMaxWaiters() {
 	defer closed()
 	kitchen := queuelock.Key{Entity: "kitchen"}
 	lock, err := locks.Acquire(ctx, kitchen, waitpolicy.Forever)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	enqueue := func(most int) error {
 		err := locks.Do(ctx, kitchen, waitpolicy.Forever, ship, queuelock.MaxWaiters(most))
 		var full *queuelock.NotAcquiredError
@@ -35,9 +32,7 @@ func ExampleMaxWaiters() {
 	released := make(chan error)
 	go func() { time.Sleep(10 * time.Millisecond); released <- lock.Release(ctx) }()
 	fmt.Println(enqueue(10))
-	if err := <-released; err != nil {
-		fmt.Println(err)
-	}
+	check(<-released)
 	// Output:
 	// come back later: at most 0 may wait
 	// <nil>
@@ -55,10 +50,7 @@ func ExampleSupersede() {
 	defer closed()
 	production := queuelock.Key{Entity: "production"}
 	lock, err := alice.Acquire(ctx, production, waitpolicy.Forever)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	latest := queuelock.Supersede(queuelock.Group("web"))
 	deploy := func(locks *queuelock.Client) error {
 		err := locks.Do(ctx, production, waitpolicy.Forever, ship, latest)
@@ -72,16 +64,11 @@ func ExampleSupersede() {
 	go func() { older <- deploy(bob) }()
 	for queued := false; !queued; {
 		state, err := alice.Viewer().Inspect(ctx, production)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		check(err)
 		queued = len(state.Waiting) == 1
 	}
 	go func() { newer <- deploy(alice) }()
-	if err := errors.Join(<-older, lock.Release(ctx), <-newer); err != nil {
-		fmt.Println(err)
-	}
+	check(errors.Join(<-older, lock.Release(ctx), <-newer))
 	// Output:
 	// a later deploy has come
 	// shipping production with ticket 3

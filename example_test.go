@@ -36,9 +36,7 @@ func Example() {
 		key := queuelock.Key{Entity: "order-7"}
 		return errors.Join(locks.Do(ctx, key, waitpolicy.For(time.Minute), ship), locks.Close(ctx))
 	}
-	if err := shipOrder(context.Background()); err != nil {
-		fmt.Println(err)
-	}
+	check(shipOrder(context.Background()))
 }
 
 // Renewals fail, and the lock is about to be lost. The callback saves results while the
@@ -51,14 +49,9 @@ func ExampleOnExpiring() {
 	locks, err := queuelock.New(db, "queuelock", queuelock.Config{
 		Owner: "worker-1", TTL: 3 * time.Second, HeartbeatInterval: 500 * time.Millisecond, RequestTimeout: 500 * time.Millisecond,
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer func() {
-		if err := locks.Close(ctx); err != nil {
-			fmt.Println(err)
-		}
+		check(locks.Close(ctx))
 	}()
 
 	save := make(chan struct{})
@@ -76,9 +69,7 @@ func ExampleOnExpiring() {
 			}
 		}
 	}, queuelock.OnExpiring(1500*time.Millisecond, func(*queuelock.Lock) { close(save) }))
-	if err != nil {
-		fmt.Println(err)
-	}
+	check(err)
 	// Output:
 	// saved; held: true
 }
@@ -137,10 +128,7 @@ func ExampleFailClosed() {
 	defer closed()
 
 	lock, err := first.Acquire(ctx, key, waitpolicy.NoWait, queuelock.FailClosed())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	network.cut.Store(true) // worker-1 is partitioned
 
 	_, err = second.Acquire(ctx, key, waitpolicy.For(2*time.Second), queuelock.FailClosed())
@@ -153,19 +141,11 @@ func ExampleFailClosed() {
 	fmt.Printf("%s holds it with ticket %s, without a lease: %t\n", stuck.Owner, stuck.Ticket, stuck.Endless())
 
 	// An operator believes that worker-1 has ended.
-	if err := second.Operator().Evict(ctx, key, *stuck); err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(second.Operator().Evict(ctx, key, *stuck))
 	again, err := second.Acquire(ctx, key, waitpolicy.For(time.Minute), queuelock.FailClosed())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("then served:", lock.Ticket().Less(again.Ticket()))
-	if err := again.Release(ctx); err != nil {
-		fmt.Println(err)
-	}
+	check(again.Release(ctx))
 
 	network.cut.Store(false) // worker-1 still runs, and learns of the eviction
 	fmt.Println(errors.Is(lock.Release(ctx), queuelock.ErrLost))
@@ -194,9 +174,7 @@ func ExampleShared() {
 			return nil
 		}, queuelock.Shared())
 	})
-	if err != nil {
-		fmt.Println(err)
-	}
+	check(err)
 	// Output:
 	// alice writes with ticket 1
 	// alice and bob read; bob's ticket is 2
@@ -236,10 +214,7 @@ func ExampleLock_Slot() {
 	}
 
 	first, err := locks.Acquire(ctx, tests, waitpolicy.NoWait, queuelock.Permits(len(accounts)))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	slot, _ := first.Slot()
 	fmt.Println("the first has", accounts[slot])
 
@@ -278,9 +253,7 @@ func ExampleOnProgress() {
 		<-waits
 		return nil
 	})
-	if err := errors.Join(err, <-served); err != nil {
-		fmt.Println(err)
-	}
+	check(errors.Join(err, <-served))
 	// Output:
 	// place 1, ticket 2; alice is served
 	// shipping order-7 with ticket 2
@@ -291,18 +264,11 @@ func ExampleOnProgress() {
 func ExampleClient_AcquireAll() {
 	ctx := context.Background()
 	locks, err := queuelock.New(locktest.Memory(), "queuelock", queuelock.Config{Scope: ticket.ScopeTable})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer func() { _ = locks.Close(ctx) }()
 
-	if err := transfer(ctx, locks, "account-1", "account-2"); err != nil {
-		fmt.Println(err)
-	}
-	if err := transfer(ctx, locks, "account-2", "account-1"); err != nil {
-		fmt.Println(err)
-	}
+	check(transfer(ctx, locks, "account-1", "account-2"))
+	check(transfer(ctx, locks, "account-2", "account-1"))
 	// Output:
 	// account-1: token 1
 	// account-2: token 1
@@ -317,9 +283,7 @@ func ExampleClient_Acquire() {
 	locks, closed := client(locktest.Memory(), "worker-1", time.Minute)
 	defer closed()
 
-	if err := shipAlone(ctx, locks); err != nil {
-		fmt.Println(err)
-	}
+	check(shipAlone(ctx, locks))
 	// Output:
 	// shipping order-7 with ticket 1
 }
@@ -329,37 +293,22 @@ func ExampleClient_Resume() {
 	db := locktest.Memory()
 	order := queuelock.Key{Entity: "order-7"}
 	crashes, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: "worker-1"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	defer func() { _ = crashes.Close(ctx) }() // only so that it leaves nothing running here
 	lock, err := crashes.Acquire(ctx, order, waitpolicy.NoWait)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	file, err := json.Marshal(lock.Handle()) // kept where the next process finds it
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 
 	var handle queuelock.Handle
-	if err := json.Unmarshal(file, &handle); err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(json.Unmarshal(file, &handle))
 	locks, closed := client(db, "worker-1, started again", time.Minute)
 	defer closed()
 	lock, err = locks.Resume(ctx, handle, waitpolicy.For(time.Minute))
 	if errors.Is(err, queuelock.ErrGone) {
 		lock, err = locks.Acquire(ctx, order, waitpolicy.For(time.Minute))
 	}
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Println("goes on with ticket", lock.Ticket())
 	// Output:
 	// goes on with ticket 1
@@ -398,17 +347,18 @@ func move(ctx context.Context, both *queuelock.Locks, from, to string) error {
 	return ctx.Err()
 }
 
-// client is one process's client of it. closed must be called in the end.
-func client(db queuelock.DynamoDB, owner string, ttl time.Duration) (locks *queuelock.Client, closed func()) {
-	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: owner, TTL: ttl})
+// check ends an example of which a step has failed.
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
-	return locks, func() {
-		if err := locks.Close(context.Background()); err != nil {
-			panic(err)
-		}
-	}
+}
+
+// client is one process's client of it. closed must be called in the end.
+func client(db queuelock.DynamoDB, owner string, ttl time.Duration) (locks *queuelock.Client, closed func()) {
+	locks, err := queuelock.New(db, "queuelock", queuelock.Config{Owner: owner, TTL: ttl})
+	check(err)
+	return locks, func() { check(locks.Close(context.Background())) }
 }
 
 // ship is what a lock protects: it passes the ticket on to what it writes to.
