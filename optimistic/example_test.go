@@ -17,20 +17,23 @@ import (
 // key is "id", and order-7 in it.
 func newOrders(ctx context.Context) (*dynamodb.Client, *optimistic.Table) {
 	db := locktest.Memory()
-	if _, err := db.CreateTable(ctx, keyed([2]string{"id", "S"})("orders")); err != nil {
-		panic(err)
-	}
+	_, err := db.CreateTable(ctx, keyed([2]string{"id", "S"})("orders"))
+	check(err)
 	orders, err := optimistic.New(db, "orders", "id", optimistic.Config{})
+	check(err)
+	_, err = orders.Save(ctx, optimistic.Item{Attributes: map[string]types.AttributeValue{
+		"id":     &types.AttributeValueMemberS{Value: "order-7"},
+		"status": &types.AttributeValueMemberS{Value: "new"},
+	}})
+	check(err)
+	return db, orders
+}
+
+// check ends an example of which a step has failed.
+func check(err error) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := orders.Save(ctx, optimistic.Item{Attributes: map[string]types.AttributeValue{
-		"id":     &types.AttributeValueMemberS{Value: "order-7"},
-		"status": &types.AttributeValueMemberS{Value: "new"},
-	}}); err != nil {
-		panic(err)
-	}
-	return db, orders
 }
 
 func orderKey(id string) map[string]types.AttributeValue {
@@ -58,10 +61,7 @@ func ExampleTable_Update() {
 		order.Attributes["status"] = &types.AttributeValueMemberS{Value: "shipped"}
 		return order, nil
 	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	fmt.Printf("%s, version %d\n", status(shipped), shipped.Version())
 	// Output:
 	// shipped, version 2
@@ -87,15 +87,9 @@ func ExampleConflictError() {
 	}
 
 	alices, err := orders.Load(ctx, orderKey("order-7"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	bobs, err := orders.Load(ctx, orderKey("order-7"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	check(err)
 	edit(alices, "packed")
 	edit(bobs, "cancelled")
 	// Output:
@@ -115,10 +109,7 @@ func ExampleWithToken() {
 			order.Attributes["lines"] = &types.AttributeValueMemberN{Value: "1"}
 			return order, nil
 		}, optimistic.WithToken("request-4711"))
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		check(err)
 		fmt.Println("version", order.Version())
 	}
 	// Output:
@@ -158,9 +149,7 @@ func ExampleTable_SaveItem() {
 		fmt.Printf("%s, version %d\n", status(saved), saved.Version())
 		return nil
 	}
-	if err := requestCharge(); err != nil {
-		fmt.Println(err)
-	}
+	check(requestCharge())
 	// Output:
 	// charge requested, version 2
 }
