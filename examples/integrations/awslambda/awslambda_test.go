@@ -94,6 +94,21 @@ func TestFunction(t *testing.T) {
 			f.idle(t)
 		})
 	})
+	t.Run("ReturnsBeforeItsDeadlineInAnOutage", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			table := queuelocktest.NewTable(t)
+			var outage *queuelocktest.Injection
+			f := newInstance(t, table, "a", func(ctx context.Context) error {
+				outage = table.Inject(queuelocktest.SwallowRequest())
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			if again, left := f.invoke(t, message("m-1")); again != 1 || left <= 0 {
+				t.Errorf("%d messages again, and %v were left", again, left)
+			}
+			outage.Remove()
+		})
+	})
 	t.Run("ReturnsMessagesOfABusyOrder", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
