@@ -9,35 +9,19 @@ import (
 // line, and without redundant parentheses.
 func layOut(expression string) string {
 	update, condition, conditional := strings.Cut(" "+expression, " IF ")
-	var lines []string
-	for _, clause := range regexp.MustCompile(` (SET|REMOVE|ADD|DELETE) `).Split(update, -1) {
-		if clause == "" {
-			continue
-		}
-		keyword := regexp.MustCompile(` (SET|REMOVE|ADD|DELETE) `).FindStringSubmatch(update)[1]
-		update = strings.TrimPrefix(update, " "+keyword+" "+clause)
-		actions := splitOutside(clause, ", ")
-		for i, action := range actions {
-			head := strings.Repeat(" ", len(keyword)+1)
-			if i == 0 {
-				head = keyword + " "
-			}
-			if i < len(actions)-1 {
-				action += ","
-			}
-			lines = append(lines, "  "+head+action)
-		}
+	clauses := regexp.MustCompile(` (SET|REMOVE|ADD|DELETE) `).ReplaceAllString(update, "\n$1 ")
+	var text []string
+	for _, clause := range strings.Split(clauses, "\n")[1:] {
+		keyword, actions, _ := strings.Cut(clause, " ")
+		indent := strings.Repeat(" ", len(keyword)+1)
+		text = append(text, "  "+keyword+" "+strings.Join(splitOutside(actions, ", "), ",\n  "+indent))
 	}
 	if conditional {
-		for i, line := range parse(condition).lines(3) {
-			head := "     "
-			if i == 0 {
-				head = "  IF "
-			}
-			lines = append(lines, head+line)
-		}
+		// Its AND separates no conditions.
+		condition = regexp.MustCompile(`(BETWEEN \S+) AND `).ReplaceAllString(condition, "$1 and ")
+		text = append(text, "  IF "+strings.ReplaceAll(parse(condition).layOut(3), "\n", "\n     "))
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(text, "\n")
 }
 
 // condition is an AND, an OR, or a comparison.
@@ -49,14 +33,11 @@ type condition struct {
 
 // parse reads a condition as the SDK's expression package prints it.
 func parse(s string) condition {
-	for strings.HasPrefix(s, "(") && closes(s, 0) == len(s)-1 {
+	for strings.HasPrefix(s, "(") && len(splitOutside(s, ")")[0]) == len(s)-1 { // the first parenthesis ends with s
 		s = s[1 : len(s)-1]
 	}
 	for _, op := range []string{"OR", "AND"} {
 		parts := splitOutside(s, " "+op+" ")
-		if op == "AND" {
-			parts = joinBetween(parts)
-		}
 		if len(parts) == 1 {
 			continue
 		}
@@ -70,65 +51,32 @@ func parse(s string) condition {
 		}
 		return c
 	}
+	s = strings.ReplaceAll(s, " and ", " AND ")
 	return condition{text: regexp.MustCompile(`([a-z]) \(`).ReplaceAllString(s, "$1(")}
 }
 
-// joinBetween puts the halves of "x BETWEEN a AND b" together again.
-func joinBetween(parts []string) []string {
-	var joined []string
-	for i := 0; i < len(parts); i++ {
-		part := parts[i]
-		if strings.Contains(part, " BETWEEN ") && !strings.HasPrefix(part, "(") && i+1 < len(parts) {
-			i++
-			part += " AND " + parts[i]
-		}
-		joined = append(joined, part)
-	}
-	return joined
-}
-
-// line prints the condition in one line.
-func (c condition) line() string {
+// layOut prints the condition in one line if it is short, or else each part in a line.
+func (c condition) layOut(depth int) string {
 	if c.op == "" {
 		return c.text
 	}
 	var parts []string
-	for _, kid := range c.kids {
-		part := kid.line()
-		if kid.op != "" {
-			part = "(" + part + ")"
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, " "+c.op+" ")
-}
-
-// lines prints the condition in lines of at most 110 characters.
-func (c condition) lines(depth int) []string {
-	if line := c.line(); c.op == "" || (c.op == "OR" || depth > 3) && len(line)+depth <= 110 || len(line) <= 60 {
-		return []string{line}
-	}
-	var all []string
 	for i, kid := range c.kids {
-		head, indent := c.op+" ", strings.Repeat(" ", len(c.op)+1)
-		if i == 0 {
-			head = ""
-			indent = ""
+		part, indent := kid.layOut(depth+4), ""
+		if i > 0 {
+			indent = strings.Repeat(" ", len(c.op)+1)
 		}
-		part := kid.lines(depth + 4)
 		if kid.op != "" {
-			part[0] = "(" + part[0]
-			part[len(part)-1] += ")"
-			indent += " "
+			part, indent = "("+part+")", indent+" "
 		}
-		for j, line := range part {
-			if j > 0 {
-				head = indent
-			}
-			all = append(all, head+line)
-		}
+		parts = append(parts, strings.ReplaceAll(part, "\n", "\n"+indent))
 	}
-	return all
+	text := strings.Join(parts, "\n"+c.op+" ")
+	line := folded(text)
+	if (c.op == "OR" || depth > 3) && len(line)+depth <= 110 || len(line) <= 60 {
+		return line
+	}
+	return text
 }
 
 // splitOutside splits s at the separators outside parentheses and braces.
@@ -148,20 +96,4 @@ func splitOutside(s, separator string) []string {
 		}
 	}
 	return append(parts, s[begin:])
-}
-
-// closes returns the index of the parenthesis that closes the one at i.
-func closes(s string, i int) int {
-	depth := 0
-	for j := i; j < len(s); j++ {
-		switch s[j] {
-		case '(':
-			depth++
-		case ')':
-			if depth--; depth == 0 {
-				return j
-			}
-		}
-	}
-	return -1
 }
