@@ -210,38 +210,27 @@ func TestLostAnswerOfAnotherItem(t *testing.T) {
 // TestLostAnswerBesideOtherWriters checks that writers which change the version alone leave
 // the outcome known, and that those which remove the tokens do not.
 func TestLostAnswerBesideOtherWriters(t *testing.T) {
-	for name, c := range map[string]struct {
-		versioned bool // and without tokens, as loaded
-		fault     queuelocktest.Fault
-		item      attributes // that the other program writes; nil: it adds one to the version
-		want      error
-	}{
-		"AddsToTheVersion": {fault: queuelocktest.LoseRequest(), want: optimistic.ErrConflict},
-		"RemovesTheTokens": {fault: queuelocktest.LoseResponse(), versioned: true, item: attributes{"version": num(8)}, want: optimistic.ErrUnknown},
-	} {
-		bubble(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			items, db := open(t, table, "a", optimistic.Config{})
-			put := func(item attributes) {
-				write(t, table, attributes{"pk": order["pk"], "sk": order["sk"], "version": item["version"]})
-			}
-			item := save(t, items, save(t, items, fresh(1)))
-			if c.versioned {
-				put(attributes{"version": num(6)})
-				item = load(t, items)
-			}
-			_, err := interrupted(db, c.fault, "PutItem", saving(t, items, item), func() {
-				if c.item != nil {
-					put(c.item)
-					return
-				}
-				locktest.Must(table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-					TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
-					ExpressionAttributeValues: attributes{":one": num(1)},
-				}))
-			})
-			locktest.Is(t, err, c.want)
-		})
+	versioned := func(version int) attributes {
+		return attributes{"pk": order["pk"], "sk": order["sk"], "version": num(version)}
 	}
+	bubble(t, "AddsToTheVersion", func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		_, err := interrupted(db, queuelocktest.LoseRequest(), "PutItem", saving(t, items, save(t, items, fresh(1))), func() {
+			locktest.Must(table.Client("other program").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+				TableName: new(table.Name()), Key: order, UpdateExpression: new("ADD version :one"),
+				ExpressionAttributeValues: attributes{":one": num(1)},
+			}))
+		})
+		locktest.Is(t, err, optimistic.ErrConflict)
+	})
+	bubble(t, "RemovesTheTokens", func(t *testing.T, table *queuelocktest.Table) {
+		items, db := open(t, table, "a", optimistic.Config{})
+		write(t, table, versioned(6))
+		_, err := interrupted(db, queuelocktest.LoseResponse(), "PutItem", saving(t, items, load(t, items)), func() {
+			write(t, table, versioned(8))
+		})
+		locktest.Is(t, err, optimistic.ErrUnknown)
+	})
 }
 
 // TestPermanentFaults checks that a permanent fault ends the call with the outcome as far as it is known.
