@@ -28,9 +28,7 @@ import (
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return string(text)
 }
 
@@ -38,9 +36,7 @@ func read(t *testing.T, name string) string {
 func published(t *testing.T) (units, kinds map[string]string, labels map[string][]string, buckets map[string][]float64) {
 	registry := prometheus.NewRegistry()
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	s := newTelemetry(exporter)
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
@@ -48,9 +44,7 @@ func published(t *testing.T) (units, kinds map[string]string, labels map[string]
 		b, _ := s.client(t, table, "b")
 		held := acquire(t, t.Context(), a)
 		db.Inject(queuelocktest.Throttle(event.KeyRange).Times(1))
-		if err := held.Extend(t.Context()); err != nil {
-			t.Error(err)
-		}
+		ok(t, held.Extend(t.Context()))
 		time.AfterFunc(5*time.Second, func() { release(t, held) })
 		release(t, acquire(t, t.Context(), b))
 	})
@@ -61,9 +55,7 @@ func published(t *testing.T) (units, kinds map[string]string, labels map[string]
 	from.Acquire = 3
 	o.Observe(event.Ticketed{Origin: from})
 	var all metricdata.ResourceMetrics
-	if err := s.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, s.reader.Collect(t.Context(), &all))
 	units, kinds = map[string]string{}, map[string]string{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -79,9 +71,7 @@ func published(t *testing.T) (units, kinds map[string]string, labels map[string]
 		}
 	}
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	labels, buckets = map[string][]string{}, map[string][]float64{}
 	for _, f := range families {
 		for _, b := range f.GetMetric()[0].GetHistogram().GetBucket() {

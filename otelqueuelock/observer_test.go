@@ -55,13 +55,9 @@ func (s *telemetry) client(t *testing.T, table *queuelocktest.Table, owner strin
 	opts = append(s.options(), opts...)
 	db := table.Client(owner, otelqueuelock.Instrument(opts...))
 	c, err := queuelock.New(db, table.Name(), queuelock.Config{Owner: owner, Block: 1, Observer: otelqueuelock.New(opts...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		ok(t, c.Close(context.Background()))
 	})
 	return c, db
 }
@@ -70,9 +66,7 @@ func (s *telemetry) client(t *testing.T, table *queuelocktest.Table, owner strin
 func (s *telemetry) points(t *testing.T, name string) map[string]point {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := s.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, s.reader.Collect(t.Context(), &all))
 	found := map[string]point{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -133,12 +127,17 @@ func (s *telemetry) want(t *testing.T, name, attributes string, n uint64, least,
 	}
 }
 
-func acquire(t *testing.T, ctx context.Context, c *queuelock.Client, opts ...queuelock.AcquireOption) *queuelock.Lock {
+func ok(t *testing.T, err error) {
 	t.Helper()
-	lock, err := c.Acquire(ctx, key, waitpolicy.For(time.Hour), opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func acquire(t *testing.T, ctx context.Context, c *queuelock.Client, opts ...queuelock.AcquireOption) *queuelock.Lock {
+	t.Helper()
+	lock, err := c.Acquire(ctx, key, waitpolicy.For(time.Hour), opts...)
+	ok(t, err)
 	return lock
 }
 
@@ -167,9 +166,8 @@ func TestTurns(t *testing.T) {
 		called := time.Now()
 		release(t, lock)
 		time.Sleep(time.Second) // until the queue is idle
-		if _, err := second.Acquire(t.Context(), key, waitpolicy.For(time.Second)); err != nil {
-			t.Error(err)
-		}
+		_, err := second.Acquire(t.Context(), key, waitpolicy.For(time.Second))
+		ok(t, err)
 		if _, err := first.Acquire(t.Context(), key, waitpolicy.NoWait); err == nil {
 			t.Error("the lock is not busy")
 		}
@@ -266,9 +264,8 @@ func TestRetries(t *testing.T) {
 		before := s.points(t, "queuelock.requests")
 		db.Inject(queuelocktest.Throttle(event.UnknownLimit).Times(1))
 		db.Inject(queuelocktest.Throttle(event.KeyRange).Times(1))
-		if _, err := c.Viewer().Inspect(t.Context(), key); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Viewer().Inspect(t.Context(), key)
+		ok(t, err)
 		after := s.points(t, "queuelock.requests")
 		refused, hot := "db.operation.name=Query error.type=ThrottlingException", "db.operation.name=Query error.type=ThrottlingException limit=key_range"
 		if answered := "db.operation.name=Query"; after[refused].sum != 1 || after[hot].sum != 1 || after[answered].sum != before[answered].sum+1 {
@@ -306,9 +303,7 @@ func TestAges(t *testing.T) {
 		held := acquire(t, t.Context(), c)
 		time.Sleep(10 * time.Second)
 		other, err := c.Acquire(t.Context(), queuelock.Key{Entity: "order-8"}, waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		wait, leave := context.WithCancel(t.Context())
 		go func() {
 			if _, err := c.Acquire(wait, key, waitpolicy.Forever); err == nil {
