@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -82,14 +83,10 @@ func onPage(t *testing.T, names []doing, follows map[[2]machine.Doing]bool) {
 	for i, d := range names {
 		number[d.name] = machine.Doing(i)
 	}
-	for line := range strings.SplitSeq(table, "\n") {
-		cells := strings.Split(line, "|")
-		from, known := number[strings.TrimSpace(cells[min(1, len(cells)-1)])]
-		if !known || len(cells) != 5 {
-			continue
-		}
-		for name := range strings.SplitSeq(strings.TrimSpace(cells[3]), ", ") {
-			if to, known := number[name]; known {
+	for _, row := range regexp.MustCompile(`(?m)^\| (\w+) \|.*\| ([^|]*) \|$`).FindAllStringSubmatch(table, -1) {
+		for name := range strings.SplitSeq(row[2], ", ") {
+			from, known := number[row[1]]
+			if to, too := number[name]; known && too {
 				follows[[2]machine.Doing{from, to}] = true
 			}
 		}
