@@ -272,33 +272,13 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestPictures finds each subject of a picture in its legend, the units and the scale at its axes, and the typeface of the
-// timelines.
-func TestPictures(t *testing.T) {
-	r := load(t, filepath.Join(docs, Folder))
-	for _, f := range figures {
-		picture, err := r.draw(f)
-		if err != nil || picture == nil {
-			t.Fatalf("%s was not drawn: %v", f.name, err)
-		}
-		texts := []string{">contenders</text>", ">" + f.axis + "</text>", ">" + f.title() + "</text>", "ui-monospace"}
-		for _, s := range r.Subjects {
-			if len(r.points(f, s.Name).XYs) > 0 {
-				texts = append(texts, ">"+s.Title+"</text>")
-			}
-		}
-		if len(texts) < 4+4 {
-			t.Errorf("%s shows %d subjects", f.name, len(texts)-4)
-		}
-		for _, text := range texts {
-			if !strings.Contains(string(picture), text) {
-				t.Errorf("no %s in %s", text, f.name)
-			}
-		}
-		if !strings.Contains(f.axis, ", log scale") || strings.Contains(string(picture), "Liberation") {
-			t.Errorf("%s hides its scale, or has another typeface", f.name)
-		}
+func load(t *testing.T, dir string) Run {
+	t.Helper()
+	r, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return r
 }
 
 // TestPrice adds units at their prices.
@@ -309,13 +289,4 @@ func TestPrice(t *testing.T) {
 	if _, ok := price(scenario.Values{"mean": 1}); ok {
 		t.Error("units that were not counted have a price")
 	}
-}
-
-func load(t *testing.T, dir string) Run {
-	t.Helper()
-	r, err := Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
