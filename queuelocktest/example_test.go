@@ -35,11 +35,8 @@ func (t *exampleT) end() {
 // book is the code under test: it books a seat once.
 func book(ctx context.Context, db *dynamodb.Client, table, seat string) error {
 	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(table),
-		Item: map[string]types.AttributeValue{
-			"pk": &types.AttributeValueMemberS{Value: "train-1"},
-			"sk": &types.AttributeValueMemberS{Value: seat},
-		},
+		TableName:           aws.String(table),
+		Item:                key("train-1", seat),
 		ConditionExpression: aws.String("attribute_not_exists(pk)"),
 	})
 	return err
@@ -50,11 +47,8 @@ func bookAll(ctx context.Context, db *dynamodb.Client, table string, seats ...st
 	var items []types.TransactWriteItem
 	for _, seat := range seats {
 		items = append(items, types.TransactWriteItem{Put: &types.Put{
-			TableName: aws.String(table),
-			Item: map[string]types.AttributeValue{
-				"pk": &types.AttributeValueMemberS{Value: "train-1"},
-				"sk": &types.AttributeValueMemberS{Value: seat},
-			},
+			TableName:           aws.String(table),
+			Item:                key("train-1", seat),
 			ConditionExpression: aws.String("attribute_not_exists(pk)"),
 		}})
 	}
@@ -112,11 +106,8 @@ func ExampleSplitTransaction() {
 	alice, bob := table.Client("alice"), table.Client("bob")
 	taken := func(seat string) bool {
 		out, err := bob.GetItem(t.Context(), &dynamodb.GetItemInput{
-			TableName: aws.String(table.Name()),
-			Key: map[string]types.AttributeValue{
-				"pk": &types.AttributeValueMemberS{Value: "train-1"},
-				"sk": &types.AttributeValueMemberS{Value: seat},
-			},
+			TableName:      aws.String(table.Name()),
+			Key:            key("train-1", seat),
 			ConsistentRead: aws.Bool(true),
 		})
 		return err == nil && out.Item != nil

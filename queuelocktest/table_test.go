@@ -204,27 +204,19 @@ func TestOtherEngine(t *testing.T) {
 
 // fakeTB records what a test would print, and lets its cleanup run early.
 type fakeTB struct {
-	testing.TB
-	failed   bool
-	printed  strings.Builder
-	cleanups []func()
+	exampleT
+	failed  bool
+	printed strings.Builder
 }
 
-func (f *fakeTB) Helper()                   {}
 func (f *fakeTB) Failed() bool              { return f.failed }
-func (f *fakeTB) Cleanup(do func())         { f.cleanups = append(f.cleanups, do) }
 func (f *fakeTB) Logf(s string, a ...any)   { fmt.Fprintf(&f.printed, s, a...) }
 func (f *fakeTB) Errorf(s string, a ...any) { f.failed = true; f.Logf(s, a...) }
-func (f *fakeTB) end() {
-	for _, do := range f.cleanups {
-		do()
-	}
-}
 
 // TestFailurePrintsRequests checks that only a failed test prints its requests.
 func TestFailurePrintsRequests(t *testing.T) {
 	for _, failed := range []bool{false, true} {
-		fake := &fakeTB{TB: t, failed: failed}
+		fake := &fakeTB{failed: failed}
 		table := queuelocktest.NewTable(fake)
 		locktest.OK(t, put(t, table.Client("alice"), "order-7", "s"))
 		fake.end()
@@ -238,7 +230,7 @@ func TestFailurePrintsRequests(t *testing.T) {
 // TestEndOfTest checks that the end of the test drops the requests under way.
 func TestEndOfTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := &fakeTB{TB: t}
+		fake := &fakeTB{}
 		table := queuelocktest.NewTable(fake)
 		alice := table.Client("alice", once)
 		alice.Inject(queuelocktest.Duplicate(time.Hour).Of("UpdateItem"))
