@@ -83,11 +83,7 @@ func TestDefaults(t *testing.T) {
 // one beyond it.
 func TestBounds(t *testing.T) {
 	margin := 2*time.Second + 60*time.Millisecond // of a minute
-	config := func(change func(*queuelock.Config)) queuelock.Config {
-		c := queuelock.Config{}
-		change(&c)
-		return c
-	}
+	poll := func(s waitpolicy.Schedule) queuelock.Config { return queuelock.Config{Poll: s} }
 	ttl := func(d time.Duration) queuelock.Config { return queuelock.Config{TTL: d} }
 	for _, b := range []struct {
 		row, text string
@@ -119,16 +115,16 @@ func TestBounds(t *testing.T) {
 		{"Forget", "at least 24 h", queuelock.Config{Forget: day}, queuelock.Config{Forget: day - 1}},
 		{"Forget", "only with `ScopeQueue`", queuelock.Config{Forget: day}, queuelock.Config{Forget: day, Scope: ticket.ScopeEntity}},
 		{
-			"Poll.Fastest", "at least 1 ms", config(func(c *queuelock.Config) { c.Poll.Fastest = time.Millisecond }),
-			config(func(c *queuelock.Config) { c.Poll.Fastest = time.Millisecond - 1 }),
+			"Poll.Fastest", "at least 1 ms",
+			poll(waitpolicy.Schedule{Fastest: time.Millisecond}), poll(waitpolicy.Schedule{Fastest: time.Millisecond - 1}),
 		},
 		{
-			"Poll.SlowestNext", "at least `Poll.Fastest`", config(func(c *queuelock.Config) { c.Poll.Fastest = time.Second }),
-			config(func(c *queuelock.Config) { c.Poll.Fastest = time.Second + 1 }),
+			"Poll.SlowestNext", "at least `Poll.Fastest`",
+			poll(waitpolicy.Schedule{Fastest: time.Second}), poll(waitpolicy.Schedule{Fastest: time.Second + 1}),
 		},
 		{
-			"Poll.Slowest", "at least `Poll.SlowestNext`", config(func(c *queuelock.Config) { c.Poll.SlowestNext = 15 * time.Second }),
-			config(func(c *queuelock.Config) { c.Poll.SlowestNext = 15*time.Second + 1 }),
+			"Poll.Slowest", "at least `Poll.SlowestNext`",
+			poll(waitpolicy.Schedule{SlowestNext: 15 * time.Second}), poll(waitpolicy.Schedule{SlowestNext: 15*time.Second + 1}),
 		},
 		{"Block", "1 to 1,000", queuelock.Config{Block: queue.MaxTurns}, queuelock.Config{Block: queue.MaxTurns + 1}},
 		{"Block", "1 to 1,000", queuelock.Config{Block: 1}, queuelock.Config{Block: -1}},
@@ -223,32 +219,26 @@ func TestLooks(t *testing.T) {
 	s := waitpolicy.Default
 	says(t, page, "no longer than the longest of the turns before it, and no longer than %s (`Poll.SlowestNext`) or a sixtieth of that turn", long(s.SlowestNext))
 	says(t, page, "where turns were even and end early, up to %s (`Poll.Slowest`)", long(s.Slowest))
-	for ahead := range 40 {
+	says(t, page, "A bell that is lost costs up to %s, in even turns up to %s", long(4*s.SlowestNext), long(s.Slowest))
+	for _, mean := range []time.Duration{0, 20 * time.Millisecond, time.Second, time.Minute, time.Hour} {
 		for age := time.Millisecond; age < day; age += age / 3 {
-			for _, mean := range []time.Duration{0, 20 * time.Millisecond, time.Second, time.Minute, time.Hour} {
-				for _, even := range []bool{false, true} {
-					o := waitpolicy.Observation{Ahead: ahead, Serving: true, Age: age, AtMost: age, Mean: mean, Deviation: mean, Trip: 5 * time.Millisecond}
+			for _, even := range []bool{false, true} {
+				o := waitpolicy.Observation{Serving: true, Age: age, AtMost: age, Mean: mean, Deviation: mean, Trip: 5 * time.Millisecond}
+				if even {
+					o.Deviation = 0
+				}
+				for ahead := range 40 {
+					o.Ahead = ahead
 					most := min(age+time.Duration(ahead+1)*o.Trip, max(s.SlowestNext, age/60))
 					if even {
-						o.Deviation, most = 0, max(age, 4*s.SlowestNext)
+						most = max(age, 4*s.SlowestNext)
 					}
 					if got := s.Delay(o, 0); got > min(most, s.Slowest) {
 						t.Fatalf("%v into a turn, with %d ahead, mean %v, even %v: a waiter sleeps for %v", age, ahead, mean, even, got)
 					}
 				}
-			}
-		}
-	}
-	says(t, page, "A bell that is lost costs up to %s, in even turns up to %s", long(4*s.SlowestNext), long(s.Slowest))
-	for _, mean := range []time.Duration{20 * time.Millisecond, time.Second, time.Minute, time.Hour} {
-		for age := time.Millisecond; age < day; age += age / 3 {
-			for _, even := range []bool{false, true} {
-				o := waitpolicy.Observation{Serving: true, Age: age, AtMost: age, Mean: mean, Deviation: mean, Trip: 5 * time.Millisecond, Bell: true}
-				most := 4 * s.SlowestNext
-				if even {
-					o.Deviation, most = 0, s.Slowest
-				}
-				if got := s.Delay(o, 0); got > most {
+				o.Ahead, o.Bell = 0, true
+				if got := s.Delay(o, 0); got > s.Slowest || !even && got > 4*s.SlowestNext {
 					t.Fatalf("%v into a turn, mean %v, even %v: a waiter that is not rung sleeps for %v", age, mean, even, got)
 				}
 			}
