@@ -35,10 +35,7 @@ func TestCount(t *testing.T) {
 		_, _ = io.WriteString(w, answers[operation].body)
 	}))
 	defer engine.Close()
-	p, err := StartHTTP(engine.URL, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(StartHTTP(engine.URL, 0))
 	defer p.Close()
 	for _, test := range []struct {
 		operation, body, sent string
@@ -55,10 +52,7 @@ func TestCount(t *testing.T) {
 			before := p.Count("a")
 			request, _ := http.NewRequest(http.MethodPost, p.URL(), strings.NewReader(test.body))
 			request.Header.Set("X-Amz-Target", "DynamoDB_20120810."+test.operation)
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must(http.DefaultClient.Do(request))
 			text, _ := io.ReadAll(answer.Body)
 			answer.Body.Close()
 			if want := answers[test.operation]; answer.StatusCode != want.status || string(text) != want.body {
@@ -77,6 +71,14 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// must returns the result of a step that has to succeed.
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // count is that of one request.
 func count(write, read float64) capacity.Count {
 	return capacity.Count{Requests: 1, WriteUnits: write, ReadUnits: read}
@@ -86,10 +88,7 @@ func count(write, read float64) capacity.Count {
 // of bytes.
 func TestDelay(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
-	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	echo := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer echo.Close()
 	go func() {
 		for {
@@ -100,15 +99,9 @@ func TestDelay(t *testing.T) {
 			go func() { _, _ = io.Copy(conn, conn); conn.Close() }()
 		}
 	}()
-	p, err := StartTCP(echo.Addr().String(), roundTrip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(StartTCP(echo.Addr().String(), roundTrip))
 	defer p.Close()
-	conn, err := net.Dial("tcp", p.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", p.Address()))
 	defer conn.Close()
 	begun := time.Now()
 	text := strings.Repeat("0123456789", 10000)
@@ -123,16 +116,10 @@ func TestDelay(t *testing.T) {
 
 	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer engine.Close()
-	h, err := StartHTTP(engine.URL, roundTrip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must(StartHTTP(engine.URL, roundTrip))
 	defer h.Close()
 	begun = time.Now()
-	answer, err := http.Post(h.URL(), "", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must(http.Post(h.URL(), "", strings.NewReader("{}")))
 	answer.Body.Close()
 	if took := time.Since(begun); took < roundTrip {
 		t.Errorf("HTTP took %v, want at least %v", took, roundTrip)

@@ -19,9 +19,7 @@ const docs = "../../../docs"
 // TestPage compares the page and its pictures with the tables beside them.
 func TestPage(t *testing.T) {
 	files, err := load(t, filepath.Join(docs, Folder)).files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if len(files) != 1+len(figures) {
 		t.Errorf("%d files, want the page and %d pictures", len(files), len(figures))
 	}
@@ -39,27 +37,21 @@ func TestPage(t *testing.T) {
 // TestSave finds the tables unchanged after they were read and written, and none that is left from another run.
 func TestSave(t *testing.T) {
 	r, dir := load(t, filepath.Join(docs, Folder)), t.TempDir()
-	if err := r.Save(dir); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, r.Save(dir))
 	tables, err := filepath.Glob(filepath.Join(docs, Folder, "*.csv"))
 	if err != nil || len(tables) != len(r.Scenarios)+3 {
 		t.Fatalf("%d tables (%v) of %d scenarios", len(tables), err, len(r.Scenarios))
 	}
 	for _, name := range tables {
 		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		got, err := os.ReadFile(filepath.Join(dir, filepath.Base(name)))
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s was changed (%v):\n%s", filepath.Base(name), err, got)
 		}
 	}
 	r.Scenarios = r.Scenarios[:1]
-	if err := r.Save(dir); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, r.Save(dir))
 	if left := load(t, dir).Scenarios; len(left) != 1 {
 		t.Errorf("tables of %d scenarios are left, want 1", len(left))
 	}
@@ -73,9 +65,7 @@ func TestFailures(t *testing.T) {
 		Scenarios: []scenario.Scenario{named("idle")}, Repetitions: 1,
 		Results: []benchmark.Result{{Scenario: "idle", Subject: "a", Err: errors.New("broken\nand more"), Values: scenario.Values{"release": 2}}},
 	}}
-	if err := before.Save(dir); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, before.Save(dir))
 	after := load(t, dir)
 	if got := after.Subjects[1].Skips["idle"]; got != "it cannot" {
 		t.Errorf("left out: %q", got)
@@ -97,14 +87,10 @@ func TestUnknown(t *testing.T) {
 	} {
 		t.Run(change.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := made("idle", "", scenario.Values{"acquire": 9.1}).Save(dir); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, made("idle", "", scenario.Values{"acquire": 9.1}).Save(dir))
 			name := filepath.Join(dir, "idle.csv")
 			text, _ := os.ReadFile(name)
-			if err := os.WriteFile(name, bytes.ReplaceAll(text, []byte(change.from), []byte(change.to)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, os.WriteFile(name, bytes.ReplaceAll(text, []byte(change.from), []byte(change.to)), 0o600))
 			if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "idle.csv") {
 				t.Errorf("it was read: %v", err)
 			}
@@ -197,9 +183,7 @@ func TestReplace(t *testing.T) {
 	again.Subjects = append(again.Subjects, benchmark.Subject{Name: "new"})
 	again.Results = append(again.Results, benchmark.Result{Scenario: "idle", Subject: "new"})
 	after, dir := before.Replace(again), t.TempDir()
-	if err := after.Save(dir); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, after.Save(dir))
 	after = load(t, dir)
 	if got := after.values("crash", "lease of 3 s, 8 locks", "queuelock", of("median")); !reflect.DeepEqual(got, []float64{7, 8}) {
 		t.Errorf("measured again: %v", got)
@@ -275,10 +259,15 @@ func TestLooks(t *testing.T) {
 func load(t *testing.T, dir string) Run {
 	t.Helper()
 	r, err := Load(dir)
+	ok(t, err)
+	return r
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
 }
 
 // TestPrice adds units at their prices.
